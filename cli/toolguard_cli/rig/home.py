@@ -1,0 +1,97 @@
+"""A private home for one rehearsal: state directory, workspace and an `openclaw.json` that points at the scripted model."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from toolguard_cli.rig.model import MODEL, PROVIDER
+
+PASSED_ON = ("PATH", "LANG", "TZ", "TMPDIR")
+
+
+@dataclass
+class Home:
+    """Everything below `root` is thrown away at the end; nothing outside is written."""
+
+    base_url: str
+    plugins: dict[str, Any] = field(default_factory=dict)
+    extra: dict[str, Any] = field(default_factory=dict)
+    workspace: bool = True
+
+    def __post_init__(self) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="toolguard-rig-"))
+        self.state_dir = self.root / ".openclaw"
+        self.workspace_dir = self.root / "workspace"
+        self.config_path = self.state_dir / "openclaw.json"
+        self.port = free_port()
+        self.state_dir.mkdir(mode=0o700)
+        self.workspace_dir.mkdir()
+        self.config_path.write_text(json.dumps(self._config(), indent=2) + "\n")
+        self.config_path.chmod(0o600)
+
+    def _config(self) -> dict[str, Any]:
+        model = {
+            "id": MODEL,
+            "name": "Scripted",
+            "reasoning": False,
+            "input": ["text"],
+            "cost": {"input": 1, "output": 2, "cacheRead": 0, "cacheWrite": 0},
+            "contextWindow": 1_000_000,
+            "maxTokens": 32_000,
+        }
+        provider = {"baseUrl": self.base_url, "apiKey": "rehearsal", "api": "openai-completions", "models": [model]}
+        return {
+            "gateway": {
+                "mode": "local",
+                "port": self.port,
+                "bind": "loopback",
+                "auth": {"mode": "token", "token": secrets.token_hex(16)},
+            },
+            "models": {"mode": "replace", "providers": {PROVIDER: provider}},
+            "agents": {
+                "defaults": {
+                    "model": {"primary": f"{PROVIDER}/{MODEL}"},
+                    "workspace": str(self.workspace_dir),
+                    "skipBootstrap": True,
+                    "heartbeat": {"every": "0m"},
+                }
+            },
+            **({"plugins": self.plugins} if self.plugins else {}),
+            **self.extra,
+        }
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """For processes of this home. The user's own variables stay outside, but for those that name no state."""
+        passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        return {
+            **passed,
+            "HOME": str(self.root),
+            "OPENCLAW_STATE_DIR": str(self.state_dir),
+            "OPENCLAW_CONFIG_PATH": str(self.config_path),
+            "OPENCLAW_SKIP_CHANNELS": "1",
+            "NO_COLOR": "1",
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        shutil.rmtree(self.root, ignore_errors=True)
+
+
+def free_port() -> int:
+    """A loopback port that was free a moment ago."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+    return port

@@ -1,0 +1,1 @@
+"""Data only: the plugin manifest, interface hints and tool hints. Nothing here decides anything."""

@@ -1,0 +1,101 @@
+// One core per process: the engine and what is known of the runs, shared by all instances of this plugin.
+//
+// The gateway loads the plugin's modules several times in one process: hooks reach one instance, agent events, text
+// transforms and the service another, and more instances come and go while a run is under way (seen on 2026.9.6). They
+// meet here. The core lives until the gateway stops the service, or the last instance that used it is disposed of.
+
+import { engineCommand, gatewayName, stateDir } from "./command.mjs";
+import { Engine, PROTOCOL } from "./engine.mjs";
+import { Hooks } from "./hooks.mjs";
+import { Runs } from "./runs.mjs";
+import { Seams, Trace } from "./seams.mjs";
+
+/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace }} Core */
+/** @typedef {import("./engine.mjs").Logger} Logger */
+
+const NOT_GUARDED =
+  "[toolguard] NOT FULLY GUARDED: this OpenClaw loads the plugin but does not call its hooks in this kind of run. " +
+  "Malformed calls are corrected on their way to the model; nothing else can be judged. " +
+  "Use a gateway run, or a newer OpenClaw. `toolguard doctor` explains.";
+
+const SHARED = Symbol.for("toolguard.cores");
+const shared = /** @type {any} */ (globalThis);
+/** @type {Map<string, { core: Core, holders: Set<symbol> }>} */
+const cores = (shared[SHARED] ??= new Map());
+
+export class Membership {
+  #me = Symbol("toolguard instance");
+  #left = false;
+  #key;
+  #make;
+
+  /**
+   * @param {any} api
+   * @param {string} root
+   * @param {string} version
+   * @param {Logger} logger
+   */
+  constructor(api, root, version, logger) {
+    this.#key = JSON.stringify([version, PROTOCOL, root, api.pluginConfig ?? {}]);
+    this.#make = () => makeCore(api, root, version, logger);
+  }
+
+  /**
+   * The core; made if there is none. An instance that has left makes none, but may still use that of its successor.
+   * @returns {Core | null}
+   */
+  get core() {
+    let entry = cores.get(this.#key) ?? (this.#left ? [...cores.values()].at(-1) : undefined);
+    if (this.#left) return entry?.core ?? null;
+    if (!entry) cores.set(this.#key, (entry = { core: this.#make(), holders: new Set() }));
+    entry.holders.add(this.#me);
+    return entry.core;
+  }
+
+  /** This instance was disposed of. */
+  async leave() {
+    this.#left = true;
+    const entry = cores.get(this.#key);
+    entry?.holders.delete(this.#me);
+    if (entry?.holders.size === 0) await this.end();
+  }
+
+  /** The gateway stops or reloads the plugin: the core ends, whoever still holds it. */
+  async end() {
+    const entry = cores.get(this.#key);
+    cores.delete(this.#key);
+    await entry?.core.engine.stop();
+  }
+}
+
+/**
+ * @param {any} api
+ * @param {string} root
+ * @param {string} version
+ * @param {Logger} logger
+ * @returns {Core}
+ */
+function makeCore(api, root, version, logger) {
+  const state = stateDir(api);
+  const engine = new Engine(engineCommand(root, state, api.pluginConfig), {
+    stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
+    host: String(api.runtime?.version ?? ""), plugin: version,
+  }, logger);
+  const seams = new Seams((name, evidence) => {
+    tell(logger, name, evidence);
+    engine.note({ type: "seams", seams: seams.evidence });
+  });
+  const trace = new Trace(seams);
+  return { engine, trace, hooks: new Hooks(engine, api.pluginConfig, new Runs(), seams, trace) };
+}
+
+/**
+ * @param {Logger} logger
+ * @param {string} name
+ * @param {string} evidence
+ */
+function tell(logger, name, evidence) {
+  if (name === "hooks" && evidence === "fails") logger.error(NOT_GUARDED);
+  else if (evidence === "fails") logger.warn(`[toolguard] seam ${name} does not work on this OpenClaw; the next one is used`);
+  else logger.debug?.(`[toolguard] seam ${name} works`);
+}

@@ -1,0 +1,237 @@
+// The gateway's events, one function each: what happened becomes a question, the answer becomes what the gateway expects.
+//
+// Order inside one tool call (see the README): message of the model, then for valid calls `beforeToolCall`, then
+// `afterToolCall`, then `resultWritten`. A call that the gateway refuses skips `beforeToolCall`.
+
+import { acts, setting, verdictWithoutEngine } from "./failmode.mjs";
+import { correction, limit } from "./messages.mjs";
+import { endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
+
+/** @typedef {import("./engine.mjs").Engine} Engine */
+/** @typedef {import("./runs.mjs").Runs} Runs */
+/** @typedef {import("./runs.mjs").Run} Run */
+/** @typedef {import("./runs.mjs").Call} Call */
+/** @typedef {import("./seams.mjs").Seams} Seams */
+/** @typedef {import("./seams.mjs").Trace} Trace */
+
+const DEFAULT_MAX_FAILURES = 5;
+
+export class Hooks {
+  #engine;
+  #config;
+  #runs;
+  #seams;
+  #trace;
+
+  /**
+   * @param {Engine} engine
+   * @param {any} config the plugin's entry as the gateway holds it
+   * @param {Runs} runs
+   * @param {Seams} seams
+   * @param {Trace} trace
+   */
+  constructor(engine, config, runs, seams, trace) {
+    this.#engine = engine;
+    this.#config = config ?? {};
+    this.#runs = runs;
+    this.#seams = seams;
+    this.#trace = trace;
+  }
+
+  /**
+   * @param {any} event
+   * @param {any} ctx
+   */
+  modelCallStarted(event, ctx) {
+    const run = this.#runs.get(event.runId, event.sessionKey ?? ctx?.sessionKey, ctx?.agentId);
+    run.provider = event.provider ?? "";
+    run.model = event.model ?? "";
+    this.#trace.requested(event.runId);
+  }
+
+  /**
+   * @param {any} event
+   * @param {any} ctx
+   */
+  messageWritten(event, ctx) {
+    this.#seams.seen("hooks", "works");
+    const message = event.message;
+    if (message?.role === "assistant") this.#modelAnswered(message, ctx);
+    else if (message?.role === "toolResult") this.resultWritten({ message, toolCallId: message.toolCallId }, ctx);
+  }
+
+  /**
+   * The model's message, before any of its calls run: the place where a run can be ended.
+   * @param {any} message
+   * @param {any} ctx
+   */
+  #modelAnswered(message, ctx) {
+    const run = this.#runs.ofSession(ctx?.sessionKey);
+    if (!run) return;
+    run.provider = message.provider ?? run.provider;
+    run.model = message.model ?? run.model;
+    const calls = toolCalls(message);
+    if (calls.length === 0) return;
+    if (!run.stop && run.watch) run.stop = this.#askAboutMessage(run, calls);
+    if (!run.stop) return;
+    for (const call of calls) run.cut.add(call.id);
+    if (!endRunInPlace(message, run.stop)) this.#seams.seen("gracefulStop", "fails");
+  }
+
+  /**
+   * @param {Run} run
+   * @param {{ id: string, name: string, arguments: any }[]} calls
+   * @returns {string}
+   */
+  #askAboutMessage(run, calls) {
+    const { id, agent, session, provider, model } = run;
+    const wanted = calls.map((call) => ({ tool: call.name, params: call.arguments, call: call.id }));
+    const answer = this.#engine.askNow({ type: "message", run: id, agent, session, provider, model, calls: wanted });
+    return answer?.stop ?? "";
+  }
+
+  /**
+   * @param {any} event
+   * @param {any} ctx
+   */
+  async beforeToolCall(event, ctx) {
+    const id = event.toolCallId ?? ctx?.toolCallId;
+    const run = this.#runs.get(event.runId ?? ctx?.runId ?? "", ctx?.sessionKey, ctx?.agentId);
+    if (run.cut.has(id)) this.#seams.seen("gracefulStop", "fails");
+    this.#runs.call(id, {
+      tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId, session: ctx?.sessionKey, judged: true,
+    });
+    const answer = await this.#engine.ask({
+      type: "judge", tool: event.toolName, params: event.params, call: id,
+      run: run.id, agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "",
+    });
+    if (!answer) return verdictWithoutEngine(this.#config, ctx?.agentId, event.toolName);
+    return answer.decision === "allow" ? undefined : { block: true, blockReason: answer.text };
+  }
+
+  /**
+   * @param {any} event
+   * @param {any} ctx
+   */
+  afterToolCall(event, ctx) {
+    const id = event.toolCallId ?? ctx?.toolCallId;
+    const run = this.#runs.get(event.runId ?? ctx?.runId ?? "", ctx?.sessionKey, ctx?.agentId);
+    const call = this.#runs.call(id, {
+      tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId, session: ctx?.sessionKey,
+    });
+    if (!event.error && run.watch)
+      this.#engine.note({ type: "done", tool: call.tool, params: call.params, ...place(call), call: id });
+  }
+
+  /**
+   * A tool result on its way into the history: the place where the model's view of a refusal is corrected.
+   * @param {any} event
+   * @param {any} ctx
+   */
+  resultWritten(event, ctx) {
+    const { message } = event;
+    const id = event.toolCallId ?? message?.toolCallId ?? ctx?.toolCallId;
+    const original = resultText(message);
+    if (!id || original === null) return;
+    const known = this.#runs.knownCall(id);
+    const text = known?.text ?? (isError(message) ? this.#correct(id, original, message.toolName, ctx, true) : "");
+    if (text && original !== text) replaceResultText(message, text);
+  }
+
+  /**
+   * A refusal that was seen as an event only: on hosts that do not call our hooks.
+   * @param {any} event
+   */
+  refusedUnseen(event) {
+    const { toolCallId, name, result, parentToolCallId } = event.data;
+    const original = resultText(result);
+    if (!event.runId || parentToolCallId || original === null) return;
+    this.#runs.get(event.runId, event.sessionKey, event.agentId);
+    this.#runs.call(toolCallId, { tool: name, run: event.runId, agent: event.agentId, session: event.sessionKey });
+    this.#correct(toolCallId, original, name, event, false);
+  }
+
+  /**
+   * Asks what the model is told about a refusal, and remembers it.
+   * @param {string} id
+   * @param {string} original
+   * @param {string | undefined} toolName
+   * @param {any} ctx
+   * @param {boolean} inPlace
+   * @returns {string} the text that takes the place of the original; empty if it stays
+   */
+  #correct(id, original, toolName, ctx, inPlace) {
+    const run = this.#runs.known(this.#runs.knownCall(id)?.run ?? "") ?? this.#runs.ofSession(ctx?.sessionKey);
+    const call = this.#runs.call(id, { run: run?.id, agent: ctx?.agentId, session: ctx?.sessionKey });
+    call.tool ||= toolName ?? "";
+    const answer = this.#engine.askNow({
+      type: "failed", tool: call.tool, params: call.params ?? null, text: original, judged: call.judged,
+      ...place(call), call: id, provider: run?.provider ?? "", model: run?.model ?? "",
+    });
+    const told = answer ?? (call.judged || !run ? {} : this.#correctAlone(run, call.tool, original));
+    if (!told.text) return "";
+    call.text = told.text;
+    if (run) {
+      run.watch = true;
+      run.stop = told.stop || run.stop;
+    }
+    this.#trace.replaced(original, told.text, call.run, inPlace, Boolean(told.stop));
+    return told.text;
+  }
+
+  /**
+   * The engine is away: a plain correction, and an end after as many failures as the settings say.
+   * @param {Run} run
+   * @param {string} tool
+   * @param {string} original
+   */
+  #correctAlone(run, tool, original) {
+    if (!acts(this.#config, run.agent)) return {};
+    run.unanswered += 1;
+    const most = setting(this.#config, run.agent, "maxFailuresPerTurn") ?? DEFAULT_MAX_FAILURES;
+    if (run.unanswered < most) return { text: correction(tool, original), stop: "" };
+    return { text: limit(run.unanswered), stop: limit(run.unanswered) };
+  }
+
+  /**
+   * Lifecycle and tool events: they need no permission and come even where no hook is called.
+   * @param {any} event
+   */
+  agentEvent(event) {
+    const phase = event?.data?.phase;
+    if (event?.stream === "lifecycle") {
+      if (phase === "start") this.#runStarted(event);
+      else if (phase === "end" || phase === "error") this.#runEnded(event.runId);
+    } else if (event?.stream === "tool" && phase === "start") {
+      this.#runs.call(event.data.toolCallId, { tool: event.data.name, params: event.data.args, run: event.runId });
+    } else if (event?.stream === "tool" && phase === "result") {
+      // The message that holds this call was written before the call ran. If no hook saw it, none is called here.
+      if (this.#seams.evidence.hooks === "unknown") this.#seams.seen("hooks", "fails");
+      if (event.data.isError && this.#seams.evidence.hooks === "fails") this.refusedUnseen(event);
+    }
+  }
+
+  /** @param {any} event */
+  #runStarted(event) {
+    this.#runs.get(event.runId, event.sessionKey, event.agentId);
+    this.#engine.start();
+  }
+
+  /** @param {string} id */
+  #runEnded(id) {
+    const run = this.#runs.end(id);
+    if (run && run.cut.size > 0) this.#seams.seen("gracefulStop", "works");
+    this.#trace.ended(id);
+    this.#engine.note({ type: "run-end", run: id });
+  }
+}
+
+/** @param {Call} call */
+function place(call) {
+  return { run: call.run, agent: call.agent ?? "", session: call.session ?? "" };
+}
+
+/** @param {any} message */
+function isError(message) {
+  return message.isError === true || message.details?.status === "error";
+}

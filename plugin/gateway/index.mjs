@@ -1,0 +1,77 @@
+// Registration: connects the gateway's events to the core (`core.mjs`), and the core's life to the gateway's.
+
+import { readFileSync } from "node:fs";
+import { dirname } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { Membership } from "./core.mjs";
+import { verdictWithoutEngine } from "./failmode.mjs";
+import { TRACED } from "./messages.mjs";
+
+const HERE = dirname(fileURLToPath(import.meta.url));
+const { version: VERSION } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8"));
+
+/** The lowest priority that the gateway takes: what runs last has the last word on a call. */
+const LAST = -Number.MAX_SAFE_INTEGER;
+
+/** @param {any} api */
+function register(api) {
+  if (api.registrationMode === "cli-metadata") return;
+  const logger = leveled(api.logger, api.pluginConfig?.logLevel);
+  // The gateway runs a private copy of these files; `rootDir` is where they were installed or linked.
+  const membership = new Membership(api, api.rootDir ?? HERE, VERSION, logger);
+  connectHooks(api, membership);
+  connectLife(api, membership);
+}
+
+/**
+ * @param {any} api
+ * @param {Membership} membership
+ */
+function connectHooks(api, membership) {
+  /** @param {string} name @param {(event: any, ctx: any) => any} handler @param {object} [options] */
+  const on = (name, handler, options) => api.on(name, handler, options);
+  on("model_call_started", (event, ctx) => membership.core?.hooks.modelCallStarted(event, ctx));
+  on("before_message_write", (event, ctx) => membership.core?.hooks.messageWritten(event, ctx));
+  on("after_tool_call", (event, ctx) => membership.core?.hooks.afterToolCall(event, ctx));
+  on("tool_result_persist", (event, ctx) => membership.core?.hooks.resultWritten(event, ctx));
+  on("before_tool_call", (event, ctx) => {
+    const core = membership.core;
+    return core ? core.hooks.beforeToolCall(event, ctx) : verdictWithoutEngine(api.pluginConfig, ctx?.agentId, event.toolName);
+  }, { priority: LAST });
+  const to = (/** @type {string} */ text) => membership.core?.trace.outgoing(text) ?? text;
+  api.registerTextTransforms?.({ input: [{ from: TRACED, to }] });
+}
+
+/**
+ * @param {any} api
+ * @param {Membership} membership
+ */
+function connectLife(api, membership) {
+  const subscribe = api.agent?.events?.registerAgentEventSubscription ?? api.registerAgentEventSubscription;
+  const handle = (/** @type {any} */ event) => membership.core?.hooks.agentEvent(event);
+  subscribe?.({ id: "toolguard", streams: ["lifecycle", "tool"], handle });
+  api.registerService?.({ id: "toolguard", start: () => membership.core?.engine.start(), stop: () => membership.end() });
+  api.lifecycle?.onDispose?.(() => membership.leave());
+}
+
+const LEVELS = ["debug", "info", "warn", "error"];
+
+/**
+ * @param {any} logger
+ * @param {string} [least]
+ * @returns {import("./engine.mjs").Logger}
+ */
+function leveled(logger, least = "info") {
+  /** @param {string} level */
+  const at = (level) =>
+    LEVELS.indexOf(level) < LEVELS.indexOf(least) ? () => {} : (/** @type {string} */ text) => logger?.[level]?.(text);
+  return { debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error") };
+}
+
+export default {
+  id: "toolguard",
+  name: "Toolguard",
+  description: "Corrects malformed tool calls and ends their loops",
+  register,
+};

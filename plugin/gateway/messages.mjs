@@ -1,0 +1,54 @@
+// Every text and name that the gateway part needs when the engine cannot answer. All other texts are the engine's.
+
+export const TOOL_ERROR = "[TOOL ERROR]";
+export const LIMIT = "[TOOL ERROR LIMIT]";
+
+/** Beginnings of the texts that take part in the self-test of the seams: the gateway's refusals and our own. */
+export const TRACED =
+  /^(?:Validation failed for tool "|Tool \S{1,200} not found|\{\s*"status": "error"|\[TOOL ERROR|\[LOOP DETECTED\])[\s\S]*$/;
+
+/**
+ * Tools that only look, which fail mode `closed` lets through. The envelope of Tool Search is among them because the
+ * call inside it is judged by itself.
+ */
+export const READ_ONLY = new Set([
+  "agents_list", "image", "ls", "memory_get", "memory_search", "read", "session_status", "sessions_history",
+  "sessions_list", "sessions_yield", "tool_call", "tool_describe", "tool_search",
+]);
+
+const MAX_SHOWN = 300;
+
+/**
+ * The correction of a refused call while the engine is away: the gateway's own words, in our form.
+ * @param {string} tool
+ * @param {string} refusal
+ */
+export function correction(tool, refusal) {
+  const words = oneLine(refusal.split("\n\nReceived arguments:")[0] ?? "");
+  return `${TOOL_ERROR} ${oneLine(tool)}() was refused: ${words}. Fix your call and retry; do not repeat it as it is.`;
+}
+
+/**
+ * The end of a run while the engine is away.
+ * @param {number} failures
+ */
+export function limit(failures) {
+  return (
+    `${LIMIT} ${failures} tool failures in this turn.\nStopping tool execution. Review your approach before continuing: ` +
+    "say what could not be done and why, and what you need to continue."
+  );
+}
+
+/** Why a call does not run while the engine is away and the fail mode is `closed`. */
+export const ENGINE_AWAY =
+  "TOOLGUARD_BLOCK|The guard is not answering, so only tools that read may run. " +
+  "Tell the user: run `toolguard doctor`. Try again in a few seconds.";
+
+/**
+ * One bounded line of text that somebody else wrote.
+ * @param {string} text
+ */
+export function oneLine(text) {
+  const line = text.replace(/[\s\p{C}]+/gu, " ").trim();
+  return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}...` : line;
+}

@@ -1,0 +1,94 @@
+// What the gateway part remembers of the runs and calls that are under way. All of it is bounded and goes with the run.
+
+import { bound } from "./seams.mjs";
+
+const MAX_RUNS = 1_000;
+const MAX_CALLS = 5_000;
+
+/**
+ * One turn of one agent. `watch`: the engine wants to see the next calls before they run. `stop`: the text that ends
+ * the run. `unanswered`: refusals that were answered here because the engine was away. `cut`: ids of the calls that
+ * were taken out of the model's message.
+ * @typedef {{
+ *   id: string, agent: string, session: string, provider: string, model: string,
+ *   watch: boolean, stop: string, unanswered: number, cut: Set<string>
+ * }} Run
+ *
+ * One call. `judged`: it reached `before_tool_call`. `text`: what took the place of the gateway's refusal.
+ * @typedef {{ tool: string, params: any, run: string, agent: string, session: string, judged: boolean, text?: string }} Call
+ */
+
+export class Runs {
+  /** @type {Map<string, Run>} */
+  #runs = new Map();
+  /** @type {Map<string, string>} the current run of a session */
+  #current = new Map();
+  /** @type {Map<string, Call>} */
+  #calls = new Map();
+
+  /**
+   * The run of this id, made if it is new. A session's newest run is its current one.
+   * @param {string} id
+   * @param {string} [session]
+   * @param {string} [agent]
+   */
+  get(id, session = "", agent = "") {
+    let run = this.#runs.get(id);
+    if (!run) {
+      run = { id, agent, session, provider: "", model: "", watch: false, stop: "", unanswered: 0, cut: new Set() };
+      this.#runs.set(id, run);
+      bound(this.#runs, MAX_RUNS);
+    }
+    run.session ||= session;
+    run.agent ||= agent;
+    if (session) {
+      this.#current.set(session, id);
+      bound(this.#current, MAX_RUNS);
+    }
+    return run;
+  }
+
+  /** @param {string} id */
+  known(id) {
+    return this.#runs.get(id);
+  }
+
+  /**
+   * The run that this session is in, for hooks whose context names no run.
+   * @param {string | undefined} session
+   */
+  ofSession(session) {
+    return this.#runs.get(this.#current.get(session ?? "") ?? "");
+  }
+
+  /**
+   * Adds to what is known of a call.
+   * @param {string} id
+   * @param {Partial<Call>} facts
+   * @returns {Call}
+   */
+  call(id, facts) {
+    const known = this.#calls.get(id) ?? { tool: "", params: undefined, run: "", agent: "", session: "", judged: false };
+    for (const [name, value] of Object.entries(facts)) if (value !== undefined) Object.assign(known, { [name]: value });
+    this.#calls.set(id, known);
+    bound(this.#calls, MAX_CALLS);
+    return known;
+  }
+
+  /** @param {string} id */
+  knownCall(id) {
+    return this.#calls.get(id);
+  }
+
+  /**
+   * @param {string} id
+   * @returns {Run | undefined} the run as it was
+   */
+  end(id) {
+    const run = this.#runs.get(id);
+    this.#runs.delete(id);
+    if (run && this.#current.get(run.session) === id) this.#current.delete(run.session);
+    for (const [callId, call] of this.#calls) if (call.run === id) this.#calls.delete(callId);
+    return run;
+  }
+}

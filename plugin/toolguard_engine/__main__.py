@@ -1,0 +1,29 @@
+"""`python -m toolguard_engine`: started by the gateway part, speaks JSON lines on its standard streams."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import sys
+
+from toolguard_engine.serve import Engine
+
+
+def main() -> int:
+    if sys.stdin.isatty():
+        print("The gateway starts the engine by itself. To see how it is doing: toolguard status", file=sys.stderr)  # noqa: T201
+        return 1
+    # Ctrl-C in a terminal reaches the gateway's whole group. The engine leaves when the gateway closes the pipe, not before.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Answers own the real standard output. Whatever else would print there lands in the gateway's log instead.
+    sink = os.dup(1)
+    os.dup2(2, 1)
+    engine = Engine(0, sink)
+    gc.freeze()
+    engine.run()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,127 @@
+"""Recognises the refusals that repeating cannot mend, from the texts in which OpenClaw reports them.
+
+The texts differ between releases (2026.6.11 to 2026.9.6 were read), so they are parsed tolerantly. Timeouts, network
+errors, rate limits and everything that a tool reports from its work are not refusals: `classify` answers None.
+A tool's output can imitate any text. What tells the two apart is whether the call got as far as `before_tool_call`: the
+gateway validates before it, so a call that was judged cannot have failed that validation.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from toolguard_engine.model import Failure, Problem
+from toolguard_engine.toolsearch import OUTER_TOOL, tool_name
+
+MAX_TEXT = 20_000
+MAX_PROBLEMS = 20
+
+_VALIDATION = re.compile(r'Validation failed for tool "([^"\n]{1,200})":\n(.*?)(?:\n\nReceived arguments:|\Z)', re.DOTALL)
+_PROBLEM = re.compile(r"^\s*-\s*([^:\n]{1,200}):\s*(.{1,500})$", re.MULTILINE)
+_UNKNOWN_TOOL = re.compile(r"(?:Tool (\S{1,200}) not found|Unknown tool id: (\S{1,200}?)\.(?:\s|$))")
+_INVALID_ARGUMENTS = re.compile(
+    r'Invalid arguments for tool "([^"\n]{1,200})": (.*?)(?:\s*Expected input: (.*?)\.?)?\s*\Z', re.DOTALL
+)
+_MISSING_PARAMETER = re.compile(r"Missing required parameters?: ([^().\n]{1,200}?)(?:\s*\(|\.|\n|\Z)")
+_REQUIRED = re.compile(r"must have required propert(?:y|ies)\s+(.+)$")
+_ALTERNATIVE = re.compile(r"\s+(?:or|alias)\s+.*$")
+
+
+def classify(tool: str, params: Any, text: str, *, judged: bool) -> Failure | None:
+    """The refusal that `text` reports, or None where it reports none. `judged`: the call reached `before_tool_call`."""
+    text = text[:MAX_TEXT]
+    error = _host_error(tool, text)
+    if error is None:
+        return None if judged else _classify_unjudged(params, text)
+    return _classify_error(tool, params, error)
+
+
+def _host_error(tool: str, text: str) -> str | None:
+    """The `error` of the gateway's JSON form `{"status": "error", "tool": ..., "error": ...}`, if it is that."""
+    if not text.startswith("{"):
+        return None
+    try:
+        body = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return None
+    if not isinstance(body, dict) or body.get("status") != "error" or not isinstance(body.get("error"), str):
+        return None
+    return body["error"] if tool_name(str(body.get("tool"))) == tool_name(tool) else None
+
+
+def _classify_unjudged(params: Any, text: str) -> Failure | None:
+    if match := _VALIDATION.match(text):
+        return Failure("validation", _problem_lines(match[2], params), raw=text)
+    if _UNKNOWN_TOOL.fullmatch(text.strip()):
+        return Failure("unknown-tool", raw=text)
+    return _missing_parameter(params, text)
+
+
+def _classify_error(tool: str, params: Any, error: str) -> Failure | None:
+    """From a JSON error of the host. Only Tool Search reports inner refusals, so only there they are believed."""
+    if tool_name(tool) == OUTER_TOOL:
+        inner = params.get("args") if isinstance(params, dict) else None
+        if match := _INVALID_ARGUMENTS.match(error):
+            return Failure("invalid-arguments", _inline_problems(match[2], inner), match[3] or "", error)
+        if _UNKNOWN_TOOL.match(error):
+            return Failure("unknown-tool", raw=error)
+    return _missing_parameter(params, error)
+
+
+def _missing_parameter(params: Any, text: str) -> Failure | None:
+    match = _MISSING_PARAMETER.match(text)
+    if match is None:
+        return None
+    names = [_ALTERNATIVE.sub("", name).strip() for name in re.split(r",| and ", match[1])]
+    problems = tuple(Problem(n, not _sent(n, params), "must not be empty") for n in names[:MAX_PROBLEMS] if n)
+    return Failure("missing-parameter", problems, raw=text)
+
+
+def _problem_lines(block: str, params: Any) -> tuple[Problem, ...]:
+    return _problems([(m[1].strip(), m[2].strip()) for m in _PROBLEM.finditer(block)], params)
+
+
+def _inline_problems(sentence: str, params: Any) -> tuple[Problem, ...]:
+    """From `action: must have required property 'action'; to: must be string.`"""
+    parts = [part.partition(":") for part in re.split(r"[;\n]", sentence.rstrip(". \n"))]
+    return _problems([(path.strip(), detail.strip()) for path, colon, detail in parts if colon], params)
+
+
+def _problems(found: list[tuple[str, str]], params: Any) -> tuple[Problem, ...]:
+    """One `Problem` for each parameter. A line about an object lists the properties that it lacks."""
+    problems: dict[str, Problem] = {}
+    for path, detail in found:
+        required = _REQUIRED.search(detail)
+        for full in _lacking(path, required[1]) if required else [_dotted(path)]:
+            problems.setdefault(full, Problem(full, not _sent(full, params), "is required" if required else detail))
+    return tuple(list(problems.values())[:MAX_PROBLEMS])
+
+
+def _lacking(path: str, listed: str) -> list[str]:
+    """The properties that an object lacks. Hosts name the object's path, or append the first property to it."""
+    names = [stripped for name in listed.split(",") if (stripped := name.strip(" '\"`."))]
+    parent, _, last = _dotted(path).rpartition(".")
+    if names and last != names[0]:
+        parent = _dotted(path)
+    return [f"{parent}.{name}" if parent else name for name in names]
+
+
+def _dotted(path: str) -> str:
+    dotted = path.replace("/", ".").strip(".")
+    return "" if dotted == "root" else dotted
+
+
+def _sent(path: str, params: Any) -> bool:
+    """Whether the call has a value at this path."""
+    value = params
+    for part in path.split("."):
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
+            return False
+    return True

@@ -1,0 +1,25 @@
+"""What is not judged: everything in mode `disabled`, the envelope of Tool Search, tools under `neverBlock`.
+
+Exempt tools are never blocked. Their malformed calls are still corrected, counted and stopped: the gateway itself
+refuses those, and an exemption must not bring back the endless loop.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine.config import Config
+from toolguard_engine.model import Call, Run, Verdict
+from toolguard_engine.toolsearch import is_envelope, tool_name
+
+DISABLED = Verdict("allow", "allow.disabled")
+ENVELOPE = Verdict("allow", "allow.tool-search")
+EXEMPT = Verdict("allow", "allow.exempt")
+
+
+def judge(call: Call, run: Run | None, config: Config) -> Verdict | None:  # noqa: ARG001 - every layer has this shape
+    if config.active_mode == "disabled":
+        return DISABLED
+    if is_envelope(call.tool, call.params):
+        return ENVELOPE
+    if any(call.tool == tool_name(exempt) for exempt in config.never_block):
+        return EXEMPT
+    return None

@@ -1,0 +1,104 @@
+"""Malformed calls that repeat. The law, per run:
+
+- a failure is answered with a correction;
+- the `maxIdenticalFailures`-th failure of the same call for the same cause is answered with `[LOOP DETECTED]`;
+- one more such call, or `maxFailuresPerTurn` failures of any kind, ends the run with `[TOOL ERROR LIMIT]`;
+- a success of a call resets its own count, never the total.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from toolguard_engine import texts
+from toolguard_engine.config import Config
+from toolguard_engine.model import Call, Correction, Failure, Identical, Run, Stop, Verdict
+
+CODE_IDENTICAL = "loop.identical"
+CODE_LIMIT = "loop.limit"
+
+MAX_DISTINCT = 200
+"""Different failing calls that one run remembers: more than `maxFailuresPerTurn` can ever reach."""
+
+_encoder = msgspec.json.Encoder(order="sorted")
+
+
+def key(call: Call) -> bytes:
+    """Equal for two calls of the same tool with the same arguments, whatever their order."""
+    return call.tool.encode(errors="replace") + b"\0" + _encoder.encode(call.params)
+
+
+def judge(call: Call, run: Run | None, config: Config) -> Verdict | None:
+    if run is None or run.failures == 0:
+        return None
+    if run.stop:
+        return Verdict("block", run.stop.code, run.stop.text)
+    count = identical_failures(call, run)
+    if count < config.max_identical_failures:
+        return None
+    run.stop = Stop(CODE_IDENTICAL, texts.repeated(call, count))
+    return Verdict("block", CODE_IDENTICAL, run.stop.text)
+
+
+def identical_failures(call: Call, run: Run) -> int:
+    """How often this very call failed in this run."""
+    known = run.identical.get(key(call))
+    return known.count if known else 0
+
+
+def known_failure(call: Call, run: Run) -> Failure:
+    """Why this very call failed before, or that it was simply not executed any more."""
+    known = run.identical.get(key(call))
+    return known.failure if known else Failure("not-executed")
+
+
+def on_failure(call: Call, failure: Failure, run: Run, config: Config, hints: texts.Hints) -> Correction:
+    """Counts one refusal and says what the model is told about it."""
+    run.failures += 1
+    count = _count(call, failure, run)
+    if run.stop is None:
+        run.stop = _end(call, run, count, config)
+    if run.stop is not None:
+        return Correction("limit", run.stop.text, run.stop)
+    if count >= config.max_identical_failures:
+        return Correction("loop-detected", texts.loop_detected(call, failure, count))
+    return Correction("corrected", texts.corrective(call, failure, hints))
+
+
+def _end(call: Call, run: Run, count: int, config: Config) -> Stop | None:
+    if count > config.max_identical_failures:
+        return Stop(CODE_IDENTICAL, texts.repeated(call, count - 1))
+    if run.failures >= config.max_failures_per_turn:
+        return Stop(CODE_LIMIT, texts.limit(run.failures))
+    return None
+
+
+def _count(call: Call, failure: Failure, run: Run) -> int:
+    known = run.identical.get(key(call))
+    if known and known.failure.signature == failure.signature:
+        known.count += 1
+        return known.count
+    if len(run.identical) < MAX_DISTINCT:
+        run.identical[key(call)] = Identical(failure, 1)
+    return 1
+
+
+def on_success(call: Call, run: Run) -> None:
+    """The call went through: whatever was wrong with it is mended."""
+    if run.identical:
+        run.identical.pop(key(call), None)
+
+
+def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
+    """Whether the run ends before the calls of this message run.
+
+    A message that only repeats what failed is stopped. Where at least one of its calls is another one, the message runs:
+    the valid calls of a batch are never lost to an invalid neighbour.
+    """
+    if not calls or run.stop is not None:
+        return run.stop
+    counts = [identical_failures(call, run) for call in calls]
+    if min(counts) < config.max_identical_failures:
+        return None
+    run.stop = Stop(CODE_IDENTICAL, texts.repeated(calls[0], counts[0]))
+    return run.stop

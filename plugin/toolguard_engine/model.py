@@ -1,0 +1,96 @@
+"""The inner vocabulary of the guard. Frozen values; only `Run` changes, and only the guard changes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Decision = Literal["allow", "hold", "block"]
+ErrorClass = Literal["validation", "missing-parameter", "invalid-arguments", "unknown-tool", "not-executed"]
+"""`not-executed`: nothing was wrong with the call itself; the run was over."""
+
+Action = Literal["corrected", "loop-detected", "limit", "stopped"]
+"""What the guard did about a malformed call; in shadow mode, what it would have done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One tool call, already looked through Tool Search: `tool` is what really runs, `searched` that it came that way."""
+
+    tool: str
+    params: Any
+    searched: bool = False
+    agent: str = ""
+    session: str = ""
+    run: str = ""
+    call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with one parameter. `path` may be nested (`edits.0.newText`); `missing` means it was not sent."""
+
+    path: str
+    missing: bool
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why the gateway refused a call that repeating cannot mend. `expected` is the tool's input as the host words it."""
+
+    error: ErrorClass
+    problems: tuple[Problem, ...] = ()
+    expected: str = ""
+    raw: str = ""
+
+    @property
+    def signature(self) -> tuple[str, ...]:
+        """Equal for two failures that have the same cause."""
+        return (self.error, *(f"{p.path}: {p.detail}" for p in self.problems))
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What becomes of a call. `code` is stable and names the layer; `text` is for the model."""
+
+    decision: Decision
+    code: str
+    text: str = ""
+
+
+ALLOW = Verdict("allow", "allow")
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The run ends now; `text` takes the place of the model's message."""
+
+    code: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """The text the model sees in place of the gateway's, what it is (`action`), and the end of the run, if it is due."""
+
+    action: Action
+    text: str
+    stop: Stop | None = None
+
+
+@dataclass(slots=True)
+class Identical:
+    """How often one call failed for one cause."""
+
+    failure: Failure
+    count: int
+
+
+@dataclass(slots=True)
+class Run:
+    """What the guard remembers of one turn of one agent, until it ends."""
+
+    failures: int = 0
+    identical: dict[bytes, Identical] = field(default_factory=dict)
+    stop: Stop | None = None

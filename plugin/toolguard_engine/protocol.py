@@ -1,0 +1,203 @@
+"""The wire between the gateway part (JavaScript) and the engine: one JSON object a line, both ways.
+
+A question has an `id`, always as the first member, and gets exactly one answer with the same `id`; a note has none. Both
+sides say `v` once, at the start: a gateway part that is older than the engine is told so instead of being misread.
+Unknown members are ignored, so that a newer gateway part may say more.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+VERSION = 1
+MAX_LINE = 8 * 1024 * 1024
+"""Bytes. The gateway part sends no longer line; what comes anyway is refused, not stored."""
+
+Name = Annotated[str, Meta(max_length=1_000)]
+Text = Annotated[str, Meta(max_length=1_000_000)]
+Id = Annotated[int, Meta(ge=0, le=2**53)]
+
+
+class Wire(msgspec.Struct, frozen=True, tag_field="type", rename="camel"):
+    """What all messages have in common: the member `type`."""
+
+
+class Hello(Wire, frozen=True, tag="hello"):
+    """The first question. `config` is the plugin's entry as the gateway holds it."""
+
+    id: Id
+    v: int
+    state_dir: Name
+    config: Any = None
+    gateway: Name = ""
+    gateway_pid: int = 0
+    host: Name = ""
+    plugin: Name = ""
+
+
+class Judge(Wire, frozen=True, tag="judge"):
+    """May this call run? Answer: `Verdict`."""
+
+    id: Id
+    tool: Name
+    params: Any = None
+    agent: Name = ""
+    session: Name = ""
+    run: Name = ""
+    call: Name = ""
+
+
+class Failed(Wire, frozen=True, tag="failed"):
+    """A call came back with this error text. `judged`: it had been asked about before. Answer: `Corrected`."""
+
+    id: Id
+    tool: Name
+    text: Text
+    params: Any = None
+    judged: bool = False
+    agent: Name = ""
+    session: Name = ""
+    run: Name = ""
+    call: Name = ""
+    provider: Name = ""
+    model: Name = ""
+
+
+class MessageCall(msgspec.Struct, frozen=True):
+    """One call inside a message of the model."""
+
+    tool: Name
+    params: Any = None
+    call: Name = ""
+
+
+class Message(Wire, frozen=True, tag="message"):
+    """The model wants to make these calls: does the run end first? Answer: `Stopped`."""
+
+    id: Id
+    calls: Annotated[list[MessageCall], Meta(max_length=10_000)]
+    agent: Name = ""
+    session: Name = ""
+    run: Name = ""
+    provider: Name = ""
+    model: Name = ""
+
+
+class Done(Wire, frozen=True, tag="done"):
+    """Note: a call was executed without an error."""
+
+    tool: Name
+    params: Any = None
+    agent: Name = ""
+    session: Name = ""
+    run: Name = ""
+    call: Name = ""
+
+
+class RunEnd(Wire, frozen=True, tag="run-end"):
+    """Note: a run is over."""
+
+    run: Name
+
+
+class Seams(Wire, frozen=True, tag="seams"):
+    """Note: which ways into the gateway were seen to work (`works`, `fails`, `unknown`), by name."""
+
+    seams: Annotated[dict[Name, Literal["works", "fails", "unknown"]], Meta(max_length=50)]
+    notes: Annotated[list[Text], Meta(max_length=50)] = []
+
+
+class Ping(Wire, frozen=True, tag="ping"):
+    """Are you there? Answer: `Pong`."""
+
+    id: Id
+
+
+Incoming = Hello | Judge | Failed | Message | Done | RunEnd | Seams | Ping
+
+
+class Ready(Wire, frozen=True, tag="ready"):
+    """Answer to `Hello`. `config_error` names the key that could not be read; defaults are in force then."""
+
+    id: Id
+    v: int
+    pid: int
+    version: str
+    config_error: str = ""
+
+
+class VerdictAnswer(Wire, frozen=True, tag="verdict"):
+    id: Id
+    decision: str
+    code: str
+    text: str = ""
+
+
+class Corrected(Wire, frozen=True, tag="corrected", omit_defaults=True):
+    """`text` replaces the gateway's where it is not empty; `watch`: ask before the next calls of this run; `stop` ends it."""
+
+    id: Id
+    text: str = ""
+    watch: bool = False
+    stop: str = ""
+
+
+class Stopped(Wire, frozen=True, tag="stopped", omit_defaults=True):
+    """`stop` replaces the model's message and ends the run where it is not empty."""
+
+    id: Id
+    stop: str = ""
+
+
+class Pong(Wire, frozen=True, tag="pong"):
+    id: Id
+
+
+class Error(Wire, frozen=True, tag="error"):
+    """The line could not be answered. `id` is null where not even that could be read."""
+
+    id: Id | None
+    error: str
+
+
+class Log(Wire, frozen=True, tag="log"):
+    """A line for the gateway's log."""
+
+    level: Literal["debug", "info", "warn", "error"]
+    text: str
+
+
+_decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
+_encoder = msgspec.json.Encoder()
+_LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,16})\s*[,}]')
+
+
+class ProtocolError(Exception):
+    """A line that is no message. `id` is the question's, where it could be read."""
+
+    def __init__(self, message: str, question: int | None) -> None:
+        super().__init__(message)
+        self.id = question
+
+
+def decode(line: bytes) -> Incoming:
+    """One line without its end. Raises `ProtocolError`."""
+    try:
+        return _decoder.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProtocolError(str(error)[:300], leading_id(line)) from error
+
+
+def leading_id(line: bytes) -> int | None:
+    """The id of a question that cannot be read otherwise."""
+    match = _LEADING_ID.match(line[:64])
+    return int(match[1]) if match else None
+
+
+def encode(message: Wire) -> bytes:
+    """One line with its end. The id of an answer is its first member but for the type, which the tag puts first."""
+    return _encoder.encode(message) + b"\n"

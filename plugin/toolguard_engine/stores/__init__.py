@@ -1,0 +1,1 @@
+"""What outlives a process: files under `<state dir>/toolguard/` and the log."""

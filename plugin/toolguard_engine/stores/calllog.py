@@ -1,0 +1,93 @@
+"""The log of malformed calls: one JSON line each, with the model that made it.
+
+Lines are appended with one `write` each, so that several gateways can share the file. At `MAX_BYTES` the file becomes
+`<name>.1` and a new one begins.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolguard_engine import redact
+from toolguard_engine.guard import Refusal
+from toolguard_engine.model import Problem
+
+MAX_BYTES = 20 * 1024 * 1024
+HOME_STATE = "~/.openclaw/"
+
+# What the id of a call tells about its origin where the message names no model (documented by the providers).
+ID_PREFIXES = {"call_": "openai-compatible", "toolu_": "anthropic"}
+
+
+def resolve(log_path: str, state_dir: Path) -> Path:
+    """Where the log is. `~/.openclaw/` stands for the state directory, wherever that is; `~` for the home."""
+    if log_path.startswith(HOME_STATE):
+        return state_dir / log_path.removeprefix(HOME_STATE)
+    path = Path(log_path).expanduser()
+    return path if path.is_absolute() else state_dir / path
+
+
+def record(refusal: Refusal, now: datetime, gateway: str, provider: str, model: str, *, shadow: bool) -> dict[str, Any]:
+    """The line as a value. Every text in it is redacted and bounded."""
+    call, failure = refusal.call, refusal.failure
+    action = refusal.correction.action
+    return {
+        "time": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+        "gateway": redact.cut(gateway),
+        "agent": redact.cut(call.agent),
+        "session": redact.cut(call.session),
+        "run": redact.cut(call.run),
+        "provider": redact.cut(provider) or _inferred(call.call_id),
+        "model": redact.cut(model) or "unknown",
+        "tool": redact.cut(call.tool),
+        "callId": redact.cut(call.call_id),
+        "arguments": redact.redact(call.params),
+        "error": failure.error,
+        "problems": [_problem(problem) for problem in failure.problems],
+        "action": f"would-be-{action}" if shadow else action,
+    }
+
+
+def _problem(problem: Problem) -> str:
+    return redact.cut(f"{problem.path}: {'is missing' if problem.missing else problem.detail}")
+
+
+def _inferred(call_id: str) -> str:
+    return next((origin for prefix, origin in ID_PREFIXES.items() if call_id.startswith(prefix)), "unknown")
+
+
+class CallLog:
+    """The open file. `append` never raises; it answers what went wrong, once per cause."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._last_error = ""
+
+    def append(self, line: dict[str, Any]) -> str:
+        """Writes one line. The answer is empty, or why it could not be written, if that is news."""
+        try:
+            self._write(msgspec.json.encode(line) + b"\n")
+        except OSError as error:
+            reason = f"cannot write {self.path}: {error.strerror or error}"
+            news = "" if reason == self._last_error else reason
+            self._last_error = reason
+            return news
+        self._last_error = ""
+        return ""
+
+    def _write(self, data: bytes) -> None:
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if os.fstat(handle).st_size + len(data) > MAX_BYTES:
+                self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+                os.close(handle)
+                handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            os.write(handle, data)
+        finally:
+            os.close(handle)

@@ -1,0 +1,110 @@
+"""Who runs: each engine keeps one small file about itself while it lives, `<state dir>/toolguard/engines/<pid>.json`.
+
+`status` and `doctor` read them. A file whose process is gone is moved to `last-engine.json`, so that what the last run
+proved about the gateway is still known after a short `agent --local` run.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolguard_engine.stores import files
+
+LAST = "last-engine.json"
+
+
+class EngineInfo(msgspec.Struct, rename="camel"):
+    """What an engine says about itself. Times are seconds since 1970."""
+
+    pid: int
+    gateway_pid: int
+    gateway: str
+    host: str
+    version: str
+    plugin: str
+    started: float
+    mode: str
+    log_path: str
+    config_error: str = ""
+    log_error: str = ""
+    judged: int = 0
+    corrected: int = 0
+    loops: int = 0
+    stopped: int = 0
+    seams: dict[str, str] = {}
+    notes: list[str] = []
+
+
+def folder(state_dir: Path) -> Path:
+    return files.own_folder(state_dir) / "engines"
+
+
+def publish(state_dir: Path, info: EngineInfo) -> None:
+    """Writes this engine's file. Raises `OSError`."""
+    place = folder(state_dir)
+    for made in (files.own_folder(state_dir), place):
+        made.mkdir(mode=0o700, parents=True, exist_ok=True)
+    files.replace(place / f"{info.pid}.json", msgspec.json.encode(info))
+
+
+def retire(state_dir: Path, pid: int) -> None:
+    """This engine is gone: its file becomes the last known one."""
+    path = folder(state_dir) / f"{pid}.json"
+    if path.exists():
+        path.replace(files.own_folder(state_dir) / LAST)
+
+
+def sweep(state_dir: Path) -> None:
+    """Retires the files of engines that were killed."""
+    for path in sorted(folder(state_dir).glob("*.json"), key=lambda p: p.stat().st_mtime):
+        if path.stem.isdigit() and not alive(int(path.stem)):
+            retire(state_dir, int(path.stem))
+
+
+def running(state_dir: Path) -> list[EngineInfo]:
+    """The engines that live now."""
+    found = [read(path) for path in sorted(folder(state_dir).glob("*.json"))]
+    return [info for info in found if info and alive(info.pid)]
+
+
+def last(state_dir: Path) -> EngineInfo | None:
+    """The engine that ended last, if its file is there and whole."""
+    return read(files.own_folder(state_dir) / LAST)
+
+
+def read(path: Path) -> EngineInfo | None:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=EngineInfo)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def alive(pid: int) -> bool:
+    """Whether this process is an engine of ours that still runs."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return not Path("/proc/self").exists() and _signalled(pid)
+    except OSError:
+        return _signalled(pid)
+    return b"toolguard_engine" in command
+
+
+def _signalled(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def describe(info: EngineInfo) -> dict[str, Any]:
+    """For `--json`: as it is on disk."""
+    value: dict[str, Any] = msgspec.to_builtins(info)
+    return value

@@ -1,0 +1,28 @@
+"""Tool Search of OpenClaw: the model reaches most tools through `tool_call {id, args}`.
+
+The hooks then fire twice. The outer call is only an envelope: what is judged, counted and charged is the inner one.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+OUTER_TOOL = "tool_call"
+
+
+def tool_name(name: str) -> str:
+    """A tool's name in the form in which it is compared: the last part of `openclaw:core:message`, in small letters."""
+    return name.strip().rpartition(":")[2].lower()
+
+
+def is_envelope(tool: str, params: Any) -> bool:
+    """Whether this is an outer call that names an inner one."""
+    return tool_name(tool) == OUTER_TOOL and isinstance(params, dict) and isinstance(params.get("id"), str)
+
+
+def look_through(tool: str, params: Any) -> tuple[str, Any]:
+    """The tool and the params that really run. Absent `args` are an empty object, as the gateway takes them."""
+    if not is_envelope(tool, params):
+        return tool_name(tool), params
+    inner = params.get("args")
+    return tool_name(params["id"]), {} if inner is None else inner
