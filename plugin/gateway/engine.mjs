@@ -53,10 +53,10 @@ export class Engine {
     const worker = new Worker(new URL("./engine-worker.mjs", import.meta.url), {
       workerData, transferList: [port2], execArgv: [], name: "toolguard-engine",
     });
-    worker.unref();
     worker.on("message", (message) => this.#receive(message));
     worker.on("error", (error) => this.#lost(error.message));
     worker.on("exit", () => this.#lost(""));
+    worker.unref(); // only now: a new listener would reference it again
     this.#worker = worker;
   }
 

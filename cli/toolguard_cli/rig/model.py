@@ -114,6 +114,7 @@ class ScriptedModel:
     script: Script
     requests: list[Request] = field(default_factory=list)
     on_request: Callable[[Request], None] | None = None
+    last_answer: str = ""
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -135,12 +136,14 @@ class ScriptedModel:
         with self._lock:
             self.script = script
             self.requests.clear()
+            self.last_answer = ""
 
     def answer(self, body: dict[str, Any]) -> tuple[Request, Reply]:
         with self._lock:
             request = Request(len(self.requests), time.monotonic(), body.get("messages", []), body.get("tools") or [])
             self.requests.append(request)
             reply = self.script(request)
+            self.last_answer = reply.text
         if self.on_request:
             self.on_request(request)
         return request, reply

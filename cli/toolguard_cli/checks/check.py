@@ -1,0 +1,43 @@
+"""What a check is, and what it may look at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from toolguard_cli.configfile import ConfigFile
+from toolguard_cli.paths import Places
+from toolguard_cli.setup.entry import ENTRY
+from toolguard_cli.setup.record import Record
+from toolguard_engine import config as settings
+
+Status = Literal["ok", "warn", "error"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """`fix` is the next step where the status is not `ok`."""
+
+    id: str
+    status: Status
+    detail: str
+    fix: str = ""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One installation to look at. `config` is None where it cannot be read; `problem` then says why."""
+
+    places: Places
+    config: ConfigFile | None
+    record: Record | None
+    problem: str = ""
+    settings: settings.Config = field(default_factory=settings.Config)
+
+    def get(self, *steps: str) -> Any:
+        return self.config.get(*steps) if self.config else None
+
+    @property
+    def entry(self) -> dict[str, Any]:
+        found = self.get(*ENTRY)
+        return found if isinstance(found, dict) else {}

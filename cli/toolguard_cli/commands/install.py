@@ -1,0 +1,159 @@
+"""`toolguard install`: puts the plugin where the gateway finds it, switches it on, and records both."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal
+
+import filelock
+
+from toolguard_cli import configfile, paths
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_cli.result import Line, Result
+from toolguard_cli.setup import entry, folder, record
+from toolguard_engine import __version__
+
+LOCK_SECONDS = 10
+
+
+def run(places: Places, *, link: bool, dry_run: bool) -> Result:
+    """Raises `UserError`; then nothing was changed."""
+    source = paths.plugin_source()
+    if link:
+        _check_link(source)
+    plan = _Plan(places, source, link=link)
+    if dry_run:
+        return _result(plan, done=False, backup=None)
+    places.own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked(places):
+        plan = _Plan(places, source, link=link)
+        backup = _perform(plan)
+    return _result(plan, done=True, backup=backup)
+
+
+@contextmanager
+def locked(places: Places) -> Iterator[None]:
+    """One install or uninstall at a time. Raises `UserError` where another one does not end."""
+    lock = filelock.FileLock(places.own / "install.lock", timeout=LOCK_SECONDS)
+    try:
+        lock.acquire()
+    except filelock.Timeout as error:
+        raise UserError("another install or uninstall is under way", "wait for it to end, then repeat") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _Plan:
+    """What there is to do, found out before anything is touched."""
+
+    def __init__(self, places: Places, source: Path, *, link: bool) -> None:
+        self.places = places
+        self.source = source
+        self.mode: Literal["copy", "link"] = "link" if link else "copy"
+        self.config = configfile.read(places.config)
+        self.known = record.load(places.record)
+        self.plugin = source if link else places.extension
+        old_link = self.known.plugin if self.known and self.known.mode == "link" else None
+        self.edits = entry.wanted(self.config, str(source) if link else None, old_link)
+        self.copies = not link and not folder.same(source, places.extension)
+        self.removes_copy = link and places.extension.exists()
+        if self.copies or self.removes_copy:
+            folder.refuse_foreign(places.extension)
+        self.text = entry.apply(self.config.text, self.edits)
+
+    @property
+    def record(self) -> record.Record:
+        """What to remember: all edits since the file was first touched, and what it was before."""
+        earlier = self.known
+        same_file = earlier is not None and earlier.config == str(self.config.path)
+        return record.Record(
+            version=__version__,
+            python=sys.executable,
+            mode=self.mode,
+            plugin=str(self.plugin),
+            config=str(self.config.path),
+            before=earlier.before if earlier and same_file else configfile.digest(self.config.data),
+            after=configfile.digest(self.text.encode()),
+            edits=[*(earlier.edits if earlier and same_file else []), *record.stored(self.edits)],
+        )
+
+    @property
+    def changes(self) -> bool:
+        same_record = self.known is not None and self.known == self.record
+        return bool(self.edits or self.copies or self.removes_copy or not same_record)
+
+
+def _perform(plan: _Plan) -> Path | None:
+    if plan.copies:
+        folder.copy(plan.source, plan.places.extension, __version__)
+    backup = configfile.write(plan.config, plan.text.encode()) if plan.edits else None
+    if plan.removes_copy:
+        folder.remove(plan.places.extension)
+    if plan.changes:
+        record.save(plan.places.record, plan.record)
+    return backup
+
+
+def _check_link(source: Path) -> None:
+    if refusals := folder.refusals(source):
+        raise UserError(
+            f"OpenClaw would refuse to load the plugin from there: {refusals[0]}",
+            "run `toolguard install` without --link: it makes a copy of its own",
+        )
+
+
+def _result(plan: _Plan, *, done: bool, backup: Path | None) -> Result:
+    data = {
+        "changed": plan.changes,
+        "dryRun": not done,
+        "mode": plan.mode,
+        "plugin": str(plan.plugin),
+        "config": str(plan.config.path),
+        "edits": [f"{edit.kind} {edit.words}" for edit in plan.edits],
+        "backup": str(backup) if backup else None,
+        "python": sys.executable,
+    }
+    return Result("install", data, tuple(_lines(plan, done=done, backup=backup)))
+
+
+def _lines(plan: _Plan, *, done: bool, backup: Path | None) -> list[Line]:
+    if not plan.changes:
+        return [
+            Line("ok", f"already installed at {plan.plugin}; nothing to change"),
+            Line("next", "toolguard doctor"),
+        ]
+    lines = [Line("ok", _told(words, done=done)) for words in _steps(plan)]
+    if plan.edits and not plan.config.exists:
+        lines.append(Line("info", f"{plan.config.path} did not exist" + (": it was created" if done else " yet")))
+    if backup:
+        lines.append(Line("info", f"the file as it was: {backup}"))
+    if not done:
+        return [*lines, Line("info", "nothing was written (--dry-run)")]
+    return [*lines, Line("next", "restart the gateway (or `openclaw plugins reload toolguard`), then: toolguard doctor")]
+
+
+def _steps(plan: _Plan) -> list[tuple[str, str]]:
+    """What is done, as verb and object."""
+    steps = []
+    if plan.copies:
+        steps.append(("copy", f"the plugin to {plan.plugin}"))
+    if plan.mode == "link":
+        steps.append(("link", f"the plugin at {plan.plugin}: changes there are live at the next reload"))
+    if plan.removes_copy:
+        steps.append(("remove", f"the earlier copy at {plan.places.extension}"))
+    return [*steps, *((edit.kind, f"{edit.words} in {plan.config.path}") for edit in plan.edits)]
+
+
+_DONE = {"copy": "copied", "link": "linked", "remove": "removed", "set": "set", "append": "added"}
+
+
+def _told(step: tuple[str, str], *, done: bool) -> str:
+    verb, what = step
+    plain = "add" if verb == "append" else verb
+    return f"{_DONE[verb]} {what}" if done else f"would {plain} {what}"

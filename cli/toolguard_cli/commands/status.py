@@ -1,0 +1,116 @@
+"""`toolguard status`: is it installed, is it running, what has it done."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolguard_cli import configfile
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_cli.result import Line, Result
+from toolguard_cli.setup import entry, record
+from toolguard_engine import config as settings
+from toolguard_engine.stores import calllog, engines
+
+SECONDS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+TAIL_BYTES = 200_000
+
+
+def run(places: Places) -> Result:
+    known = record.load(places.record)
+    running = engines.running(places.state_dir)
+    last = engines.last(places.state_dir)
+    log = calllog.resolve(_log_path(places), places.state_dir)
+    entries = tail(log)
+    lines = [_installed(places, known), *_running(running, last), *_log(log, entries)]
+    if known is None:
+        lines.append(Line("next", "toolguard install"))
+    data = {
+        "installed": known is not None,
+        "installation": _installation(known),
+        "engines": [engines.describe(info) for info in running],
+        "lastEngine": engines.describe(last) if last else None,
+        "log": {"path": str(log), "recent": entries[-5:]},
+    }
+    return Result("status", data, tuple(lines))
+
+
+def _installation(known: record.Record | None) -> dict[str, Any] | None:
+    if known is None:
+        return None
+    wanted = ("version", "python", "mode", "plugin", "config")
+    return {name: getattr(known, name) for name in wanted}
+
+
+def _log_path(places: Places) -> str:
+    """As the config says; the default where it cannot be read, which `doctor` explains."""
+    try:
+        raw = configfile.read(places.config).get(*entry.ENTRY, "config")
+        return settings.parse(raw).log_path
+    except (UserError, msgspec.ValidationError):
+        return settings.DEFAULT_LOG_PATH
+
+
+def _installed(places: Places, known: record.Record | None) -> Line:
+    if known is None:
+        return Line("warn", f"not installed in {places.state_dir}")
+    how = "linked from" if known.mode == "link" else "copied to"
+    return Line("ok", f"toolguard {known.version} is installed, {how} {known.plugin}")
+
+
+def _running(running: list[engines.EngineInfo], last: engines.EngineInfo | None) -> list[Line]:
+    if running:
+        return [
+            Line("ok", f"engine {info.pid} of gateway {info.gateway_pid} ({info.host}): {_done(info)}") for info in running
+        ]
+    if last is None:
+        return [Line("info", "no engine has run here yet; it starts with the gateway")]
+    return [Line("info", f"no engine is running; the last one: {_done(last)}")]
+
+
+def _done(info: engines.EngineInfo) -> str:
+    return (
+        f"mode {info.mode}, started {ago(info.started)} ago, {info.judged} calls judged, "
+        f"{info.corrected} corrected, {info.loops} loops named, {info.stopped} runs ended"
+    )
+
+
+def ago(moment: float) -> str:
+    """How long since, in one unit."""
+    seconds = max(0, int(time.time() - moment))
+    for size, unit in SECONDS:
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def _log(path: Path, entries: list[dict[str, Any]]) -> list[Line]:
+    if not entries:
+        return [Line("info", f"no malformed call has been logged ({path})")]
+    return [
+        Line("info", f"last malformed calls, from {path}:"),
+        *(Line("info", f"  {e.get('time')}  {e.get('model')}  {e.get('tool')}  {e.get('action')}") for e in entries[-5:]),
+    ]
+
+
+def tail(path: Path) -> list[dict[str, Any]]:
+    """The newest lines of the log that can be read."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - TAIL_BYTES))
+            newest = deque(file.read().splitlines(), maxlen=50)
+    except OSError:
+        return []
+    found = []
+    for line in newest:
+        try:
+            found.append(msgspec.json.decode(line, type=dict[str, Any]))
+        except msgspec.DecodeError:
+            continue  # a first line that the seek cut in half, or somebody else's
+    return found

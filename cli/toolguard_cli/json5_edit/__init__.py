@@ -1,0 +1,45 @@
+"""Edits of JSON5 text that leave comments, layout and every untouched byte as they were.
+
+Text in, text out; nothing here reads or writes files. `set_value` and `delete` are each other's inverse: deleting what
+was inserted gives the text back byte for byte (the forms of `insert` are chosen so that `remove` can recognise them).
+"""
+
+from __future__ import annotations
+
+from toolguard_cli.json5_edit.edits import append_unique, delete, remove_element, set_value
+from toolguard_cli.json5_edit.errors import EditError, Json5Error
+from toolguard_cli.json5_edit.scanner import MAX_DEPTH, parse
+from toolguard_cli.json5_edit.spans import (
+    ArrayNode,
+    Element,
+    JsonValue,
+    Member,
+    Node,
+    ObjectNode,
+    Path,
+    ScalarNode,
+    find,
+)
+from toolguard_cli.json5_edit.values import loads, value_of
+
+__all__ = [
+    "MAX_DEPTH",
+    "ArrayNode",
+    "EditError",
+    "Element",
+    "Json5Error",
+    "JsonValue",
+    "Member",
+    "Node",
+    "ObjectNode",
+    "Path",
+    "ScalarNode",
+    "append_unique",
+    "delete",
+    "find",
+    "loads",
+    "parse",
+    "remove_element",
+    "set_value",
+    "value_of",
+]

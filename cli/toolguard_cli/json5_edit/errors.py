@@ -1,0 +1,75 @@
+"""What goes wrong: the text is not JSON5 (the person can mend it), or an edit was not what it should be (a bug)."""
+
+from __future__ import annotations
+
+import re
+
+from toolguard_cli.errors import UserError
+
+_NEWLINE = re.compile("\r\n|[\n\r\u2028\u2029]")
+_TOKEN = re.compile(r"""[\w$+.-]+|"[^"\r\n]*"?|'[^'\r\n]*'?""")
+_WIDTH = 76
+_LEAD = 50
+_FOUND_WIDTH = 24
+
+
+class Json5Error(UserError):
+    """The text is not JSON5, or is JSON5 this package refuses.
+
+    `line` and `column` count from 1, in characters; a byte order mark is not counted. `excerpt` is two lines: the
+    line of the text, cut, and a caret below the place.
+    """
+
+    def __init__(self, problem: str, *, line: int, column: int, excerpt: str) -> None:
+        super().__init__(f"line {line}, column {column}: {problem}")
+        self.line = line
+        self.column = column
+        self.excerpt = excerpt
+
+
+class EditError(Exception):
+    """The edited text does not hold the intended value: a bug here, and the text must not be used."""
+
+
+def syntax_error(text: str, at: int, problem: str) -> Json5Error:
+    """The error for `problem` at offset `at` of `text`."""
+    line, line_start = 1, 1 if text.startswith("\ufeff") else 0
+    for found in _NEWLINE.finditer(text, 0, at):
+        line, line_start = line + 1, found.end()
+    ended = _NEWLINE.search(text, at)
+    column = max(at - line_start, 0) + 1
+    content = text[line_start : ended.start() if ended else len(text)]
+    return Json5Error(problem, line=line, column=column, excerpt=_excerpt(content, column))
+
+
+def found_at(text: str, at: int) -> str:
+    """What is at offset `at`, for the end of a message."""
+    if at >= len(text):
+        return "found the end of the file"
+    if _NEWLINE.match(text, at):
+        return "found the end of the line"
+    token = _TOKEN.match(text, at, at + _FOUND_WIDTH + 1)
+    shown = token[0] if token else text[at]
+    if len(shown) > _FOUND_WIDTH:
+        shown = shown[:_FOUND_WIDTH] + "..."
+    return f"found '{shown}'" if shown.isprintable() else f"found U+{ord(text[at]):04X}"
+
+
+def path_name(path: tuple[str | int, ...]) -> str:
+    """A path as people write it: `plugins.entries["a b"][0]`; the empty path is `the top level`."""
+    name = ""
+    for step in path:
+        if isinstance(step, int):
+            name += f"[{step}]"
+        elif re.fullmatch(r"[A-Za-z_$][\w$-]*", step):
+            name += f".{step}" if name else step
+        else:
+            name += '["' + step.replace("\\", "\\\\").replace('"', '\\"') + '"]'
+    return name or "the top level"
+
+
+def _excerpt(content: str, column: int) -> str:
+    left = max(0, column - 1 - _LEAD)
+    shown = "".join(ch if ch.isprintable() else " " for ch in content[left : left + _WIDTH])
+    lead, tail = "..." if left else "", "..." if left + _WIDTH < len(content) else ""
+    return f"{lead}{shown}{tail}\n{' ' * (len(lead) + column - 1 - left)}^"

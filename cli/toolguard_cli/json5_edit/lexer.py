@@ -1,0 +1,186 @@
+"""The tokens of JSON5, by the specification at spec.json5.org (which takes identifiers from ECMAScript 5.1).
+
+Every function takes the text and an offset and returns what it read and the offset behind it. No function looks at a
+character twice, so that hostile text takes linear time.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from types import MappingProxyType
+
+from toolguard_cli.json5_edit.errors import found_at, syntax_error
+
+BLANKS = "\t\v\f \xa0\ufeff\u1680\u2000-\u200a\u202f\u205f\u3000"
+NEWLINES = "\n\r\u2028\u2029"
+SPACE = re.compile(f"[{BLANKS}{NEWLINES}]*")
+LINE_REST = re.compile(f"[^{NEWLINES}]*")
+
+_NUMBER = re.compile(
+    r"[+-]?(?:(?P<hex>0[xX][0-9a-fA-F]+)|(?P<constant>Infinity|NaN)"
+    r"|(?P<real>(?:0|[1-9][0-9]*)(?:\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
+    r"|(?P<integer>0|[1-9][0-9]*))(?![\w$.\\])"
+)
+_WORD = re.compile(r"[\w$]+")
+_PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*+(?![^\x00-\x7f]|\\)")
+_KEY_CHAR = re.compile(r"\\u([0-9a-fA-F]{4})|([\w$\u200c\u200d]|[^\x00-\x7f])")
+# Raw control characters in strings are legal in JSON5 but refused here: in a configuration they are accidents.
+_PLAIN = {quote: re.compile(rf"[^{quote}\\\x00-\x1f]*") for quote in "\"'"}
+_SIMPLE = {quote: re.compile(rf"{quote}([^{quote}\\\x00-\x1f\ud800-\udfff]*){quote}") for quote in "\"'"}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_HEX_ESCAPE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})")
+_CONTINUATION = re.compile(f"\r\n|[{NEWLINES}]")
+_SIMPLE_ESCAPES = MappingProxyType({"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"})
+_WORDS = MappingProxyType({"null": None, "true": True, "false": False})
+_MAX_INTEGER = 4_300  # digits; Python refuses to convert longer ones, JavaScript reads them as Infinity
+
+_START = frozenset({"Lu", "Ll", "Lt", "Lm", "Lo", "Nl"})
+_PART = _START | {"Mn", "Mc", "Nd", "Pc"}
+
+
+def skip_trivia(text: str, at: int) -> int:
+    """The offset of the next token behind white space and comments."""
+    while True:
+        if "/" < text[at : at + 1] <= "~":  # most tokens follow each other directly
+            return at
+        space = SPACE.match(text, at)
+        at = space.end() if space else at
+        if text[at : at + 1] != "/" or text[at + 1 : at + 2] not in {"/", "*"}:
+            return at
+        at = comment_end(text, at)
+
+
+def comment_end(text: str, at: int) -> int:
+    """The offset behind the comment that starts at `at`; the line break behind a `//` comment is not part of it."""
+    if text[at + 1] == "/":
+        rest = LINE_REST.match(text, at)
+        return rest.end() if rest else at
+    end = text.find("*/", at + 2)
+    if end < 0:
+        raise syntax_error(text, at, "this comment is never closed, expected '*/'")
+    return end + 2
+
+
+def read_scalar(text: str, at: int) -> tuple[bool | int | float | str | None, int]:
+    if text[at : at + 1] in {'"', "'"}:
+        return read_string(text, at)
+    number = _NUMBER.match(text, at)
+    if number:
+        return _number(number), number.end()
+    word = _WORD.match(text, at)
+    if word and word[0] in _WORDS:
+        return _WORDS[word[0]], word.end()
+    kind = "a number" if text[at : at + 1] in {"+", "-", "."} or text[at : at + 1].isdigit() else "a value"
+    raise syntax_error(text, at, f"expected {kind}, {found_at(text, at)}")
+
+
+def read_string(text: str, at: int) -> tuple[str, int]:
+    simple = _SIMPLE[text[at]].match(text, at)
+    if simple:
+        return simple[1], simple.end()
+    quote, opened, parts = text[at], at, []
+    at += 1
+    while True:
+        plain = _PLAIN[quote].match(text, at)
+        if plain:
+            parts.append(plain[0])
+            at = plain.end()
+        following = text[at : at + 1]
+        if following == quote:
+            return join_surrogates("".join(parts)), at + 1
+        if following != "\\":
+            raise syntax_error(text, *_string_problem(text, opened, at))
+        part, at = _escape(text, at, opened)
+        parts.append(part)
+
+
+def read_key(text: str, at: int) -> tuple[str, int]:
+    if text[at : at + 1] in {'"', "'"}:
+        return read_string(text, at)
+    plain = _PLAIN_KEY.match(text, at)
+    if plain:
+        return plain[0], plain.end()
+    return _unicode_key(text, at)
+
+
+def is_identifier(name: str) -> bool:
+    """Whether `name` may stand as a key without quotes.
+
+    Judged by Unicode 3.2 and without astral characters, so that every reader's tables, however old, agree.
+    """
+    category = unicodedata.ucd_3_2_0.category
+    first = name[:1]
+    return (
+        first != ""
+        and (first in "$_" or category(first) in _START)
+        and all(ch in "$\u200c\u200d" or (ch < "\U00010000" and category(ch) in _PART) for ch in name)
+    )
+
+
+def join_surrogates(value: str) -> str:
+    """Surrogate pairs (from two `\\u` escapes) as the one character they mean; lone surrogates stay."""
+    if not _SURROGATE.search(value):
+        return value
+    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+def _number(found: re.Match[str]) -> int | float:
+    raw = found[0]
+    if found["hex"]:
+        return int(raw, 16)
+    if found["constant"]:
+        return float(raw.replace("Infinity", "inf"))
+    if found["real"] or len(raw) > _MAX_INTEGER:
+        return float(raw)
+    return int(raw)
+
+
+def _string_problem(text: str, opened: int, at: int) -> tuple[int, str]:
+    if at >= len(text):
+        return opened, "this string is never closed"
+    if text[at] in "\n\r":
+        return at, "the line ends inside a string; close it, or end the line with a backslash"
+    return at, f"a control character (U+{ord(text[at]):04X}) inside a string; write it as \\u{ord(text[at]):04x}"
+
+
+def _escape(text: str, at: int, opened: int) -> tuple[str, int]:
+    """What the escape with its backslash at `at` stands for."""
+    kind = text[at + 1 : at + 2]
+    if kind == "":
+        raise syntax_error(text, opened, "this string is never closed")
+    continuation = _CONTINUATION.match(text, at + 1)
+    if continuation:
+        return "", continuation.end()
+    coded = _HEX_ESCAPE.match(text, at + 1)
+    if coded:
+        return chr(int(coded[1] or coded[2], 16)), coded.end()
+    if kind == "0" and not text[at + 2 : at + 3].isdigit():
+        return "\0", at + 2
+    if kind in "xu" or kind.isdigit() or kind < " ":
+        raise syntax_error(text, at, f"a bad escape in a string, {found_at(text, at)}")
+    return _SIMPLE_ESCAPES.get(kind, kind), at + 2
+
+
+def _unicode_key(text: str, at: int) -> tuple[str, int]:
+    name: list[str] = []
+    start = at
+    while char := _KEY_CHAR.match(text, at):
+        letter = chr(int(char[1], 16)) if char[1] else char[2]
+        if not _fits(letter, first=not name):
+            if char[1]:
+                raise syntax_error(text, at, "this escape is not a character that a key without quotes may have here")
+            break
+        name.append(letter)
+        at = char.end()
+    if text.startswith("\\", at):
+        raise syntax_error(text, at, f"a bad escape in a key, {found_at(text, at)}")
+    if not name:
+        raise syntax_error(text, start, f"expected a key or '}}', {found_at(text, start)}")
+    return join_surrogates("".join(name)), at
+
+
+def _fits(letter: str, *, first: bool) -> bool:
+    if letter in "$_" or (letter in "\u200c\u200d" and not first):
+        return True
+    return unicodedata.category(letter) in (_START if first else _PART)

@@ -1,0 +1,132 @@
+"""Text to syntax tree. A loop with an own stack, so that nesting can never exhaust Python's."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from toolguard_cli.json5_edit.errors import Json5Error, found_at, syntax_error
+from toolguard_cli.json5_edit.lexer import read_key, read_scalar, skip_trivia
+from toolguard_cli.json5_edit.spans import ArrayNode, Element, Member, Node, ObjectNode, ScalarNode
+
+MAX_DEPTH = 200
+
+
+def parse(text: str) -> Node:
+    """The tree of a JSON5 document.
+
+    Raises Json5Error for whatever is not JSON5, and for four things that JSON5 allows: duplicate keys, containers
+    nested deeper than MAX_DEPTH, raw control characters in strings, and half of an escaped surrogate in a bare key.
+    """
+    return _Scanner(text).document()
+
+
+@dataclass(slots=True)
+class _OpenArray:
+    start: int
+    items: list[Element] = field(default_factory=list)
+    close: str = "]"
+    kind: str = "an element"
+
+
+@dataclass(slots=True)
+class _OpenObject:
+    start: int
+    items: list[Member] = field(default_factory=list)
+    close: str = "}"
+    kind: str = "a member"
+    keys: set[str] = field(default_factory=set)
+    key: tuple[str, int, int] = ("", 0, 0)  # of the member whose value is being read: name, start, end
+
+
+class _Scanner:
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.open: list[_OpenArray | _OpenObject] = []
+
+    def document(self) -> Node:
+        root = self._root()
+        self._skip()
+        if self.at < len(self.text):
+            raise self._error(f"expected the end of the file, {found_at(self.text, self.at)}")
+        return root
+
+    def _root(self) -> Node:
+        self._skip()
+        if self.at >= len(self.text):
+            raise self._error("there is no value in this file")
+        while True:
+            done = self._value()
+            while done is not None:
+                if not self.open:
+                    return done
+                done = self._behind(done)
+
+    def _value(self) -> Node | None:
+        """The value at hand if it is complete; None if it is a container whose first item comes next."""
+        self._skip()
+        char = self.text[self.at : self.at + 1]
+        if char in {"{", "["}:
+            if len(self.open) == MAX_DEPTH:
+                raise self._error(f"nested deeper than {MAX_DEPTH} levels")
+            self.open.append(_OpenObject(self.at) if char == "{" else _OpenArray(self.at))
+            self.at += 1
+            return self._item()
+        start = self.at
+        value, self.at = read_scalar(self.text, start)
+        return ScalarNode(start, self.at, value)
+
+    def _item(self) -> Node | None:
+        """The container if it closes here; None if an item follows (its key is then read)."""
+        self._skip()
+        container = self.open[-1]
+        if self.text[self.at : self.at + 1] == container.close:
+            return self._close()
+        if isinstance(container, _OpenObject):
+            self._key(container)
+        return None
+
+    def _key(self, container: _OpenObject) -> None:
+        start = self.at
+        key, self.at = read_key(self.text, start)
+        if key in container.keys:
+            raise syntax_error(self.text, start, f"this key is in the object twice, {found_at(self.text, start)}")
+        container.keys.add(key)
+        container.key = (key, start, self.at)
+        self._skip()
+        if self.text[self.at : self.at + 1] != ":":
+            raise self._error(f"expected ':' after a key, {found_at(self.text, self.at)}")
+        self.at += 1
+
+    def _behind(self, value: Node) -> Node | None:
+        """Puts `value` into the innermost container; that container if it closes here, None if an item follows."""
+        self._skip()
+        container = self.open[-1]
+        char = self.text[self.at : self.at + 1]
+        if char not in {",", container.close}:
+            wanted = f"expected ',' or '{container.close}' after {container.kind}"
+            raise self._error(f"{wanted}, {found_at(self.text, self.at)}")
+        comma = self.at if char == "," else None
+        if isinstance(container, _OpenObject):
+            key, start, end = container.key
+            quote = self.text[start] if self.text[start] in "\"'" else ""
+            container.items.append(Member(key, start, end, quote, value, comma))
+        else:
+            container.items.append(Element(value, comma))
+        if comma is None:
+            return self._close()
+        self.at += 1
+        return self._item()
+
+    def _close(self) -> Node:
+        self.at += 1
+        container = self.open.pop()
+        if isinstance(container, _OpenObject):
+            return ObjectNode(container.start, self.at, tuple(container.items))
+        return ArrayNode(container.start, self.at, tuple(container.items))
+
+    def _skip(self) -> None:
+        self.at = skip_trivia(self.text, self.at)
+
+    def _error(self, problem: str) -> Json5Error:
+        return syntax_error(self.text, self.at, problem)

@@ -1,0 +1,65 @@
+"""What a command answers, and the one place that shows it: lines for a person, or one JSON envelope for a script.
+
+The envelope is `{"schema": 1, "command", "ok", "data", "messages", "errors"}` for every command.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import typer
+
+SCHEMA = 1
+Kind = Literal["ok", "warn", "error", "info", "next"]
+_MARKS: dict[Kind, tuple[str, str]] = {
+    "ok": ("ok   ", "green"),
+    "warn": ("warn ", "yellow"),
+    "error": ("error", "red"),
+    "info": ("     ", ""),
+    "next": ("next ", "cyan"),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line for a person. `next` lines name the command to run now."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What happened: `data` for scripts, `lines` for people; both say the same."""
+
+    command: str
+    data: dict[str, Any] = field(default_factory=dict)
+    lines: tuple[Line, ...] = ()
+    exit_code: int = 0
+
+    def envelope(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "command": self.command,
+            "ok": self.exit_code == 0,
+            "data": self.data,
+            "messages": [line.text for line in self.lines if line.kind != "error"],
+            "errors": [line.text for line in self.lines if line.kind == "error"],
+        }
+
+
+def show(result: Result, *, as_json: bool, failed: bool = False) -> None:
+    """Prints a result to standard output; that of a command which could not do its work goes to standard error."""
+    if as_json:
+        print(json.dumps(result.envelope(), ensure_ascii=False))  # noqa: T201 - the command's output
+        return
+    for line in result.lines:
+        typer.echo(_styled(line), file=sys.stderr if failed else sys.stdout)
+
+
+def _styled(line: Line) -> str:
+    mark, colour = _MARKS[line.kind]
+    return f"{typer.style(mark, fg=colour) if colour else mark} {line.text}"

@@ -1,0 +1,156 @@
+"""The real gateway and its command line, as processes in a private home."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from toolguard_cli.errors import UserError
+from toolguard_cli.rig.home import Home
+from toolguard_cli.rig.runtime import Runtime
+
+START_SECONDS = 90
+TURN_SECONDS = 120
+STOP_SECONDS = 20
+POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one message to the agent led to."""
+
+    exit_code: int
+    answer: str
+    output: str
+    seconds: float
+
+
+def openclaw(runtime: Runtime, home: Home, *arguments: str, limit: float = TURN_SECONDS) -> subprocess.CompletedProcess[str]:
+    """One command of OpenClaw. At the limit its whole process group is ended, and the exit code is -9."""
+    process = subprocess.Popen(
+        runtime.command(*arguments),
+        env=home.environment,
+        cwd=home.workspace_dir,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate(timeout=limit)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        output, errors = process.communicate()
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+
+
+def turn(runtime: Runtime, home: Home, message: str, *, local: bool, limit: float = TURN_SECONDS) -> Turn:
+    """Sends one message to the agent `main`: through the gateway of this home, or embedded (`local`)."""
+    started = time.monotonic()
+    where = ["--local"] if local else []
+    done = openclaw(runtime, home, "agent", *where, "--agent", "main", "--message", message, limit=limit)
+    seconds = time.monotonic() - started
+    return Turn(done.returncode, _answer(done.stdout), done.stdout + done.stderr, seconds)
+
+
+def _answer(output: str) -> str:
+    """The agent's words: what is left without the lines of the gateway's log, which start with [subsystem]."""
+    lines = [line for line in output.splitlines() if line.strip() and not _is_log(line)]
+    return "\n".join(lines).strip()
+
+
+def _is_log(line: str) -> bool:
+    head, bracket, _ = line.partition("]")
+    return bool(bracket) and head.startswith("[") and not head.startswith(("[TOOL", "[LOOP"))
+
+
+class Gateway:
+    """A running gateway. Use it as a context manager; leaving it ends the process and what it started."""
+
+    def __init__(self, runtime: Runtime, home: Home) -> None:
+        self.runtime = runtime
+        self.home = home
+        self.log = home.root / "gateway.log"
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> Self:
+        """Returns when the gateway listens. Raises `UserError` with the end of its log where it does not."""
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                self.runtime.command("gateway", "run"),
+                env=self.home.environment,
+                cwd=self.home.workspace_dir,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        limit = time.monotonic() + START_SECONDS
+        while not _listens(self.home.port):
+            if self.process.poll() is not None or time.monotonic() > limit:
+                self.stop()
+                raise UserError(f"the gateway does not start:\n{self.tail()}")
+            time.sleep(POLL_SECONDS)
+        return self
+
+    def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
+        """Ends the gateway; after `STOP_SECONDS` its whole process group is killed."""
+        process, self.process = self.process, None
+        if process is None:
+            return
+        if process.poll() is None:
+            process.send_signal(how)
+        try:
+            process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def turn(self, message: str, limit: float = TURN_SECONDS) -> Turn:
+        return turn(self.runtime, self.home, message, local=False, limit=limit)
+
+    def tail(self, lines: int = 15) -> str:
+        return "\n".join(self.log_text().splitlines()[-lines:])
+
+    def log_text(self) -> str:
+        return self.log.read_text("utf-8", "replace") if self.log.exists() else ""
+
+    @property
+    def pid(self) -> int:
+        assert self.process is not None  # noqa: S101 - asked only while it runs
+        return self.process.pid
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.stop()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.settimeout(1)
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def engine_pids(state_dir: Path) -> list[int]:
+    """The processes that run an engine for this state directory, told by their working directory."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            is_engine = b"toolguard_engine" in (entry / "cmdline").read_bytes()
+            if is_engine and (entry / "cwd").resolve() == state_dir.resolve():
+                found.append(int(entry.name))
+        except OSError:
+            continue  # it ended while we looked
+    return sorted(found)

@@ -1,0 +1,97 @@
+"""The plugin's folder: copied into the state directory with a marker, or linked where it lies.
+
+Only a folder with our marker is ever replaced or removed. Files are copied byte by byte, never linked: OpenClaw refuses
+hard-linked files, which some installers make. Folders get mode 0755, files 0644: it also refuses what others may write.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+from toolguard_cli.errors import UserError
+
+MARKER = ".toolguard.json"
+FILE_MODE = 0o644
+
+
+def source_files(source: Path) -> list[Path]:
+    """The files of the plugin, relative to its folder."""
+    return sorted(
+        path.relative_to(source) for path in source.iterdir() if path.suffix in (".mjs", ".json") and path.name != MARKER
+    )
+
+
+def is_ours(target: Path) -> bool:
+    return (target / MARKER).is_file()
+
+
+def same(source: Path, target: Path) -> bool:
+    """Whether `target` already is an unchanged copy of `source`."""
+    if not is_ours(target):
+        return False
+    names = source_files(source)
+    if names != source_files(target):
+        return False
+    return all(_unchanged(source / name, target / name) for name in names)
+
+
+def _unchanged(source: Path, target: Path) -> bool:
+    info = target.stat()
+    return info.st_nlink == 1 and stat.S_IMODE(info.st_mode) == FILE_MODE and source.read_bytes() == target.read_bytes()
+
+
+def copy(source: Path, target: Path, version: str) -> None:
+    """Puts a copy of the plugin at `target`, whole or not at all. Raises `UserError`."""
+    refuse_foreign(target)
+    target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    beside = Path(tempfile.mkdtemp(prefix=".toolguard-", dir=target.parent.parent))
+    try:
+        for name in source_files(source):
+            shutil.copyfile(source / name, beside / name)
+            (beside / name).chmod(FILE_MODE)
+        (beside / MARKER).write_text(json.dumps({"installedBy": "toolguard", "version": version}) + "\n", "utf-8")
+        (beside / MARKER).chmod(FILE_MODE)
+        beside.chmod(0o755)
+        remove(target)
+        beside.rename(target)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+
+
+def remove(target: Path) -> bool:
+    """Removes a folder of ours; whether there was one. Raises `UserError` for a foreign one."""
+    refuse_foreign(target)
+    if not target.exists():
+        return False
+    shutil.rmtree(target)
+    return True
+
+
+def refuse_foreign(target: Path) -> None:
+    if target.is_symlink() or (target.exists() and not is_ours(target)):
+        raise UserError(f"{target} was not put there by toolguard", "move it away, then repeat")
+
+
+def refusals(folder: Path) -> list[str]:
+    """Why OpenClaw would not load the plugin from this folder; empty where it would."""
+    if not (folder / "openclaw.plugin.json").is_file():
+        return [f"{folder} holds no openclaw.plugin.json"]
+    return [reason for path in [folder, *sorted(folder.rglob("*"))] if (reason := _refusal(path))]
+
+
+def _refusal(path: Path) -> str:
+    info = path.lstat()
+    if stat.S_IMODE(info.st_mode) & 0o002:
+        return f"{path} may be written by everybody (mode {stat.S_IMODE(info.st_mode):o})"
+    if info.st_uid not in (os.getuid(), 0):
+        return f"{path} belongs to user {info.st_uid}, not to you"
+    if stat.S_ISREG(info.st_mode) and info.st_nlink > 1:
+        return f"{path} is a hard link ({info.st_nlink} names)"
+    if stat.S_ISLNK(info.st_mode):
+        return f"{path} is a symbolic link"
+    return ""

@@ -1,0 +1,57 @@
+"""What `install` did, kept in `<state dir>/toolguard/install.json` until `uninstall` has undone it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from toolguard_cli.errors import UserError
+from toolguard_cli.setup.entry import Edit
+from toolguard_engine.stores import files
+
+
+class StoredEdit(msgspec.Struct, frozen=True):
+    """An `Edit` as it is kept."""
+
+    kind: Literal["set", "append", "remove"]
+    path: list[str]
+    value: Any
+    top: list[str]
+    before: Any
+
+
+class Record(msgspec.Struct, frozen=True, rename="camel"):
+    """`before` and `after` name the config's content around all edits so far; `before` is empty where there was no file."""
+
+    version: str
+    python: str
+    mode: Literal["copy", "link"]
+    plugin: str
+    config: str
+    before: str
+    after: str
+    edits: list[StoredEdit]
+
+    def undoable(self) -> list[Edit]:
+        return [Edit(e.kind, tuple(e.path), e.value, tuple(e.top), e.before) for e in self.edits]
+
+
+def stored(edits: list[Edit]) -> list[StoredEdit]:
+    return [StoredEdit(e.kind, list(e.path), e.value, list(e.top), e.before) for e in edits]
+
+
+def load(path: Path) -> Record | None:
+    """The record, or None where nothing is installed. Raises `UserError` where it is damaged."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Record)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}", "move it away, then run `toolguard install` again") from error
+
+
+def save(path: Path, record: Record) -> None:
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    files.replace(path, msgspec.json.format(msgspec.json.encode(record)) + b"\n")
