@@ -25,6 +25,7 @@ const wake = new Int32Array(signal);
 /** @type {import("node:child_process").ChildProcess | null} */
 let child = null;
 let ready = false;
+let refused = false;
 let stopping = false;
 let delay = FIRST_DELAY_MS;
 /** @type {NodeJS.Timeout | null} */
@@ -36,19 +37,31 @@ let queue = [];
 
 function start() {
   restart = null;
+  refused = false;
   const started = performance.now();
-  const process = spawn(command.python, command.args, { cwd: command.cwd, env: command.env, stdio: "pipe" });
+  const process = spawned();
+  if (process instanceof Error) return gone(null, started, process.message);
   child = process;
-  process.stdin.on("error", () => {}); // a dying engine closes its pipe; `exit` reports it
   process.on("error", (error) => gone(process, started, error.message));
   process.on("exit", (code, name) => gone(process, started, name ? `signal ${name}` : `exit code ${code}`));
+  if (process.pid === undefined) return; // `error` follows; there may be no pipes
+  process.stdin.on("error", () => {}); // a dying engine closes its pipe; `exit` reports it
   eachLine(process.stdout, receive);
   eachLine(process.stderr, (text) => parent.postMessage({ stderr: text }));
   process.stdin.write(hello);
 }
 
+/** Most faults come as an event, some are thrown: a path that leads through a file, no memory. */
+function spawned() {
+  try {
+    return spawn(command.python, command.args, { cwd: command.cwd, env: command.env, stdio: "pipe" });
+  } catch (error) {
+    return /** @type {Error} */ (error);
+  }
+}
+
 /**
- * @param {import("node:child_process").ChildProcess} process
+ * @param {import("node:child_process").ChildProcess | null} process
  * @param {number} started
  * @param {string} reason
  */
@@ -90,7 +103,8 @@ function receive(line) {
  */
 function introduced(accepted, line) {
   parent.postMessage(accepted ? { ready: line } : { refused: line });
-  if (!accepted) return refuseQueue();
+  refused = !accepted;
+  if (refused) return refuseQueue();
   ready = true;
   const waiting = queue;
   queue = [];
@@ -112,7 +126,7 @@ function deliver(id, sync, line) {
 /** @param {Outgoing} outgoing */
 function send(outgoing) {
   if (!ready || !child?.stdin) {
-    const far = restart !== null && delay > WORTH_WAITING_MS;
+    const far = refused || (restart !== null && delay > WORTH_WAITING_MS);
     if (!far) queue.push(outgoing);
     else if (outgoing.id !== null) deliver(outgoing.id, outgoing.sync, null);
     return;

@@ -10,6 +10,7 @@ export const PROTOCOL = 1;
 export const SYNC_LIMIT_MS = 250;
 export const ASYNC_LIMIT_MS = 5_000;
 const MAX_LINE = 8 * 1024 * 1024;
+const MAX_CAUSES = 100;
 
 /** @typedef {import("./engine-worker.mjs").Command} Command */
 /** @typedef {Record<string, any>} Message */
@@ -28,7 +29,10 @@ export class Engine {
   /** @type {Map<number, (answer: Message | null) => void>} */
   #waiting = new Map();
   #disposed = false;
-  #lastComplaint = "";
+  /** @type {Set<string>} causes that were complained about since the engine was last ready */
+  #complaints = new Set();
+  /** @type {Promise<void> | null} */
+  #stopping = null;
   /** @type {(() => void) | null} */
   #stopped = null;
 
@@ -54,8 +58,8 @@ export class Engine {
       workerData, transferList: [port2], execArgv: [], name: "toolguard-engine",
     });
     worker.on("message", (message) => this.#receive(message));
-    worker.on("error", (error) => this.#lost(error.message));
-    worker.on("exit", () => this.#lost(""));
+    worker.on("error", (error) => this.#lost(worker, error.message));
+    worker.on("exit", () => this.#lost(worker, ""));
     worker.unref(); // only now: a new listener would reference it again
     this.#worker = worker;
   }
@@ -105,13 +109,16 @@ export class Engine {
 
   /** @param {Message} message */
   note(message) {
-    if (!this.#worker) return;
-    const line = `${JSON.stringify(message)}\n`;
-    if (line.length <= MAX_LINE) this.#worker.postMessage({ id: null, line, sync: false });
+    const line = this.#worker && this.#line(message);
+    if (line) this.#worker?.postMessage({ id: null, line, sync: false });
   }
 
   /** Ends the engine process and the worker; resolves when both are gone. */
-  async stop() {
+  stop() {
+    return (this.#stopping ??= this.#end());
+  }
+
+  async #end() {
     this.#disposed = true;
     const worker = this.#worker;
     if (!worker) return;
@@ -130,13 +137,25 @@ export class Engine {
     this.start();
     if (!this.#worker) return null;
     const id = this.#nextId++;
-    const line = `${JSON.stringify({ id, ...message })}\n`;
-    if (line.length > MAX_LINE) {
-      this.#complain(`a question of ${line.length} characters is too long`);
-      return null;
-    }
+    const line = this.#line({ id, ...message });
+    if (!line) return null;
     this.#worker.postMessage({ id, line, sync });
     return id;
+  }
+
+  /**
+   * @param {Message} message
+   * @returns {string} empty where it cannot be sent
+   */
+  #line(message) {
+    try {
+      const line = `${JSON.stringify(message)}\n`;
+      if (line.length <= MAX_LINE) return line;
+      this.#complain(`a message of ${line.length} characters is too long`);
+    } catch (error) {
+      this.#complain(`a message cannot be written as JSON: ${/** @type {Error} */ (error).message.split("\n")[0]}`);
+    }
+    return "";
   }
 
   /** @param {any} message */
@@ -152,7 +171,7 @@ export class Engine {
 
   /** @param {{ pid: number, version: string, configError: string }} ready */
   #introduced(ready) {
-    this.#lastComplaint = "";
+    this.#complaints.clear();
     this.#logger.debug?.(`[toolguard] engine ${ready.version} is ready (pid ${ready.pid})`);
     if (ready.configError) this.#logger.error(`[toolguard] ${ready.configError}; default settings are in force`);
   }
@@ -177,8 +196,12 @@ export class Engine {
     return null;
   }
 
-  /** @param {string} reason */
-  #lost(reason) {
+  /**
+   * @param {Worker} worker
+   * @param {string} reason
+   */
+  #lost(worker, reason) {
+    if (this.#worker !== worker) return; // its `exit` after its `error`: the next one may be at work already
     this.#worker = null;
     for (const id of [...this.#waiting.keys()]) this.#settle(id, null);
     this.#stopped?.();
@@ -191,12 +214,14 @@ export class Engine {
   }
 
   /**
-   * Once per cause in a row: an engine that cannot start must not fill the gateway's log.
+   * Once per cause: an engine that cannot start must not fill the gateway's log.
    * @param {string} text
    */
   #complain(text) {
-    if (text.replace(/\d+/g, "#") === this.#lastComplaint || this.#disposed) return;
-    this.#lastComplaint = text.replace(/\d+/g, "#");
+    const cause = text.replace(/\d+/g, "#");
+    if (this.#complaints.has(cause) || this.#disposed) return;
+    if (this.#complaints.size >= MAX_CAUSES) this.#complaints.clear();
+    this.#complaints.add(cause);
     this.#logger.warn(`[toolguard] ${text}`);
   }
 }

@@ -7,7 +7,7 @@ import { acts, setting, verdictWithoutEngine } from "./failmode.mjs";
 import { correction, limit } from "./messages.mjs";
 import { endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
 
-/** @typedef {import("./engine.mjs").Engine} Engine */
+/** @typedef {Pick<import("./engine.mjs").Engine, "ask" | "askNow" | "note" | "start">} Engine */
 /** @typedef {import("./runs.mjs").Runs} Runs */
 /** @typedef {import("./runs.mjs").Run} Run */
 /** @typedef {import("./runs.mjs").Call} Call */
@@ -46,6 +46,7 @@ export class Hooks {
     const run = this.#runs.get(event.runId, event.sessionKey ?? ctx?.sessionKey, ctx?.agentId);
     run.provider = event.provider ?? "";
     run.model = event.model ?? "";
+    run.requests += 1;
     this.#trace.requested(event.runId);
   }
 
@@ -66,11 +67,12 @@ export class Hooks {
    * @param {any} ctx
    */
   #modelAnswered(message, ctx) {
+    const calls = toolCalls(message);
+    for (const call of calls) this.#runs.forgetCall(call.id); // some model servers count from zero in each message
     const run = this.#runs.ofSession(ctx?.sessionKey);
     if (!run) return;
     run.provider = message.provider ?? run.provider;
     run.model = message.model ?? run.model;
-    const calls = toolCalls(message);
     if (calls.length === 0) return;
     if (!run.stop && run.watch) run.stop = this.#askAboutMessage(run, calls);
     if (!run.stop) return;
@@ -146,6 +148,7 @@ export class Hooks {
     const { toolCallId, name, result, parentToolCallId } = event.data;
     const original = resultText(result);
     if (!event.runId || parentToolCallId || original === null) return;
+    if (this.#runs.knownCall(toolCallId)?.text !== undefined) return; // a hook was called after all
     this.#runs.get(event.runId, event.sessionKey, event.agentId);
     this.#runs.call(toolCallId, { tool: name, run: event.runId, agent: event.agentId, session: event.sessionKey });
     this.#correct(toolCallId, original, name, event, false);
@@ -169,14 +172,28 @@ export class Hooks {
       ...place(call), call: id, provider: run?.provider ?? "", model: run?.model ?? "",
     });
     const told = answer ?? (call.judged || !run ? {} : this.#correctAlone(run, call.tool, original));
-    if (!told.text) return "";
-    call.text = told.text;
-    if (run) {
-      run.watch = true;
-      run.stop = told.stop || run.stop;
-    }
-    this.#trace.replaced(original, told.text, call.run, inPlace, Boolean(told.stop));
-    return told.text;
+    if (!told.text) return (call.text = ""); // what is asked once stays answered
+    const ends = run ? this.#endsHard(run, told.stop, inPlace) : false;
+    // The run's id makes the text unlike that of any other run, so that no other request is held back.
+    call.text = ends && run ? `${told.text} (run ${run.id.slice(0, 8)})` : told.text;
+    this.#trace.replaced(original, call.text ?? "", call.run, inPlace, ends);
+    return call.text ?? "";
+  }
+
+  /**
+   * Notes what the engine decided about the run. The answer is whether its next request must not leave: the gentle end
+   * was due before the last request and did not come. That is so for calls of unknown tools, whose message the gateway
+   * shows to no hook, and where no hook is called at all.
+   * @param {Run} run
+   * @param {string | undefined} stop
+   * @param {boolean} inPlace
+   */
+  #endsHard(run, stop, inPlace) {
+    run.watch = true;
+    if (!stop) return false;
+    if (!run.stop) run.stoppedAt = run.requests;
+    run.stop = stop;
+    return !inPlace || run.requests > run.stoppedAt;
   }
 
   /**

@@ -5,7 +5,7 @@ export const LIMIT = "[TOOL ERROR LIMIT]";
 
 /** Beginnings of the texts that take part in the self-test of the seams: the gateway's refusals and our own. */
 export const TRACED =
-  /^(?:Validation failed for tool "|Tool \S{1,200} not found|\{\s*"status": "error"|\[TOOL ERROR|\[LOOP DETECTED\])[\s\S]*$/;
+  /^(?:Validation failed for tool "|Tool \S{1,200} not found|\{\s*"status":\s*"error"|\[TOOL ERROR|\[LOOP DETECTED\])[\s\S]*$/;
 
 /**
  * Tools that only look, which fail mode `closed` lets through. The envelope of Tool Search is among them because the
@@ -50,5 +50,5 @@ export const ENGINE_AWAY =
  */
 export function oneLine(text) {
   const line = text.replace(/[\s\p{C}]+/gu, " ").trim();
-  return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN)}...` : line;
+  return line.length > MAX_SHOWN ? `${line.slice(0, MAX_SHOWN).replace(/\p{Cs}$/u, "")}...` : line;
 }

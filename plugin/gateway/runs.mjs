@@ -7,11 +7,11 @@ const MAX_CALLS = 5_000;
 
 /**
  * One turn of one agent. `watch`: the engine wants to see the next calls before they run. `stop`: the text that ends
- * the run. `unanswered`: refusals that were answered here because the engine was away. `cut`: ids of the calls that
+ * the run, `stoppedAt`: how many `requests` to the model there had been by then. `unanswered`: refusals that were answered here because the engine was away. `cut`: ids of the calls that
  * were taken out of the model's message.
  * @typedef {{
  *   id: string, agent: string, session: string, provider: string, model: string,
- *   watch: boolean, stop: string, unanswered: number, cut: Set<string>
+ *   watch: boolean, stop: string, stoppedAt: number, requests: number, unanswered: number, cut: Set<string>
  * }} Run
  *
  * One call. `judged`: it reached `before_tool_call`. `text`: what took the place of the gateway's refusal.
@@ -35,7 +35,7 @@ export class Runs {
   get(id, session = "", agent = "") {
     let run = this.#runs.get(id);
     if (!run) {
-      run = { id, agent, session, provider: "", model: "", watch: false, stop: "", unanswered: 0, cut: new Set() };
+      run = { id, agent, session, provider: "", model: "", watch: false, stop: "", stoppedAt: 0, requests: 0, unanswered: 0, cut: new Set() };
       this.#runs.set(id, run);
       bound(this.#runs, MAX_RUNS);
     }
@@ -78,6 +78,11 @@ export class Runs {
   /** @param {string} id */
   knownCall(id) {
     return this.#calls.get(id);
+  }
+
+  /** @param {string} id */
+  forgetCall(id) {
+    this.#calls.delete(id);
   }
 
   /**

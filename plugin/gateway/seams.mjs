@@ -65,7 +65,8 @@ export class Trace {
    * @param {string} text
    * @param {string} run
    * @param {boolean} inPlace whether it was put in place, so that the request must show it
-   * @param {boolean} ends whether the run has to end here
+   * @param {boolean} ends whether the next request that shows this text must not leave: the run has to end, and no
+   *   gentler way is open
    */
   replaced(original, text, run, inPlace, ends) {
     const list = this.#byOriginal.get(original) ?? [];
@@ -74,7 +75,7 @@ export class Trace {
     bound(this.#byOriginal);
     if (inPlace) this.#expected.set(text, run);
     bound(this.#expected);
-    if (ends && !inPlace) this.#unstopped.add(run);
+    if (ends) this.#unstopped.add(run);
   }
 
   /**
@@ -83,7 +84,12 @@ export class Trace {
    * @throws {Error} where the run has to end and no gentler way was open
    */
   outgoing(text) {
-    if (this.#expected.delete(text)) this.#seams.seen("inPlaceText", "works");
+    const owner = this.#expected.get(text);
+    if (owner !== undefined) {
+      this.#expected.delete(text);
+      this.#seams.seen("inPlaceText", "works");
+      if (this.#unstopped.has(owner)) throw new Error(text);
+    }
     if (this.#seams.evidence.inPlaceText === "works") return text;
     const known = this.#byOriginal.get(text);
     if (!known) return text;

@@ -14,17 +14,16 @@ from typing import Any
 import msgspec
 
 from toolguard_engine.model import Failure, Problem
-from toolguard_engine.toolsearch import OUTER_TOOL, tool_name
+from toolguard_engine.toolsearch import OUTER_TOOL, look_through, tool_name
 
 MAX_TEXT = 20_000
 MAX_PROBLEMS = 20
 
 _VALIDATION = re.compile(r'Validation failed for tool "([^"\n]{1,200})":\n(.*?)(?:\n\nReceived arguments:|\Z)', re.DOTALL)
-_PROBLEM = re.compile(r"^\s*-\s*([^:\n]{1,200}):\s*(.{1,500})$", re.MULTILINE)
+_PROBLEM = re.compile(r"^[ \t]{0,20}-[ \t]{0,20}([^:\n]{1,200}):[ \t]{0,20}(\S.{0,500})", re.MULTILINE)
 _UNKNOWN_TOOL = re.compile(r"(?:Tool (\S{1,200}) not found|Unknown tool id: (\S{1,200}?)\.(?:\s|$))")
-_INVALID_ARGUMENTS = re.compile(
-    r'Invalid arguments for tool "([^"\n]{1,200})": (.*?)(?:\s*Expected input: (.*?)\.?)?\s*\Z', re.DOTALL
-)
+_INVALID_ARGUMENTS = re.compile(r'Invalid arguments for tool "([^"\n]{1,200})": (.*)', re.DOTALL)
+_EXPECTED = "Expected input: "
 _MISSING_PARAMETER = re.compile(r"Missing required parameters?: ([^().\n]{1,200}?)(?:\s*\(|\.|\n|\Z)")
 _REQUIRED = re.compile(r"must have required propert(?:y|ies)\s+(.+)$")
 _ALTERNATIVE = re.compile(r"\s+(?:or|alias)\s+.*$")
@@ -32,11 +31,10 @@ _ALTERNATIVE = re.compile(r"\s+(?:or|alias)\s+.*$")
 
 def classify(tool: str, params: Any, text: str, *, judged: bool) -> Failure | None:
     """The refusal that `text` reports, or None where it reports none. `judged`: the call reached `before_tool_call`."""
-    text = text[:MAX_TEXT]
     error = _host_error(tool, text)
     if error is None:
-        return None if judged else _classify_unjudged(params, text)
-    return _classify_error(tool, params, error)
+        return None if judged else _classify_unjudged(tool, params, text[:MAX_TEXT])
+    return _classify_error(tool, params, error[:MAX_TEXT])
 
 
 def _host_error(tool: str, text: str) -> str | None:
@@ -45,17 +43,17 @@ def _host_error(tool: str, text: str) -> str | None:
         return None
     try:
         body = msgspec.json.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     if not isinstance(body, dict) or body.get("status") != "error" or not isinstance(body.get("error"), str):
         return None
     return body["error"] if tool_name(str(body.get("tool"))) == tool_name(tool) else None
 
 
-def _classify_unjudged(params: Any, text: str) -> Failure | None:
+def _classify_unjudged(tool: str, params: Any, text: str) -> Failure | None:
     if match := _VALIDATION.match(text):
         return Failure("validation", _problem_lines(match[2], params), raw=text)
-    if _UNKNOWN_TOOL.fullmatch(text.strip()):
+    if _UNKNOWN_TOOL.fullmatch(text.strip()) or text.strip() == f"Tool {tool.strip()} not found":
         return Failure("unknown-tool", raw=text)
     return _missing_parameter(params, text)
 
@@ -65,10 +63,18 @@ def _classify_error(tool: str, params: Any, error: str) -> Failure | None:
     if tool_name(tool) == OUTER_TOOL:
         inner = params.get("args") if isinstance(params, dict) else None
         if match := _INVALID_ARGUMENTS.match(error):
-            return Failure("invalid-arguments", _inline_problems(match[2], inner), match[3] or "", error)
+            sentence, _, expected = match[2].partition(_EXPECTED)
+            return Failure("invalid-arguments", _inline_problems(sentence, inner), expected.strip().removesuffix("."), error)
         if _UNKNOWN_TOOL.match(error):
             return Failure("unknown-tool", raw=error)
-    return _missing_parameter(params, error)
+    params = look_through(tool, params)[1]
+    found = _missing_parameter(params, error)
+    return found if found and all(_is_empty(problem, params) for problem in found.problems) else None
+
+
+def _is_empty(problem: Problem, params: Any) -> bool:
+    """Whether a call that was executed can really have failed for the want of this: a tool may print such an error too."""
+    return problem.missing or (isinstance(params, dict) and params.get(problem.path) in (None, "", [], {}))
 
 
 def _missing_parameter(params: Any, text: str) -> Failure | None:
@@ -95,7 +101,7 @@ def _problems(found: list[tuple[str, str]], params: Any) -> tuple[Problem, ...]:
     problems: dict[str, Problem] = {}
     for path, detail in found:
         required = _REQUIRED.search(detail)
-        for full in _lacking(path, required[1]) if required else [_dotted(path)]:
+        for full in _lacking(path, required[1]) if required else [_named(path, detail, params)]:
             problems.setdefault(full, Problem(full, not _sent(full, params), "is required" if required else detail))
     return tuple(list(problems.values())[:MAX_PROBLEMS])
 
@@ -107,6 +113,11 @@ def _lacking(path: str, listed: str) -> list[str]:
     if names and last != names[0]:
         parent = _dotted(path)
     return [f"{parent}.{name}" if parent else name for name in names]
+
+
+def _named(path: str, detail: str, params: Any) -> str:
+    """`root` is the whole of the arguments where it is no object or has odd properties, else a parameter of that name."""
+    return path if path == "root" and isinstance(params, dict) and "propert" not in detail else _dotted(path)
 
 
 def _dotted(path: str) -> str:

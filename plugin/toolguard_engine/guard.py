@@ -85,6 +85,8 @@ class Guard:
         self._runs.pop(run_id, None)
 
     def _run(self, run_id: str) -> Run:
+        if not run_id:
+            return Run()  # a call of no known run: what failed before it cannot be told from what others did
         run = self._runs.setdefault(run_id, Run())
         self._runs.move_to_end(run_id)
         while len(self._runs) > MAX_RUNS:

@@ -1,5 +1,5 @@
-"""Reads the tool hints (`toolguard_manifests/tool_hints.toml`) into values. The one place in the engine's core that does I/O,
-called once at start-up."""
+"""Reads the tool hints (`toolguard_manifests/tool_hints.toml`) into values. The one place in the engine's core that does
+I/O, called once at start-up."""
 
 from __future__ import annotations
 

@@ -138,7 +138,7 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict"):
 
 
 class Corrected(Wire, frozen=True, tag="corrected", omit_defaults=True):
-    """`text` replaces the gateway's where it is not empty; `watch`: ask before the next calls of this run; `stop` ends it."""
+    """`text` replaces the gateway's where it is not empty; `watch`: ask before this run's next calls; `stop` ends it."""
 
     id: Id
     text: str = ""
@@ -173,6 +173,9 @@ class Log(Wire, frozen=True, tag="log"):
 
 _decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
 _encoder = msgspec.json.Encoder()
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
 _LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,16})\s*[,}]')
 
 
@@ -187,9 +190,20 @@ class ProtocolError(Exception):
 def decode(line: bytes) -> Incoming:
     """One line without its end. Raises `ProtocolError`."""
     try:
-        return _decoder.decode(line)
+        try:
+            return _decoder.decode(line)
+        except msgspec.DecodeError:
+            if (mended := _without_halves(line)) is None:
+                raise
+            return _decoder.decode(mended)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ProtocolError(str(error)[:300], leading_id(line)) from error
+
+
+def _without_halves(line: bytes) -> bytes | None:
+    """JavaScript writes half a surrogate pair as an escape, which is no text. The line with U+FFFD there; None if none."""
+    mended = _ESCAPE.sub(lambda match: b"\\ufffd" if match["half"] else match[0], line)
+    return mended if mended != line else None
 
 
 def leading_id(line: bytes) -> int | None:

@@ -1,8 +1,10 @@
 """Takes secrets out of what is shown or logged, and cuts what is long.
 
-Law: the result of `redact` has no value under a secret name and no text of a known key format, and no text in it is
-longer than `MAX_VALUE` characters plus the note that says how long it was. Cutting comes last, so that a cut can never
-leave half a key behind that no pattern knows.
+Law: the result of `redact` has no value under a secret name and no text of a known key format, no text in it is longer
+than `MAX_VALUE` characters plus the note that says how long it was, and it has no more than `MAX_NODES` values that say
+anything.
+Cutting comes last, so that a cut can never leave half a key behind that no pattern knows. Every repetition in a pattern
+is bounded or can start in one place only: a hostile text costs no more than its length.
 """
 
 from __future__ import annotations
@@ -15,56 +17,83 @@ MAX_VALUE = 120
 MAX_SHOWN = 600
 MAX_DEPTH = 8
 MAX_ITEMS = 40
-MAX_SCANNED = 20_000
+MAX_NODES = 400
+MAX_SCANNED = 4_000
+MAX_SCANNED_IN_ALL = 40_000
+MARGIN = 500
+"""Of a text that was not scanned to its end the last characters are dropped: they may be the first half of a key."""
 HIDDEN = "[redacted]"
 
 _SECRET_NAME = re.compile(
-    r"(?:pass(?:word|wd|phrase|code)|^pwd$|secret|token(?!s|izer|_?count|_?limit)|api[-_]?key|access[-_]?key|private[-_]?key"
-    r"|auth(?:orization)?$|credential|cookie|session[-_]?id|signature|bearer|^pin$|^otp$|^jwt$)",
+    r"(?:pass(?:word|wd|phrase|code)|^pass$|^pwd$|secret(?!ar)|token(?!i[sz]|_?count|_?limit)|api[-_]?key|access[-_]?key"
+    r"|private[-_]?key|auth(?:orization)?$|credential|cookie|signature|bearer|^pin$|^otp$|^jwt$)",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(r"[tT]okens(?:$|[-_ A-Z])|token(?=[-_A-Z])")
+"""Names under which a number is a number of tokens (`max_tokens`, `token_budget`), not a secret."""
 
 # Published formats of keys and tokens, each with the prefix its issuer documents.
 _SECRET_VALUE = re.compile(
-    r"-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"
-    r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"  # JSON web token
-    r"|\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9_-]{16,}"  # OpenAI, Anthropic, Stripe
+    r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"
+    r"|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)*"  # JSON web token, signed or encrypted
+    r"|\b(?:sk|pk|rk)[-_](?=[\w-]{0,60}\d)[\w-]{16,}"  # OpenAI, Anthropic, Stripe
     r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}"
-    r"|\bxox[abeoprs]-[\w-]{10,}|\bnpm_[A-Za-z0-9]{30,}|\bpypi-[\w-]{20,}|\bhf_[A-Za-z0-9]{20,}"
+    r"|\bxox[abeoprs]-[\w-]{10,}|\bnpm_[A-Za-z0-9]{30,}|\bpypi-AgE[\w-]{16,}|\bhf_[A-Za-z0-9]{20,}"
     r"|\bfw_[A-Za-z0-9]{16,}|\bgsk_[A-Za-z0-9]{20,}|\b\d{8,10}:[\w-]{35}\b"  # Fireworks, Groq, Telegram
     r"|\bSG\.[\w-]{16,}\.[\w-]{16,}",
     re.DOTALL,
 )
 
 # A secret that is named beside its value: NAME=value, --name value, name: value, "name": "value", user:password@host.
-_NAMED = r"(?:[\w-]*(?:pass(?:word|wd|phrase)|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential)s?[\w-]*)"
-_ASSIGNED = re.compile(
-    rf"(?P<name>(?<![\w-])-{{0,2}}{_NAMED}[\"']?\s*(?:=|:|\s(?<=[\w\"']\s))\s*)"
-    r"(?P<value>\"[^\"\n]+\"|'[^'\n]+'|[^\s\"'&;,|<>()\[\]{}]+)",
+_NAMED = (
+    r"(?:pass(?:word|wd|phrase|code)s?|secret(?!ar)s?|token(?!i[sz])s?|api[-_]?keys?|access[-_]?keys?|private[-_]?keys?"
+    r"|credentials?)"
+)
+_VALUE = r"(?P<value>\\*\"(?:[^\"\\\n]|\\.)+|\\*'[^'\n]+|(?:[^\s\"'&;,|<>()\[\]{}]|,(?!\s))+)"
+_ASSIGNED = re.compile(rf"(?P<name>{_NAMED}[\w-]{{0,40}}\\{{0,4}}[\"']?\s{{0,20}}[:=]\s{{0,20}}){_VALUE}", re.IGNORECASE)
+_OPTION = re.compile(rf"(?P<name>(?<![\w-])--?[\w-]{{0,40}}{_NAMED}[\w-]{{0,40}}\s{{1,20}}){_VALUE}", re.IGNORECASE)
+_HEADER = re.compile(
+    r"(?P<name>\b(?:authorization|cookie)\b\\{0,4}[\"']?\s{0,20}[:=]\s{0,20}\\{0,4}[\"']?)(?P<value>[^\n\"'\\]+)",
     re.IGNORECASE,
 )
-_HEADER = re.compile(r"(?P<name>\b(?:authorization|cookie)\b[\"']?\s*[:=]\s*)(?P<value>[^\n\"']+)", re.IGNORECASE)
-_SCHEME = re.compile(r"(?P<name>\b(?:bearer|basic)\s+)(?P<value>[\w.+/=~-]{8,})", re.IGNORECASE)
-_USERINFO = re.compile(r"(?P<name>\b[a-z][a-z0-9+.-]*://[^\s/:@]*:)(?P<value>[^\s/@]+)(?=@)", re.IGNORECASE)
-_CURL_USER = re.compile(r"(?P<name>(?:^|\s)(?:-u|--user)[=\s]*[^\s:]+:)(?P<value>\S+)")
+_SCHEME = re.compile(  # not every word after "basic": what has a digit, a padding sign or inner capitals, or is long
+    r"(?P<name>\b(?i:bearer|basic)\s{1,20})(?P<value>(?=[\w.+/~-]{0,100}(?:[\d=]|[a-z][A-Z])|[\w.+/~-]{24})[\w.+/=~-]{8,})"
+)
+_USERINFO = re.compile(r"(?P<name>://[^\s/:@]{0,200}:)(?P<value>[^\s/]+)(?=@)")
+_CURL_USER = re.compile(
+    r"(?P<name>(?:^|\s)(?:-u|--user)(?:=|\s{0,20})(?P<quote>[\"'])?[^\s:\"'=]{1,200}:)"
+    r"(?P<value>(?!\d+(?:\s|$))(?(quote)(?:(?!(?P=quote))[^\n])+|\S+))"
+)
+_REFERENCE = re.compile(r"[\"']?\$(?:\{?[A-Z_][A-Z0-9_]*\}?|\(.*)?\Z")
+"""A variable by name, or the beginning of `$(command)`: where the secret is, not what it is."""
+_BARE_OPTION = re.compile(rf"--?[\w-]{{0,40}}{_NAMED}[\w-]{{0,40}}\Z", re.IGNORECASE)
+_COUNT = re.compile(r"tokens[\w-]*\W*\Z", re.IGNORECASE)
+
+UNPRINTABLE = re.compile(
+    r"[^\x20-\x7e\u00a1-\u00ac\u00ae-\u05ff\u0606-\u061b\u061d-\u06dc\u06de-\u070e\u0710-\u088f\u0892-\u08e1\u08e3-\u180a"
+    r"\u1810-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff\uf900-\ufdff\ufe10-\ufefe\uff00-\uffef]"
+)
+"""Control and formatting characters (line ends, bidirectional overrides): a text with such a character may be a trick."""
 
 
 def redact_text(text: str) -> str:
     """One text without secrets; not cut. Beyond `MAX_SCANNED` characters it is dropped and its length named."""
     rest = len(text) - MAX_SCANNED
     text = _SECRET_VALUE.sub(HIDDEN, text[:MAX_SCANNED])
-    for pattern in (_HEADER, _SCHEME, _USERINFO, _CURL_USER, _ASSIGNED):
+    for pattern in (_HEADER, _SCHEME, _USERINFO, _CURL_USER, _OPTION, _ASSIGNED):
         text = pattern.sub(_hide_value, text)
-    return f"{text}... ({rest} more characters)" if rest > 0 else text
+    return f"{text[:-MARGIN]}... ({rest + MAX_SCANNED} characters)" if rest > 0 else text
 
 
 def _hide_value(match: re.Match[str]) -> str:
-    value = match["value"]
-    if HIDDEN in value:
+    name, value = match["name"], match["value"]
+    if _REFERENCE.match(value) or (value.isdecimal() and _COUNT.search(name)):
         return match[0]
-    quote = value[0] if value[0] in "\"'" else ""
-    return f"{match['name']}{quote}{HIDDEN}{quote}"
+    opening = re.match(r"\\*[\"']?", value)
+    quote = opening[0] if opening else ""
+    closing = quote if quote[-1:] in ("'", '"') and match.string[match.end() : match.end() + 1] != quote[-1:] else ""
+    return f"{name}{quote}{HIDDEN}{closing}"
 
 
 def cut(text: str, limit: int = MAX_VALUE) -> str:
@@ -72,28 +101,61 @@ def cut(text: str, limit: int = MAX_VALUE) -> str:
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
 
 
-def redact(value: Any, depth: int = 0) -> Any:
-    """A JSON value fit to be shown: no secrets, long texts cut, deep or long containers bounded."""
-    if isinstance(value, str):
-        length = len(value)
-        clean = redact_text(value)
-        return clean if len(clean) <= MAX_VALUE else f"{clean[:MAX_VALUE]}... ({length} characters)"
-    if depth >= MAX_DEPTH and isinstance(value, dict | list):
-        return "..."
-    if isinstance(value, dict):
+def redact(value: Any) -> Any:
+    """A JSON value fit to be shown: no secrets, long texts cut, deep, long or many containers bounded."""
+    return _Redaction().of(value, 0)
+
+
+class _Redaction:
+    """One pass over a value; counts what it has shown."""
+
+    def __init__(self) -> None:
+        self._nodes = 0
+        self._scanned = 0
+
+    def of(self, value: Any, depth: int) -> Any:
+        self._nodes += 1
+        if self._nodes > MAX_NODES or self._scanned > MAX_SCANNED_IN_ALL:
+            return "..."
+        if isinstance(value, str):
+            clean = self._text(value)
+            return clean if len(clean) <= MAX_VALUE else f"{clean[:MAX_VALUE]}... ({len(value)} characters)"
+        if depth >= MAX_DEPTH and isinstance(value, dict | list):
+            return "..."
+        if isinstance(value, dict):
+            return self._members(value, depth)
+        return self._items(value, depth) if isinstance(value, list) else value
+
+    def _members(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
         shown = {
-            cut(redact_text(str(name)), 80): HIDDEN if _is_secret(str(name), item) else redact(item, depth + 1)
+            cut(self._text(str(name)), 80): HIDDEN if _is_secret(str(name), item) else self.of(item, depth + 1)
             for name, item in list(value.items())[:MAX_ITEMS]
         }
         return shown if len(value) <= MAX_ITEMS else {**shown, "...": f"{len(value) - MAX_ITEMS} more"}
-    if isinstance(value, list):
-        items = [redact(item, depth + 1) for item in value[:MAX_ITEMS]]
+
+    def _items(self, value: list[Any], depth: int) -> list[Any]:
+        items = [
+            HIDDEN if isinstance(item, str) and _is_bare_option(before) else self.of(item, depth + 1)
+            for before, item in zip([None, *value[: MAX_ITEMS - 1]], value[:MAX_ITEMS], strict=False)
+        ]
         return items if len(value) <= MAX_ITEMS else [*items, f"... {len(value) - MAX_ITEMS} more"]
-    return value
+
+    def _text(self, text: str) -> str:
+        self._scanned += min(len(text), MAX_SCANNED)
+        return redact_text(text)
+
+
+def _is_bare_option(item: Any) -> bool:
+    """Whether what follows this item of a command's arguments is a secret: `["--password", "x"]`."""
+    return isinstance(item, str) and bool(_BARE_OPTION.match(item))
 
 
 def _is_secret(name: str, value: Any) -> bool:
-    return bool(_SECRET_NAME.search(name)) and value not in (None, "", True, False, {}, [])
+    if value is None or isinstance(value, bool) or value in ("", {}, []):
+        return False
+    if isinstance(value, int | float) and _COUNTED.search(name):
+        return False
+    return bool(_SECRET_NAME.search(name[:MARGIN] + name[MARGIN:][-MARGIN:]))
 
 
 def shown(params: Any) -> str:
@@ -101,7 +163,7 @@ def shown(params: Any) -> str:
     return cut(render(redact(params)), MAX_SHOWN)
 
 
-_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z")
+_IDENTIFIER = re.compile(r"[A-Za-z_$][\w$]*\Z", re.ASCII)
 
 
 def render(value: Any) -> str:
@@ -111,9 +173,18 @@ def render(value: Any) -> str:
         return f"{{ {', '.join(members)} }}" if members else "{}"
     if isinstance(value, list):
         return f"[{', '.join(render(item) for item in value)}]"
-    return json.dumps(value, ensure_ascii=False)
+    return _json(value)
 
 
 def _key(name: Any) -> str:
     text = str(name)
-    return text if _IDENTIFIER.match(text) else json.dumps(text, ensure_ascii=False)
+    return text if _IDENTIFIER.match(text) else _json(text)
+
+
+def _json(value: Any) -> str:
+    """One JSON value in one line, with every character that does not show spelled out."""
+    return UNPRINTABLE.sub(_escaped, json.dumps(value, ensure_ascii=False))
+
+
+def _escaped(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f"

@@ -35,6 +35,7 @@ class Engine:
         self._started = time.time()
         self._log: calllog.CallLog | None = None
         self._log_error = ""
+        self._publish_error = ""
         self._published = 0.0
         self._news = False
 
@@ -96,7 +97,7 @@ class Engine:
     def _begin(self) -> None:
         """The gateway has introduced itself: now it is known where things are."""
         self._log = calllog.CallLog(calllog.resolve(self._session.config.log_path, self._state_dir))
-        self._log_error = ""
+        self._log_error = self._publish_error = ""
         self._published = 0.0
 
     @property
@@ -149,8 +150,13 @@ class Engine:
                     notes=self._session.notes,
                 ),
             )
-        except OSError as error:
-            self._send(protocol.Log("warn", f"cannot write below {self._state_dir}: {error.strerror}"))
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            reason = f"cannot write below {self._state_dir}: {getattr(error, 'strerror', None) or error}"
+            if reason != self._publish_error:
+                self._send(protocol.Log("warn", reason))
+            self._publish_error = reason
+        else:
+            self._publish_error = ""
 
     def _leave(self) -> None:
         if self._session.hello is None:
@@ -158,5 +164,5 @@ class Engine:
         try:
             self._publish()
             engines.retire(self._state_dir, self._session.pid)
-        except OSError:
+        except (OSError, ValueError):
             pass  # the state directory went away before the gateway did

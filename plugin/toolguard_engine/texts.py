@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from toolguard_engine import redact
 from toolguard_engine.model import Call, Failure, Problem
-from toolguard_engine.toolsearch import OUTER_TOOL
+from toolguard_engine.toolsearch import OUTER_TOOL, tool_name
 
 TOOL_ERROR = "[TOOL ERROR]"
 LOOP_DETECTED = "[LOOP DETECTED]"
@@ -22,8 +22,6 @@ LIMIT = "[TOOL ERROR LIMIT]"
 MAX_NAME = 80
 MAX_DETAIL = 160
 MAX_EXPECTED = 500
-_UNPRINTABLE = re.compile(r"[^\x20-\x7e\u00a1-\u1fff\u2c00-\ud7ff\uf900-\ufdff\ufe10-\uffef]")
-"""Control and formatting characters (line ends, bidirectional overrides): a name with such a character is a trick."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ def corrective(call: Call, failure: Failure, hints: Hints) -> str:
     """What was wrong, a call that would pass, and what was sent."""
     if failure.error == "unknown-tool":
         return f"{TOOL_ERROR} {_unknown_tool(call, hints)} You sent: {_sent(call)}. Do not call this name again."
-    hint = hints.get(call.tool)
+    hint = hints.get(tool_name(call.tool))
     notes = f" {hint.notes}" if hint and hint.notes else ""
     return (
         f"{TOOL_ERROR} {_complaint(call, failure)} {_usage(call, failure, hint)}{notes} "
@@ -78,7 +76,7 @@ def limit(failures: int) -> str:
 
 def name(text: str) -> str:
     """A name from outside, in one line, printable, bounded."""
-    return redact.cut(_UNPRINTABLE.sub("?", text), MAX_NAME)
+    return redact.UNPRINTABLE.sub("?", redact.cut(text, MAX_NAME))
 
 
 def _complaint(call: Call, failure: Failure) -> str:
@@ -90,7 +88,7 @@ def _complaint(call: Call, failure: Failure) -> str:
 
 
 def _detail(problem: Problem) -> str:
-    return redact.cut(_UNPRINTABLE.sub(" ", problem.detail), MAX_DETAIL)
+    return redact.UNPRINTABLE.sub(" ", redact.cut(problem.detail, MAX_DETAIL))
 
 
 def _causes(failure: Failure) -> str:
@@ -102,8 +100,8 @@ def _usage(call: Call, failure: Failure, hint: Hint | None) -> str:
     if hint:
         return f"Correct usage: {_spelled(call, redact.render(dict(hint.example)))}."
     if failure.expected:
-        return f"Expected input: {redact.cut(_UNPRINTABLE.sub(' ', failure.expected), MAX_EXPECTED)}."
-    return f"Correct usage: {_spelled(call, redact.render(_repaired(call, failure)))}."
+        return f"Expected input: {redact.UNPRINTABLE.sub(' ', redact.cut(failure.expected, MAX_EXPECTED))}."
+    return f"Correct usage: {_spelled(call, redact.cut(redact.render(_repaired(call, failure)), redact.MAX_SHOWN))}."
 
 
 def _spelled(call: Call, arguments: str) -> str:
@@ -137,8 +135,9 @@ def _placeholder(problem: Problem) -> str:
 
 def _unknown_tool(call: Call, hints: Hints) -> str:
     for tool, hint in hints.items():
-        if call.tool in hint.instead_of:
-            return f"There is no tool '{name(call.tool)}'. Try {tool}({redact.render(dict(hint.example))})."
+        if tool_name(call.tool) in hint.instead_of:
+            meant = _spelled(replace(call, tool=tool), redact.render(dict(hint.example)))
+            return f"There is no tool '{name(call.tool)}'. Try {meant}."
     return (
         f"There is no tool '{name(call.tool)}'. Use only tools that you were offered"
         f"{'; find others with tool_search.' if call.searched else '.'}"

@@ -10,9 +10,14 @@ from typing import Any
 OUTER_TOOL = "tool_call"
 
 
+def short_name(name: str) -> str:
+    """A tool's name as the model may write it: the last part of `openclaw:core:message`."""
+    return name.strip().rpartition(":")[2] or name.strip()
+
+
 def tool_name(name: str) -> str:
-    """A tool's name in the form in which it is compared: the last part of `openclaw:core:message`, in small letters."""
-    return name.strip().rpartition(":")[2].lower()
+    """A tool's name in the form in which it is compared: short, in small letters."""
+    return short_name(name).lower()
 
 
 def is_envelope(tool: str, params: Any) -> bool:
@@ -23,6 +28,6 @@ def is_envelope(tool: str, params: Any) -> bool:
 def look_through(tool: str, params: Any) -> tuple[str, Any]:
     """The tool and the params that really run. Absent `args` are an empty object, as the gateway takes them."""
     if not is_envelope(tool, params):
-        return tool_name(tool), params
+        return short_name(tool), params
     inner = params.get("args")
-    return tool_name(params["id"]), {} if inner is None else inner
+    return short_name(params["id"]), {} if inner is None else inner

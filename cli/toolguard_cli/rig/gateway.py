@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
-import socket
 import subprocess
 import time
 from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from toolguard_cli.errors import UserError
 from toolguard_cli.rig.home import Home
@@ -20,13 +22,14 @@ START_SECONDS = 90
 TURN_SECONDS = 120
 STOP_SECONDS = 20
 POLL_SECONDS = 0.05
+POLL_LIMIT_SECONDS = 10
 
 
 @dataclass(frozen=True)
 class Turn:
     """What one message to the agent led to."""
 
-    exit_code: int
+    ok: bool
     answer: str
     output: str
     seconds: float
@@ -52,13 +55,11 @@ def openclaw(runtime: Runtime, home: Home, *arguments: str, limit: float = TURN_
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def turn(runtime: Runtime, home: Home, message: str, *, local: bool, limit: float = TURN_SECONDS) -> Turn:
-    """Sends one message to the agent `main`: through the gateway of this home, or embedded (`local`)."""
+def local_turn(runtime: Runtime, home: Home, message: str, limit: float = TURN_SECONDS) -> Turn:
+    """Sends one message to the agent `main` in an embedded run: `openclaw agent --local`."""
     started = time.monotonic()
-    where = ["--local"] if local else []
-    done = openclaw(runtime, home, "agent", *where, "--agent", "main", "--message", message, limit=limit)
-    seconds = time.monotonic() - started
-    return Turn(done.returncode, _answer(done.stdout), done.stdout + done.stderr, seconds)
+    done = openclaw(runtime, home, "agent", "--local", "--agent", "main", "--message", message, limit=limit)
+    return Turn(done.returncode == 0, _answer(done.stdout), done.stdout + done.stderr, time.monotonic() - started)
 
 
 def _answer(output: str) -> str:
@@ -82,7 +83,7 @@ class Gateway:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Self:
-        """Returns when the gateway listens. Raises `UserError` with the end of its log where it does not."""
+        """Returns when the gateway takes messages. Raises `UserError` with the end of its log where it does not."""
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 self.runtime.command("gateway", "run"),
@@ -94,7 +95,7 @@ class Gateway:
                 start_new_session=True,
             )
         limit = time.monotonic() + START_SECONDS
-        while not _listens(self.home.port):
+        while not self._ready():
             if self.process.poll() is not None or time.monotonic() > limit:
                 self.stop()
                 raise UserError(f"the gateway does not start:\n{self.tail()}")
@@ -114,8 +115,35 @@ class Gateway:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
 
-    def turn(self, message: str, limit: float = TURN_SECONDS) -> Turn:
-        return turn(self.runtime, self.home, message, local=False, limit=limit)
+    def turn(self, message: str, session: str = "agent:main:rehearsal", limit: float = TURN_SECONDS) -> Turn:
+        """Sends one message to the agent `main`; messages of one session share its history."""
+        started = time.monotonic()
+        body = {"model": "openclaw/main", "messages": [{"role": "user", "content": message}]}
+        status, text = self._post("/v1/chat/completions", body, {"x-openclaw-session-key": session}, limit)
+        return Turn(status == HTTPStatus.OK, _content(text), text, time.monotonic() - started)
+
+    def _post(self, path: str, body: dict[str, Any], headers: dict[str, str], limit: float) -> tuple[int, str]:
+        connection = HTTPConnection("127.0.0.1", self.home.port, timeout=limit)
+        try:
+            connection.request("POST", path, json.dumps(body), {**self._headers, **headers})
+            response = connection.getresponse()
+            return response.status, response.read().decode("utf-8", "replace")
+        finally:
+            connection.close()
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.home.token}", "content-type": "application/json"}
+
+    def _ready(self) -> bool:
+        connection = HTTPConnection("127.0.0.1", self.home.port, timeout=POLL_LIMIT_SECONDS)
+        try:
+            connection.request("GET", "/v1/models", headers=self._headers)
+            return connection.getresponse().status == HTTPStatus.OK
+        except (OSError, HTTPException):
+            return False
+        finally:
+            connection.close()
 
     def tail(self, lines: int = 15) -> str:
         return "\n".join(self.log_text().splitlines()[-lines:])
@@ -135,10 +163,12 @@ class Gateway:
         self.stop()
 
 
-def _listens(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.settimeout(1)
-        return probe.connect_ex(("127.0.0.1", port)) == 0
+def _content(text: str) -> str:
+    """The answer in a chat completion; the body itself where it is none."""
+    try:
+        return str(json.loads(text)["choices"][0]["message"]["content"])
+    except (ValueError, KeyError, IndexError, TypeError):
+        return text
 
 
 def engine_pids(state_dir: Path) -> list[int]:

@@ -33,6 +33,7 @@ class Home:
         self.workspace_dir = self.root / "workspace"
         self.config_path = self.state_dir / "openclaw.json"
         self.port = free_port()
+        self.token = secrets.token_hex(16)
         self.state_dir.mkdir(mode=0o700)
         self.workspace_dir.mkdir()
         self.config_path.write_text(json.dumps(self._config(), indent=2) + "\n")
@@ -54,7 +55,8 @@ class Home:
                 "mode": "local",
                 "port": self.port,
                 "bind": "loopback",
-                "auth": {"mode": "token", "token": secrets.token_hex(16)},
+                "auth": {"mode": "token", "token": self.token},
+                "http": {"endpoints": {"chatCompletions": {"enabled": True}}},
             },
             "models": {"mode": "replace", "providers": {PROVIDER: provider}},
             "agents": {

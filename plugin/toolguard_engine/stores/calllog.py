@@ -28,7 +28,10 @@ def resolve(log_path: str, state_dir: Path) -> Path:
     """Where the log is. `~/.openclaw/` stands for the state directory, wherever that is; `~` for the home."""
     if log_path.startswith(HOME_STATE):
         return state_dir / log_path.removeprefix(HOME_STATE)
-    path = Path(log_path).expanduser()
+    try:
+        path = Path(log_path).expanduser()
+    except RuntimeError:  # `~name` of a user that does not exist
+        path = Path(log_path)
     return path if path.is_absolute() else state_dir / path
 
 
@@ -72,8 +75,8 @@ class CallLog:
         """Writes one line. The answer is empty, or why it could not be written, if that is news."""
         try:
             self._write(msgspec.json.encode(line) + b"\n")
-        except OSError as error:
-            reason = f"cannot write {self.path}: {error.strerror or error}"
+        except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+            reason = f"cannot write {self.path}: {getattr(error, 'strerror', None) or error}"
             news = "" if reason == self._last_error else reason
             self._last_error = reason
             return news

@@ -7,6 +7,7 @@ proved about the gateway is still known after a short `agent --local` run.
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -54,14 +55,15 @@ def publish(state_dir: Path, info: EngineInfo) -> None:
 def retire(state_dir: Path, pid: int) -> None:
     """This engine is gone: its file becomes the last known one."""
     path = folder(state_dir) / f"{pid}.json"
-    if path.exists():
+    with suppress(FileNotFoundError):  # two engines may sweep at once
         path.replace(files.own_folder(state_dir) / LAST)
 
 
 def sweep(state_dir: Path) -> None:
-    """Retires the files of engines that were killed."""
-    for path in sorted(folder(state_dir).glob("*.json"), key=lambda p: p.stat().st_mtime):
-        if path.stem.isdigit() and not alive(int(path.stem)):
+    """Retires the files of engines that were killed, the newest last. Raises `OSError`."""
+    found = {path: path.stat().st_mtime for path in folder(state_dir).glob("*.json") if path.exists()}
+    for path in sorted(found, key=lambda path: found[path]):
+        if path.stem.isdecimal() and not alive(int(path.stem)):
             retire(state_dir, int(path.stem))
 
 

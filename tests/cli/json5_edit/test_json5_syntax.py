@@ -1,0 +1,155 @@
+"""What is read, what is refused and where, and that hostile text is refused quickly."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolguard_cli import json5_edit
+
+DEEP = json5_edit.MAX_DEPTH
+_ESCAPED_KEY = "this escape is not a character that a key without quotes may have here"
+_OPEN_LINE = "the line ends inside a string; close it, or end the line with a backslash"
+_CONTROL = "a control character (U+0009) inside a string; write it as \\u0009"
+
+
+def _refusal(text: str) -> json5_edit.Json5Error | None:
+    try:
+        json5_edit.parse(text)
+    except json5_edit.Json5Error as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param("0x1F", 31, id="hex"),
+        pytest.param("+1", 1, id="plus"),
+        pytest.param(".5", 0.5, id="leading point"),
+        pytest.param("5.", 5.0, id="trailing point"),
+        pytest.param("-Infinity", -math.inf, id="infinity"),
+        pytest.param("9" * 5000, math.inf, id="integer beyond every range"),
+        pytest.param("'a\\\r\nb\\\u2028c'", "abc", id="line continuations"),
+        pytest.param('"\\ud83d\\ude00"', "\U0001f600", id="surrogate pair"),
+        pytest.param('"\\x41\\0\\v\\q\\\'"', "A\0\v'".replace("\v", "\vq"), id="escapes"),
+        pytest.param('"\u2028\x7f"', "\u2028\x7f", id="line separator in a string"),
+        pytest.param("{a\\u0062: 1, \\u0063: 2, ünï: 3, $_: 4}", {"ab": 1, "c": 2, "ünï": 3, "$_": 4}, id="keys"),
+        pytest.param("{null: 1, Infinity: 2, a\u200db: 3}", {"null": 1, "Infinity": 2, "a\u200db": 3}, id="words as keys"),
+        pytest.param("\ufeff\u3000\xa0\v\f[1,\r2,\u2029]// end", [1, 2], id="white space"),
+        pytest.param("[" * DEEP + "]" * DEEP, None, id="as deep as allowed"),
+    ],
+)
+def test_reads(text: str, value: Any) -> None:
+    assert json5_edit.loads(text) == (json.loads(text) if value is None else value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("", "line 1, column 1: there is no value in this file", id="empty"),
+        pytest.param("// only\n", "line 2, column 1: there is no value in this file", id="only a comment"),
+        pytest.param(
+            '{\n  a: 1,\n  b: 2 "x": 3\n}',
+            "line 3, column 8: expected ',' or '}' after a member, found '\"x\"'",
+            id="missing comma",
+        ),
+        pytest.param("[1 2]", "line 1, column 4: expected ',' or ']' after an element, found '2'", id="in an array"),
+        pytest.param("{a: 1", "line 1, column 6: expected ',' or '}' after a member, found the end of the file", id="open"),
+        pytest.param("{a 1}", "line 1, column 4: expected ':' after a key, found '1'", id="missing colon"),
+        pytest.param("{a: }", "line 1, column 5: expected a value, found '}'", id="missing value"),
+        pytest.param("{a: yes}", "line 1, column 5: expected a value, found 'yes'", id="word"),
+        pytest.param("[,]", "line 1, column 2: expected a value, found ','", id="hole"),
+        pytest.param("{,}", "line 1, column 2: expected a key or '}', found ','", id="no key"),
+        pytest.param("{1: 1}", "line 1, column 2: expected a key or '}', found '1'", id="number as a key"),
+        pytest.param("{a: 1,\r\n'a': 2}", "line 2, column 1: this key is in the object twice, found ''a''", id="duplicate"),
+        pytest.param("{\\u0061: 1, a: 2}", "line 1, column 13: this key is in the object twice, found 'a'", id="escaped"),
+        pytest.param("{} x", "line 1, column 4: expected the end of the file, found 'x'", id="behind the value"),
+        pytest.param("['a\\u12g']", "line 1, column 4: a bad escape in a string, found '\\'", id="unicode escape"),
+        pytest.param("'\\1'", "line 1, column 2: a bad escape in a string, found '\\'", id="octal escape"),
+        pytest.param("{\\u0031: 1}", f"line 1, column 2: {_ESCAPED_KEY}", id="escaped digit starts a key"),
+        pytest.param("{a\\x: 1}", "line 1, column 3: a bad escape in a key, found '\\'", id="escape in a key"),
+        pytest.param("[\n 'abc", "line 2, column 2: this string is never closed", id="open string"),
+        pytest.param("[\n 'abc\\", "line 2, column 2: this string is never closed", id="open string, backslash"),
+        pytest.param("'ab\nc'", f"line 1, column 4: {_OPEN_LINE}", id="line break in a string"),
+        pytest.param("'a\tb'", f"line 1, column 3: {_CONTROL}", id="tab in a string"),
+        pytest.param("1 /* x", "line 1, column 3: this comment is never closed, expected '*/'", id="open comment"),
+        pytest.param("\ufeff{\u2028 ü: ü}", "line 2, column 5: expected a value, found 'ü'", id="mark, separator"),
+        pytest.param("01", "line 1, column 1: expected a number, found '01'", id="leading zero"),
+        pytest.param("[1e]", "line 1, column 2: expected a number, found '1e'", id="no exponent"),
+        pytest.param("- 1", "line 1, column 1: expected a number, found '-'", id="sign alone"),
+        pytest.param("1\x85", "line 1, column 2: expected the end of the file, found U+0085", id="not white space"),
+        pytest.param("[" * (DEEP + 1), f"line 1, column {DEEP + 1}: nested deeper than {DEEP} levels", id="too deep"),
+    ],
+)
+def test_refuses(text: str, message: str) -> None:
+    with pytest.raises(json5_edit.Json5Error) as caught:
+        json5_edit.parse(text)
+    assert caught.value.message == str(caught.value) == message
+    assert f"line {caught.value.line}, column {caught.value.column}: " in message
+
+
+@pytest.mark.parametrize(
+    ("text", "excerpt"),
+    [
+        pytest.param("{\n\ta: yes,\n}", " a: yes,\n    ^", id="short"),
+        pytest.param("{a: 1", "{a: 1\n     ^", id="at the end"),
+        pytest.param(
+            "[" + "1," * 40 + "?," + "2," * 40 + "]",
+            "..." + "1," * 25 + "?," + "2," * 12 + "...\n" + " " * 53 + "^",
+            id="long line",
+        ),
+    ],
+)
+def test_excerpt(text: str, excerpt: str) -> None:
+    with pytest.raises(json5_edit.Json5Error) as caught:
+        json5_edit.parse(text)
+    assert caught.value.excerpt == excerpt
+
+
+_hostile = st.one_of(
+    st.text(),
+    st.text("{}[]:,'\"/*\\u\n\r \u2028ab019.+-eExNI_$\x00\ufeff", max_size=40),
+)
+
+
+@settings(max_examples=1500, deadline=None, database=None)
+@given(_hostile)
+def test_any_text_is_read_or_refused(text: str) -> None:
+    error = _refusal(text)
+    if error:
+        assert error.line >= 1
+        assert error.column >= 1
+    else:
+        assert json5_edit.set_value(text, [], json5_edit.loads(text)) == text
+
+
+@pytest.mark.parametrize(
+    "unit",
+    ["[", "{", "/*", "/**", "'", '"', "//", "//\n", "\\", "'\\", "[]", "[1,", "{a:", "1", "a", "-", " ", "\\u0061", "''"],
+)
+@pytest.mark.parametrize("opening", ["", "[", "{", "'", "/*", "{a"])
+def test_hostile_text_takes_linear_time(unit: str, opening: str) -> None:
+    text = opening + unit * (200_000 // len(unit))
+    began = time.perf_counter()
+    error = _refusal(text)
+    assert time.perf_counter() - began < 1
+    assert error is None or len(error.excerpt) < 200
+
+
+def test_a_long_file_is_edited_quickly() -> None:
+    entries = {f"agent{at}": {"name": "n", "model": {"id": "m", "on": True}, "tools": ["a", "b"]} for at in range(182)}
+    text = json.dumps({"agents": entries}, indent=2)
+    assert text.count("\n") > 2000
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        json5_edit.set_value(text, ["agents", "agent9", "model", "new"], 1)
+        times.append(time.perf_counter() - began)
+    assert min(times) < 0.05

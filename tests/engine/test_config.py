@@ -1,0 +1,123 @@
+"""The settings: defaults and ranges of the seeds, errors that name the key, and the manifest that is made from them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+
+from toolguard_engine import manifest
+from toolguard_engine.config import AgentConfig, Config, parse
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED_EXAMPLE = {"maxIdenticalFailures": 2, "maxFailuresPerTurn": 5, "logPath": "~/.openclaw/tool-guard.log"}
+
+
+def test_defaults() -> None:
+    assert msgspec.to_builtins(parse({})) == {
+        "enabled": True,
+        "mode": "enforce",
+        "maxIdenticalFailures": 2,
+        "maxFailuresPerTurn": 5,
+        "neverBlock": ["memory_search", "memory_get", "session_status"],
+        "logPath": "~/.openclaw/tool-guard.log",
+        "logLevel": "info",
+        "failMode": "closed",
+        "agents": {},
+    }
+
+
+@pytest.mark.parametrize("raw", [None, {}, SEED_EXAMPLE], ids=["null", "empty", "seed"])
+def test_what_means_the_defaults(raw: Any) -> None:
+    assert parse(raw) == Config()
+
+
+VALID: list[Any] = [
+    {},
+    SEED_EXAMPLE,
+    {"enabled": False},
+    {"mode": "shadow", "failMode": "open", "logLevel": "debug"},
+    {"maxIdenticalFailures": 1, "maxFailuresPerTurn": 100},
+    {"neverBlock": []},
+    {"neverBlock": ["x"] * 500},
+    {"python": "/usr/bin/python3"},
+    {"agents": {"main": {}, "other": {"mode": "soft", "maxIdenticalFailures": 3, "maxFailuresPerTurn": 9}}},
+]
+INVALID: list[tuple[Any, str]] = [
+    ({"maxIdenticalFailure": 2}, "Object contains unknown field `maxIdenticalFailure`"),
+    ({"max_identical_failures": 2}, "Object contains unknown field `max_identical_failures`"),
+    ({"maxIdenticalFailures": 0}, "Expected `int` >= 1 - at `$.maxIdenticalFailures`"),
+    ({"maxIdenticalFailures": 101}, "Expected `int` <= 100 - at `$.maxIdenticalFailures`"),
+    ({"maxFailuresPerTurn": "5"}, "Expected `int`, got `str` - at `$.maxFailuresPerTurn`"),
+    ({"maxFailuresPerTurn": 2.5}, "Expected `int`, got `float` - at `$.maxFailuresPerTurn`"),
+    ({"maxFailuresPerTurn": True}, "Expected `int`, got `bool` - at `$.maxFailuresPerTurn`"),
+    ({"enabled": "yes"}, "Expected `bool`, got `str` - at `$.enabled`"),
+    ({"mode": "strict"}, "Invalid enum value 'strict' - at `$.mode`"),
+    ({"failMode": None}, "Expected `str`, got `null` - at `$.failMode`"),
+    ({"logPath": ""}, "Expected `str` of length >= 1 - at `$.logPath`"),
+    ({"logPath": "a" * 4097}, "Expected `str` of length <= 4096 - at `$.logPath`"),
+    ({"logLevel": "trace"}, "Invalid enum value 'trace' - at `$.logLevel`"),
+    ({"neverBlock": "read"}, "Expected `array`, got `str` - at `$.neverBlock`"),
+    ({"neverBlock": [""]}, "Expected `str` of length >= 1 - at `$.neverBlock[0]`"),
+    ({"neverBlock": ["x"] * 501}, "Expected `array` of length <= 500 - at `$.neverBlock`"),
+    ({"agents": {"main": {"mode": "strict"}}}, "Invalid enum value 'strict' - at `$.agents[...].mode`"),
+    ({"agents": {"main": {"logPath": "x"}}}, "Object contains unknown field `logPath` - at `$.agents[...]`"),
+    ({"agents": {"main": {"maxFailuresPerTurn": 0}}}, "Expected `int` >= 1 - at `$.agents[...].maxFailuresPerTurn`"),
+    ([], "Expected `object`, got `array`"),
+]
+
+
+@pytest.mark.parametrize("raw", VALID, ids=[json.dumps(raw)[:60] for raw in VALID])
+def test_valid(raw: Any) -> None:
+    assert schema_errors(raw) == []
+    parsed = msgspec.to_builtins(parse(raw))
+    assert {key: parsed[key] for key in raw} == raw
+
+
+@pytest.mark.parametrize(("raw", "error"), INVALID, ids=[json.dumps(row[0])[:60] for row in INVALID])
+def test_invalid_for_the_types_and_for_the_schema(raw: Any, error: str) -> None:
+    with pytest.raises(msgspec.ValidationError) as caught:
+        parse(raw)
+    assert str(caught.value) == error
+    assert schema_errors(raw) != []
+
+
+def schema_errors(raw: Any) -> list[str]:
+    validator = jsonschema.Draft202012Validator(manifest.config_schema())
+    return [error.message for error in validator.iter_errors(raw)]
+
+
+AGENTS = Config(
+    max_identical_failures=3,
+    agents={"own": AgentConfig(mode="shadow", max_failures_per_turn=7), "empty": AgentConfig()},
+)
+
+
+@pytest.mark.parametrize(
+    ("agent", "expected"),
+    [("own", ("shadow", 3, 7)), ("empty", ("enforce", 3, 5)), ("unknown", ("enforce", 3, 5)), ("", ("enforce", 3, 5))],
+)
+def test_for_agent(agent: str, expected: tuple[str, int, int]) -> None:
+    config = AGENTS.for_agent(agent)
+    assert (config.active_mode, config.max_identical_failures, config.max_failures_per_turn) == expected
+
+
+def test_the_committed_manifest_is_in_step() -> None:
+    committed = (ROOT / "plugin" / "gateway" / "openclaw.plugin.json").read_text("utf-8")
+    assert manifest.encode(manifest.build()) == committed
+
+
+def test_the_schema_itself_is_valid_and_flat() -> None:
+    schema = manifest.config_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert "$ref" not in json.dumps(schema)
+
+
+def test_settings_without_words_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(manifest, "config_schema", lambda: {"properties": {"enabled": {}, "brandNew": {}}})
+    with pytest.raises(ValueError, match=r"settings and their words differ: \[.*'brandNew'.*\]"):
+        manifest.build()

@@ -1,0 +1,162 @@
+"""The wire: what is read, what is refused, and what an answer looks like, byte for byte."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolguard_engine import protocol
+from toolguard_engine.protocol import ProtocolError, decode, encode, leading_id
+
+DECODED: list[tuple[bytes, protocol.Incoming]] = [
+    (b'{"id":1,"type":"ping"}', protocol.Ping(1)),
+    (b'{"type":"ping","id":1,"new":"member"}', protocol.Ping(1)),
+    (b' {"id":0,"type":"ping"}\r', protocol.Ping(0)),
+    (b'{"id":9007199254740992,"type":"ping"}', protocol.Ping(2**53)),
+    (
+        b'{"id":2,"type":"hello","v":1,"stateDir":"/s","config":{"mode":"soft"},"gatewayPid":7}',
+        protocol.Hello(2, 1, "/s", {"mode": "soft"}, gateway_pid=7),
+    ),
+    (
+        b'{"id":3,"type":"judge","tool":"read","params":{"path":"a"},"agent":"m","session":"s","run":"r","call":"c"}',
+        protocol.Judge(3, "read", {"path": "a"}, "m", "s", "r", "c"),
+    ),
+    (
+        b'{"id":4,"type":"failed","tool":"read","text":"t","judged":true,"provider":"p","model":"m"}',
+        protocol.Failed(4, "read", "t", judged=True, provider="p", model="m"),
+    ),
+    (
+        b'{"id":5,"type":"message","run":"r","calls":[{"tool":"read","params":{},"call":"c"}]}',
+        protocol.Message(5, [protocol.MessageCall("read", {}, "c")], run="r"),
+    ),
+    (b'{"type":"done","tool":"read","params":[1]}', protocol.Done("read", [1])),
+    (b'{"type":"run-end","run":"r"}', protocol.RunEnd("r")),
+    (b'{"type":"seams","seams":{"inPlace":"works"},"notes":["n"]}', protocol.Seams({"inPlace": "works"}, ["n"])),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), DECODED, ids=[row[0].decode()[:50] for row in DECODED])
+def test_decode(line: bytes, expected: protocol.Incoming) -> None:
+    assert decode(line) == expected
+
+
+REFUSED: list[tuple[bytes, int | None, str]] = [
+    (b"", None, "Input data was truncated"),
+    (b"hello", None, "JSON is malformed: invalid character (byte 0)"),
+    (b"[]", None, "Expected `object`, got `array`"),
+    (b"null", None, "Expected `object`, got `null`"),
+    (b'{"id":7}', 7, "Object missing required field `type`"),
+    (b'{"id":7,"type":"ping"', 7, "Input data was truncated"),
+    (b'{"id":7,"type":"dance"}', 7, "Invalid value 'dance' - at `$.type`"),
+    (b'{"id":7,"type":5}', 7, "Expected `str` - at `$.type`"),
+    (b'{"id":-1,"type":"ping"}', None, "Expected `int` >= 0 - at `$.id`"),
+    (b'{"id":"7","type":"ping"}', None, "Expected `int`, got `str` - at `$.id`"),
+    (b'{"id":7,"type":"judge"}', 7, "Object missing required field `tool`"),
+    (b'{"id":7,"type":"judge","tool":{}}', 7, "Expected `str`, got `object` - at `$.tool`"),
+    (b'{"id":7,"type":"judge","tool":"' + b"x" * 1001 + b'"}', 7, "Expected `str` of length <= 1000 - at `$.tool`"),
+    (b'{"id":7,"type":"message","calls":[{}]}', 7, "Object missing required field `tool` - at `$.calls[0]`"),
+    (b'{"id":7,"type":"judge","tool":"\xff"}', 7, "can't decode byte 0xff"),
+    (b'{"id":7,"type":"judge","tool":"a\0"}', 7, "JSON is malformed: invalid character"),
+]
+
+
+@pytest.mark.parametrize(("line", "question", "reason"), REFUSED, ids=[row[0].decode("latin-1")[:50] for row in REFUSED])
+def test_refused(line: bytes, question: int | None, reason: str) -> None:
+    with pytest.raises(ProtocolError) as caught:
+        decode(line)
+    assert caught.value.id == question
+    assert reason in str(caught.value)
+
+
+def test_deep_nesting_is_refused_with_its_id() -> None:
+    with pytest.raises(ProtocolError) as caught:
+        decode(b'{"id":7,"type":"judge","tool":"x","params":' + b"[" * 100_000)
+    assert caught.value.id == 7
+    assert len(str(caught.value)) <= 300
+
+
+HALVES = [
+    (rb"\ud83d", "\ufffd"),
+    (rb"a\ud83d b", "a\ufffd b"),
+    (rb"\ude00", "\ufffd"),
+    (rb"\ud83d\ude00", "\U0001f600"),
+    (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
+    (rb"\\ud83d \ud83d", "\\ud83d \ufffd"),
+    (rb"\\\ud83d", "\\\ufffd"),
+    (rb"\"\ud83d\"", '"\ufffd"'),
+]
+
+
+@pytest.mark.parametrize(("escaped", "expected"), HALVES, ids=[row[0].decode() for row in HALVES])
+def test_half_a_surrogate_pair_is_mended(escaped: bytes, expected: str) -> None:
+    """JavaScript strings may hold one (an emoji cut in two), and `JSON.stringify` writes it as an escape."""
+    line = b'{"id":1,"type":"judge","tool":"write","params":{"content":"' + escaped + b'"}}'
+    assert decode(line) == protocol.Judge(1, "write", {"content": expected})
+
+
+LEADING = [
+    (b'{"id":5,', 5),
+    (b' { "id" : 5 }', 5),
+    (b'{"id":5', None),
+    (b'{"id":5.5,', None),
+    (b'{"id":-5,', None),
+    (b'{"id":"5",', None),
+    (b'{"type":"ping","id":5}', None),
+    (b'{"id":12345678901234567,', None),
+    (b" " * 100 + b'{"id":5,', None),
+    (b"", None),
+    (b"\xff\xfe", None),
+]
+
+
+@pytest.mark.parametrize(("line", "expected"), LEADING, ids=[str(row[0])[:30] for row in LEADING])
+def test_leading_id(line: bytes, expected: int | None) -> None:
+    assert leading_id(line) == expected
+
+
+ENCODED: list[tuple[protocol.Wire, bytes]] = [
+    (protocol.Ready(1, 1, 7, "0.1.0"), b'{"type":"ready","id":1,"v":1,"pid":7,"version":"0.1.0","configError":""}\n'),
+    (
+        protocol.VerdictAnswer(1, "allow", "allow"),
+        b'{"type":"verdict","id":1,"decision":"allow","code":"allow","text":""}\n',
+    ),
+    (protocol.Corrected(1), b'{"type":"corrected","id":1}\n'),
+    (protocol.Corrected(1, "t", watch=True, stop="s"), b'{"type":"corrected","id":1,"text":"t","watch":true,"stop":"s"}\n'),
+    (protocol.Stopped(1), b'{"type":"stopped","id":1}\n'),
+    (protocol.Stopped(1, "a\nb"), b'{"type":"stopped","id":1,"stop":"a\\nb"}\n'),
+    (protocol.Pong(1), b'{"type":"pong","id":1}\n'),
+    (protocol.Error(None, "e"), b'{"type":"error","id":null,"error":"e"}\n'),
+    (protocol.Log("warn", "w"), b'{"type":"log","level":"warn","text":"w"}\n'),
+]
+
+
+@pytest.mark.parametrize(("message", "expected"), ENCODED, ids=[row[1].decode()[:40] for row in ENCODED])
+def test_encode(message: protocol.Wire, expected: bytes) -> None:
+    assert encode(message) == expected
+
+
+names = st.text(max_size=20)
+json_values: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=10,
+)
+
+
+@given(st.builds(protocol.Judge, id=st.integers(0, 2**53), tool=names, params=json_values, agent=names, run=names))
+def test_round_trip_as_javascript_writes_it(message: protocol.Judge) -> None:
+    line = json.dumps(msgspec.to_builtins(message), ensure_ascii=False).encode()
+    assert decode(line) == message
+    assert b"\n" not in line
+
+
+@given(st.binary(max_size=300))
+def test_any_bytes_are_read_or_refused(line: bytes) -> None:
+    with contextlib.suppress(ProtocolError):
+        decode(line)

@@ -1,0 +1,352 @@
+"""The real process over real pipes: whatever comes in, it answers, and it ends when its input ends."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+PATIENCE = 30
+"""Seconds until a process that should have ended is killed and the test fails. No test waits for it to pass."""
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "malformed_calls.jsonl"
+
+
+class Talk:
+    """One engine process and its two pipes."""
+
+    def __init__(self, home: Path) -> None:
+        environment = {**os.environ, "HOME": str(home), "PYTHONDEVMODE": "0"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-W", "error", "-m", "toolguard_engine"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+        )
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.into, self.out = self.process.stdin, self.process.stdout
+
+    def raw(self, data: bytes) -> None:
+        self.into.write(data)
+        self.into.flush()
+
+    def send(self, **message: Any) -> None:
+        self.raw(json.dumps(message).encode() + b"\n")
+
+    def read(self) -> Any:
+        line = self.out.readline()
+        assert line.endswith(b"\n"), self.process.stderr.read() if self.process.stderr else b""
+        return json.loads(line)
+
+    def ask(self, **message: Any) -> Any:
+        self.send(**message)
+        return self.read()
+
+    def hello(self, state: Path, config: Any = None) -> Any:
+        return self.ask(
+            id=0, type="hello", v=1, stateDir=str(state), config=config, gateway="gw", gatewayPid=5, host="2026.9.6"
+        )
+
+    def failed(self, question: int = 1, **more: Any) -> Any:
+        text = 'Validation failed for tool "read":\n  - path: must have required properties path\n\nReceived arguments:\n{}'
+        return self.ask(**{"id": question, "type": "failed", "tool": "read", "params": {}, "text": text, "run": "r", **more})
+
+    def assert_alive(self) -> None:
+        assert self.ask(id=99, type="ping") == {"type": "pong", "id": 99}
+
+    def end(self) -> tuple[int, list[Any], str]:
+        """Closes the input. The exit code, what was still said, and what it complained about."""
+        with contextlib.suppress(BrokenPipeError):
+            self.into.close()
+        self.process.stdin = None
+        out, err = self.process.communicate(timeout=PATIENCE)
+        return self.process.returncode, [json.loads(line) for line in out.splitlines()], err.decode()
+
+
+@pytest.fixture
+def talk(tmp_path: Path) -> Iterator[Talk]:
+    home = tmp_path / "home"
+    home.mkdir()
+    engine = Talk(home)
+    try:
+        yield engine
+        assert engine.process.returncode is not None or engine.end() == (0, [], "")
+    finally:
+        if engine.process.poll() is None:
+            engine.process.kill()
+            engine.process.communicate()
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+def test_it_answers_and_ends_with_its_input(talk: Talk, state: Path) -> None:
+    ready = talk.hello(state)
+    assert ready == {"type": "ready", "id": 0, "v": 1, "pid": talk.process.pid, "version": "0.1.0", "configError": ""}
+    assert talk.failed() == {
+        "type": "corrected",
+        "id": 1,
+        "text": "[TOOL ERROR] read() requires 'path'. Correct usage: read({ path: \"path/to/file\" }). "
+        "You sent: read({}). Fix your call and retry.",
+        "watch": True,
+    }
+    assert talk.end() == (0, [], "")
+
+
+def test_it_ends_where_nothing_was_said(talk: Talk) -> None:
+    assert talk.end() == (0, [], "")
+
+
+def test_it_ends_in_the_middle_of_a_line(talk: Talk) -> None:
+    talk.raw(b'{"id":1,"type":"pi')
+    assert talk.end() == (0, [], "")
+
+
+def test_it_ends_where_nobody_reads(talk: Talk, state: Path) -> None:
+    talk.hello(state)
+    talk.out.close()
+    talk.send(id=1, type="ping")
+    talk.into.close()
+    assert talk.process.wait(PATIENCE) == 0
+    assert talk.process.stderr is not None
+    assert talk.process.stderr.read() == b""
+    talk.process.stderr.close()
+
+
+def test_files_after_the_end(talk: Talk, state: Path) -> None:
+    talk.hello(state)
+    talk.failed(agent="main", session="s", call="call_1", model="m")
+    talk.send(type="seams", seams={"inPlace": "works"}, notes=["n"])
+    talk.assert_alive()
+    assert talk.end() == (0, [], "")
+    log, last = state / "tool-guard.log", state / "toolguard" / "last-engine.json"
+    line = json.loads(log.read_text())
+    assert line.pop("time").endswith("Z")
+    assert line == {
+        "gateway": "gw",
+        "agent": "main",
+        "session": "s",
+        "run": "r",
+        "provider": "openai-compatible",
+        "model": "m",
+        "tool": "read",
+        "callId": "call_1",
+        "arguments": {},
+        "error": "validation",
+        "problems": ["path: is missing"],
+        "action": "corrected",
+    }
+    told = json.loads(last.read_text())
+    assert isinstance(told.pop("started"), float)
+    assert told == {
+        "pid": talk.process.pid,
+        "gatewayPid": 5,
+        "gateway": "gw",
+        "host": "2026.9.6",
+        "version": "0.1.0",
+        "plugin": "",
+        "mode": "enforce",
+        "logPath": str(log),
+        "configError": "",
+        "logError": "",
+        "judged": 0,
+        "corrected": 1,
+        "loops": 0,
+        "stopped": 0,
+        "seams": {"inPlace": "works"},
+        "notes": ["n"],
+    }
+    assert [path.stat().st_mode & 0o777 for path in (log, last)] == [0o600, 0o600]
+    assert list((state / "toolguard" / "engines").iterdir()) == []
+
+
+BAD_LINES: list[tuple[str, bytes, int | None, str]] = [
+    ("utf-8", b'{"id":7,"type":"judge","tool":"\xff\xfe"}', 7, "can't decode"),
+    ("bytes", b"\xff\xfe\xfd", None, "malformed"),
+    ("nul", b'{"id":7,"type":"judge","tool":"a\0b"}', 7, "malformed"),
+    ("nuls", b"\0\0\0", None, "malformed"),
+    ("unknown-type", b'{"id":7,"type":"dance"}', 7, "Invalid value 'dance'"),
+    ("no-type", b'{"id":7}', 7, "missing required field `type`"),
+    ("wrong-type", b'{"id":7,"type":"judge","tool":5}', 7, "Expected `str`, got `int` - at `$.tool`"),
+    ("wrong-params", b'{"id":7,"type":"message","calls":{}}', 7, "Expected `array`, got `object` - at `$.calls`"),
+    ("list", b"[1,2]", None, "Expected `object`, got `array`"),
+    ("brackets", b'{"id":7,"type":"judge","tool":"x","params":' + b"[" * 100_000 + b"]" * 100_000 + b"}", 7, "recursion"),
+    ("bare-brackets", b"[" * 100_000, None, "Expected `object`"),
+    (
+        "10-megabytes",
+        b'{"id":7,"type":"judge","tool":"x","params":"' + b"a" * 10_000_000 + b'"}',
+        7,
+        "more than 8388608 bytes",
+    ),
+    ("10-megabytes-no-id", b"a" * 10_000_000, None, "more than 8388608 bytes"),
+    ("long-number", b'{"id":7,"type":"judge","tool":"x","params":' + b"9" * 10_000 + b"}", 7, "out of range"),
+]
+
+
+@pytest.mark.parametrize(("line", "question", "reason"), [row[1:] for row in BAD_LINES], ids=[row[0] for row in BAD_LINES])
+def test_a_bad_line_is_answered_with_an_error(talk: Talk, line: bytes, question: int | None, reason: str) -> None:
+    talk.raw(line + b"\n")
+    answer = talk.read()
+    assert (answer["type"], answer["id"]) == ("error", question)
+    assert reason in answer["error"]
+    assert len(answer["error"]) <= 300
+    talk.assert_alive()
+
+
+def test_half_lines_and_empty_lines(talk: Talk) -> None:
+    for part in (b"\n \n", b'{"id":1,', b'"type":', b'"ping"}\n{"id":2,"type":"ping"}\n{"id"', b':3,"type":"ping"}\n'):
+        talk.raw(part)
+    assert [talk.read() for _ in range(3)] == [{"type": "pong", "id": number} for number in (1, 2, 3)]
+
+
+def test_half_an_emoji_is_judged(talk: Talk) -> None:
+    talk.raw(b'{"id":1,"type":"judge","tool":"write","params":{"content":"\\ud83d"}}\n')
+    assert talk.read() == {"type": "verdict", "id": 1, "decision": "allow", "code": "allow", "text": ""}
+
+
+def test_200_lines_of_garbage(talk: Talk) -> None:
+    chance = random.Random(20260906)  # noqa: S311 - repeatable, not secret
+    alphabet = b'{}[]":,\\ 0123456789eE+-.truefalsnidyp\x00\xff\xc3\xed'
+    heads = [b"", b'{"id":1,"type":"judge",', b'{"id":2,"type":"failed","tool":"read","text":', b'{"type":"seams","seams":{']
+    for _ in range(200):
+        body = bytes(chance.choice(alphabet) for _ in range(chance.randrange(200)))
+        talk.raw(chance.choice(heads) + body + b"\n")
+    talk.send(id=99, type="ping")
+    answers: list[Any] = []
+    while not answers or answers[-1] != {"type": "pong", "id": 99}:
+        answers.append(talk.read())
+    assert {answer["type"] for answer in answers[:-1]} == {"error"}
+    assert talk.end() == (0, [], "")
+
+
+def test_deep_params_are_answered_at_every_depth(talk: Talk) -> None:
+    """Near the limit of recursion a call may be read and not written: that too is an answer."""
+    for depth in range(900, 1_010, 3):
+        text = 'Validation failed for tool "read":\\n  - path: must be string'
+        talk.raw(
+            b'{"id":1,"type":"failed","tool":"read","text":"%s","run":"r%d","params":%s%s}\n'
+            % (text.encode(), depth, b"[" * depth, b"]" * depth)
+        )
+        answer = talk.read()
+        while answer["type"] == "log":
+            answer = talk.read()
+        assert answer["id"] == 1
+    talk.assert_alive()
+
+
+@pytest.mark.parametrize(
+    ("log_path", "reason"),
+    [("{blocked}/a.log", "File exists"), ("a\0b", "null byte")],
+    ids=["below-a-file", "nul"],
+)
+def test_an_unwritable_log_is_told_once(talk: Talk, state: Path, log_path: str, reason: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    talk.hello(state, {"logPath": log_path.replace("{blocked}", str(tmp_path / "file"))})
+    assert talk.failed(1)["type"] == "corrected"
+    log = talk.read()
+    assert (log["type"], log["level"]) == ("log", "warn")
+    assert reason in log["text"]
+    assert log["text"].endswith("; malformed calls are not logged")
+    assert talk.failed(2)["type"] == "corrected"
+    talk.assert_alive()
+    assert talk.end() == (0, [], "")
+    assert reason in json.loads((state / "toolguard/last-engine.json").read_text())["logError"]
+
+
+def test_a_home_of_nobody_does_not_end_it(talk: Talk, state: Path) -> None:
+    assert talk.hello(state, {"logPath": "~nosuchuser/a.log"})["type"] == "ready"
+    talk.failed()
+    assert talk.end() == (0, [], "")
+    assert (state / "~nosuchuser" / "a.log").exists()
+
+
+@pytest.mark.parametrize("kind", ["file", "nul"])
+def test_an_unusable_state_folder_is_told(talk: Talk, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "file").write_text("")
+    place = tmp_path / ("file" if kind == "file" else "a\0b")
+    assert talk.hello(place, {"logPath": str(tmp_path / "a.log")})["type"] == "ready"
+    said = talk.read()
+    assert (said["type"], said["level"], said["text"][:18]) == ("log", "warn", "cannot write below")
+    talk.assert_alive()
+    assert talk.end() == (0, [], "")
+
+
+def test_a_bad_config_is_named(talk: Talk, state: Path) -> None:
+    ready = talk.hello(state, {"maxIdenticalFailures": 0})
+    assert ready["configError"] == "plugins.entries.toolguard.config: Expected `int` >= 1 - at `$.maxIdenticalFailures`"
+    assert talk.failed()["text"].startswith("[TOOL ERROR]")
+
+
+def test_a_second_hello_takes_the_new_config(talk: Talk, state: Path) -> None:
+    talk.hello(state, {"mode": "disabled"})
+    assert talk.failed() == {"type": "corrected", "id": 1}
+    talk.hello(state, {})
+    assert talk.failed()["watch"] is True
+
+
+def test_killed_engines_leave_a_last_word(talk: Talk, state: Path) -> None:
+    place = state / "toolguard" / "engines"
+    place.mkdir(parents=True)
+    dead = place / f"{2**22 + 1}.json"
+    dead.write_text("{}")
+    talk.hello(state)
+    talk.assert_alive()
+    talk.end()
+    assert list(place.iterdir()) == []
+
+
+# --- the corpus ---------------------------------------------------------------------------------------------------------
+
+MATCHES: dict[str, Any] = {
+    "string": lambda v: isinstance(v, str),
+    "integer": lambda v: isinstance(v, int) and not isinstance(v, bool),
+    "number": lambda v: isinstance(v, int | float) and not isinstance(v, bool),
+    "boolean": lambda v: isinstance(v, bool),
+    "array": lambda v: isinstance(v, list),
+    "object": lambda v: isinstance(v, dict),
+}
+
+
+def host_lines(schema: dict[str, Any], params: dict[str, Any]) -> list[str]:
+    """What the gateway would say of these params: the missing ones in one line, then one line for each wrong type."""
+    lacking = [name for name in schema.get("required", []) if name not in params]
+    lines = [f"{lacking[0]}: must have required properties {', '.join(lacking)}"] if lacking else []
+    for name, value in params.items():
+        kind = schema.get("properties", {}).get(name, {}).get("type")
+        if isinstance(kind, str) and kind in MATCHES and not MATCHES[kind](value):
+            lines.append(f"{name}: must be {kind}")
+    return lines
+
+
+def test_the_corrective_text_names_the_damaged_parameter(talk: Talk, state: Path) -> None:
+    if not CORPUS.exists():
+        pytest.skip(f"no corpus at {CORPUS}")
+    rows = [json.loads(line) for line in CORPUS.read_text("utf-8").splitlines()]
+    damaged = [row for row in rows if row["label"] != "valid" and isinstance(row["params"], dict) and row["field"]]
+    assert damaged
+    talk.hello(state)
+    unnamed, silent = [], []
+    for number, row in enumerate(damaged):
+        lines = host_lines(row["schema"], row["params"])
+        if not lines:
+            silent.append(row["source"])
+            continue
+        listed = "\n".join(f"  - {line}" for line in lines)
+        received = json.dumps(row["params"], indent=2)
+        text = f'Validation failed for tool "{row["toolName"]}":\n{listed}\n\nReceived arguments:\n{received}'
+        answer = talk.failed(number, tool=row["toolName"], params=row["params"], text=text, run=f"r{number}")
+        complaint = answer.get("text", "").partition(" You sent: ")[0]
+        if f"'{row['field']}'" not in complaint:
+            unnamed.append((row["source"], row["kind"], complaint))
+    assert (unnamed, silent) == ([], [])

@@ -1,0 +1,206 @@
+"""One conversation: questions in, answers out, records put aside. No process, no file."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from toolguard_engine import __version__, hints, protocol
+from toolguard_engine.config import Config
+from toolguard_engine.session import Session, Tally
+
+NOW = datetime(2026, 9, 6, 12, 0, 0, 250_000, UTC)
+TEXT = 'Validation failed for tool "read":\n  - path: must have required properties path\n\nReceived arguments:\n{}'
+CORRECTED = (
+    "[TOOL ERROR] read() requires 'path'. Correct usage: read({ path: \"path/to/file\" }). "
+    "You sent: read({}). Fix your call and retry."
+)
+LOOP = (
+    "[LOOP DETECTED] Tool \"read\" failed 2 times with identical arguments ('path' is missing).\n"
+    "This is a non-retryable error. Do NOT retry this call.\nTry a different approach or report the issue."
+)
+LIMIT = (
+    '[TOOL ERROR LIMIT] Tool "read" was called again after it had failed 2 times with identical arguments.\n'
+    "Stopping tool execution. Say what could not be done and why, and what you need to continue."
+)
+
+
+def session(config: Any = None, *, hello: bool = True) -> Session:
+    made = Session(hints.load(), lambda: NOW, pid=42)
+    if hello:
+        made.answer(protocol.Hello(0, protocol.VERSION, "/state", config, gateway="gw"))
+    return made
+
+
+def failed(question: int = 1, **more: Any) -> protocol.Failed:
+    return protocol.Failed(question, "read", TEXT, {}, run="r", agent="main", session="s", call="call_1", **more)
+
+
+def message(question: int = 1) -> protocol.Message:
+    return protocol.Message(
+        question, [protocol.MessageCall("read", {}, "call_9")], agent="main", session="s", run="r", model="m"
+    )
+
+
+JUDGE = protocol.Judge(5, "read", {}, agent="main", run="r")
+
+
+def test_hello() -> None:
+    talk = session(hello=False)
+    answer = talk.answer(protocol.Hello(3, 1, "/state", {"mode": "soft"}))
+    assert answer == protocol.Ready(3, 1, 42, __version__)
+    assert talk.config == Config(mode="soft")
+
+
+BAD_CONFIGS = [
+    ({"maxIdenticalFailure": 3}, "plugins.entries.toolguard.config: Object contains unknown field `maxIdenticalFailure`"),
+    ({"mode": "strict"}, "plugins.entries.toolguard.config: Invalid enum value 'strict' - at `$.mode`"),
+    (
+        {"maxFailuresPerTurn": 0, "mode": "disabled"},
+        "plugins.entries.toolguard.config: Expected `int` >= 1 - at `$.maxFailuresPerTurn`",
+    ),
+    ("text", "plugins.entries.toolguard.config: Expected `object`, got `str`"),
+]
+
+
+@pytest.mark.parametrize(("config", "error"), BAD_CONFIGS, ids=[row[1][35:70] for row in BAD_CONFIGS])
+def test_a_bad_config_is_named_and_the_defaults_are_in_force(config: Any, error: str) -> None:
+    talk = session(hello=False)
+    assert talk.answer(protocol.Hello(3, 1, "/state", config)) == protocol.Ready(3, 1, 42, __version__, error)
+    assert talk.config == Config()
+    assert talk.answer(failed()) == protocol.Corrected(1, CORRECTED, watch=True)
+
+
+def test_a_later_good_config_mends_it() -> None:
+    talk = session({"mode": "strict"})
+    assert talk.answer(protocol.Hello(4, 1, "/state", {})) == protocol.Ready(4, 1, 42, __version__)
+    assert talk.config_error == ""
+
+
+@pytest.mark.parametrize("version", [0, 2, -1, 2**62])
+def test_another_protocol_is_refused(version: int) -> None:
+    talk = session(hello=False)
+    assert talk.answer(protocol.Hello(3, version, "/state")) == protocol.Error(
+        3,
+        f"the gateway part speaks protocol {version}, this engine 1; run `toolguard install` and restart the gateway",
+    )
+    assert talk.hello is None
+
+
+def test_questions_before_hello_are_answered() -> None:
+    talk = session(hello=False)
+    assert talk.answer(JUDGE) == protocol.VerdictAnswer(5, "allow", "allow")
+    assert talk.answer(failed()) == protocol.Corrected(1, CORRECTED, watch=True)
+    assert talk.answer(message()) == protocol.Stopped(1)
+    assert talk.answer(protocol.Ping(9)) == protocol.Pong(9)
+    assert [line["gateway"] for line in talk.records] == [""]
+
+
+def test_an_endless_call() -> None:
+    talk = session()
+    assert [talk.answer(question) for question in (message(1), failed(2), message(3), failed(4), message(5), JUDGE)] == [
+        protocol.Stopped(1),
+        protocol.Corrected(2, CORRECTED, watch=True),
+        protocol.Stopped(3),
+        protocol.Corrected(4, LOOP, watch=True),
+        protocol.Stopped(5, LIMIT),
+        protocol.VerdictAnswer(5, "block", "loop.identical", LIMIT),
+    ]
+    assert [line["action"] for line in talk.records] == ["corrected", "loop-detected", "stopped"]
+    assert talk.tally == Tally(judged=1, corrected=2, loops=1, stopped=1)
+
+
+def test_a_failure_over_the_limit_stops() -> None:
+    talk = session({"maxFailuresPerTurn": 1})
+    limit = (
+        "[TOOL ERROR LIMIT] 1 tool failures in this turn.\nStopping tool execution. Review your approach before continuing: "
+        "say what could not be done and why, and what you need to continue."
+    )
+    assert talk.answer(failed()) == protocol.Corrected(1, limit, watch=True, stop=limit)
+    assert talk.tally == Tally(corrected=1, stopped=1)
+
+
+def test_shadow_answers_nothing_but_records() -> None:
+    talk = session({"mode": "shadow"})
+    questions = (failed(1), failed(2), message(3), JUDGE, failed(4))
+    assert [talk.answer(question) for question in questions] == [
+        protocol.Corrected(1),
+        protocol.Corrected(2),
+        protocol.Stopped(3),
+        protocol.VerdictAnswer(5, "allow", "shadow.loop.identical"),
+        protocol.Corrected(4),
+    ]
+    assert [line["action"] for line in talk.records] == [
+        "would-be-corrected",
+        "would-be-loop-detected",
+        "would-be-stopped",
+        "would-be-limit",
+    ]
+    assert talk.tally == Tally(judged=1)
+
+
+def test_disabled_does_nothing() -> None:
+    talk = session({"enabled": False})
+    assert [talk.answer(question) for question in (failed(1), failed(2), failed(3), message(4), JUDGE)] == [
+        protocol.Corrected(1),
+        protocol.Corrected(2),
+        protocol.Corrected(3),
+        protocol.Stopped(4),
+        protocol.VerdictAnswer(5, "allow", "allow.disabled"),
+    ]
+    assert talk.records == []
+
+
+def test_what_was_executed_is_left_alone() -> None:
+    talk = session()
+    note = protocol.Failed(1, "read", "File not found: a", {"path": "a"}, judged=True, run="r")
+    assert talk.answer(note) == protocol.Corrected(1)
+    assert talk.records == []
+
+
+def test_notes_have_no_answer() -> None:
+    talk = session()
+    talk.answer(failed())
+    assert talk.answer(protocol.Done("read", {}, run="r")) is None
+    assert talk.answer(failed()) == protocol.Corrected(1, CORRECTED, watch=True)
+    assert talk.answer(protocol.RunEnd("r")) is None
+    assert talk.answer(protocol.Seams({"inPlace": "works"}, ["one"])) is None
+    assert talk.answer(protocol.Seams({"transforms": "fails"}, ["two"])) is None
+    assert (talk.seams, talk.notes) == ({"inPlace": "works", "transforms": "fails"}, ["two"])
+
+
+def test_the_record_of_a_refusal() -> None:
+    talk = session()
+    talk.answer(failed(provider="fireworks", model="minimax"))
+    assert talk.records == [
+        {
+            "time": "2026-09-06T12:00:00.250Z",
+            "gateway": "gw",
+            "agent": "main",
+            "session": "s",
+            "run": "r",
+            "provider": "fireworks",
+            "model": "minimax",
+            "tool": "read",
+            "callId": "call_1",
+            "arguments": {},
+            "error": "validation",
+            "problems": ["path: is missing"],
+            "action": "corrected",
+        }
+    ]
+
+
+def test_every_stopped_call_of_a_message_is_recorded() -> None:
+    talk = session()
+    for _ in range(3):
+        talk.answer(failed())
+    talk.records.clear()
+    calls = [protocol.MessageCall("read", {}, "c1"), protocol.MessageCall("write", {"path": "a"}, "c2")]
+    assert talk.answer(protocol.Message(8, calls, run="r")) == protocol.Stopped(8, LIMIT)
+    assert [(line["tool"], line["callId"], line["error"], line["action"]) for line in talk.records] == [
+        ("read", "c1", "validation", "stopped"),
+        ("write", "c2", "not-executed", "stopped"),
+    ]

@@ -1,0 +1,116 @@
+"""What the gateway tests share: the stage they play on, and the loops that have to end."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from toolguard_cli import paths
+from toolguard_cli.commands import install
+from toolguard_cli.rig import model, runtime
+from toolguard_cli.rig.gateway import Gateway, Turn, engine_pids
+from toolguard_cli.rig.home import Home
+from toolguard_engine.stores import calllog
+
+RELEASE = os.environ.get("TOOLGUARD_TEST_OPENCLAW", runtime.OPENCLAW_VERSION)
+EMBEDDED_HOOKS = not RELEASE.startswith("2026.8.")
+"""Embedded runs of 2026.8 load the plugin but call none of its hooks."""
+TOOL_SEARCH = RELEASE >= "2026.9"
+
+
+TOOL_ERROR = "[TOOL ERROR]"
+LOOP = "[LOOP DETECTED]"
+LIMIT = "[TOOL ERROR LIMIT]"
+
+MAX_FAILURES = 5
+"""The default of maxFailuresPerTurn."""
+
+
+def alternating(*replies: model.Reply) -> model.Script:
+    """Takes turns for as long as tools are offered."""
+
+    def script(request: model.Request) -> model.Reply:
+        if not request.tools or request.index > 40:
+            return model.Reply("Stopped.")
+        return replies[request.index % len(replies)]
+
+    return script
+
+
+def endless(reply: model.Reply) -> model.Script:
+    return model.endless(reply, "Stopped.", give_up_after=40)
+
+
+def endless_cases() -> list[tuple[str, model.Script, int]]:
+    """Name, script, and the requests within which the run has to end, closing answer included."""
+    return [
+        ("read({})", endless(model.call("read", {})), 4),
+        ("edit({})", endless(model.call("edit", {})), MAX_FAILURES + 2),
+        ("write({path})", endless(model.call("write", {"path": "a.txt"})), MAX_FAILURES + 2),
+        ("unknown tool", endless(model.call("nosuchtool", {"a": 1})), MAX_FAILURES + 2),
+        ("wrong type", endless(model.call("read", {"path": {"a": 1}})), MAX_FAILURES + 2),
+        ("ping-pong", alternating(model.call("read", {}), model.call("edit", {})), MAX_FAILURES + 2),
+        (
+            "ever new arguments",
+            lambda r: model.call("write", {"path": f"{r.index}"}) if r.tools and r.index < 40 else model.Reply("Stopped."),
+            MAX_FAILURES + 2,
+        ),
+    ]
+
+
+@dataclass
+class Played:
+    """What one scripted conversation came to."""
+
+    turn: Turn
+    requests: list[model.Request] = field(default_factory=list)
+
+    @property
+    def results(self) -> list[str]:
+        """The tool results that the model saw, oldest first."""
+        return self.requests[-1].texts("tool") if self.requests else []
+
+    @property
+    def kinds(self) -> list[str]:
+        """The first words of those results, for those that are ours."""
+        return [text.partition("]")[0] + "]" for text in self.results if text.startswith("[")]
+
+
+@dataclass
+class Stage:
+    """A gateway with the guard, and the model behind it."""
+
+    gateway: Gateway
+    server: model.ScriptedModel
+    count: int = 0
+
+    @property
+    def home(self) -> Home:
+        return self.gateway.home
+
+    def play(self, script: model.Script, session: str = "", message: str = "go") -> Played:
+        """One message in a session of its own, unless one is named."""
+        self.count += 1
+        self.server.play(script)
+        turn = self.gateway.turn(message, session or f"agent:main:test-{self.count}")
+        return Played(turn, list(self.server.requests))
+
+    def engines(self) -> list[int]:
+        return engine_pids(self.home.state_dir)
+
+    def log(self) -> list[dict[str, Any]]:
+        return read_log(self.home)
+
+
+def read_log(home: Home) -> list[dict[str, Any]]:
+    path = calllog.resolve("~/.openclaw/tool-guard.log", home.state_dir)
+    return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
+def put_in(home: Home, *, link: bool = False) -> None:
+    """What `toolguard install` does, into this home."""
+    done = install.run(paths.Places(home.state_dir, home.config_path), link=link, dry_run=False)
+    assert done.exit_code == 0

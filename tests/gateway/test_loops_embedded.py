@@ -1,0 +1,52 @@
+"""Malformed calls in embedded runs (`openclaw agent --local`) of the real gateway."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway_stage import EMBEDDED_HOOKS, TOOL_ERROR, endless_cases, put_in, read_log
+from toolguard_cli import paths
+from toolguard_cli.commands import doctor
+from toolguard_cli.rig import model
+from toolguard_cli.rig.gateway import local_turn
+from toolguard_cli.rig.home import Home
+
+ENDS = endless_cases()[:-1]
+
+
+@pytest.mark.parametrize(("script", "most"), [case[1:] for case in ENDS], ids=[case[0] for case in ENDS])
+def test_an_endless_loop_ends(real, server, home: Home, script: model.Script, most: int) -> None:
+    put_in(home)
+    server.play(script)
+    turn = local_turn(real, home, "go")
+    assert 2 <= len(server.requests) <= most
+    assert server.requests[-1].texts("tool")[0].startswith(TOOL_ERROR)
+    assert turn.output
+    assert [line["action"] for line in read_log(home)][:1] == ["corrected"]
+
+
+@pytest.mark.skipif(EMBEDDED_HOOKS, reason="hooks are called in embedded runs of this release")
+def test_a_host_that_calls_no_hooks_is_named(real, server, home: Home) -> None:
+    put_in(home)
+    server.play(endless_cases()[0][1])
+    turn = local_turn(real, home, "go")
+    assert "NOT FULLY GUARDED" in turn.output
+    checks = {check["id"]: check for check in doctor.run(paths.Places(home.state_dir, home.config_path)).data["checks"]}
+    assert checks["hooks"]["status"] == "error"
+    assert "did not call its hooks" in checks["hooks"]["detail"]
+
+
+def test_a_model_that_corrects_itself_finishes(real, server, home: Home) -> None:
+    put_in(home)
+    (home.workspace_dir / "notes.txt").write_text("the answer is 42\n")
+
+    def script(request: model.Request) -> model.Reply:
+        if not request.last_result:
+            return model.call("read", {})
+        if "requires 'path'" in request.last_result:
+            return model.call("read", {"path": "notes.txt"})
+        return model.Reply(f"I read: {request.last_result.strip()}")
+
+    server.play(script)
+    turn = local_turn(real, home, "go")
+    assert "I read: the answer is 42" in turn.answer

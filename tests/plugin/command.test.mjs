@@ -1,0 +1,119 @@
+import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+
+import { engineCommand, gatewayName, python, stateDir } from "../../plugin/gateway/command.mjs";
+import { environment, folder } from "./support.mjs";
+
+/** @typedef {import("./support.mjs").TestContext} TestContext */
+
+/** A home of its own, and none of the variables that decide. @param {TestContext} t */
+function home(t) {
+  const path = folder(t);
+  environment(t, {
+    HOME: path, OPENCLAW_HOME: undefined, OPENCLAW_STATE_DIR: undefined, OPENCLAW_PROFILE: undefined,
+    TOOLGUARD_PYTHON: undefined,
+  });
+  return path;
+}
+
+/** @param {string} path @param {string} [text] */
+function file(path, text = "") {
+  mkdirSync(join(path, ".."), { recursive: true });
+  writeFileSync(path, text);
+  return path;
+}
+
+describe("the state directory", () => {
+  test("the gateway's own word comes first", (t) => {
+    home(t);
+    environment(t, { OPENCLAW_STATE_DIR: "/from/environment" });
+    assert.equal(stateDir({ runtime: { state: { resolveStateDir: () => "/told" } } }), "/told");
+  });
+
+  for (const api of [{}, { runtime: {} }, { runtime: { state: {} } }, { runtime: { state: { resolveStateDir: () => "" } } }])
+    test(`a gateway that does not say: the environment (${JSON.stringify(api)})`, (t) => {
+      home(t);
+      environment(t, { OPENCLAW_STATE_DIR: "/from/environment", OPENCLAW_HOME: "/other/home" });
+      assert.equal(stateDir(api), "/from/environment");
+    });
+
+  test("the first that exists in the home", (t) => {
+    const path = home(t);
+    assert.equal(stateDir({}), join(path, ".openclaw"));
+    mkdirSync(join(path, ".clawdbot"));
+    assert.equal(stateDir({}), join(path, ".clawdbot"));
+    mkdirSync(join(path, ".openclaw"));
+    assert.equal(stateDir({}), join(path, ".openclaw"));
+  });
+
+  test("OPENCLAW_HOME moves the home", (t) => {
+    home(t);
+    const other = folder(t);
+    environment(t, { OPENCLAW_HOME: other });
+    assert.equal(stateDir({}), join(other, ".openclaw"));
+  });
+});
+
+describe("the gateway's name", () => {
+  /** @type {[string, string | undefined, string][]} */
+  const names = [
+    ["/home/a/.openclaw", undefined, "openclaw"],
+    ["/home/a/.openclaw-work", undefined, "openclaw-work"],
+    ["/srv/gateway", undefined, "gateway"],
+    ["/home/a/.openclaw", "work", "work"],
+    ["/", undefined, "openclaw"],
+  ];
+  for (const [state, profile, expected] of names)
+    test(`of ${state} with profile ${profile}`, (t) => {
+      environment(t, { OPENCLAW_PROFILE: profile });
+      assert.equal(gatewayName(state), expected);
+    });
+});
+
+describe("the interpreter", () => {
+  /** All four places name one. @param {TestContext} t */
+  function everywhere(t) {
+    home(t);
+    const state = folder(t);
+    const checkout = folder(t);
+    environment(t, { TOOLGUARD_PYTHON: "/from/environment" });
+    file(join(state, "toolguard", "install.json"), JSON.stringify({ python: "/recorded" }));
+    const own = file(join(checkout, ".venv", "bin", "python"));
+    return { state, root: join(checkout, "plugin", "gateway"), own };
+  }
+
+  test("the config, then the environment, then the record, then the checkout's own, then python3", (t) => {
+    const { state, root, own } = everywhere(t);
+    assert.equal(python(root, state, { python: "/configured" }), "/configured");
+    assert.equal(python(root, state, {}), "/from/environment");
+    environment(t, { TOOLGUARD_PYTHON: undefined });
+    assert.equal(python(root, state, undefined), "/recorded");
+    const empty = folder(t);
+    assert.equal(python(root, empty, undefined), own);
+    assert.equal(python(join(empty, "plugin", "gateway"), empty, undefined), "python3");
+  });
+
+  for (const record of ["", "{", "null", "[]", "{}", '{"python": 3}', '{"python": ""}', '"text"'])
+    test(`a record that says nothing is passed over: ${record}`, (t) => {
+      const { state, root, own } = everywhere(t);
+      environment(t, { TOOLGUARD_PYTHON: undefined });
+      file(join(state, "toolguard", "install.json"), record);
+      assert.equal(python(root, state, {}), own);
+    });
+});
+
+describe("the command", () => {
+  test("runs in the state directory, deaf to the folder and to PYTHON* variables", (t) => {
+    const state = folder(t);
+    assert.deepEqual(engineCommand("/root/of/plugin", state, { python: "/configured" }), {
+      python: "/configured", args: ["-P", "-E", "-m", "toolguard_engine"], cwd: state, env: process.env,
+    });
+  });
+
+  test("runs in the plugin's folder while there is no state directory", (t) => {
+    const root = folder(t);
+    assert.equal(engineCommand(root, join(root, "missing"), { python: "/configured" }).cwd, root);
+  });
+});

@@ -1,0 +1,155 @@
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+
+import { Membership } from "../../plugin/gateway/core.mjs";
+import { alive, folder, GATEWAY, Log, PYTHON, refusal } from "./support.mjs";
+
+/** @typedef {import("./support.mjs").TestContext} TestContext */
+
+/**
+ * What the instances of one gateway have in common: each `instance()` is the plugin, loaded once more.
+ * @param {TestContext} t
+ * @param {Record<string, any>} [config]
+ */
+function gateway(t, config = {}) {
+  const log = new Log();
+  const state = folder(t);
+  const pluginConfig = { python: PYTHON, logPath: join(state, "guard.log"), ...config };
+  const api = { pluginConfig, runtime: { version: "test", state: { resolveStateDir: () => state } } };
+  const instance = (Kind = Membership) => {
+    const one = new Kind({ ...api, pluginConfig: structuredClone(pluginConfig) }, GATEWAY, "1.0.0", log);
+    t.after(() => one.leave());
+    return one;
+  };
+  return { api, instance, log };
+}
+
+describe("instances of one gateway", () => {
+  test("share one core", (t) => {
+    const { instance } = gateway(t);
+    const core = instance().core;
+    assert.ok(core);
+    assert.equal(instance().core, core);
+  });
+
+  test("share it across copies of the module", async (t) => {
+    const { instance } = gateway(t);
+    const copy = await import(new URL("../../plugin/gateway/core.mjs?copy", import.meta.url).href);
+    assert.notEqual(copy.Membership, Membership);
+    assert.equal(instance(copy.Membership).core, instance().core);
+  });
+
+  test("have another core with other settings", (t) => {
+    const { api, instance, log } = gateway(t);
+    const other = new Membership({ ...api, pluginConfig: { ...api.pluginConfig, mode: "soft" } }, GATEWAY, "1.0.0", log);
+    t.after(() => other.leave());
+    assert.notEqual(other.core, instance().core);
+  });
+
+  test("have another core with another version or folder", (t) => {
+    const { api, instance, log } = gateway(t);
+    const newer = new Membership(api, GATEWAY, "2.0.0", log);
+    const elsewhere = new Membership(api, join(GATEWAY, "elsewhere"), "1.0.0", log);
+    t.after(() => Promise.all([newer.leave(), elsewhere.leave()]));
+    assert.equal(new Set([newer.core, elsewhere.core, instance().core]).size, 3);
+  });
+});
+
+describe("the end of a core", () => {
+  test("end() removes it, whoever holds it; the next need makes another", async (t) => {
+    const { instance } = gateway(t);
+    const [one, two] = [instance(), instance()];
+    const core = one.core;
+    assert.equal(two.core, core);
+    await one.end();
+    assert.ok(two.core);
+    assert.notEqual(two.core, core);
+  });
+
+  test("end() stops the engine", async (t) => {
+    const { instance, log } = gateway(t);
+    const one = instance();
+    assert.equal((await one.core?.engine.ask({ type: "ping" }))?.type, "pong");
+    assert.ok(alive(log.pids[0] ?? 0));
+    await one.end();
+    assert.ok(!alive(log.pids[0] ?? 0));
+    await one.end();
+  });
+
+  test("the last one to leave stops the engine, the others do not", async (t) => {
+    const { instance, log } = gateway(t);
+    const [one, two, idle] = [instance(), instance(), instance()];
+    assert.equal(one.core, two.core);
+    await one.core?.engine.ask({ type: "ping" });
+    await one.leave();
+    await idle.leave();
+    assert.ok(alive(log.pids[0] ?? 0));
+    assert.equal((await two.core?.engine.ask({ type: "ping" }))?.type, "pong");
+    await two.leave();
+    assert.ok(!alive(log.pids[0] ?? 0));
+    assert.equal(log.pids.length, 1);
+  });
+
+  test("one that never used the core leaves nothing to do", async (t) => {
+    const { instance, log } = gateway(t);
+    await instance().leave();
+    assert.deepEqual(log.lines, []);
+  });
+});
+
+describe("an instance that has left", () => {
+  test("makes no core", async (t) => {
+    const one = gateway(t).instance();
+    assert.ok(one.core);
+    await one.leave();
+    assert.equal(one.core, null);
+  });
+
+  test("uses that of its successor, without holding it", async (t) => {
+    const { instance } = gateway(t);
+    const [one, two] = [instance(), instance()];
+    await one.leave();
+    const core = two.core;
+    assert.equal(one.core, core);
+    await two.leave();
+    assert.equal(one.core, null);
+  });
+
+  test("uses that of its successor with other settings", async (t) => {
+    const { api, instance, log } = gateway(t);
+    const one = instance();
+    assert.ok(one.core);
+    await one.leave();
+    const successor = new Membership({ ...api, pluginConfig: { ...api.pluginConfig, mode: "soft" } }, GATEWAY, "1.0.0", log);
+    t.after(() => successor.leave());
+    const core = successor.core;
+    assert.ok(core);
+    assert.equal(one.core, core);
+  });
+});
+
+describe("what a core says", () => {
+  test("that hooks are not called, once and as an error", (t) => {
+    const { instance, log } = gateway(t, { python: "/nowhere/python" });
+    const hooks = instance().core?.hooks;
+    const result = { content: [{ type: "text", text: refusal("read") }] };
+    for (const id of ["c1", "c2"])
+      hooks?.agentEvent({ stream: "tool", runId: "r1", data: { phase: "result", toolCallId: id, name: "read", result } });
+    const errors = log.lines.filter(({ level }) => level === "error").map(({ text }) => text);
+    assert.equal(errors.length, 1);
+    assert.match(errors[0] ?? "", /NOT FULLY GUARDED/);
+  });
+
+  test("which seam fails, as a warning; which works, for those who debug", (t) => {
+    const { instance, log } = gateway(t, { python: "/nowhere/python" });
+    const { hooks, trace } = instance().core ?? assert.fail();
+    hooks.messageWritten({ message: { role: "user" } }, {});
+    trace.replaced("bad", "good", "r1", true, false);
+    trace.requested("r1");
+    assert.deepEqual(log.lines, [
+      { level: "debug", text: "[toolguard] seam hooks works" },
+      { level: "warn", text: "[toolguard] seam inPlaceText does not work on this OpenClaw; the next one is used" },
+    ]);
+  });
+});

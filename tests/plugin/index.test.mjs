@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, test } from "node:test";
+
+import plugin from "../../plugin/gateway/index.mjs";
+import { alive, environment, folder, GATEWAY, Log, PYTHON, refusal } from "./support.mjs";
+
+/** @typedef {import("./support.mjs").TestContext} TestContext */
+/** @typedef {(event?: any, ctx?: any) => any} Handler */
+
+const RUN = { runId: "r1", agentId: "main", sessionKey: "agent:main:main" };
+
+/**
+ * A host that remembers what was registered. `without` takes away what older hosts do not have.
+ * @param {TestContext} t
+ * @param {Record<string, any>} [config]
+ * @param {string[]} [without]
+ */
+function host(t, config = {}, without = []) {
+  const log = new Log();
+  const state = folder(t);
+  /** @type {Record<string, { handler: Handler, options: any }>} */
+  const hooks = {};
+  /** @type {Record<string, any>} */
+  const registered = {};
+  /** @param {string} what */
+  const keep = (what) => (/** @type {any} */ value) => void (registered[what] = value);
+  /** @type {Record<string, any>} */
+  const api = {
+    registrationMode: "full", logger: log, rootDir: GATEWAY,
+    pluginConfig: { python: PYTHON, logPath: join(state, "guard.log"), logLevel: "debug", ...config },
+    runtime: { version: "test", state: { resolveStateDir: () => state } },
+    on: (/** @type {string} */ name, /** @type {Handler} */ handler, /** @type {any} */ options) =>
+      void (hooks[name] = { handler, options }),
+    registerTextTransforms: keep("transforms"),
+    registerService: keep("service"),
+    agent: { events: { registerAgentEventSubscription: keep("events") } },
+    lifecycle: { onDispose: keep("dispose") },
+  };
+  for (const name of without) delete api[name];
+  t.after(() => registered.service?.stop());
+  return { api, hooks, registered, log, state };
+}
+
+test("the plugin has the id and version of its manifests", () => {
+  const manifest = JSON.parse(readFileSync(join(GATEWAY, "openclaw.plugin.json"), "utf8"));
+  const { version, openclaw } = JSON.parse(readFileSync(join(GATEWAY, "package.json"), "utf8"));
+  assert.equal(plugin.id, manifest.id);
+  assert.equal(version, manifest.version);
+  assert.deepEqual(openclaw.extensions, ["./index.mjs"]);
+});
+
+test("everything is registered, and nothing is started by that", (t) => {
+  const { api, hooks, registered, log } = host(t);
+  plugin.register(api);
+  assert.deepEqual(Object.entries(hooks).map(([name, { options }]) => [name, options?.priority]), [
+    ["model_call_started", undefined],
+    ["before_message_write", undefined],
+    ["after_tool_call", undefined],
+    ["tool_result_persist", undefined],
+    ["before_tool_call", Number.MIN_SAFE_INTEGER],
+  ]);
+  assert.deepEqual(Object.keys(registered).sort(), ["dispose", "events", "service", "transforms"]);
+  assert.equal(registered.events.id, "toolguard");
+  assert.deepEqual(registered.events.streams, ["lifecycle", "tool"]);
+  assert.equal(registered.service.id, "toolguard");
+  assert.deepEqual(log.lines, []);
+});
+
+test("for the command line nothing is registered and nothing is touched", (t) => {
+  const { api } = host(t);
+  const touchy = new Proxy({ registrationMode: "cli-metadata" }, {
+    get(target, name) {
+      if (name === "registrationMode") return target.registrationMode;
+      throw new Error(`${String(name)} was touched`);
+    },
+  });
+  assert.notEqual(api.registrationMode, touchy.registrationMode);
+  plugin.register(touchy);
+});
+
+describe("older hosts", () => {
+  /** @type {string[][]} */
+  const missing = [
+    ["lifecycle"], ["agent"], ["registerService"], ["registerTextTransforms"], ["rootDir"], ["logger"],
+    ["lifecycle", "agent", "registerService", "registerTextTransforms", "rootDir", "logger", "registrationMode"],
+  ];
+  for (const without of missing)
+    test(`without ${without.join(", ")}`, (t) => {
+      const { api, hooks } = host(t, {}, without);
+      plugin.register(api);
+      assert.equal(Object.keys(hooks).length, 5);
+    });
+
+  test("events under their older name", (t) => {
+    const { api, registered } = host(t, {}, ["agent"]);
+    api.registerAgentEventSubscription = (/** @type {any} */ value) => void (registered.events = value);
+    plugin.register(api);
+    assert.equal(registered.events.id, "toolguard");
+  });
+
+  test("without runtime and config: the guard answers as it does without an engine", async (t) => {
+    const { api, hooks, state } = host(t, {}, ["runtime", "lifecycle", "agent", "registerTextTransforms"]);
+    api.pluginConfig = { python: join(state, "missing") };
+    environment(t, { OPENCLAW_STATE_DIR: state });
+    plugin.register(api);
+    const handler = hooks.before_tool_call?.handler;
+    assert.equal((await handler?.({ ...RUN, toolName: "exec", toolCallId: "c1", params: {} }, RUN)).block, true);
+    assert.equal(await handler?.({ ...RUN, toolName: "read", toolCallId: "c2", params: {} }, RUN), undefined);
+  });
+});
+
+describe("with the real engine", () => {
+  test("a loop is corrected, named and ended", async (t) => {
+    const { api, hooks, registered, log } = host(t);
+    plugin.register(api);
+    const fire = (/** @type {string} */ name, /** @type {any} */ event) => hooks[name]?.handler({ ...RUN, ...event }, RUN);
+    const event = (/** @type {string} */ stream, /** @type {any} */ data) => registered.events.handle({ ...RUN, stream, data });
+    /** @param {string} id */
+    const turn = (id) => {
+      fire("model_call_started", { provider: "openai", model: "gpt-x" });
+      const call = { type: "toolCall", id, name: "read", arguments: {} };
+      const message = { role: "assistant", provider: "openai", model: "gpt-x", stopReason: "toolUse", content: [call] };
+      fire("before_message_write", { message });
+      if (message.stopReason === "stop") return message;
+      event("tool", { phase: "start", toolCallId: id, name: "read", args: {} });
+      fire("after_tool_call", { toolName: "read", params: {}, toolCallId: id, error: "Validation failed" });
+      const content = [{ type: "text", text: refusal("read") }];
+      const result = { role: "toolResult", toolCallId: id, toolName: "read", isError: true, content };
+      fire("tool_result_persist", { toolName: "read", toolCallId: id, message: result });
+      fire("before_message_write", { message: result });
+      const [{ from, to }] = registered.transforms.input;
+      assert.equal(String(result.content[0]?.text).replace(from, to), result.content[0]?.text);
+      return result;
+    };
+    registered.service.start();
+    event("lifecycle", { phase: "start" });
+    assert.equal(await fire("before_tool_call", { toolName: "exec", params: { command: "ls" }, toolCallId: "c0" }), undefined);
+    /** @type {[string, RegExp][]} */
+    const expected = [
+      ["c1", /^\[TOOL ERROR\] read\(\) requires 'path'/],
+      ["c2", /^\[LOOP DETECTED\]/],
+      ["c3", /^\[TOOL ERROR LIMIT\]/],
+    ];
+    for (const [id, text] of expected) {
+      const [first] = /** @type {any[]} */ (turn(id).content);
+      assert.match(first.text, text);
+      assert.equal(first.type, "text");
+    }
+    event("lifecycle", { phase: "end" });
+    const next = { runId: "r2", toolName: "exec", params: { command: "ls" }, toolCallId: "c4" };
+    assert.equal(await fire("before_tool_call", next), undefined);
+    assert.deepEqual(log.lines.filter(({ text }) => text.includes("seam")).map(({ text }) => text).sort(), [
+      "[toolguard] seam gracefulStop works", "[toolguard] seam hooks works", "[toolguard] seam inPlaceText works",
+    ]);
+    await registered.service.stop();
+    assert.ok(!alive(log.pids[0] ?? 0));
+  });
+
+  test("disposal ends the engine where no service was stopped; a late event is answered without it", async (t) => {
+    const { api, hooks, registered, log } = host(t);
+    plugin.register(api);
+    const fire = (/** @type {string} */ tool) =>
+      hooks.before_tool_call?.handler({ ...RUN, toolName: tool, params: {}, toolCallId: "c1" }, RUN);
+    assert.equal(await fire("exec"), undefined);
+    await registered.dispose();
+    assert.ok(!alive(log.pids[0] ?? 0));
+    assert.equal((await fire("exec")).block, true);
+    assert.equal(await fire("read"), undefined);
+    assert.equal("any text".replace(/^.*$/s, registered.transforms.input[0].to), "any text");
+    assert.equal(log.pids.length, 1);
+  });
+
+  test("the log level keeps quieter lines back", async (t) => {
+    const { api, hooks, log } = host(t, { logLevel: "warn" });
+    plugin.register(api);
+    const event = { ...RUN, toolName: "exec", params: {}, toolCallId: "c1" };
+    assert.equal(await hooks.before_tool_call?.handler(event, RUN), undefined);
+    assert.deepEqual(log.lines, []);
+  });
+});

@@ -1,0 +1,74 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Runs } from "../../plugin/gateway/runs.mjs";
+
+test("a run is made once, and later facts fill what was empty", () => {
+  const runs = new Runs();
+  const run = runs.get("r1");
+  assert.equal(runs.get("r1", "s1", "main"), run);
+  assert.equal(runs.get("r1", "s2", "other"), run);
+  assert.equal(runs.known("r1"), run);
+  assert.deepEqual([run.id, run.session, run.agent, run.watch, run.stop], ["r1", "s1", "main", false, ""]);
+});
+
+test("a run that nobody named is not known", () => {
+  const runs = new Runs();
+  assert.equal(runs.known("r1"), undefined);
+  assert.equal(runs.ofSession("s1"), undefined);
+  assert.equal(runs.ofSession(undefined), undefined);
+  assert.equal(runs.end("r1"), undefined);
+});
+
+test("a session is in its newest run", () => {
+  const runs = new Runs();
+  runs.get("r1", "s1");
+  runs.get("r2", "s1");
+  runs.get("r3", "s2");
+  assert.equal(runs.ofSession("s1")?.id, "r2");
+  assert.equal(runs.ofSession("s2")?.id, "r3");
+});
+
+test("the end of an older run leaves the session in its newer one", () => {
+  const runs = new Runs();
+  runs.get("r1", "s1");
+  runs.get("r2", "s1");
+  assert.equal(runs.end("r1")?.id, "r1");
+  assert.equal(runs.ofSession("s1")?.id, "r2");
+  runs.end("r2");
+  assert.equal(runs.ofSession("s1"), undefined);
+});
+
+test("what is known of a call grows; undefined takes nothing away", () => {
+  const runs = new Runs();
+  runs.call("c1", { tool: "read", run: "r1" });
+  runs.call("c1", { tool: undefined, params: { path: "a" }, judged: true });
+  assert.deepEqual(runs.knownCall("c1"), {
+    tool: "read", params: { path: "a" }, run: "r1", agent: "", session: "", judged: true,
+  });
+  runs.forgetCall("c1");
+  assert.equal(runs.knownCall("c1"), undefined);
+});
+
+test("a run takes its calls along, and no others", () => {
+  const runs = new Runs();
+  runs.get("r1", "s1");
+  runs.call("c1", { run: "r1" });
+  runs.call("c2", { run: "r2" });
+  runs.end("r1");
+  assert.equal(runs.known("r1"), undefined);
+  assert.equal(runs.knownCall("c1"), undefined);
+  assert.equal(runs.knownCall("c2")?.run, "r2");
+});
+
+test("only so many runs, sessions and calls are remembered: the oldest go", () => {
+  const runs = new Runs();
+  for (let n = 0; n <= 1_000; n++) runs.get(`r${n}`, `s${n}`);
+  assert.equal(runs.known("r0"), undefined);
+  assert.equal(runs.ofSession("s0"), undefined);
+  assert.equal(runs.ofSession("s1")?.id, "r1");
+  assert.equal(runs.ofSession("s1000")?.id, "r1000");
+  for (let n = 0; n <= 5_000; n++) runs.call(`c${n}`, { run: "r1" });
+  assert.equal(runs.knownCall("c0"), undefined);
+  assert.equal(runs.knownCall("c1")?.run, "r1");
+});
