@@ -1,12 +1,14 @@
 """One `openclaw.json` on disk: read, edited as text, put back whole.
 
 A change is written only if the file is still the one that was read. A backup of what was there lies beside it before
-the new text takes its place; mode and a symlink to the real file are kept.
+the new text takes its place; mode, owner and a symlink to the real file are kept.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -81,13 +83,21 @@ def write(config: ConfigFile, data: bytes) -> Path | None:
             real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             files.replace(real, data, NEW_MODE)
             return None
-        mode = real.stat().st_mode & 0o7777
+        info = real.stat()
         backup = backup_path(real)
-        files.replace(backup, config.data, mode)
-        files.replace(real, data, mode)
+        _put(backup, config.data, info)
+        _put(real, data, info)
     except OSError as error:
         raise UserError(f"cannot write {real}: {error.strerror}", "check its owner and mode; nothing was changed") from error
     return backup
+
+
+def _put(path: Path, data: bytes, like: os.stat_result) -> None:
+    """With mode and owner of the file that `like` is about: what root writes must stay readable to the gateway."""
+    files.replace(path, data, like.st_mode & 0o7777)
+    if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
+        with suppress(PermissionError):
+            os.chown(path, like.st_uid, like.st_gid)
 
 
 def backup_path(path: Path) -> Path:

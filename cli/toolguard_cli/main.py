@@ -129,6 +129,11 @@ def run() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_USER)
+    except OSError as error:  # a full disk, a place that may not be written: nothing that a traceback would explain
+        told = Line("error", f"{error.filename or 'the system'}: {error.strerror or error}")
+        fix = (Line("info", "-> check that it exists, its owner, its mode and the space on its disk"),)
+        show(Result(name, {}, (told, *fix), EXIT_USER), as_json=as_json, failed=True)
+        sys.exit(EXIT_USER)
     except Exception:  # noqa: BLE001 - whatever else escapes is a bug, and must be seen as one
         traceback.print_exc()
         lines = (Line("error", "this is a bug in toolguard; please report it with the lines above"),)

@@ -2,7 +2,9 @@
 
 State directory: `--state-dir`, `TOOLGUARD_STATE_DIR`, `OPENCLAW_STATE_DIR`, else the first that exists of `~/.openclaw`
 and `~/.clawdbot`, else `~/.openclaw`; `OPENCLAW_HOME` moves the home. Config: `--config`, `TOOLGUARD_CONFIG`,
-`OPENCLAW_CONFIG_PATH`, else the first that exists of `openclaw.json` and `clawdbot.json` in those directories.
+`OPENCLAW_CONFIG_PATH`, else the first that exists of `openclaw.json` and `clawdbot.json` in the state directory, then in
+`~/.openclaw` and `~/.clawdbot` (the gateway falls back to these even where `OPENCLAW_STATE_DIR` is set; a state directory
+named to toolguard itself stands alone).
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import toolguard_engine
+from toolguard_cli.errors import UserError
 from toolguard_engine.stores.files import own_folder
 
 PLUGIN_ID = "toolguard"
@@ -45,17 +48,28 @@ class Places:
 
 
 def find(state_dir: Path | None, config: Path | None, env: Mapping[str, str] = os.environ) -> Places:
-    """The places for these options and this environment, absolute."""
-    home = Path(env.get("OPENCLAW_HOME") or env.get("HOME") or Path.home()).expanduser()
-    named = state_dir or _named(env, "TOOLGUARD_STATE_DIR", "OPENCLAW_STATE_DIR")
-    candidates = [named] if named else [home / name for name in STATE_NAMES]
-    state = next((place for place in candidates if place.is_dir()), candidates[0])
+    """The places for these options and this environment, absolute. Raises `UserError` for a name that is not UTF-8."""
+    account = Path(env.get("HOME") or Path.home())
+    home = _absolute(Path(env.get("OPENCLAW_HOME") or account), account)
+    usual = [home / name for name in STATE_NAMES]
+    ours = state_dir or _named(env, "TOOLGUARD_STATE_DIR")
+    named = ours or _named(env, "OPENCLAW_STATE_DIR")
+    state = _absolute(named, home) if named else next((place for place in usual if place.is_dir()), usual[0])
     file = config or _named(env, "TOOLGUARD_CONFIG", "OPENCLAW_CONFIG_PATH")
     if file is None:
-        folders = [state, *(place for place in candidates if place != state)]
+        folders = [state] if ours else [state, *usual]
         known = [folder / name for folder in folders for name in CONFIG_NAMES]
         file = next((place for place in known if place.exists()), state / CONFIG_NAMES[0])
-    return Places(state.expanduser().absolute(), file.expanduser().absolute())
+    return Places(state, _absolute(file, home))
+
+
+def _absolute(path: Path, home: Path) -> Path:
+    """`~` is the home that OpenClaw uses; `~name` is a folder of that name, as it is for OpenClaw."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise UserError(f"{str(path)!a} is not UTF-8", "name a place that is") from error
+    return (home.joinpath(*path.parts[1:]) if path.parts[:1] == ("~",) else path).absolute()
 
 
 def _named(env: Mapping[str, str], *names: str) -> Path | None:

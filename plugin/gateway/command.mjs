@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
 
-/** @typedef {import("./engine-worker.mjs").Command} Command */
+/** @typedef {{ python: string, args: string[], cwd: string, env: NodeJS.ProcessEnv }} Command */
 
 /**
  * The state directory, as the gateway resolves it: its own word first, then the environment, then the home.

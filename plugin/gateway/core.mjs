@@ -77,13 +77,14 @@ export class Membership {
  */
 function makeCore(api, root, version, logger) {
   const state = stateDir(api);
+  const announce = () => engine.note({ type: "seams", seams: seams.evidence });
   const engine = new Engine(engineCommand(root, state, api.pluginConfig), {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
     host: String(api.runtime?.version ?? ""), plugin: version,
-  }, logger);
+  }, logger, announce);
   const seams = new Seams((name, evidence) => {
     tell(logger, name, evidence);
-    engine.note({ type: "seams", seams: seams.evidence });
+    announce();
   });
   const trace = new Trace(seams);
   return { engine, trace, hooks: new Hooks(engine, api.pluginConfig, new Runs(), seams, trace) };

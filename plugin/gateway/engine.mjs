@@ -1,10 +1,12 @@
 // The engine as the hooks see it: ask (a promise), askNow (waits, at most `SYNC_LIMIT_MS`), note (no answer).
 //
-// `null` means that there is no answer: the engine is away, or took too long. Nothing here decides what that means.
-// The worker starts on first need. It is unreferenced, so it never keeps a command-line run alive; only a question that
-// is being waited for does.
+// `null` means that there is no answer: the engine is away, or took too long. Nothing here decides what that means. The
+// process starts on first need and is started again when it dies. Process and pipes are unreferenced, so they never keep
+// a command-line run alive; only a question that is being waited for does.
 
-import { MessageChannel, receiveMessageOnPort, Worker } from "node:worker_threads";
+import { spawn } from "node:child_process";
+
+import { descriptor, Lines, readUntil, writeAll } from "./pipe.mjs";
 
 export const PROTOCOL = 1;
 export const SYNC_LIMIT_MS = 250;
@@ -12,56 +14,95 @@ export const ASYNC_LIMIT_MS = 5_000;
 const MAX_LINE = 8 * 1024 * 1024;
 const MAX_CAUSES = 100;
 
-/** @typedef {import("./engine-worker.mjs").Command} Command */
+const FIRST_DELAY_MS = 20;
+const LAST_DELAY_MS = 10_000;
+/** Deaths within this time count as a row; the first ones in a row are followed by a start at once. */
+const ROW_MS = 10_000;
+const FREE_DEATHS = 4;
+/** While the next start is further away than this, questions are refused at once instead of waiting for it. */
+const WORTH_WAITING_MS = 500;
+/** How long an asynchronous question is looked after before the event loop takes over, and the longest line for that. */
+const LOOK_MS = 0.15;
+const LOOK_MAX_LINE = 32_768;
+const STOP_LIMIT_MS = 1_000;
+/** After as many unanswered synchronous questions in a row the engine is taken for hung. */
+const HUNG_AFTER = 3;
+
+/** @typedef {import("./command.mjs").Command} Command */
 /** @typedef {Record<string, any>} Message */
-/** @typedef {{ info(text: string): void, warn(text: string): void, error(text: string): void, debug?(text: string): void }} Logger */
+/** @typedef {(text: string) => void} Write */
+/** @typedef {{ info: Write, warn: Write, error: Write, debug?: Write }} Logger */
+/** @typedef {import("node:child_process").ChildProcessWithoutNullStreams} Child */
 
 export class Engine {
   #command;
   #hello;
   #logger;
-  /** @type {Worker | null} */
-  #worker = null;
-  #signal = new Int32Array(new SharedArrayBuffer(4));
-  /** @type {import("node:worker_threads").MessagePort | null} */
-  #syncPort = null;
+  #onReady;
+  /** @type {Child | null} */
+  #child = null;
+  /** @type {Lines | null} */
+  #lines = null;
+  /** @type {NodeJS.Timeout | null} */
+  #restart = null;
+  #restartAt = 0;
+  /** @type {number[]} */
+  #deaths = [];
+  /** Milliseconds spent waiting for a start. They do not count between deaths, or no row would reach the last delay. */
+  #waited = 0;
+  #refused = false;
+  #ready = false;
   #nextId = 1;
   /** @type {Map<number, (answer: Message | null) => void>} */
   #waiting = new Map();
+  #unanswered = 0;
   #disposed = false;
   /** @type {Set<string>} causes that were complained about since the engine was last ready */
   #complaints = new Set();
   /** @type {Promise<void> | null} */
   #stopping = null;
-  /** @type {(() => void) | null} */
-  #stopped = null;
 
   /**
    * @param {Command} command
    * @param {Message} hello what the engine is told first; `id`, `type` and `v` are added here
    * @param {Logger} logger
+   * @param {() => void} [onReady] called at each start, when the engine has introduced itself
    */
-  constructor(command, hello, logger) {
+  constructor(command, hello, logger, onReady = () => {}) {
     this.#command = command;
     this.#hello = `${JSON.stringify({ id: 0, type: "hello", v: PROTOCOL, ...hello })}\n`;
     this.#logger = logger;
+    this.#onReady = onReady;
   }
 
-  /** Starts the worker and the engine process, once. */
+  /** Starts the process, unless it runs, or died so often that it has to wait. */
   start() {
-    if (this.#worker || this.#disposed) return;
-    const { port1, port2 } = new MessageChannel();
-    this.#syncPort = port1;
-    port1.unref();
-    const workerData = { command: this.#command, hello: this.#hello, signal: this.#signal.buffer, syncPort: port2 };
-    const worker = new Worker(new URL("./engine-worker.mjs", import.meta.url), {
-      workerData, transferList: [port2], execArgv: [], name: "toolguard-engine",
-    });
-    worker.on("message", (message) => this.#receive(message));
-    worker.on("error", (error) => this.#lost(worker, error.message));
-    worker.on("exit", () => this.#lost(worker, ""));
-    worker.unref(); // only now: a new listener would reference it again
-    this.#worker = worker;
+    if (this.#child || this.#disposed || this.#refused || performance.now() < this.#restartAt) return;
+    if (this.#restart) clearTimeout(this.#restart);
+    this.#restart = null;
+    const { python, args, cwd, env } = this.#command;
+    /** @type {Child} */
+    let child;
+    try {
+      child = spawn(python, args, { cwd, env, stdio: "pipe" });
+    } catch (error) {
+      return this.#died(error instanceof Error ? error.message : String(error));
+    }
+    if (child.pid === undefined) {
+      this.#restartAt = performance.now() + FIRST_DELAY_MS;
+      return void child.once("error", (error) => this.#died(error.message)); // there may be no pipes, and there is no `exit`
+    }
+    this.#child = child;
+    this.#ready = false;
+    this.#lines = new Lines(MAX_LINE, (line) => this.#receive(line));
+    const complaints = new Lines(MAX_LINE, (line) => this.#complain(`engine: ${explained(line)}`));
+    child.stdin.on("error", () => {}); // a dying engine closes its pipe; `exit` reports it
+    child.stdout.on("data", (data) => this.#child === child && this.#lines?.feed(data));
+    child.stderr.on("data", (data) => complaints.feed(data));
+    child.on("error", (error) => this.#complain(`engine: ${error.message}`));
+    child.on("exit", (code, signal) => this.#gone(child, signal ? `signal ${signal}` : `exit code ${code}`));
+    this.#unreference(child);
+    child.stdin.write(this.#hello);
   }
 
   /**
@@ -70,17 +111,37 @@ export class Engine {
    * @returns {Promise<Message | null>}
    */
   ask(message, limit = ASYNC_LIMIT_MS) {
-    const id = this.#send(message, false);
-    if (id === null) return Promise.resolve(null);
-    this.#worker?.ref();
+    const id = this.#nextId++;
+    const line = this.#line({ id, ...message });
+    if (!line || this.#isFarAway()) return Promise.resolve(null);
+    const quick = this.#askBriefly(id, line);
+    if (quick.answer) return Promise.resolve(quick.answer.message);
     return new Promise((resolve) => {
-      const timer = setTimeout(() => this.#settle(id, null), limit);
-      timer.unref();
+      // This timer keeps the process alive for as long as somebody waits for the answer. Where the loop stood still for
+      // long, timers are late and come first: what is in the pipe by then is read before anything is concluded.
+      const timer = setTimeout(() => setImmediate(() => this.#hung(id)), limit);
       this.#waiting.set(id, (answer) => {
         clearTimeout(timer);
         resolve(answer);
       });
+      if (!quick.sent) this.#write(id, line);
     });
+  }
+
+  /**
+   * Most answers are there before the event loop could be woken up for them, so the first moment is spent looking.
+   * @param {number} id
+   * @param {string} line
+   * @returns {{ sent: boolean, answer: { message: Message | null } | null }}
+   */
+  #askBriefly(id, line) {
+    if (!this.#child || !this.#ready || line.length > LOOK_MAX_LINE) return { sent: false, answer: null };
+    /** @type {{ message: Message | null } | null} */
+    let answer = null;
+    this.#waiting.set(id, (got) => (answer = { message: got }));
+    const outcome = this.#exchange(this.#child, line, () => answer !== null, LOOK_MS);
+    this.#waiting.delete(id);
+    return { sent: outcome === "answered" || outcome === "late", answer };
   }
 
   /**
@@ -90,90 +151,178 @@ export class Engine {
    * @returns {Message | null}
    */
   askNow(message, limit = SYNC_LIMIT_MS) {
-    const id = this.#send(message, true);
-    const port = this.#syncPort;
-    if (id === null || !port) return null;
-    const deadline = performance.now() + limit;
-    for (;;) {
-      const seen = Atomics.load(this.#signal, 0);
-      for (let got = receiveMessageOnPort(port); got; got = receiveMessageOnPort(port))
-        if (got.message.id === id) return this.#read(got.message.line);
-      const left = deadline - performance.now();
-      if (left <= 0) {
-        this.#complain(`no answer to a synchronous question within ${limit} ms`);
-        return null;
-      }
-      Atomics.wait(this.#signal, 0, seen, left);
-    }
+    const id = this.#nextId++;
+    const line = this.#line({ id, ...message });
+    if (!line) return null;
+    this.start();
+    const child = this.#child;
+    if (!child || this.#disposed) return null;
+    /** @type {{ message: Message | null } | null} */
+    let answer = null;
+    this.#waiting.set(id, (got) => (answer = { message: got }));
+    const outcome = this.#exchange(child, line, () => answer !== null, limit);
+    this.#waiting.delete(id);
+    if (outcome !== "answered") this.#unansweredNow(child, outcome, limit);
+    else this.#unanswered = 0;
+    return /** @type {{ message: Message | null } | null} */ (answer)?.message ?? null;
   }
 
   /** @param {Message} message */
   note(message) {
-    const line = this.#worker && this.#line(message);
-    if (line) this.#worker?.postMessage({ id: null, line, sync: false });
+    if (!this.#child || this.#disposed) return;
+    const line = this.#line(message);
+    if (line) this.#child.stdin.write(line);
   }
 
-  /** Ends the engine process and the worker; resolves when both are gone. */
+  /** Ends the process for good; resolves when it is gone. */
   stop() {
     return (this.#stopping ??= this.#end());
   }
 
   async #end() {
     this.#disposed = true;
-    const worker = this.#worker;
-    if (!worker) return;
-    const stopped = new Promise((resolve) => (this.#stopped = () => resolve(undefined)));
-    worker.ref();
-    worker.postMessage("stop");
-    await stopped;
-    await worker.terminate();
+    if (this.#restart) clearTimeout(this.#restart);
+    const child = this.#child;
+    if (!child) return;
+    await new Promise((resolve) => {
+      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);
+      child.once("exit", () => {
+        clearTimeout(timer);
+        resolve(undefined);
+      });
+      child.ref();
+      child.stdin.end();
+    });
   }
 
-  /**
-   * @param {Message} message
-   * @param {boolean} sync
-   */
-  #send(message, sync) {
+  /** @param {Child} child */
+  #unreference(child) {
+    child.unref();
+    for (const stream of [child.stdin, child.stdout, child.stderr]) /** @type {any} */ (stream).unref?.();
+  }
+
+  #isFarAway() {
     this.start();
-    if (!this.#worker) return null;
-    const id = this.#nextId++;
-    const line = this.#line({ id, ...message });
-    if (!line) return null;
-    this.#worker.postMessage({ id, line, sync });
-    return id;
+    if (this.#disposed) return true;
+    return !this.#child && (this.#refused || this.#restartAt - performance.now() > WORTH_WAITING_MS);
   }
 
   /**
-   * @param {Message} message
-   * @returns {string} empty where it cannot be sent
+   * Writes a question, now or when the engine is back.
+   * @param {number} id
+   * @param {string} line
    */
-  #line(message) {
-    try {
-      const line = `${JSON.stringify(message)}\n`;
-      if (line.length <= MAX_LINE) return line;
-      this.#complain(`a message of ${line.length} characters is too long`);
-    } catch (error) {
-      this.#complain(`a message cannot be written as JSON: ${/** @type {Error} */ (error).message.split("\n")[0]}`);
+  #write(id, line) {
+    if (this.#child) return void this.#child.stdin.write(line);
+    const again = () => {
+      this.start();
+      if (this.#child) this.#child.stdin.write(line);
+      else this.#settle(id, null);
+    };
+    setTimeout(again, Math.ceil(Math.max(0, this.#restartAt - performance.now())) + 1); // timers drop fractions
+  }
+
+  /**
+   * @param {Child} child
+   * @param {string} line
+   * @param {() => boolean} answered
+   * @param {number} limit
+   * @returns {"answered" | "late" | "unsent" | "closed" | "busy" | "blind"}
+   */
+  #exchange(child, line, answered, limit) {
+    const deadline = performance.now() + limit;
+    const input = descriptor(child.stdin);
+    const output = descriptor(child.stdout);
+    if (input < 0 || output < 0 || !this.#lines) return "blind";
+    if (child.stdin.writableLength > 0) return "busy"; // the loop has to send the rest first, and it stands still
+    const data = Buffer.from(line);
+    const written = writeAll(input, data, deadline);
+    if (written <= 0) return written === 0 ? "unsent" : "closed";
+    if (written < data.length) {
+      child.stdin.write(data.subarray(written)); // half a line would spoil the next one: the loop sends the rest
+      return "late";
     }
-    return "";
+    return readUntil(output, this.#lines, answered, deadline);
   }
 
-  /** @param {any} message */
-  #receive(message) {
-    if (message.id !== undefined) return this.#settle(message.id, this.#read(message.line));
-    if (message.ready) this.#introduced(JSON.parse(message.ready));
-    else if (message.refused) this.#complain(JSON.parse(message.refused).error ?? "the engine refused to start");
-    else if (message.log) this.#log(JSON.parse(message.log));
-    else if (message.stderr) this.#complain(`engine: ${explained(message.stderr)}`);
-    else if (message.down) this.#complain(`the engine ended (${message.down}); next start in ${message.delay} ms`);
-    else if (message.stopped) this.#stopped?.();
+  /**
+   * @param {Child} child
+   * @param {string} outcome
+   * @param {number} limit
+   */
+  #unansweredNow(child, outcome, limit) {
+    this.#complain(`no answer to a synchronous question within ${limit} ms (${outcome})`);
+    if (!this.#ready || outcome === "blind" || outcome === "busy") return; // it starts, or was not asked at all
+    this.#unanswered += 1;
+    if (this.#unanswered < HUNG_AFTER) return;
+    this.#unanswered = 0;
+    child.kill("SIGKILL");
   }
 
-  /** @param {{ pid: number, version: string, configError: string }} ready */
-  #introduced(ready) {
+  /**
+   * A question was not answered in time: an engine that hangs helps nobody.
+   * @param {number} id
+   */
+  #hung(id) {
+    if (!this.#waiting.has(id)) return;
+    this.#complain("no answer to a question in time; the engine is started again");
+    this.#child?.kill("SIGKILL");
+    this.#settle(id, null);
+  }
+
+  /**
+   * @param {Child} child
+   * @param {string} reason
+   */
+  #gone(child, reason) {
+    if (this.#child !== child) return;
+    this.#child = null;
+    for (const id of [...this.#waiting.keys()]) this.#settle(id, null);
+    this.#died(reason);
+  }
+
+  /** @param {string} reason */
+  #died(reason) {
+    if (this.#disposed || this.#refused) return;
+    const now = performance.now();
+    const active = now - this.#waited;
+    this.#deaths = [...this.#deaths.filter((then) => active - then < ROW_MS), active];
+    const delay = Math.min(FIRST_DELAY_MS * 2 ** Math.max(0, this.#deaths.length - FREE_DEATHS), LAST_DELAY_MS);
+    this.#waited += delay;
+    this.#restartAt = now + delay;
+    this.#restart = setTimeout(() => this.start(), delay + 1);
+    this.#restart.unref();
+    this.#complain(`the engine ended (${reason}); next start in ${delay} ms`);
+  }
+
+  /** @param {string} line */
+  #receive(line) {
+    if (this.#refused) return;
+    const message = parsed(line);
+    if (!message) return this.#complain(`unreadable answer: ${line.slice(0, 200)}`);
+    const level = /** @type {keyof Logger} */ (message.level);
+    if (message.type === "log") return this.#logger[level]?.(`[toolguard] ${message.text}`);
+    if (message.id === 0) return this.#introduced(message);
+    if (message.type === "error") this.#complain(`the engine could not answer: ${message.error}`);
+    this.#settle(message.id, message.type === "error" ? null : message);
+  }
+
+  /** @param {any} answer to `hello` */
+  #introduced(answer) {
+    if (answer.type === "error") {
+      this.#refused = true;
+      this.#complain(answer.error);
+      const child = this.#child;
+      child?.kill("SIGKILL");
+      if (child) this.#gone(child, answer.error);
+      return;
+    }
+    this.#ready = true;
+    this.#unanswered = 0;
     this.#complaints.clear();
-    this.#logger.debug?.(`[toolguard] engine ${ready.version} is ready (pid ${ready.pid})`);
-    if (ready.configError) this.#logger.error(`[toolguard] ${ready.configError}; default settings are in force`);
+    this.#logger.debug?.(`[toolguard] engine ${answer.version} is ready (pid ${answer.pid})`);
+    if (answer.configError) this.#logger.error(`[toolguard] ${answer.configError}; default settings are in force`);
+    this.#onReady();
   }
 
   /**
@@ -183,46 +332,48 @@ export class Engine {
   #settle(id, answer) {
     const resolve = this.#waiting.get(id);
     this.#waiting.delete(id);
-    if (this.#waiting.size === 0) this.#worker?.unref();
     resolve?.(answer);
   }
 
-  /** @param {string | null} line */
-  #read(line) {
-    if (line === null) return null;
-    const answer = JSON.parse(line);
-    if (answer.type !== "error") return answer;
-    this.#complain(`the engine could not answer: ${answer.error}`);
-    return null;
-  }
-
   /**
-   * @param {Worker} worker
-   * @param {string} reason
+   * @param {Message} message
+   * @returns {string} empty where it cannot be sent
    */
-  #lost(worker, reason) {
-    if (this.#worker !== worker) return; // its `exit` after its `error`: the next one may be at work already
-    this.#worker = null;
-    for (const id of [...this.#waiting.keys()]) this.#settle(id, null);
-    this.#stopped?.();
-    if (reason) this.#complain(`the engine's thread failed: ${reason}`);
-  }
-
-  /** @param {{ level: "debug" | "info" | "warn" | "error", text: string }} log */
-  #log(log) {
-    this.#logger[log.level]?.(`[toolguard] ${log.text}`);
+  #line(message) {
+    let line = "";
+    try {
+      line = `${JSON.stringify(message)}\n`;
+    } catch (error) {
+      this.#complain(`a question cannot be written as JSON: ${error instanceof Error ? error.message : error}`);
+      return "";
+    }
+    if (Buffer.byteLength(line) <= MAX_LINE) return line;
+    this.#complain(`a question of ${line.length} characters is too long`);
+    return "";
   }
 
   /**
-   * Once per cause: an engine that cannot start must not fill the gateway's log.
+   * Once per cause until the engine is ready again: an engine that cannot start must not fill the gateway's log.
    * @param {string} text
    */
   #complain(text) {
     const cause = text.replace(/\d+/g, "#");
-    if (this.#complaints.has(cause) || this.#disposed) return;
-    if (this.#complaints.size >= MAX_CAUSES) this.#complaints.clear();
+    if (this.#disposed || this.#complaints.has(cause) || this.#complaints.size >= MAX_CAUSES) return;
     this.#complaints.add(cause);
     this.#logger.warn(`[toolguard] ${text}`);
+  }
+}
+
+/**
+ * @param {string} line
+ * @returns {any} null where it is no message
+ */
+function parsed(line) {
+  try {
+    const value = JSON.parse(line);
+    return typeof value === "object" ? value : null;
+  } catch {
+    return null;
   }
 }
 

@@ -223,14 +223,15 @@ export class Hooks {
       this.#runs.call(event.data.toolCallId, { tool: event.data.name, params: event.data.args, run: event.runId });
     } else if (event?.stream === "tool" && phase === "result") {
       // The message that holds this call was written before the call ran. If no hook saw it, none is called here.
-      if (this.#seams.evidence.hooks === "unknown") this.#seams.seen("hooks", "fails");
+      // A run that was under way before this core began (a reload) proves nothing.
+      if (this.#seams.evidence.hooks === "unknown" && this.#runs.known(event.runId)?.begun) this.#seams.seen("hooks", "fails");
       if (event.data.isError && this.#seams.evidence.hooks === "fails") this.refusedUnseen(event);
     }
   }
 
   /** @param {any} event */
   #runStarted(event) {
-    this.#runs.get(event.runId, event.sessionKey, event.agentId);
+    this.#runs.get(event.runId, event.sessionKey, event.agentId).begun = true;
     this.#engine.start();
   }
 

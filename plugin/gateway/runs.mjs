@@ -6,12 +6,13 @@ const MAX_RUNS = 1_000;
 const MAX_CALLS = 5_000;
 
 /**
- * One turn of one agent. `watch`: the engine wants to see the next calls before they run. `stop`: the text that ends
- * the run, `stoppedAt`: how many `requests` to the model there had been by then. `unanswered`: refusals that were answered here because the engine was away. `cut`: ids of the calls that
- * were taken out of the model's message.
+ * One turn of one agent. `begun`: its start was seen. `watch`: the engine wants to see the next calls before they run.
+ * `stop`: the text that ends the run, `stoppedAt`: how many `requests` to the model there had been by then.
+ * `unanswered`: refusals that were answered here because the engine was away. `cut`: ids of the calls that were taken
+ * out of the model's message.
  * @typedef {{
  *   id: string, agent: string, session: string, provider: string, model: string,
- *   watch: boolean, stop: string, stoppedAt: number, requests: number, unanswered: number, cut: Set<string>
+ *   begun: boolean, watch: boolean, stop: string, stoppedAt: number, requests: number, unanswered: number, cut: Set<string>
  * }} Run
  *
  * One call. `judged`: it reached `before_tool_call`. `text`: what took the place of the gateway's refusal.
@@ -35,7 +36,10 @@ export class Runs {
   get(id, session = "", agent = "") {
     let run = this.#runs.get(id);
     if (!run) {
-      run = { id, agent, session, provider: "", model: "", watch: false, stop: "", stoppedAt: 0, requests: 0, unanswered: 0, cut: new Set() };
+      run = {
+        id, agent, session, provider: "", model: "",
+        begun: false, watch: false, stop: "", stoppedAt: 0, requests: 0, unanswered: 0, cut: new Set(),
+      };
       this.#runs.set(id, run);
       bound(this.#runs, MAX_RUNS);
     }

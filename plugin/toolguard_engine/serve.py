@@ -106,7 +106,7 @@ class Engine:
         return Path(self._session.hello.state_dir)
 
     def _write_records(self) -> None:
-        records, self._session.records = self._session.records, []
+        records = self._session.take_records()
         if self._log is None:
             return
         for line in records:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -34,7 +35,7 @@ class Tally:
 
 @dataclass
 class Session:
-    """Answers one gateway. `records` and `seams` are to be taken and written by the caller."""
+    """Answers one gateway. What `take_records` and `seams` hold is written by the caller."""
 
     hints: Hints
     clock: Clock
@@ -45,10 +46,23 @@ class Session:
     tally: Tally = field(default_factory=Tally)
     seams: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    records: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._guard = Guard(self.config, self.hints)
+        self._unmade: list[Callable[[], dict[str, Any]]] = []
+        self._records: list[dict[str, Any]] = []
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """The lines for the log. They are made here, not while a hook waits for its answer."""
+        self._records += [make() for make in self._unmade]
+        self._unmade.clear()
+        return self._records
+
+    def take_records(self) -> list[dict[str, Any]]:
+        """The lines for the log, each once."""
+        taken, self._records = self.records, []
+        return taken
 
     def answer(self, message: protocol.Incoming) -> protocol.Wire | None:
         """The answer to one message; None for a note."""
@@ -121,7 +135,7 @@ class Session:
         """Puts one line aside for the log; whether the guard only watches (shadow mode)."""
         shadow = self._guard.config_for(refusal.call.agent).active_mode == "shadow"
         gateway = self.hello.gateway if self.hello else ""
-        self.records.append(record(refusal, self.clock(), gateway, provider, model, shadow=shadow))
+        self._unmade.append(partial(record, refusal, self.clock(), gateway, provider, model, shadow=shadow))
         return shadow
 
 

@@ -67,13 +67,17 @@ async function startUp() {
   return Number(times.sort((a, b) => a - b)[5].toFixed(1));
 }
 
-async function comeBack(engine) {
+/** The longest of five: killed, until it answers again. */
+async function comeBack() {
   const times = [];
-  for (let round = 0; round < 10; round++) {
+  for (let round = 0; round < 5; round++) {
+    const engine = makeEngine();
+    await engine.ask({ type: "ping" });
     process.kill(enginePid, "SIGKILL");
     const start = performance.now();
     while (!(await engine.ask({ type: "ping" }, 2_000)));
     times.push(performance.now() - start);
+    await engine.stop();
   }
   return Number(Math.max(...times).toFixed(1));
 }
@@ -101,6 +105,6 @@ const waited = await measure("refused call, synchronous", (round) => {
 });
 if (refused < ROUNDS) throw new Error(`only ${refused} refusals were corrected`);
 const memory = Number(rss(enginePid).toFixed(1));
-const back = await comeBack(engine);
 await engine.stop();
+const back = await comeBack();
 console.log(JSON.stringify({ rows: [echo, asked, waited], readyMs: ready, memoryMb: memory, restartMs: back }));

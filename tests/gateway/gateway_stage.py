@@ -18,7 +18,11 @@ from toolguard_engine.stores import calllog
 RELEASE = os.environ.get("TOOLGUARD_TEST_OPENCLAW", runtime.OPENCLAW_VERSION)
 EMBEDDED_HOOKS = not RELEASE.startswith("2026.8.")
 """Embedded runs of 2026.8 load the plugin but call none of its hooks."""
-TOOL_SEARCH = RELEASE >= "2026.9"
+NEW_HOST = RELEASE >= "2026.9"
+"""Has Tool Search, `plugins reload`, and a text-only pass after a run that was stopped."""
+HOST_GIVES_UP = 11
+"""Older hosts take calls of unknown tools out of the history, so that nothing of ours is in the next request; they give up
+by themselves after ten."""
 
 
 TOOL_ERROR = "[TOOL ERROR]"
@@ -50,7 +54,7 @@ def endless_cases() -> list[tuple[str, model.Script, int]]:
         ("read({})", endless(model.call("read", {})), 4),
         ("edit({})", endless(model.call("edit", {})), MAX_FAILURES + 2),
         ("write({path})", endless(model.call("write", {"path": "a.txt"})), MAX_FAILURES + 2),
-        ("unknown tool", endless(model.call("nosuchtool", {"a": 1})), MAX_FAILURES + 2),
+        ("unknown tool", endless(model.call("nosuchtool", {"a": 1})), MAX_FAILURES + 2 if NEW_HOST else HOST_GIVES_UP),
         ("wrong type", endless(model.call("read", {"path": {"a": 1}})), MAX_FAILURES + 2),
         ("ping-pong", alternating(model.call("read", {}), model.call("edit", {})), MAX_FAILURES + 2),
         (

@@ -12,6 +12,7 @@ from toolguard_cli.commands import doctor, uninstall
 from toolguard_cli.rig import model
 from toolguard_cli.rig.gateway import Gateway, openclaw
 from toolguard_cli.rig.home import Home
+from toolguard_engine.stores import engines
 
 
 @pytest.mark.parametrize("link", [False, True], ids=["copy", "link"])
@@ -33,11 +34,12 @@ def test_the_gateway_loads_it_without_errors(real, home: Home, *, link: bool) ->
     assert home.config_path.read_bytes() == before
 
 
-def test_a_linked_plugin_guards(real, server, home: Home) -> None:
+def test_a_linked_plugin_guards(real, server, home: Home, wait) -> None:
     put_in(home, link=True)
     server.play(endless(model.call("read", {})))
     with Gateway(real, home) as gateway:
         gateway.turn("go")
+        wait(lambda: any(info.seams.get("hooks") == "works" for info in engines.running(home.state_dir)))
         checks = {c["id"]: c for c in doctor.run(paths.Places(home.state_dir, home.config_path)).data["checks"]}
     assert len(server.requests) <= 4
     names = ("config", "plugin", "enabled", "engine", "running", "hooks")

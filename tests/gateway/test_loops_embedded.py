@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway_stage import EMBEDDED_HOOKS, TOOL_ERROR, endless_cases, put_in, read_log
+from gateway_stage import EMBEDDED_HOOKS, HOST_GIVES_UP, TOOL_ERROR, endless_cases, put_in, read_log
 from toolguard_cli import paths
 from toolguard_cli.commands import doctor
 from toolguard_cli.rig import model
@@ -20,8 +20,9 @@ def test_an_endless_loop_ends(real, server, home: Home, script: model.Script, mo
     server.play(script)
     turn = local_turn(real, home, "go")
     assert 2 <= len(server.requests) <= most
-    assert server.requests[-1].texts("tool")[0].startswith(TOOL_ERROR)
     assert turn.output
+    if most != HOST_GIVES_UP:  # there nothing of ours stands in the requests
+        assert server.requests[-1].texts("tool")[0].startswith(TOOL_ERROR)
     assert [line["action"] for line in read_log(home)][:1] == ["corrected"]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway_stage import LIMIT, LOOP, TOOL_ERROR, endless_cases
+from gateway_stage import HOST_GIVES_UP, LOOP, NEW_HOST, TOOL_ERROR, endless_cases
 from toolguard_cli.rig import model
 
 ENDS = endless_cases()
@@ -14,8 +14,10 @@ ENDS = endless_cases()
 def test_an_endless_loop_ends(stage, script: model.Script, most: int) -> None:
     played = stage.play(script)
     assert len(played.requests) <= most
-    assert played.kinds[0] == TOOL_ERROR
     assert played.turn.answer
+    if most == HOST_GIVES_UP:
+        return  # nothing of ours stands in the requests of such a run
+    assert played.kinds[0] == TOOL_ERROR
     errors, loops = [[i for i, kind in enumerate(played.kinds) if kind == wanted] for wanted in (TOOL_ERROR, LOOP)]
     assert not loops or min(errors) < min(loops)
 
@@ -33,10 +35,11 @@ def test_the_model_sees_the_correction_then_the_warning(stage) -> None:
     assert played.results[:2] == [correction, warning]
 
 
+@pytest.mark.skipif(not NEW_HOST, reason="this release has no text-only pass; the person sees the stop text or a notice")
 def test_the_run_ends_with_the_models_own_words(stage) -> None:
     played = stage.play(model.endless(model.call("read", {}), "I could not read it."))
     assert played.turn.ok
-    assert "I could not read it." in played.turn.answer or LIMIT in played.turn.answer
+    assert played.turn.answer == "I could not read it."
 
 
 def test_a_model_that_corrects_itself_finishes(stage) -> None:
@@ -81,7 +84,7 @@ def test_valid_calls_of_a_batch_run(stage) -> None:
     mixed = model.Reply(calls=(bad, model.ToolCall("exec", {"command": "echo x >> batch.txt"})))
     played = stage.play(model.endless(mixed, "Stopped."))
     assert file.read_text() == "x\n" * 3
-    assert len(played.requests) == 5
+    assert len(played.requests) == (5 if NEW_HOST else 4)
     assert [text.partition("]")[0] for text in played.results if text.startswith("[")] == [
         "[TOOL ERROR",
         "[LOOP DETECTED",

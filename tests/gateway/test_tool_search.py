@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gateway_stage import LOOP, TOOL_ERROR, TOOL_SEARCH, endless
+from gateway_stage import LOOP, NEW_HOST, TOOL_ERROR, endless
 from toolguard_cli.rig import model
 from toolguard_engine import hints
 
-pytestmark = pytest.mark.skipif(not TOOL_SEARCH, reason="this release has no Tool Search")
+pytestmark = pytest.mark.skipif(not NEW_HOST, reason="this release has no Tool Search")
 
 
 def searched(tool: str, args: object) -> model.Reply:

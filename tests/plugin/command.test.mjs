@@ -10,7 +10,7 @@ import { environment, folder } from "./support.mjs";
 
 /** A home of its own, and none of the variables that decide. @param {TestContext} t */
 function home(t) {
-  const path = folder(t);
+  const path = folder();
   environment(t, {
     HOME: path, OPENCLAW_HOME: undefined, OPENCLAW_STATE_DIR: undefined, OPENCLAW_PROFILE: undefined,
     TOOLGUARD_PYTHON: undefined,
@@ -50,7 +50,7 @@ describe("the state directory", () => {
 
   test("OPENCLAW_HOME moves the home", (t) => {
     home(t);
-    const other = folder(t);
+    const other = folder();
     environment(t, { OPENCLAW_HOME: other });
     assert.equal(stateDir({}), join(other, ".openclaw"));
   });
@@ -76,8 +76,8 @@ describe("the interpreter", () => {
   /** All four places name one. @param {TestContext} t */
   function everywhere(t) {
     home(t);
-    const state = folder(t);
-    const checkout = folder(t);
+    const state = folder();
+    const checkout = folder();
     environment(t, { TOOLGUARD_PYTHON: "/from/environment" });
     file(join(state, "toolguard", "install.json"), JSON.stringify({ python: "/recorded" }));
     const own = file(join(checkout, ".venv", "bin", "python"));
@@ -90,7 +90,7 @@ describe("the interpreter", () => {
     assert.equal(python(root, state, {}), "/from/environment");
     environment(t, { TOOLGUARD_PYTHON: undefined });
     assert.equal(python(root, state, undefined), "/recorded");
-    const empty = folder(t);
+    const empty = folder();
     assert.equal(python(root, empty, undefined), own);
     assert.equal(python(join(empty, "plugin", "gateway"), empty, undefined), "python3");
   });
@@ -105,15 +105,15 @@ describe("the interpreter", () => {
 });
 
 describe("the command", () => {
-  test("runs in the state directory, deaf to the folder and to PYTHON* variables", (t) => {
-    const state = folder(t);
+  test("runs in the state directory, deaf to the folder and to PYTHON* variables", () => {
+    const state = folder();
     assert.deepEqual(engineCommand("/root/of/plugin", state, { python: "/configured" }), {
       python: "/configured", args: ["-P", "-E", "-m", "toolguard_engine"], cwd: state, env: process.env,
     });
   });
 
-  test("runs in the plugin's folder while there is no state directory", (t) => {
-    const root = folder(t);
+  test("runs in the plugin's folder while there is no state directory", () => {
+    const root = folder();
     assert.equal(engineCommand(root, join(root, "missing"), { python: "/configured" }).cwd, root);
   });
 });

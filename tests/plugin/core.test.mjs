@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 
 import { Membership } from "../../plugin/gateway/core.mjs";
-import { alive, folder, GATEWAY, Log, PYTHON, refusal } from "./support.mjs";
+import { alive, folder, GATEWAY, Log, PYTHON, refusal, until } from "./support.mjs";
 
 /** @typedef {import("./support.mjs").TestContext} TestContext */
 
@@ -14,7 +15,7 @@ import { alive, folder, GATEWAY, Log, PYTHON, refusal } from "./support.mjs";
  */
 function gateway(t, config = {}) {
   const log = new Log();
-  const state = folder(t);
+  const state = folder();
   const pluginConfig = { python: PYTHON, logPath: join(state, "guard.log"), ...config };
   const api = { pluginConfig, runtime: { version: "test", state: { resolveStateDir: () => state } } };
   const instance = (Kind = Membership) => {
@@ -23,6 +24,24 @@ function gateway(t, config = {}) {
     return one;
   };
   return { api, instance, log };
+}
+
+/**
+ * A program in the place of Python that notes each line it gets in the file `heard`, and answers it.
+ * @param {string} heard
+ */
+function recorder(heard) {
+  const path = join(folder(), "python");
+  const script = `#!${process.execPath}
+    const { appendFileSync } = require("node:fs");
+    require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+      appendFileSync(${JSON.stringify(heard)}, line + "\\n");
+      const { id, type } = JSON.parse(line);
+      const answer = { id, type: type === "hello" ? "ready" : "pong", version: "0", pid: process.pid };
+      if (id !== undefined) console.log(JSON.stringify(answer));
+    });`;
+  writeFileSync(path, script, { mode: 0o700 });
+  return path;
 }
 
 describe("instances of one gateway", () => {
@@ -133,12 +152,37 @@ describe("what a core says", () => {
   test("that hooks are not called, once and as an error", (t) => {
     const { instance, log } = gateway(t, { python: "/nowhere/python" });
     const hooks = instance().core?.hooks;
+    hooks?.agentEvent({ stream: "lifecycle", runId: "r1", data: { phase: "start" } });
     const result = { content: [{ type: "text", text: refusal("read") }] };
     for (const id of ["c1", "c2"])
       hooks?.agentEvent({ stream: "tool", runId: "r1", data: { phase: "result", toolCallId: id, name: "read", result } });
     const errors = log.lines.filter(({ level }) => level === "error").map(({ text }) => text);
     assert.equal(errors.length, 1);
     assert.match(errors[0] ?? "", /NOT FULLY GUARDED/);
+  });
+
+  test("nothing about hooks where the start of the run was not seen", (t) => {
+    const { instance, log } = gateway(t, { python: "/nowhere/python" });
+    const { hooks } = instance().core ?? assert.fail();
+    hooks.modelCallStarted({ runId: "r1" }, {});
+    hooks.agentEvent({ stream: "tool", runId: "r1", data: { phase: "result", toolCallId: "c1", name: "read", result: {} } });
+    assert.deepEqual(log.lines, []);
+  });
+
+  test("to each engine, as soon as it is ready: which seams work", async (t) => {
+    const heard = join(folder(), "heard");
+    const { instance, log } = gateway(t, { python: recorder(heard) });
+    const { engine, hooks } = instance().core ?? assert.fail();
+    hooks.messageWritten({ message: { role: "user" } }, {}); // no engine yet: only the log hears it
+    assert.equal((await engine.ask({ type: "ping" }))?.type, "pong");
+    await until(() => readFileSync(heard, "utf8").includes("seams"), "the first note");
+    process.kill(log.pids[0] ?? 0, "SIGKILL");
+    await until(() => log.pids[1], "a second engine");
+    assert.equal((await engine.ask({ type: "ping" }))?.type, "pong");
+    const told = readFileSync(heard, "utf8").trim().split("\n").map((line) => JSON.parse(line));
+    const notes = told.filter(({ type }) => type === "seams").map(({ seams }) => seams.hooks);
+    assert.deepEqual(notes, ["works", "works"]);
+    assert.equal(told.filter(({ type }) => type === "hello").length, 2);
   });
 
   test("which seam fails, as a warning; which works, for those who debug", (t) => {

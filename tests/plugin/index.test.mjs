@@ -19,7 +19,7 @@ const RUN = { runId: "r1", agentId: "main", sessionKey: "agent:main:main" };
  */
 function host(t, config = {}, without = []) {
   const log = new Log();
-  const state = folder(t);
+  const state = folder();
   /** @type {Record<string, { handler: Handler, options: any }>} */
   const hooks = {};
   /** @type {Record<string, any>} */

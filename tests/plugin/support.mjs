@@ -7,17 +7,16 @@ import { fileURLToPath } from "node:url";
 
 /** @typedef {import("node:test").TestContext} TestContext */
 
+process.setMaxListeners(0); // each folder has one
+
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 export const GATEWAY = join(ROOT, "plugin", "gateway");
 export const PYTHON = resolve(ROOT, process.env.TOOLGUARD_PYTHON ?? ".venv/bin/python");
 
-/**
- * A folder that goes with the test.
- * @param {TestContext} t
- */
-export function folder(t) {
+/** A folder that goes with the process of the tests: engines that end with a test may write there until then. */
+export function folder() {
   const path = mkdtempSync(join(tmpdir(), "toolguard-test-"));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
+  process.once("exit", () => rmSync(path, { recursive: true, force: true }));
   return path;
 }
 

@@ -11,6 +11,8 @@ from toolguard_cli.setup.entry import ENTRY
 from toolguard_cli.setup.record import Record
 from toolguard_engine import config as settings
 
+UNREAD = "cannot be told: the config cannot be read"
+
 Status = Literal["ok", "warn", "error"]
 
 

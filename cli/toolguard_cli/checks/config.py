@@ -6,7 +6,7 @@ import re
 
 import msgspec
 
-from toolguard_cli.checks.check import Check, Subject
+from toolguard_cli.checks.check import UNREAD, Check, Subject
 from toolguard_cli.paths import PLUGIN_ID
 from toolguard_engine import config as settings
 
@@ -25,6 +25,8 @@ def found(subject: Subject) -> Check:
 
 def fits(subject: Subject) -> Check:
     """The gateway does not start with settings that break the schema; this names the key."""
+    if subject.config is None:
+        return Check("settings", "warn", UNREAD, "mend the config first")
     try:
         settings.parse(subject.entry.get("config"))
     except msgspec.ValidationError as error:

@@ -12,30 +12,33 @@ from pathlib import Path
 import msgspec
 
 from toolguard_cli.checks.check import Check, Subject
+from toolguard_cli.paths import PLUGIN_ID
 from toolguard_engine import protocol
 
 LIMIT_SECONDS = 5
 ARGUMENTS = ("-P", "-E", "-m", "toolguard_engine")
 
 
-def interpreter(subject: Subject) -> str:
-    """As the gateway part finds it (plugin/gateway/command.mjs)."""
+def interpreter(subject: Subject) -> tuple[str, str]:
+    """As the gateway part finds it (plugin/gateway/command.mjs), and what to do where it does not work."""
     named = subject.settings.python
     if named is not msgspec.UNSET:
-        return named
+        return named, f"mend plugins.entries.{PLUGIN_ID}.config.python, or remove it there"
+    if told := os.environ.get("TOOLGUARD_PYTHON"):
+        return told, "mend or unset TOOLGUARD_PYTHON"
     recorded = subject.record.python if subject.record else ""
-    return os.environ.get("TOOLGUARD_PYTHON") or recorded or "python3"
+    return recorded or "python3", "toolguard install (it records the Python that runs it)"
 
 
 def answers(subject: Subject) -> Check:
-    python = interpreter(subject)
+    python, mend = interpreter(subject)
     if shutil.which(python) is None:
-        return Check("engine", "error", f"{python} is not there", "toolguard install (it records the Python that runs it)")
+        return Check("engine", "error", f"{python} is not there", mend)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="toolguard-doctor-") as scratch:
         problem = _ask(python, scratch)
     if problem:
-        return Check("engine", "error", f"{python}: {problem}", "toolguard install (it records the Python that runs it)")
+        return Check("engine", "error", f"{python}: {problem}", mend)
     return Check("engine", "ok", f"{python} answered after {(time.monotonic() - started) * 1000:.0f} ms")
 
 
@@ -50,7 +53,9 @@ def _ask(python: str, scratch: str) -> str:
         done = subprocess.run(
             [python, *ARGUMENTS], input=lines, capture_output=True, timeout=LIMIT_SECONDS, check=False, cwd=scratch
         )
-    except (OSError, subprocess.TimeoutExpired) as error:
+    except subprocess.TimeoutExpired:
+        return f"no answer within {LIMIT_SECONDS} s"
+    except OSError as error:
         return str(error)
     if b'"type":"ready"' in done.stdout and b'"decision":"allow"' in done.stdout:
         return ""

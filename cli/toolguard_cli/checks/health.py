@@ -17,7 +17,7 @@ def running(subject: Subject) -> Check:
         return Check(
             "running",
             "warn",
-            f"engine {old[0].pid} is toolguard {old[0].version}, this is {__version__}",
+            f"engine {old[0].pid} is toolguard {old[0].version}, its plugin {old[0].plugin}; this is {__version__}",
             "restart the gateway",
         )
     names = ", ".join(f"{info.pid} of gateway {info.gateway_pid}" for info in infos)

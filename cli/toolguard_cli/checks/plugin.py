@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from toolguard_cli.checks.check import Check, Subject
+from toolguard_cli.checks.check import UNREAD, Check, Subject
 from toolguard_cli.paths import PLUGIN_ID, plugin_source
 from toolguard_cli.setup import folder
 from toolguard_cli.setup.entry import ALLOW, LOAD_PATHS
@@ -32,8 +32,15 @@ def found(subject: Subject) -> Check:
     if not places:
         return Check("plugin", "error", "the plugin is not where the gateway looks", "toolguard install")
     if len(places) > 1:
-        return Check("plugin", "warn", f"two copies: {places[0]} and {places[1]}", "toolguard install (it leaves only one)")
+        return Check("plugin", "warn", f"two copies: {places[0]} and {places[1]}", _one_of(subject, places))
     return Check("plugin", "ok", f"{places[0]}")
+
+
+def _one_of(subject: Subject, places: list[Path]) -> str:
+    linked = subject.record is not None and subject.record.mode == "link"
+    if linked and folder.is_ours(subject.places.extension):
+        return "toolguard install --link (it removes the copy)"
+    return f"take {places[0]} out of plugins.load.paths in {subject.places.config}"
 
 
 def loadable(subject: Subject) -> Check:
@@ -53,6 +60,8 @@ def current(subject: Subject) -> Check:
 
 
 def enabled(subject: Subject) -> Check:
+    if subject.config is None:
+        return Check("enabled", "warn", UNREAD, "mend the config first")
     if subject.get("plugins", "enabled") is False:
         return Check(
             "enabled", "error", "plugins.enabled is false: the gateway loads no plugin", "set plugins.enabled to true"
@@ -67,6 +76,8 @@ def enabled(subject: Subject) -> Check:
 
 
 def allowed(subject: Subject) -> Check:
+    if subject.config is None:
+        return Check("allowed", "warn", UNREAD, "mend the config first")
     deny, allow = subject.get("plugins", "deny"), subject.get(*ALLOW)
     if isinstance(deny, list) and PLUGIN_ID in deny:
         return Check("allowed", "error", f"plugins.deny names {PLUGIN_ID}", f'remove "{PLUGIN_ID}" from plugins.deny')

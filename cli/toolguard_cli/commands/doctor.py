@@ -75,5 +75,5 @@ def _summary(checks: list[Check]) -> Line:
     if errors:
         return Line("info", f"{errors} of {len(checks)} checks failed: mend the first one, then run this again")
     if warnings:
-        return Line("info", f"no errors, {warnings} warnings")
+        return Line("info", f"no errors, {warnings} warning{'s' if warnings > 1 else ''}")
     return Line("info", "all checks passed")

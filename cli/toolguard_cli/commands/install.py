@@ -28,7 +28,8 @@ def run(places: Places, *, link: bool, dry_run: bool) -> Result:
     plan = _Plan(places, source, link=link)
     if dry_run:
         return _result(plan, done=False, backup=None)
-    places.own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for made in (places.state_dir, places.own):
+        made.mkdir(mode=0o700, parents=True, exist_ok=True)
     with locked(places):
         plan = _Plan(places, source, link=link)
         backup = _perform(plan)
@@ -70,17 +71,19 @@ class _Plan:
     @property
     def record(self) -> record.Record:
         """What to remember: all edits since the file was first touched, and what it was before."""
-        earlier = self.known
-        same_file = earlier is not None and earlier.config == str(self.config.path)
+        earlier = self.known if self.known and self.known.config == str(self.config.path) else None
+        now = record.stored(self.edits)
+        kept = earlier.edits if earlier else []
+        if now and kept[-len(now) :] == now:  # they are to be made again: the install that recorded them was interrupted
+            kept = kept[: -len(now)]
         return record.Record(
             version=__version__,
             python=sys.executable,
             mode=self.mode,
             plugin=str(self.plugin),
             config=str(self.config.path),
-            before=earlier.before if earlier and same_file else configfile.digest(self.config.data),
-            after=configfile.digest(self.text.encode()),
-            edits=[*(earlier.edits if earlier and same_file else []), *record.stored(self.edits)],
+            before=earlier.before if earlier and (kept or not now) else configfile.digest(self.config.data),
+            edits=[*kept, *now],
         )
 
     @property
@@ -90,14 +93,30 @@ class _Plan:
 
 
 def _perform(plan: _Plan) -> Path | None:
-    if plan.copies:
-        folder.copy(plan.source, plan.places.extension, __version__)
-    backup = configfile.write(plan.config, plan.text.encode()) if plan.edits else None
+    """The record goes first: an install that is killed can then still be finished, or undone."""
+    folder.sweep(plan.places.state_dir)
+    had_copy = plan.places.extension.exists()
+    try:
+        if plan.changes:
+            record.save(plan.places.record, plan.record)
+        if plan.copies:
+            folder.copy(plan.source, plan.places.extension, __version__)
+        backup = configfile.write(plan.config, plan.text.encode()) if plan.edits else None
+    except (UserError, OSError):
+        _take_back(plan, had_copy=had_copy)
+        raise
     if plan.removes_copy:
         folder.remove(plan.places.extension)
-    if plan.changes:
-        record.save(plan.places.record, plan.record)
     return backup
+
+
+def _take_back(plan: _Plan, *, had_copy: bool) -> None:
+    if plan.known:
+        record.save(plan.places.record, plan.known)
+    else:
+        plan.places.record.unlink(missing_ok=True)
+    if plan.copies and not had_copy:
+        folder.remove(plan.places.extension)
 
 
 def _check_link(source: Path) -> None:
@@ -147,10 +166,13 @@ def _steps(plan: _Plan) -> list[tuple[str, str]]:
         steps.append(("link", f"the plugin at {plan.plugin}: changes there are live at the next reload"))
     if plan.removes_copy:
         steps.append(("remove", f"the earlier copy at {plan.places.extension}"))
-    return [*steps, *((edit.kind, f"{edit.words} in {plan.config.path}") for edit in plan.edits)]
+    steps += [(edit.kind, f"{edit.words} in {plan.config.path}") for edit in plan.edits]
+    if not steps or (plan.known and plan.known.python != sys.executable):
+        steps.append(("record", f"{sys.executable} as the Python that runs the engine"))
+    return steps
 
 
-_DONE = {"copy": "copied", "link": "linked", "remove": "removed", "set": "set", "append": "added"}
+_DONE = {"copy": "copied", "link": "linked", "remove": "removed", "record": "recorded", "set": "set", "append": "added"}
 
 
 def _told(step: tuple[str, str], *, done: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from toolguard_cli import configfile
@@ -13,8 +14,40 @@ from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import entry, folder, record
 
 
+@dataclass(frozen=True)
+class _Plan:
+    """What there is to undo. `text` is the config without toolguard's lines."""
+
+    places: Places
+    known: record.Record
+    config: ConfigFile
+    text: str
+
+    @property
+    def removes_config(self) -> bool:
+        """`install` had made it, and nobody else put anything into it."""
+        return self.config.exists and self.known.before == "" and self.text.strip() == "{}"
+
+    @property
+    def exact(self) -> bool:
+        return self.removes_config or configfile.digest(self.text.encode()) == self.known.before
+
+
 def run(places: Places, *, dry_run: bool) -> Result:
     """Raises `UserError`; then nothing was changed."""
+    plan = _plan(places)
+    if plan is not None and not dry_run:
+        with locked(places):
+            plan = _plan(places)
+            if plan is not None:
+                _perform(plan)
+    if plan is None:
+        return Result("uninstall", {"changed": False}, (Line("ok", f"not installed in {places.state_dir}; nothing to do"),))
+    return _result(plan, done=not dry_run)
+
+
+def _plan(places: Places) -> _Plan | None:
+    """None where nothing is installed."""
     known = record.load(places.record)
     if known is None:
         if folder.is_ours(places.extension):
@@ -22,45 +55,50 @@ def run(places: Places, *, dry_run: bool) -> Result:
                 f"{places.extension} is there, but not the record of its installation",
                 "run `toolguard install`, then `toolguard uninstall`",
             )
-        return Result("uninstall", {"changed": False}, (Line("ok", f"not installed in {places.state_dir}; nothing to do"),))
+        return None
     config = configfile.read(Path(known.config))
     text = entry.undo(config.text, known.undoable()) if config.exists else config.text
-    if dry_run:
-        return _result(places, known, config, text, done=False)
-    with locked(places):
-        _restore(known, config, text)
-        if known.mode == "copy":
-            folder.remove(places.extension)
-        places.record.unlink(missing_ok=True)
-    return _result(places, known, config, text, done=True)
+    return _Plan(places, known, config, text)
 
 
-def _restore(known: record.Record, config: ConfigFile, text: str) -> None:
-    if not config.exists or text == config.text:
-        return
-    if known.before == "" and text.strip() == "{}":
-        configfile.write(config, text.encode())
-        config.path.unlink()
-        return
-    configfile.write(config, text.encode())
+def _perform(plan: _Plan) -> None:
+    """The record goes last: an uninstall that is interrupted can be repeated."""
+    if plan.config.exists and plan.text != plan.config.text:
+        configfile.write(plan.config, plan.text.encode())
+    if plan.removes_config:
+        plan.config.path.resolve().unlink()
+    if folder.is_ours(plan.places.extension):
+        folder.remove(plan.places.extension)
+    folder.sweep(plan.places.state_dir)
+    plan.places.record.unlink(missing_ok=True)
 
 
-def _result(places: Places, known: record.Record, config: ConfigFile, text: str, *, done: bool) -> Result:
-    exact = configfile.digest(text.encode()) == known.before or (known.before == "" and text.strip() == "{}")
+def _result(plan: _Plan, *, done: bool) -> Result:
+    known, config = plan.known, plan.config
     lines = [_line("removed the plugin" if known.mode == "copy" else "unlinked the plugin", known.plugin, done=done)]
-    if known.before == "" and text.strip() == "{}":
+    edited = config.exists and plan.text != config.text
+    if plan.removes_config:
         lines.append(_line("removed the config that install had created", str(config.path), done=done))
-    elif text != config.text:
-        state = "it is as it was before the installation" if exact else "your later changes are kept"
-        lines.append(_line(f"took toolguard's lines out of the config; {state}", str(config.path), done=done))
-    if done and text != config.text:
+    elif edited:
+        state = "as it was before the installation" if plan.exact else "your later changes are kept"
+        lines.append(_line(f"took toolguard's lines out of the config ({state})", str(config.path), done=done))
+    if done and edited:
         lines.append(Line("info", f"the config with them: {configfile.backup_path(config.path.resolve())}"))
-    lines.append(Line("info", f"kept: logs and state in {places.own} and the log of malformed calls"))
-    if done:
-        lines.append(Line("next", "restart the gateway"))
-    data = {"changed": True, "dryRun": not done, "config": str(config.path), "exact": exact, "plugin": known.plugin}
+    lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))
+    lines.append(Line("next", "restart the gateway") if done else Line("info", "nothing was written (--dry-run)"))
+    data = {
+        "changed": True,
+        "dryRun": not done,
+        "config": str(config.path),
+        "exact": plan.exact,
+        "plugin": known.plugin,
+    }
     return Result("uninstall", data, tuple(lines))
 
 
+_WOULD = {"removed": "remove", "unlinked": "unlink", "took": "take"}
+
+
 def _line(what: str, where: str, *, done: bool) -> Line:
-    return Line("ok", f"{what}: {where}" if done else f"not done (--dry-run): {what}: {where}")
+    verb, _, rest = what.partition(" ")
+    return Line("ok", f"{what}: {where}" if done else f"would {_WOULD[verb]} {rest}: {where}")

@@ -25,9 +25,9 @@ _NUMBER = re.compile(
 _WORD = re.compile(r"[\w$]+")
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*+(?![^\x00-\x7f]|\\)")
 _KEY_CHAR = re.compile(r"\\u([0-9a-fA-F]{4})|([\w$\u200c\u200d]|[^\x00-\x7f])")
-# Raw control characters in strings are legal in JSON5 but refused here: in a configuration they are accidents.
-_PLAIN = {quote: re.compile(rf"[^{quote}\\\x00-\x1f]*") for quote in "\"'"}
-_SIMPLE = {quote: re.compile(rf"{quote}([^{quote}\\\x00-\x1f\ud800-\udfff]*){quote}") for quote in "\"'"}
+# Raw control characters in strings are legal in JSON5; but for the tab they are refused here: they are accidents.
+_PLAIN = {quote: re.compile(rf"[^{quote}\\\x00-\x08\x0a-\x1f]*") for quote in "\"'"}
+_SIMPLE = {quote: re.compile(rf"{quote}([^{quote}\\\x00-\x08\x0a-\x1f\ud800-\udfff]*){quote}") for quote in "\"'"}
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HEX_ESCAPE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})")
 _CONTINUATION = re.compile(f"\r\n|[{NEWLINES}]")
@@ -157,7 +157,7 @@ def _escape(text: str, at: int, opened: int) -> tuple[str, int]:
         return chr(int(coded[1] or coded[2], 16)), coded.end()
     if kind == "0" and not text[at + 2 : at + 3].isdigit():
         return "\0", at + 2
-    if kind in "xu" or kind.isdigit() or kind < " ":
+    if kind in "xu" or kind.isdigit() or (kind < " " and kind != "\t"):
         raise syntax_error(text, at, f"a bad escape in a string, {found_at(text, at)}")
     return _SIMPLE_ESCAPES.get(kind, kind), at + 2
 

@@ -15,7 +15,8 @@ def parse(text: str) -> Node:
     """The tree of a JSON5 document.
 
     Raises Json5Error for whatever is not JSON5, and for four things that JSON5 allows: duplicate keys, containers
-    nested deeper than MAX_DEPTH, raw control characters in strings, and half of an escaped surrogate in a bare key.
+    nested deeper than MAX_DEPTH, raw control characters (but for the tab) in strings, and half of an escaped surrogate
+    in a bare key.
     """
     return _Scanner(text).document()
 

@@ -122,6 +122,8 @@ def undo(text: str, edits: list[Edit]) -> str:
 
 
 def _undo_set(text: str, edit: Edit) -> str:
+    if json5_edit.find(json5_edit.parse(text), edit.path) is None and not edit.top:
+        return text  # it was taken out by hand
     if not edit.top:
         return json5_edit.set_value(text, edit.path, edit.before)
     # The plugin's entry goes as a whole: its settings mean nothing without the plugin, and the backup has them.

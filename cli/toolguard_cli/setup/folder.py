@@ -16,6 +16,7 @@ from pathlib import Path
 from toolguard_cli.errors import UserError
 
 MARKER = ".toolguard.json"
+BESIDE = ".toolguard-"
 FILE_MODE = 0o644
 
 
@@ -27,7 +28,7 @@ def source_files(source: Path) -> list[Path]:
 
 
 def is_ours(target: Path) -> bool:
-    return (target / MARKER).is_file()
+    return not target.is_symlink() and (target / MARKER).is_file()
 
 
 def same(source: Path, target: Path) -> bool:
@@ -49,7 +50,7 @@ def copy(source: Path, target: Path, version: str) -> None:
     """Puts a copy of the plugin at `target`, whole or not at all. Raises `UserError`."""
     refuse_foreign(target)
     target.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    beside = Path(tempfile.mkdtemp(prefix=".toolguard-", dir=target.parent.parent))
+    beside = Path(tempfile.mkdtemp(prefix=BESIDE, dir=target.parent.parent))
     try:
         for name in source_files(source):
             shutil.copyfile(source / name, beside / name)
@@ -64,12 +65,21 @@ def copy(source: Path, target: Path, version: str) -> None:
 
 
 def remove(target: Path) -> bool:
-    """Removes a folder of ours; whether there was one. Raises `UserError` for a foreign one."""
+    """Removes a folder of ours, whole at once; whether there was one. Raises `UserError` for a foreign one."""
     refuse_foreign(target)
     if not target.exists():
         return False
-    shutil.rmtree(target)
+    away = tempfile.mkdtemp(prefix=BESIDE, dir=target.parent.parent)
+    target.rename(away)
+    shutil.rmtree(away)
     return True
+
+
+def sweep(state_dir: Path) -> None:
+    """Removes what an interrupted `copy` or `remove` left beside. Only for who holds the lock."""
+    for left in state_dir.glob(f"{BESIDE}*"):
+        if left.is_dir() and not left.is_symlink():
+            shutil.rmtree(left)
 
 
 def refuse_foreign(target: Path) -> None:
@@ -86,12 +96,12 @@ def refusals(folder: Path) -> list[str]:
 
 def _refusal(path: Path) -> str:
     info = path.lstat()
+    if stat.S_ISLNK(info.st_mode):
+        return f"{path} is a symbolic link"
     if stat.S_IMODE(info.st_mode) & 0o002:
         return f"{path} may be written by everybody (mode {stat.S_IMODE(info.st_mode):o})"
     if info.st_uid not in (os.getuid(), 0):
         return f"{path} belongs to user {info.st_uid}, not to you"
     if stat.S_ISREG(info.st_mode) and info.st_nlink > 1:
         return f"{path} is a hard link ({info.st_nlink} names)"
-    if stat.S_ISLNK(info.st_mode):
-        return f"{path} is a symbolic link"
     return ""

@@ -23,7 +23,10 @@ class StoredEdit(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel"):
-    """`before` and `after` name the config's content around all edits so far; `before` is empty where there was no file."""
+    """`before` names the config's content before all edits so far; it is empty where there was no file.
+
+    It is written before the edits are made, so that these can be undone whatever interrupts them.
+    """
 
     version: str
     python: str
@@ -31,7 +34,6 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
     plugin: str
     config: str
     before: str
-    after: str
     edits: list[StoredEdit]
 
     def undoable(self) -> list[Edit]:

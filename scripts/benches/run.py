@@ -1,0 +1,118 @@
+"""Measures what toolguard promises about speed, and prints a table; `--json FILE` also writes the figures.
+
+Everything is measured beside something else in the same run: a verdict beside a bare pipe, a command beside an empty
+Python, an embedded run of OpenClaw with the plugin beside one without it (`--gateway`, about two minutes).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from toolguard_cli import paths
+from toolguard_cli.commands import install
+from toolguard_cli.rig import model, runtime
+from toolguard_cli.rig.gateway import local_turn
+from toolguard_cli.rig.home import Home
+
+HERE = Path(__file__).resolve().parent
+TOOLGUARD = Path(sys.executable).with_name("toolguard")
+COMMAND_ROUNDS = 15
+EXIT_ROUNDS = 5
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number, what it was measured beside, and the promise (None where there is none)."""
+
+    name: str
+    value: float
+    unit: str
+    beside: str = ""
+    promise: float | None = None
+
+    @property
+    def kept(self) -> bool | None:
+        return None if self.promise is None else self.value <= self.promise
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    parser.add_argument("--gateway", action="store_true", help="also how long `openclaw agent --local` takes to end")
+    parser.add_argument("--rounds", type=int, default=5000, help="questions per row (5000)")
+    parser.add_argument("--json", type=Path, default=Path("bench.json"), metavar="FILE")
+    options = parser.parse_args()
+    figures = [*pipe(options.rounds), *command_line()]
+    if options.gateway:
+        figures += embedded_exit()
+    show(figures)
+    options.json.write_text(json.dumps([{**asdict(f), "kept": f.kept} for f in figures], indent=2) + "\n")
+    print(f"\nwritten to {options.json}")
+    return 0
+
+
+def pipe(rounds: int) -> list[Figure]:
+    """From an event to the verdict, and what the engine process costs."""
+    with tempfile.TemporaryDirectory(prefix="toolguard-bench-") as state:
+        script = [str(runtime.node(print)), str(HERE / "pipe.mjs"), sys.executable, state, str(rounds)]
+        done = json.loads(subprocess.run(script, check=True, capture_output=True, text=True).stdout)
+    bare, *rows = done["rows"]
+    figures = [Figure(f"{bare['name']}, {which}", bare[which], "ms") for which in ("p50", "p99")]
+    for row in rows:
+        for which, promise in (("p50", 0.10), ("p99", 0.5)):
+            ratio = f"{row[which] / bare[which]:.1f} x the bare pipe"
+            figures.append(Figure(f"{row['name']}, {which}", row[which], "ms", ratio, promise))
+    return [
+        *figures,
+        Figure("engine ready, median of 10", done["readyMs"], "ms", promise=300),
+        Figure("engine back after SIGKILL, longest of 5", done["restartMs"], "ms", promise=500),
+        Figure("engine memory after the rounds", done["memoryMb"], "MB", promise=60),
+    ]
+
+
+def command_line() -> list[Figure]:
+    empty = median_ms([sys.executable, "-c", ""])
+    helped = median_ms([str(TOOLGUARD), "--help"])
+    return [Figure("toolguard --help", helped, "ms", f"{helped / empty:.1f} x an empty Python", 200)]
+
+
+def median_ms(command: list[str]) -> float:
+    times = []
+    for _ in range(COMMAND_ROUNDS):
+        started = time.perf_counter()
+        subprocess.run(command, check=True, capture_output=True)
+        times.append((time.perf_counter() - started) * 1000)
+    return round(statistics.median(times), 1)
+
+
+def embedded_exit() -> list[Figure]:
+    """One tool call in an embedded run, with and without the plugin, in turns; the first round warms up."""
+    real = runtime.ensure(progress=print)
+    seconds: dict[bool, list[float]] = {False: [], True: []}
+    with model.ScriptedModel(model.sequence([])) as server, Home(server.base_url) as bare, Home(server.base_url) as guarded:
+        install.run(paths.Places(guarded.state_dir, guarded.config_path), link=False, dry_run=False)
+        for _ in range(EXIT_ROUNDS + 1):
+            for home in (bare, guarded):
+                server.play(model.sequence([model.call("exec", {"command": "true"})]))
+                seconds[home is guarded].append(local_turn(real, home, "go").seconds)
+    without, with_guard = (statistics.median(seconds[which][1:]) for which in (False, True))
+    beside = f"{without:.1f} s without, {with_guard:.1f} s with the plugin"
+    return [Figure("agent --local ends later by", round(with_guard - without, 2), "s", beside, 0.5)]
+
+
+def show(figures: list[Figure]) -> None:
+    for figure in figures:
+        promise = "" if figure.promise is None else f"at most {figure.promise:g}"
+        mark = {None: "", True: "kept", False: "MISSED"}[figure.kept]
+        print(f"{figure.name:<42}{figure.value:>9g} {figure.unit:<3} {promise:<13}{mark:<7}{figure.beside}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

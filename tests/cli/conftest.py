@@ -1,0 +1,20 @@
+"""Fixtures of the command line's tests; `cli_stage` and `config_texts` beside this file are for all of them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from toolguard_cli.paths import Places
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Places:
+    """A gateway whose state directory is there and empty."""
+    state = tmp_path / ".openclaw"
+    state.mkdir()
+    return Places(state, state / "openclaw.json")

@@ -1,0 +1,264 @@
+"""The console script itself: exit codes, help, and that no fault of the person shows a traceback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cli_stage import LIMIT, SCRIPT, envelope, put_in, toolguard
+
+from toolguard_cli import main
+from toolguard_cli.commands import status
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_engine import __version__
+
+COMMANDS = ["install", "uninstall", "status", "doctor", "demo"]
+OPTIONS = {
+    "install": ["--state-dir", "--config", "--link", "--dry-run", "--json"],
+    "uninstall": ["--state-dir", "--config", "--dry-run", "--json"],
+    "status": ["--state-dir", "--config", "--json"],
+    "doctor": ["--state-dir", "--config", "--json"],
+    "demo": ["--requests", "--openclaw", "--json"],
+}
+
+
+def test_help() -> None:
+    done = toolguard("--help", COLUMNS="120")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: toolguard [OPTIONS] COMMAND [ARGS]...\n")
+    assert "  toolguard doctor        see whether it really guards\n" in done.stdout
+    commands = done.stdout.partition("Commands:\n")[2].splitlines()
+    assert [line.split()[0] for line in commands] == COMMANDS
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of_each_command(command: str) -> None:
+    done = toolguard(command, "--help", COLUMNS="120")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith(f"Usage: toolguard {command} [OPTIONS]\n")
+    listed = done.stdout.partition("Options:\n")[2]
+    assert [option for option in OPTIONS[command] if option not in listed] == []
+    examples = done.stdout.partition("Example")[2]
+    assert f"toolguard {command}" in examples
+
+
+def test_the_module_is_the_same_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "toolguard_cli", "--version"], capture_output=True, text=True, timeout=LIMIT, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"toolguard {__version__}\n", "")
+
+
+def test_version() -> None:
+    done = toolguard("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"toolguard {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        pytest.param(["instal"], "No such command 'instal'.", id="command"),
+        pytest.param(["install", "--lnk"], "No such option: --lnk", id="option"),
+        pytest.param(["install", "more"], "(more)", id="argument"),
+        pytest.param(["install", "--state-dir"], "Option '--state-dir' requires an argument.", id="no value"),
+        pytest.param(["demo", "--requests", "4"], "--requests", id="range"),
+        pytest.param([], "Usage: toolguard [OPTIONS] COMMAND [ARGS]...", id="nothing"),
+    ],
+)
+def test_usage(arguments: list[str], words: str) -> None:
+    done = toolguard(*arguments)
+    assert done.returncode == 2
+    assert words in done.stderr + done.stdout
+    assert "Traceback" not in done.stderr
+
+
+def _broken(places: Places) -> None:
+    places.config.write_text("{ a: 1 b: 2 }")
+
+
+def _not_text(places: Places) -> None:
+    places.config.write_bytes(b"\xff")
+
+
+def _denied(places: Places) -> None:
+    places.config.write_text('{"plugins": {"deny": ["toolguard"]}}')
+
+
+def _damaged_record(places: Places) -> None:
+    places.own.mkdir()
+    places.record.write_text("{")
+
+
+def _installed_then_broken(places: Places) -> None:
+    put_in(places)
+    places.config.write_text("{")
+
+
+def _loop(places: Places) -> None:
+    places.config.symlink_to(places.config)
+
+
+def _nothing(places: Places) -> None:
+    pass
+
+
+USER_ERRORS = [
+    pytest.param(_broken, ["install"], "config is not valid JSON5: line 1, column 8: ", id="broken config"),
+    pytest.param(_broken, ["install", "--dry-run"], "config is not valid JSON5: line 1, column 8: ", id="broken, dry run"),
+    pytest.param(_not_text, ["install"], "config is not UTF-8 text (byte 0)", id="binary config"),
+    pytest.param(_denied, ["install", "--link"], "plugins.deny in config names toolguard", id="denied"),
+    pytest.param(_loop, ["install"], "cannot read config: Too many levels of symbolic links", id="symlink to itself"),
+    pytest.param(_damaged_record, ["install"], "install.json cannot be read: ", id="damaged record, install"),
+    pytest.param(_damaged_record, ["uninstall"], "install.json cannot be read: ", id="damaged record, uninstall"),
+    pytest.param(_damaged_record, ["status"], "install.json cannot be read: ", id="damaged record, status"),
+    pytest.param(_installed_then_broken, ["uninstall"], "config is not valid JSON5: line 1, column 2: ", id="uninstall"),
+    pytest.param(
+        _nothing, ["install", "--config", "/dev/null/c"], "cannot read /dev/null/c: Not a directory", id="no folder"
+    ),
+    pytest.param(_nothing, ["install", "--config", "\udcff"], "is not UTF-8", id="no name"),
+    pytest.param(_nothing, ["status", "--state-dir", "c" * 300], "File name too long", id="no place"),
+]
+
+
+@pytest.mark.parametrize(("make", "arguments", "words"), USER_ERRORS)
+def test_errors_of_the_person(places: Places, make: Callable[[Places], None], arguments: list[str], words: str) -> None:
+    make(places)
+    command, *options = arguments
+    asked = [command, "--state-dir", str(places.state_dir), *options]
+    words = words.replace("config", str(places.config), 1)
+
+    for_people = toolguard(*asked)
+    assert (for_people.returncode, for_people.stdout) == (1, "")
+    assert for_people.stderr.startswith("error ")
+    assert words in for_people.stderr
+    assert "\n      -> " in for_people.stderr
+    assert "Traceback" not in for_people.stderr
+    assert "\x1b" not in for_people.stderr
+
+    for_scripts = toolguard(*asked, "--json")
+    told = envelope(for_scripts)
+    assert (for_scripts.returncode, for_scripts.stderr) == (1, "")
+    assert {**told, "errors": [], "messages": []} == {
+        "schema": 1,
+        "command": command,
+        "ok": False,
+        "data": {},
+        "messages": [],
+        "errors": [],
+    }
+    assert words in told["errors"][0]
+    assert told["messages"][0].startswith("-> ")
+
+
+def test_install_status_doctor_uninstall(places: Places) -> None:
+    """The way of a new user, as processes."""
+    asked = ("--state-dir", str(places.state_dir), "--json")
+    for command, expected in (
+        ("install", {"ok": True, "changed": True}),
+        ("install", {"ok": True, "changed": False}),
+        ("status", {"ok": True, "installed": True}),
+        ("doctor", {"ok": True}),
+        ("uninstall", {"ok": True, "changed": True}),
+        ("uninstall", {"ok": True, "changed": False}),
+        ("status", {"ok": True, "installed": False}),
+        ("doctor", {"ok": False}),
+    ):
+        done = toolguard(command, *asked)
+        told = envelope(done)
+        assert {"ok": told["ok"], **{key: told["data"][key] for key in expected if key != "ok"}} == expected, told
+        assert (done.returncode, done.stderr) == (0 if expected["ok"] else 1, "")
+
+
+def test_output_has_no_colour_where_it_is_no_terminal(places: Places) -> None:
+    done = toolguard("install", "--state-dir", places.state_dir)
+    assert done.returncode == 0
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_reader_that_goes_away() -> None:
+    with subprocess.Popen([SCRIPT, "doctor"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        errors = process.stderr.read()
+    assert "Traceback" not in errors
+    assert process.returncode == 1
+
+
+def run(monkeypatch: pytest.MonkeyPatch, raised: BaseException, *arguments: str) -> int | str | None:
+    """`toolguard status` in this process, whose command raises this; the exit code."""
+
+    def command(_places: Places) -> None:
+        raise raised
+
+    monkeypatch.setattr(status, "run", command)
+    monkeypatch.setattr(sys, "argv", ["toolguard", "status", *arguments])
+    with pytest.raises(SystemExit) as caught:
+        main.run()
+    return caught.value.code
+
+
+def test_a_bug(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, KeyError("x")) == 3
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert told.err.startswith("Traceback (most recent call last):\n")
+    assert told.err.endswith("KeyError: 'x'\nerror this is a bug in toolguard; please report it with the lines above\n")
+
+
+def test_a_bug_for_scripts(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(monkeypatch, AssertionError(), "--json") == 3
+    told = capsys.readouterr()
+    assert json.loads(told.out) == {
+        "schema": 1,
+        "command": "status",
+        "ok": False,
+        "data": {},
+        "messages": [],
+        "errors": ["this is a bug in toolguard; please report it with the lines above"],
+    }
+    assert told.err.startswith("Traceback (most recent call last):\n")
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        pytest.param(
+            UserError("what is wrong", "how to mend it"), "error what is wrong\n      -> how to mend it\n", id="both"
+        ),
+        pytest.param(UserError("what is wrong"), "error what is wrong\n", id="no fix"),
+        pytest.param(
+            PermissionError(13, "Permission denied", "/f"),
+            "error /f: Permission denied\n      -> check that it exists, its owner, its mode and the space on its disk\n",
+            id="of the system",
+        ),
+        pytest.param(
+            OSError(28, "No space left on device"),
+            "error the system: No space left on device\n"
+            "      -> check that it exists, its owner, its mode and the space on its disk\n",
+            id="full disk",
+        ),
+    ],
+)
+def test_what_can_be_mended(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], raised: Exception, told: str
+) -> None:
+    assert run(monkeypatch, raised) == 1
+    assert capsys.readouterr() == ("", told)
+
+
+def test_help_imports_no_command() -> None:
+    code = "import sys, toolguard_cli.main; print([name for name in sys.modules if 'toolguard_cli.commands' in name])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_environment_names_the_gateway(tmp_path: Path) -> None:
+    state = tmp_path / "of the environment"
+    done = toolguard("install", "--json", TOOLGUARD_STATE_DIR=str(state))
+    assert envelope(done)["data"]["config"] == str(state / "openclaw.json")

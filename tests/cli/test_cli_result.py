@@ -1,0 +1,63 @@
+"""The envelope is a contract; so is what goes where."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from toolguard_cli.result import Line, Result, show
+
+LINES = (
+    Line("ok", "did it"),
+    Line("warn", "careful"),
+    Line("error", "but not that"),
+    Line("info", "more"),
+    Line("next", "go on"),
+)
+PLAIN = "ok    did it\nwarn  careful\nerror but not that\n      more\nnext  go on\n"
+
+
+@pytest.mark.parametrize(
+    ("result", "envelope"),
+    [
+        pytest.param(
+            Result("status"),
+            {"schema": 1, "command": "status", "ok": True, "data": {}, "messages": [], "errors": []},
+            id="empty",
+        ),
+        pytest.param(
+            Result("install", {"changed": True}, LINES, 1),
+            {
+                "schema": 1,
+                "command": "install",
+                "ok": False,
+                "data": {"changed": True},
+                "messages": ["did it", "careful", "more", "go on"],
+                "errors": ["but not that"],
+            },
+            id="all kinds of lines",
+        ),
+    ],
+)
+def test_envelope(result: Result, envelope: dict[str, object], capsys: pytest.CaptureFixture[str]) -> None:
+    assert result.envelope() == envelope
+    for failed in (False, True):
+        show(result, as_json=True, failed=failed)
+        told = capsys.readouterr()
+        assert told.err == ""
+        assert told.out.count("\n") == 1
+        assert list(json.loads(told.out).items()) == list(envelope.items())
+
+
+def test_lines_for_people_have_no_colour_where_nobody_looks(capsys: pytest.CaptureFixture[str]) -> None:
+    show(Result("x", {}, LINES), as_json=False)
+    assert capsys.readouterr() == (PLAIN, "")
+    show(Result("x", {}, LINES), as_json=False, failed=True)
+    assert capsys.readouterr() == ("", PLAIN)
+
+
+def test_text_outside_ascii(capsys: pytest.CaptureFixture[str]) -> None:
+    show(Result("x", {"a": "ü\n\u2028"}), as_json=True)
+    told = capsys.readouterr().out
+    assert json.loads(told)["data"] == {"a": "ü\n\u2028"}

@@ -1,0 +1,150 @@
+"""`toolguard status`: installed, running, and what was logged."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_stage import SOURCE, put_in, texts
+
+from toolguard_cli.commands import status
+from toolguard_cli.paths import Places
+from toolguard_engine import __version__
+from toolguard_engine.stores import engines
+
+LIVING = 4_000_001
+NO_ENGINE = "no engine has run here yet; it starts with the gateway"
+
+
+def info(**changes: Any) -> engines.EngineInfo:
+    usual: dict[str, Any] = {
+        "pid": LIVING,
+        "gateway_pid": 7,
+        "gateway": "openclaw",
+        "host": "2026.9.6",
+        "version": __version__,
+        "plugin": __version__,
+        "started": time.time() - 7_500,
+        "mode": "soft",
+        "log_path": "/log",
+        "judged": 9,
+        "corrected": 4,
+        "loops": 2,
+        "stopped": 1,
+    }
+    return engines.EngineInfo(**usual | changes)
+
+
+DONE = "mode soft, started 2 h ago, 9 calls judged, 4 corrected, 2 loops named, 1 runs ended"
+
+
+def entry(number: int) -> dict[str, Any]:
+    return {"time": f"t{number}", "model": "m", "tool": "read", "action": "corrected"}
+
+
+@pytest.fixture(autouse=True)
+def living(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "alive", lambda pid: pid == LIVING)
+
+
+def test_nothing_is_there(tmp_path: Path) -> None:
+    places = Places(tmp_path / "s", tmp_path / "s" / "openclaw.json")
+    result = status.run(places)
+    log = places.state_dir / "tool-guard.log"
+    assert texts(result) == [
+        f"not installed in {places.state_dir}",
+        NO_ENGINE,
+        f"no malformed call has been logged ({log})",
+        "toolguard install",
+    ]
+    assert result.data == {
+        "installed": False,
+        "installation": None,
+        "engines": [],
+        "lastEngine": None,
+        "log": {"path": str(log), "recent": []},
+    }
+    assert result.exit_code == 0
+    assert not places.state_dir.exists()
+
+
+@pytest.mark.parametrize("link", [False, True], ids=["copied", "linked"])
+def test_installed(places: Places, link: bool) -> None:  # noqa: FBT001 - of a table
+    python = put_in(places, link=link).data["python"]
+    result = status.run(places)
+    where = f"linked from {SOURCE}" if link else f"copied to {places.extension}"
+    assert texts(result)[:2] == [f"toolguard {__version__} is installed, {where}", NO_ENGINE]
+    assert result.data["installation"] == {
+        "version": __version__,
+        "python": python,
+        "mode": "link" if link else "copy",
+        "plugin": str(SOURCE if link else places.extension),
+        "config": str(places.config),
+    }
+
+
+def test_running(places: Places) -> None:
+    engines.publish(places.state_dir, info())
+    result = status.run(places)
+    assert texts(result)[1] == f"engine {LIVING} of gateway 7 (2026.9.6): {DONE}"
+    assert [engine["pid"] for engine in result.data["engines"]] == [LIVING]
+    assert result.data["lastEngine"] is None
+
+
+def test_ended(places: Places) -> None:
+    engines.publish(places.state_dir, info(pid=3))
+    engines.retire(places.state_dir, 3)
+    result = status.run(places)
+    assert texts(result)[1] == f"no engine is running; the last one: {DONE}"
+    assert result.data["engines"] == []
+    assert result.data["lastEngine"]["gatewayPid"] == 7
+
+
+@pytest.mark.parametrize(
+    ("log_path", "place"),
+    [
+        pytest.param("", "tool-guard.log", id="default"),
+        pytest.param("~/.openclaw/logs/mine.log", "logs/mine.log", id="in the state directory"),
+        pytest.param("mine.log", "mine.log", id="relative"),
+    ],
+)
+def test_newest_lines_of_the_log(places: Places, log_path: str, place: str) -> None:
+    own = {"config": {"logPath": log_path}} if log_path else {}
+    places.config.write_text(json.dumps({"plugins": {"entries": {"toolguard": own}}}))
+    log = places.state_dir / place
+    log.parent.mkdir(exist_ok=True)
+    log.write_text("not JSON\n[1]\n" + "".join(json.dumps(entry(at)) + "\n" for at in range(7)))
+    result = status.run(places)
+    assert texts(result)[2:8] == [
+        f"last malformed calls, from {log}:",
+        *(f"  t{at}  m  read  corrected" for at in range(2, 7)),
+    ]
+    assert result.data["log"] == {"path": str(log), "recent": [entry(at) for at in range(2, 7)]}
+
+
+@pytest.mark.parametrize(
+    "config",
+    ["{ broken", '{"plugins": {"entries": {"toolguard": {"config": {"logPath": 1}}}}}'],
+    ids=["broken", "bad setting"],
+)
+def test_a_config_that_cannot_be_used_does_not_matter(places: Places, config: str) -> None:
+    places.config.write_text(config)
+    assert status.run(places).data["log"]["path"] == str(places.state_dir / "tool-guard.log")
+
+
+def test_only_the_end_of_a_long_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(status, "TAIL_BYTES", 120)
+    log = tmp_path / "log"
+    log.write_text("".join(json.dumps(entry(at)) + "\n" for at in range(9)))
+    assert status.tail(log) == [entry(8)]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(-5, "0 s"), (59, "59 s"), (60, "1 min"), (3_599, "59 min"), (7_200, "2 h"), (200_000, "2 d")]
+)
+def test_ago(monkeypatch: pytest.MonkeyPatch, seconds: int, told: str) -> None:
+    monkeypatch.setattr(time, "time", lambda: 1_000_000.0)
+    assert status.ago(1_000_000.0 - seconds) == told

@@ -1,0 +1,254 @@
+"""`toolguard uninstall`: the config is what it was, byte for byte; what is not ours stays."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from cli_stage import LIMIT, SCRIPT, SOURCE, names, picture, put_in, take_out, texts
+from config_texts import CASES, Case
+
+from toolguard_cli import configfile
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+
+every_case = pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+WAYS = {
+    "copied": (False,),
+    "linked": (True,),
+    "copied, linked": (False, True),
+    "linked, copied, linked": (True, False, True),
+}
+
+
+@every_case
+@pytest.mark.parametrize("ways", WAYS.values(), ids=WAYS)
+def test_every_byte_comes_back(places: Places, case: Case, ways: tuple[bool, ...]) -> None:
+    before = case.before.encode()
+    places.config.write_bytes(before)
+    places.config.chmod(0o640)
+    for link in ways:
+        put_in(places, link=link)
+    done = take_out(places)
+    assert places.config.read_bytes() == before
+    assert places.config.stat().st_mode & 0o777 == 0o640
+    assert (done.data["changed"], done.data["exact"]) == (True, True)
+    assert not places.extension.exists()
+    assert names(places.own) == ["install.lock"]
+
+
+@pytest.mark.parametrize("ways", WAYS.values(), ids=WAYS)
+def test_a_config_that_install_created_is_removed(places: Places, ways: tuple[bool, ...]) -> None:
+    for link in ways:
+        put_in(places, link=link)
+    assert take_out(places).data["exact"] is True
+    assert not places.config.exists()
+
+
+def test_a_created_config_with_something_in_it_stays(places: Places) -> None:
+    put_in(places)
+    text = places.config.read_text()
+    places.config.write_text(text.replace("{\n", '{\n  "gateway": {},\n', 1))
+    assert take_out(places).data["exact"] is False
+    assert places.config.read_text() == '{\n  "gateway": {}\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("before", "link", "change", "after"),
+    [
+        pytest.param(
+            "{\n  a: 1,\n}\n",
+            False,
+            ("a: 1,", "a: 2, // changed"),
+            "{\n  a: 2, // changed\n}\n",
+            id="another part changed",
+        ),
+        pytest.param(
+            "{\n  a: 1,\n}\n",
+            False,
+            ("    entries: {", "    enabled: true, // all of them\n    entries: {"),
+            "{\n  a: 1,\n  plugins: {\n    enabled: true, // all of them\n  },\n}\n",
+            id="something beside our lines",
+        ),
+        pytest.param(
+            '{"plugins": {"allow": ["a"]}}\n',
+            False,
+            ('"toolguard"]', '"toolguard", "b"]'),
+            '{"plugins": {"allow": ["a", "b"]}}\n',
+            id="a name behind ours",
+        ),
+        pytest.param(
+            '{"plugins": {"load": {"paths": ["a"]}}}\n',
+            True,
+            ('["a", ', '["b", '),
+            '{"plugins": {"load": {"paths": ["b"]}}}\n',
+            id="another load path",
+        ),
+        pytest.param(
+            "{}\n",
+            False,
+            ('"enabled": true', '"enabled": true,\n        "config": { "mode": "soft" }'),
+            "{}\n",
+            id="settings for us go with us",
+        ),
+        pytest.param(
+            "{}\n",
+            False,
+            (
+                '{\n  "plugins": {\n    "entries": {\n      "toolguard": {\n        "enabled": true\n      }\n    }\n  }\n}',
+                '{ "mine": 1 }',
+            ),
+            '{ "mine": 1 }\n',
+            id="our lines were taken out by hand",
+        ),
+        pytest.param(
+            '{"plugins": {"entries": {"toolguard": {"enabled": false}}}}\n',
+            False,
+            ('"toolguard": {"enabled": true}', ""),
+            '{"plugins": {"entries": {}}}\n',
+            id="our entry was there, and was taken out by hand",
+        ),
+    ],
+)
+def test_what_changed_meanwhile_stays(
+    places: Places,
+    before: str,
+    link: bool,  # noqa: FBT001 - of a table
+    change: tuple[str, str],
+    after: str,
+) -> None:
+    places.config.write_text(before)
+    put_in(places, link=link)
+    text = places.config.read_text()
+    assert change[0] in text
+    changed = text.replace(*change)
+    places.config.write_text(changed)
+    done = take_out(places)
+    assert places.config.read_text() == after
+    if after != changed:
+        assert configfile.backup_path(places.config).read_text() == changed
+    assert done.data["exact"] is (after == before)
+
+
+def test_switched_off_by_hand_and_installed_again(places: Places) -> None:
+    places.config.write_text("{}\n")
+    put_in(places)
+    for _ in range(2):
+        places.config.write_text(places.config.read_text().replace("true", "false"))
+        put_in(places)
+    take_out(places)
+    assert places.config.read_text() == "{}\n"
+
+
+def test_told_to_people_and_scripts(places: Places) -> None:
+    places.config.write_text("{}\n")
+    put_in(places)
+    before = picture(places.state_dir)
+    kept = f"kept: logs and state in {places.own} and the log of malformed calls"
+    assert texts(take_out(places, dry_run=True)) == [
+        f"would remove the plugin: {places.extension}",
+        f"would take toolguard's lines out of the config (as it was before the installation): {places.config}",
+        kept,
+        "nothing was written (--dry-run)",
+    ]
+    assert picture(places.state_dir) == before
+    done = take_out(places)
+    assert [(line.kind, line.text) for line in done.lines] == [
+        ("ok", f"removed the plugin: {places.extension}"),
+        ("ok", f"took toolguard's lines out of the config (as it was before the installation): {places.config}"),
+        ("info", f"the config with them: {places.config}.toolguard.bak"),
+        ("info", kept),
+        ("next", "restart the gateway"),
+    ]
+    assert done.data == {
+        "changed": True,
+        "dryRun": False,
+        "config": str(places.config),
+        "exact": True,
+        "plugin": str(places.extension),
+    }
+
+
+def test_link_is_told_as_such(places: Places) -> None:
+    put_in(places, link=True)
+    assert texts(take_out(places))[:2] == [
+        f"unlinked the plugin: {SOURCE}",
+        f"removed the config that install had created: {places.config}",
+    ]
+
+
+def test_not_installed(places: Places) -> None:
+    places.config.write_text("{}\n")
+    before = picture(places.state_dir)
+    done = take_out(places)
+    assert (done.exit_code, done.data) == (0, {"changed": False})
+    assert texts(done) == [f"not installed in {places.state_dir}; nothing to do"]
+    assert picture(places.state_dir) == before
+
+
+def test_config_that_is_gone(places: Places) -> None:
+    put_in(places)
+    places.config.unlink()
+    assert texts(take_out(places))[:2] == [
+        f"removed the plugin: {places.extension}",
+        f"kept: logs and state in {places.own} and the log of malformed calls",
+    ]
+    assert not places.config.exists()
+    assert not places.extension.exists()
+
+
+@pytest.mark.parametrize("link", [False, True], ids=["copied", "linked"])
+def test_a_foreign_folder_stays(places: Places, link: bool) -> None:  # noqa: FBT001 - of a table
+    places.config.write_text("{}\n")
+    put_in(places, link=link)
+    shutil.rmtree(places.extension, ignore_errors=True)
+    places.extension.mkdir(parents=True)
+    (places.extension / "mine").write_text("mine")
+    take_out(places)
+    assert names(places.extension) == ["mine"]
+    assert places.config.read_text() == "{}\n"
+
+
+def test_a_link_in_place_of_the_copy_stays(places: Places, tmp_path: Path) -> None:
+    put_in(places)
+    places.extension.rename(tmp_path / "moved")
+    places.extension.symlink_to(tmp_path / "moved")
+    take_out(places)
+    assert places.extension.readlink() == tmp_path / "moved"
+    assert (tmp_path / "moved" / "index.mjs").is_file()
+
+
+def test_a_copy_without_a_record(places: Places) -> None:
+    put_in(places)
+    places.record.unlink()
+    before = picture(places.state_dir)
+    with pytest.raises(UserError) as caught:
+        take_out(places)
+    assert caught.value.message == f"{places.extension} is there, but not the record of its installation"
+    assert caught.value.fix == "run `toolguard install`, then `toolguard uninstall`"
+    assert picture(places.state_dir) == before
+
+
+def test_a_broken_config_is_not_touched(places: Places) -> None:
+    put_in(places)
+    places.config.write_text("{ broken")
+    before = picture(places.state_dir, times=False)
+    with pytest.raises(UserError, match="is not valid JSON5: line 1, column 9: "):
+        take_out(places)
+    assert picture(places.state_dir, times=False) == before
+
+
+def test_two_at_the_same_time(places: Places) -> None:
+    places.config.write_text("{}\n")
+    put_in(places)
+    command = [SCRIPT, "uninstall", "--state-dir", places.state_dir]
+    running = [
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        for _ in range(3)
+    ]
+    answers = [process.communicate(timeout=LIMIT)[0] for process in running]
+    assert [process.returncode for process in running] == [0, 0, 0], answers
+    assert places.config.read_text() == "{}\n"
+    assert not places.extension.exists()
