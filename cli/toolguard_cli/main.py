@@ -20,24 +20,31 @@ HELP = """Guards the tool calls of an OpenClaw gateway.
   toolguard install       put the plugin into the gateway and switch it on
   toolguard doctor        see whether it really guards
   toolguard status        see what it has done
+
+TOOLGUARD_STATE_DIR and TOOLGUARD_CONFIG name another gateway for all commands; OpenClaw's own variables are honoured.
 """
 EXIT_USER, EXIT_BUG = 1, 3
+
+
+def examples(*commands: str) -> str:
+    """The end of a command's help; each example on a line of its own."""
+    return "\b\nExamples:\n" + "\n".join(f"  {command}" for command in commands)
+
 
 app = typer.Typer(
     help=HELP, no_args_is_help=True, rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False
 )
 
 StateDir = Annotated[
-    Path | None, typer.Option("--state-dir", help="The gateway's state directory.", show_default="~/.openclaw")
+    Path | None,
+    typer.Option("--state-dir", help="The gateway's state directory (default: as the gateway finds it, ~/.openclaw)."),
 ]
-Config = Annotated[
-    Path | None, typer.Option("--config", help="The gateway's config.", show_default="openclaw.json in there")
-]
+Config = Annotated[Path | None, typer.Option("--config", help="The gateway's config (default: openclaw.json in there).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
 
 
-@app.command(epilog="Examples:  toolguard install   toolguard install --link   toolguard install --dry-run --json")
+@app.command(epilog=examples("toolguard install", "toolguard install --link", "toolguard install --dry-run --json"))
 def install(
     state_dir: StateDir = None,
     config: Config = None,
@@ -55,31 +62,37 @@ def install(
     _finish(command.run(paths.find(state_dir, config), link=link, dry_run=dry_run), as_json=as_json)
 
 
-@app.command(epilog="Example:  toolguard uninstall --dry-run")
+@app.command(epilog=examples("toolguard uninstall --dry-run"))
 def uninstall(state_dir: StateDir = None, config: Config = None, dry_run: DryRun = False, as_json: Json = False) -> None:
-    """Take the plugin out of the gateway; openclaw.json is left as it was before."""
+    """Take the plugin out again.
+
+    openclaw.json is left as it was before; what others changed in it since stays.
+    """
     from toolguard_cli.commands import uninstall as command
 
     _finish(command.run(paths.find(state_dir, config), dry_run=dry_run), as_json=as_json)
 
 
-@app.command(epilog="Examples:  toolguard status   toolguard status --json")
+@app.command(epilog=examples("toolguard status", "toolguard status --json"))
 def status(state_dir: StateDir = None, config: Config = None, as_json: Json = False) -> None:
-    """See whether the guard is installed and running, and what it has done."""
+    """See whether it runs and what it did."""
     from toolguard_cli.commands import status as command
 
     _finish(command.run(paths.find(state_dir, config)), as_json=as_json)
 
 
-@app.command(epilog="Examples:  toolguard doctor   toolguard doctor --json   (exit code 1: at least one check failed)")
+@app.command(epilog=examples("toolguard doctor", "toolguard doctor --json"))
 def doctor(state_dir: StateDir = None, config: Config = None, as_json: Json = False) -> None:
-    """Check that the guard really guards; each fault comes with its fix."""
+    """Check that the guard really guards.
+
+    Each fault comes with its fix; the exit code is 1 if any check fails.
+    """
     from toolguard_cli.commands import doctor as command
 
     _finish(command.run(paths.find(state_dir, config)), as_json=as_json)
 
 
-@app.command(epilog="Examples:  toolguard demo   toolguard demo --requests 20   toolguard demo --openclaw 2026.6.11")
+@app.command(epilog=examples("toolguard demo", "toolguard demo --requests 20", "toolguard demo --openclaw 2026.6.11"))
 def demo(
     requests: Annotated[int, typer.Option(min=5, max=500, help="Where the run without the guard is cut off.")] = 60,
     openclaw: Annotated[str, typer.Option(help="The release of OpenClaw to show it on.")] = "",

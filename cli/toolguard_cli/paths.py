@@ -3,8 +3,8 @@
 State directory: `--state-dir`, `TOOLGUARD_STATE_DIR`, `OPENCLAW_STATE_DIR`, else the first that exists of `~/.openclaw`
 and `~/.clawdbot`, else `~/.openclaw`; `OPENCLAW_HOME` moves the home. Config: `--config`, `TOOLGUARD_CONFIG`,
 `OPENCLAW_CONFIG_PATH`, else the first that exists of `openclaw.json` and `clawdbot.json` in the state directory, then in
-`~/.openclaw` and `~/.clawdbot` (the gateway falls back to these even where `OPENCLAW_STATE_DIR` is set; a state directory
-named to toolguard itself stands alone).
+`~/.openclaw` and `~/.clawdbot` (the gateway falls back to these even where `OPENCLAW_STATE_DIR` is set). A state directory
+named to toolguard itself stands alone: its config is the one in there, whatever OpenClaw's variables say.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def find(state_dir: Path | None, config: Path | None, env: Mapping[str, str] = o
     ours = state_dir or _named(env, "TOOLGUARD_STATE_DIR")
     named = ours or _named(env, "OPENCLAW_STATE_DIR")
     state = _absolute(named, home) if named else next((place for place in usual if place.is_dir()), usual[0])
-    file = config or _named(env, "TOOLGUARD_CONFIG", "OPENCLAW_CONFIG_PATH")
+    file = config or _named(env, "TOOLGUARD_CONFIG", *([] if ours else ["OPENCLAW_CONFIG_PATH"]))
     if file is None:
         folders = [state] if ours else [state, *usual]
         known = [folder / name for folder in folders for name in CONFIG_NAMES]
