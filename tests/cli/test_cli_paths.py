@@ -74,6 +74,14 @@ CONFIG = "H/.openclaw/openclaw.json"
         pytest.param({}, {"OPENCLAW_STATE_DIR": "~me/s"}, [], "W/~me/s", "W/~me/s/openclaw.json", id="~name is a name"),
         pytest.param({}, {"OPENCLAW_CONFIG_PATH": "H/c.json"}, [CONFIG], STATE, "H/c.json", id="OPENCLAW_CONFIG_PATH"),
         pytest.param(
+            {"state_dir": "H/mine"},
+            {"OPENCLAW_CONFIG_PATH": "H/c.json"},
+            ["H/c.json"],
+            "H/mine",
+            "H/mine/openclaw.json",
+            id="--state-dir stands alone",
+        ),
+        pytest.param(
             {},
             {"TOOLGUARD_STATE_DIR": "H/t", "OPENCLAW_STATE_DIR": "H/s"},
             [CONFIG],
