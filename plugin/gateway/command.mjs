@@ -29,8 +29,9 @@ export function gatewayName(state) {
 }
 
 /**
- * The interpreter that has toolguard: named in the config or the environment, recorded by `toolguard install`, or that
- * of the checkout which this file lies in.
+ * The interpreter that has toolguard: named in the config, recorded by `toolguard install`, or that of the checkout which
+ * this file lies in. No variable of the environment names it: OpenClaw takes variables from a `.env` in its working
+ * directory, and an agent can write one there.
  * @param {string} root the folder of the plugin
  * @param {string} state
  * @param {any} config
@@ -39,7 +40,7 @@ export function gatewayName(state) {
 export function python(root, state, config) {
   const checkout = join(root, "..", "..", ".venv", "bin", "python");
   return (
-    config?.python || process.env.TOOLGUARD_PYTHON || recorded(state) || (existsSync(checkout) ? checkout : "python3")
+    config?.python || recorded(state) || (existsSync(checkout) ? checkout : "python3")
   );
 }
 

@@ -4,7 +4,7 @@
 // `afterToolCall`, then `resultWritten`. A call that the gateway refuses skips `beforeToolCall`.
 
 import { acts, setting, verdictWithoutEngine } from "./failmode.mjs";
-import { correction, limit } from "./messages.mjs";
+import { correction, limit, REFUSED_WHEN_RUN } from "./messages.mjs";
 import { endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask" | "askNow" | "note" | "start">} Engine */
@@ -68,7 +68,7 @@ export class Hooks {
    */
   #modelAnswered(message, ctx) {
     const calls = toolCalls(message);
-    for (const call of calls) this.#runs.forgetCall(call.id); // some model servers count from zero in each message
+    for (const call of calls) this.#runs.forgetCall(ctx?.sessionKey, call.id); // some model servers count from zero in each message
     const run = this.#runs.ofSession(ctx?.sessionKey);
     if (!run) return;
     run.provider = message.provider ?? run.provider;
@@ -100,15 +100,34 @@ export class Hooks {
     const id = event.toolCallId ?? ctx?.toolCallId;
     const run = this.#runs.get(event.runId ?? ctx?.runId ?? "", ctx?.sessionKey, ctx?.agentId);
     if (run.cut.has(id)) this.#seams.seen("gracefulStop", "fails");
-    this.#runs.call(id, {
-      tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId, session: ctx?.sessionKey, judged: true,
+    this.#runs.call(ctx?.sessionKey, id, {
+      tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId, judged: true,
     });
     const answer = await this.#engine.ask({
       type: "judge", tool: event.toolName, params: event.params, call: id,
       run: run.id, agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "",
     });
-    if (!answer) return verdictWithoutEngine(this.#config, ctx?.agentId, event.toolName);
+    if (!answer) return this.#judgeAlone(run, event.toolName);
     return answer.decision === "allow" ? undefined : { block: true, blockReason: answer.text };
+  }
+
+  /**
+   * The engine is away: the verdict of the fail mode. What is refused counts, or refusing would be a loop of its own.
+   * @param {Run} run
+   * @param {string} tool
+   */
+  #judgeAlone(run, tool) {
+    const verdict = verdictWithoutEngine(this.#config, run.agent, tool);
+    if (!verdict) return undefined;
+    run.unanswered += 1;
+    if (run.unanswered < this.#most(run)) return verdict;
+    run.stop = limit(run.unanswered);
+    return { block: true, blockReason: run.stop };
+  }
+
+  /** @param {Run} run */
+  #most(run) {
+    return setting(this.#config, run.agent, "maxFailuresPerTurn") ?? DEFAULT_MAX_FAILURES;
   }
 
   /**
@@ -118,8 +137,8 @@ export class Hooks {
   afterToolCall(event, ctx) {
     const id = event.toolCallId ?? ctx?.toolCallId;
     const run = this.#runs.get(event.runId ?? ctx?.runId ?? "", ctx?.sessionKey, ctx?.agentId);
-    const call = this.#runs.call(id, {
-      tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId, session: ctx?.sessionKey,
+    const call = this.#runs.call(ctx?.sessionKey, id, {
+      tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId,
     });
     if (!event.error && run.watch)
       this.#engine.note({ type: "done", tool: call.tool, params: call.params, ...place(call), call: id });
@@ -135,8 +154,9 @@ export class Hooks {
     const id = event.toolCallId ?? message?.toolCallId ?? ctx?.toolCallId;
     const original = resultText(message);
     if (!id || original === null) return;
-    const known = this.#runs.knownCall(id);
-    const text = known?.text ?? (isError(message) ? this.#correct(id, original, message.toolName, ctx, true) : "");
+    if (!isError(message)) return;
+    const known = this.#runs.knownCall(ctx?.sessionKey, id);
+    const text = known?.text ?? this.#correct(id, original, message.toolName, ctx, true);
     if (text && original !== text) replaceResultText(message, text);
   }
 
@@ -148,9 +168,9 @@ export class Hooks {
     const { toolCallId, name, result, parentToolCallId } = event.data;
     const original = resultText(result);
     if (!event.runId || parentToolCallId || original === null) return;
-    if (this.#runs.knownCall(toolCallId)?.text !== undefined) return; // a hook was called after all
+    if (this.#runs.knownCall(event.sessionKey, toolCallId)?.text !== undefined) return; // a hook was called after all
     this.#runs.get(event.runId, event.sessionKey, event.agentId);
-    this.#runs.call(toolCallId, { tool: name, run: event.runId, agent: event.agentId, session: event.sessionKey });
+    this.#runs.call(event.sessionKey, toolCallId, { tool: name, run: event.runId, agent: event.agentId });
     this.#correct(toolCallId, original, name, event, false);
   }
 
@@ -164,14 +184,16 @@ export class Hooks {
    * @returns {string} the text that takes the place of the original; empty if it stays
    */
   #correct(id, original, toolName, ctx, inPlace) {
-    const run = this.#runs.known(this.#runs.knownCall(id)?.run ?? "") ?? this.#runs.ofSession(ctx?.sessionKey);
-    const call = this.#runs.call(id, { run: run?.id, agent: ctx?.agentId, session: ctx?.sessionKey });
+    const run = this.#runs.known(this.#runs.knownCall(ctx?.sessionKey, id)?.run ?? "") ?? this.#runs.ofSession(ctx?.sessionKey);
+    const call = this.#runs.call(ctx?.sessionKey, id, { run: run?.id, agent: ctx?.agentId });
     call.tool ||= toolName ?? "";
     const answer = this.#engine.askNow({
       type: "failed", tool: call.tool, params: call.params ?? null, text: original, judged: call.judged,
       ...place(call), call: id, provider: run?.provider ?? "", model: run?.model ?? "",
+      request: run?.requests ?? 0, missed: run?.unanswered ?? 0,
     });
-    const told = answer ?? (call.judged || !run ? {} : this.#correctAlone(run, call.tool, original));
+    const refused = !call.judged || REFUSED_WHEN_RUN.test(original);
+    const told = answer ?? (refused && run ? this.#correctAlone(run, call.tool, original) : {});
     if (!told.text) return (call.text = ""); // what is asked once stays answered
     const ends = run ? this.#endsHard(run, told.stop, inPlace) : false;
     // The run's id makes the text unlike that of any other run, so that no other request is held back.
@@ -205,8 +227,7 @@ export class Hooks {
   #correctAlone(run, tool, original) {
     if (!acts(this.#config, run.agent)) return {};
     run.unanswered += 1;
-    const most = setting(this.#config, run.agent, "maxFailuresPerTurn") ?? DEFAULT_MAX_FAILURES;
-    if (run.unanswered < most) return { text: correction(tool, original), stop: "" };
+    if (run.unanswered < this.#most(run)) return { text: correction(tool, original), stop: "" };
     return { text: limit(run.unanswered), stop: limit(run.unanswered) };
   }
 
@@ -220,7 +241,7 @@ export class Hooks {
       if (phase === "start") this.#runStarted(event);
       else if (phase === "end" || phase === "error") this.#runEnded(event.runId);
     } else if (event?.stream === "tool" && phase === "start") {
-      this.#runs.call(event.data.toolCallId, { tool: event.data.name, params: event.data.args, run: event.runId });
+      this.#runs.call(event.sessionKey, event.data.toolCallId, { tool: event.data.name, params: event.data.args, run: event.runId });
     } else if (event?.stream === "tool" && phase === "result") {
       // The message that holds this call was written before the call ran. If no hook saw it, none is called here.
       // A run that was under way before this core began (a reload) proves nothing.

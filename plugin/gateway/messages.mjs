@@ -42,7 +42,11 @@ export function limit(failures) {
 /** Why a call does not run while the engine is away and the fail mode is `closed`. */
 export const ENGINE_AWAY =
   "TOOLGUARD_BLOCK|The guard is not answering, so only tools that read may run. " +
-  "Tell the user: run `toolguard doctor`. Try again in a few seconds.";
+  "Do not repeat this call; tell the user to run `toolguard doctor`.";
+
+/** Refusals that come only after `before_tool_call`: an empty parameter, and what Tool Search refuses. */
+export const REFUSED_WHEN_RUN =
+  /^\{\s*"status":\s*"error"[\s\S]{0,400}"error":\s*"(?:Missing required parameter|Invalid arguments for tool|Unknown tool id)/;
 
 /**
  * One bounded line of text that somebody else wrote.

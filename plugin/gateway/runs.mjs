@@ -66,27 +66,36 @@ export class Runs {
   }
 
   /**
-   * Adds to what is known of a call.
+   * Adds to what is known of a call. Ids are the model server's: two sessions may well use the same one.
+   * @param {string | undefined} session
    * @param {string} id
    * @param {Partial<Call>} facts
    * @returns {Call}
    */
-  call(id, facts) {
-    const known = this.#calls.get(id) ?? { tool: "", params: undefined, run: "", agent: "", session: "", judged: false };
-    for (const [name, value] of Object.entries(facts)) if (value !== undefined) Object.assign(known, { [name]: value });
-    this.#calls.set(id, known);
+  call(session, id, facts) {
+    const key = callKey(session, id);
+    const known = this.#calls.get(key) ?? { tool: "", params: undefined, run: "", agent: "", session: "", judged: false };
+    for (const [name, value] of Object.entries({ ...facts, session }))
+      if (value !== undefined) Object.assign(known, { [name]: value });
+    this.#calls.set(key, known);
     bound(this.#calls, MAX_CALLS);
     return known;
   }
 
-  /** @param {string} id */
-  knownCall(id) {
-    return this.#calls.get(id);
+  /**
+   * @param {string | undefined} session
+   * @param {string} id
+   */
+  knownCall(session, id) {
+    return this.#calls.get(callKey(session, id));
   }
 
-  /** @param {string} id */
-  forgetCall(id) {
-    this.#calls.delete(id);
+  /**
+   * @param {string | undefined} session
+   * @param {string} id
+   */
+  forgetCall(session, id) {
+    this.#calls.delete(callKey(session, id));
   }
 
   /**
@@ -97,7 +106,15 @@ export class Runs {
     const run = this.#runs.get(id);
     this.#runs.delete(id);
     if (run && this.#current.get(run.session) === id) this.#current.delete(run.session);
-    for (const [callId, call] of this.#calls) if (call.run === id) this.#calls.delete(callId);
+    for (const [key, call] of this.#calls) if (call.run === id) this.#calls.delete(key);
     return run;
   }
+}
+
+/**
+ * @param {string | undefined} session
+ * @param {string} id
+ */
+function callKey(session, id) {
+  return JSON.stringify([session ?? "", id]);
 }

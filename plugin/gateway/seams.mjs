@@ -12,6 +12,7 @@
 /** @typedef {"hooks" | "inPlaceText" | "textTransform" | "gracefulStop"} SeamName */
 
 const MAX_TRACED = 500;
+const UNKNOWN_TOOL = /^\[TOOL ERROR\] (?:There is no tool '|'[^'\n]*' cannot be called directly|[^\n]* was refused: Tool )/;
 
 export class Seams {
   /** @type {Record<SeamName, Evidence>} */
@@ -107,7 +108,8 @@ export class Trace {
     for (const [text, owner] of this.#expected) {
       if (owner !== run) continue;
       this.#expected.delete(text);
-      this.#seams.seen("inPlaceText", "fails");
+      // The host takes calls with impossible names out of the history, so a missing answer to one proves nothing.
+      if (!UNKNOWN_TOOL.test(text)) this.#seams.seen("inPlaceText", "fails");
     }
   }
 

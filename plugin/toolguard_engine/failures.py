@@ -52,9 +52,9 @@ def _host_error(tool: str, text: str) -> str | None:
 
 def _classify_unjudged(tool: str, params: Any, text: str) -> Failure | None:
     if match := _VALIDATION.match(text):
-        return Failure("validation", _problem_lines(match[2], params), raw=text)
+        return Failure("validation", _problem_lines(match[2], params))
     if _UNKNOWN_TOOL.fullmatch(text.strip()) or text.strip() == f"Tool {tool.strip()} not found":
-        return Failure("unknown-tool", raw=text)
+        return Failure("unknown-tool")
     return _missing_parameter(params, text)
 
 
@@ -64,9 +64,9 @@ def _classify_error(tool: str, params: Any, error: str) -> Failure | None:
         inner = params.get("args") if isinstance(params, dict) else None
         if match := _INVALID_ARGUMENTS.match(error):
             sentence, _, expected = match[2].partition(_EXPECTED)
-            return Failure("invalid-arguments", _inline_problems(sentence, inner), expected.strip().removesuffix("."), error)
+            return Failure("invalid-arguments", _inline_problems(sentence, inner), expected.strip().removesuffix("."))
         if _UNKNOWN_TOOL.match(error):
-            return Failure("unknown-tool", raw=error)
+            return Failure("unknown-tool")
     params = look_through(tool, params)[1]
     found = _missing_parameter(params, error)
     return found if found and all(_is_empty(problem, params) for problem in found.problems) else None
@@ -83,7 +83,7 @@ def _missing_parameter(params: Any, text: str) -> Failure | None:
         return None
     names = [_ALTERNATIVE.sub("", name).strip() for name in re.split(r",| and ", match[1])]
     problems = tuple(Problem(n, not _sent(n, params), "must not be empty") for n in names[:MAX_PROBLEMS] if n)
-    return Failure("missing-parameter", problems, raw=text)
+    return Failure("missing-parameter", problems)
 
 
 def _problem_lines(block: str, params: Any) -> tuple[Problem, ...]:

@@ -50,7 +50,7 @@ class Guard:
                 return _shadowed(verdict) if config.active_mode == "shadow" else verdict
         return ALLOW
 
-    def failed(self, call: Call, text: str, *, judged: bool) -> Refusal | None:
+    def failed(self, call: Call, text: str, *, judged: bool, missed: int = 0) -> Refusal | None:
         """A call came back with an error. None where it was executed, or is nobody's business (mode `disabled`)."""
         config = self.config_for(call.agent)
         if config.active_mode == "disabled":
@@ -59,7 +59,7 @@ class Guard:
         if failure is None:
             return None
         inner = inner_call(call)
-        return Refusal(inner, failure, loops.on_failure(inner, failure, self._run(call.run), config, self._hints))
+        return Refusal(inner, failure, loops.on_failure(inner, failure, self._run(call.run), config, self._hints, missed))
 
     def succeeded(self, call: Call) -> None:
         """A call was executed without an error."""
@@ -105,6 +105,7 @@ def inner_call(call: Call) -> Call:
         session=call.session,
         run=call.run,
         call_id=call.call_id,
+        request=call.request,
     )
 
 

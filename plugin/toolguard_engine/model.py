@@ -24,6 +24,7 @@ class Call:
     session: str = ""
     run: str = ""
     call_id: str = ""
+    request: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +43,6 @@ class Failure:
     error: ErrorClass
     problems: tuple[Problem, ...] = ()
     expected: str = ""
-    raw: str = ""
 
     @property
     def signature(self) -> tuple[str, ...]:
@@ -85,6 +85,8 @@ class Identical:
 
     failure: Failure
     count: int
+    request: int = 0
+    searched: bool = False
 
 
 @dataclass(slots=True)
@@ -92,5 +94,6 @@ class Run:
     """What the guard remembers of one turn of one agent, until it ends."""
 
     failures: int = 0
+    first_request: int = 0
     identical: dict[bytes, Identical] = field(default_factory=dict)
     stop: Stop | None = None

@@ -17,7 +17,9 @@ VERSION = 1
 MAX_LINE = 8 * 1024 * 1024
 """Bytes. The gateway part sends no longer line; what comes anyway is refused, not stored."""
 
-Name = Annotated[str, Meta(max_length=1_000)]
+Name = Annotated[str, Meta(max_length=100_000)]
+"""Some model servers put whole signatures into the id of a call."""
+
 Text = Annotated[str, Meta(max_length=1_000_000)]
 Id = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -52,13 +54,19 @@ class Judge(Wire, frozen=True, tag="judge"):
 
 
 class Failed(Wire, frozen=True, tag="failed"):
-    """A call came back with this error text. `judged`: it had been asked about before. Answer: `Corrected`."""
+    """A call came back with this error text. `judged`: it had been asked about before.
+
+    `request`: which request to the model the call came from, counted in its run; 0 where that is not known. `missed`:
+    failures of this run that were answered while no engine was there. Answer: `Corrected`.
+    """
 
     id: Id
     tool: Name
     text: Text
     params: Any = None
     judged: bool = False
+    request: int = 0
+    missed: int = 0
     agent: Name = ""
     session: Name = ""
     run: Name = ""
@@ -108,7 +116,6 @@ class Seams(Wire, frozen=True, tag="seams"):
     """Note: which ways into the gateway were seen to work (`works`, `fails`, `unknown`), by name."""
 
     seams: Annotated[dict[Name, Literal["works", "fails", "unknown"]], Meta(max_length=50)]
-    notes: Annotated[list[Text], Meta(max_length=50)] = []
 
 
 class Ping(Wire, frozen=True, tag="ping"):

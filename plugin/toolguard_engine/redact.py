@@ -36,7 +36,9 @@ _COUNTED = re.compile(r"[tT]okens(?:$|[-_ A-Z])|token(?=[-_A-Z])")
 _SECRET_VALUE = re.compile(
     r"-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)"
     r"|(?<![\w-])eyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)*"  # JSON web token, signed or encrypted
-    r"|\b(?:sk|pk|rk)[-_](?=[\w-]{0,60}\d)[\w-]{16,}"  # OpenAI, Anthropic, Stripe
+    r"|\b(?:sk|pk|rk)[-_](?=[\w-]{0,60}\d)[\w-]{16,}|\bsk-(?:proj|ant|or)-[\w-]{16,}"  # OpenAI, Anthropic, Stripe
+    r"|\bdo[opr]_v1_[0-9a-f]{32,}|(?<=AccountKey=)[\w+/=]{20,}"  # DigitalOcean, Azure storage
+    r"|(?<=hooks\.slack\.com/services/)[\w/]{10,}|(?<=/api/webhooks/)\d{5,}/[\w-]{20,}"  # Slack and Discord webhooks
     r"|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}"
     r"|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bAIza[\w-]{30,}|\bya29\.[\w-]{20,}"
     r"|\bxox[abeoprs]-[\w-]{10,}|\bnpm_[A-Za-z0-9]{30,}|\bpypi-AgE[\w-]{16,}|\bhf_[A-Za-z0-9]{20,}"
@@ -61,6 +63,11 @@ _SCHEME = re.compile(  # not every word after "basic": what has a digit, a paddi
     r"(?P<name>\b(?i:bearer|basic)\s{1,20})(?P<value>(?=[\w.+/~-]{0,100}(?:[\d=]|[a-z][A-Z])|[\w.+/~-]{24})[\w.+/=~-]{8,})"
 )
 _USERINFO = re.compile(r"(?P<name>://[^\s/:@]{0,200}:)(?P<value>[^\s/]+)(?=@)")
+_LONE_USERINFO = re.compile(r"(?P<name>https?://)(?P<value>[^\s/:@]{16,200})(?=@)")
+_SHORT_OPTION = re.compile(  # commands whose -p or -a is a password
+    r"(?P<name>\b(?:(?:mysql|mysqldump|mysqladmin|mariadb)\b[^|;&\n]{0,200}?\s-p(?=\S)|sshpass\s{1,20}-p\s{0,20}"
+    r"|redis-cli\b[^|;&\n]{0,200}?\s-a\s{1,20}|-pass\s{1,20}pass:))(?P<value>[^\s\"'|;&]+)"
+)
 _CURL_USER = re.compile(
     r"(?P<name>(?:^|\s)(?:-u|--user)(?:=|\s{0,20})(?P<quote>[\"'])?[^\s:\"'=]{1,200}:)"
     r"(?P<value>(?!\d+(?:\s|$))(?(quote)(?:(?!(?P=quote))[^\n])+|\S+))"
@@ -81,7 +88,7 @@ def redact_text(text: str) -> str:
     """One text without secrets; not cut. Beyond `MAX_SCANNED` characters it is dropped and its length named."""
     rest = len(text) - MAX_SCANNED
     text = _SECRET_VALUE.sub(HIDDEN, text[:MAX_SCANNED])
-    for pattern in (_HEADER, _SCHEME, _USERINFO, _CURL_USER, _OPTION, _ASSIGNED):
+    for pattern in (_HEADER, _SCHEME, _USERINFO, _LONE_USERINFO, _CURL_USER, _SHORT_OPTION, _OPTION, _ASSIGNED):
         text = pattern.sub(_hide_value, text)
     return f"{text[:-MARGIN]}... ({rest + MAX_SCANNED} characters)" if rest > 0 else text
 
@@ -127,8 +134,11 @@ class _Redaction:
         return self._items(value, depth) if isinstance(value, list) else value
 
     def _members(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+        told = _told_name(value)
         shown = {
-            cut(self._text(str(name)), 80): HIDDEN if _is_secret(str(name), item) else self.of(item, depth + 1)
+            cut(self._text(str(name)), 80): HIDDEN
+            if _is_secret(told if name == "value" else str(name), item)
+            else self.of(item, depth + 1)
             for name, item in list(value.items())[:MAX_ITEMS]
         }
         return shown if len(value) <= MAX_ITEMS else {**shown, "...": f"{len(value) - MAX_ITEMS} more"}
@@ -143,6 +153,11 @@ class _Redaction:
     def _text(self, text: str) -> str:
         self._scanned += min(len(text), MAX_SCANNED)
         return redact_text(text)
+
+
+def _told_name(value: dict[Any, Any]) -> str:
+    """The name in `{"name": "DB_PASSWORD", "value": "x"}`, under which its value stands."""
+    return next((told for key in ("name", "key") if isinstance(told := value.get(key), str)), "value")
 
 
 def _is_bare_option(item: Any) -> bool:

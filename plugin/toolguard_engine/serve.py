@@ -147,7 +147,6 @@ class Engine:
                     loops=tally.loops,
                     stopped=tally.stopped,
                     seams=self._session.seams,
-                    notes=self._session.notes,
                 ),
             )
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path

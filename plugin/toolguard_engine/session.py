@@ -6,7 +6,7 @@ Still no I/O but the clock that is passed in; `serve` performs what this returns
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -45,7 +45,6 @@ class Session:
     config_error: str = ""
     tally: Tally = field(default_factory=Tally)
     seams: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._guard = Guard(self.config, self.hints)
@@ -81,7 +80,6 @@ class Session:
                 self._guard.ended(message.run)
             case protocol.Seams():
                 self.seams.update(message.seams)
-                self.notes = list(message.notes)
             case protocol.Ping():
                 return protocol.Pong(message.id)
         return None
@@ -104,7 +102,8 @@ class Session:
         return protocol.VerdictAnswer(message.id, verdict.decision, verdict.code, verdict.text)
 
     def _failed(self, message: protocol.Failed) -> protocol.Wire:
-        refusal = self._guard.failed(_call(message), message.text, judged=message.judged)
+        call = replace(_call(message), request=message.request)
+        refusal = self._guard.failed(call, message.text, judged=message.judged, missed=message.missed)
         if refusal is None:
             return protocol.Corrected(message.id)
         shadow = self._record(refusal, message.provider, message.model)

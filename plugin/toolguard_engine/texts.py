@@ -39,7 +39,7 @@ Hints = Mapping[str, Hint]
 def corrective(call: Call, failure: Failure, hints: Hints) -> str:
     """What was wrong, a call that would pass, and what was sent."""
     if failure.error == "unknown-tool":
-        return f"{TOOL_ERROR} {_unknown_tool(call, hints)} You sent: {_sent(call)}. Do not call this name again."
+        return f"{TOOL_ERROR} {_unknown_tool(call, hints)} You sent: {_sent(call)}. Do not repeat this call as it is."
     hint = hints.get(tool_name(call.tool))
     notes = f" {hint.notes}" if hint and hint.notes else ""
     return (
@@ -138,6 +138,10 @@ def _unknown_tool(call: Call, hints: Hints) -> str:
         if tool_name(call.tool) in hint.instead_of:
             meant = _spelled(replace(call, tool=tool), redact.render(dict(hint.example)))
             return f"There is no tool '{name(call.tool)}'. Try {meant}."
+    known = hints.get(tool_name(call.tool))
+    if known and not call.searched:  # it may be there, but behind Tool Search
+        meant = _spelled(replace(call, searched=True), redact.render(dict(known.example)))
+        return f"'{name(call.tool)}' cannot be called directly. If you have {OUTER_TOOL}, use {meant}."
     return (
         f"There is no tool '{name(call.tool)}'. Use only tools that you were offered"
         f"{'; find others with tool_search.' if call.searched else '.'}"

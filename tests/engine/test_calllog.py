@@ -48,7 +48,7 @@ def refusal(params: Any = None, **call: Any) -> Refusal:
     problems = (Problem("path", missing=True, detail="is required"), Problem("edits", missing=False, detail="must be array"))
     return Refusal(
         Call("edit", params, agent="main", session="s", run="r", **call),
-        Failure("validation", problems, raw="raw"),
+        Failure("validation", problems),
         Correction("corrected", "text"),
     )
 

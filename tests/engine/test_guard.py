@@ -21,7 +21,7 @@ LIMIT_TEXT = (
     '[TOOL ERROR LIMIT] Tool "read" was called again after it had failed 2 times with identical arguments.\n'
     "Stopping tool execution. Say what could not be done and why, and what you need to continue."
 )
-CAUSE = Failure("validation", (Problem("path", missing=True, detail="is required"),), raw=TEXT)
+CAUSE = Failure("validation", (Problem("path", missing=True, detail="is required"),))
 
 
 def guard(**settings: Any) -> Guard:

@@ -7,6 +7,8 @@ for a message; `allow` or the code of the block; `-` for a success.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -158,3 +160,39 @@ def test_an_identical_endless_call_is_corrected_then_warned_then_stopped(identic
         assert told == ["corrected"] * (identical - 1) + ["loop-detected"]
     else:
         assert told == ["corrected"] * (total - 1) + ["limit"]
+
+
+MESSAGES = [
+    ("identical calls of one message count once", "1a 1a 1a 2a 3a", "corrected corrected corrected loop-detected limit"),
+    (
+        "one message alone never ends the run",
+        "1a 1b 1c 1d 1e 1f",
+        "corrected corrected corrected corrected corrected corrected",
+    ),
+    ("the next failure does", "1a 1b 1c 1d 1e 2f", "corrected corrected corrected corrected corrected limit"),
+    ("two messages", "1a 1b 2c 2d 2e", "corrected corrected corrected corrected limit"),
+]
+
+
+@pytest.mark.parametrize(("events", "expected"), [row[1:] for row in MESSAGES], ids=[row[0] for row in MESSAGES])
+def test_calls_of_one_message_are_one_attempt(events: str, expected: str) -> None:
+    """A digit is the request to the model that the call came from."""
+    guard = Guard(Config(), {})
+    told = [guard.failed(replace(call(e[1]), request=int(e[0])), TEXT, judged=False) for e in events.split()]
+    assert [refusal.correction.action for refusal in told if refusal] == expected.split()
+
+
+def test_failures_while_no_engine_was_there_count() -> None:
+    refusal = Guard(Config(), {}).failed(replace(call("a"), request=5), TEXT, judged=False, missed=4)
+    assert refusal is not None
+    assert refusal.correction.action == "limit"
+
+
+def test_a_tool_that_is_only_there_through_tool_search_may_be_called_so() -> None:
+    guard = Guard(Config(), {})
+    direct = Call("message", {"action": "send"}, run="r")
+    for _ in range(2):
+        assert guard.failed(direct, "Tool message not found", judged=False)
+    envelope = Call("tool_call", {"id": "message", "args": {"action": "send"}}, run="r")
+    assert guard.message("r", "", [envelope]) == []
+    assert guard.message("r", "", [direct]) != []

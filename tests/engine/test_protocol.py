@@ -37,7 +37,7 @@ DECODED: list[tuple[bytes, protocol.Incoming]] = [
     ),
     (b'{"type":"done","tool":"read","params":[1]}', protocol.Done("read", [1])),
     (b'{"type":"run-end","run":"r"}', protocol.RunEnd("r")),
-    (b'{"type":"seams","seams":{"inPlace":"works"},"notes":["n"]}', protocol.Seams({"inPlace": "works"}, ["n"])),
+    (b'{"type":"seams","seams":{"inPlace":"works"},"notes":["n"]}', protocol.Seams({"inPlace": "works"})),
 ]
 
 
@@ -59,7 +59,7 @@ REFUSED: list[tuple[bytes, int | None, str]] = [
     (b'{"id":"7","type":"ping"}', None, "Expected `int`, got `str` - at `$.id`"),
     (b'{"id":7,"type":"judge"}', 7, "Object missing required field `tool`"),
     (b'{"id":7,"type":"judge","tool":{}}', 7, "Expected `str`, got `object` - at `$.tool`"),
-    (b'{"id":7,"type":"judge","tool":"' + b"x" * 1001 + b'"}', 7, "Expected `str` of length <= 1000 - at `$.tool`"),
+    (b'{"id":7,"type":"judge","tool":"' + b"x" * 100_001 + b'"}', 7, "Expected `str` of length <= 100000 - at `$.tool`"),
     (b'{"id":7,"type":"message","calls":[{}]}', 7, "Object missing required field `tool` - at `$.calls[0]`"),
     (b'{"id":7,"type":"judge","tool":"\xff"}', 7, "can't decode byte 0xff"),
     (b'{"id":7,"type":"judge","tool":"a\0"}', 7, "JSON is malformed: invalid character"),

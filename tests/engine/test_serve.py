@@ -165,7 +165,6 @@ def test_files_after_the_end(talk: Talk, state: Path) -> None:
         "loops": 0,
         "stopped": 0,
         "seams": {"inPlace": "works"},
-        "notes": ["n"],
     }
     assert [path.stat().st_mode & 0o777 for path in (log, last)] == [0o600, 0o600]
     assert list((state / "toolguard" / "engines").iterdir()) == []

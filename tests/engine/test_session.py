@@ -166,9 +166,9 @@ def test_notes_have_no_answer() -> None:
     assert talk.answer(protocol.Done("read", {}, run="r")) is None
     assert talk.answer(failed()) == protocol.Corrected(1, CORRECTED, watch=True)
     assert talk.answer(protocol.RunEnd("r")) is None
-    assert talk.answer(protocol.Seams({"inPlace": "works"}, ["one"])) is None
-    assert talk.answer(protocol.Seams({"transforms": "fails"}, ["two"])) is None
-    assert (talk.seams, talk.notes) == ({"inPlace": "works", "transforms": "fails"}, ["two"])
+    assert talk.answer(protocol.Seams({"inPlace": "works"})) is None
+    assert talk.answer(protocol.Seams({"transforms": "fails"})) is None
+    assert talk.seams == {"inPlace": "works", "transforms": "fails"}
 
 
 def test_the_record_of_a_refusal() -> None:

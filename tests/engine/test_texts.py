@@ -126,7 +126,7 @@ CORRECTIVE = [
         "Tool nosuchtool not found",
         (
             "[TOOL ERROR] There is no tool 'nosuchtool'. Use only tools that you were offered. "
-            "You sent: nosuchtool({ a: 1 }). Do not call this name again."
+            "You sent: nosuchtool({ a: 1 }). Do not repeat this call as it is."
         ),
     ),
     (
@@ -136,7 +136,7 @@ CORRECTIVE = [
         "Tool bash not found",
         (
             "[TOOL ERROR] There is no tool 'bash'. Try exec({ command: \"ls -la\" }). "
-            'You sent: bash({ cmd: "ls" }). Do not call this name again.'
+            'You sent: bash({ cmd: "ls" }). Do not repeat this call as it is.'
         ),
     ),
     (
@@ -146,7 +146,7 @@ CORRECTIVE = [
         "Tool Read_File not found",
         (
             "[TOOL ERROR] There is no tool 'Read_File'. Try read({ path: \"path/to/file\" }). "
-            "You sent: Read_File({}). Do not call this name again."
+            "You sent: Read_File({}). Do not repeat this call as it is."
         ),
     ),
 ]
@@ -188,7 +188,7 @@ SEARCHED: list[tuple[str, str, Any, str, str]] = [
         "Unknown tool id: nope. Use tool_search to find tools.",
         (
             "[TOOL ERROR] There is no tool 'nope'. Use only tools that you were offered; find others with tool_search. "
-            'You sent: tool_call({ id: "nope", args: {} }). Do not call this name again.'
+            'You sent: tool_call({ id: "nope", args: {} }). Do not repeat this call as it is.'
         ),
     ),
     (
@@ -198,7 +198,7 @@ SEARCHED: list[tuple[str, str, Any, str, str]] = [
         "Unknown tool id: cron. Use tool_search to find tools.",
         (
             '[TOOL ERROR] There is no tool \'cron\'. Try tool_call({ id: "automations", args: { action: "list" } }). '
-            'You sent: tool_call({ id: "cron", args: {} }). Do not call this name again.'
+            'You sent: tool_call({ id: "cron", args: {} }). Do not repeat this call as it is.'
         ),
     ),
 ]

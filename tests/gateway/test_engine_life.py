@@ -83,22 +83,28 @@ def test_no_engine_outlives_its_gateway(real, server, home: Home, wait, how: sig
     wait(lambda: engine_pids(home.state_dir) == [])
 
 
-def test_a_broken_interpreter_is_told_and_the_run_still_ends(real, server, home: Home) -> None:
-    """Every call that could change something is refused, and the reason names the way out."""
+@pytest.mark.parametrize(
+    "reply",
+    [model.call("exec", {"command": "touch no.txt"}), model.call("read", {}), model.call("read", {"path": ""})],
+    ids=["valid call", "malformed call", "empty parameter"],
+)
+def test_without_an_engine_every_loop_ends(real, server, home: Home, reply: model.Reply) -> None:
+    """What could change something is refused, and the reason names the way out."""
     put_in(home)
     text = home.config_path.read_text().replace(
         '"enabled": true\n      }', '"enabled": true, "config": {"python": "/nowhere"}}'
     )
     assert "/nowhere" in text
     home.config_path.write_text(text)
-    server.play(model.sequence([model.call("exec", {"command": "touch no.txt"}), model.call("read", {})] * 9, "Stopped."))
+    server.play(endless(reply))
     with Gateway(real, home) as gateway:
         turn = gateway.turn("go")
         log = gateway.log_text()
     assert not (home.workspace_dir / "no.txt").exists()
     results = server.requests[-1].texts("tool")
-    assert results[0].startswith("TOOLGUARD_BLOCK|The guard is not answering")
-    assert any(text.startswith(LIMIT) for text in results)
+    assert results[0].startswith(("TOOLGUARD_BLOCK|The guard is not answering", TOOL_ERROR))
+    assert results[4].startswith(LIMIT)
+    assert len(server.requests) <= 7
     assert turn.answer
     assert "/nowhere" in log
     assert log.count("the engine ended") < 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway_stage import HOST_GIVES_UP, LOOP, NEW_HOST, TOOL_ERROR, endless_cases
+from gateway_stage import HOST_GIVES_UP, LIMIT, LOOP, NEW_HOST, TOOL_ERROR, endless_cases
 from toolguard_cli.rig import model
 
 ENDS = endless_cases()
@@ -92,15 +92,28 @@ def test_valid_calls_of_a_batch_run(stage) -> None:
     ]
 
 
-def test_a_success_resets_only_its_own_count(stage) -> None:
-    """read({}) fails twice, something else succeeds, and the total goes on: five failures of any kind are the end."""
-    names = ["a", "b", "c", "d", "e", "f", "g"]
-    calls = [model.call("write", {"path": name}) for name in names]
+def test_a_success_in_between_does_not_reset_the_total(stage) -> None:
+    bad = [model.call("write", {"path": name}) for name in "abcdefg"]
     good = model.call("exec", {"command": "true"})
-    interleaved = [reply for call in calls for reply in (call, good)]
+    interleaved = [reply for call in bad for reply in (call, good)]
     played = stage.play(model.sequence(interleaved, "Stopped."))
-    assert len([kind for kind in played.kinds if kind == TOOL_ERROR]) == 4
+    assert [kind for kind in played.kinds if kind.startswith("[TOOL")] == [TOOL_ERROR] * 4 + [LIMIT]
     assert len(played.requests) <= 11
+
+
+def test_a_batch_of_failures_leaves_a_chance_to_mend_them(stage) -> None:
+    """Five malformed calls in one message do not end the run: the model has not seen a word about them yet."""
+    names = [f"batch-{n}.txt" for n in range(5)]
+    bad = model.Reply(calls=tuple(model.ToolCall("write", {"path": name}) for name in names))
+    mended = model.Reply(calls=tuple(model.ToolCall("write", {"path": name, "content": name}) for name in names))
+    played = stage.play(model.sequence([bad, mended], "Written."))
+    assert played.turn.answer == "Written."
+    assert [(stage.home.workspace_dir / name).read_text() for name in names] == names
+
+
+def test_an_endless_batch_of_the_same_call_ends(stage) -> None:
+    played = stage.play(model.endless(model.Reply(calls=(model.ToolCall("read", {}),) * 3), "Stopped.", 40))
+    assert len(played.requests) <= 4
 
 
 def test_every_malformed_call_is_logged_with_its_model(stage) -> None:

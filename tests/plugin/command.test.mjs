@@ -73,7 +73,7 @@ describe("the gateway's name", () => {
 });
 
 describe("the interpreter", () => {
-  /** All four places name one. @param {TestContext} t */
+  /** All places name one. @param {TestContext} t */
   function everywhere(t) {
     home(t);
     const state = folder();
@@ -84,11 +84,10 @@ describe("the interpreter", () => {
     return { state, root: join(checkout, "plugin", "gateway"), own };
   }
 
-  test("the config, then the environment, then the record, then the checkout's own, then python3", (t) => {
+  test("the config, then the record, then the checkout's own, then python3", (t) => {
     const { state, root, own } = everywhere(t);
     assert.equal(python(root, state, { python: "/configured" }), "/configured");
-    assert.equal(python(root, state, {}), "/from/environment");
-    environment(t, { TOOLGUARD_PYTHON: undefined });
+    assert.equal(python(root, state, {}), "/recorded", "a variable, which an agent can put into a .env, names nothing");
     assert.equal(python(root, state, undefined), "/recorded");
     const empty = folder();
     assert.equal(python(root, empty, undefined), own);

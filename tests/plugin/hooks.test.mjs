@@ -111,8 +111,21 @@ describe("a refused call", () => {
       {
         type: "failed", tool: "read", params: {}, text: REFUSED, judged: false, run: "r1", agent: "main",
         session: "agent:main:main", call: "c1", provider: "openai", model: "gpt-x",
+        request: 1, missed: 0,
       },
     ]);
+  });
+
+  test("two sessions may use the same id: neither gets the other's text or judgement", async () => {
+    const { engine, hooks } = gateway({ judge: { decision: "allow" }, failed: { text: FIXED } });
+    const other = { agentId: "main", sessionKey: "agent:main:other" };
+    hooks.modelCallStarted({ runId: "r2", sessionKey: other.sessionKey }, other);
+    await hooks.beforeToolCall({ ...call("c1"), runId: "r2" }, other);
+    refuse(hooks, "c1");
+    const good = { ...toolResult("c1", "GOOD"), isError: false };
+    hooks.resultWritten({ message: good, toolCallId: "c1" }, other);
+    assert.equal(good.content[0]?.text, "GOOD");
+    assert.equal(engine.asked.find((question) => question.type === "failed")?.judged, false);
   });
 
   test("a hook that sees a copy of the message gets the same text without a second question", () => {
@@ -306,7 +319,7 @@ describe("the end of a run", () => {
       hooks.agentEvent({ stream: "lifecycle", data: { phase }, runId: "r1" });
       assert.deepEqual(engine.noted, [{ type: "run-end", run: "r1" }]);
       assert.equal(runs.known("r1"), undefined);
-      assert.equal(runs.knownCall("c1"), undefined);
+      assert.equal(runs.knownCall("agent:main:main", "c1"), undefined);
       hooks.agentEvent({ stream: "lifecycle", data: { phase: "start" }, runId: "r2", ...CTX });
       const message = assistant("c2");
       hooks.messageWritten({ message }, CTX);

@@ -41,24 +41,25 @@ test("the end of an older run leaves the session in its newer one", () => {
 
 test("what is known of a call grows; undefined takes nothing away", () => {
   const runs = new Runs();
-  runs.call("c1", { tool: "read", run: "r1" });
-  runs.call("c1", { tool: undefined, params: { path: "a" }, judged: true });
-  assert.deepEqual(runs.knownCall("c1"), {
-    tool: "read", params: { path: "a" }, run: "r1", agent: "", session: "", judged: true,
+  runs.call("s", "c1", { tool: "read", run: "r1" });
+  runs.call("s", "c1", { tool: undefined, params: { path: "a" }, judged: true });
+  assert.deepEqual(runs.knownCall("s", "c1"), {
+    tool: "read", params: { path: "a" }, run: "r1", agent: "", session: "s", judged: true,
   });
-  runs.forgetCall("c1");
-  assert.equal(runs.knownCall("c1"), undefined);
+  assert.equal(runs.knownCall("another session", "c1"), undefined, "ids belong to a session");
+  runs.forgetCall("s", "c1");
+  assert.equal(runs.knownCall("s", "c1"), undefined);
 });
 
 test("a run takes its calls along, and no others", () => {
   const runs = new Runs();
   runs.get("r1", "s1");
-  runs.call("c1", { run: "r1" });
-  runs.call("c2", { run: "r2" });
+  runs.call("s", "c1", { run: "r1" });
+  runs.call("s", "c2", { run: "r2" });
   runs.end("r1");
   assert.equal(runs.known("r1"), undefined);
-  assert.equal(runs.knownCall("c1"), undefined);
-  assert.equal(runs.knownCall("c2")?.run, "r2");
+  assert.equal(runs.knownCall("s", "c1"), undefined);
+  assert.equal(runs.knownCall("s", "c2")?.run, "r2");
 });
 
 test("only so many runs, sessions and calls are remembered: the oldest go", () => {
@@ -68,7 +69,7 @@ test("only so many runs, sessions and calls are remembered: the oldest go", () =
   assert.equal(runs.ofSession("s0"), undefined);
   assert.equal(runs.ofSession("s1")?.id, "r1");
   assert.equal(runs.ofSession("s1000")?.id, "r1000");
-  for (let n = 0; n <= 5_000; n++) runs.call(`c${n}`, { run: "r1" });
-  assert.equal(runs.knownCall("c0"), undefined);
-  assert.equal(runs.knownCall("c1")?.run, "r1");
+  for (let n = 0; n <= 5_000; n++) runs.call("s", `c${n}`, { run: "r1" });
+  assert.equal(runs.knownCall("s", "c0"), undefined);
+  assert.equal(runs.knownCall("s", "c1")?.run, "r1");
 });

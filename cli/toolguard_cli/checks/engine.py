@@ -24,8 +24,6 @@ def interpreter(subject: Subject) -> tuple[str, str]:
     named = subject.settings.python
     if named is not msgspec.UNSET:
         return named, f"mend plugins.entries.{PLUGIN_ID}.config.python, or remove it there"
-    if told := os.environ.get("TOOLGUARD_PYTHON"):
-        return told, "mend or unset TOOLGUARD_PYTHON"
     recorded = subject.record.python if subject.record else ""
     return recorded or "python3", "toolguard install (it records the Python that runs it)"
 

@@ -15,10 +15,12 @@ from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import entry, record
 from toolguard_engine import config as settings
+from toolguard_engine import redact
 from toolguard_engine.stores import calllog, engines
 
 SECONDS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 TAIL_BYTES = 200_000
+LOG_COLUMNS = ("time", "model", "tool", "action")
 
 
 def run(places: Places) -> Result:
@@ -94,8 +96,13 @@ def _log(path: Path, entries: list[dict[str, Any]]) -> list[Line]:
         return [Line("info", f"no malformed call has been logged ({path})")]
     return [
         Line("info", f"last malformed calls, from {path}:"),
-        *(Line("info", f"  {e.get('time')}  {e.get('model')}  {e.get('tool')}  {e.get('action')}") for e in entries[-5:]),
+        *(Line("info", "  " + "  ".join(_shown(entry.get(name)) for name in LOG_COLUMNS)) for entry in entries[-5:]),
     ]
+
+
+def _shown(value: object) -> str:
+    """A value of the log, fit for a terminal: the file may have lines that others wrote."""
+    return redact.cut(redact.UNPRINTABLE.sub("?", str(value)))
 
 
 def tail(path: Path) -> list[dict[str, Any]]:

@@ -3,6 +3,8 @@
 - a failure is answered with a correction;
 - the `maxIdenticalFailures`-th failure of the same call for the same cause is answered with `[LOOP DETECTED]`;
 - one more such call, or `maxFailuresPerTurn` failures of any kind, ends the run with `[TOOL ERROR LIMIT]`;
+- calls of one message are one attempt: the model could not know better in between, so they count once where they are
+  identical, and alone they never end the run;
 - a success of a call resets its own count, never the total.
 """
 
@@ -29,6 +31,14 @@ def key(call: Call) -> bytes:
     return tool_name(call.tool).encode(errors="replace") + b"\0" + _encoder.encode(call.params)
 
 
+def _known(call: Call, run: Run) -> Identical | None:
+    """What is known of this very call. A tool that cannot be called directly may well be there through Tool Search."""
+    known = run.identical.get(key(call))
+    if known and known.failure.error == "unknown-tool" and known.searched != call.searched:
+        return None
+    return known
+
+
 def judge(call: Call, run: Run | None, config: Config) -> Verdict | None:
     if run is None or run.failures == 0:
         return None
@@ -43,22 +53,23 @@ def judge(call: Call, run: Run | None, config: Config) -> Verdict | None:
 
 def identical_failures(call: Call, run: Run) -> int:
     """How often this very call failed in this run."""
-    known = run.identical.get(key(call))
+    known = _known(call, run)
     return known.count if known else 0
 
 
 def known_failure(call: Call, run: Run) -> Failure:
     """Why this very call failed before, or that it was simply not executed any more."""
-    known = run.identical.get(key(call))
+    known = _known(call, run)
     return known.failure if known else Failure("not-executed")
 
 
-def on_failure(call: Call, failure: Failure, run: Run, config: Config, hints: texts.Hints) -> Correction:
-    """Counts one refusal and says what the model is told about it."""
+def on_failure(call: Call, failure: Failure, run: Run, config: Config, hints: texts.Hints, missed: int = 0) -> Correction:
+    """Counts one refusal and says what the model is told about it. `missed`: failures of this run counted elsewhere."""
+    run.first_request = run.first_request or call.request
     run.failures += 1
     count = _count(call, failure, run)
     if run.stop is None:
-        run.stop = _end(call, run, count, config)
+        run.stop = _end(call, run, count, run.failures + missed, config)
     if run.stop is not None:
         return Correction("limit", run.stop.text, run.stop)
     if count >= config.max_identical_failures:
@@ -66,21 +77,23 @@ def on_failure(call: Call, failure: Failure, run: Run, config: Config, hints: te
     return Correction("corrected", texts.corrective(call, failure, hints))
 
 
-def _end(call: Call, run: Run, count: int, config: Config) -> Stop | None:
+def _end(call: Call, run: Run, count: int, failures: int, config: Config) -> Stop | None:
     if count > config.max_identical_failures:
         return Stop(CODE_IDENTICAL, texts.repeated(call, count - 1))
-    if run.failures >= config.max_failures_per_turn:
-        return Stop(CODE_LIMIT, texts.limit(run.failures))
+    answered = call.request == 0 or call.request != run.first_request
+    if failures >= config.max_failures_per_turn and (answered or failures > run.failures):
+        return Stop(CODE_LIMIT, texts.limit(failures))
     return None
 
 
 def _count(call: Call, failure: Failure, run: Run) -> int:
-    known = run.identical.get(key(call))
+    known = _known(call, run)
     if known and known.failure.signature == failure.signature:
-        known.count += 1
+        known.count += call.request == 0 or call.request != known.request
+        known.request = call.request
         return known.count
     if len(run.identical) < MAX_DISTINCT:
-        run.identical[key(call)] = Identical(failure, 1)
+        run.identical[key(call)] = Identical(failure, 1, call.request, call.searched)
     return 1
 
 

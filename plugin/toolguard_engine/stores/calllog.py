@@ -41,14 +41,14 @@ def record(refusal: Refusal, now: datetime, gateway: str, provider: str, model: 
     action = refusal.correction.action
     return {
         "time": now.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-        "gateway": redact.cut(gateway),
-        "agent": redact.cut(call.agent),
-        "session": redact.cut(call.session),
-        "run": redact.cut(call.run),
-        "provider": redact.cut(provider) or _inferred(call.call_id),
-        "model": redact.cut(model) or "unknown",
-        "tool": redact.cut(call.tool),
-        "callId": redact.cut(call.call_id),
+        "gateway": _plain(gateway),
+        "agent": _plain(call.agent),
+        "session": _plain(call.session),
+        "run": _plain(call.run),
+        "provider": _plain(provider) or _inferred(call.call_id),
+        "model": _plain(model) or "unknown",
+        "tool": _plain(call.tool),
+        "callId": _plain(call.call_id),
         "arguments": redact.redact(call.params),
         "error": failure.error,
         "problems": [_problem(problem) for problem in failure.problems],
@@ -56,8 +56,13 @@ def record(refusal: Refusal, now: datetime, gateway: str, provider: str, model: 
     }
 
 
+def _plain(text: str) -> str:
+    """Printable, without secrets, bounded: a model may name a tool as it likes, and a person reads this in a terminal."""
+    return redact.cut(redact.UNPRINTABLE.sub("?", redact.redact_text(text)))
+
+
 def _problem(problem: Problem) -> str:
-    return redact.cut(f"{problem.path}: {'is missing' if problem.missing else problem.detail}")
+    return _plain(f"{problem.path}: {'is missing' if problem.missing else problem.detail}")
 
 
 def _inferred(call_id: str) -> str:
@@ -85,12 +90,17 @@ class CallLog:
 
     def _write(self, data: bytes) -> None:
         self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = _open(self.path)
         try:
             if os.fstat(handle).st_size + len(data) > MAX_BYTES:
                 self.path.replace(self.path.with_name(f"{self.path.name}.1"))
                 os.close(handle)
-                handle = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+                handle = _open(self.path)
             os.write(handle, data)
         finally:
             os.close(handle)
+
+
+def _open(path: Path) -> int:
+    """For appending, without waiting: opening a FIFO that nobody reads would hang the engine."""
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)

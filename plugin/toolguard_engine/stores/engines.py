@@ -37,7 +37,6 @@ class EngineInfo(msgspec.Struct, rename="camel"):
     loops: int = 0
     stopped: int = 0
     seams: dict[str, str] = {}
-    notes: list[str] = []
 
 
 def folder(state_dir: Path) -> Path:
@@ -49,7 +48,7 @@ def publish(state_dir: Path, info: EngineInfo) -> None:
     place = folder(state_dir)
     for made in (files.own_folder(state_dir), place):
         made.mkdir(mode=0o700, parents=True, exist_ok=True)
-    files.replace(place / f"{info.pid}.json", msgspec.json.encode(info))
+    files.replace(place / f"{info.pid}.json", msgspec.json.encode(info), durable=False)
 
 
 def retire(state_dir: Path, pid: int) -> None:

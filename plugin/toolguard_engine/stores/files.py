@@ -14,20 +14,25 @@ def own_folder(state_dir: Path) -> Path:
     return state_dir / OUR_FOLDER
 
 
-def replace(path: Path, data: bytes, mode: int = 0o600) -> None:
-    """Puts `data` at `path`, durable and whole. Raises `OSError`; then the old file is untouched."""
+def replace(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
+    """Puts `data` at `path`, whole. Raises `OSError`; then the old file is untouched.
+
+    `durable`: it is on the disk when this returns, which can take long; without it a power cut may lose the change.
+    """
     handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
-            os.fsync(file.fileno())
+            if durable:
+                os.fsync(file.fileno())
             os.fchmod(file.fileno(), mode)
         Path(beside).replace(path)
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise
-    _sync_folder(path.parent)
+    if durable:
+        _sync_folder(path.parent)
 
 
 def _sync_folder(folder: Path) -> None:
