@@ -73,8 +73,11 @@ def _bytes(path: Path) -> bytes | None:
         raise UserError(f"cannot read {path}: {error.strerror}", "check its owner and mode") from error
 
 
-def write(config: ConfigFile, data: bytes) -> Path | None:
-    """Puts `data` in the place of what was read; the answer is the backup's path. Raises `UserError`."""
+def write(config: ConfigFile, data: bytes, *, again: bool = False) -> Path | None:
+    """Puts `data` in the place of what was read; the answer is the backup's path. Raises `UserError`.
+
+    `again`: toolguard has changed this file before, and the backup of what was there before that is kept.
+    """
     real = config.path.resolve()
     if _bytes(config.path) != config.data:
         raise UserError(f"{config.path} was changed by somebody else just now", "repeat the command")
@@ -84,7 +87,7 @@ def write(config: ConfigFile, data: bytes) -> Path | None:
             files.replace(real, data, NEW_MODE)
             return None
         info = real.stat()
-        backup = backup_path(real)
+        backup = backup_path(real, again=again)
         _put(backup, config.data, info)
         _put(real, data, info)
     except OSError as error:
@@ -100,8 +103,8 @@ def _put(path: Path, data: bytes, like: os.stat_result) -> None:
             os.chown(path, like.st_uid, like.st_gid)
 
 
-def backup_path(path: Path) -> Path:
-    return path.with_name(f"{path.name}.toolguard.bak")
+def backup_path(path: Path, *, again: bool = False) -> Path:
+    return path.with_name(f"{path.name}.toolguard{'.last' if again else ''}.bak")
 
 
 def digest(data: bytes | None) -> str:

@@ -8,7 +8,7 @@
 
 import { readSync, writeSync } from "node:fs";
 
-const SPIN_MS = 0.15;
+const SPIN_MS = 0.4;
 const NAP_MS = 0.05;
 const CHUNK = 1 << 16;
 const NEWLINE = 10;

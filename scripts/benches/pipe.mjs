@@ -23,10 +23,14 @@ const LOGGER = {
   debug: (text) => (enginePid = Number(/\(pid (\d+)\)/.exec(text)?.[1] ?? enginePid)),
 };
 
-/** Times `once` in milliseconds, one round after another, so that no round waits for another. */
-async function measure(name, once) {
+/**
+ * Times `once` in milliseconds, one round after another. `before` is not timed: it waits until the engine has done what it
+ * does after an answer (the log), as it has between two refused calls of a model.
+ */
+async function measure(name, once, before = async () => {}) {
   const times = [];
   for (let round = -WARM_UP; round < ROUNDS; round++) {
+    await before();
     const start = performance.now();
     await once(round);
     if (round >= 0) times.push(performance.now() - start);
@@ -102,7 +106,7 @@ const waited = await measure("refused call, synchronous", (round) => {
   hooks.afterToolCall({ toolName: "read", params: {}, runId: run, toolCallId: `s${round}`, error: "x" }, ctx);
   hooks.resultWritten({ message, toolCallId: `s${round}` }, ctx);
   refused += message.content[0].text.startsWith("[");
-});
+}, () => engine.ask({ type: "ping" }));
 if (refused < ROUNDS) throw new Error(`only ${refused} refusals were corrected`);
 const memory = Number(rss(enginePid).toFixed(1));
 await engine.stop();

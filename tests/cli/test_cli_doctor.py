@@ -258,8 +258,8 @@ FAULTS = [
             settings(**own),
             "enabled",
             "warn",
-            "the plugin is loaded, but its settings switch it off",
-            "set enabled and mode in its config",
+            "its settings switch it off",
+            'set enabled to true and mode to "enforce" in its config',
         )
         for own in ({"enabled": False}, {"mode": "disabled"})
     ),
@@ -481,6 +481,11 @@ def _program(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
+def _with_python(subject: doctor.Subject, python: str) -> doctor.Subject:
+    own = msgspec.structs.replace(subject.settings, python=python)
+    return doctor.Subject(subject.places, subject.config, subject.record, settings=own)
+
+
 @pytest.mark.parametrize(
     ("script", "problem"),
     [
@@ -489,32 +494,27 @@ def _program(tmp_path: Path, text: str) -> str:
         pytest.param('echo \'{"type":"ready"}\'', '{"type":"ready"}', id="does not judge"),
     ],
 )
-def test_an_engine_that_does_not_answer(
-    subject: doctor.Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, problem: str
-) -> None:
+def test_an_engine_that_does_not_answer(subject: doctor.Subject, tmp_path: Path, script: str, problem: str) -> None:
     python = _program(tmp_path, script)
-    monkeypatch.setenv("TOOLGUARD_PYTHON", python)
-    assert asdict(engine_checks.answers(subject)) == {
+    assert asdict(engine_checks.answers(_with_python(subject, python))) == {
         "id": "engine",
         "status": "error",
         "detail": f"{python}: {problem}",
-        "fix": "mend or unset TOOLGUARD_PYTHON",
+        "fix": "mend plugins.entries.toolguard.config.python, or remove it there",
     }
 
 
 def test_an_engine_that_hangs(subject: doctor.Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = _program(tmp_path, "exec sleep 1000")
-    monkeypatch.setenv("TOOLGUARD_PYTHON", python)
     monkeypatch.setattr(engine_checks, "LIMIT_SECONDS", 0.2)
-    check = engine_checks.answers(subject)
+    check = engine_checks.answers(_with_python(subject, python))
     assert (check.status, check.detail) == ("error", f"{python}: no answer within 0.2 s")
 
 
-def test_a_python_without_toolguard(subject: doctor.Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_python_without_toolguard(subject: doctor.Subject, tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
     python = str(tmp_path / "bare" / "bin" / "python")
-    monkeypatch.setenv("TOOLGUARD_PYTHON", python)
-    check = engine_checks.answers(subject)
+    check = engine_checks.answers(_with_python(subject, python))
     assert (check.status, check.detail) == ("error", f"{python}: {python}: No module named toolguard_engine")
 
 
@@ -522,7 +522,7 @@ def test_a_python_without_toolguard(subject: doctor.Subject, tmp_path: Path, mon
     ("setting", "variable", "recorded", "found"),
     [
         pytest.param("/of/settings", "/of/env", "/of/record", "/of/settings", id="settings"),
-        pytest.param("", "/of/env", "/of/record", "/of/env", id="environment"),
+        pytest.param("", "/of/env", "/of/record", "/of/record", id="no variable of the environment"),
         pytest.param("", "", "/of/record", "/of/record", id="record"),
         pytest.param("", "", "", "python3", id="PATH"),
     ],

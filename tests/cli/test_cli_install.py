@@ -378,7 +378,9 @@ def test_switching_leaves_one_of_copy_and_link(places: Places) -> None:
     put_in(places)
     assert text_of(places) == case.copied
     assert whole_copy(places)
-    assert names(places.state_dir) == ["extensions", "openclaw.json", "openclaw.json.toolguard.bak", "toolguard"]
+    kept = ["openclaw.json.toolguard.bak", "openclaw.json.toolguard.last.bak"]
+    assert names(places.state_dir) == ["extensions", "openclaw.json", *kept, "toolguard"]
+    assert configfile.backup_path(places.config).read_text() == case.before
 
 
 def test_linking_another_checkout_drops_the_first(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -417,7 +419,7 @@ def test_a_failed_update_keeps_the_record_of_the_installation(places: Places, mo
     put_in(places)
     before = picture(places.state_dir, times=False)
 
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise UserError("no")
 
     monkeypatch.setattr(configfile, "write", fail)

@@ -128,7 +128,7 @@ def test_what_changed_meanwhile_stays(
     done = take_out(places)
     assert places.config.read_text() == after
     if after != changed:
-        assert configfile.backup_path(places.config).read_text() == changed
+        assert configfile.backup_path(places.config, again=True).read_text() == changed
     assert done.data["exact"] is (after == before)
 
 
@@ -158,7 +158,7 @@ def test_told_to_people_and_scripts(places: Places) -> None:
     assert [(line.kind, line.text) for line in done.lines] == [
         ("ok", f"removed the plugin: {places.extension}"),
         ("ok", f"took toolguard's lines out of the config (as it was before the installation): {places.config}"),
-        ("info", f"the config with them: {places.config}.toolguard.bak"),
+        ("info", f"the config with them: {places.config}.toolguard.last.bak"),
         ("info", kept),
         ("next", "restart the gateway"),
     ]

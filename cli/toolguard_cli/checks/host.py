@@ -21,9 +21,9 @@ def openclaw(subject: Subject) -> Check:
     """From the program on PATH, else from what the last engine was told by its gateway."""
     version = _installed_version() or _seen_version(subject)
     if not version:
-        return Check(
-            "openclaw", "warn", "no openclaw on PATH, and no gateway has run with the plugin yet", "start the gateway"
-        )
+        program = shutil.which("openclaw")
+        why = f"{program} does not tell its version" if program else "no openclaw on PATH"
+        return Check("openclaw", "warn", f"{why}, and no gateway has run with the plugin yet", "start the gateway")
     if _numbers(version) < OLDEST:
         return Check("openclaw", "error", f"OpenClaw {version} is too old", "update OpenClaw to 2026.6.11 or later")
     return Check("openclaw", "ok", f"OpenClaw {version}")
@@ -71,7 +71,7 @@ def hooks(subject: Subject) -> Check:
     seen = [*engines.running(subject.places.state_dir), engines.last(subject.places.state_dir)]
     info = next((info for info in seen if info and info.seams.get("hooks", "unknown") != "unknown"), None)
     if info is None:
-        return Check("hooks", "ok", "no run with the plugin yet: they are proved by the first one")
+        return Check("hooks", "ok", "not proved yet: send the agent a message, then run this again")
     if info.seams["hooks"] == "fails":
         return Check(
             "hooks",

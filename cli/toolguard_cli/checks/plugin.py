@@ -70,7 +70,7 @@ def enabled(subject: Subject) -> Check:
         return Check("enabled", "error", f"plugins.entries.{PLUGIN_ID}.enabled is not true", "toolguard install")
     if subject.settings.active_mode == "disabled":
         return Check(
-            "enabled", "warn", "the plugin is loaded, but its settings switch it off", "set enabled and mode in its config"
+            "enabled", "warn", "its settings switch it off", 'set enabled to true and mode to "enforce" in its config'
         )
     return Check("enabled", "ok", f"mode {subject.settings.active_mode}")
 

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Literal
 
 import filelock
+import msgspec
 
 from toolguard_cli import configfile, paths
+from toolguard_cli.checks.config import explain
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import entry, folder, record
 from toolguard_engine import __version__
+from toolguard_engine import config as settings
 
 LOCK_SECONDS = 10
 
@@ -59,6 +62,10 @@ class _Plan:
         self.mode: Literal["copy", "link"] = "link" if link else "copy"
         self.config = configfile.read(places.config)
         self.known = record.load(places.record)
+        if self.known and self.known.edits and self.known.config != str(self.config.path):
+            raise UserError(
+                f"it is installed for {self.known.config}", "toolguard uninstall, then repeat; or name that config"
+            )
         self.plugin = source if link else places.extension
         old_link = self.known.plugin if self.known and self.known.mode == "link" else None
         self.edits = entry.wanted(self.config, str(source) if link else None, old_link)
@@ -71,7 +78,7 @@ class _Plan:
     @property
     def record(self) -> record.Record:
         """What to remember: all edits since the file was first touched, and what it was before."""
-        earlier = self.known if self.known and self.known.config == str(self.config.path) else None
+        earlier = self.known if self.known and self.known.edits else None
         now = record.stored(self.edits)
         kept = earlier.edits if earlier else []
         if now and kept[-len(now) :] == now:  # they are to be made again: the install that recorded them was interrupted
@@ -101,7 +108,7 @@ def _perform(plan: _Plan) -> Path | None:
             record.save(plan.places.record, plan.record)
         if plan.copies:
             folder.copy(plan.source, plan.places.extension, __version__)
-        backup = configfile.write(plan.config, plan.text.encode()) if plan.edits else None
+        backup = configfile.write(plan.config, plan.text.encode(), again=plan.known is not None) if plan.edits else None
     except (UserError, OSError):
         _take_back(plan, had_copy=had_copy)
         raise
@@ -152,6 +159,7 @@ def _lines(plan: _Plan, *, done: bool, backup: Path | None) -> list[Line]:
         lines.append(Line("info", f"{plan.config.path} did not exist" + (": it was created" if done else " yet")))
     if backup:
         lines.append(Line("info", f"the file as it was: {backup}"))
+    lines += [Line("warn", text) for text in _warnings(plan)]
     if not done:
         return [*lines, Line("info", "nothing was written (--dry-run)")]
     return [*lines, Line("next", "restart the gateway (or `openclaw plugins reload toolguard`), then: toolguard doctor")]
@@ -179,3 +187,15 @@ def _told(step: tuple[str, str], *, done: bool) -> str:
     verb, what = step
     plain = "add" if verb == "append" else verb
     return f"{_DONE[verb]} {what}" if done else f"would {plain} {what}"
+
+
+def _warnings(plan: _Plan) -> list[str]:
+    """What in the config keeps the plugin from working, and was there before."""
+    found = []
+    if plan.config.get("plugins", "enabled") is False:
+        found.append("plugins.enabled is false: the gateway loads no plugin until it is true")
+    try:
+        settings.parse(plan.config.get(*entry.ENTRY, "config"))
+    except msgspec.ValidationError as error:
+        found.append(f"the gateway will not start with {explain(error)}")
+    return found

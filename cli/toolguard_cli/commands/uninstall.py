@@ -64,7 +64,7 @@ def _plan(places: Places) -> _Plan | None:
 def _perform(plan: _Plan) -> None:
     """The record goes last: an uninstall that is interrupted can be repeated."""
     if plan.config.exists and plan.text != plan.config.text:
-        configfile.write(plan.config, plan.text.encode())
+        configfile.write(plan.config, plan.text.encode(), again=True)
     if plan.removes_config:
         plan.config.path.resolve().unlink()
     if folder.is_ours(plan.places.extension):
@@ -80,10 +80,12 @@ def _result(plan: _Plan, *, done: bool) -> Result:
     if plan.removes_config:
         lines.append(_line("removed the config that install had created", str(config.path), done=done))
     elif edited:
-        state = "as it was before the installation" if plan.exact else "your later changes are kept"
+        state = "as it was before the installation" if plan.exact else "what else was changed in it is kept"
         lines.append(_line(f"took toolguard's lines out of the config ({state})", str(config.path), done=done))
     if done and edited:
-        lines.append(Line("info", f"the config with them: {configfile.backup_path(config.path.resolve())}"))
+        lines.append(Line("info", f"the config with them: {configfile.backup_path(config.path.resolve(), again=True)}"))
+    if edited and config.get(*entry.ENTRY, "config"):
+        lines.append(Line("warn", "your settings of toolguard went with its entry; they are in that file"))
     lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))
     lines.append(Line("next", "restart the gateway") if done else Line("info", "nothing was written (--dry-run)"))
     data = {
