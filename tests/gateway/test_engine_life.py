@@ -111,12 +111,12 @@ def test_without_an_engine_every_loop_ends(real, server, home: Home, reply: mode
 
 
 @pytest.mark.skipif(not EMBEDDED_HOOKS, reason="no hooks in embedded runs of this release")
-def test_an_embedded_run_leaves_its_evidence(real, server, home: Home) -> None:
+def test_an_embedded_run_leaves_its_evidence(real, server, home: Home, wait) -> None:
     put_in(home)
     server.play(READ)
     turn = local_turn(real, home, "go")
     assert turn.ok
-    assert engine_pids(home.state_dir) == []
+    wait(lambda: engine_pids(home.state_dir) == [])
     last = engines.last(home.state_dir)
     assert last is not None
     assert (last.seams["hooks"], last.seams["inPlaceText"], last.seams["gracefulStop"]) == ("works", "works", "works")

@@ -116,9 +116,10 @@ def test_an_endless_batch_of_the_same_call_ends(stage) -> None:
     assert len(played.requests) <= 4
 
 
-def test_every_malformed_call_is_logged_with_its_model(stage) -> None:
+def test_every_malformed_call_is_logged_with_its_model(stage, wait) -> None:
     before = len(stage.log())
     stage.play(model.endless(model.call("write", {"path": "a.txt", "api_key": "k" * 30}), "Stopped."))
+    wait(lambda: len(stage.log()) >= before + 3)  # the engine writes after it has answered
     lines = stage.log()[before:]
     assert [line["action"] for line in lines] == ["corrected", "loop-detected", "stopped"]
     first = lines[0]

@@ -15,7 +15,7 @@ def searched(tool: str, args: object) -> model.Reply:
     return model.call("tool_call", {"id": tool, "args": args})
 
 
-def test_the_inner_call_counts(stage) -> None:
+def test_the_inner_call_counts(stage, wait) -> None:
     before = len(stage.log())
     played = stage.play(endless(searched("message", {})))
     assert len(played.requests) <= 4
@@ -23,6 +23,7 @@ def test_the_inner_call_counts(stage) -> None:
     assert played.results[0].startswith(
         "[TOOL ERROR] message() requires 'action'. Correct usage: tool_call({ id: \"message\""
     )
+    wait(lambda: len(stage.log()) >= before + 3)
     assert [line["tool"] for line in stage.log()[before:]] == ["message"] * 3
 
 
