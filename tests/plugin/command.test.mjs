@@ -106,7 +106,7 @@ describe("the interpreter", () => {
 describe("the command", () => {
   test("runs in the state directory, deaf to the folder and to PYTHON* variables", () => {
     const state = folder();
-    assert.deepEqual(engineCommand("/root/of/plugin", state, { python: "/configured" }), {
+    assert.deepEqual(engineCommand("/place/of/plugin", state, { python: "/configured" }), {
       python: "/configured", args: ["-P", "-E", "-m", "toolguard_engine"], cwd: state, env: process.env,
     });
   });
