@@ -196,3 +196,10 @@ def test_a_tool_that_is_only_there_through_tool_search_may_be_called_so() -> Non
     envelope = Call("tool_call", {"id": "message", "args": {"action": "send"}}, run="r")
     assert guard.message("r", "", [envelope]) == []
     assert guard.message("r", "", [direct]) != []
+
+
+def test_the_key_of_a_huge_call_is_small_and_still_its_own() -> None:
+    one, other = (loops.key(Call("write", {"path": name, "content": "x" * 1_000_000})) for name in "ab")
+    assert (len(one), len(other)) == (64, 64)
+    assert one != other
+    assert one == loops.key(Call("write", {"content": "x" * 1_000_000, "path": "a"}))

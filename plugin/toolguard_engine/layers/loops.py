@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import msgspec
 
 from toolguard_engine import texts
@@ -20,15 +22,19 @@ from toolguard_engine.toolsearch import tool_name
 CODE_IDENTICAL = "loop.identical"
 CODE_LIMIT = "loop.limit"
 
+KEY_BYTES = 64
+"""A call's arguments can be megabytes; a run must not hold on to them. 64 bytes are a full BLAKE2b digest."""
+
 MAX_DISTINCT = 200
-"""Different failing calls that one run remembers: more than `maxFailuresPerTurn` can ever reach."""
+"""Different failing calls that one run remembers; only one huge message can have more, and the total still counts them."""
 
 _encoder = msgspec.json.Encoder(order="sorted")
 
 
 def key(call: Call) -> bytes:
     """Equal for two calls of the same tool with the same arguments, whatever their order."""
-    return tool_name(call.tool).encode(errors="replace") + b"\0" + _encoder.encode(call.params)
+    spelled = tool_name(call.tool).encode(errors="replace") + b"\0" + _encoder.encode(call.params)
+    return spelled if len(spelled) <= KEY_BYTES else blake2b(spelled, digest_size=KEY_BYTES).digest()
 
 
 def _known(call: Call, run: Run) -> Identical | None:
