@@ -28,6 +28,20 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Host:
+    """What the engine knows of the gateway it guards. Paths are absolute; `guarded` are folders of toolguard itself.
+
+    `pids`: the engine and its gateway.
+    """
+
+    home: str = ""
+    state_dir: str = ""
+    config_path: str = ""
+    guarded: tuple[str, ...] = ()
+    pids: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """What is wrong with one parameter. `path` may be nested (`edits.0.newText`); `missing` means it was not sent."""
 
@@ -52,11 +66,15 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What becomes of a call. `code` is stable and names the layer; `text` is for the model."""
+    """What becomes of a call. `code` is stable and names the layer; `text` is for the model, `reason` for people.
+
+    A layer that holds or blocks by a rule gives the reason; the text is made from it where all is known (`texts`).
+    """
 
     decision: Decision
     code: str
     text: str = ""
+    reason: str = ""
 
 
 ALLOW = Verdict("allow", "allow")
