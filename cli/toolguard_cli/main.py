@@ -20,6 +20,7 @@ HELP = """Guards the tool calls of an OpenClaw gateway.
   toolguard install       put the plugin into the gateway and switch it on
   toolguard doctor        see whether it really guards
   toolguard status        see what it has done
+  toolguard pending       see which calls wait for a person; approve and deny answer them
 
 TOOLGUARD_STATE_DIR and TOOLGUARD_CONFIG name another gateway for all commands; OpenClaw's own variables are honoured.
 """
@@ -42,6 +43,8 @@ StateDir = Annotated[
 Config = Annotated[Path | None, typer.Option("--config", help="The gateway's config (default: openclaw.json in there).")]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object for scripts.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")]
+Nonce = Annotated[str, typer.Argument(help="The nonce, or its first 4 or more characters.", show_default=False)]
+Reason = Annotated[str, typer.Option("--reason", help="Why, for the audit log.", show_default=False)]
 
 
 @app.command(epilog=examples("toolguard install", "toolguard install --link", "toolguard install --dry-run --json"))
@@ -90,6 +93,176 @@ def doctor(state_dir: StateDir = None, config: Config = None, as_json: Json = Fa
     from toolguard_cli.commands import doctor as command
 
     _finish(command.run(paths.find(state_dir, config)), as_json=as_json)
+
+
+@app.command(epilog=examples("toolguard approve 3f9a", "toolguard approve 3f9a51c2 --yes --reason 'release day'"))
+def approve(
+    nonce: Nonce,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
+    reason: Reason = "",
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Let a held call through, once.
+
+    Shows the call and asks. The agent may then repeat exactly this call within the approval window (30 s unless
+    approvalWindowMs says otherwise).
+    """
+    from toolguard_cli.commands import approve as command
+
+    _finish(command.run(paths.find(state_dir, config), nonce, yes=yes, reason=reason, as_json=as_json), as_json=as_json)
+
+
+@app.command(epilog=examples("toolguard deny 3f9a", "toolguard deny 3f9a --reason 'not on this host'"))
+def deny(
+    nonce: Nonce, reason: Reason = "", state_dir: StateDir = None, config: Config = None, as_json: Json = False
+) -> None:
+    """Refuse a held call, or take back a yes that was not used yet."""
+    from toolguard_cli.commands import deny as command
+
+    _finish(command.run(paths.find(state_dir, config), nonce, reason=reason), as_json=as_json)
+
+
+@app.command(epilog=examples("toolguard pending", "toolguard pending --all --json"))
+def pending(
+    everything: Annotated[bool, typer.Option("--all", help="Also those that are over.")] = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """List the calls that wait for a person."""
+    from toolguard_cli.commands import pending as command
+
+    _finish(command.run(paths.find(state_dir, config), everything=everything), as_json=as_json)
+
+
+@app.command(epilog=examples("toolguard watch", "toolguard watch --json | tee held.jsonl"))
+def watch(
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object for each change.")] = False,
+) -> None:
+    """Watch the waiting calls; approve and deny them with a key.
+
+    Where the output is no terminal, every change is a line. Ctrl-C ends it.
+    """
+    from toolguard_cli.commands import watch as command
+
+    command.run(paths.find(state_dir, config), as_json=as_json)
+
+
+@app.command(
+    epilog=examples(
+        "toolguard grant 'git push origin *' --tool exec --for 7d --agent main",
+        "toolguard grant '/srv/site/**' --tool write --for 12h --reason 'new pages'",
+        "toolguard grant 'https://docs.example.com/**' --tool web_fetch --for never",
+    )
+)
+def grant(  # noqa: PLR0913, PLR0917 - the options of a command line
+    pattern: Annotated[str, typer.Argument(help="Which calls; * is the only wildcard.", show_default=False)],
+    tool: Annotated[str, typer.Option("--tool", help="The tool, like exec.", show_default=False)],
+    lasts: Annotated[str, typer.Option("--for", help="How long: 30m, 12h, 7d or never.")] = "24h",
+    agent: Annotated[str, typer.Option("--agent", help="Only this agent.", show_default=False)] = "",
+    cwd: Annotated[str, typer.Option("--cwd", help="Only calls that run in this folder.", show_default=False)] = "",
+    param: Annotated[
+        list[str] | None, typer.Option("--param", help="NAME=GLOB: a further parameter must be there and match.")
+    ] = None,
+    reason: Reason = "",
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Grant even what covers every call.")] = False,
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Let calls of one kind through for a while, without asking.
+
+    The pattern is compared with the command of exec, the path of read, write and edit, the address of web_fetch and
+    browser, "channel target action" of message, and the arguments as JSON of any other tool. In a command * stands for
+    harmless words only: never for an option, a quote, or anything that the shell reads. In paths ** crosses /.
+    """
+    from toolguard_cli.commands import grant as command
+
+    wanted = command.Wanted(pattern, tool, lasts, agent, cwd, tuple(param or ()), reason)
+    _finish(command.run(paths.find(state_dir, config), wanted, yes=yes, dry_run=dry_run), as_json=as_json)
+
+
+@app.command(epilog=examples("toolguard grants", "toolguard grants --all --json"))
+def grants(
+    everything: Annotated[bool, typer.Option("--all", help="Also those that have ended.")] = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """List what was granted."""
+    from toolguard_cli.commands import grants as command
+
+    _finish(command.run(paths.find(state_dir, config), everything=everything), as_json=as_json)
+
+
+@app.command(epilog=examples("toolguard revoke g-1a2b"))
+def revoke(
+    grant_id: Annotated[str, typer.Argument(metavar="ID", help="As toolguard grants shows it.", show_default=False)],
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Take a grant back."""
+    from toolguard_cli.commands import revoke as command
+
+    _finish(command.run(paths.find(state_dir, config), grant_id, reason=reason, dry_run=dry_run), as_json=as_json)
+
+
+audit = typer.Typer(
+    help="Read, check and copy the audit log.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    epilog=examples("toolguard audit show --since 7d", "toolguard audit verify", "toolguard audit export audit.jsonl"),
+)
+app.add_typer(audit, name="audit")
+
+
+@audit.command("show", epilog=examples("toolguard audit show --event hold --since 7d", "toolguard audit show --nonce 3f9a"))
+def audit_show(
+    last: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many lines, the newest.")] = 50,
+    event: Annotated[str, typer.Option(help="Only this event, like hold or approve.", show_default=False)] = "",
+    nonce: Annotated[str, typer.Option(help="Only nonces that begin like this.", show_default=False)] = "",
+    since: Annotated[str, typer.Option(help="Only the last 30m, 12h or 7d.", show_default=False)] = "",
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """See who held, approved, denied and granted what."""
+    from toolguard_cli.commands import audit as command
+
+    chosen = command.Filter(event, nonce, since)
+    _finish(command.show(paths.find(state_dir, config), chosen, last), as_json=as_json)
+
+
+@audit.command("verify", epilog=examples("toolguard audit verify"))
+def audit_verify(state_dir: StateDir = None, config: Config = None, as_json: Json = False) -> None:
+    """Check that no line was changed, removed or added."""
+    from toolguard_cli.commands import audit as command
+
+    _finish(command.verify(paths.find(state_dir, config)), as_json=as_json)
+
+
+@audit.command("export", epilog=examples("toolguard audit export audit.jsonl", "toolguard audit export - --csv | head"))
+def audit_export(
+    target: Annotated[str, typer.Argument(metavar="FILE", help="A new file, or - for standard output.", show_default=False)],
+    as_csv: Annotated[bool, typer.Option("--csv", help="CSV in place of JSON lines.")] = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Copy the log into a file."""
+    from toolguard_cli.commands import audit as command
+
+    result = command.export(paths.find(state_dir, config), target, as_csv=as_csv)
+    if result is not None:
+        _finish(result, as_json=as_json)
 
 
 @app.command(epilog=examples("toolguard demo", "toolguard demo --requests 20", "toolguard demo --openclaw 2026.6.11"))

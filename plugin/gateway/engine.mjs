@@ -39,6 +39,7 @@ export class Engine {
   #hello;
   #logger;
   #onReady;
+  #onEvent;
   /** @type {Child | null} */
   #child = null;
   /** @type {Lines | null} */
@@ -67,12 +68,14 @@ export class Engine {
    * @param {Message} hello what the engine is told first; `id`, `type` and `v` are added here
    * @param {Logger} logger
    * @param {() => void} [onReady] called at each start, when the engine has introduced itself
+   * @param {(message: Message) => void} [onEvent] called for what the engine says without being asked
    */
-  constructor(command, hello, logger, onReady = () => {}) {
+  constructor(command, hello, logger, onReady = () => {}, onEvent = () => {}) {
     this.#command = command;
     this.#hello = `${JSON.stringify({ id: 0, type: "hello", v: PROTOCOL, ...hello })}\n`;
     this.#logger = logger;
     this.#onReady = onReady;
+    this.#onEvent = onEvent;
   }
 
   /** Starts the process, unless it runs, or died so often that it has to wait. */
@@ -302,6 +305,7 @@ export class Engine {
     if (!message) return this.#complain(`unreadable answer: ${line.slice(0, 200)}`);
     const level = /** @type {keyof Logger} */ (message.level);
     if (message.type === "log") return this.#logger[level]?.(`[toolguard] ${message.text}`);
+    if (message.type === "wake") return this.#onEvent(message);
     if (message.id === 0) return this.#introduced(message);
     if (message.type === "error") this.#complain(`the engine could not answer: ${message.error}`);
     this.#settle(message.id, message.type === "error" ? null : message);

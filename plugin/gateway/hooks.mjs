@@ -5,6 +5,8 @@
 
 import { acts, setting, verdictWithoutEngine } from "./failmode.mjs";
 import { correction, limit, REFUSED_WHEN_RUN } from "./messages.mjs";
+import { Prompts } from "./prompts.mjs";
+import { same } from "./same.mjs";
 import { endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask" | "askNow" | "note" | "start">} Engine */
@@ -13,6 +15,7 @@ import { endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams
 /** @typedef {import("./runs.mjs").Call} Call */
 /** @typedef {import("./seams.mjs").Seams} Seams */
 /** @typedef {import("./seams.mjs").Trace} Trace */
+/** @typedef {import("./order.mjs").OrderWatch} OrderWatch */
 
 const DEFAULT_MAX_FAILURES = 5;
 
@@ -22,6 +25,8 @@ export class Hooks {
   #runs;
   #seams;
   #trace;
+  #order;
+  #prompts;
 
   /**
    * @param {Engine} engine
@@ -29,13 +34,16 @@ export class Hooks {
    * @param {Runs} runs
    * @param {Seams} seams
    * @param {Trace} trace
+   * @param {OrderWatch} order
    */
-  constructor(engine, config, runs, seams, trace) {
+  constructor(engine, config, runs, seams, trace, order) {
     this.#engine = engine;
     this.#config = config ?? {};
     this.#runs = runs;
     this.#seams = seams;
     this.#trace = trace;
+    this.#order = order;
+    this.#prompts = new Prompts(engine);
   }
 
   /**
@@ -103,12 +111,39 @@ export class Hooks {
     this.#runs.call(ctx?.sessionKey, id, {
       tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId, judged: true,
     });
+    const cwd = workingDirectory(event, ctx);
     const answer = await this.#engine.ask({
-      type: "judge", tool: event.toolName, params: event.params, call: id,
-      run: run.id, agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "",
+      type: "judge", tool: event.toolName, params: event.params, call: id, request: run.requests, cwd,
+      run: run.id, agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", native: this.#prompts.mayAsk(run, this.#config),
     });
     if (!answer) return this.#judgeAlone(run, event.toolName);
-    return answer.decision === "allow" ? undefined : { block: true, blockReason: answer.text };
+    if (answer.decision === "allow") return this.#letThrough(answer, event, ctx, id, cwd);
+    if (answer.prompt) return this.#prompts.ask(answer, event, run);
+    run.watch = true;
+    if (answer.stop) this.#stopLater(run, answer.stop);
+    return { block: true, blockReason: answer.text };
+  }
+
+  /**
+   * What was judged is remembered, to be compared with what runs; where it was approved, exactly that must run.
+   * @param {any} answer
+   * @param {any} event
+   * @param {any} ctx
+   * @param {string} id
+   * @param {string} cwd
+   */
+  #letThrough(answer, event, ctx, id, cwd) {
+    this.#runs.call(ctx?.sessionKey, id, { ran: event.params, cwd });
+    return answer.pin ? { params: event.params } : undefined;
+  }
+
+  /**
+   * @param {Run} run
+   * @param {string} stop
+   */
+  #stopLater(run, stop) {
+    if (!run.stop) run.stoppedAt = run.requests;
+    run.stop = stop;
   }
 
   /**
@@ -140,8 +175,26 @@ export class Hooks {
     const call = this.#runs.call(ctx?.sessionKey, id, {
       tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId,
     });
+    this.#compare(call, event, run, id);
     if (!event.error && run.watch)
       this.#engine.note({ type: "done", tool: call.tool, params: call.params, ...place(call), call: id });
+  }
+
+  /**
+   * Whether that ran which was judged. This is the last moment before the model's next request, so the answer is waited for.
+   * @param {Call} call
+   * @param {any} event
+   * @param {Run} run
+   * @param {string} id
+   */
+  #compare(call, event, run, id) {
+    if (call.ran === undefined || same(call.ran, event.params)) return;
+    const answer = this.#engine.askNow({
+      type: "ran", tool: event.toolName, params: event.params, judged: call.ran, cwd: call.cwd ?? "",
+      ...place(call), call: id, others: this.#order.others,
+    });
+    run.watch = true;
+    if (answer?.stop) this.#stopLater(run, answer.stop);
   }
 
   /**
@@ -213,8 +266,7 @@ export class Hooks {
   #endsHard(run, stop, inPlace) {
     run.watch = true;
     if (!stop) return false;
-    if (!run.stop) run.stoppedAt = run.requests;
-    run.stop = stop;
+    this.#stopLater(run, stop);
     return !inPlace || run.requests > run.stoppedAt;
   }
 
@@ -253,6 +305,7 @@ export class Hooks {
   /** @param {any} event */
   #runStarted(event) {
     this.#runs.get(event.runId, event.sessionKey, event.agentId).begun = true;
+    this.#order.check();
     this.#engine.start();
   }
 
@@ -261,7 +314,7 @@ export class Hooks {
     const run = this.#runs.end(id);
     if (run && run.cut.size > 0) this.#seams.seen("gracefulStop", "works");
     this.#trace.ended(id);
-    this.#engine.note({ type: "run-end", run: id });
+    this.#engine.note({ type: "run-end", run: id, session: run?.session ?? "" });
   }
 }
 

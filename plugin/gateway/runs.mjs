@@ -16,7 +16,11 @@ const MAX_CALLS = 5_000;
  * }} Run
  *
  * One call. `judged`: it reached `before_tool_call`. `text`: what took the place of the gateway's refusal.
- * @typedef {{ tool: string, params: any, run: string, agent: string, session: string, judged: boolean, text?: string }} Call
+ * `ran`: what was allowed to run, to be compared with what does. `nonce`: it is asked for in the gateway's own prompt.
+ * @typedef {{
+ *   tool: string, params: any, run: string, agent: string, session: string, judged: boolean, text?: string,
+ *   ran?: any, cwd?: string, held?: string
+ * }} Call
  */
 
 export class Runs {

@@ -1,22 +1,24 @@
 """The guard: events of a gateway in, verdicts and corrections out. No clock, no file, no process in here.
 
-One call goes through `LAYERS` in their order; the first verdict wins. What the guard remembers is per run, and bounded:
-`MAX_RUNS` runs, the least recently used forgotten first.
+One call goes through the layers in a fixed order (`Guard._first`); the first verdict wins. A `hold` is a question: the
+session settles it with the stores (`approvals`) and tells the guard what came of it (`refused`). What the guard remembers
+is per run, and bounded: `MAX_RUNS` runs, the least recently used forgotten first.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
-from toolguard_engine import texts
+from toolguard_engine import approval_texts, texts
 from toolguard_engine.config import Config
 from toolguard_engine.failures import classify
-from toolguard_engine.layers import exemptions, loops
-from toolguard_engine.model import ALLOW, Call, Correction, Failure, Run, Verdict
+from toolguard_engine.layers import always, exemptions, loops, protection, risky
+from toolguard_engine.model import ALLOW, Call, Correction, Failure, Host, Run, Stop, Verdict
+from toolguard_engine.layers.risky import Rule
 from toolguard_engine.toolsearch import is_envelope, look_through
 
-LAYERS = (exemptions.judge, loops.judge)
 MAX_RUNS = 2_000
 
 
@@ -32,10 +34,13 @@ class Refusal:
 class Guard:
     """Owns the state of all runs of one gateway."""
 
-    def __init__(self, config: Config, hints: texts.Hints) -> None:
+    def __init__(self, config: Config, hints: texts.Hints, host: Host | None = None, rules: tuple[Rule, ...] = ()) -> None:
         self._config = config
         self._hints = hints
+        self._host = host or Host()
+        self._rules = rules
         self._runs: OrderedDict[str, Run] = OrderedDict()
+        self._touched: dict[str, Run | None] = {}
 
     def config_for(self, agent: str) -> Config:
         return self._config.for_agent(agent)
@@ -43,12 +48,45 @@ class Guard:
     def judge(self, call: Call) -> Verdict:
         """Whether this call may run. In shadow mode it may, under the code that would have stopped it."""
         config = self.config_for(call.agent)
-        run = self._runs.get(call.run)
-        for layer in LAYERS:
-            verdict = layer(call, run, config)
-            if verdict is not None:
-                return _shadowed(verdict) if config.active_mode == "shadow" else verdict
-        return ALLOW
+        verdict = self._first(call, config)
+        if verdict.decision == "allow":
+            return verdict
+        if config.active_mode == "shadow":
+            return replace(verdict, decision="allow", code=f"shadow.{verdict.code}", text="")
+        if verdict.decision == "block" and not verdict.text:
+            return replace(verdict, text=approval_texts.blocked(config.approval.prefix, verdict.reason))
+        return verdict
+
+    def _first(self, call: Call, config: Config) -> Verdict:
+        return (
+            exemptions.judge(call, config)
+            or loops.judge(call, self._runs.get(call.run), config)
+            or self._by_rule(call, config)
+            or ALLOW
+        )
+
+    def _by_rule(self, call: Call, config: Config) -> Verdict | None:
+        return protection.judge(call, self._host) or always.judge(call, config) or risky.judge(call, self._rules)
+
+    def refused(self, call: Call, verdict: Verdict, nonce: str = "") -> tuple[Verdict, Stop | None]:
+        """The guard held this call (under `nonce`) or blocked it: what the model is told, and the end of the run, if due."""
+        run = self._run(call.run)
+        if run.stop is not None:
+            return verdict, run.stop
+        config = self.config_for(call.agent)
+        count = loops.on_refused(call, run, config, nonce)
+        if nonce and count > 1:
+            verdict = replace(verdict, text=approval_texts.still_held(config.approval.prefix, nonce))
+        return verdict, run.stop
+
+    def would_refuse(self, call: Call) -> Verdict | None:
+        """The verdict on something that ran without being judged; None where it would have been let through."""
+        config = self.config_for(call.agent)
+        return None if exemptions.judge(call, config) else self._by_rule(call, config)
+
+    def stop(self, run_id: str, stop: Stop) -> None:
+        """Ends a run for a reason of its own."""
+        self._run(run_id).stop = stop
 
     def failed(self, call: Call, text: str, *, judged: bool, missed: int = 0) -> Refusal | None:
         """A call came back with an error. None where it was executed, or is nobody's business (mode `disabled`)."""
@@ -67,14 +105,19 @@ class Guard:
         if run:
             loops.on_success(inner_call(call), run)
 
-    def message(self, run_id: str, agent: str, calls: list[Call]) -> list[Refusal]:
-        """The model has answered with these calls. Where the run ends before they run: one refusal for each of them."""
+    def message(
+        self, run_id: str, agent: str, calls: list[Call], approved: Callable[[str], bool] = lambda nonce: False  # noqa: ARG005
+    ) -> list[Refusal]:
+        """The model has answered with these calls. Where the run ends before they run: one refusal for each of them.
+
+        `approved`: whether the call that is held under a nonce may run by now; asked only before a run would end.
+        """
         run = self._runs.get(run_id)
         config = self.config_for(agent)
         if run is None or config.active_mode == "disabled":
             return []
         inner = [inner_call(call) for call in calls]
-        stop = loops.on_message(inner, run, config)
+        stop = loops.on_message(inner, run, config, approved)
         if stop is None:
             return []
         correction = Correction("stopped", stop.text, stop)
@@ -82,13 +125,24 @@ class Guard:
 
     def ended(self, run_id: str) -> None:
         """The run is over: forget it."""
-        self._runs.pop(run_id, None)
+        if self._runs.pop(run_id, None):
+            self._touched[run_id] = None
+
+    def take_touched(self) -> dict[str, Run | None]:
+        """The runs that changed since the last time, each once; None for one that is over."""
+        taken, self._touched = self._touched, {}
+        return taken
+
+    def remember(self, runs: dict[str, Run]) -> None:
+        """What an engine before this one knew of runs that may still be under way."""
+        self._runs = OrderedDict({**runs, **self._runs})
 
     def _run(self, run_id: str) -> Run:
         if not run_id:
             return Run()  # a call of no known run: what failed before it cannot be told from what others did
         run = self._runs.setdefault(run_id, Run())
         self._runs.move_to_end(run_id)
+        self._touched[run_id] = run
         while len(self._runs) > MAX_RUNS:
             self._runs.popitem(last=False)
         return run
@@ -97,17 +151,4 @@ class Guard:
 def inner_call(call: Call) -> Call:
     """The call that really runs: looked through Tool Search."""
     tool, params = look_through(call.tool, call.params)
-    return Call(
-        tool=tool,
-        params=params,
-        searched=is_envelope(call.tool, call.params),
-        agent=call.agent,
-        session=call.session,
-        run=call.run,
-        call_id=call.call_id,
-        request=call.request,
-    )
-
-
-def _shadowed(verdict: Verdict) -> Verdict:
-    return verdict if verdict.decision == "allow" else Verdict("allow", f"shadow.{verdict.code}")
+    return replace(call, tool=tool, params=params, searched=is_envelope(call.tool, call.params))

@@ -6,8 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Decision = Literal["allow", "hold", "block"]
-ErrorClass = Literal["validation", "missing-parameter", "invalid-arguments", "unknown-tool", "not-executed"]
-"""`not-executed`: nothing was wrong with the call itself; the run was over."""
+ErrorClass = Literal[
+    "validation", "missing-parameter", "invalid-arguments", "unknown-tool", "not-executed", "held", "blocked"
+]
+"""`not-executed`: nothing was wrong with the call itself; the run was over. `held`, `blocked`: the guard did that."""
 
 Action = Literal["corrected", "loop-detected", "limit", "stopped"]
 """What the guard did about a malformed call; in shadow mode, what it would have done."""
@@ -25,6 +27,7 @@ class Call:
     run: str = ""
     call_id: str = ""
     request: int = 0
+    cwd: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,12 +102,13 @@ class Correction:
 
 @dataclass(slots=True)
 class Identical:
-    """How often one call failed for one cause."""
+    """How often one call failed for one cause; under which `nonce` it waits, if it does."""
 
     failure: Failure
     count: int
     request: int = 0
     searched: bool = False
+    nonce: str = ""
 
 
 @dataclass(slots=True)

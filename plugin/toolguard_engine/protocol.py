@@ -39,38 +39,80 @@ class Hello(Wire, frozen=True, tag="hello"):
     gateway_pid: int = 0
     host: Name = ""
     plugin: Name = ""
+    config_path: Name = ""
+    root: Name = ""
 
 
-class Judge(Wire, frozen=True, tag="judge"):
-    """May this call run? Answer: `Verdict`."""
+class Place(Wire, frozen=True, kw_only=True):
+    """Where in the gateway something happened. `request`: which request to the model it came from, counted in its run; 0
+    where that is not known."""
 
-    id: Id
-    tool: Name
-    params: Any = None
     agent: Name = ""
     session: Name = ""
     run: Name = ""
     call: Name = ""
+    request: int = 0
 
 
-class Failed(Wire, frozen=True, tag="failed"):
-    """A call came back with this error text. `judged`: it had been asked about before.
+class Judge(Place, frozen=True, tag="judge"):
+    """May this call run? `cwd`: where a command would run. `native`: the gateway may be able to ask a person itself.
 
-    `request`: which request to the model the call came from, counted in its run; 0 where that is not known. `missed`:
-    failures of this run that were answered while no engine was there. Answer: `Corrected`.
+    Answer: `VerdictAnswer`.
     """
+
+    id: Id
+    tool: Name
+    params: Any = None
+    cwd: Name = ""
+    native: bool = False
+
+
+class Ran(Place, frozen=True, tag="ran"):
+    """Something else ran than what was judged. `others`: who may have changed it. Answer: `Stopped`."""
+
+    id: Id
+    tool: Name
+    params: Any = None
+    judged: Any = None
+    cwd: Name = ""
+    others: Text = ""
+
+
+class Decide(Wire, frozen=True, tag="decide"):
+    """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`."""
+
+    id: Id
+    action: Literal["approve", "deny", "pending"]
+    where: Literal["chat", "tool"]
+    nonce: Name = ""
+    by: Name = ""
+    why: Name = ""
+
+
+class Resolved(Wire, frozen=True, tag="resolved"):
+    """Note: what the gateway's own prompt brought for a held call. `unavailable`: there was nobody to ask."""
+
+    nonce: Name
+    outcome: Literal["used", "denied", "expired", "unavailable"]
+    by: Name = ""
+
+
+class Warned(Wire, frozen=True, tag="warned"):
+    """Note: something about the gateway itself that endangers the guard, for the audit log."""
+
+    text: Text
+
+
+class Failed(Place, frozen=True, tag="failed"):
+    """A call came back with this error text. `judged`: it had been asked about before. `missed`: failures of this run that
+    were answered while no engine was there. Answer: `Corrected`."""
 
     id: Id
     tool: Name
     text: Text
     params: Any = None
     judged: bool = False
-    request: int = 0
     missed: int = 0
-    agent: Name = ""
-    session: Name = ""
-    run: Name = ""
-    call: Name = ""
     provider: Name = ""
     model: Name = ""
 
@@ -83,33 +125,27 @@ class MessageCall(msgspec.Struct, frozen=True):
     call: Name = ""
 
 
-class Message(Wire, frozen=True, tag="message"):
+class Message(Place, frozen=True, tag="message"):
     """The model wants to make these calls: does the run end first? Answer: `Stopped`."""
 
     id: Id
     calls: Annotated[list[MessageCall], Meta(max_length=10_000)]
-    agent: Name = ""
-    session: Name = ""
-    run: Name = ""
     provider: Name = ""
     model: Name = ""
 
 
-class Done(Wire, frozen=True, tag="done"):
+class Done(Place, frozen=True, tag="done"):
     """Note: a call was executed without an error."""
 
     tool: Name
     params: Any = None
-    agent: Name = ""
-    session: Name = ""
-    run: Name = ""
-    call: Name = ""
 
 
 class RunEnd(Wire, frozen=True, tag="run-end"):
     """Note: a run is over."""
 
     run: Name
+    session: Name = ""
 
 
 class Seams(Wire, frozen=True, tag="seams"):
@@ -124,7 +160,7 @@ class Ping(Wire, frozen=True, tag="ping"):
     id: Id
 
 
-Incoming = Hello | Judge | Failed | Message | Done | RunEnd | Seams | Ping
+Incoming = Hello | Judge | Ran | Failed | Message | Done | Decide | Resolved | Warned | RunEnd | Seams | Ping
 
 
 class Ready(Wire, frozen=True, tag="ready"):
@@ -137,11 +173,26 @@ class Ready(Wire, frozen=True, tag="ready"):
     config_error: str = ""
 
 
-class VerdictAnswer(Wire, frozen=True, tag="verdict"):
+class Prompt(msgspec.Struct, frozen=True, rename="camel"):
+    """What the gateway's own prompt shows."""
+
+    nonce: str
+    title: str
+    description: str
+    timeout_ms: int
+    severity: Literal["info", "warning", "critical"] = "warning"
+
+
+class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
+    """`pin`: exactly the judged params may run. `stop` ends the run. `prompt`: ask in the gateway's own way first."""
+
     id: Id
     decision: str
     code: str
     text: str = ""
+    pin: bool = False
+    stop: str = ""
+    prompt: Prompt | None = None
 
 
 class Corrected(Wire, frozen=True, tag="corrected", omit_defaults=True):
@@ -158,6 +209,23 @@ class Stopped(Wire, frozen=True, tag="stopped", omit_defaults=True):
 
     id: Id
     stop: str = ""
+
+
+class Told(Wire, frozen=True, tag="told"):
+    """Answer to `Decide`, for a person."""
+
+    id: Id
+    ok: bool
+    text: str
+
+
+class Wake(Wire, frozen=True, tag="wake"):
+    """Not asked for: a held call was approved, and its agent should repeat it."""
+
+    nonce: str
+    agent: str
+    session: str
+    text: str
 
 
 class Pong(Wire, frozen=True, tag="pong"):

@@ -22,6 +22,9 @@ MAX_SCANNED = 4_000
 MAX_SCANNED_IN_ALL = 40_000
 MARGIN = 500
 """Of a text that was not scanned to its end the last characters are dropped: they may be the first half of a key."""
+SHOWN_HEAD, SHOWN_TAIL = 1_600, 800
+"""Characters of a long text that are shown to a person who decides on it."""
+
 HIDDEN = "[redacted]"
 
 _SECRET_NAME = re.compile(
@@ -108,15 +111,19 @@ def cut(text: str, limit: int = MAX_VALUE) -> str:
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
 
 
-def redact(value: Any) -> Any:
-    """A JSON value fit to be shown: no secrets, long texts cut, deep, long or many containers bounded."""
-    return _Redaction().of(value, 0)
+def redact(value: Any, *, ends: bool = False) -> Any:
+    """A JSON value fit to be shown: no secrets, long texts cut, deep, long or many containers bounded.
+
+    `ends`: of a long text more is kept, from both its ends.
+    """
+    return _Redaction(ends=ends).of(value, 0)
 
 
 class _Redaction:
     """One pass over a value; counts what it has shown."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, ends: bool) -> None:
+        self._ends = ends
         self._nodes = 0
         self._scanned = 0
 
@@ -125,6 +132,8 @@ class _Redaction:
         if self._nodes > MAX_NODES or self._scanned > MAX_SCANNED_IN_ALL:
             return "..."
         if isinstance(value, str):
+            if self._ends:
+                return self._both_ends(value)
             clean = self._text(value)
             return clean if len(clean) <= MAX_VALUE else f"{clean[:MAX_VALUE]}... ({len(value)} characters)"
         if depth >= MAX_DEPTH and isinstance(value, dict | list):
@@ -150,9 +159,21 @@ class _Redaction:
         ]
         return items if len(value) <= MAX_ITEMS else [*items, f"... {len(value) - MAX_ITEMS} more"]
 
+    def _both_ends(self, text: str) -> str:
+        """A text for somebody who decides on it: whole, or its two ends; what matters may stand last."""
+        if len(text) <= MAX_SCANNED:
+            clean = self._text(text)
+            return clean if len(clean) <= SHOWN_HEAD + SHOWN_TAIL else _ends(clean, clean, len(clean))
+        return _ends(self._text(text[:MAX_SCANNED]), self._text(text[-SHOWN_TAIL - MARGIN :]), len(text))
+
     def _text(self, text: str) -> str:
         self._scanned += min(len(text), MAX_SCANNED)
         return redact_text(text)
+
+
+def _ends(head: str, tail: str, length: int) -> str:
+    left_out = length - SHOWN_HEAD - SHOWN_TAIL
+    return f"{head[:SHOWN_HEAD]} ...[{left_out} characters not shown]... {tail[-SHOWN_TAIL:]}"
 
 
 def _told_name(value: dict[Any, Any]) -> str:

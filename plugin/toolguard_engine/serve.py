@@ -11,17 +11,30 @@ import os
 import select
 import time
 import traceback
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from toolguard_engine import __version__, hints, protocol
+from toolguard_engine import __version__, hints, protocol, rules
+from toolguard_engine.approvals import Approvals
+from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
-from toolguard_engine.session import Session
-from toolguard_engine.stores import calllog, engines
+from toolguard_engine.session import Session, Setup
+from toolguard_engine.stores import audit, calllog, engines
+from toolguard_engine.stores.counters import Counters
+from toolguard_engine.stores.locked import Damaged, StoreError
+from toolguard_engine.stores.nonces import FileNonces
+from toolguard_engine.stores.policy import Policies
+from toolguard_engine.wakes import Wakes
 
 CHUNK = 1 << 18
 PUBLISH_EVERY = 1.0
-"""Seconds between two writes of the engine's own file, while there is news."""
+"""Seconds between two writes of the engine's own files, while there is news."""
+
+MAX_UNSAVED = 1_000
+MAX_COMPLAINTS = 100
+POLL_EVERY = 0.2
+"""Seconds between two looks at the book of held calls, while calls wait."""
 
 
 class Engine:
@@ -31,12 +44,27 @@ class Engine:
         self._source = source
         self._sink = sink
         self._lines = Lines(protocol.MAX_LINE)
-        self._session = Session(hints.load(), lambda: datetime.now(UTC), os.getpid())
+        self._session = Session(
+            Setup(
+                hints=hints.load(),
+                clock=lambda: datetime.now(UTC),
+                pid=os.getpid(),
+                rules=rules.load(),
+                home=str(Path.home()),
+                guarded=(str(Path(__file__).parent),),
+                open_approvals=self._open_approvals,
+            )
+        )
         self._started = time.time()
         self._log: calllog.CallLog | None = None
+        self._audit: audit.AuditLog | None = None
+        self._counters: Counters | None = None
+        self._wakes: Wakes | None = None
+        self._unsaved: list[audit.Event] = []
         self._log_error = ""
-        self._publish_error = ""
+        self._complaints: set[str] = set()
         self._published = 0.0
+        self._polled = 0.0
         self._news = False
 
     def run(self) -> None:
@@ -45,20 +73,36 @@ class Engine:
                 for line, too_long in self._lines.feed(data):
                     self._answer(line, too_long=too_long)
                 self._write_records()
-                self._publish_when_due()
+                self._do_what_is_due()
         except BrokenPipeError:
             pass  # the gateway is gone, and nobody is left to tell
         finally:
             self._leave()
 
     def _read(self) -> bytes:
-        """The next bytes; writes the engine's file when it is due and nothing else is to do."""
-        while self._news:
-            wait = max(0.0, self._published + PUBLISH_EVERY - time.monotonic())
+        """The next bytes; does what is due while nothing else is to do."""
+        while (wait := self._until_due()) is not None:
             if select.select([self._source], [], [], wait)[0]:
                 break
-            self._publish()
+            self._do_what_is_due()
         return os.read(self._source, CHUNK)
+
+    def _until_due(self) -> float | None:
+        """Seconds until something is to be done without being asked; None where nothing is."""
+        due = [self._published + PUBLISH_EVERY] if self._news else []
+        if self._wakes and self._wakes.watching:
+            due.append(self._polled + POLL_EVERY)
+        return max(0.0, min(due) - time.monotonic()) if due else None
+
+    def _do_what_is_due(self) -> None:
+        now = time.monotonic()
+        if self._news and now - self._published >= PUBLISH_EVERY:
+            self._publish()
+            self._save_counters()
+        if self._wakes and self._wakes.watching and now - self._polled >= POLL_EVERY:
+            self._polled = now
+            self._send_all(self._wakes.poll())
+            self._complain(self._wakes.trouble)
 
     def _answer(self, line: bytes, *, too_long: bool) -> None:
         if not line.strip():
@@ -66,6 +110,8 @@ class Engine:
         answer = self._decide(line, too_long=too_long)
         if answer is not None:
             self._send(answer)
+        if isinstance(answer, protocol.Ready):
+            self._restore()
 
     def _decide(self, line: bytes, *, too_long: bool) -> protocol.Wire | None:
         if too_long:
@@ -80,8 +126,24 @@ class Engine:
             return self._failed(message, error)
         if isinstance(answer, protocol.Ready):
             self._begin()
+        self._follow(message, answer)
         self._news = True
         return answer
+
+    def _follow(self, message: protocol.Incoming, answer: protocol.Wire | None) -> None:
+        """What an answer means for the watch over held calls."""
+        if self._wakes is None:
+            return
+        if isinstance(answer, protocol.VerdictAnswer) and answer.decision == "hold":
+            self._wakes.look()
+        elif isinstance(message, protocol.RunEnd):
+            self._send_all(self._wakes.ended(message.session))
+        elif isinstance(message, protocol.Decide | protocol.Resolved):
+            self._wakes.look()
+
+    def _send_all(self, messages: Sequence[protocol.Wire]) -> None:
+        for message in messages:
+            self._send(message)
 
     def _failed(self, message: protocol.Incoming, error: Exception) -> protocol.Wire:
         frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -94,11 +156,32 @@ class Engine:
         while data:
             data = data[os.write(self._sink, data) :]
 
+    def _open_approvals(self, hello: protocol.Hello, config: Config) -> Approvals:
+        state_dir = Path(hello.state_dir)
+        path = calllog.resolve(config.store_path, state_dir) if isinstance(config.store_path, str) else None
+        nonces = FileNonces(state_dir, path, hello.gateway)
+        self._wakes = Wakes(nonces.path, nonces, time.time, wake=config.approval.wake)
+        return Approvals(nonces, Policies(state_dir), time.time)
+
     def _begin(self) -> None:
         """The gateway has introduced itself: now it is known where things are."""
         self._log = calllog.CallLog(calllog.resolve(self._session.config.log_path, self._state_dir))
-        self._log_error = self._publish_error = ""
+        self._audit = audit.AuditLog(self._state_dir)
+        self._counters = Counters(self._state_dir)
+        self._log_error = ""
+        self._complaints.clear()
         self._published = 0.0
+
+    def _restore(self) -> None:
+        """What an engine before this one counted in runs that are still under way."""
+        if self._counters is None:
+            return
+        try:
+            self._session.guard.remember(self._counters.load())
+        except Damaged as error:
+            self._complain(f"the counts of an earlier engine are lost: {error}")
+        except StoreError:
+            pass  # there was nothing to read; that nothing can be written is told when it is tried
 
     @property
     def _state_dir(self) -> Path:
@@ -107,6 +190,7 @@ class Engine:
 
     def _write_records(self) -> None:
         records = self._session.take_records()
+        self._write_events()
         if self._log is None:
             return
         for line in records:
@@ -114,9 +198,35 @@ class Engine:
                 self._log_error = news
                 self._send(protocol.Log("warn", f"{news}; malformed calls are not logged"))
 
-    def _publish_when_due(self) -> None:
-        if self._news and time.monotonic() - self._published >= PUBLISH_EVERY:
-            self._publish()
+    def _write_events(self) -> None:
+        self._unsaved += self._session.take_events()
+        if not self._unsaved or self._audit is None:
+            return
+        for event in self._unsaved:
+            if event.event == "security":
+                self._send(protocol.Log("error", f"SECURITY: {event.tool} {event.reason}"))
+        try:
+            self._audit.append(self._unsaved)
+        except StoreError as error:
+            self._complain(f"the audit log cannot be written: {error}")
+            self._unsaved = self._unsaved[-MAX_UNSAVED:]
+        else:
+            self._unsaved = []
+
+    def _save_counters(self) -> None:
+        changed = self._session.take_touched()
+        if not changed or self._counters is None:
+            return
+        try:
+            self._counters.save(changed)
+        except StoreError as error:
+            self._complain(f"counts cannot be saved: {error}")
+
+    def _complain(self, text: str) -> None:
+        """Into the gateway's log, once per text."""
+        if text and text not in self._complaints and len(self._complaints) < MAX_COMPLAINTS:
+            self._complaints.add(text)
+            self._send(protocol.Log("warn", text))
 
     def _publish(self) -> None:
         self._news = False
@@ -131,7 +241,7 @@ class Engine:
             engines.publish(
                 self._state_dir,
                 engines.EngineInfo(
-                    pid=self._session.pid,
+                    pid=self._session.setup.pid,
                     gateway_pid=hello.gateway_pid,
                     gateway=hello.gateway,
                     host=hello.host,
@@ -146,22 +256,21 @@ class Engine:
                     corrected=tally.corrected,
                     loops=tally.loops,
                     stopped=tally.stopped,
+                    held=tally.held,
+                    blocked=tally.blocked,
+                    approved=tally.approved,
                     seams=self._session.seams,
                 ),
             )
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path
-            reason = f"cannot write below {self._state_dir}: {getattr(error, 'strerror', None) or error}"
-            if reason != self._publish_error:
-                self._send(protocol.Log("warn", reason))
-            self._publish_error = reason
-        else:
-            self._publish_error = ""
+            self._complain(f"cannot write below {self._state_dir}: {getattr(error, 'strerror', None) or error}")
 
     def _leave(self) -> None:
         if self._session.hello is None:
             return
+        self._save_counters()
         try:
             self._publish()
-            engines.retire(self._state_dir, self._session.pid)
+            engines.retire(self._state_dir, self._session.setup.pid)
         except (OSError, ValueError):
             pass  # the state directory went away before the gateway did

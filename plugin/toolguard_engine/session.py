@@ -1,26 +1,33 @@
 """One conversation with one gateway: messages in, answers out, and the records to write after the answer has left.
 
-Still no I/O but the clock that is passed in; `serve` performs what this returns.
+No I/O but the clock that is passed in and `Approvals`, which touches the disk for calls that ask for a person only.
+`serve` performs what this returns.
 """
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from typing import Any
 
 import msgspec
 
-from toolguard_engine import __version__, protocol
+from toolguard_engine import __version__, approval_texts, protocol, texts
+from toolguard_engine.approvals import Approvals, Settled, prompt_for
 from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, Refusal
-from toolguard_engine.model import Call
+from toolguard_engine.model import Call, Host, Run, Stop, Verdict
+from toolguard_engine.layers.risky import Rule
+from toolguard_engine.stores import audit
 from toolguard_engine.stores.calllog import record
 from toolguard_engine.texts import Hints
 
 Clock = Callable[[], datetime]
+OUT_OF_ORDER = "approval.no-store"
+CODE_REWRITTEN = "security.rewritten"
 
 
 @dataclass
@@ -31,25 +38,44 @@ class Tally:
     corrected: int = 0
     loops: int = 0
     stopped: int = 0
+    held: int = 0
+    blocked: int = 0
+    approved: int = 0
 
 
-@dataclass
-class Session:
-    """Answers one gateway. What `take_records` and `seams` hold is written by the caller."""
+@dataclass(frozen=True)
+class Setup:
+    """What the shell gives a session besides the gateway's words. `home`, `guarded`: see `model.Host`.
+
+    `open_approvals` is called once the gateway has said where its state is.
+    """
 
     hints: Hints
     clock: Clock
     pid: int
+    rules: tuple[Rule, ...] = ()
+    home: str = ""
+    guarded: tuple[str, ...] = ()
+    open_approvals: Callable[[protocol.Hello, Config], Approvals] | None = None
+
+
+@dataclass
+class Session:
+    """Answers one gateway. What `take_records`, `take_events` and `seams` hold is written by the caller."""
+
+    setup: Setup
     hello: protocol.Hello | None = None
     config: Config = field(default_factory=Config)
     config_error: str = ""
     tally: Tally = field(default_factory=Tally)
     seams: dict[str, str] = field(default_factory=dict)
+    approvals: Approvals | None = None
 
     def __post_init__(self) -> None:
-        self._guard = Guard(self.config, self.hints)
+        self.guard = Guard(self.config, self.setup.hints)
         self._unmade: list[Callable[[], dict[str, Any]]] = []
         self._records: list[dict[str, Any]] = []
+        self._events: list[Callable[[], audit.Event]] = []
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -63,26 +89,45 @@ class Session:
         taken, self._records = self.records, []
         return taken
 
+    def take_events(self) -> list[audit.Event]:
+        """The lines for the audit log that no store writes itself, each once."""
+        taken, self._events = self._events, []
+        return [make() for make in taken]
+
     def answer(self, message: protocol.Incoming) -> protocol.Wire | None:
         """The answer to one message; None for a note."""
         match message:
-            case protocol.Hello():
-                return self._hello(message)
             case protocol.Judge():
                 return self._judge(message)
+            case protocol.Done():
+                self.guard.succeeded(_call(message, message))
             case protocol.Failed():
                 return self._failed(message)
             case protocol.Message():
                 return self._message(message)
-            case protocol.Done():
-                self._guard.succeeded(_call(message))
-            case protocol.RunEnd():
-                self._guard.ended(message.run)
-            case protocol.Seams():
-                self.seams.update(message.seams)
+            case protocol.Ran():
+                return self._ran(message)
+            case protocol.Decide():
+                return self._decide(message)
+            case protocol.Hello():
+                return self._hello(message)
             case protocol.Ping():
                 return protocol.Pong(message.id)
+            case _:
+                self._note(message)
         return None
+
+    def _note(self, note: protocol.Resolved | protocol.Warned | protocol.RunEnd | protocol.Seams) -> None:
+        match note:
+            case protocol.Resolved():
+                if self.approvals:
+                    self.approvals.resolved(note)
+            case protocol.Warned():
+                self._event("security", Call("", None), Verdict("allow", "security.hook-order", reason=note.text))
+            case protocol.RunEnd():
+                self.guard.ended(note.run)
+            case protocol.Seams():
+                self.seams.update(note.seams)
 
     def _hello(self, message: protocol.Hello) -> protocol.Wire:
         if message.v != protocol.VERSION:
@@ -93,17 +138,88 @@ class Session:
         except msgspec.ValidationError as error:
             self.config, self.config_error = Config(), f"plugins.entries.toolguard.config: {error}"
         self.hello = message
-        self._guard = Guard(self.config, self.hints)
-        return protocol.Ready(message.id, protocol.VERSION, self.pid, __version__, self.config_error)
+        self.guard = Guard(self.config, self.setup.hints, self._host(message), self.setup.rules)
+        if self.setup.open_approvals:
+            self.approvals = self.setup.open_approvals(message, self.config)
+        return protocol.Ready(message.id, protocol.VERSION, self.setup.pid, __version__, self.config_error)
+
+    def _host(self, hello: protocol.Hello) -> Host:
+        guarded = (hello.root, *self.setup.guarded) if hello.root else self.setup.guarded
+        pids = frozenset(pid for pid in (self.setup.pid, hello.gateway_pid) if pid > 0)
+        return Host(self.setup.home, hello.state_dir, hello.config_path, guarded, pids)
 
     def _judge(self, message: protocol.Judge) -> protocol.Wire:
         self.tally.judged += 1
-        verdict = self._guard.judge(_call(message))
-        return protocol.VerdictAnswer(message.id, verdict.decision, verdict.code, verdict.text)
+        call = _call(message, message)
+        verdict = self.guard.judge(call)
+        if verdict.decision == "allow":
+            if verdict.code.startswith("shadow."):
+                self._event("would-refuse", call, verdict)
+            pin = self.config.pin_params == "always" and self.guard.config_for(call.agent).active_mode != "disabled"
+            return protocol.VerdictAnswer(message.id, "allow", verdict.code, pin=pin)
+        if verdict.decision == "hold":
+            return self._held(message, call, verdict)
+        return self._refuse(message.id, call, verdict)
+
+    def _held(self, message: protocol.Judge, call: Call, asked: Verdict) -> protocol.Wire:
+        config = self.guard.config_for(call.agent)
+        settled = self._settle(asked, call, config)
+        verdict, entry = settled.verdict, settled.entry
+        if verdict.decision == "allow":
+            self.tally.approved += 1
+            if entry is None:
+                self._event("grant-used", call, verdict)
+            return protocol.VerdictAnswer(message.id, "allow", verdict.code, pin=True)
+        if verdict.decision == "hold" and entry and not settled.fresh:
+            self._event("hold-again", call, verdict, nonce=entry.nonce)
+        prompt = prompt_for(entry, config) if verdict.decision == "hold" and entry and message.native else None
+        return self._refuse(message.id, call, verdict, entry.nonce if entry else "", prompt)
+
+    def _settle(self, asked: Verdict, call: Call, config: Config) -> Settled:
+        if self.approvals is None:
+            text = approval_texts.out_of_order(config.approval.prefix, OUT_OF_ORDER)
+            return Settled(Verdict("block", OUT_OF_ORDER, text, "no store of approvals"))
+        return self.approvals.settle(asked, call, config)
+
+    def _refuse(
+        self, question: int, call: Call, verdict: Verdict, nonce: str = "", prompt: protocol.Prompt | None = None
+    ) -> protocol.Wire:
+        held = verdict.decision == "hold"
+        if prompt is not None:  # a person is asked at once, so nothing is refused yet
+            return protocol.VerdictAnswer(question, "hold", verdict.code, verdict.text, prompt=prompt)
+        verdict, stop = self.guard.refused(call, verdict, nonce if held else "")
+        self.tally.held += held
+        self.tally.blocked += not held
+        self.tally.stopped += stop is not None and stop.code != verdict.code
+        if not held:
+            self._event("block", call, verdict, nonce=nonce)
+        return protocol.VerdictAnswer(question, verdict.decision, verdict.code, verdict.text, stop=stop.text if stop else "")
+
+    def _ran(self, message: protocol.Ran) -> protocol.Wire:
+        """Something else ran than what was judged: judged again, and the run ends where it would not have been let through."""
+        call = _call(message, message)
+        config = self.guard.config_for(call.agent)
+        verdict = self.guard.would_refuse(call)
+        if verdict is None:
+            return protocol.Stopped(message.id)
+        shadow = config.active_mode == "shadow"
+        reason = f"ran instead of what was judged; {verdict.code}; may have changed it: {message.others or 'unknown'}"
+        self._event("security", call, Verdict("block", CODE_REWRITTEN, reason=reason))
+        if shadow:
+            return protocol.Stopped(message.id)
+        text = approval_texts.rewritten(config.approval.prefix, call.tool)
+        self.guard.stop(call.run, Stop(CODE_REWRITTEN, text))
+        return protocol.Stopped(message.id, text)
+
+    def _decide(self, message: protocol.Decide) -> protocol.Wire:
+        if message.where == "tool" and not self.config.approval.agent_tool:
+            return protocol.Told(message.id, ok=False, text="The agent may not approve its own calls (approval.agentTool is off).")
+        if self.approvals is None:
+            return protocol.Told(message.id, ok=False, text="Approvals are out of order; run `toolguard doctor`.")
+        return self.approvals.decide(message, self.config)
 
     def _failed(self, message: protocol.Failed) -> protocol.Wire:
-        call = replace(_call(message), request=message.request)
-        refusal = self._guard.failed(call, message.text, judged=message.judged, missed=message.missed)
+        refusal = self.guard.failed(_call(message, message), message.text, judged=message.judged, missed=message.missed)
         if refusal is None:
             return protocol.Corrected(message.id)
         shadow = self._record(refusal, message.provider, message.model)
@@ -118,8 +234,9 @@ class Session:
         )
 
     def _message(self, message: protocol.Message) -> protocol.Wire:
-        calls = [_message_call(message, item) for item in message.calls]
-        refusals = self._guard.message(message.run, message.agent, calls)
+        calls = [_call(message, item) for item in message.calls]
+        approved = self.approvals.is_approved if self.approvals else lambda nonce: False  # noqa: ARG005
+        refusals = self.guard.message(message.run, message.agent, calls, approved)
         if not refusals:
             return protocol.Stopped(message.id)
         shadow = False
@@ -132,29 +249,47 @@ class Session:
 
     def _record(self, refusal: Refusal, provider: str, model: str) -> bool:
         """Puts one line aside for the log; whether the guard only watches (shadow mode)."""
-        shadow = self._guard.config_for(refusal.call.agent).active_mode == "shadow"
+        shadow = self.guard.config_for(refusal.call.agent).active_mode == "shadow"
         gateway = self.hello.gateway if self.hello else ""
-        self._unmade.append(partial(record, refusal, self.clock(), gateway, provider, model, shadow=shadow))
+        self._unmade.append(partial(record, refusal, self.setup.clock(), gateway, provider, model, shadow=shadow))
         return shadow
 
+    def _event(self, event: str, call: Call, verdict: Verdict, nonce: str = "") -> None:
+        """Puts one line aside for the audit log."""
+        gateway = self.hello.gateway if self.hello else ""
+        now = self.setup.clock().timestamp()
+        self._events.append(partial(_audit_event, secrets.token_hex(8), now, event, call, verdict, nonce, gateway))
 
-def _call(message: protocol.Judge | protocol.Failed | protocol.Done) -> Call:
-    return Call(
-        tool=message.tool,
-        params=message.params,
-        agent=message.agent,
-        session=message.session,
-        run=message.run,
-        call_id=message.call,
-    )
+    def take_touched(self) -> dict[str, Run | None]:
+        """The counts that changed, for the store behind this session."""
+        return self.guard.take_touched()
 
 
-def _message_call(message: protocol.Message, item: protocol.MessageCall) -> Call:
+def _call(place: protocol.Place, item: protocol.Judge | protocol.Ran | protocol.Failed | protocol.Done | protocol.MessageCall) -> Call:
     return Call(
         tool=item.tool,
         params=item.params,
-        agent=message.agent,
-        session=message.session,
-        run=message.run,
+        agent=place.agent,
+        session=place.session,
+        run=place.run,
         call_id=item.call,
+        request=place.request,
+        cwd=getattr(item, "cwd", ""),
+    )
+
+
+def _audit_event(name: str, now: float, event: str, call: Call, verdict: Verdict, nonce: str, gateway: str) -> audit.Event:
+    return audit.Event(
+        id=name,
+        time=audit.when(now),
+        event=event,
+        code=verdict.code,
+        nonce=nonce,
+        tool=texts.name(call.tool),
+        agent=texts.name(call.agent),
+        session=audit.plain(call.session),
+        run=texts.name(call.run),
+        reason=audit.plain(verdict.reason),
+        shown=approval_texts.shown(call) if call.tool else "",
+        gateway=gateway,
     )

@@ -25,7 +25,7 @@ DECODED: list[tuple[bytes, protocol.Incoming]] = [
     ),
     (
         b'{"id":3,"type":"judge","tool":"read","params":{"path":"a"},"agent":"m","session":"s","run":"r","call":"c"}',
-        protocol.Judge(3, "read", {"path": "a"}, "m", "s", "r", "c"),
+        protocol.Judge(3, "read", {"path": "a"}, agent="m", session="s", run="r", call="c"),
     ),
     (
         b'{"id":4,"type":"failed","tool":"read","text":"t","judged":true,"provider":"p","model":"m"}',
@@ -124,7 +124,7 @@ ENCODED: list[tuple[protocol.Wire, bytes]] = [
     (protocol.Ready(1, 1, 7, "0.1.0"), b'{"type":"ready","id":1,"v":1,"pid":7,"version":"0.1.0","configError":""}\n'),
     (
         protocol.VerdictAnswer(1, "allow", "allow"),
-        b'{"type":"verdict","id":1,"decision":"allow","code":"allow","text":""}\n',
+        b'{"type":"verdict","id":1,"decision":"allow","code":"allow"}\n',
     ),
     (protocol.Corrected(1), b'{"type":"corrected","id":1}\n'),
     (protocol.Corrected(1, "t", watch=True, stop="s"), b'{"type":"corrected","id":1,"text":"t","watch":true,"stop":"s"}\n'),

@@ -9,7 +9,7 @@ import pytest
 
 from toolguard_engine import __version__, hints, protocol
 from toolguard_engine.config import Config
-from toolguard_engine.session import Session, Tally
+from toolguard_engine.session import Session, Setup, Tally
 
 NOW = datetime(2026, 9, 6, 12, 0, 0, 250_000, UTC)
 TEXT = 'Validation failed for tool "read":\n  - path: must have required properties path\n\nReceived arguments:\n{}'
@@ -28,7 +28,7 @@ LIMIT = (
 
 
 def session(config: Any = None, *, hello: bool = True) -> Session:
-    made = Session(hints.load(), lambda: NOW, pid=42)
+    made = Session(Setup(hints.load(), lambda: NOW, 42))
     if hello:
         made.answer(protocol.Hello(0, protocol.VERSION, "/state", config, gateway="gw"))
     return made
@@ -106,10 +106,10 @@ def test_an_endless_call() -> None:
         protocol.Stopped(3),
         protocol.Corrected(4, LOOP, watch=True),
         protocol.Stopped(5, LIMIT),
-        protocol.VerdictAnswer(5, "block", "loop.identical", LIMIT),
+        protocol.VerdictAnswer(5, "block", "loop.identical", LIMIT, stop=LIMIT),
     ]
     assert [line["action"] for line in talk.records] == ["corrected", "loop-detected", "stopped"]
-    assert talk.tally == Tally(judged=1, corrected=2, loops=1, stopped=1)
+    assert talk.tally == Tally(judged=1, corrected=2, loops=1, stopped=1, blocked=1)
 
 
 def test_a_failure_over_the_limit_stops() -> None:

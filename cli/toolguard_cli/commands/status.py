@@ -1,4 +1,4 @@
-"""`toolguard status`: is it installed, is it running, what has it done."""
+"""`toolguard status`: is it installed, is it running, what has it done, what waits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli import configfile
+from toolguard_cli import configfile, overview
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
@@ -29,7 +29,8 @@ def run(places: Places) -> Result:
     last = engines.last(places.state_dir)
     log = calllog.resolve(_log_path(places), places.state_dir)
     entries = tail(log)
-    lines = [_installed(places, known), *_running(running, last), *_log(log, entries)]
+    held = overview.look(places, time.time())
+    lines = [_installed(places, known), *_running(running, last), *_log(log, entries), *overview.lines(held)]
     if known is None:
         lines.append(Line("next", "toolguard install"))
     data = {
@@ -38,6 +39,7 @@ def run(places: Places) -> Result:
         "engines": [engines.describe(info) for info in running],
         "lastEngine": engines.describe(last) if last else None,
         "log": {"path": str(log), "recent": entries[-5:]},
+        "held": overview.data(held),
     }
     return Result("status", data, tuple(lines))
 

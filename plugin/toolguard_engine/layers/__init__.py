@@ -1,5 +1,5 @@
-"""The layers of the guard, one per file, all of one shape.
+"""The layers of the guard, one per file.
 
-`judge(call, run, config) -> Verdict | None` answers for a call that is about to run; None passes it to the next layer.
-The order is `guard.LAYERS`; the first answer wins.
+`judge(call, ...) -> Verdict | None` answers for a call that is about to run; None passes it to the next layer. Each takes
+what it needs besides the call: settings, run, host, rules. The order is `Guard._first`; the first answer wins.
 """

@@ -7,7 +7,7 @@ refuses those, and an exemption must not bring back the endless loop.
 from __future__ import annotations
 
 from toolguard_engine.config import Config
-from toolguard_engine.model import Call, Run, Verdict
+from toolguard_engine.model import Call, Verdict
 from toolguard_engine.toolsearch import is_envelope, tool_name
 
 DISABLED = Verdict("allow", "allow.disabled")
@@ -15,7 +15,7 @@ ENVELOPE = Verdict("allow", "allow.tool-search")
 EXEMPT = Verdict("allow", "allow.exempt")
 
 
-def judge(call: Call, run: Run | None, config: Config) -> Verdict | None:  # noqa: ARG001 - every layer has this shape
+def judge(call: Call, config: Config) -> Verdict | None:
     if config.active_mode == "disabled":
         return DISABLED
     if is_envelope(call.tool, call.params):

@@ -5,22 +5,30 @@
 - one more such call, or `maxFailuresPerTurn` failures of any kind, ends the run with `[TOOL ERROR LIMIT]`;
 - calls of one message are one attempt: the model could not know better in between, so they count once where they are
   identical, and alone they never end the run;
-- a success of a call resets its own count, never the total.
+- a success of a call resets its own count, never the total;
+- a call that the guard held or blocked counts like a failure, but whether a held one may run is not for this layer to say.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from hashlib import blake2b
 
 import msgspec
 
-from toolguard_engine import texts
+from toolguard_engine import approval_texts, texts
 from toolguard_engine.config import Config
 from toolguard_engine.model import Call, Correction, Failure, Identical, Run, Stop, Verdict
 from toolguard_engine.toolsearch import tool_name
 
 CODE_IDENTICAL = "loop.identical"
 CODE_LIMIT = "loop.limit"
+CODE_WAITING = "approval.waiting"
+
+HELD = Failure("held")
+BLOCKED = Failure("blocked")
+MAX_TOLD = 10
+"""Held calls that the end of a run names."""
 
 KEY_BYTES = 64
 """A call's arguments can be megabytes; a run must not hold on to them. 64 bytes are a full BLAKE2b digest."""
@@ -51,8 +59,8 @@ def judge(call: Call, run: Run | None, config: Config) -> Verdict | None:
     if run.stop:
         return Verdict("block", run.stop.code, run.stop.text)
     count = identical_failures(call, run)
-    if count < config.max_identical_failures:
-        return None
+    if count < config.max_identical_failures or known_failure(call, run) == HELD:
+        return None  # whether a held call may run by now is written elsewhere
     run.stop = Stop(CODE_IDENTICAL, texts.repeated(call, count))
     return Verdict("block", CODE_IDENTICAL, run.stop.text)
 
@@ -83,6 +91,24 @@ def on_failure(call: Call, failure: Failure, run: Run, config: Config, hints: te
     return Correction("corrected", texts.corrective(call, failure, hints))
 
 
+def on_refused(call: Call, run: Run, config: Config, nonce: str = "") -> int:
+    """Counts a call that the guard held (under `nonce`) or blocked; how often this very call was refused like that."""
+    run.first_request = run.first_request or call.request
+    run.failures += 1
+    count = _count(call, HELD if nonce else BLOCKED, run)
+    if nonce and (known := run.identical.get(key(call))):
+        known.nonce = nonce
+    if run.stop is None and (stop := _end(call, run, count, run.failures, config)):
+        run.stop = _waiting(run) if nonce else stop
+    return count
+
+
+def _waiting(run: Run) -> Stop:
+    """The end of a run in which calls wait: it tells how to approve them."""
+    nonces = [known.nonce for known in run.identical.values() if known.nonce]
+    return Stop(CODE_WAITING, approval_texts.ends_waiting(nonces[-MAX_TOLD:]))
+
+
 def _end(call: Call, run: Run, count: int, failures: int, config: Config) -> Stop | None:
     if count > config.max_identical_failures:
         return Stop(CODE_IDENTICAL, texts.repeated(call, count - 1))
@@ -109,8 +135,8 @@ def on_success(call: Call, run: Run) -> None:
         run.identical.pop(key(call), None)
 
 
-def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
-    """Whether the run ends before the calls of this message run.
+def on_message(calls: list[Call], run: Run, config: Config, approved: Callable[[str], bool]) -> Stop | None:
+    """Whether the run ends before the calls of this message run. `approved`: whether the call of a nonce may run by now.
 
     A message that only repeats what failed is stopped. Where at least one of its calls is another one, the message runs:
     the valid calls of a batch are never lost to an invalid neighbour.
@@ -118,7 +144,13 @@ def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
     if not calls or run.stop is not None:
         return run.stop
     counts = [identical_failures(call, run) for call in calls]
-    if min(counts) < config.max_identical_failures:
+    if min(counts) < config.max_identical_failures or any(_decided(call, run, approved) for call in calls):
         return None
-    run.stop = Stop(CODE_IDENTICAL, texts.repeated(calls[0], counts[0]))
+    waits = any(known_failure(call, run) == HELD for call in calls)
+    run.stop = _waiting(run) if waits else Stop(CODE_IDENTICAL, texts.repeated(calls[0], counts[0]))
     return run.stop
+
+
+def _decided(call: Call, run: Run, approved: Callable[[str], bool]) -> bool:
+    known = _known(call, run)
+    return bool(known and known.nonce and approved(known.nonce))

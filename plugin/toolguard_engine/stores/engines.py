@@ -36,6 +36,9 @@ class EngineInfo(msgspec.Struct, rename="camel"):
     corrected: int = 0
     loops: int = 0
     stopped: int = 0
+    held: int = 0
+    blocked: int = 0
+    approved: int = 0
     seams: dict[str, str] = {}
 
 

@@ -27,12 +27,29 @@ def replace(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True)
             if durable:
                 os.fsync(file.fileno())
             os.fchmod(file.fileno(), mode)
+        belong_to_folder(Path(beside))
         Path(beside).replace(path)
     except BaseException:
         Path(beside).unlink(missing_ok=True)
         raise
     if durable:
         _sync_folder(path.parent)
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder of ours, for nobody else's eyes, and the state directory above it where there is none."""
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        belong_to_folder(folder)
+
+
+def belong_to_folder(path: Path) -> None:
+    """What root makes in a user's folder is the user's, or the gateway could not use it any more."""
+    if os.geteuid() != 0:
+        return
+    owner = path.parent.stat()
+    if (owner.st_uid, owner.st_gid) != (0, 0):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def _sync_folder(folder: Path) -> None:

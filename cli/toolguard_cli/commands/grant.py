@@ -1,0 +1,105 @@
+"""`toolguard grant`: lets calls of one kind through for a while, without asking."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import msgspec
+
+from toolguard_cli import stores, tables
+from toolguard_cli.errors import UserError
+from toolguard_cli.granted import ends, log, public, words
+from toolguard_cli.paths import Places
+from toolguard_cli.result import Line, Result
+from toolguard_engine import answers
+from toolguard_engine.layers import grants
+from toolguard_engine.layers.grants import Grant
+from toolguard_engine.redact import UNPRINTABLE
+from toolguard_engine.stores import audit
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.policy import Policies
+
+NEVER = "never"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The options as they were given. `lasts`: a span like `7d`, or `never`; `params`: `NAME=GLOB`."""
+
+    pattern: str
+    tool: str
+    lasts: str = "24h"
+    agent: str = ""
+    cwd: str = ""
+    params: tuple[str, ...] = ()
+    reason: str = ""
+
+
+def run(places: Places, wanted: Wanted, *, yes: bool, dry_run: bool) -> Result:
+    grant = _checked(_grant(wanted, time.time()), yes=yes)
+    with stores.told():
+        if not dry_run:
+            grant = _written(places, grant)
+    verb = "would grant" if dry_run else f"granted {grant.id}:"
+    lines = [Line("ok", f"{verb} {words(grant)}"), Line("info", f"{ends(grant, time.time())}; * stands for {_stars(grant)}")]
+    if not dry_run:
+        lines.append(Line("next", f"toolguard revoke {grant.id} takes it back; toolguard grants lists all"))
+    return Result("grant", {"dryRun": dry_run, "grant": public(grant, time.time())}, tuple(lines))
+
+
+def _grant(wanted: Wanted, now: float) -> Grant:
+    expires = 0 if wanted.lasts == NEVER else now + tables.seconds(wanted.lasts)
+    draft = {
+        "id": "g-new",
+        "tool": wanted.tool,
+        "pattern": wanted.pattern,
+        "agent": wanted.agent,
+        "expires": float(int(expires)),
+        "created": float(int(now)),
+        "by": stores.who(),
+        "reason": audit.plain(wanted.reason),
+        "params": dict(_param(text) for text in wanted.params),
+        "cwd": wanted.cwd,
+    }
+    try:
+        return msgspec.convert(draft, Grant)
+    except msgspec.ValidationError as error:
+        raise UserError(f"this cannot be granted: {error}", "see toolguard grant --help") from error
+
+
+def _param(text: str) -> tuple[str, str]:
+    name, sign, glob = text.partition("=")
+    if not name or not sign or not glob:
+        raise UserError(f"{answers.cut(text, 80)!r} is no NAME=GLOB", "write it like --param host=sandbox")
+    return name, glob
+
+
+def _checked(grant: Grant, *, yes: bool) -> Grant:
+    """Raises `UserError` for what would never work, and for what is too wide unless it is meant."""
+    texts = (grant.tool, grant.pattern, grant.agent, grant.cwd, *grant.params, *grant.params.values())
+    if any(UNPRINTABLE.search(text) for text in texts):
+        raise UserError("there is a character in it that does not show", "type it without line ends and control characters")
+    if grant.cwd and not grant.cwd.startswith("/"):
+        raise UserError(f"{grant.cwd} is no absolute folder", 'name it in full, like --cwd "$PWD"')
+    if problem := grants.useless(grant):
+        raise UserError(f"this would never cover a call: {problem}", "change the pattern, then repeat")
+    if not yes and (problem := grants.too_broad(grant)):
+        raise UserError(problem, "name more of the call in the pattern; or, if you mean it, repeat with --yes")
+    return grant
+
+
+def _written(places: Places, grant: Grant) -> Grant:
+    """In the policy and in the audit log, or in neither."""
+    policies = Policies(places.state_dir)
+    named = policies.add(msgspec.structs.replace(grant, id=""))
+    try:
+        log(places, named, "grant", named.reason)
+    except StoreError:
+        policies.revoke(named.id)
+        raise
+    return named
+
+
+def _stars(grant: Grant) -> str:
+    return grants.meaning(grant.tool)

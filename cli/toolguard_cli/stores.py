@@ -1,0 +1,93 @@
+"""The stores of one gateway as its settings name them, and their errors as a person can mend them.
+
+The settings are read leniently: only those that the stores need, so that a fault elsewhere keeps nobody from saying no.
+Nothing heavy is imported before it is needed: `toolguard approve` is to answer while the agent waits.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import PLUGIN_ID, Places
+from toolguard_engine import answers
+from toolguard_engine.config import Config, parse
+from toolguard_engine.ledger import Decision, Refused
+from toolguard_engine.stores import audit, calllog
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.nonces import FileNonces
+
+ENTRY = ("plugins", "entries", PLUGIN_ID, "config")
+NEEDED = ("approvalWindowMs", "pendingTimeoutMs", "storePath")
+MAX_BYTES = 20 * 1024 * 1024
+_USUAL_FIX = "check that it exists, its owner, its mode and the space on its disk"
+_FIXES = {
+    "store.damaged": "toolguard doctor --fix",
+    "store.key": "approvals that were signed with another key are void; the agent has to ask again",
+}
+
+
+def settings(places: Places) -> Config:
+    """What the stores need of the settings; the rest has its defaults. Raises `UserError`."""
+    value = _config(places)
+    for step in ENTRY:
+        value = value.get(step) if isinstance(value, dict) else None
+    known = value if isinstance(value, dict) else {}
+    try:
+        return parse({name: known[name] for name in NEEDED if name in known})
+    except msgspec.ValidationError as error:
+        raise UserError(f"{'.'.join(ENTRY)} in {places.config}: {error}", "mend that setting, then repeat") from error
+
+
+def _config(places: Places) -> Any:
+    """Most configs are plain JSON, which costs a hundredth of JSON5."""
+    try:
+        with places.config.open("rb") as file:
+            return msgspec.json.decode(file.read(MAX_BYTES))
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        from toolguard_cli import configfile  # noqa: PLC0415 - see above
+
+        return configfile.read(places.config).value
+
+
+def nonces(places: Places, config: Config | None = None) -> FileNonces:
+    """The held calls. Raises `UserError`."""
+    path = (config or settings(places)).store_path
+    return FileNonces(places.state_dir, calllog.resolve(path, places.state_dir) if isinstance(path, str) else None)
+
+
+def decision(why: str) -> Decision:
+    """This person's word, given here and now."""
+    return Decision(who(), "cli", audit.plain(why))
+
+
+def who(env: Mapping[str, str] = os.environ) -> str:
+    """The person at the keyboard: the account, or who became it by sudo."""
+    uid = os.getuid()
+    try:
+        account = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        account = str(uid)
+    behind = env.get("SUDO_USER", "")
+    return answers.cut(account if behind in ("", account) else f"{behind} (as {account})", 100)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What a store or the ledger refuses becomes a `UserError` with its next step."""
+    try:
+        yield
+    except Refused as refused:
+        answer = answers.explain(refused)
+        raise UserError(answer.text, answer.fix) from refused
+    except StoreError as error:
+        said, _, mend = answers.plain(str(error)).rpartition("; ")
+        raise UserError(said or mend, _FIXES.get(error.code, mend if said else _USUAL_FIX)) from error

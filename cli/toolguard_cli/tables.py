@@ -1,0 +1,57 @@
+"""Columns of plain text, as wide as the terminal, and the times that stand in them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from toolguard_cli.errors import UserError
+from toolguard_cli.result import Line
+from toolguard_engine import answers
+
+GAP = "  "
+MARK = 6
+"""Columns that a line's mark takes (see `result`)."""
+
+MAX_CELL = 40
+FILE_WIDTH = 240
+"""Where it is no terminal, so that nothing is lost on its way into a file."""
+
+_SPAN = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
+_UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Line]:
+    """The rows under their head; the last column takes what the others leave."""
+    cells = [tuple(head), *(tuple(answers.plain(cell) or "-" for cell in row) for row in rows)]
+    widths = [min(MAX_CELL, max(len(row[at]) for row in cells)) for at in range(len(head) - 1)]
+    rest = max(20, width() - MARK - sum(widths) - len(GAP) * len(widths))
+    return [Line("info", _row(row, widths, rest)) for row in cells]
+
+
+def _row(row: Sequence[str], widths: list[int], rest: int) -> str:
+    fixed = [answers.cut(cell, size).ljust(size) for cell, size in zip(row, widths, strict=False)]
+    return GAP.join([*fixed, answers.cut(row[-1], rest)]).rstrip()
+
+
+def width() -> int:
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else FILE_WIDTH
+
+
+def seconds(span: str) -> int:
+    """`30m`, `12h`, `7d`, `2w`, `45s` in seconds. Raises `UserError`."""
+    found = _SPAN.fullmatch(span.strip().lower())
+    if not found or not int(found[1]):
+        raise UserError(f"{answers.cut(span, 40)!r} is no span of time", "write it like 30m, 12h or 7d")
+    return int(found[1]) * _UNITS[found[2]]
+
+
+def local(moment: float) -> str:
+    """Seconds since 1970 in the time of this machine."""
+    try:
+        return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    except (OverflowError, ValueError, OSError):
+        return "?"

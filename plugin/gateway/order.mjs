@@ -1,0 +1,74 @@
+// Who else has a say on tool calls, and who has the last one.
+//
+// The gateway keeps all hooks in a place that it does not document; where it is not there, nothing is known, and nothing
+// is claimed. Hooks run from the highest priority to the lowest, equal ones in the order of their registration.
+
+const STATE = Symbol.for("openclaw.plugins.hook-runner-global-state");
+const HOOK = "before_tool_call";
+const OWN = "toolguard";
+
+/** @typedef {{ plugin: string, priority: number }} Other */
+
+/**
+ * All `before_tool_call` hooks in their order of execution; null where the gateway does not show them.
+ * @param {any} [state]
+ * @returns {Other[] | null}
+ */
+export function order(state = /** @type {any} */ (globalThis)[STATE]) {
+  const hooks = state?.registry?.typedHooks;
+  if (!Array.isArray(hooks)) return null;
+  return hooks
+    .filter((hook) => hook?.hookName === HOOK)
+    .map((hook) => ({ plugin: String(hook.pluginId ?? "?"), priority: Number(hook.priority ?? 0) }))
+    .sort((one, other) => other.priority - one.priority); // stable
+}
+
+/**
+ * The hooks of others, and which of them run after the guard.
+ * @param {Other[] | null} hooks
+ * @returns {{ others: Other[], after: Other[] }}
+ */
+export function split(hooks) {
+  const all = hooks ?? [];
+  const own = all.findLastIndex((hook) => hook.plugin === OWN);
+  const others = all.filter((hook) => hook.plugin !== OWN);
+  return { others, after: own < 0 ? [] : all.slice(own + 1) };
+}
+
+/** @param {Other[]} hooks */
+export function named(hooks) {
+  return hooks.map(({ plugin, priority }) => `${plugin} (priority ${priority})`).join(", ");
+}
+
+/** Says once per constellation who runs after the guard. */
+export class OrderWatch {
+  #warn;
+  #read;
+  #told = "";
+
+  /**
+   * @param {(text: string) => void} warn
+   * @param {() => Other[] | null} [read]
+   */
+  constructor(warn, read = order) {
+    this.#warn = warn;
+    this.#read = read;
+  }
+
+  /** Everyone else who may change a call. */
+  get others() {
+    return named(split(this.#read()).others);
+  }
+
+  check() {
+    const { after } = split(this.#read());
+    const names = named(after);
+    if (names === this.#told) return;
+    this.#told = names;
+    if (after.length === 0) return;
+    this.#warn(
+      `SECURITY: ${names} runs after the guard on every tool call and can change what was judged. ` +
+        "What really runs is compared, and a run in which it differs is stopped; remove that plugin or lower its say.",
+    );
+  }
+}

@@ -1,0 +1,139 @@
+"""What a person reads about held calls, in the terminal and in chat: plain text, printable, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from toolguard_engine.ledger import MIN_PREFIX, OPEN, Entry, Refused
+from toolguard_engine.redact import UNPRINTABLE
+
+MAX_MATCHES = 5
+MAX_LINES = 50
+WIDTH = 120
+"""Characters of a line about one call."""
+
+LOOK = "toolguard pending (in chat: /toolguard pending) lists the calls that wait"
+AGAIN = "if it is still wanted, tell the agent to try once more: the call gets a new nonce"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is the matter, in one line, and the next step."""
+
+    text: str
+    fix: str
+
+
+def explain(refused: Refused) -> Answer:
+    """Why this nonce cannot be decided on; a different answer for each cause."""
+    entry = refused.entry
+    if entry is None:
+        return _about_prefix(refused)
+    if entry.status == "expired":
+        return Answer(f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody answered in time", AGAIN)
+    if entry.status == "used":
+        return Answer(
+            f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval is good for one call", AGAIN
+        )
+    if entry.status == "denied":
+        return Answer(f"{entry.nonce} ({_name(entry)}) was denied{_by_whom(entry)}", f"a denial stays; {AGAIN}")
+    return Answer(
+        f"{entry.nonce} ({_name(entry)}) is approved already{_by_whom(entry)}",
+        f"tell the agent to repeat the call before {_when(entry.expires)}; toolguard deny {entry.nonce} takes the yes back",
+    )
+
+
+def _about_prefix(refused: Refused) -> Answer:
+    if refused.cause == "malformed":
+        return Answer(
+            "that is no nonce",
+            f"a nonce has 8 characters of 0-9 and a-f, the first {MIN_PREFIX} or more are enough; {LOOK}",
+        )
+    if refused.cause == "ambiguous":
+        more = len(refused.matches) - MAX_MATCHES
+        shown = ", ".join(refused.matches[:MAX_MATCHES]) + (f" and {more} more" if more > 0 else "")
+        return Answer(
+            f"{len(refused.matches)} calls begin like that: {shown}", f"give more characters of the one you mean; {LOOK}"
+        )
+    return Answer("no call is known by that nonce", f"it was mistyped, or is long over; {LOOK}")
+
+
+def approved(entry: Entry, window_seconds: float) -> str:
+    """What a yes means."""
+    return f"approved {entry.nonce}: {_who(entry)} may run {_name(entry)} once within {_seconds(window_seconds)}"
+
+
+def denied(entry: Entry) -> str:
+    """What a no means."""
+    return f"denied {entry.nonce}: {_who(entry)} is told not to try {_name(entry)} again"
+
+
+def waiting(entries: Iterable[Entry], now: float) -> list[Entry]:
+    """Those that a person can still decide on, or that are approved and not used yet; the oldest first."""
+    return sorted((e for e in entries if e.status in OPEN and now < e.expires), key=lambda e: (e.created, e.nonce))
+
+
+def pending_lines(entries: Iterable[Entry], now: float, width: int = WIDTH) -> list[str]:
+    """One line for each waiting call: nonce, tool, time left, agent, the call; a line that says so where none waits."""
+    found = waiting(entries, now)
+    if not found:
+        return ["no call is waiting"]
+    more = [f"... and {len(found) - MAX_LINES} more"] if len(found) > MAX_LINES else []
+    return [*(cut(_line(entry, now), width) for entry in found[:MAX_LINES]), *more]
+
+
+def _line(entry: Entry, now: float) -> str:
+    return f"{entry.nonce}  {_name(entry)}  {state(entry, now)}  {cut(entry.agent, 30) or '-'}  {plain(entry.shown)}"
+
+
+def state(entry: Entry, now: float) -> str:
+    """How an entry stands: `4m10s left`, `approved, 20s left`, or what became of it."""
+    if entry.status in OPEN and now >= entry.expires:
+        return "expired"
+    left = f"{duration(entry.expires - now)} left"
+    return {"pending": left, "approved": f"approved, {left}"}.get(entry.status, entry.status)
+
+
+def duration(seconds: float) -> str:
+    """`4m10s`, `2h05m`, `3d04h`; never negative."""
+    whole = max(0, int(seconds))
+    for size, small, words in ((86_400, 3_600, "dh"), (3_600, 60, "hm"), (60, 1, "ms")):
+        if whole >= size:
+            return f"{whole // size}{words[0]}{whole % size // small:02d}{words[1]}"
+    return f"{whole}s"
+
+
+def plain(text: str) -> str:
+    """In one line, and nothing in it that moves a cursor or hides what stands there."""
+    return UNPRINTABLE.sub("?", text)
+
+
+def cut(text: str, width: int) -> str:
+    """Printable and at most `width` characters, the last three of them dots where something is missing."""
+    clean = plain(text)
+    return clean if len(clean) <= width else f"{clean[: max(0, width - 3)]}..."
+
+
+def _name(entry: Entry) -> str:
+    return cut(entry.tool, 40)
+
+
+def _who(entry: Entry) -> str:
+    return f"agent {cut(entry.agent, 40)}" if entry.agent else "the agent"
+
+
+def _by_whom(entry: Entry) -> str:
+    by = f" by {cut(entry.by, 60)}" if entry.by else ""
+    where = f" ({cut(entry.where, 20)})" if entry.where else ""
+    why = f": {cut(entry.why, WIDTH)}" if entry.why else ""
+    return f"{by}{where} at {_when(entry.decided)}{why}"
+
+
+def _when(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else duration(seconds)  # noqa: PLR2004 - two minutes

@@ -1,0 +1,138 @@
+"""Calls that ask for a person: covered by a grant, approved before, or held under a nonce. The only part of deciding that
+touches the disk, and only for calls that ask.
+
+`Approvals` stands between the pure guard and the stores. Whatever goes wrong here is a named verdict, and never a yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from toolguard_engine import answers, approval_texts, protocol, texts
+from toolguard_engine.binding import bind
+from toolguard_engine.config import Config
+from toolguard_engine.layers import grants
+from toolguard_engine.ledger import Decision, Entry, Full, Refused
+from toolguard_engine.model import Call, Verdict
+from toolguard_engine.redact import cut
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.nonces import Nonces
+
+MAX_TITLE, MAX_DESCRIPTION = 80, 512
+"""What the gateway's own prompt takes."""
+
+
+class Policies(Protocol):
+    """The person's standing permissions. Raises `StoreError`."""
+
+    def grants(self) -> tuple[grants.Grant, ...]: ...
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of a call that asked. `entry`: the held call it is now or was; `fresh`: it is new in the book."""
+
+    verdict: Verdict
+    entry: Entry | None = None
+    fresh: bool = False
+
+
+class Approvals:
+    """Settles holds. `clock`: seconds since 1970."""
+
+    def __init__(self, nonces: Nonces, policies: Policies, clock: Callable[[], float]) -> None:
+        self._nonces = nonces
+        self._policies = policies
+        self._clock = clock
+        self.trouble = ""
+
+    def settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
+        """The final verdict on a call that a layer holds."""
+        prefix = config.approval.prefix
+        try:
+            settled = self._settle(verdict, call, config)
+        except StoreError as error:
+            self.trouble = str(error)
+            return Settled(Verdict("block", error.code, approval_texts.out_of_order(prefix, error.code), str(error)))
+        except Full:
+            code = "approval.too-many"
+            return Settled(Verdict("block", code, approval_texts.out_of_order(prefix, code), "too many calls wait already"))
+        except ValueError as error:
+            code = "approval.unbindable"
+            return Settled(Verdict("block", code, approval_texts.blocked(prefix, str(error)), str(error)))
+        self.trouble = ""
+        return settled
+
+    def _settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
+        now = self._clock()
+        if grant := grants.covering(call, self._policies.grants(), now):
+            return Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
+        prefix = config.approval.prefix
+        presented = self._nonces.present(_request(verdict, call, config, now), now)
+        entry = presented.entry
+        if presented.outcome == "used":
+            return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)
+        if presented.outcome == "denied":
+            return Settled(Verdict("block", "approval.denied", approval_texts.denied(prefix, entry.why), entry.why), entry)
+        text = approval_texts.held(prefix, entry.nonce, verdict.reason, call)
+        return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
+
+    def is_approved(self, nonce: str) -> bool:
+        """Whether the call held under this nonce may run by now. A store that cannot be read says no."""
+        try:
+            return any(entry.nonce == nonce and entry.status == "approved" for entry in self._nonces.entries())
+        except StoreError:
+            return False
+
+    def decide(self, message: protocol.Decide, config: Config) -> protocol.Told:
+        """A yes or no that came through the gateway."""
+        now = self._clock()
+        decision = Decision(message.by, message.where, message.why)
+        try:
+            if message.action == "pending":
+                told = "\n".join(answers.pending_lines(self._nonces.entries(), now))
+            elif message.action == "approve":
+                window = config.approval_window_ms / 1000
+                told = answers.approved(self._nonces.approve(message.nonce, decision, now, window), int(window))
+            else:
+                lasts = config.pending_timeout_ms / 1000
+                told = answers.denied(self._nonces.deny(message.nonce, decision, now, lasts))
+        except Refused as refused:
+            answer = answers.explain(refused)
+            return protocol.Told(message.id, ok=False, text=f"{answer.text}\n{answer.fix}".strip())
+        except StoreError as error:
+            return protocol.Told(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
+        return protocol.Told(message.id, ok=True, text=told)
+
+    def resolved(self, message: protocol.Resolved) -> None:
+        """What the gateway's own prompt brought. Where nobody could be asked, the call goes on waiting under its nonce."""
+        if message.outcome != "unavailable":
+            self._nonces.settle(message.nonce, message.outcome, Decision(message.by, "native"), self._clock())
+
+
+def prompt_for(entry: Entry, config: Config) -> protocol.Prompt:
+    """The same call for the gateway's own prompt, within what that can show."""
+    return protocol.Prompt(
+        nonce=entry.nonce,
+        title=cut(f"{entry.tool} waits for your approval", MAX_TITLE - 20),
+        description=cut(f"{entry.reason} {entry.shown}", MAX_DESCRIPTION - 40),
+        timeout_ms=config.pending_timeout_ms,
+    )
+
+
+def _request(verdict: Verdict, call: Call, config: Config, now: float) -> Entry:
+    return Entry(
+        nonce="",
+        binding=bind(call),
+        tool=texts.name(call.tool),
+        agent=call.agent,
+        session=call.session,
+        run=call.run,
+        code=verdict.code,
+        reason=approval_texts.line(verdict.reason),
+        shown=approval_texts.shown(call),
+        created=now,
+        expires=now + config.pending_timeout_ms / 1000,
+    )

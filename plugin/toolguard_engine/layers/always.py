@@ -1,0 +1,15 @@
+"""`alwaysBlock`: every call of these tools asks for a person."""
+
+from __future__ import annotations
+
+from toolguard_engine.config import Config
+from toolguard_engine.model import Call, Verdict
+from toolguard_engine.toolsearch import tool_name
+
+CODE = "approval.always-block"
+
+
+def judge(call: Call, config: Config) -> Verdict | None:
+    if any(tool_name(call.tool) == tool_name(tool) for tool in config.always_block):
+        return Verdict("hold", CODE, reason="The settings ask for a person's approval of every call of this tool (alwaysBlock).")
+    return None

@@ -1,0 +1,261 @@
+"""Commands by which an agent would get round the guard. `reason` says in one sentence why a command is one, or nothing.
+
+Three laws, each over every text that may run (`shellwords.lines`):
+
+- the guard's own command line runs only with a sub-command that changes nothing; nobody removes the package or the plugin;
+- a line that names a protected place only reads, and the key is not even read;
+- nothing ends the engine or its gateway.
+
+Most commands hold none of the words that all three need; they are let go after a look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from toolguard_engine import protectedpaths
+from toolguard_engine.layers import selfprocess
+from toolguard_engine.model import Host
+from toolguard_engine.shelltext import MAX_CHARS, readings
+from toolguard_engine.shellwords import INTERPRETERS, UNKNOWN, Line, Simple, base, is_textual, lines, names
+
+CLI = "This command would use the guard's own command line to change what it allows."
+REMOVE = "This command would remove or switch off the guard, or change the configuration that keeps it in place."
+FILES = "This command would change the files or the configuration of the guard itself."
+KEY = "This command would read the secret key with which the guard signs approvals."
+LONG = "This command names the guard and is too long to be read."
+
+_WORDS = ("toolguard", "claw", "kill", "fuser", "systemctl", "approve", "deny", "grant", "revoke", "..", "*", "?", "[")
+_NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
+_READ_ONLY = frozenset({"status", "pending", "grants", "check", "--help", "-h", "--version", "help"})
+_ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
+_CHANGES = _ANSWERS | names(
+    "watch policy install uninstall migrate config doctor kill-switch checkpoint dashboard tune demo replay"
+)
+_VALUED = frozenset({"--state-dir", "--config"})
+_MODULE = re.compile(r"-[A-Za-z]*m(\S*)")
+_IMPORT = re.compile(
+    r"(?:\bimport|\bfrom|import_module|run_module|run_path|__import__)\W+(?:[\w./]*\W)?toolguard_(?:cli|engine)\b"
+)
+_LISTED = re.compile(r"\btoolguard(?:_cli)?['\"]?\s*,\s*['\"](?:" + "|".join(sorted(_CHANGES)) + r")\b")
+_PACKAGE = re.compile(r"(?:^|[/+@])openclaw[-_.]+toolguard", re.IGNORECASE)
+_PACKAGERS = re.compile(r"(?:pip[\d.]*|pipx|uv|poetry|pdm|conda|mamba|npm|pnpm|yarn|bun)")
+_PACKAGE_VERBS = names("install uninstall remove rm add upgrade update reinstall inject uninject")
+_PLUGIN_VERBS = names("disable uninstall remove install update enable")
+_CONFIG_VERBS = names("set unset patch apply edit delete")
+_CONFIG_PATH = re.compile(
+    r"(?:^|[\s'\"{,])plugins['\"]?"
+    r"(?:$|\s*[:=]|[.\[]['\"]?(?:(?:allow|deny|load|enabled|slots)\b|entries['\"]?\]?$|\S*toolguard))"
+)
+
+READERS = names(
+    "cat ls head tail grep egrep fgrep rg jq stat wc file less more find diff cmp echo printf cd pwd test [ sort uniq cut "
+    "tr true du tree realpath readlink basename dirname which sleep date"
+)
+_KEYLESS = frozenset({"ls", "stat", "test", "["})
+_WRITING_OPTION = re.compile(r"-(?:delete|exec|execdir|ok|okdir|fprint\w*|fls)$|--(?:output|pre)\b|-\w*o")
+_RECURSIVE = re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories=recurse")
+_ROOT_CHANGERS = names(
+    "rm mv cp ln chmod chown chgrp chattr setfacl mount umount tar zip 7z rsync scp rmdir shred unlink install "
+    "truncate tee dd"
+)
+_ROOT_CODE = re.compile(r"rmtree|rmdir|rename|unlink|remove|rmSync|\bmove\b|copytree|make_archive|chmod|symlink")
+_SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
+_SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|\d|-")
+
+
+def reason(command: str, host: Host, folder: str) -> str:
+    """Why `command`, started in `folder` (empty: the agent's own), must not run; empty if it may."""
+    if len(command) > MAX_CHARS and "toolguard" in command.lower():
+        return LONG
+    words = protectedpaths.of(host).words
+    spelled = [text.lower() for text in readings(command)]
+    inside = bool(folder) and protectedpaths.kind(folder, host) != ""
+    if not inside and not any(word in text for text in spelled for word in (*_WORDS, *words)) and "PPID" not in command:
+        return ""
+    found = lines(command)
+    laws: tuple[Callable[[], str], ...] = (
+        lambda: _first(found, lambda line: _own_command(line, command)),
+        lambda: _first(found, lambda line: _place(line, host, folder)),
+        lambda: _first(found, lambda line: selfprocess.reason(line, command, host)),
+        lambda: CLI if any(_runs_by_code(line, spelled) for line in found) else "",
+        lambda: _code_on_root(found, spelled, host),
+    )
+    return next((text for law in laws if (text := law())), "")
+
+
+def _first(found: list[Line], law: Callable[[Line], str]) -> str:
+    return next((text for line in found if (text := law(line))), "")
+
+
+def _own_command(line: Line, command: str) -> str:
+    for simple in line:
+        if text := _simple(simple, command):
+            return text
+    return ""
+
+
+def _simple(simple: Simple, command: str) -> str:
+    words = simple.unwrapped()
+    if not words:
+        return ""
+    head, rest = words[0], words[1:]
+    if base(head) in _NAMES:
+        bare = "xargs" in simple.words or "parallel" in simple.words
+        return CLI if _changes(rest, bare=bare) else ""
+    if UNKNOWN in head or "$" in head:
+        return CLI if rest and (rest[0] in _ANSWERS or (rest[0] in _CHANGES and "toolguard" in command)) else ""
+    if is_textual(simple):
+        return ""
+    if head in {"alias", "ln"} and any(base(word.rpartition("=")[2]) in _NAMES and "/" not in word for word in rest):
+        return CLI
+    if INTERPRETERS.fullmatch(base(head)) and (text := _script(rest)):
+        return text
+    if any(base(word) in _NAMES and rest[at + 1 : at + 2] and rest[at + 1] in _CHANGES for at, word in enumerate(rest)):
+        return CLI
+    return _removal(words)
+
+
+def _changes(rest: list[str], *, bare: bool) -> bool:
+    """Whether the guard's command line, called with `rest`, does more than show something."""
+    words = list(rest)
+    while words and words[0].startswith("-") and words[0] not in _READ_ONLY:
+        words = words[2 if words[0] in _VALUED else 1 :]
+    if not words:
+        return bare
+    if words[0] == "audit":
+        return words[1:2] not in (["show"], ["verify"], ["--help"])
+    if words[0] == "doctor":
+        return any(word.startswith(("--f", "$")) or UNKNOWN in word for word in words)
+    return words[0] not in _READ_ONLY and "--help" not in words
+
+
+def _script(rest: list[str]) -> str:
+    """A Python that runs the guard's modules or its console script."""
+    for at, word in enumerate(rest):
+        if match := _MODULE.fullmatch(word):
+            module, after = (match[1], rest[at + 1 :]) if match[1] else ("".join(rest[at + 1 : at + 2]), rest[at + 2 :])
+            return CLI if module.split(".")[0] in _NAMES and _changes(after, bare=False) else ""
+        if not word.startswith("-"):
+            ours = bool(_NAMES & set(word.split("/")[-2:])) and not word.endswith("toolguard")
+            return CLI if (ours or base(word) in _NAMES) and _changes(rest[at + 1 :], bare=False) else ""
+    return ""
+
+
+def _removal(words: list[str]) -> str:
+    bases = [base(word) for word in words]
+    packager = any(_PACKAGERS.fullmatch(name) for name in bases[:4])
+    if packager and _PACKAGE_VERBS & set(words) and any(_PACKAGE.search(w) or base(w) in _NAMES for w in words):
+        return REMOVE
+    at = next((at for at, name in enumerate(bases) if name in {"openclaw", "clawdbot", "openclaw.mjs"}), None)
+    return REMOVE if at is not None and _gateway_command(words[at + 1 :]) else ""
+
+
+def _gateway_command(rest: list[str]) -> bool:
+    """Whether OpenClaw's own command line, called with `rest`, switches off the guard or answers for the person."""
+    verbs = set(rest[:6])
+    if "plugins" in verbs and verbs & _PLUGIN_VERBS:
+        return any("toolguard" in word.lower() or word == "--all" for word in rest)
+    if "approvals" in verbs and "resolve" in verbs:
+        return True
+    if "config" in verbs and verbs & _CONFIG_VERBS:
+        unseen = any(word.startswith(("--file", "--batch-file", "--stdin")) or word == "-" for word in rest)
+        return unseen or any(_CONFIG_PATH.search(word) for word in rest)
+    if "call" in verbs:
+        called = next((w for w in rest if w.startswith("config.") or "approval" in w or "toolguard" in w), "config.get")
+        return not called.startswith(("config.get", "config.schema"))
+    return rest[:1] in (["reset"], ["uninstall"]) or ("gateway" in verbs and bool(verbs & {"stop", "uninstall"}))
+
+
+def _runs_by_code(line: Line, spelled: list[str]) -> bool:
+    """An interpreter on this line whose code calls the guard's modules or command line."""
+    if not any(INTERPRETERS.fullmatch(base(word)) for simple in line for word in simple.words[:6]):
+        return False
+    return any(_IMPORT.search(text) or _LISTED.search(text) for text in spelled)
+
+
+def _place(line: Line, host: Host, folder: str) -> str:
+    folders = _folders(line, host, folder)
+    named = [(simple, found) for simple in line for found in _named(simple, host, folders)]
+    if folder and protectedpaths.kind(folder, host) in {"guard", "key"}:
+        named += [(simple, "guard") for simple in line]
+    if not named:
+        return ""
+    reading = all(_only_reads(simple) for simple in line)
+    for simple, found in named:
+        if found == "key" and not (len(line) == 1 and simple.name in _KEYLESS):
+            return KEY
+        if found == "guard" and not reading:
+            return FILES
+        if found in {"guard", "root"} and _reads_tree(simple):
+            return KEY
+        if found == "root" and _changes_root(simple, line):
+            return FILES
+    return ""
+
+
+def _folders(line: Line, host: Host, folder: str) -> tuple[str, ...]:
+    """Where a relative path of this line may start: the folder of the call, and every one that the line goes to."""
+    start = folder or protectedpaths.of(host).state + "/workspace"
+    found = list(protectedpaths.resolved(start, host, ("/",)))
+    for simple in line:
+        words = simple.unwrapped()
+        if words[:1] and words[0] in {"cd", "pushd"}:
+            found += [
+                path
+                for path in protectedpaths.resolved(words[-1] if words[1:] else "~", host, tuple(found))
+                if path not in found
+            ]
+        del found[8:]
+    return tuple(found)
+
+
+def _named(simple: Simple, host: Host, folders: tuple[str, ...]) -> set[str]:
+    """The protected places that a command names. A quoted sentence is either judged as a command, or only text."""
+    found: set[str] = set()
+    for word in (*simple.words, *simple.writes, *simple.reads):
+        if " " not in word and "\n" not in word:
+            for path in _SPLIT.split(word):
+                if path and path != "?":
+                    found.add(protectedpaths.kind(path, host, folders))
+    for path in simple.words:
+        if (
+            path.endswith(protectedpaths.CONFIG_NAMES)
+            and "/" not in path
+            and folders == (protectedpaths.of(host).state + "/workspace",)
+        ):
+            found.add(protectedpaths.kind(path, host))
+    return found - {""}
+
+
+def _only_reads(simple: Simple) -> bool:
+    if any(not _SAFE_TARGET.fullmatch(target) for target in simple.writes):
+        return False
+    words = simple.unwrapped()
+    name = base(words[0]) if words else "true"
+    if name not in READERS or "xargs" in simple.words:
+        return False
+    options = [word for word in words[1:] if word.startswith("-")]
+    checked = name in {"find", "sort", "rg", "diff", "tree"}
+    return not (checked and any(_WRITING_OPTION.match(option) for option in options if name == "sort" or option != "-o"))
+
+
+def _reads_tree(simple: Simple) -> bool:
+    """Whether the command prints what is in every file of a folder."""
+    name = simple.name
+    return name in {"rg", "ag"} or (name.endswith("grep") and any(_RECURSIVE.match(word) for word in simple.words))
+
+
+def _changes_root(simple: Simple, line: Line) -> bool:
+    words = simple.words
+    removing = any(_WRITING_OPTION.match(word) for word in words) if simple.name == "find" else False
+    return simple.name in _ROOT_CHANGERS or removing or bool(simple.writes) or any("xargs" in other.words for other in line)
+
+
+def _code_on_root(found: list[Line], spelled: list[str], host: Host) -> str:
+    code = any(INTERPRETERS.fullmatch(simple.name) for line in found for simple in line)
+    if not code or not any(_ROOT_CODE.search(text) for text in spelled):
+        return ""
+    named = (place for line in found for simple in line for place in _named(simple, host, ()))
+    return FILES if any(place in {"root", "guard", "key"} for place in named) else ""

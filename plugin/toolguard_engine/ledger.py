@@ -1,0 +1,191 @@
+"""The book of held calls: what waits, what was approved, what became of it. Pure; `stores.nonces` keeps it on disk.
+
+The law, for each binding (one call of one agent in one session):
+
+- a held call is entered once as `pending` under its nonce; while it waits, the same call finds the same nonce;
+- a person turns `pending` into `approved` or `denied`; `approved` becomes `used` by exactly one call;
+- `pending` and `approved` become `expired` when their time is over; a denial lasts as long as the call would have waited;
+- what is closed (`used`, `denied`, `expired`) never opens again and is remembered for a while, to say what became of it.
+
+All times are seconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+import msgspec
+
+Status = Literal["pending", "approved", "used", "denied", "expired"]
+OPEN: frozenset[Status] = frozenset({"pending", "approved"})
+
+MIN_PREFIX = 4
+MAX_OPEN = 2_000
+MAX_CLOSED = 1_000
+MAX_CLOSED_SHOWN = 200
+REMEMBERED = 24 * 3600.0
+"""Seconds for which a closed nonce is still known."""
+
+SKEW = 5.0
+"""Seconds that the clock may step back without making an approval invalid."""
+
+
+class Entry(msgspec.Struct, frozen=True, gc=False):
+    """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: `stores.nonces`."""
+
+    nonce: str
+    binding: str
+    tool: str
+    agent: str
+    session: str
+    run: str
+    code: str
+    reason: str
+    shown: str
+    created: float
+    expires: float
+    status: Status = "pending"
+    decided: float = 0.0
+    by: str = ""
+    where: str = ""
+    why: str = ""
+    mac: str = ""
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A person's yes or no: who, where (`cli`, `chat`, `native`, `tool`, `dashboard`), why."""
+
+    by: str
+    where: str
+    why: str = ""
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer
+    """A nonce that cannot be decided on. `cause` is stable: malformed, unknown, ambiguous, or the status it has."""
+
+    def __init__(self, cause: str, entry: Entry | None = None, matches: tuple[str, ...] = ()) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.entry = entry
+        self.matches = matches
+
+
+class Full(Exception):  # noqa: N818 - it is an answer
+    """More calls wait than one person can look at: no more are entered."""
+
+
+class Ledger:
+    """All entries by nonce. `changed` collects those that are new or differ from what was loaded, `forged` those that
+    `trusted` refused: each entry is asked about before anything is concluded from it, and a refused one is dropped."""
+
+    def __init__(self, entries: Iterable[Entry] = (), trusted: Callable[[Entry], bool] = lambda entry: True) -> None:  # noqa: ARG005
+        self._entries = {entry.nonce: entry for entry in entries}
+        self._trusted = trusted
+        self.changed: list[Entry] = []
+        self.forged: list[Entry] = []
+        self.dropped = False
+
+    @property
+    def entries(self) -> list[Entry]:
+        return list(self._entries.values())
+
+    def open_entries(self) -> list[Entry]:
+        return [entry for entry in self._entries.values() if entry.status in OPEN]
+
+    def sweep(self, now: float) -> None:
+        """Closes what is over and forgets what was closed long ago."""
+        for entry in self.open_entries():
+            if (now >= entry.expires or _from_the_future(entry, now)) and self._holds(entry):
+                self._put(_closed(entry, "expired", now))
+        closed = [entry for entry in self._entries.values() if entry.status not in OPEN]
+        known = [entry for entry in closed if now < entry.decided + REMEMBERED]
+        if len(known) < len(closed) or len(known) > MAX_CLOSED:
+            kept = sorted(known, key=lambda entry: (_answers(entry, now), entry.decided))[-MAX_CLOSED:]
+            self.dropped = True
+            self._entries = {entry.nonce: entry for entry in [*self.open_entries(), *kept]}
+
+    def waiting(self, binding: str, now: float) -> Entry | None:
+        """The entry that answers for this call now: pending, approved, or else a denial that still lasts."""
+        found = [entry for entry in self._entries.values() if entry.binding == binding and _answers(entry, now)]
+        return next((entry for entry in sorted(found, key=_is_closed) if self._holds(entry)), None)
+
+    def enter(self, entry: Entry) -> Entry:
+        """A new held call. Raises `Full`."""
+        if len(self.open_entries()) >= MAX_OPEN:
+            raise Full
+        self._put(entry)
+        return entry
+
+    def use(self, entry: Entry, now: float) -> Entry:
+        """The approved call runs, this once."""
+        return self._put(_closed(entry, "used", now))
+
+    def find(self, prefix: str) -> Entry:
+        """The one entry that a person means; those that can be decided on come first. Raises `Refused`."""
+        wanted = prefix.strip().lower()
+        if len(wanted) < MIN_PREFIX or not set(wanted) <= set("0123456789abcdef"):
+            raise Refused("malformed")
+        found = [entry for entry in self.entries if entry.nonce.startswith(wanted) and self._holds(entry)]
+        candidates = [e for e in found if e.status == "pending"] or [e for e in found if e.status == "approved"] or found
+        if not candidates:
+            raise Refused("unknown")
+        if len(candidates) > 1:
+            raise Refused("ambiguous", matches=tuple(sorted(entry.nonce for entry in candidates)))
+        return candidates[0]
+
+    def approve(self, prefix: str, decision: Decision, now: float, window: float) -> Entry:
+        """Lets the call through once within `window` seconds. Raises `Refused`."""
+        entry = self.find(prefix)
+        if entry.status != "pending":
+            raise Refused(entry.status, entry)
+        return self._decide(entry, "approved", decision, now, now + window)
+
+    def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> Entry:
+        """Refuses a call that waits, or takes a yes back that was not used yet, for `lasts` seconds. Raises `Refused`."""
+        entry = self.find(prefix)
+        if entry.status not in OPEN:
+            raise Refused(entry.status, entry)
+        return self._decide(entry, "denied", decision, now, now + lasts)
+
+    def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> Entry | None:
+        """What the gateway's own prompt brought: `used`, `denied` or `expired`. None where it is settled already."""
+        entry = self._entries.get(nonce)
+        if entry is None or entry.status != "pending" or not self._holds(entry):
+            return None
+        lasts = now + entry.expires - entry.created if status == "denied" else entry.expires
+        return self._decide(entry, status, decision, now, lasts)
+
+    def _holds(self, entry: Entry) -> bool:
+        if self._trusted(entry):
+            return True
+        self.forged.append(entry)
+        self._entries.pop(entry.nonce, None)
+        return False
+
+    def _decide(self, entry: Entry, status: Status, decision: Decision, now: float, expires: float) -> Entry:
+        who = {"by": decision.by, "where": decision.where, "why": decision.why}
+        return self._put(msgspec.structs.replace(entry, status=status, decided=now, expires=expires, **who))
+
+    def _put(self, entry: Entry) -> Entry:
+        self._entries[entry.nonce] = entry
+        self.changed.append(entry)
+        return entry
+
+
+def _closed(entry: Entry, status: Status, now: float) -> Entry:
+    """What is over is kept for its answer only: the whole call is in the audit log."""
+    return msgspec.structs.replace(entry, status=status, decided=now, shown=entry.shown[:MAX_CLOSED_SHOWN])
+
+
+def _is_closed(entry: Entry) -> bool:
+    return entry.status not in OPEN
+
+
+def _answers(entry: Entry, now: float) -> bool:
+    return entry.status in ("pending", "approved", "denied") and now < entry.expires and not _from_the_future(entry, now)
+
+
+def _from_the_future(entry: Entry, now: float) -> bool:
+    """The clock was set back: when the approval's window ends cannot be said any more."""
+    return entry.status == "approved" and now < entry.decided - SKEW

@@ -1,0 +1,136 @@
+"""Which files are the guard's own, and whether a path, however spelled, is one of them. Text only: no file is asked."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from posixpath import dirname, normpath
+from typing import Literal
+
+from toolguard_engine.model import Host
+
+Place = Literal["", "root", "guard", "key"]
+"""`root`: the gateway's whole state, or a folder above a guarded one; `guard`: what the guard keeps or its config."""
+
+CONFIG_NAMES = ("openclaw.json", "clawdbot.json")
+_STATE_NAMES = (".openclaw", ".clawdbot")
+_GLOB = re.compile(r"[*?\[]")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)[^}]*\})")
+_PROC = re.compile(r"^/proc/[^/]+/root(?=/)")
+_TILDE = re.compile(r"^~[\w.-]*(?=/|$)")
+
+
+@dataclass(frozen=True, slots=True)
+class Protected:
+    """The protected places of one host as tuples of path parts, and the words one of which an innocent spelling has."""
+
+    home: str
+    state: str
+    config: str
+    roots: tuple[tuple[str, ...], ...]
+    places: tuple[tuple[str, ...], ...]
+    keys: tuple[tuple[str, ...], ...]
+    tails: tuple[tuple[str, ...], ...]
+    words: tuple[str, ...]
+
+
+@lru_cache(maxsize=8)
+def of(host: Host) -> Protected:
+    home = host.home.rstrip("/") or "/~"
+    state = host.state_dir.rstrip("/") or f"{home}/.openclaw"
+    states = dict.fromkeys([state, *(f"{home}/{name}" for name in _STATE_NAMES)])
+    config = host.config_path or f"{state}/{CONFIG_NAMES[0]}"
+    places = [f"{folder}/{tail}" for folder in states for tail in ("toolguard", "extensions/toolguard", *CONFIG_NAMES)]
+    places += [config, *host.guarded]
+    names = dict.fromkeys([*_STATE_NAMES, _parts(state)[-1]])
+    roots = [*states, *(above for place in host.guarded for above in _above(place, home))]
+    last = {_parts(path)[-1].lower() for path in (state, config, *host.guarded)}
+    return Protected(
+        home, state, config,
+        tuple(map(_parts, roots)),
+        tuple(map(_parts, places)),
+        tuple(_parts(f"{folder}/toolguard/key") for folder in states),
+        tuple((name, *tail) for name in names for tail in (("toolguard",), ("extensions", "toolguard"), *zip(CONFIG_NAMES))),
+        tuple(last),
+    )  # fmt: skip
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(part for part in normpath(path).split("/") if part)
+
+
+def _above(path: str, home: str) -> list[str]:
+    """The folders that hold `path`, below the home folder and never near the root."""
+    found = []
+    while (path := dirname(path.rstrip("/"))) and path != home and path.count("/") > len(("home", "user")):
+        found.append(path)
+    return found
+
+
+def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
+    """What `path` is; a relative one is looked for in each of `folders`, the folders that it may be meant from."""
+    protected = of(host)
+    path = _expanded(path.strip().removeprefix("@").removeprefix("file://"), protected)
+    found = {_place(_parts(option), protected) for option in _absolute(path, folders)}
+    if not path.startswith("/"):
+        found.add(_by_tail(path, protected, known=bool(folders)))
+    elif "$" in path or path.startswith("//"):
+        found.add(_by_tail(path, protected, known=True))
+    places: tuple[Place, ...] = ("key", "guard", "root")
+    return next((place for place in places if place in found), "")
+
+
+def _absolute(path: str, folders: tuple[str, ...]) -> list[str]:
+    return [path] if path.startswith("/") else [f"{folder}/{path}" for folder in folders]
+
+
+def resolved(path: str, host: Host, folders: tuple[str, ...]) -> tuple[str, ...]:
+    """The absolute paths that `path` may mean."""
+    return tuple(normpath(option) for option in _absolute(_expanded(path, of(host)), folders))
+
+
+def _expanded(path: str, protected: Protected) -> str:
+    values = {
+        "HOME": protected.home, "OPENCLAW_HOME": protected.home, "OPENCLAW_STATE_DIR": protected.state,
+        "CLAWDBOT_STATE_DIR": protected.state, "OPENCLAW_CONFIG_PATH": protected.config, "PWD": ".", "OLDPWD": ".",
+    }  # fmt: skip
+    if "$" in path:
+        path = _VARIABLE.sub(lambda match: values.get(match[1] or match[2], match[0]), path)
+    return _PROC.sub("", _TILDE.sub(lambda _: protected.home, path))
+
+
+def _place(parts: tuple[str, ...], protected: Protected) -> Place:
+    if any(_covers(parts, key) and (len(parts) >= len(key)) for key in protected.keys):
+        return "key"
+    if any(_covers(parts, place) and len(parts) >= len(place) for place in protected.places):
+        return "guard"
+    if any(_covers(parts, root) and len(parts) == len(root) for root in protected.roots):
+        return "root"
+    return ""
+
+
+def _covers(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
+    """Whether the pattern may name `place`, something in it, or a folder above it."""
+    for part, real in zip(parts, place, strict=False):
+        if part == "**":
+            return True
+        if part != real and not (_GLOB.search(part) and _glob(real, part)):
+            return False
+    return bool(parts)
+
+
+def _glob(name: str, pattern: str) -> bool:
+    """A shell's glob: a leading dot is only matched by a dot."""
+    return (not name.startswith(".") or pattern.startswith((".", "["))) and fnmatchcase(name, pattern.replace("[^", "[!"))
+
+
+def _by_tail(path: str, protected: Protected, *, known: bool) -> Place:
+    """A path from an unknown folder is judged by what it ends in."""
+    parts = _parts(path)
+    for tail in protected.tails:
+        for at in range(len(parts) - len(tail) + 1):
+            if _covers(parts[at:], tail) and len(parts) - at >= len(tail) and not _GLOB.search(parts[at]):
+                return "key" if parts[at + len(tail) :] == ("key",) else "guard"
+    return "guard" if not known and parts and parts[-1] in CONFIG_NAMES else ""

@@ -1,0 +1,160 @@
+"""What a shell command line may really say: a textual net, not a parser.
+
+A reading is a text; `spellings` are the readings in which quotes still stand, `readings` adds those without. Both begin
+with the text as it was written. Whatever is sent, they cost little: lengths, counts and depth are limited.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterator
+from itertools import islice
+
+MAX_CHARS = 131_072
+"""Linux takes no longer argument (MAX_ARG_STRLEN), so no shell is ever given a longer command."""
+
+MAX_SPELLINGS = 20
+MAX_READINGS = 2 * MAX_SPELLINGS
+MAX_TOTAL = 4 * MAX_CHARS
+MAX_DEPTH = 3
+
+_MAX_VALUE = 256
+_MAX_CHANGES = 400
+_MAX_TOKENS = 16
+
+_QUOTES = str.maketrans("", "", "\\'\"")
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|[uU]\{?([0-9A-Fa-f]{1,8})\}?|(0?[0-7]{1,3})|([abeEfnrtv]))")
+_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*+)'", re.DOTALL)
+_IFS = re.compile(r"\$(?:IFS\b|\{IFS[^}\s]{0,20}\})(?:\$\d)?")
+_ASSIGNED = re.compile(r"""(?<![\w$])([A-Za-z_]\w{0,63})\+?=("[^"]*+"|'[^']*+'|[^\s;&|()<>`]*+)""")
+_LOOPED = re.compile(r"\bfor\s+(\w{1,64})\s+in\s+([^\s;]+)")
+_VARIABLE = re.compile(r"\$(?:(\w{1,64})|\{(\w{1,64})(?::?[-=+]([^{}]{0,256}))?\})")
+_BRACES = re.compile(r"(?<![^\s;&|(`])([^\s{}]{0,64}+)\{([^{}\s]{0,256},[^{}\s]{0,256})\}([^\s{};&|)]{0,64})")
+_TOKEN = re.compile(r"[A-Za-z0-9+/_-]{12,}+={0,2}")
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+")
+_SPACED_HEX = re.compile(r"(?:\b[0-9A-Fa-f]{2}[ ,:]){5,}[0-9A-Fa-f]{2}\b")
+_BACKWARDS = re.compile(r"\brev\b|\[::-1\]|\breverse\b")
+_PIECE = re.compile(r"\"[^\"]{4,2000}\"|'[^']{4,2000}'|(?:echo|<<<)\s+([^|;&'\"]{4,2000})")
+
+
+def readings(command: str) -> tuple[str, ...]:
+    """The texts that `command` may stand for, at most `MAX_READINGS`, the first one as it was written."""
+    found: dict[str, None] = {}
+    for text in spellings(command):
+        found[text] = None
+        found[text.translate(_QUOTES)] = None
+    return tuple(islice(found, MAX_READINGS))
+
+
+def spellings(command: str) -> tuple[str, ...]:
+    """The readings whose quotes still tell a word from a command."""
+    first = command[:MAX_CHARS]
+    found, wave, total = {first: None}, [first], len(first)
+    for _ in range(MAX_DEPTH):
+        wave = [text for origin in wave for text in _derived(origin)]
+        fresh = []
+        for text in wave:
+            if text in found or len(found) >= MAX_SPELLINGS or total + len(text) > MAX_TOTAL:
+                continue
+            found[text] = None
+            fresh.append(text)
+            total += len(text)
+        if not fresh:
+            break
+        wave = fresh
+    return tuple(found)
+
+
+def _derived(text: str) -> Iterator[str]:
+    """Other texts that `text` may stand for, one step away."""
+    if "\\" in text or "$" in text:
+        yield _plain(text)
+    if "$" in text:
+        yield _assigned(text)
+    if "{" in text and "," in text:
+        yield _braces(text)
+    if "\\" in text:
+        yield _escapes(text)
+    yield from _decoded(text)
+    if "rev" in text or "::-1" in text:
+        yield from _reversed(text)
+
+
+def _plain(text: str) -> str:
+    """Continued lines joined, `$IFS` a blank, ANSI-C quotes decoded."""
+    text = _IFS.sub(" ", text.replace("\\\n", "").replace("\\\r\n", ""))
+    return _ANSI.sub(lambda match: _quoted(_escapes(match[1]).replace("\\\\", "\\").replace("\\'", "")), text)
+
+
+def _quoted(text: str) -> str:
+    return text if text.isalnum() else "'" + text.replace("'", "") + "'"
+
+
+def _escapes(text: str) -> str:
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    if match[4]:
+        return _LETTERS[match[4]]
+    if match[3]:
+        return chr(int(match[3], 8) & 0xFF)
+    code = int(match[1] or match[2], 16)
+    return chr(code) if code <= 0x10FFFF else match[0]  # noqa: PLR2004 - the last code point there is
+
+
+def _assigned(text: str) -> str:
+    """`text` with the variables that it sets itself put in, and with defaults where it does not."""
+    values: dict[str, str] = {}
+    for match in islice(_ASSIGNED.finditer(text), _MAX_CHANGES):
+        appended = values.get(match[1], "") if match[0][len(match[1])] == "+" else ""
+        values[match[1]] = (appended + match[2].strip("'\""))[:_MAX_VALUE]
+    for match in islice(_LOOPED.finditer(text), _MAX_TOKENS):
+        values[match[1]] = match[2][:_MAX_VALUE]
+
+    def value(match: re.Match[str]) -> str:
+        return values.get(match[1] or match[2], match[0] if match[3] is None else match[3].strip("'\""))
+
+    return _VARIABLE.sub(value, text, count=_MAX_CHANGES)[:MAX_CHARS]
+
+
+def _braces(text: str) -> str:
+    """Simple brace expansion, the outermost word by word: `{tool,x}guard` is `toolguard xguard`."""
+
+    def words(match: re.Match[str]) -> str:
+        return " ".join(f"{match[1]}{middle}{match[3]}" for middle in match[2].split(",")[:_MAX_TOKENS])
+
+    return _BRACES.sub(words, text, count=_MAX_TOKENS)[:MAX_CHARS]
+
+
+def _decoded(text: str) -> Iterator[str]:
+    """Texts that stand in `text` in base64 or as hexadecimal digits."""
+    for token in islice(_TOKEN.findall(text), _MAX_TOKENS):
+        if _HEX.fullmatch(token):
+            yield from _printable(bytes.fromhex(token))
+        yield from _from_base64(token)
+    for match in islice(_SPACED_HEX.finditer(text), _MAX_TOKENS) if "xxd" in text or "hex" in text else ():
+        yield from _printable(bytes.fromhex(re.sub(r"[ ,:]", "", match[0])))
+
+
+def _from_base64(token: str) -> Iterator[str]:
+    digits = token.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        yield from _printable(b64decode(digits + "=" * (-len(digits) % 4)))
+    except Base64Error:
+        return
+
+
+def _printable(data: bytes) -> Iterator[str]:
+    text = data.decode("latin-1").rstrip("\n\0").replace("\t", " ").replace("\n", ";")
+    if text.isascii() and text.isprintable():
+        yield text
+
+
+def _reversed(text: str) -> Iterator[str]:
+    if _BACKWARDS.search(text):
+        for match in islice(_PIECE.finditer(text), _MAX_TOKENS):
+            yield (match[1] or match[0][1:-1]).strip()[::-1]

@@ -1,0 +1,421 @@
+"""The audit log: what was held, approved, denied, used, expired, blocked and granted, by whom, where and why.
+
+One JSON object a line, `<state dir>/toolguard/audit.jsonl`. The law: a line's `prev` is the `hash` of the line before it,
+its `hash` the SHA-256 of the line without that member, its `seq` one more than the one before. `audit.head` names the last
+line under our key, so that a log that was cut off is seen; what is added later goes on from there, so that the gap stays.
+Half a line, left by a process that was killed, stays too; the next line says so (`event: "recovered"`) and names the hash
+of what was left. Characters that could play tricks on a terminal are written as JSON escapes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolguard_engine import redact
+from toolguard_engine.stores import files, key
+from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock
+
+NAME = "audit.jsonl"
+HEAD = "audit.head"
+MAX_BYTES = 32 * 1024 * 1024
+TAIL = 64 * 1024
+FIRST = "0" * 64
+MAX_WHY = 300
+LOOKS = 3
+"""How often `verify` looks at a log that grows meanwhile."""
+
+_HASH = re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
+_ID = re.compile(rb'"id":"([^"\\]{1,100})"')
+_ROTATED = re.compile(r"audit\.(\d+)\.jsonl\Z")
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line before it is chained. `id` is unique: the same event is never written twice."""
+
+    id: str
+    time: str
+    event: str
+    code: str = ""
+    nonce: str = ""
+    tool: str = ""
+    agent: str = ""
+    session: str = ""
+    run: str = ""
+    by: str = ""
+    where: str = ""
+    why: str = ""
+    reason: str = ""
+    shown: str = ""
+    gateway: str = ""
+
+
+class _Head(msgspec.Struct, frozen=True):
+    seq: int
+    hash: str
+    mac: str
+
+
+@dataclass(frozen=True)
+class _End:
+    """How a log ends: number and hash of its last whole line, and what stands after that."""
+
+    seq: int = 0
+    hash: str = FIRST
+    torn: bytes = b""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What `verify` found. `line` is the first broken one of `file`, 0 where all is well."""
+
+    lines: int
+    error: str = ""
+    file: str = ""
+    line: int = 0
+    recovered: int = 0
+
+
+def when(now: float) -> str:
+    """Seconds since 1970 as UTC text."""
+    return datetime.fromtimestamp(now, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def plain(text: str, limit: int = MAX_WHY) -> str:
+    """What somebody typed: printable, without secrets, bounded."""
+    return redact.UNPRINTABLE.sub("?", redact.cut(redact.redact_text(text), limit))
+
+
+class AuditLog:
+    """The log of one state directory. All processes of the machine append to it."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self.path = files.own_folder(state_dir) / NAME
+        self._head = files.own_folder(state_dir) / HEAD
+
+    def append(self, events: Iterable[Event]) -> None:
+        """Adds the events; one that stands near the end already is not added again. Raises `StoreError`."""
+        wanted = list(events)
+        if not wanted and not self.path.exists():
+            return
+        try:
+            with lock(self.path):
+                self._append(wanted)
+        except OSError as error:
+            raise StoreError(f"{self.path}: {error.strerror or error}") from error
+
+    def _append(self, events: list[Event]) -> None:
+        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            files.belong_to_folder(self.path)
+            tail, end = _read_end(handle)
+            glue = b"\n" if tail and not tail.endswith(b"\n") else b""
+            if not end.seq and (rotated := self._rotated()):
+                tail, end = _rotated_end(rotated[-1], end.torn)
+            lines = self._new_lines(end, [event for event in events if not _has(tail + glue, event.id)])
+            if not lines and not glue:
+                return
+            _write(handle, glue + b"".join(lines))
+            os.fdatasync(handle)
+            full = os.fstat(handle).st_size > MAX_BYTES
+        finally:
+            os.close(handle)
+        if lines:
+            self._remember(lines[-1])
+        if full:
+            self._rotate()
+
+    def _new_lines(self, end: _End, events: list[Event]) -> list[bytes]:
+        seq, prev = self._go_on_from(end)
+        if end.torn:
+            torn = _torn_hash(end.torn)
+            events = [Event(f"recovered-{torn[:16]}", when(_now()), "recovered", reason=f"half a line: {torn}"), *events]
+        lines = []
+        for event in _once(events):
+            seq += 1
+            line, prev = chained(event, seq, prev)
+            lines.append(line)
+        return lines
+
+    def _go_on_from(self, end: _End) -> tuple[int, str]:
+        """The line that the next one follows: the last one, unless the head knows of one that is not there any more."""
+        head = self._known_head()
+        if head is None or (head.seq, head.hash) == (end.seq, end.hash):
+            return end.seq, end.hash
+        mark = f',"hash":"{head.hash}"}}\n'.encode()
+        if head.seq < end.seq and any(mark in path.read_bytes() for path in reversed(self.files())):
+            return end.seq, end.hash
+        return head.seq, head.hash
+
+    def _known_head(self) -> _Head | None:
+        """The head, where it is there and ours."""
+        try:
+            head = msgspec.json.decode(self._head.read_bytes(), type=_Head)
+        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        return head if key.fits(key.load(self._state_dir), _signed(head.seq, head.hash), head.mac) else None
+
+    def known(self, ids: Iterable[str]) -> set[str]:
+        """Those of these ids that the log has. Looks at its end first, then everywhere."""
+        wanted = set(ids)
+        try:
+            with self.path.open("rb") as file:
+                tail = _tail(file.fileno(), TAIL)
+        except FileNotFoundError:
+            tail = b""
+        found = {name for name in wanted if _has(tail, name)}
+        for path in self.files() if found != wanted else []:
+            data = path.read_bytes()
+            found |= {name for name in wanted - found if _has(data, name)}
+        return found
+
+    def mend(self) -> None:
+        """Closes half a line that a killed process left. Raises `StoreError`."""
+        self.append([])
+
+    def files(self) -> list[Path]:
+        """All parts of the log, the oldest first."""
+        return [*self._rotated(), *([self.path] if self.path.exists() else [])]
+
+    def lines(self) -> Iterator[tuple[Path, int, bytes]]:
+        """Every line with its file and number."""
+        for path in self.files():
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    yield path, number, line
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Every line that can be read, as a value."""
+        for _, _, line in self.lines():
+            try:
+                value = msgspec.json.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue
+            if isinstance(value, dict):
+                yield value
+
+    def ids_at_end(self) -> set[str]:
+        """The ids of the newest events."""
+        try:
+            with self.path.open("rb") as file:
+                return {name.decode() for name in _ID.findall(_tail(file.fileno(), TAIL))}
+        except OSError:
+            return set()
+
+    def verify(self) -> Verification:
+        """Follows the chain. Raises `StoreError` where there is no key to check the head with."""
+        try:
+            for _ in range(LOOKS):
+                before = self._state()
+                found = self._verify()
+                if not found.error or self._state() == before:
+                    break
+        except OSError as error:
+            raise StoreError(f"{error.filename or self.path}: {error.strerror or error}") from error
+        return found
+
+    def _state(self) -> list[tuple[str, int, int]]:
+        """Differs when somebody wrote meanwhile."""
+        found = [(path.name, path.stat()) for path in [*self.files(), self._head] if path.exists()]
+        return [(name, stat.st_ino, stat.st_size) for name, stat in found]
+
+    def _verify(self) -> Verification:
+        head = self._head.read_bytes() if self._head.exists() else None
+        chain = _Chain()
+        torn_at = last = ("", 0)
+        for path, number, line in self.lines():
+            last = (path.name, number)
+            error = chain.follow(line)
+            if error:
+                at = torn_at if chain.torn else last
+                return Verification(chain.lines, error, *at, chain.recovered)
+            torn_at = torn_at if chain.torn and chain.torn != line else last
+        if chain.torn:
+            return Verification(chain.lines, "the last line is cut off", *torn_at, chain.recovered)
+        return Verification(chain.lines, self._check_head(chain, head), recovered=chain.recovered)
+
+    def _check_head(self, chain: _Chain, data: bytes | None) -> str:
+        if data is None:
+            return f"{HEAD} is missing: it cannot be said whether the end was cut off" if chain.lines else ""
+        try:
+            head = msgspec.json.decode(data, type=_Head)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return f"{HEAD} cannot be read"
+        if not key.fits(key.load(self._state_dir), _signed(head.seq, head.hash), head.mac):
+            return f"{HEAD} is not signed with our key"
+        if chain.seq < head.seq:
+            return f"the end is missing: there were {head.seq} lines, {chain.seq} are left"
+        if chain.hashes.get(head.seq, head.hash) != head.hash:
+            return f"line {head.seq} is not the one that was written"
+        return ""
+
+    def _remember(self, line: bytes) -> None:
+        end = _end(line)
+        mac = key.sign(key.load(self._state_dir), _signed(end.seq, end.hash))
+        clear_leftovers(self._head)
+        files.replace(self._head, msgspec.json.encode(_Head(end.seq, end.hash, mac)), durable=False)
+
+    def _rotated(self) -> list[Path]:
+        return [path for _, path in self._numbered()]
+
+    def _numbered(self) -> list[tuple[int, Path]]:
+        parts = self.path.parent.glob("audit.*.jsonl")
+        return sorted((int(match[1]), path) for path in parts if (match := _ROTATED.match(path.name)))
+
+    def _rotate(self) -> None:
+        with self.path.open("rb") as file:
+            parsed = _parsed(file.readline())
+        free = max((number + 1 for number, _ in self._numbered()), default=1)
+        first = max(parsed["seq"] if parsed else 1, free)
+        self.path.replace(self.path.with_name(f"audit.{first}.jsonl"))
+
+
+class _Chain:
+    """Follows the lines one by one; keeps the last hashes, to compare the head with."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.seq = 0
+        self.prev = ""
+        self.torn = b""
+        """Lines that are none, until a line names them as what a killed process left."""
+        self.recovered = 0
+        self.hashes: dict[int, str] = {}
+
+    def follow(self, line: bytes) -> str:
+        """Takes the next line; the answer is empty, or what is wrong with it."""
+        body = line.removesuffix(b"\n")
+        match, parsed = _HASH.search(body), _parsed(body)
+        if not match or parsed is None or line == body:
+            self.torn += line
+            return ""
+        if self.torn:
+            if parsed.get("event") != "recovered" or parsed.get("reason") != f"half a line: {_torn_hash(self.torn)}":
+                return "it is broken"
+            self.torn = b""
+            self.recovered += 1
+        return self._link(body, match, parsed)
+
+    def _link(self, body: bytes, match: re.Match[bytes], parsed: dict[str, Any]) -> str:
+        own = match[1].decode()
+        if not _fits(body, match):
+            return "its content does not fit its hash"
+        if parsed.get("prev") != (self.prev or FIRST) or parsed["seq"] != self.seq + 1:
+            return "it does not follow the line before: lines were removed, added or put elsewhere"
+        self.seq, self.prev = int(parsed["seq"]), own
+        self.lines += 1
+        self.hashes[self.seq] = own
+        self.hashes.pop(self.seq - 1_000, None)
+        return ""
+
+
+def chained(event: Event, seq: int, prev: str) -> tuple[bytes, str]:
+    """The line for this event, and its hash."""
+    body = _encoded({"seq": seq, "prev": prev, **msgspec.to_builtins(event)})
+    own = sha256(body).hexdigest()
+    return body[:-1] + b',"hash":"' + own.encode() + b'"}\n', own
+
+
+def _encoded(value: Any) -> bytes:
+    """JSON in which everything that is not plainly printable is escaped."""
+    try:
+        data = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # half a surrogate pair, as it comes from an argument that is no UTF-8
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        data = text.encode(errors="replace")
+    return data if data.isascii() and b"\x7f" not in data else redact.UNPRINTABLE.sub(_escape, data.decode()).encode()
+
+
+def _escape(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f"
+
+
+def _once(events: list[Event]) -> list[Event]:
+    return list({event.id: event for event in reversed(events)}.values())[::-1]
+
+
+def _write(handle: int, data: bytes) -> None:
+    """All of it, or `OSError`: a disk that fills up takes a part first."""
+    while data:
+        data = data[os.write(handle, data) :]
+
+
+def _tail(handle: int, length: int) -> bytes:
+    size = os.fstat(handle).st_size
+    return os.pread(handle, length, max(0, size - length))
+
+
+def _read_end(handle: int) -> tuple[bytes, _End]:
+    """The end of a log; all of it where the usual part holds no whole line."""
+    size = os.fstat(handle).st_size
+    tail = _tail(handle, TAIL)
+    end = _end(tail)
+    if end.seq or size <= TAIL:
+        return tail, end
+    tail = _tail(handle, size)
+    return tail, _end(tail)
+
+
+def _rotated_end(path: Path, torn: bytes) -> tuple[bytes, _End]:
+    """The end of the part before, when the new one has no whole line yet; `torn` is what it has."""
+    with path.open("rb") as file:
+        tail, end = _read_end(file.fileno())
+    return tail, _End(end.seq, end.hash, end.torn + torn)
+
+
+def _end(tail: bytes) -> _End:
+    stop = len(tail)
+    while stop:
+        start = tail.rfind(b"\n", 0, stop - 1) + 1
+        body = tail[start:stop].removesuffix(b"\n")
+        match, parsed = _HASH.search(body), _parsed(body)
+        if match and parsed and _fits(body, match):
+            return _End(parsed["seq"], match[1].decode(), tail[stop:])
+        stop = start
+    return _End(torn=tail)
+
+
+def _fits(body: bytes, match: re.Match[bytes]) -> bool:
+    return sha256(body[: match.start()] + b"}").hexdigest() == match[1].decode()
+
+
+def _torn_hash(torn: bytes) -> str:
+    return sha256(torn.removesuffix(b"\n")).hexdigest()
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return value if isinstance(value, dict) and isinstance(value.get("seq"), int) else None
+
+
+def _has(data: bytes, name: str) -> bool:
+    """Whether a whole line of `data` is the event of this name; half a line does not count."""
+    mark = b'"id":' + _encoded(name)
+    found = data.find(mark)
+    while found >= 0:
+        end = data.find(b"\n", found)
+        if end >= 0 and _HASH.search(data[found:end]):
+            return True
+        found = data.find(mark, found + 1)
+    return False
+
+
+def _signed(seq: int, own: str) -> bytes:
+    return f"audit:{seq}:{own}".encode()
+
+
+def _now() -> float:
+    return datetime.now(UTC).timestamp()

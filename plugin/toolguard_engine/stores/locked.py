@@ -1,0 +1,167 @@
+"""A JSON file that several processes change: lock, read again, change, write beside, replace.
+
+The lock file lies beside it and is never removed. A file that cannot be read is kept as `<name>.corrupt-<time>`; as long
+as one of those lies there nothing is read or written, because what was lost may have said no. A person clears it away
+(`toolguard doctor --fix`).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from toolguard_engine.stores import files
+
+T = TypeVar("T")
+
+LOCK_SECONDS = 2.0
+"""A lock that is held longer is held by something that hangs."""
+
+LOCK_POLL_SECONDS = 0.002
+MAX_BYTES = 32 * 1024 * 1024
+
+
+class StoreError(Exception):
+    """The store cannot be used now. `code` is stable; the text says what to do."""
+
+    code = "store.unavailable"
+
+
+class Damaged(StoreError):  # noqa: N818 - an answer
+    """A file was not what we wrote. It is kept; nothing is approved until a person has seen it."""
+
+    code = "store.damaged"
+
+
+class Busy(StoreError):  # noqa: N818 - an answer
+    """Somebody else holds the lock."""
+
+    code = "store.busy"
+
+
+def unusable(path: Path, error: OSError | ValueError) -> StoreError:
+    """What the system said about a place. `ValueError`: a NUL in its name."""
+    return StoreError(f"{str(path)!a}: {getattr(error, 'strerror', None) or error}")
+
+
+class LockedFile(Generic[T]):
+    """One file with one value of type `kind`; a file that is not there holds `kind()`."""
+
+    def __init__(self, path: Path, kind: type[T]) -> None:
+        self.path = path
+        self._kind = kind
+        self._decoder = msgspec.json.Decoder(kind)
+
+    def read(self) -> T:
+        """The value as it is now. Raises `StoreError`."""
+        self._refuse_after_damage()
+        try:
+            data = _bounded(self.path)
+        except FileNotFoundError:
+            self._refuse_after_damage()  # another process may have put it aside just now
+            return self._kind()
+        except (OSError, ValueError) as error:
+            raise unusable(self.path, error) from error
+        try:
+            return self._decoder.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            kept_as = self._keep_aside()
+            raise Damaged(f"{self.path} was damaged and is kept as {kept_as}; run `toolguard doctor --fix`") from error
+
+    def write(self, value: T, *, durable: bool = True) -> None:
+        """Replaces the file. Only under `locked`. Raises `StoreError`; then the old file is untouched."""
+        try:
+            data = msgspec.json.encode(value)
+            if len(data) > MAX_BYTES:
+                raise StoreError(f"{self.path}: too much to keep: {len(data)} bytes")
+            clear_leftovers(self.path)
+            files.replace(self.path, data, durable=durable)
+        except (OSError, UnicodeEncodeError) as error:
+            raise StoreError(f"{self.path}: {getattr(error, 'strerror', None) or error}") from error
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Nobody else changes the file meanwhile. Raises `StoreError`."""
+        with lock(self.path):
+            yield
+
+    def _refuse_after_damage(self) -> None:
+        try:
+            kept = _beside(self.path, f"{self.path.name}.corrupt-")
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        except OSError as error:
+            raise StoreError(f"{self.path.parent}: {error.strerror or error}") from error
+        if kept:
+            raise Damaged(f"{kept[-1]} is what is left of a damaged store; run `toolguard doctor --fix`")
+
+    def _keep_aside(self) -> str:
+        name = f"{self.path.name}.corrupt-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.getpid()}"
+        try:
+            with suppress(FileNotFoundError):  # another process was quicker
+                self.path.replace(self.path.with_name(name))
+        except OSError as error:
+            raise Damaged(f"{self.path} is damaged and cannot be put aside: {error.strerror or error}") from error
+        return name
+
+
+def corrupt_files(path: Path) -> list[Path]:
+    """What was kept of this store, the oldest first."""
+    try:
+        return _beside(path, f"{path.name}.corrupt-")
+    except (OSError, ValueError):
+        return []
+
+
+def clear_leftovers(path: Path) -> None:
+    """Removes what a process that was killed while it replaced `path` left beside it. Only under the lock of `path`."""
+    for left in _beside(path, f".{path.name}."):
+        left.unlink(missing_ok=True)
+
+
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """The lock that belongs to `path`. Raises `StoreError`."""
+    from filelock import FileLock, Timeout  # noqa: PLC0415 - 60 ms, and most engines never hold a call
+
+    beside = path.with_name(f"{path.name}.lock")
+    try:
+        files.make_folder(path.parent)
+        held = FileLock(beside, timeout=LOCK_SECONDS, poll_interval=LOCK_POLL_SECONDS, mode=0o600)
+        held.acquire()
+    except Timeout as error:
+        raise Busy(f"{beside} is held by another process; if none of yours hangs, try again") from error
+    except (OSError, ValueError) as error:
+        raise unusable(beside, error) from error
+    except NotImplementedError as error:
+        raise StoreError(f"{beside}: {error}") from error
+    try:
+        files.belong_to_folder(beside)
+        yield
+    finally:
+        held.release()
+
+
+def _beside(path: Path, prefix: str) -> list[Path]:
+    names = os.listdir(path.parent)  # noqa: PTH208 - a call that waits for a person pays for this
+    return [path.with_name(name) for name in sorted(names) if name.startswith(prefix)]
+
+
+def _bounded(path: Path) -> bytes:
+    """The content; nothing where that is no file of ours. A pipe in its place must not make us wait."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            return b""
+        with os.fdopen(os.dup(handle), "rb") as file:
+            data = file.read(MAX_BYTES + 1)
+            return data if len(data) <= MAX_BYTES else b""
+    finally:
+        os.close(handle)

@@ -1,0 +1,86 @@
+"""Watches the book of held calls for what other processes decide: an approval wakes the agent that waits for it.
+
+The file is looked at only while calls of this gateway wait, and read only when it has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from toolguard_engine import approval_texts, protocol
+from toolguard_engine.ledger import OPEN, Entry
+from toolguard_engine.stores.locked import Damaged, StoreError
+from toolguard_engine.stores.nonces import Nonces
+
+MAX_TOLD = 5_000
+
+
+class Wakes:
+    """`poll` answers with the agents to wake, if that is wanted. `clock`: seconds since 1970."""
+
+    def __init__(self, path: Path, nonces: Nonces, clock: Callable[[], float], *, wake: bool) -> None:
+        self._path = path
+        self._nonces = nonces
+        self._clock = clock
+        self._wanted = wake
+        self._seen: tuple[int, int, int] | None = None
+        self._open: list[Entry] = []
+        self._told: dict[str, None] = {}
+        self.trouble = ""
+
+    @property
+    def watching(self) -> bool:
+        """Whether anything waits that a person may decide on."""
+        return bool(self._open) or self._seen is None
+
+    def look(self) -> None:
+        """A call was held just now: look again at the next poll."""
+        self._seen = None
+
+    def poll(self) -> list[protocol.Wake]:
+        """Wakes for what was approved since the last time; closes what is over. Never raises."""
+        try:
+            return self._poll()
+        except StoreError as error:
+            self.trouble = str(error) if isinstance(error, Damaged) else ""  # others are told when a call needs the store
+            self._open = []
+            return []
+
+    def _poll(self) -> list[protocol.Wake]:
+        now = self._clock()
+        if any(now >= entry.expires for entry in self._open):
+            self._nonces.sweep(now)
+        if not self._changed():
+            return []
+        self._open = [entry for entry in self._nonces.entries() if entry.status in OPEN]
+        self.trouble = ""
+        approved = [entry for entry in self._open if entry.status == "approved" and entry.nonce not in self._told]
+        return [self._wake(entry, now) for entry in approved] if self._wanted else []
+
+    def ended(self, session: str) -> list[protocol.Wake]:
+        """A run of this session is over: whoever was busy when its call was approved is told now, if it still waits."""
+        known = [entry for entry in self._open if entry.session == session and entry.nonce in self._told]
+        if not known:
+            return []
+        for entry in known:
+            self._told.pop(entry.nonce, None)
+        self._seen = None
+        return self.poll()
+
+    def _wake(self, entry: Entry, now: float) -> protocol.Wake:
+        self._told[entry.nonce] = None
+        while len(self._told) > MAX_TOLD:
+            self._told.pop(next(iter(self._told)))
+        text = approval_texts.approved(entry.nonce, max(1, int(entry.expires - now)), entry.shown)
+        return protocol.Wake(entry.nonce, entry.agent, entry.session, text)
+
+    def _changed(self) -> bool:
+        try:
+            found = self._path.stat()
+        except (OSError, ValueError):  # ValueError: a NUL in the path
+            now = (0, 0, 0)
+        else:
+            now = (found.st_ino, found.st_mtime_ns, found.st_size)
+        changed, self._seen = now != self._seen, now
+        return changed

@@ -1,0 +1,150 @@
+"""Eight real processes present the calls of 1,000 approvals, all of them each, while somebody kills them at random."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import re
+import time
+from collections import Counter
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+
+import pytest
+
+from toolguard_engine.ledger import Decision, Entry, Ledger
+from toolguard_engine.stores.audit import AuditLog, Verification
+from toolguard_engine.stores.locked import Busy
+from toolguard_engine.stores.nonces import FileNonces
+
+APPROVALS = 1_000
+WORKERS = 8
+KILLS = 60
+KILL_EVERY = 0.15
+DEADLINE = 240.0
+ANSWER = re.compile(r"^(\d+) (\w+) ([0-9a-f]{8})$", re.MULTILINE)
+
+fork = multiprocessing.get_context("fork")  # a worker that was killed is back within milliseconds
+
+
+def request(number: int, now: float) -> Entry:
+    return Entry(
+        nonce="", binding=f"{number:064x}", tool="exec", agent="main", session="agent:main:main", run=f"run-{number}",
+        code="tool.exec", reason="exec asks a person", shown=f"git push origin {number}", created=now, expires=now + 3_600,
+    )  # fmt: skip
+
+
+def prepare(state: Path) -> list[Entry]:
+    """All approvals, in one change: entering them one by one is not what is raced for."""
+    store, now = FileNonces(state), time.time()
+
+    def work(ledger: Ledger) -> list[Entry]:
+        held = [ledger.enter(store._named(request(number, now), ledger)) for number in range(APPROVALS)]
+        return [ledger.approve(entry.nonce, Decision("anna", "cli"), now, 3_600) for entry in held]
+
+    return store._change(work, now)
+
+
+def work_through(state: Path, answers: Path, seed: int) -> None:
+    """One worker. What it has had an answer for it does not ask again, also in its next life."""
+    order = list(range(APPROVALS))
+    random.Random(seed // 4).shuffle(order)  # noqa: S311 - four of them run side by side through the same calls
+    done = {number for number, _, _ in read(answers)}
+    store = FileNonces(state)
+    with answers.open("a") as log:
+        log.write("\n")  # what was half written in the life before
+        for number in [number for number in order if number not in done]:
+            log.write(f"{number} {answer(store, number)}\n")
+            log.flush()
+
+
+def answer(store: FileNonces, number: int) -> str:
+    while True:
+        now = time.time()
+        try:
+            presented = store.present(request(number, now), now)
+        except Busy:
+            continue
+        return f"{presented.outcome} {presented.entry.nonce}"
+
+
+def read(answers: Path) -> list[tuple[int, str, str]]:
+    text = answers.read_text() if answers.exists() else ""
+    return [(int(found[1]), found[2], found[3]) for found in ANSWER.finditer(text)]
+
+
+class Crew:
+    """The workers; whoever is killed is replaced."""
+
+    def __init__(self, state: Path, folder: Path) -> None:
+        self._state = state
+        self._folder = folder
+        self.processes = [self._start(seat) for seat in range(WORKERS)]
+
+    def answers(self, seat: int) -> Path:
+        return self._folder / f"answers-{seat}"
+
+    def kill_one(self) -> bool:
+        seat = random.randrange(WORKERS)  # noqa: S311
+        if not self.processes[seat].is_alive():
+            return False
+        self.processes[seat].kill()
+        self.processes[seat].join()
+        self.processes[seat] = self._start(seat)
+        return True
+
+    def finish(self, until: float) -> list[int | None]:
+        for process in self.processes:
+            process.join(max(0.0, until - time.monotonic()))
+        codes = [process.exitcode for process in self.processes]
+        for process in self.processes:
+            process.kill()
+        return codes
+
+    def _start(self, seat: int) -> BaseProcess:
+        process = fork.Process(target=work_through, args=(self._state, self.answers(seat), seat), daemon=True)
+        process.start()
+        return process
+
+
+def heard(crew: Crew) -> list[tuple[str, str]]:
+    """All answers that reached somebody: outcome and nonce. A line that was cut off by a kill reached nobody."""
+    return [(outcome, nonce) for seat in range(WORKERS) for _, outcome, nonce in read(crew.answers(seat))]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+def test_each_approval_is_used_exactly_once(state: Path, tmp_path: Path) -> None:
+    approved = {entry.nonce for entry in prepare(state)}
+    assert len(approved) == APPROVALS
+    until = time.monotonic() + DEADLINE
+    crew = Crew(state, tmp_path)
+    kills = 0
+    while kills < KILLS and any(process.is_alive() for process in crew.processes):
+        time.sleep(KILL_EVERY * random.random() * 2)  # noqa: S311
+        kills += crew.kill_one()
+    assert crew.finish(until) == [0] * WORKERS
+    assert kills > KILLS // 3
+
+    store, log = FileNonces(state), AuditLog(state)
+    store.sweep(time.time())
+    log.mend()
+    assert log.verify() == Verification(log.verify().lines, recovered=log.verify().recovered)
+    status = {entry.nonce: entry.status for entry in store.entries()}
+    assert {status[nonce] for nonce in approved} == {"used"}
+    assert Counter(status.values()) == {"used": APPROVALS, "pending": APPROVALS}
+    events = Counter((event["event"], event["nonce"]) for event in log.events() if event["event"] != "recovered")
+    assert set(events.values()) == {1}
+    assert {nonce for name, nonce in events if name == "consume"} == approved
+    assert Counter(name for name, _ in events) == {"hold": 2 * APPROVALS, "approve": APPROVALS, "consume": APPROVALS}
+    used = Counter(nonce for outcome, nonce in heard(crew) if outcome == "used")
+    assert set(used.values()) == {1}
+    assert set(used) <= approved
+    assert len(used) >= APPROVALS - kills
+    names = os.listdir(state / "toolguard")  # noqa: PTH208
+    assert [name for name in names if "corrupt" in name] == []
+    assert len([name for name in names if name.startswith(".")]) <= 2  # one of each file at most, swept by the next change

@@ -1,0 +1,375 @@
+"""The book of held calls: every transition, every answer, and nothing that could happen twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import msgspec
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from toolguard_engine import ledger as book
+from toolguard_engine.ledger import OPEN, Decision, Entry, Full, Ledger, Refused, Status
+
+ANNA = Decision("anna", "cli", "looks right")
+STATUSES: tuple[Status, ...] = ("pending", "approved", "used", "denied", "expired")
+
+
+def entry(nonce: str = "a1b2c3d4", status: Status = "pending", *, binding: str = "", **more: object) -> Entry:
+    made = Entry(
+        nonce=nonce, binding=binding or f"call-{nonce}", tool="exec", agent="main", session="s", run="r", code="tool.exec",
+        reason="exec asks", shown="rm -rf build " * 40, created=1_000.0, expires=1_300.0, status=status,
+        decided=0.0 if status == "pending" else 1_010.0,
+    )  # fmt: skip
+    return msgspec.structs.replace(made, **more)
+
+
+def told(ledger: Ledger) -> list[tuple[str, Status]]:
+    return [(found.nonce, found.status) for found in ledger.changed]
+
+
+def test_a_held_call_waits_is_approved_and_runs_once() -> None:
+    ledger = Ledger()
+    held = ledger.enter(entry())
+    assert ledger.waiting(held.binding, 1_001) == held
+    approved = ledger.approve("a1b2", ANNA, 1_100, 30)
+    assert (approved.status, approved.decided, approved.expires) == ("approved", 1_100, 1_130)
+    assert (approved.by, approved.where, approved.why) == ("anna", "cli", "looks right")
+    assert ledger.waiting(held.binding, 1_101) == approved
+    used = ledger.use(approved, 1_101)
+    assert (used.status, used.decided, used.by, used.shown) == ("used", 1_101, "anna", held.shown[: book.MAX_CLOSED_SHOWN])
+    assert ledger.waiting(held.binding, 1_101) is None
+    assert told(ledger) == [("a1b2c3d4", "pending"), ("a1b2c3d4", "approved"), ("a1b2c3d4", "used")]
+
+
+@pytest.mark.parametrize(
+    ("status", "approve", "deny"),
+    [
+        ("pending", "approved", "denied"),
+        ("approved", Refused, "denied"),
+        ("used", Refused, Refused),
+        ("denied", Refused, Refused),
+        ("expired", Refused, Refused),
+    ],
+)
+def test_decisions(status: Status, approve: object, deny: object) -> None:
+    for wanted, decide in ((approve, Ledger.approve), (deny, Ledger.deny)):
+        before = entry(status=status)
+        ledger = Ledger([before])
+        if wanted is Refused:
+            with pytest.raises(Refused) as refused:
+                decide(ledger, before.nonce, ANNA, 1_020, 30)
+            assert (refused.value.cause, refused.value.entry, ledger.changed) == (status, before, [])
+            continue
+        after = decide(ledger, before.nonce, ANNA, 1_020, 30)
+        assert after == msgspec.structs.replace(
+            before, status=wanted, decided=1_020, expires=1_050, by="anna", where="cli", why="looks right"
+        )
+        assert ledger.entries == ledger.changed == [after]
+
+
+@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize(("outcome", "expires"), [("used", 1_300), ("denied", 1_320), ("expired", 1_300)])
+def test_settling_what_the_gateway_asked(status: Status, outcome: Status, expires: float) -> None:
+    before = entry(status=status)
+    ledger = Ledger([before])
+    after = ledger.settle(before.nonce, outcome, Decision("anna", "native"), 1_020)
+    if status != "pending":
+        assert after is None
+        assert ledger.entries == [before]
+        assert ledger.changed == []
+        return
+    assert after is not None
+    assert (after.status, after.decided, after.expires, after.where) == (outcome, 1_020, expires, "native")
+    assert ledger.settle(before.nonce, "used", ANNA, 1_021) is None
+
+
+def test_settling_an_unknown_nonce() -> None:
+    assert Ledger().settle("a1b2c3d4", "used", ANNA, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "now", "answers"),
+    [
+        ("pending", 1_000, True),
+        ("pending", 1_299.999, True),
+        ("pending", 1_300, False),
+        ("pending", 0, True),  # the clock stepped back: it only waits longer
+        ("approved", 1_010, True),
+        ("approved", 1_005, True),  # stepped back a little
+        ("approved", 1_004.999, False),
+        ("approved", 1_299.999, True),
+        ("approved", 1_300, False),
+        ("denied", 1_299.999, True),
+        ("denied", 1_300, False),
+        ("used", 1_011, False),
+        ("expired", 1_011, False),
+    ],
+)
+def test_who_answers_and_when(status: Status, now: float, answers: bool) -> None:  # noqa: FBT001
+    known = entry(status=status)
+    for swept in (False, True):
+        ledger = Ledger([known])
+        if swept:
+            ledger.sweep(now)
+        assert ledger.waiting(known.binding, now) == (known if answers else None)
+        assert ledger.waiting("another call", now) is None
+
+
+@pytest.mark.parametrize(
+    ("status", "now", "after"),
+    [
+        ("pending", 1_299.999, "pending"),
+        ("pending", 1_300, "expired"),
+        ("approved", 1_299.999, "approved"),
+        ("approved", 1_300, "expired"),
+        ("approved", 1_004.999, "expired"),  # nobody knows when its window would end
+        ("approved", 1_005, "approved"),
+        ("denied", 1_300, "denied"),
+        ("used", 1_300, "used"),
+        ("expired", 1_300, "expired"),
+    ],
+)
+def test_sweeping(status: Status, now: float, after: Status) -> None:
+    ledger = Ledger([entry(status=status)])
+    ledger.sweep(now)
+    assert [found.status for found in ledger.entries] == [after]
+    assert told(ledger) == ([] if after == status else [("a1b2c3d4", after)])
+    assert ledger.dropped is False
+    if after != status:
+        assert ledger.changed[0].decided == now
+        assert len(ledger.changed[0].shown) == book.MAX_CLOSED_SHOWN
+
+
+@pytest.mark.parametrize("status", STATUSES)
+def test_what_was_closed_is_forgotten_after_a_while(status: Status) -> None:
+    known = entry(status=status, decided=1_010.0, expires=1e12)
+    edge = 1_010 + book.REMEMBERED
+    for now, kept in ((edge - 0.001, True), (edge, status in OPEN)):
+        ledger = Ledger([known])
+        ledger.sweep(now)
+        assert (ledger.entries, ledger.dropped, ledger.changed) == ([known] if kept else [], not kept, [])
+
+
+def test_closed_entries_are_bounded_and_the_newest_stay(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book, "MAX_CLOSED", 10)
+    closed = [entry(f"{number:08x}", "used", decided=1_000.0 + number) for number in range(25)]
+    waits = [entry(f"f{number:07x}") for number in range(15)]
+    ledger = Ledger([*reversed(closed), *waits])
+    ledger.sweep(1_100)
+    assert sorted(found.nonce for found in ledger.entries) == sorted(found.nonce for found in [*closed[15:], *waits])
+    assert ledger.dropped
+    ledger = Ledger(closed[:10])
+    ledger.sweep(1_100)
+    assert (ledger.entries, ledger.dropped) == (closed[:10], False)
+
+
+def test_a_denial_that_lasts_is_not_crowded_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book, "MAX_CLOSED", 10)
+    no = entry("0000000a", "denied", decided=1_010.0, expires=1_400.0)
+    ledger = Ledger([no, *(entry(f"{number:08x}", "expired", decided=1_300.0) for number in range(100, 150))])
+    ledger.sweep(1_310)
+    assert len(ledger.entries) == 10
+    assert ledger.waiting(no.binding, 1_310) == no
+
+
+def test_a_newer_call_answers_before_an_old_denial_that_the_clock_brought_back() -> None:
+    no, yes = entry("0000000a", "denied", binding="c", expires=1_100.0), entry("0000000b", "approved", binding="c")
+    for order in ([no, yes], [yes, no]):
+        assert Ledger(order).waiting("c", 1_050) == yes
+
+
+def test_more_than_a_person_can_look_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(book, "MAX_OPEN", 3)
+    ledger = Ledger([entry("0000000a", "used"), entry("0000000b", "denied")])
+    for number in range(3):
+        ledger.enter(entry(f"{number:08x}"))
+    with pytest.raises(Full):
+        ledger.enter(entry("0000000c"))
+    assert len(ledger.changed) == 3
+    ledger.deny("00000000", ANNA, 1_001, 10)
+    assert ledger.enter(entry("0000000c")).nonce == "0000000c"
+
+
+@pytest.mark.parametrize(
+    ("prefix", "found"),
+    [
+        ("", "malformed"),
+        ("abc", "malformed"),
+        (" abc ", "malformed"),
+        ("abcx", "malformed"),
+        ("ab\u0441d", "malformed"),  # a Cyrillic letter
+        ("\u0661234", "malformed"),  # a digit, but not one of ours
+        ("*" * 8, "malformed"),
+        ("0xabcd", "malformed"),
+        ("abcdabcdab", "unknown"),
+        ("ffff", "unknown"),
+        ("abcd1", "abcd1111"),
+        (" ABCD1111\n", "abcd1111"),
+        ("abcd", ("abcd1111", "abcd2222")),
+        ("1234", "12345678"),  # one can be decided on, one is over
+        ("12340", "12340000"),
+        ("7777", ("77771111", "77772222")),  # all over: then they are alike
+        ("5555", "55551111"),  # what waits comes before what was approved
+        ("55552", "55552222"),
+        ("6666", "66661111"),  # what was approved comes before what is over
+    ],
+)
+def test_prefixes(prefix: str, found: str | tuple[str, ...]) -> None:
+    book_of: list[tuple[str, Status]] = [
+        ("abcd2222", "pending"), ("abcd1111", "pending"), ("12345678", "pending"), ("12340000", "used"),
+        ("77772222", "used"), ("77771111", "denied"), ("55551111", "pending"), ("55552222", "approved"),
+        ("66661111", "approved"), ("66662222", "expired"),
+    ]  # fmt: skip
+    ledger = Ledger([entry(nonce, status) for nonce, status in book_of])
+    if found in dict(book_of):
+        assert ledger.find(prefix).nonce == found
+        return
+    with pytest.raises(Refused) as refused:
+        ledger.find(prefix)
+    if isinstance(found, tuple):
+        assert (refused.value.cause, refused.value.matches) == ("ambiguous", found)
+    else:
+        assert (refused.value.cause, refused.value.matches) == (found, ())
+
+
+def test_what_is_not_trusted_does_not_exist() -> None:
+    forged = {status: entry(f"{number:08x}", status) for number, status in enumerate(STATUSES)}
+    for status, false in forged.items():
+        true = entry("0000ffff", binding=false.binding)
+        asked: list[Callable[[Ledger, str], Entry]] = [
+            Ledger.find,
+            lambda ledger, nonce: ledger.approve(nonce, ANNA, 1_020, 30),
+            lambda ledger, nonce: ledger.deny(nonce, ANNA, 1_020, 30),
+        ]
+        for ask in asked:
+            ledger = Ledger([false, true], lambda found: found.nonce == "0000ffff")
+            with pytest.raises(Refused, match="unknown"):
+                ask(ledger, false.nonce)
+            assert (ledger.forged, ledger.entries, ledger.changed) == ([false], [true], [])
+        ledger = Ledger([false, true], lambda found: found.nonce == "0000ffff")
+        assert ledger.waiting(false.binding, 1_020) == true
+        assert ledger.forged == ([false] if status in ("pending", "approved", "denied") else [])
+        ledger = Ledger([false], lambda found: found.nonce == "none")
+        assert ledger.settle(false.nonce, "used", ANNA, 1_020) is None
+        ledger.sweep(1_301)
+        assert ledger.changed == []
+        assert ledger.forged == ([false] if status in OPEN else [])
+
+
+@dataclass
+class Model:
+    """One binding, as a person would think of it."""
+
+    state: Status | None = None
+    until: float = 0.0
+    decided: float = 0.0
+
+
+class LedgerLaw(RuleBasedStateMachine):
+    """The ledger against `Model`, with time that goes on, and steps back. Each step loads it anew, as the store does."""
+
+    CALLS = st.integers(0, 3).map(lambda number: f"call-{number}")
+    SPANS = st.sampled_from([0.001, 1.0, 4.999, 5.0, 30.0])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 10_000.0
+        self.kept: list[Entry] = []
+        self.models: dict[str, Model] = {}
+        self.seen: dict[str, Status] = {}
+        self.used: list[str] = []
+        self.count = 0
+
+    def ledger(self) -> Ledger:
+        for model in self.models.values():
+            early = model.state == "approved" and self.now < model.decided - book.SKEW
+            if model.state in OPEN and (self.now >= model.until or early):
+                model.state = "expired"
+        made = Ledger(self.kept)
+        made.sweep(self.now)
+        return made
+
+    def keep(self, ledger: Ledger) -> None:
+        for changed in ledger.changed:
+            before = self.seen.get(changed.nonce)
+            assert before in (OPEN if before else {None}), "a closed nonce was opened or closed again"
+            assert (before, changed.status) not in {("approved", "pending"), ("pending", "pending"), (None, "approved")}
+            self.seen[changed.nonce] = changed.status
+        self.kept = ledger.entries
+
+    def nonce_of(self, call: str) -> str:
+        found = [known.nonce for known in self.kept if known.binding == call]
+        return found[-1] if found else "00000000"
+
+    @rule(span=st.sampled_from([0.001, 1.0, 10.0, 29.999, 30.0, 300.0, 90_000.0]))
+    def time_goes_on(self, span: float) -> None:
+        self.now += span
+
+    @rule(span=SPANS)
+    def clock_steps_back(self, span: float) -> None:
+        self.now -= span
+
+    @rule(call=CALLS)
+    def present(self, call: str) -> None:
+        ledger = self.ledger()
+        model = self.models.setdefault(call, Model())
+        known = ledger.waiting(call, self.now)
+        if model.state in ("pending", "approved") or (model.state == "denied" and self.now < model.until):
+            assert known is not None
+            assert known.status == model.state
+            if known.status == "approved":
+                assert known.decided - book.SKEW <= self.now < known.expires
+                assert known.nonce not in self.used
+                self.used.append(known.nonce)
+                ledger.use(known, self.now)
+                model.state = "used"
+        else:
+            assert known is None
+            self.count += 1
+            ledger.enter(entry(f"{self.count:08x}", binding=call, created=self.now, expires=self.now + 300))
+            self.models[call] = Model("pending", self.now + 300)
+        self.keep(ledger)
+
+    @rule(call=CALLS, window=st.sampled_from([0.5, 30.0]), yes=st.booleans())
+    def decide(self, call: str, window: float, yes: bool) -> None:  # noqa: FBT001
+        nonce = self.nonce_of(call)
+        ledger = self.ledger()
+        model = self.models.setdefault(call, Model())
+        allowed = model.state == "pending" if yes else model.state in OPEN
+        act = ledger.approve if yes else ledger.deny
+        if allowed:
+            act(nonce, ANNA, self.now, window)
+            self.models[call] = Model("approved" if yes else "denied", self.now + window, self.now)
+        else:
+            with pytest.raises(Refused) as refused:
+                act(nonce, ANNA, self.now, window)
+            assert refused.value.cause in (model.state, "unknown")
+        self.keep(ledger)
+
+    @precondition(lambda self: self.kept)
+    @rule(call=CALLS, outcome=st.sampled_from(["used", "denied", "expired"]))
+    def settle(self, call: str, outcome: Status) -> None:
+        ledger = self.ledger()
+        model = self.models.setdefault(call, Model())
+        after = ledger.settle(self.nonce_of(call), outcome, ANNA, self.now)
+        assert (after is not None) == (model.state == "pending")
+        if after is not None:
+            self.models[call] = Model(outcome, after.expires, self.now)
+        self.keep(ledger)
+
+    @invariant()
+    def one_live_entry_for_each_call(self) -> None:
+        bindings = [known.binding for known in self.kept if known.status in OPEN]
+        assert len(bindings) == len(set(bindings))
+
+    @invariant()
+    def nothing_was_used_twice(self) -> None:
+        assert len(self.used) == len(set(self.used))
+
+
+TestLedgerLaw = LedgerLaw.TestCase
+TestLedgerLaw.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
