@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from math import ceil
 from typing import Any
 
 import msgspec
@@ -31,9 +32,16 @@ def words(grant: Grant) -> str:
 def ends(grant: Grant, now: float) -> str:
     if not grant.expires:
         return "it never ends"
-    verb = "ended" if is_expired(grant, now) else "ends"
-    left = f" (in {answers.duration(grant.expires - now)})" if verb == "ends" else ""
-    return f"it {verb} {tables.local(grant.expires)}{left}"
+    if is_expired(grant, now):
+        return f"it ended {tables.local(grant.expires)}"
+    return f"it ends {tables.local(grant.expires)} (in {left(grant, now)})"
+
+
+def left(grant: Grant, now: float) -> str:
+    """For a table: `6d23h`, `never ends`, `expired`."""
+    if not grant.expires:
+        return "never ends"
+    return "expired" if is_expired(grant, now) else answers.duration(ceil(grant.expires - now))
 
 
 def log(places: Places, grant: Grant, event: str, why: str) -> None:

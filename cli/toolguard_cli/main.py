@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from toolguard_cli import paths
+from toolguard_cli import paths, quick
 from toolguard_cli.errors import UserError
 from toolguard_cli.result import Line, Result, show
 
@@ -84,15 +84,22 @@ def status(state_dir: StateDir = None, config: Config = None, as_json: Json = Fa
     _finish(command.run(paths.find(state_dir, config)), as_json=as_json)
 
 
-@app.command(epilog=examples("toolguard doctor", "toolguard doctor --json"))
-def doctor(state_dir: StateDir = None, config: Config = None, as_json: Json = False) -> None:
+@app.command(epilog=examples("toolguard doctor", "toolguard doctor --json", "toolguard doctor --fix"))
+def doctor(
+    state_dir: StateDir = None,
+    config: Config = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended without losing anything.")] = False,
+    as_json: Json = False,
+) -> None:
     """Check that the guard really guards.
 
-    Each fault comes with its fix; the exit code is 1 if any check fails.
+    Each fault comes with its fix; the exit code is 1 if any check fails. Asking OpenClaw for all hooks takes some seconds.
     """
     from toolguard_cli.commands import doctor as command
 
-    _finish(command.run(paths.find(state_dir, config)), as_json=as_json)
+    if sys.stderr.isatty() and not as_json:
+        typer.echo("looking; OpenClaw is asked for all hooks, which takes some seconds ...", err=True)
+    _finish(command.run(paths.find(state_dir, config), fix=fix), as_json=as_json)
 
 
 @app.command(epilog=examples("toolguard approve 3f9a", "toolguard approve 3f9a51c2 --yes --reason 'release day'"))
@@ -307,7 +314,12 @@ def run() -> None:
     name = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "toolguard")
     as_json = "--json" in sys.argv
     try:
-        app()
+        result = quick.run(sys.argv[1:])
+        if result is None:
+            app()
+            return
+        show(result, as_json=as_json)
+        sys.exit(result.exit_code)
     except UserError as error:
         fix = (Line("info", f"-> {error.fix}"),) if error.fix else ()
         show(Result(name, {}, (Line("error", error.message), *fix), EXIT_USER), as_json=as_json, failed=True)

@@ -19,7 +19,7 @@ from toolguard_cli.paths import PLUGIN_ID, Places
 from toolguard_engine import answers
 from toolguard_engine.config import Config, parse
 from toolguard_engine.ledger import Decision, Refused
-from toolguard_engine.stores import audit, calllog
+from toolguard_engine.stores import audit
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.nonces import FileNonces
 
@@ -27,10 +27,7 @@ ENTRY = ("plugins", "entries", PLUGIN_ID, "config")
 NEEDED = ("approvalWindowMs", "pendingTimeoutMs", "storePath")
 MAX_BYTES = 20 * 1024 * 1024
 _USUAL_FIX = "check that it exists, its owner, its mode and the space on its disk"
-_FIXES = {
-    "store.damaged": "toolguard doctor --fix",
-    "store.key": "approvals that were signed with another key are void; the agent has to ask again",
-}
+_DAMAGED_FIX = "toolguard doctor --fix"
 
 
 def settings(places: Places) -> Config:
@@ -61,7 +58,11 @@ def _config(places: Places) -> Any:
 def nonces(places: Places, config: Config | None = None) -> FileNonces:
     """The held calls. Raises `UserError`."""
     path = (config or settings(places)).store_path
-    return FileNonces(places.state_dir, calllog.resolve(path, places.state_dir) if isinstance(path, str) else None)
+    if not isinstance(path, str):
+        return FileNonces(places.state_dir)
+    from toolguard_engine.stores import calllog  # noqa: PLC0415 - it brings half of the engine along
+
+    return FileNonces(places.state_dir, calllog.resolve(path, places.state_dir))
 
 
 def decision(why: str) -> Decision:
@@ -90,4 +91,5 @@ def told() -> Iterator[None]:
         raise UserError(answer.text, answer.fix) from refused
     except StoreError as error:
         said, _, mend = answers.plain(str(error)).rpartition("; ")
-        raise UserError(said or mend, _FIXES.get(error.code, mend if said else _USUAL_FIX)) from error
+        fix = _DAMAGED_FIX if error.code == "store.damaged" else mend if said else _USUAL_FIX
+        raise UserError(said or mend, fix) from error

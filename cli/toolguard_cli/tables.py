@@ -20,7 +20,7 @@ MAX_CELL = 40
 FILE_WIDTH = 240
 """Where it is no terminal, so that nothing is lost on its way into a file."""
 
-_SPAN = re.compile(r"(\d{1,6})([smhdw])", re.ASCII)
+_SPAN = re.compile(r"(\d{1,4})([smhdw])", re.ASCII)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 

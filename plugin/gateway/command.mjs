@@ -21,6 +21,16 @@ export function stateDir(api) {
 }
 
 /**
+ * The gateway's config file, as the gateway finds it.
+ * @param {string} state
+ */
+export function configPath(state) {
+  if (process.env.OPENCLAW_CONFIG_PATH) return process.env.OPENCLAW_CONFIG_PATH;
+  const places = [join(state, "openclaw.json"), join(state, "clawdbot.json")];
+  return places.find((place) => existsSync(place)) ?? join(state, "openclaw.json");
+}
+
+/**
  * The name of this gateway in logs: its profile, else the name of its state directory.
  * @param {string} state
  */

@@ -4,13 +4,15 @@
 // transforms and the service another, and more instances come and go while a run is under way (seen on 2026.9.6). They
 // meet here. The core lives until the gateway stops the service, or the last instance that used it is disposed of.
 
-import { engineCommand, gatewayName, stateDir } from "./command.mjs";
+import { configPath, engineCommand, gatewayName, stateDir } from "./command.mjs";
 import { Engine, PROTOCOL } from "./engine.mjs";
 import { Hooks } from "./hooks.mjs";
+import { OrderWatch } from "./order.mjs";
 import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
+import { Waker } from "./waker.mjs";
 
-/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace }} Core */
+/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace, waker: Waker, order: OrderWatch }} Core */
 /** @typedef {import("./engine.mjs").Logger} Logger */
 
 const NOT_GUARDED =
@@ -80,14 +82,47 @@ function makeCore(api, root, version, logger) {
   const announce = () => engine.note({ type: "seams", seams: seams.evidence });
   const engine = new Engine(engineCommand(root, state, api.pluginConfig), {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
-    host: String(api.runtime?.version ?? ""), plugin: version,
-  }, logger, announce);
+    host: String(api.runtime?.version ?? ""), plugin: version, configPath: configPath(state), root,
+  }, logger, announce, (message) => void waker.wake(message));
   const seams = new Seams((name, evidence) => {
     tell(logger, name, evidence);
     announce();
   });
   const trace = new Trace(seams);
-  return { engine, trace, hooks: new Hooks(engine, api.pluginConfig, new Runs(), seams, trace) };
+  const runs = new Runs();
+  const waker = new Waker(logger, (session) => runs.ofSession(session) !== undefined);
+  const order = new OrderWatch((text) => {
+    logger.error(`[toolguard] ${text}`);
+    engine.note({ type: "warned", text });
+  });
+  const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api));
+  return { engine, trace, hooks, waker, order };
+}
+
+/**
+ * Where the commands of an agent run if they name no folder. Asked once per agent: the settings that decide it need a restart.
+ * @param {any} api
+ */
+function workspaces(api) {
+  /** @type {Map<string, string>} */
+  const known = new Map();
+  return (/** @type {string} */ agent) => {
+    let place = known.get(agent);
+    if (place === undefined) known.set(agent, (place = workspace(api, agent)));
+    return place;
+  };
+}
+
+/**
+ * @param {any} api
+ * @param {string} agent
+ */
+function workspace(api, agent) {
+  try {
+    return String(api.runtime.agent.resolveAgentWorkspaceDir(api.runtime.config.current(), agent) ?? "");
+  } catch {
+    return ""; // an older host: approvals bind without it
+  }
 }
 
 /**

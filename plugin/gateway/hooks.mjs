@@ -6,7 +6,7 @@
 import { acts, setting, verdictWithoutEngine } from "./failmode.mjs";
 import { correction, limit, REFUSED_WHEN_RUN } from "./messages.mjs";
 import { Prompts } from "./prompts.mjs";
-import { same } from "./same.mjs";
+import { copy, same } from "./same.mjs";
 import { endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask" | "askNow" | "note" | "start">} Engine */
@@ -18,6 +18,11 @@ import { endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams
 /** @typedef {import("./order.mjs").OrderWatch} OrderWatch */
 
 const DEFAULT_MAX_FAILURES = 5;
+/** The end of a run whose calls wait for a person (`approval_texts.py`). */
+const WAITS = /^This turn ends here: (?:a call waits|\d+ calls wait) for approval/;
+const NONCES = /\b[0-9a-f]{8}\b/g;
+/** Tools whose effect depends on the folder they run in. */
+const COMMANDS = new Set(["exec", "bash", "process"]);
 
 export class Hooks {
   #engine;
@@ -27,6 +32,7 @@ export class Hooks {
   #trace;
   #order;
   #prompts;
+  #workspace;
 
   /**
    * @param {Engine} engine
@@ -35,15 +41,17 @@ export class Hooks {
    * @param {Seams} seams
    * @param {Trace} trace
    * @param {OrderWatch} order
+   * @param {(agent: string) => string} workspace where an agent's commands run
    */
-  constructor(engine, config, runs, seams, trace, order) {
+  constructor(engine, config, runs, seams, trace, order, workspace) {
     this.#engine = engine;
     this.#config = config ?? {};
     this.#runs = runs;
     this.#seams = seams;
     this.#trace = trace;
     this.#order = order;
-    this.#prompts = new Prompts(engine);
+    this.#prompts = new Prompts(engine, runs);
+    this.#workspace = workspace;
   }
 
   /**
@@ -108,17 +116,17 @@ export class Hooks {
     const id = event.toolCallId ?? ctx?.toolCallId;
     const run = this.#runs.get(event.runId ?? ctx?.runId ?? "", ctx?.sessionKey, ctx?.agentId);
     if (run.cut.has(id)) this.#seams.seen("gracefulStop", "fails");
-    this.#runs.call(ctx?.sessionKey, id, {
-      tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId, judged: true,
-    });
-    const cwd = workingDirectory(event, ctx);
+    const params = copy(event.params);
+    this.#runs.forgetCall(ctx?.sessionKey, id); // an id that comes again is another call
+    const cwd = COMMANDS.has(event.toolName) ? this.#workspace(ctx?.agentId) : "";
+    this.#runs.call(ctx?.sessionKey, id, { tool: event.toolName, params, cwd, run: run.id, agent: ctx?.agentId, judged: true });
     const answer = await this.#engine.ask({
-      type: "judge", tool: event.toolName, params: event.params, call: id, request: run.requests, cwd,
+      type: "judge", tool: event.toolName, params, call: id, request: run.requests, cwd,
       run: run.id, agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", native: this.#prompts.mayAsk(run, this.#config),
     });
     if (!answer) return this.#judgeAlone(run, event.toolName);
-    if (answer.decision === "allow") return this.#letThrough(answer, event, ctx, id, cwd);
-    if (answer.prompt) return this.#prompts.ask(answer, event, run);
+    if (answer.decision === "allow") return this.#letThrough(answer, params, ctx, id);
+    if (answer.prompt) return this.#prompts.ask(answer, params, run, ctx?.sessionKey, id);
     run.watch = true;
     if (answer.stop) this.#stopLater(run, answer.stop);
     return { block: true, blockReason: answer.text };
@@ -127,14 +135,13 @@ export class Hooks {
   /**
    * What was judged is remembered, to be compared with what runs; where it was approved, exactly that must run.
    * @param {any} answer
-   * @param {any} event
+   * @param {any} params
    * @param {any} ctx
    * @param {string} id
-   * @param {string} cwd
    */
-  #letThrough(answer, event, ctx, id, cwd) {
-    this.#runs.call(ctx?.sessionKey, id, { ran: event.params, cwd });
-    return answer.pin ? { params: event.params } : undefined;
+  #letThrough(answer, params, ctx, id) {
+    this.#runs.call(ctx?.sessionKey, id, { ran: params });
+    return answer.pin ? { params } : undefined;
   }
 
   /**
@@ -188,9 +195,9 @@ export class Hooks {
    * @param {string} id
    */
   #compare(call, event, run, id) {
-    if (call.ran === undefined || same(call.ran, event.params)) return;
+    if (call.ran == null || wasBlocked(event) || same(call.ran, event.params)) return;
     const answer = this.#engine.askNow({
-      type: "ran", tool: event.toolName, params: event.params, judged: call.ran, cwd: call.cwd ?? "",
+      type: "ran", tool: event.toolName, params: event.params, cwd: call.cwd ?? "",
       ...place(call), call: id, others: this.#order.others,
     });
     run.watch = true;
@@ -284,6 +291,20 @@ export class Hooks {
   }
 
   /**
+   * A reply on its way to the person. Where the gateway shows an error notice instead of an answer, or the answer of a run
+   * that waits does not say how to approve, the words with which the run was stopped are put in.
+   * @param {any} event
+   */
+  replySending(event) {
+    const { payload } = event;
+    const stop = this.#runs.stopOf(event.sessionKey, event.runId);
+    if (!stop || typeof payload?.text !== "string" || payload.text.includes(stop)) return undefined;
+    if (payload.isError) return { payload: { ...payload, text: stop } };
+    if (!WAITS.test(stop) || (stop.match(NONCES) ?? []).every((nonce) => payload.text.includes(nonce))) return undefined;
+    return { payload: { ...payload, text: `${payload.text}\n\n${stop}` } };
+  }
+
+  /**
    * Lifecycle and tool events: they need no permission and come even where no hook is called.
    * @param {any} event
    */
@@ -316,6 +337,14 @@ export class Hooks {
     this.#trace.ended(id);
     this.#engine.note({ type: "run-end", run: id, session: run?.session ?? "" });
   }
+}
+
+/**
+ * Whether the call was not executed, by the word of another plugin or of a person.
+ * @param {any} event
+ */
+function wasBlocked(event) {
+  return event.result?.details?.status === "blocked";
 }
 
 /** @param {Call} call */

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
+import { approveTool, chatCommand } from "./chat.mjs";
 import { Membership } from "./core.mjs";
 import { verdictWithoutEngine } from "./failmode.mjs";
 import { TRACED } from "./messages.mjs";
@@ -22,6 +23,9 @@ function register(api) {
   const membership = new Membership(api, api.rootDir ?? HERE, VERSION, logger);
   connectHooks(api, membership);
   connectLife(api, membership);
+  const engine = () => membership.core?.engine;
+  api.registerCommand?.(chatCommand(engine));
+  if (api.pluginConfig?.approval?.agentTool === true) api.registerTool?.(approveTool(engine));
 }
 
 /**
@@ -39,6 +43,8 @@ function connectHooks(api, membership) {
     const core = membership.core;
     return core ? core.hooks.beforeToolCall(event, ctx) : verdictWithoutEngine(api.pluginConfig, ctx?.agentId, event.toolName);
   }, { priority: LAST });
+  on("reply_payload_sending", (event) => membership.core?.hooks.replySending(event));
+  on("gateway_start", () => membership.core?.order.check());
   const to = (/** @type {string} */ text) => membership.core?.trace.outgoing(text) ?? text;
   api.registerTextTransforms?.({ input: [{ from: TRACED, to }] });
 }
@@ -51,7 +57,11 @@ function connectLife(api, membership) {
   const subscribe = api.agent?.events?.registerAgentEventSubscription ?? api.registerAgentEventSubscription;
   const handle = (/** @type {any} */ event) => membership.core?.hooks.agentEvent(event);
   subscribe?.({ id: "toolguard", streams: ["lifecycle", "tool"], handle });
-  api.registerService?.({ id: "toolguard", start: () => membership.core?.engine.start(), stop: () => membership.end() });
+  const start = () => {
+    membership.core?.waker.through(api);
+    membership.core?.engine.start();
+  };
+  api.registerService?.({ id: "toolguard", start, stop: () => membership.end() });
   api.lifecycle?.onDispose?.(() => membership.leave());
 }
 
@@ -72,6 +82,6 @@ function leveled(logger, least = "info") {
 export default {
   id: "toolguard",
   name: "Toolguard",
-  description: "Corrects malformed tool calls and ends their loops",
+  description: "Corrects malformed tool calls, ends their loops, and holds risky calls until a person approves them",
   register,
 };

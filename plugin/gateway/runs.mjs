@@ -16,10 +16,10 @@ const MAX_CALLS = 5_000;
  * }} Run
  *
  * One call. `judged`: it reached `before_tool_call`. `text`: what took the place of the gateway's refusal.
- * `ran`: what was allowed to run, to be compared with what does. `nonce`: it is asked for in the gateway's own prompt.
+ * `ran`: what was allowed to run, to be compared with what does; `cwd`: where.
  * @typedef {{
  *   tool: string, params: any, run: string, agent: string, session: string, judged: boolean, text?: string,
- *   ran?: any, cwd?: string, held?: string
+ *   ran?: any, cwd?: string
  * }} Call
  */
 
@@ -30,6 +30,8 @@ export class Runs {
   #current = new Map();
   /** @type {Map<string, Call>} */
   #calls = new Map();
+  /** @type {Map<string, { run: string, text: string }>} by session: how its last run was stopped */
+  #stops = new Map();
 
   /**
    * The run of this id, made if it is new. A session's newest run is its current one.
@@ -87,6 +89,29 @@ export class Runs {
   }
 
   /**
+   * The words with which this run was stopped, also after its end; empty if it was not.
+   * @param {string | undefined} session
+   * @param {string | undefined} id
+   */
+  stopOf(session, id) {
+    const known = this.#runs.get(id ?? "");
+    if (known) return known.stop;
+    const last = this.#stops.get(session ?? "");
+    if (last && last.run === id) return last.text; // its reply may come when the next run is already under way
+    return this.ofSession(session)?.stop ?? (id ? "" : (last?.text ?? ""));
+  }
+
+  /**
+   * The ids of a session's calls that fit.
+   * @param {string | undefined} session
+   * @param {(id: string) => boolean} fits
+   */
+  callIds(session, fits) {
+    const known = [...this.#calls].filter(([, call]) => call.session === (session ?? ""));
+    return known.map(([key]) => JSON.parse(key)[1]).filter(fits);
+  }
+
+  /**
    * @param {string | undefined} session
    * @param {string} id
    */
@@ -110,6 +135,10 @@ export class Runs {
     const run = this.#runs.get(id);
     this.#runs.delete(id);
     if (run && this.#current.get(run.session) === id) this.#current.delete(run.session);
+    if (run?.stop) {
+      this.#stops.set(run.session, { run: id, text: run.stop });
+      bound(this.#stops, MAX_RUNS);
+    } else if (run) this.#stops.delete(run.session); // the words of an older run are no longer news
     for (const [key, call] of this.#calls) if (call.run === id) this.#calls.delete(key);
     return run;
   }

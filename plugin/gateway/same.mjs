@@ -11,6 +11,18 @@ export function same(one, other) {
   return isDeepStrictEqual(one, other) || isDeepStrictEqual(plain(one), plain(other));
 }
 
+/**
+ * A copy that nobody else holds: on some hosts all hooks share one object, and a later one may change it in place.
+ * @param {any} value
+ */
+export function copy(value) {
+  try {
+    return structuredClone(value);
+  } catch {
+    return plain(value); // functions and the like: what remains of it as JSON is what is judged
+  }
+}
+
 /** @param {any} value */
 function plain(value) {
   try {

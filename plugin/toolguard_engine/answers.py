@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import ceil
 
 from toolguard_engine.ledger import MIN_PREFIX, OPEN, Entry, Refused
 from toolguard_engine.redact import UNPRINTABLE
@@ -38,7 +39,10 @@ def explain(refused: Refused) -> Answer:
             f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval is good for one call", AGAIN
         )
     if entry.status == "denied":
-        return Answer(f"{entry.nonce} ({_name(entry)}) was denied{_by_whom(entry)}", f"a denial stays; {AGAIN}")
+        return Answer(
+            f"{entry.nonce} ({_name(entry)}) was denied{_by_whom(entry)}",
+            f"a denial stays; from {_when(entry.expires)} on the agent may ask anew, under another nonce",
+        )
     return Answer(
         f"{entry.nonce} ({_name(entry)}) is approved already{_by_whom(entry)}",
         f"tell the agent to repeat the call before {_when(entry.expires)}; toolguard deny {entry.nonce} takes the yes back",
@@ -92,7 +96,7 @@ def state(entry: Entry, now: float) -> str:
     """How an entry stands: `4m10s left`, `approved, 20s left`, or what became of it."""
     if entry.status in OPEN and now >= entry.expires:
         return "expired"
-    left = f"{duration(entry.expires - now)} left"
+    left = f"{duration(ceil(entry.expires - now))} left"
     return {"pending": left, "approved": f"approved, {left}"}.get(entry.status, entry.status)
 
 
@@ -113,7 +117,7 @@ def plain(text: str) -> str:
 def cut(text: str, width: int) -> str:
     """Printable and at most `width` characters, the last three of them dots where something is missing."""
     clean = plain(text)
-    return clean if len(clean) <= width else f"{clean[: max(0, width - 3)]}..."
+    return clean if len(clean) <= width else f"{clean[: max(0, width - 3)]}..."[:width]
 
 
 def _name(entry: Entry) -> str:

@@ -95,10 +95,12 @@ class Ledger:
 
     def sweep(self, now: float) -> None:
         """Closes what is over and forgets what was closed long ago."""
-        for entry in self.open_entries():
-            if (now >= entry.expires or _from_the_future(entry, now)) and self._holds(entry):
-                self._put(_closed(entry, "expired", now))
-        closed = [entry for entry in self._entries.values() if entry.status not in OPEN]
+        closed = []
+        for entry in self.entries:
+            if entry.status not in OPEN:
+                closed.append(entry)
+            elif (now >= entry.expires or _from_the_future(entry, now)) and self._holds(entry):
+                closed.append(self._put(_closed(entry, "expired", now)))
         known = [entry for entry in closed if now < entry.decided + REMEMBERED]
         if len(known) < len(closed) or len(known) > MAX_CLOSED:
             kept = sorted(known, key=lambda entry: (_answers(entry, now), entry.decided))[-MAX_CLOSED:]

@@ -19,7 +19,7 @@ from toolguard_engine import __version__, hints, protocol, rules
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
-from toolguard_engine.session import Session, Setup
+from toolguard_engine.session import CODE_REWRITTEN, Session, Setup
 from toolguard_engine.stores import audit, calllog, engines
 from toolguard_engine.stores.counters import Counters
 from toolguard_engine.stores.locked import Damaged, StoreError
@@ -203,7 +203,7 @@ class Engine:
         if not self._unsaved or self._audit is None:
             return
         for event in self._unsaved:
-            if event.event == "security":
+            if event.code == CODE_REWRITTEN:
                 self._send(protocol.Log("error", f"SECURITY: {event.tool} {event.reason}"))
         try:
             self._audit.append(self._unsaved)

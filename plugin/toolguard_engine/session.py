@@ -20,6 +20,7 @@ from toolguard_engine.approvals import Approvals, Settled, prompt_for
 from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, Refusal
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
+from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.layers.risky import Rule
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.calllog import record
@@ -202,10 +203,9 @@ class Session:
         verdict = self.guard.would_refuse(call)
         if verdict is None:
             return protocol.Stopped(message.id)
-        shadow = config.active_mode == "shadow"
         reason = f"ran instead of what was judged; {verdict.code}; may have changed it: {message.others or 'unknown'}"
         self._event("security", call, Verdict("block", CODE_REWRITTEN, reason=reason))
-        if shadow:
+        if self._shadowed(call.agent):
             return protocol.Stopped(message.id)
         text = approval_texts.rewritten(config.approval.prefix, call.tool)
         self.guard.stop(call.run, Stop(CODE_REWRITTEN, text))
@@ -222,8 +222,8 @@ class Session:
         refusal = self.guard.failed(_call(message, message), message.text, judged=message.judged, missed=message.missed)
         if refusal is None:
             return protocol.Corrected(message.id)
-        shadow = self._record(refusal, message.provider, message.model)
-        if shadow:
+        self._record(refusal, message.provider, message.model)
+        if self._shadowed(message.agent):
             return protocol.Corrected(message.id)
         correction = refusal.correction
         self.tally.corrected += 1
@@ -239,20 +239,26 @@ class Session:
         refusals = self.guard.message(message.run, message.agent, calls, approved)
         if not refusals:
             return protocol.Stopped(message.id)
-        shadow = False
+        shadow = self._shadowed(message.agent)
         for refusal in refusals:
-            shadow = self._record(refusal, message.provider, message.model)
+            if refusal.failure in (HELD, BLOCKED):  # nothing was wrong with how it was called
+                self._event("stop", refusal.call, Verdict("block", _code(refusal)))
+            else:
+                self._record(refusal, message.provider, message.model)
         if shadow:
             return protocol.Stopped(message.id)
         self.tally.stopped += 1
         return protocol.Stopped(message.id, refusals[0].correction.text)
 
-    def _record(self, refusal: Refusal, provider: str, model: str) -> bool:
-        """Puts one line aside for the log; whether the guard only watches (shadow mode)."""
-        shadow = self.guard.config_for(refusal.call.agent).active_mode == "shadow"
+    def _shadowed(self, agent: str) -> bool:
+        """Whether the guard only watches this agent."""
+        return self.guard.config_for(agent).active_mode == "shadow"
+
+    def _record(self, refusal: Refusal, provider: str, model: str) -> None:
+        """Puts one line aside for the log."""
+        shadow = self._shadowed(refusal.call.agent)
         gateway = self.hello.gateway if self.hello else ""
         self._unmade.append(partial(record, refusal, self.setup.clock(), gateway, provider, model, shadow=shadow))
-        return shadow
 
     def _event(self, event: str, call: Call, verdict: Verdict, nonce: str = "") -> None:
         """Puts one line aside for the audit log."""
@@ -276,6 +282,10 @@ def _call(place: protocol.Place, item: protocol.Judge | protocol.Ran | protocol.
         request=place.request,
         cwd=getattr(item, "cwd", ""),
     )
+
+
+def _code(refusal: Refusal) -> str:
+    return refusal.correction.stop.code if refusal.correction.stop else ""
 
 
 def _audit_event(name: str, now: float, event: str, call: Call, verdict: Verdict, nonce: str, gateway: str) -> audit.Event:

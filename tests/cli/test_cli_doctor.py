@@ -18,7 +18,7 @@ from cli_stage import SOURCE, envelope, picture, put_in, toolguard
 
 from toolguard_cli.checks import config as config_checks
 from toolguard_cli.checks import engine as engine_checks
-from toolguard_cli.checks import host
+from toolguard_cli.checks import host, order
 from toolguard_cli.commands import doctor
 from toolguard_cli.paths import Places
 from toolguard_engine import __version__
@@ -35,12 +35,19 @@ IDS = [
     "engine",
     "running",
     "log",
+    "stores",
+    "key",
+    "policy",
+    "audit",
+    "self-approval",
     "openclaw",
     "node",
     "hooks",
+    "hook-order",
 ]
 UNREAD = "cannot be told: the config cannot be read"
 LIVING = 4_000_001
+LOWEST = -(2**53 - 1)
 
 
 @pytest.fixture(autouse=True)
@@ -50,8 +57,21 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
         host.shutil, "which", lambda name: name if Path(name).is_absolute() and Path(name).exists() else None
     )
     monkeypatch.setattr(engine_checks, "_ask", lambda _python, _scratch: "")
+    monkeypatch.setattr(doctor, "_found", lambda: ("openclaw",))
+    monkeypatch.setattr(order, "_ask", lambda _subject: listing(("other", None), ("toolguard", LOWEST)))
     alive = engines.alive
     monkeypatch.setattr(engines, "alive", lambda pid: pid == LIVING or alive(pid))
+
+
+def listing(*hooks: tuple[str, int | None]) -> list[dict[str, Any]]:
+    """What OpenClaw prints: a hook whose priority was not set has none."""
+    return [
+        {
+            "plugin": {"id": plugin},
+            "typedHooks": [{"name": "before_tool_call"} | ({} if priority is None else {"priority": priority})],
+        }
+        for plugin, priority in hooks
+    ]
 
 
 def checks(places: Places) -> dict[str, dict[str, str]]:
@@ -108,6 +128,14 @@ def plugins(**members: Any) -> Callable[[Places], None]:
 
 def settings(**own: Any) -> Callable[[Places], None]:
     return plugins(entries={"toolguard": {"enabled": True, "config": own}})
+
+
+def damage(places: Places, name: str, mode: int = 0o600) -> None:
+    """A file among the guard's own that it would not have left like that."""
+    path = places.own / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"x" * 32)
+    path.chmod(mode)
 
 
 @dataclass(frozen=True)
@@ -262,6 +290,38 @@ FAULTS = [
             'set enabled to true and mode to "enforce" in its config',
         )
         for own in ({"enabled": False}, {"mode": "disabled"})
+    ),
+    Fault(
+        "a damaged store",
+        lambda places: damage(places, "nonces.json.corrupt-20260906T120000-7"),
+        "stores",
+        "error",
+        "a store was damaged, nothing is approved: nonces.json.corrupt-20260906T120000-7",
+        "toolguard doctor --fix",
+    ),
+    Fault(
+        "a key for everybody",
+        lambda places: damage(places, "key", mode=0o644),
+        "key",
+        "error",
+        "S/toolguard/key can be read by others, so it proves nothing; delete it",
+        "toolguard doctor --fix (what waits must be asked for again)",
+    ),
+    Fault(
+        "an audit log that was changed",
+        lambda places: damage(places, "audit.jsonl"),
+        "audit",
+        "error",
+        "audit.jsonl line 1: the last line is cut off",
+        "toolguard audit verify",
+    ),
+    Fault(
+        "the agent may approve itself",
+        settings(approval={"agentTool": True}),
+        "self-approval",
+        "warn",
+        "approval.agentTool is on: the agent can approve its own calls",
+        "set approval.agentTool to false; approve with `toolguard approve` or /toolguard approve",
     ),
     Fault(
         "not allowed",
@@ -443,7 +503,7 @@ def test_the_first_thing_to_mend_is_named(places: Places) -> None:
     put_in(places)
     places.config.unlink()
     last = doctor.run(places).lines[-1]
-    assert (last.kind, last.text) == ("info", "2 of 13 checks failed: mend the first one, then run this again")
+    assert (last.kind, last.text) == ("info", "2 of 19 checks failed: mend the first one, then run this again")
 
 
 # The engine check itself.
@@ -592,3 +652,40 @@ def test_exit_code_and_envelope(places: Places, healthy: bool) -> None:  # noqa:
     assert [check["id"] for check in told["data"]["checks"]] == IDS
     assert {frozenset(check) for check in told["data"]["checks"]} == {frozenset({"id", "status", "detail", "fix"})}
     assert bool(told["errors"]) is not healthy
+
+
+def test_fix_mends_what_it_can(places: Places) -> None:
+    put_in(places)
+    damage(places, "nonces.json.corrupt-20260906T120000-7")
+    damage(places, "key", mode=0o644)
+    assert [checks(places)[name]["status"] for name in ("stores", "key")] == ["error", "error"]
+    result = doctor.run(places, fix=True)
+    assert [line.text.partition(" ")[0] for line in result.lines[:2]] == ["mended:", "mended:"]
+    assert [checks(places)[name]["status"] for name in ("stores", "key")] == ["ok", "ok"]
+    kept = places.own / "damaged" / "nonces.json.corrupt-20260906T120000-7"
+    assert kept.read_bytes() == b"x" * 32
+    assert not (places.own / "key").exists()
+    assert doctor.run(places, fix=True).lines[0].text.startswith("config")
+
+
+ORDERS = [
+    (listing(("other", 5), ("toolguard", LOWEST)), "ok", "the guard runs last: other (5), then toolguard (-9007199254740991)"),
+    (
+        listing(("toolguard", LOWEST), ("late", LOWEST), ("early", None)),
+        "error",
+        "late runs after the guard and can change what was judged: "
+        "early (0), then toolguard (-9007199254740991), then late (-9007199254740991)",
+    ),
+    (listing(("other", None)), "error", "toolguard is not among the hooks: other (0)"),
+    ([], "error", "toolguard is not among the hooks: there are none"),
+]
+
+
+@pytest.mark.parametrize(("listed", "status", "detail"), ORDERS, ids=[order[1] + str(i) for i, order in enumerate(ORDERS)])
+def test_hook_order(
+    places: Places, monkeypatch: pytest.MonkeyPatch, listed: list[dict[str, Any]], status: str, detail: str
+) -> None:
+    put_in(places)
+    monkeypatch.setattr(order, "_ask", lambda _subject: listed)
+    check = checks(places)["hook-order"]
+    assert (check["status"], check["detail"]) == (status, detail)

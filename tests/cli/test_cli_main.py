@@ -17,13 +17,27 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_engine import __version__
 
-COMMANDS = ["install", "uninstall", "status", "doctor", "demo"]
+HELD = ["approve", "deny", "pending", "watch", "grant", "grants", "revoke"]
+COMMANDS = ["install", "uninstall", "status", "doctor", *HELD, "demo", "audit"]
 OPTIONS = {
     "install": ["--state-dir", "--config", "--link", "--dry-run", "--json"],
     "uninstall": ["--state-dir", "--config", "--dry-run", "--json"],
     "status": ["--state-dir", "--config", "--json"],
     "doctor": ["--state-dir", "--config", "--json"],
+    "approve": ["--yes", "--reason", "--state-dir", "--config", "--json"],
+    "deny": ["--reason", "--state-dir", "--config", "--json"],
+    "pending": ["--all", "--state-dir", "--config", "--json"],
+    "watch": ["--state-dir", "--config", "--json"],
+    "grant": ["--tool", "--for", "--agent", "--cwd", "--param", "--reason", "--yes", "--dry-run", "--state-dir", "--json"],
+    "grants": ["--all", "--state-dir", "--config", "--json"],
+    "revoke": ["--reason", "--dry-run", "--state-dir", "--config", "--json"],
     "demo": ["--requests", "--openclaw", "--json"],
+    "audit": [],
+}
+AUDIT = {
+    "show": ["--last", "--event", "--nonce", "--since", "--state-dir", "--config", "--json"],
+    "verify": ["--state-dir", "--config", "--json"],
+    "export": ["--csv", "--state-dir", "--config", "--json"],
 }
 
 
@@ -40,11 +54,20 @@ def test_help() -> None:
 def test_help_of_each_command(command: str) -> None:
     done = toolguard(command, "--help", COLUMNS="120")
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith(f"Usage: toolguard {command} [OPTIONS]\n")
+    assert done.stdout.startswith(f"Usage: toolguard {command} [OPTIONS]")
     listed = done.stdout.partition("Options:\n")[2]
     assert [option for option in OPTIONS[command] if option not in listed] == []
     examples = done.stdout.partition("Example")[2]
     assert f"toolguard {command}" in examples
+
+
+@pytest.mark.parametrize("command", AUDIT)
+def test_help_of_the_audit_log(command: str) -> None:
+    done = toolguard("audit", command, "--help", COLUMNS="120")
+    assert (done.returncode, done.stderr) == (0, "")
+    listed = done.stdout.partition("Options:\n")[2]
+    assert [option for option in AUDIT[command] if option not in listed] == []
+    assert f"toolguard audit {command}" in done.stdout.partition("Example")[2]
 
 
 def test_the_module_is_the_same_command() -> None:

@@ -58,6 +58,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         f"not installed in {places.state_dir}",
         NO_ENGINE,
         f"no malformed call has been logged ({log})",
+        "no call is waiting for a person",
         "toolguard install",
     ]
     assert result.data == {
@@ -66,6 +67,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         "engines": [],
         "lastEngine": None,
         "log": {"path": str(log), "recent": []},
+        "held": {"pending": 0, "approvedUnused": 0, "oldest": None, "grants": 0, "damaged": [], "auditToday": {}},
     }
     assert result.exit_code == 0
     assert not places.state_dir.exists()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +16,10 @@ from toolguard_cli.commands import install
 from toolguard_cli.rig import model, runtime
 from toolguard_cli.rig.gateway import Gateway, Turn, engine_pids
 from toolguard_cli.rig.home import Home
+from toolguard_engine.ledger import Entry
 from toolguard_engine.stores import calllog
+from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.nonces import FileNonces
 
 RELEASE = os.environ.get("TOOLGUARD_TEST_OPENCLAW", runtime.OPENCLAW_VERSION)
 EMBEDDED_HOOKS = not RELEASE.startswith("2026.8.")
@@ -118,3 +124,34 @@ def put_in(home: Home, *, link: bool = False) -> None:
     """What `toolguard install` does, into this home."""
     done = install.run(paths.Places(home.state_dir, home.config_path), link=link, dry_run=False)
     assert done.exit_code == 0
+
+
+def configure(home: Home, **settings: Any) -> None:
+    """Sets these keys of the plugin's entry."""
+    value = json.loads(home.config_path.read_text())
+    value["plugins"]["entries"]["toolguard"].setdefault("config", {}).update(settings)
+    home.config_path.write_text(json.dumps(value, indent=2))
+
+
+def toolguard(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own, as a person would run it."""
+    command = [sys.executable, "-m", "toolguard_cli", *arguments, "--state-dir", str(home.state_dir)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def nonces(home: Home) -> FileNonces:
+    return FileNonces(home.state_dir)
+
+
+def waiting(home: Home) -> list[Entry]:
+    """The calls that wait for a person."""
+    return [entry for entry in nonces(home).entries() if entry.status == "pending"]
+
+
+def once(*replies: model.Reply, closing: str = "Done.") -> model.Script:
+    """These replies one after another, then the closing words; tools that are not offered are not called."""
+    return lambda r: replies[r.index] if r.tools and r.index < len(replies) else model.Reply(closing)
+
+
+def audit(home: Home) -> list[dict[str, Any]]:
+    return list(AuditLog(home.state_dir).events())

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 
-import { engineCommand, gatewayName, python, stateDir } from "../../plugin/gateway/command.mjs";
+import { configPath, engineCommand, gatewayName, python, stateDir } from "../../plugin/gateway/command.mjs";
 import { environment, folder } from "./support.mjs";
 
 /** @typedef {import("./support.mjs").TestContext} TestContext */
@@ -13,6 +13,7 @@ function home(t) {
   const path = folder();
   environment(t, {
     HOME: path, OPENCLAW_HOME: undefined, OPENCLAW_STATE_DIR: undefined, OPENCLAW_PROFILE: undefined,
+    OPENCLAW_CONFIG_PATH: undefined,
     TOOLGUARD_PYTHON: undefined,
   });
   return path;
@@ -54,6 +55,29 @@ describe("the state directory", () => {
     environment(t, { OPENCLAW_HOME: other });
     assert.equal(stateDir({}), join(other, ".openclaw"));
   });
+});
+
+describe("the config file", () => {
+  test("the first that exists in the state directory, else where it would be", (t) => {
+    home(t);
+    const state = folder();
+    assert.equal(configPath(state), join(state, "openclaw.json"));
+    file(join(state, "clawdbot.json"));
+    assert.equal(configPath(state), join(state, "clawdbot.json"));
+    file(join(state, "openclaw.json"));
+    assert.equal(configPath(state), join(state, "openclaw.json"));
+  });
+
+  /** @type {[string, string][]} the variable, what it brings */
+  const variables = [["/elsewhere/my.json", "/elsewhere/my.json"], ["", "openclaw.json"]];
+  for (const [value, expected] of variables)
+    test(`OPENCLAW_CONFIG_PATH is "${value}"`, (t) => {
+      home(t);
+      environment(t, { OPENCLAW_CONFIG_PATH: value });
+      const state = folder();
+      file(join(state, "openclaw.json"));
+      assert.equal(configPath(state), value ? expected : join(state, expected));
+    });
 });
 
 describe("the gateway's name", () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 
 import { Membership } from "../../plugin/gateway/core.mjs";
-import { alive, folder, GATEWAY, Log, PYTHON, refusal, until } from "./support.mjs";
+import { alive, environment, folder, GATEWAY, Log, PYTHON, refusal, until } from "./support.mjs";
 
 /** @typedef {import("./support.mjs").TestContext} TestContext */
 
@@ -29,14 +29,17 @@ function gateway(t, config = {}) {
 /**
  * A program in the place of Python that notes each line it gets in the file `heard`, and answers it.
  * @param {string} heard
+ * @param {string} [more] what it does with each `message` besides
  */
-function recorder(heard) {
+function recorder(heard, more = "") {
   const path = join(folder(), "python");
   const script = `#!${process.execPath}
     const { appendFileSync } = require("node:fs");
     require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
       appendFileSync(${JSON.stringify(heard)}, line + "\\n");
-      const { id, type } = JSON.parse(line);
+      const message = JSON.parse(line);
+      const { id, type } = message;
+      ${more}
       const answer = { id, type: type === "hello" ? "ready" : "pong", version: "0", pid: process.pid };
       if (id !== undefined) console.log(JSON.stringify(answer));
     });`;
@@ -196,4 +199,83 @@ describe("what a core says", () => {
       { level: "warn", text: "[toolguard] seam inPlaceText does not work on this OpenClaw; the next one is used" },
     ]);
   });
+});
+
+/** @param {string} heard @param {string} type */
+function messages(heard, type) {
+  const lines = readFileSync(heard, "utf8").trim().split("\n").map((line) => JSON.parse(line));
+  return lines.filter((message) => message.type === type);
+}
+
+describe("what a core brings together", () => {
+  test("the engine is told where the gateway's config and the plugin are", async (t) => {
+    environment(t, { OPENCLAW_CONFIG_PATH: undefined });
+    const heard = join(folder(), "heard");
+    const { api, instance } = gateway(t, { python: recorder(heard) });
+    await instance().core?.engine.ask({ type: "ping" });
+    const state = api.runtime.state.resolveStateDir();
+    const [{ configPath, root, stateDir }] = messages(heard, "hello");
+    assert.deepEqual({ configPath, root, stateDir }, { configPath: join(state, "openclaw.json"), root: GATEWAY, stateDir: state });
+  });
+
+  test("who runs after the guard is logged as an error, and told to the engine", async (t) => {
+    const shared = /** @type {any} */ (globalThis);
+    const STATE = Symbol.for("openclaw.plugins.hook-runner-global-state");
+    t.after(() => delete shared[STATE]);
+    const hook = (/** @type {string} */ pluginId) => ({ pluginId, hookName: "before_tool_call", priority: -9 });
+    const heard = join(folder(), "heard");
+    const { instance, log } = gateway(t, { python: recorder(heard) });
+    const { engine, order } = instance().core ?? assert.fail();
+    await engine.ask({ type: "ping" });
+    shared[STATE] = { registry: { typedHooks: [hook("toolguard"), hook("late")] } };
+    order.check();
+    await engine.ask({ type: "ping" });
+    const [{ text }, ...more] = messages(heard, "warned");
+    assert.match(text, /^SECURITY: late \(priority -9\) runs after the guard/);
+    assert.deepEqual(more, []);
+    assert.deepEqual(log.lines.filter(({ level }) => level === "error"), [{ level: "error", text: `[toolguard] ${text}` }]);
+  });
+
+  test("an approval wakes an idle session through the instance whose service runs, a busy one not", async (t) => {
+    const heard = join(folder(), "heard");
+    const wake = 'if (message.wake) console.log(JSON.stringify({ type: "wake", nonce: "0a1b2c3d", agent: "main", session: message.wake, text: "Go on." }));';
+    const { instance, log } = gateway(t, { python: recorder(heard, wake) });
+    const { engine, hooks, waker } = instance().core ?? assert.fail();
+    /** @type {string[]} */
+    const woken = [];
+    waker.through({
+      session: { workflow: { enqueueNextTurnInjection: async () => ({ enqueued: true }) } },
+      runtime: { system: { requestHeartbeat: (/** @type {any} */ { sessionKey }) => void woken.push(sessionKey) } },
+    });
+    hooks.agentEvent({ stream: "lifecycle", runId: "r1", sessionKey: "busy", data: { phase: "start" } });
+    await engine.ask({ type: "ping", wake: "busy" });
+    await engine.ask({ type: "ping", wake: "idle" });
+    await until(() => woken.length > 0, "the idle session is woken");
+    assert.deepEqual(woken, ["idle"]);
+    hooks.agentEvent({ stream: "lifecycle", runId: "r1", sessionKey: "busy", data: { phase: "end" } });
+    await engine.ask({ type: "ping", wake: "busy" });
+    await until(() => woken.length > 1, "the session is woken after its run");
+    assert.deepEqual(woken, ["idle", "busy"]);
+    assert.deepEqual(log.warnings, []);
+  });
+
+  /** @type {[string, any, string][]} what, the gateway's way to say it, the folder */
+  const places = [
+    ["as the gateway says", { resolveAgentWorkspaceDir: (/** @type {any} */ config, /** @type {string} */ agent) => `${config.base}/${agent}` }, "/w/main"],
+    ["nothing where the gateway says nothing", { resolveAgentWorkspaceDir: () => undefined }, ""],
+    ["nothing where the gateway fails", { resolveAgentWorkspaceDir: () => assert.fail("no such agent") }, ""],
+    ["nothing on an older host", undefined, ""],
+  ];
+  for (const [what, agent, cwd] of places)
+    test(`where a command runs: ${what}; asked once`, async (t) => {
+      const heard = join(folder(), "heard");
+      const { api, instance } = gateway(t, { python: recorder(heard) });
+      let asked = 0;
+      Object.assign(api.runtime, { agent, config: { current: () => (asked++, { base: "/w" }) } });
+      const { hooks } = instance().core ?? assert.fail();
+      for (const [n, toolName] of ["exec", "exec", "read"].entries())
+        await hooks.beforeToolCall({ toolName, params: {}, runId: "r1", toolCallId: `c${n}` }, { agentId: "main", sessionKey: "s" });
+      assert.deepEqual(messages(heard, "judge").map((message) => message.cwd), [cwd, cwd, ""]);
+      assert.equal(asked, agent ? 1 : 0);
+    });
 });

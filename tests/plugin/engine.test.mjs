@@ -21,12 +21,13 @@ const REAL = { python: PYTHON, args: ["-P", "-E", "-m", "toolguard_engine"] };
  * @param {{ python: string, args: string[], env?: NodeJS.ProcessEnv }} [command]
  * @param {Record<string, any>} [config]
  * @param {() => void} [onReady]
+ * @param {(message: any) => void} [onEvent]
  */
-function engineFor(t, command = REAL, config = {}, onReady = () => {}) {
+function engineFor(t, command = REAL, config = {}, onReady = () => {}, onEvent = undefined) {
   const log = new Log();
   const state = folder();
   const env = { ...process.env, HOME: state, ...command.env };
-  const engine = new Engine({ ...command, cwd: state, env }, { stateDir: state, config, gateway: "test" }, log, onReady);
+  const engine = new Engine({ ...command, cwd: state, env }, { stateDir: state, config, gateway: "test" }, log, onReady, onEvent);
   t.after(async () => {
     await engine.stop();
     await until(() => !log.pids.some(alive), "the end of every engine");
@@ -59,6 +60,49 @@ function eachOnce(complaints) {
   const causes = complaints.map((text) => text.replace(/\d+/g, "#"));
   assert.deepEqual(causes, [...new Set(causes)]);
 }
+
+describe("what the engine says without being asked", () => {
+  const WAKE = { type: "wake", nonce: "0a1b2c3d", agent: "main", session: "s", text: "Repeat it." };
+  const said = JSON.stringify(JSON.stringify(WAKE) + "\n");
+  const waking = scripted(`
+    ${INTRODUCED}
+    if (question.times) for (let n = 0; n < question.times; n++) process.stdout.write(${said});
+    if (question.type === "question") say(question, "answer", {});`);
+
+  /** @param {TestContext} t */
+  function listener(t) {
+    /** @type {any[]} */
+    const heard = [];
+    return { heard, ...engineFor(t, waking, {}, undefined, (message) => heard.push(message)) };
+  }
+
+  test("reaches who listens, whoever waits for something else meanwhile", async (t) => {
+    const { engine, heard, log } = listener(t);
+    assert.equal(engine.askNow({ type: "question", times: 1 }, 5_000)?.type, "answer");
+    assert.deepEqual(heard, [WAKE]);
+    assert.equal((await engine.ask({ type: "question", times: 2 }))?.type, "answer");
+    assert.deepEqual(heard, [WAKE, WAKE, WAKE]);
+    engine.note({ type: "note", times: 1 });
+    await until(() => heard.length === 4);
+    assert.deepEqual(log.warnings, []);
+  });
+
+  test("answers no question, whatever its id", async (t) => {
+    const { engine } = engineFor(t, scripted(`${INTRODUCED} say(question, "wake", {}); say(question, "answer", { number: 1 });`));
+    assert.equal(engine.askNow({ type: "question" }, 5_000)?.number, 1);
+    assert.equal((await engine.ask({ type: "question" }))?.number, 1);
+  });
+
+  test("comes from no engine that was refused", async (t) => {
+    /** @type {any[]} */
+    const heard = [];
+    const refusing = scripted(`say(question, "error", { error: "too old" }); process.stdout.write(${said});`);
+    const { engine } = engineFor(t, refusing, {}, undefined, (message) => heard.push(message));
+    assert.equal(await engine.ask(PING), null);
+    await engine.stop();
+    assert.deepEqual(heard, []);
+  });
+});
 
 describe("questions", () => {
   test("a synchronous question starts the engine and waits for it", (t) => {

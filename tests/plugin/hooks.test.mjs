@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 
 import { Hooks } from "../../plugin/gateway/hooks.mjs";
 import { ENGINE_AWAY } from "../../plugin/gateway/messages.mjs";
+import { OrderWatch } from "../../plugin/gateway/order.mjs";
 import { Runs } from "../../plugin/gateway/runs.mjs";
 import { Seams, Trace } from "../../plugin/gateway/seams.mjs";
 import { refusal } from "./support.mjs";
@@ -53,15 +54,19 @@ class FakeEngine {
  * The hooks with all that belongs to them, in a run that has begun.
  * @param {FakeEngine["answers"]} [answers]
  * @param {any} [config]
+ * @param {import("../../plugin/gateway/order.mjs").Other[] | null} [others]
  */
-function gateway(answers = {}, config = {}) {
+function gateway(answers = {}, config = {}, others = null) {
   const engine = new FakeEngine(answers);
   const seams = new Seams(() => {});
   const trace = new Trace(seams);
   const runs = new Runs();
-  const hooks = new Hooks(engine, config, runs, seams, trace);
+  /** @type {string[]} */
+  const warned = [];
+  const order = new OrderWatch((text) => warned.push(text), () => others);
+  const hooks = new Hooks(engine, config, runs, seams, trace, order, (agent) => `/work/${agent}`);
   hooks.agentEvent({ stream: "lifecycle", data: { phase: "start" }, runId: "r1", ...CTX });
-  return { engine, hooks, seams, trace, runs };
+  return { engine, hooks, seams, trace, runs, warned };
 }
 
 /**
@@ -161,8 +166,7 @@ describe("a refused call", () => {
     const { engine, hooks } = gateway({ judge: { decision: "allow" }, failed: {} });
     await hooks.beforeToolCall(call("c1"), { ...CTX, runId: "r1" });
     refuse(hooks, "c1");
-    assert.equal(engine.asked[1]?.type, "failed");
-    assert.equal(engine.asked[1]?.judged, true);
+    assert.equal(engine.asked.find(({ type }) => type === "failed")?.judged, true);
   });
 
   test("a result whose call nobody announced is still corrected, for the session's run", () => {
@@ -317,7 +321,7 @@ describe("the end of a run", () => {
       const { engine, hooks, runs } = gateway({ failed: { text: FIXED, stop: STOP } });
       refuse(hooks, "c1");
       hooks.agentEvent({ stream: "lifecycle", data: { phase }, runId: "r1" });
-      assert.deepEqual(engine.noted, [{ type: "run-end", run: "r1" }]);
+      assert.deepEqual(engine.noted, [{ type: "run-end", run: "r1", session: CTX.sessionKey }]);
       assert.equal(runs.known("r1"), undefined);
       assert.equal(runs.knownCall("agent:main:main", "c1"), undefined);
       hooks.agentEvent({ stream: "lifecycle", data: { phase: "start" }, runId: "r2", ...CTX });
@@ -342,7 +346,10 @@ describe("before a call", () => {
     const { engine, hooks } = gateway({ judge: { decision: "allow", code: "allow" } });
     assert.equal(await hooks.beforeToolCall(call("c1"), { ...CTX, runId: "r1" }), undefined);
     assert.deepEqual(engine.asked, [
-      { type: "judge", tool: "exec", params: { command: "ls" }, call: "c1", run: "r1", agent: "main", session: CTX.sessionKey },
+      {
+        type: "judge", tool: "exec", params: { command: "ls" }, call: "c1", request: 0, cwd: "/work/main", run: "r1",
+        agent: "main", session: CTX.sessionKey, native: false,
+      },
     ]);
   });
 
@@ -373,6 +380,391 @@ describe("before a call", () => {
       const { hooks } = gateway({}, config);
       assert.deepEqual(await hooks.beforeToolCall(call("c1", tool), CTX), expected);
     });
+});
+
+describe("the question about a call", () => {
+  test("names the request that the call came from", async () => {
+    const { engine, hooks } = gateway({ judge: { decision: "allow" } });
+    for (const request of [1, 2, 3]) {
+      hooks.modelCallStarted({ runId: "r1" }, CTX);
+      await hooks.beforeToolCall(call(`c${request}`), CTX);
+      assert.equal(engine.asked.at(-1)?.request, request);
+    }
+  });
+
+  for (const [tool, cwd] of /** @type {[string, string][]} */ ([
+    ["exec", "/work/main"], ["bash", "/work/main"], ["process", "/work/main"], ["read", ""], ["write", ""], ["Exec", ""],
+  ]))
+    test(`names the folder only of commands: ${tool}`, async () => {
+      const { engine, hooks } = gateway({ judge: { decision: "allow" } });
+      await hooks.beforeToolCall(call("c1", tool), CTX);
+      assert.equal(engine.asked[0]?.cwd, cwd);
+    });
+
+  for (const [config, native] of /** @type {[any, boolean][]} */ ([
+    [undefined, false], [{}, false], [{ approval: { mode: "nonce" } }, false], [{ approval: { mode: "native" } }, true],
+  ]))
+    test(`says whether the gateway may ask: ${JSON.stringify(config)}`, async () => {
+      const { engine, hooks } = gateway({ judge: { decision: "allow" } }, config);
+      await hooks.beforeToolCall(call("c1"), CTX);
+      assert.equal(engine.asked[0]?.native, native);
+    });
+});
+
+/** Params with something to change inside. */
+const DEEP = { command: "make", env: { PATH: "/bin", list: [1, { x: 1 }] } };
+/** @param {string} id @param {any} params */
+const deep = (id, params, tool = "exec") => ({ ...call(id, tool), params });
+
+describe("an allowed call", () => {
+  /** @type {[Message, any][]} */
+  const verdicts = [
+    [{ decision: "allow" }, undefined],
+    [{ decision: "allow", pin: false }, undefined],
+    [{ decision: "allow", pin: true }, { params: DEEP }],
+  ];
+  for (const [verdict, expected] of verdicts)
+    test(`is answered with its params only where they are pinned: ${JSON.stringify(verdict)}`, async () => {
+      const { hooks } = gateway({ judge: verdict });
+      assert.deepEqual(await hooks.beforeToolCall(deep("c1", structuredClone(DEEP)), CTX), expected);
+    });
+
+  test("is pinned to what was judged, whatever happens to the gateway's object meanwhile", async () => {
+    /** @type {any} */
+    const params = structuredClone(DEEP);
+    const { engine, hooks } = gateway({ judge: () => {
+      params.env.PATH = "/evil";
+      return { decision: "allow", pin: true };
+    } });
+    const answer = /** @type {any} */ (await hooks.beforeToolCall(deep("c1", params), CTX));
+    params.command = "evil";
+    assert.deepEqual(answer, { params: DEEP });
+    assert.deepEqual(engine.asked[0]?.params, DEEP);
+  });
+});
+
+describe("what ran", () => {
+  const CHANGED = "Something else ran than what was judged.";
+
+  /**
+   * A call is judged, and something runs.
+   * @param {any} ran
+   * @param {{ judge?: any, event?: Message, answer?: any, id?: string }} [more]
+   */
+  async function run(ran, { judge = { decision: "allow" }, event = {}, answer = { stop: CHANGED }, id = "c1" } = {}) {
+    const others = [{ plugin: "a", priority: 5 }, { plugin: "toolguard", priority: -9 }, { plugin: "b", priority: -9 }];
+    const all = gateway({ judge, ran: answer, message: {} }, {}, others);
+    await all.hooks.beforeToolCall(deep(id, structuredClone(DEEP)), CTX);
+    all.hooks.afterToolCall({ ...deep(id, ran), ...event }, { ...CTX, runId: "r1" });
+    const questions = all.engine.asked.filter(({ type }) => type === "ran");
+    return { ...all, questions, run: all.runs.known("r1") ?? assert.fail() };
+  }
+
+  /** @type {[string, any][]} */
+  const equal = [
+    ["the same", DEEP],
+    ["another order of keys", { env: { list: [1, { x: 1 }], PATH: "/bin" }, command: "make" }],
+    ["a member that JSON does not know", { ...DEEP, signal: undefined, callback: () => {} }],
+  ];
+  for (const [what, ran] of equal)
+    for (const pin of [false, true])
+      test(`${what}: nobody is asked (${pin ? "pinned" : "not pinned"})`, async () => {
+        const { questions, run: { stop, watch } } = await run(ran, { judge: { decision: "allow", pin } });
+        assert.deepEqual([questions, stop, watch], [[], "", false]);
+      });
+
+  /** @type {[string, any][]} */
+  const different = [
+    ["another value", { ...DEEP, command: "make install" }],
+    ["another nested value", { ...DEEP, env: { PATH: "/evil", list: [1, { x: 1 }] } }],
+    ["another value deep in a list", { ...DEEP, env: { PATH: "/bin", list: [1, { x: 2 }] } }],
+    ["a member more", { ...DEEP, elevated: true }],
+    ["a member less", { command: "make" }],
+    ["a list in another order", { ...DEEP, env: { PATH: "/bin", list: [{ x: 1 }, 1] } }],
+    ["nothing", undefined],
+  ];
+  for (const [what, ran] of different)
+    test(`${what}: the engine is asked at once, and its stop ends the run at the next message`, async () => {
+      const { hooks, questions, run: { stop, watch } } = await run(ran);
+      const params = ran ?? undefined;
+      assert.deepEqual(questions, [{
+        type: "ran", tool: "exec", params, cwd: "/work/main", run: "r1", agent: "main", session: CTX.sessionKey, call: "c1",
+        others: "a (priority 5), b (priority -9)",
+      }]);
+      assert.deepEqual([stop, watch], [CHANGED, true]);
+      const message = assistant("c2", "c3");
+      hooks.messageWritten({ message }, CTX);
+      assert.deepEqual(message.content, [{ type: "text", text: CHANGED }]);
+      assert.equal(message.stopReason, "stop");
+    });
+
+  for (const answer of [{}, null])
+    test(`a difference that the engine lets pass (${JSON.stringify(answer)}) ends nothing, but the run is watched`, async () => {
+      const { hooks, questions, run: { stop, watch } } = await run({ command: "make -j" }, { answer });
+      assert.deepEqual([questions.length, stop, watch], [1, "", true]);
+      const message = assistant("c2");
+      hooks.messageWritten({ message }, CTX);
+      assert.deepEqual(message, assistant("c2"));
+    });
+
+  /** @type {[string, any][]} */
+  const uncompared = [
+    ["another plugin or a person blocked it", { event: { error: "no", result: { details: { status: "blocked" } } } }],
+    ["it was blocked", { judge: { decision: "block", text: "no" }, event: { error: "no" } }],
+    ["it was blocked, and the host does not say so", { judge: { decision: "block", text: "no" } }],
+    ["the engine was away", { judge: null }],
+  ];
+  for (const [what, more] of uncompared)
+    test(`is not compared where ${what}`, async () => {
+      const { questions, run: { stop } } = await run({ command: "other" }, more);
+      assert.deepEqual([questions, stop], [[], ""]);
+    });
+
+  for (const event of [
+    { error: "exit code 1" }, { error: "exit code 1", result: { details: { status: "failed" } } }, { result: { details: null } },
+    { error: "blocked", result: { content: [{ type: "text", text: '{"status":"blocked"}' }] } },
+  ])
+    test(`is compared however it went: ${JSON.stringify(event)}`, async () => {
+      const { questions, run: { stop } } = await run({ command: "other" }, { event });
+      assert.deepEqual([questions.length, stop], [1, CHANGED]);
+    });
+
+  test("is not compared where the gateway refused the call before it was judged", () => {
+    const { engine, hooks } = gateway({ ran: { stop: CHANGED } });
+    hooks.afterToolCall(deep("c1", {}), { ...CTX, runId: "r1" });
+    hooks.agentEvent({ stream: "tool", runId: "r1", ...CTX, data: { phase: "start", toolCallId: "c2", name: "exec", args: DEEP } });
+    hooks.afterToolCall(deep("c2", { command: "other" }), { ...CTX, runId: "r1" });
+    assert.deepEqual(engine.asked, []);
+  });
+
+  test("a host whose hooks share one object: what a later hook changes in place is seen", async () => {
+    for (const pin of [false, true]) {
+      const { engine, hooks } = gateway({ judge: { decision: "allow", pin }, ran: { stop: CHANGED } });
+      const event = deep("c1", structuredClone(DEEP));
+      await hooks.beforeToolCall(event, CTX);
+      event.params.env.PATH = "/evil";
+      hooks.afterToolCall(event, { ...CTX, runId: "r1" });
+      assert.equal(engine.asked.at(-1)?.type, "ran", `pin: ${pin}`);
+    }
+  });
+
+  test("an id that comes again is another call, also while nobody judges it", async () => {
+    const { engine, hooks } = gateway({ judge: { decision: "allow" }, ran: { stop: CHANGED } }, { failMode: "open" });
+    await hooks.beforeToolCall(deep("c1", DEEP), CTX);
+    engine.answers.judge = () => null;
+    await hooks.beforeToolCall(deep("c1", { command: "other" }), CTX);
+    hooks.afterToolCall(deep("c1", { command: "other" }), { ...CTX, runId: "r1" });
+    assert.deepEqual(engine.asked.map(({ type }) => type), ["judge", "judge"]);
+  });
+
+  test("a call inside Tool Search is compared by its own id, not by that of the outer one", async () => {
+    const inner = "tool_search_code:c1:exec:1";
+    const { engine, hooks } = gateway({ judge: { decision: "allow" }, ran: { stop: CHANGED } });
+    const outer = { ...call("c1", "tool_call"), params: { name: "exec", args: DEEP } };
+    const ctx = { ...CTX, runId: "r1" };
+    await hooks.beforeToolCall(outer, CTX);
+    await hooks.beforeToolCall(deep(inner, DEEP), CTX);
+    hooks.afterToolCall(deep(inner, structuredClone(DEEP)), ctx);
+    hooks.afterToolCall(outer, ctx);
+    assert.deepEqual(engine.asked.map(({ type }) => type), ["judge", "judge"]);
+
+    const second = "tool_search_code:c1:exec:2";
+    await hooks.beforeToolCall(deep(second, DEEP), CTX);
+    hooks.afterToolCall(deep(second, { command: "evil" }), ctx);
+    const { type, call: id, tool } = engine.asked.at(-1) ?? {};
+    assert.deepEqual([type, id, tool], ["ran", second, "exec"]);
+  });
+
+  test("two sessions may use the same id: neither is compared with the other", async () => {
+    const { engine, hooks } = gateway({ judge: { decision: "allow" }, ran: { stop: CHANGED } });
+    const other = { agentId: "main", sessionKey: "agent:main:other", runId: "r2" };
+    const theirs = { ...deep("c1", { command: "theirs" }), runId: "r2" };
+    await hooks.beforeToolCall(deep("c1", DEEP), CTX);
+    await hooks.beforeToolCall(theirs, other);
+    hooks.afterToolCall(deep("c1", DEEP), { ...CTX, runId: "r1" });
+    hooks.afterToolCall(theirs, other);
+    assert.deepEqual(engine.asked.map(({ type }) => type), ["judge", "judge"]);
+  });
+});
+
+describe("a held or blocked call", () => {
+  const WAIT = "This turn ends here: a call waits for approval.";
+  /** @type {[string, Message, boolean][]} what, the verdict, whether the run ends */
+  const verdicts = [
+    ["held", { decision: "hold", text: "held" }, false],
+    ["held for the last time", { decision: "hold", text: "held", stop: WAIT }, true],
+    ["blocked for the last time", { decision: "block", text: "no", stop: WAIT }, true],
+  ];
+  for (const [what, judge, ends] of verdicts)
+    test(`${what}: the model is told, and the next message is ${ends ? "replaced" : "asked about"}`, async () => {
+      const { engine, hooks } = gateway({ judge, message: {} });
+      assert.deepEqual(await hooks.beforeToolCall(call("c1"), CTX), { block: true, blockReason: judge.text });
+      const message = assistant("c2");
+      hooks.messageWritten({ message }, CTX);
+      assert.deepEqual(message.content, ends ? [{ type: "text", text: WAIT }] : assistant("c2").content);
+      assert.deepEqual(engine.asked.map(({ type }) => type), ends ? ["judge"] : ["judge", "message"]);
+    });
+});
+
+describe("the gateway's own prompt", () => {
+  const NATIVE = { approval: { mode: "native" } };
+  const PROMPT = { nonce: "0a1b2c3d", title: "exec waits", description: "make", severity: "warning", timeoutMs: 1_000 };
+  const HOLD = { decision: "hold", text: "TOOLGUARD_ESCALATE|0a1b2c3d|Approve with it.", prompt: PROMPT };
+
+  /** @param {string} [id] @param {Record<string, any>} [answers] */
+  async function prompted(id = "c1", answers = {}) {
+    const all = gateway({ judge: HOLD, failed: { text: FIXED }, ran: { stop: STOP }, ...answers }, NATIVE);
+    const answer = /** @type {any} */ (await all.hooks.beforeToolCall(deep(id, structuredClone(DEEP)), CTX));
+    return { ...all, answer, decide: answer.requireApproval.onResolution };
+  }
+
+  test("is shown instead of a refusal, and exactly what it shows may run", async () => {
+    const { answer, runs, engine } = await prompted();
+    assert.deepEqual(Object.keys(answer).sort(), ["params", "requireApproval"]);
+    assert.deepEqual(answer.params, DEEP);
+    assert.equal(answer.requireApproval.title, "exec waits");
+    assert.equal(engine.asked[0]?.native, true);
+    assert.deepEqual([runs.known("r1")?.stop, engine.noted], ["", []]);
+  });
+
+  /** @type {[string, string, boolean][]} decision, outcome, whether the next call is asked about in the same way */
+  const decisions = [
+    ["allow-once", "used", true], ["deny", "denied", true], ["timeout", "expired", true], ["cancelled", "unavailable", false],
+  ];
+  for (const [decision, outcome, again] of decisions)
+    test(`${decision}: one note, and ${again ? "the next call may be asked about" : "no further prompt in this run"}`, async () => {
+      const { engine, hooks, decide } = await prompted();
+      decide(decision);
+      assert.deepEqual(engine.noted, [{ type: "resolved", nonce: "0a1b2c3d", outcome }]);
+      await hooks.beforeToolCall(call("c2"), CTX);
+      assert.equal(engine.asked.at(-1)?.native, again);
+      await hooks.beforeToolCall({ ...call("c3"), runId: "r2" }, CTX);
+      assert.equal(engine.asked.at(-1)?.native, true, "another run may ask");
+    });
+
+  /** @type {[string, any, boolean][]} the answer to the prompt, what ran, whether that is another call */
+  const compared = [
+    ["allow-once", DEEP, false],
+    ["allow-once", { ...DEEP, command: "evil" }, true],
+    ["", DEEP, true], // it ran although nobody had answered
+    ["deny", DEEP, false], // the gateway's own refusal: nothing ran
+    ["timeout", DEEP, false],
+    ["cancelled", DEEP, false],
+  ];
+  for (const [decision, ran, differs] of compared)
+    test(`"${decision}", then ${ran.command} runs: ${differs ? "that was not allowed" : "nobody is asked"}`, async () => {
+      const { engine, hooks, runs, decide } = await prompted();
+      if (decision) decide(decision);
+      hooks.afterToolCall(deep("c1", structuredClone(ran)), { ...CTX, runId: "r1" });
+      const questions = engine.asked.filter(({ type }) => type === "ran");
+      assert.deepEqual(questions.map(({ cwd, params }) => ({ cwd, params })), differs ? [{ cwd: "/work/main", params: ran }] : []);
+      assert.equal(runs.known("r1")?.stop, differs ? STOP : "");
+    });
+
+  /** @type {[string, string, string][]} the call that was asked about, the one whose result is written, decision */
+  const told = [
+    ["c1", "c1", "cancelled"],
+    ["tool_search_code:c1:exec:1", "c1", "cancelled"],
+    ["tool_search_code:call_a_fc_b:exec:1", "call_a|fc_b", "cancelled"],
+    ["c1", "c1", "deny"],
+    ["tool_search_code:c1:exec:1", "c1", "deny"],
+  ];
+  for (const [asked, written, decision] of told)
+    test(`${decision} of ${asked}: what the model is told in the result of ${written}`, async () => {
+      const { engine, hooks, runs, decide } = await prompted(asked);
+      runs.call(CTX.sessionKey, written, { tool: "exec", run: "r1" });
+      decide(decision);
+      const message = toolResult(written, "Plugin approval unavailable (no approval route)");
+      hooks.resultWritten({ toolCallId: written, message }, CTX);
+      hooks.messageWritten({ message }, CTX);
+      const nowhere = decision === "cancelled";
+      assert.equal(message.content[0]?.text, nowhere ? HOLD.text : FIXED);
+      assert.equal(engine.asked.some(({ type }) => type === "failed"), !nowhere);
+    });
+
+  test("a model whose prompt was cancelled gets the next held call refused under its nonce", async () => {
+    const { engine, hooks, decide } = await prompted();
+    decide("cancelled");
+    engine.answers.judge = (question) => (question.native ? HOLD : { decision: "hold", text: HOLD.text });
+    assert.deepEqual(await hooks.beforeToolCall(call("c2"), CTX), { block: true, blockReason: HOLD.text });
+  });
+});
+
+describe("a reply to the person", () => {
+  const HOW = (/** @type {string} */ nonce) => `Approve with \`toolguard approve ${nonce}\` in a terminal or \`/toolguard approve ${nonce}\` in chat.`;
+  const ONE = `This turn ends here: a call waits for approval.\n${HOW("0a1b2c3d")}`;
+  const TWO = `This turn ends here: 2 calls wait for approval.\n${HOW("0a1b2c3d")}\n${HOW("4e5f6a7b")}`;
+
+  /** A run that was stopped with these words. @param {string} stop */
+  async function stopped(stop) {
+    const all = gateway({ judge: { decision: "block", text: "no", stop } });
+    await all.hooks.beforeToolCall(call("c1"), CTX);
+    return all;
+  }
+  const reply = (/** @type {any} */ payload, runId = "r1") => ({ payload, runId, sessionKey: CTX.sessionKey, kind: "final" });
+
+  /** @type {[string, string, any, string | undefined][]} what, the stop, the payload, its new text */
+  const rows = [
+    ["an error notice becomes the reason", STOP, { text: "Something went wrong.", isError: true }, STOP],
+    ["an error notice becomes the way to approve", ONE, { text: "Something went wrong.", isError: true }, ONE],
+    ["an error notice that has the nonce is replaced all the same", ONE, { text: "failed: 0a1b2c3d", isError: true }, ONE],
+    ["an error notice that says it already stays", STOP, { text: `Error: ${STOP}`, isError: true }, undefined],
+    ["an answer without the nonce gets it", ONE, { text: "I wait for you." }, `I wait for you.\n\n${ONE}`],
+    ["an answer with a piece of the nonce gets it", ONE, { text: "Approve 0a1b2c3." }, `Approve 0a1b2c3.\n\n${ONE}`],
+    ["an empty answer gets it", ONE, { text: "" }, `\n\n${ONE}`],
+    ["an answer with the nonce stays", ONE, { text: "Please approve 0a1b2c3d." }, undefined],
+    ["the words themselves stay", ONE, { text: ONE }, undefined],
+    ["an answer with one of two nonces gets both", TWO, { text: "Approve 0a1b2c3d." }, `Approve 0a1b2c3d.\n\n${TWO}`],
+    ["an answer with the other of two nonces gets both", TWO, { text: "Approve 4e5f6a7b." }, `Approve 4e5f6a7b.\n\n${TWO}`],
+    ["an answer with both nonces stays", TWO, { text: "Approve 0a1b2c3d and 4e5f6a7b." }, undefined],
+    ["an answer to a run that was stopped for another reason stays", STOP, { text: "I could not do it." }, undefined],
+    ["so does one whose stop has something like a nonce", `${STOP} deadbeef`, { text: "I could not do it." }, undefined],
+    ["a picture stays", ONE, { mediaUrl: "x.png" }, undefined],
+    ["no payload", ONE, undefined, undefined],
+    ["a text that is none", ONE, { text: 7 }, undefined],
+    ["a run that was not stopped: an answer", "", { text: "Done." }, undefined],
+    ["a run that was not stopped: an error notice", "", { text: "Something went wrong.", isError: true }, undefined],
+  ];
+  for (const [what, stop, payload, text] of rows)
+    for (const over of [false, true])
+      test(`${what} (${over ? "after" : "before"} the end of the run)`, async () => {
+        const { hooks } = await stopped(stop);
+        if (over) hooks.agentEvent({ stream: "lifecycle", data: { phase: "end" }, runId: "r1" });
+        const before = structuredClone(payload);
+        const answer = hooks.replySending(reply(payload && { ...payload, channelData: { x: 1 } }));
+        assert.deepEqual(answer, text === undefined ? undefined : { payload: { ...payload, channelData: { x: 1 }, text } });
+        assert.deepEqual(payload, before);
+      });
+
+  test("the next run of the session is another one", async () => {
+    const { hooks } = await stopped(ONE);
+    const event = (/** @type {string} */ runId, /** @type {string} */ phase) =>
+      hooks.agentEvent({ stream: "lifecycle", data: { phase }, runId, ...CTX });
+    const sent = (/** @type {string | undefined} */ runId) =>
+      hooks.replySending({ ...reply({ text: "Hello." }), runId }) !== undefined;
+    event("r1", "end");
+    assert.deepEqual([sent("r1"), sent(undefined), sent("r2")], [true, true, false]);
+    event("r2", "start");
+    assert.deepEqual([sent(undefined), sent("r2")], [false, false]);
+    event("r2", "end");
+    assert.deepEqual([sent(undefined), sent("r2")], [false, false]);
+  });
+
+  test("another session's reply stays", async () => {
+    const { hooks } = await stopped(ONE);
+    for (const sessionKey of ["agent:main:other", "", undefined])
+      assert.equal(hooks.replySending({ payload: { text: "Hello." }, sessionKey }), undefined);
+  });
+});
+
+describe("the order of hooks", () => {
+  test("is looked at when a run starts", () => {
+    const { hooks, warned } = gateway({}, {}, [{ plugin: "toolguard", priority: -9 }, { plugin: "late", priority: -9 }]);
+    assert.equal(warned.length, 1);
+    assert.match(warned[0] ?? "", /late \(priority -9\) runs after the guard/);
+    hooks.agentEvent({ stream: "lifecycle", data: { phase: "start" }, runId: "r2", ...CTX });
+    assert.equal(warned.length, 1);
+  });
 });
 
 describe("after a call", () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 
 import plugin from "../../plugin/gateway/index.mjs";
-import { alive, environment, folder, GATEWAY, Log, PYTHON, refusal } from "./support.mjs";
+import { alive, environment, folder, GATEWAY, Log, PYTHON, refusal, until } from "./support.mjs";
 
 /** @typedef {import("./support.mjs").TestContext} TestContext */
 /** @typedef {(event?: any, ctx?: any) => any} Handler */
@@ -35,6 +35,8 @@ function host(t, config = {}, without = []) {
       void (hooks[name] = { handler, options }),
     registerTextTransforms: keep("transforms"),
     registerService: keep("service"),
+    registerCommand: keep("command"),
+    registerTool: keep("tool"),
     agent: { events: { registerAgentEventSubscription: keep("events") } },
     lifecycle: { onDispose: keep("dispose") },
   };
@@ -60,8 +62,11 @@ test("everything is registered, and nothing is started by that", (t) => {
     ["after_tool_call", undefined],
     ["tool_result_persist", undefined],
     ["before_tool_call", Number.MIN_SAFE_INTEGER],
+    ["reply_payload_sending", undefined],
+    ["gateway_start", undefined],
   ]);
-  assert.deepEqual(Object.keys(registered).sort(), ["dispose", "events", "service", "transforms"]);
+  assert.deepEqual(Object.keys(registered).sort(), ["command", "dispose", "events", "service", "transforms"]);
+  assert.equal(registered.command.name, "toolguard");
   assert.equal(registered.events.id, "toolguard");
   assert.deepEqual(registered.events.streams, ["lifecycle", "tool"]);
   assert.equal(registered.service.id, "toolguard");
@@ -80,17 +85,69 @@ test("for the command line nothing is registered and nothing is touched", (t) =>
   plugin.register(touchy);
 });
 
+describe("the agent's own tool", () => {
+  /** @type {[any, boolean][]} */
+  const rows = [
+    [undefined, false], [null, false], [{}, false], [{ agentTool: false }, false], [{ agentTool: "true" }, false],
+    [{ agentTool: 1 }, false], [{ agentTool: {} }, false], [{ agentTool: true }, true],
+  ];
+  for (const [approval, there] of rows)
+    test(`with ${JSON.stringify(approval)}: ${there}`, (t) => {
+      const { api, registered } = host(t, { approval });
+      plugin.register(api);
+      assert.equal(registered.tool?.name, there ? "toolguard_approve" : undefined);
+    });
+
+  test("is declared in the manifest, and off there", () => {
+    const manifest = JSON.parse(readFileSync(join(GATEWAY, "openclaw.plugin.json"), "utf8"));
+    assert.deepEqual(manifest.contracts?.tools, ["toolguard_approve"]);
+    assert.notEqual(manifest.configSchema.properties.approval.properties.agentTool.default, true);
+  });
+});
+
+describe("at the start of the gateway", () => {
+  const STATE = Symbol.for("openclaw.plugins.hook-runner-global-state");
+  const shared = /** @type {any} */ (globalThis);
+  /** @param {string} pluginId */
+  const hook = (pluginId) => ({ pluginId, hookName: "before_tool_call", priority: Number.MIN_SAFE_INTEGER });
+
+  /** @type {[string, any, RegExp[]][]} */
+  const rows = [
+    ["a plugin after the guard is named", [hook("toolguard"), hook("late")], [/^\[toolguard\] SECURITY: late \(priority -\d+\) runs after/]],
+    ["a plugin before the guard is not", [hook("early"), hook("toolguard")], []],
+    ["a list of another shape is no news", {}, []],
+  ];
+  for (const [what, typedHooks, expected] of rows)
+    test(what, (t) => {
+      t.after(() => delete shared[STATE]);
+      const { api, hooks, log } = host(t);
+      plugin.register(api);
+      shared[STATE] = { registry: { typedHooks } };
+      hooks.gateway_start?.handler();
+      hooks.gateway_start?.handler();
+      assert.equal(log.lines.length, expected.length);
+      for (const [n, pattern] of expected.entries()) {
+        assert.equal(log.lines[n]?.level, "error");
+        assert.match(log.lines[n]?.text ?? "", pattern);
+      }
+    });
+});
+
 describe("older hosts", () => {
   /** @type {string[][]} */
   const missing = [
-    ["lifecycle"], ["agent"], ["registerService"], ["registerTextTransforms"], ["rootDir"], ["logger"],
-    ["lifecycle", "agent", "registerService", "registerTextTransforms", "rootDir", "logger", "registrationMode"],
+    ["lifecycle"], ["agent"], ["registerService"], ["registerTextTransforms"], ["registerCommand"], ["registerTool"],
+    ["rootDir"], ["logger"],
+    [
+      "lifecycle", "agent", "registerService", "registerTextTransforms", "registerCommand", "registerTool", "rootDir", "logger",
+      "registrationMode",
+    ],
   ];
   for (const without of missing)
     test(`without ${without.join(", ")}`, (t) => {
-      const { api, hooks } = host(t, {}, without);
+      const { api, hooks } = host(t, { approval: { agentTool: true } }, without);
       plugin.register(api);
-      assert.equal(Object.keys(hooks).length, 5);
+      assert.equal(Object.keys(hooks).length, 7);
     });
 
   test("events under their older name", (t) => {
@@ -148,7 +205,11 @@ describe("with the real engine", () => {
       assert.match(first.text, text);
       assert.equal(first.type, "text");
     }
+    const notice = { text: "Something went wrong.", isError: true };
+    const sent = fire("reply_payload_sending", { payload: notice });
+    assert.match(sent.payload.text, /^\[TOOL ERROR LIMIT\]/);
     event("lifecycle", { phase: "end" });
+    assert.deepEqual(fire("reply_payload_sending", { payload: notice }), sent);
     const next = { runId: "r2", toolName: "exec", params: { command: "ls" }, toolCallId: "c4" };
     assert.equal(await fire("before_tool_call", next), undefined);
     assert.deepEqual(log.lines.filter(({ text }) => text.includes("seam")).map(({ text }) => text).sort(), [
@@ -156,6 +217,38 @@ describe("with the real engine", () => {
     ]);
     await registered.service.stop();
     assert.ok(!alive(log.pids[0] ?? 0));
+  });
+
+  test("a held call is listed, approved in chat by its owner, and runs once, pinned; the idle agent is woken", async (t) => {
+    const { api, hooks, registered } = host(t, { alwaysBlock: ["exec"] });
+    const woken = /** @type {any} */ ([]);
+    const workflow = { enqueueNextTurnInjection: async (/** @type {any} */ value) => (woken.push(value), { enqueued: true }) };
+    api.session = { workflow };
+    api.runtime.system = { requestHeartbeat: async (/** @type {any} */ value) => void woken.push(value) };
+    plugin.register(api);
+    registered.service.start();
+    const params = { command: "make", env: { A: "1" } };
+    const judge = (/** @type {string} */ toolCallId) =>
+      hooks.before_tool_call?.handler({ ...RUN, toolName: "exec", params: structuredClone(params), toolCallId }, RUN);
+    const say = (/** @type {string} */ args, senderIsOwner = true) =>
+      registered.command.handler({ args, senderIsOwner, channel: "telegram", senderId: "42" });
+
+    const held = await judge("c1");
+    const nonce = /^TOOLGUARD_ESCALATE\|([0-9a-f]{8})\|/.exec(held.blockReason)?.[1] ?? assert.fail(held.blockReason);
+    registered.events.handle({ ...RUN, stream: "lifecycle", data: { phase: "end" } });
+    assert.match((await say("pending")).text, new RegExp(`^${nonce} +exec `));
+    assert.equal((await say(`approve ${nonce}`, false)).isError, true);
+    assert.equal((await say("approve ffff0000")).isError, true);
+    assert.deepEqual(woken, []);
+    const yes = await say(`approve ${nonce}`);
+    assert.equal(yes.isError, false, yes.text);
+    await until(() => woken.length === 2, "the agent is woken");
+    const { sessionKey, idempotencyKey } = woken[0];
+    assert.deepEqual({ sessionKey, idempotencyKey }, { sessionKey: RUN.sessionKey, idempotencyKey: `toolguard-${nonce}` });
+    assert.deepEqual(await judge("c2"), { params });
+    const again = await judge("c3");
+    assert.equal(again.block, true);
+    assert.ok(!again.blockReason.includes(nonce), again.blockReason);
   });
 
   test("disposal ends the engine where no service was stopped; a late event is answered without it", async (t) => {

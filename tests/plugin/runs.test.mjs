@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { describe, test } from "node:test";
 
 import { Runs } from "../../plugin/gateway/runs.mjs";
 
@@ -72,4 +72,50 @@ test("only so many runs, sessions and calls are remembered: the oldest go", () =
   for (let n = 0; n <= 5_000; n++) runs.call("s", `c${n}`, { run: "r1" });
   assert.equal(runs.knownCall("s", "c0"), undefined);
   assert.equal(runs.knownCall("s", "c1")?.run, "r1");
+});
+
+describe("how a run was stopped", () => {
+  /** Runs of session s, by id, with the words that stopped them. @param {Record<string, string>} stops */
+  function stopped(stops) {
+    const runs = new Runs();
+    for (const [id, stop] of Object.entries(stops)) runs.get(id, "s").stop = stop;
+    return runs;
+  }
+
+  /** @type {[string, Record<string, string>, string[], [string | undefined, string | undefined, string][]][]} */
+  const rows = [
+    ["a run under way", { r1: "one" }, [], [["s", "r1", "one"], ["s", undefined, "one"], ["t", undefined, ""], ["t", "r1", "one"]]],
+    ["a run that was not stopped", { r1: "" }, [], [["s", "r1", ""], ["s", undefined, ""]]],
+    ["nobody", {}, [], [["s", "r1", ""], ["s", undefined, ""], [undefined, undefined, ""]]],
+    ["after its end", { r1: "one" }, ["r1"], [["s", "r1", "one"], ["s", undefined, "one"], ["s", "r9", ""], ["t", "r1", ""], [undefined, undefined, ""]]],
+    ["while the next one is under way", { r1: "one", r2: "" }, ["r1"], [["s", "r1", "one"], ["s", "r2", ""], ["s", undefined, ""]]],
+    ["while the next one is stopped, too", { r1: "one", r2: "two" }, ["r1"], [["s", "r1", "one"], ["s", "r2", "two"], ["s", undefined, "two"]]],
+    ["after the end of the next one", { r1: "one", r2: "" }, ["r1", "r2"], [["s", "r1", ""], ["s", "r2", ""], ["s", undefined, ""]]],
+    ["after the end of both", { r1: "one", r2: "two" }, ["r1", "r2"], [["s", "r1", ""], ["s", "r2", "two"], ["s", undefined, "two"]]],
+  ];
+  for (const [what, stops, ended, expected] of rows)
+    test(what, () => {
+      const runs = stopped(stops);
+      for (const id of ended) runs.end(id);
+      for (const [session, id, text] of expected) assert.equal(runs.stopOf(session, id), text, `${session} ${id}`);
+    });
+
+  test("only so many are remembered: the oldest go", () => {
+    const runs = new Runs();
+    for (let n = 0; n <= 1_000; n++) {
+      runs.get(`r${n}`, `s${n}`).stop = "x";
+      runs.end(`r${n}`);
+    }
+    assert.deepEqual([runs.stopOf("s0", "r0"), runs.stopOf("s1", "r1"), runs.stopOf("s1000", undefined)], ["", "x", "x"]);
+  });
+});
+
+test("the ids of a session's calls that fit", () => {
+  const runs = new Runs();
+  for (const [session, id] of [["s", "a|1"], ["s", "a|2"], ["s", '"b"'], ["t", "a|3"], [undefined, "a|4"]])
+    runs.call(session, id ?? "", {});
+  assert.deepEqual(runs.callIds("s", () => true), ["a|1", "a|2", '"b"']);
+  assert.deepEqual(runs.callIds("s", (id) => id.endsWith("2")), ["a|2"]);
+  assert.deepEqual(runs.callIds(undefined, () => true), ["a|4"]);
+  assert.deepEqual(runs.callIds("u", () => true), []);
 });

@@ -28,13 +28,17 @@ class Check:
 
 @dataclass(frozen=True)
 class Subject:
-    """One installation to look at. `config` is None where it cannot be read; `problem` then says why."""
+    """One installation to look at. `config` is None where it cannot be read; `problem` then says why.
+
+    `openclaw`: the command that runs OpenClaw; empty where there is none.
+    """
 
     places: Places
     config: ConfigFile | None
     record: Record | None
     problem: str = ""
     settings: settings.Config = field(default_factory=settings.Config)
+    openclaw: tuple[str, ...] = ()
 
     def get(self, *steps: str) -> Any:
         return self.config.get(*steps) if self.config else None

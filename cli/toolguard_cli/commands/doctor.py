@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import msgspec
 
 from toolguard_cli import configfile
-from toolguard_cli.checks import config, engine, health, host, log, plugin
+from toolguard_cli.checks import approvals, config, engine, health, host, log, order, plugin
 from toolguard_cli.checks.check import Check, Subject
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
@@ -28,15 +29,39 @@ CHECKS: tuple[Callable[[Subject], Check], ...] = (
     engine.answers,
     health.running,
     log.writable,
+    approvals.whole,
+    approvals.signed,
+    approvals.policy,
+    approvals.logged,
+    approvals.by_persons,
     host.openclaw,
     host.node,
     host.hooks,
+    order.last,
 )
 
+REPAIRS: tuple[tuple[Callable[[Subject], Check], Callable[[Subject], str]], ...] = (
+    (approvals.whole, approvals.clear),
+    (approvals.signed, approvals.renew),
+)
+"""What `--fix` does where a check fails: only what takes nothing away that somebody needs."""
 
-def run(places: Places) -> Result:
-    """Exit code 1 where any check is an error."""
-    subject = look(places)
+
+def run(places: Places, *, openclaw: tuple[str, ...] | None = None, fix: bool = False) -> Result:
+    """Exit code 1 where any check is an error. `openclaw`: the command that runs it, where it is not the one on PATH."""
+    subject = replace(look(places), openclaw=_found() if openclaw is None else openclaw)
+    mended = [repair(subject) for check, repair in REPAIRS if check(subject).status == "error"] if fix else []
+    told = tuple(Line("ok", f"mended: {text}") for text in mended)
+    result = _checked(subject)
+    return replace(result, lines=(*told, *result.lines))
+
+
+def _found() -> tuple[str, ...]:
+    program = shutil.which("openclaw")
+    return (program,) if program else ()
+
+
+def _checked(subject: Subject) -> Result:
     checks = [check(subject) for check in CHECKS]
     failed = any(check.status == "error" for check in checks)
     lines = [line for check in checks for line in _lines(check)]

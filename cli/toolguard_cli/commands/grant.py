@@ -37,15 +37,19 @@ class Wanted:
 
 
 def run(places: Places, wanted: Wanted, *, yes: bool, dry_run: bool) -> Result:
-    grant = _checked(_grant(wanted, time.time()), yes=yes)
+    now = time.time()
+    grant = _checked(_grant(wanted, now), yes=yes)
     with stores.told():
         if not dry_run:
             grant = _written(places, grant)
     verb = "would grant" if dry_run else f"granted {grant.id}:"
-    lines = [Line("ok", f"{verb} {words(grant)}"), Line("info", f"{ends(grant, time.time())}; * stands for {_stars(grant)}")]
+    lines = [
+        Line("ok", f"{verb} {words(grant)}"),
+        Line("info", f"{ends(grant, now)}; * stands for {grants.meaning(grant.tool)}"),
+    ]
     if not dry_run:
         lines.append(Line("next", f"toolguard revoke {grant.id} takes it back; toolguard grants lists all"))
-    return Result("grant", {"dryRun": dry_run, "grant": public(grant, time.time())}, tuple(lines))
+    return Result("grant", {"dryRun": dry_run, "grant": public(grant, now)}, tuple(lines))
 
 
 def _grant(wanted: Wanted, now: float) -> Grant:
@@ -99,7 +103,3 @@ def _written(places: Places, grant: Grant) -> Grant:
         policies.revoke(named.id)
         raise
     return named
-
-
-def _stars(grant: Grant) -> str:
-    return grants.meaning(grant.tool)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import time
 
 from toolguard_cli import stores, tables
-from toolguard_cli.granted import public
+from toolguard_cli.granted import left, public
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
-from toolguard_engine import answers
 from toolguard_engine.layers.grants import Grant, is_expired
 from toolguard_engine.stores.policy import Policies
 
@@ -29,7 +28,6 @@ def _nothing(expired: int) -> Line:
 
 
 def _row(grant: Grant, now: float) -> tuple[str, ...]:
-    left = "expired" if is_expired(grant, now) else answers.duration(grant.expires - now) if grant.expires else "never ends"
     limits = [f"{name}={glob}" for name, glob in grant.params.items()] + ([f"in {grant.cwd}"] if grant.cwd else [])
     pattern = f"{grant.pattern}  [{', '.join(limits)}]" if limits else grant.pattern
-    return grant.id, left, grant.tool, grant.agent or "any", grant.by, pattern
+    return grant.id, left(grant, now), grant.tool, grant.agent or "any", grant.by, pattern

@@ -100,7 +100,7 @@ def covers(grant: Grant, call: Call, now: float) -> bool:
         tool_name(grant.tool) == tool_name(call.tool)
         and not is_expired(grant, now)
         and grant.agent in ("", call.agent)
-        and grant.cwd.rstrip("/") in ("", _directory(call))
+        and (not grant.cwd or _folder(grant.cwd) == _directory(call))
         and _named_params_match(grant, call.params)
         and _subject_matches(grant, call.params)
     )
@@ -147,7 +147,11 @@ def _directory(call: Call) -> str:
     """Where an absolute path says the call runs; otherwise something that no grant names."""
     workdir = call.params.get("workdir") or call.cwd
     known = isinstance(workdir, str) and workdir.startswith("/") and ".." not in workdir.split("/")
-    return (workdir.rstrip("/") or "/") if known else "?"
+    return _folder(workdir) if known else "?"
+
+
+def _folder(path: str) -> str:
+    return path.rstrip("/") or "/"
 
 
 def _named_params_match(grant: Grant, params: dict[Any, Any]) -> bool:

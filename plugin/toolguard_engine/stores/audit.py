@@ -141,7 +141,7 @@ class AuditLog:
             torn = _torn_hash(end.torn)
             events = [Event(f"recovered-{torn[:16]}", when(_now()), "recovered", reason=f"half a line: {torn}"), *events]
         lines = []
-        for event in _once(events):
+        for event in {event.id: event for event in events}.values():
             seq += 1
             line, prev = chained(event, seq, prev)
             lines.append(line)
@@ -338,10 +338,6 @@ def _encoded(value: Any) -> bytes:
 
 def _escape(match: re.Match[str]) -> str:
     return json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f"
-
-
-def _once(events: list[Event]) -> list[Event]:
-    return list({event.id: event for event in reversed(events)}.values())[::-1]
 
 
 def _write(handle: int, data: bytes) -> None:

@@ -47,7 +47,7 @@ def sign(key: bytes, data: bytes) -> str:
 
 
 def fits(key: bytes, data: bytes, mac: str) -> bool:
-    return hmac.compare_digest(sign(key, data), mac)
+    return hmac.compare_digest(sign(key, data).encode(), mac.encode(errors="replace"))
 
 
 def _make(place: Path) -> None:

@@ -24,6 +24,9 @@ from toolguard_engine.stores.locked import StoreError, lock
 NAME = "policy.toml"
 TABLE = "grant"
 MAX_BYTES = 2 * 1024 * 1024
+END_OF_TIME = 253_402_300_800
+"""The year 10000, which no date can name."""
+
 NEW_FILE = """\
 # What toolguard lets through without asking. `toolguard grant` adds to this file and `toolguard revoke` takes away;
 # it may be edited by hand as well: comments and order are kept.
@@ -33,7 +36,7 @@ _TIMES = ("expires", "created")
 _HEADER = re.compile(r"[ \t]*\[\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\]\]")
 _PART = re.compile(r"[ \t]*\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\.")
 _ANY_HEADER = re.compile(r"[ \t]*\[")
-_AT_LINE = re.compile(r"\s*\(at line (\d+), column \d+\)")
+_AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 
 
 class BadPolicy(StoreError):  # noqa: N818 - named for the condition, like its family
@@ -131,7 +134,8 @@ def parse(text: str, path: Path) -> list[Grant]:
     try:
         tables = tomllib.loads(text).get(TABLE, [])
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        line = int(found[1]) if (found := _AT_LINE.search(str(error))) else 0
+        found = _AT_LINE.search(str(error))
+        line = int(found[1]) if found and found[1] else text.count("\n") + 1 if found else 0
         _bad(path, line, f"it is not valid TOML: {_AT_LINE.sub('', str(error))}", "mend that line")
     if not isinstance(tables, list):
         _bad(path, _line_of(text, 0, TABLE), "grant is not a list of tables", "write each grant as [[grant]]")
@@ -167,7 +171,8 @@ def _seconds(value: Any) -> float | None:
     """Seconds since 1970 of an offset date-time or a number; None for anything else."""
     if isinstance(value, datetime):
         return value.timestamp() if value.tzinfo is not None else None
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0 else None
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < END_OF_TIME
+    return float(value) if known else None
 
 
 def _line_of(text: str, number: int, key: str) -> int:
@@ -177,7 +182,7 @@ def _line_of(text: str, number: int, key: str) -> int:
     if number >= len(headers):
         return 0
     ends = headers[number + 1] if number + 1 < len(headers) else len(lines)
-    wanted = re.compile(rf"[ \t]*[\"']?{re.escape(key)}[\"']?[ \t]*[=.]")
+    wanted = re.compile(rf"[ \t]*(?:\[[ \t]*grant[ \t]*\.[ \t]*)?[\"']?{re.escape(key)}[\"']?[ \t]*[=.\]]")
     found = (at for at in range(headers[number], ends) if key and wanted.match(lines[at]))
     return next(found, headers[number]) + 1
 

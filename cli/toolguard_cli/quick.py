@@ -1,0 +1,49 @@
+"""`toolguard approve` in its usual form, without the option parser.
+
+An agent waits while a person approves, and the parser's own start takes longer (typer brings pydantic along, 110 ms) than
+everything that has to be done. Whatever is not exactly of this form is left to the parser, which says what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolguard_cli import paths
+from toolguard_cli.result import Result
+
+FLAGS = {"--yes": "yes", "-y": "yes", "--json": "json"}
+VALUED = frozenset({"--reason", "--state-dir", "--config"})
+
+
+def run(arguments: Sequence[str]) -> Result | None:
+    """The result of `approve NONCE ... --yes`; None where the parser has to look. Raises `UserError`."""
+    if list(arguments[:1]) != ["approve"]:
+        return None
+    words, options = _read(arguments[1:])
+    if len(words) != 1 or "yes" not in options:
+        return None
+    from toolguard_cli.commands import approve  # noqa: PLC0415 - as every command
+
+    places = paths.find(_path(options, "--state-dir"), _path(options, "--config"))
+    return approve.run(places, words[0], yes=True, reason=options.get("--reason", ""), as_json="json" in options)
+
+
+def _read(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Words and options; an option of another form counts as a word, so that there is one too many."""
+    words: list[str] = []
+    options: dict[str, str] = {}
+    left = list(arguments)
+    while left:
+        word = left.pop(0)
+        if word in FLAGS:
+            options[FLAGS[word]] = word
+        elif word in VALUED and left and not left[0].startswith("-"):
+            options[word] = left.pop(0)
+        else:
+            words.append(word)
+    return (words, options) if not any(word.startswith("-") for word in words) else ([], {})
+
+
+def _path(options: dict[str, str], name: str) -> Path | None:
+    return Path(options[name]) if options.get(name) else None

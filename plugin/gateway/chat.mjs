@@ -1,0 +1,64 @@
+// `/toolguard approve|deny|pending` in chat, answered without the model, and the agent's own tool where it is allowed.
+
+/** @typedef {Pick<import("./engine.mjs").Engine, "ask">} Engine */
+
+const USAGE =
+  "Usage: /toolguard pending - what waits\n/toolguard approve <nonce> - let it run once\n/toolguard deny <nonce> [reason] - refuse it";
+const OWNER_ONLY = "Only the owner of this gateway may decide on held calls.";
+const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
+
+/**
+ * The gateway tells third-party commands who the owner is only where they demand a scope.
+ * @param {() => Engine | undefined} engine
+ */
+export function chatCommand(engine) {
+  return {
+    name: "toolguard",
+    description: "Approve or deny a tool call that waits for you, or list what waits",
+    acceptsArgs: true,
+    requireAuth: true,
+    requiredScopes: ["operator.approvals"],
+    handler: (/** @type {any} */ ctx) => answered(engine(), ctx),
+  };
+}
+
+/**
+ * @param {Engine | undefined} engine
+ * @param {any} ctx
+ */
+async function answered(engine, ctx) {
+  if (ctx?.senderIsOwner !== true) return { text: OWNER_ONLY, isError: true };
+  const [action = "", nonce = "", ...why] = String(ctx.args ?? "").trim().split(/\s+/);
+  const complete = action === "pending" || ((action === "approve" || action === "deny") && nonce !== "");
+  if (!complete) return { text: USAGE };
+  const by = [ctx.channel, ctx.senderId].filter(Boolean).join(":") || "owner";
+  const answer = await engine?.ask({ type: "decide", action, nonce, why: why.join(" "), by, where: "chat" });
+  return { text: answer?.text ?? NO_ANSWER, isError: answer?.ok !== true };
+}
+
+/**
+ * The tool with which an agent passes a yes on. It is there only where the settings allow it.
+ * @param {() => Engine | undefined} engine
+ */
+export function approveTool(engine) {
+  return {
+    name: "toolguard_approve",
+    description: "Approve a held tool call after the user has confirmed it. The nonce is in the TOOLGUARD_ESCALATE line.",
+    parameters: {
+      type: "object",
+      additionalProperties: false,
+      required: ["nonce"],
+      properties: {
+        nonce: { type: "string", description: "The nonce of the held call" },
+        reason: { type: "string", description: "Why the user approved it" },
+      },
+    },
+    execute: async (/** @type {string} */ _id, /** @type {any} */ params) => {
+      const { nonce, reason } = params ?? {};
+      const answer = await engine?.()?.ask({
+        type: "decide", action: "approve", nonce: String(nonce ?? ""), why: String(reason ?? ""), by: "agent", where: "tool",
+      });
+      return { content: [{ type: "text", text: answer?.text ?? NO_ANSWER }] };
+    },
+  };
+}

@@ -1,0 +1,83 @@
+// The gateway's own approval prompt (`approval.mode: "native"`). Where it cannot be shown the call waits under its nonce:
+// the gateway does not say beforehand whether there is anybody to ask, it cancels the question at once.
+
+/** @typedef {import("./runs.mjs").Run} Run */
+/** @typedef {import("./runs.mjs").Runs} Runs */
+
+const LONGEST_MS = 600_000;
+/** What the gateway's word for the end of a prompt means in the book of held calls. @type {Record<string, string>} */
+const OUTCOMES = { "allow-once": "used", deny: "denied", timeout: "expired", cancelled: "unavailable" };
+/** The id of a call inside Tool Search: in it is that of the outer one, as `part` writes it. */
+const INNER_CALL = /^tool_search_code:(.+):[^:]*:\d+$/;
+
+/** What never equals what ran: the prompt was not answered, so nothing was allowed to run. */
+export const NOTHING = Symbol("nothing was allowed");
+
+export class Prompts {
+  #engine;
+  #runs;
+  /** @type {WeakSet<Run>} runs in which nobody can be asked */
+  #alone = new WeakSet();
+
+  /**
+   * @param {Pick<import("./engine.mjs").Engine, "note">} engine
+   * @param {Runs} runs
+   */
+  constructor(engine, runs) {
+    this.#engine = engine;
+    this.#runs = runs;
+  }
+
+  /**
+   * @param {Run} run
+   * @param {any} config
+   */
+  mayAsk(run, config) {
+    return config?.approval?.mode === "native" && !this.#alone.has(run);
+  }
+
+  /**
+   * What the gateway is answered: ask, and run exactly what is asked about.
+   * @param {any} answer of the engine, with a prompt
+   * @param {any} params that are asked about
+   * @param {Run} run
+   * @param {string} session
+   * @param {string} id
+   */
+  ask(answer, params, run, session, id) {
+    const { nonce, title, description, severity, timeoutMs } = answer.prompt;
+    this.#runs.call(session, id, { ran: NOTHING });
+    const onResolution = (/** @type {string} */ decision) => {
+      const outcome = OUTCOMES[decision] ?? "denied";
+      this.#engine.note({ type: "resolved", nonce, outcome });
+      this.#runs.call(session, id, { ran: outcome === "used" ? params : null });
+      if (outcome !== "unavailable") return;
+      this.#alone.add(run);
+      // What the model is told instead of the gateway's words stands where a correction would stand.
+      for (const told of [id, ...this.#outer(session, id)]) this.#runs.call(session, told, { text: answer.text });
+    };
+    const requireApproval = {
+      title, description, severity, timeoutMs: Math.min(timeoutMs, LONGEST_MS),
+      allowedDecisions: ["allow-once", "deny"], onResolution,
+    };
+    return { params, requireApproval };
+  }
+
+  /**
+   * @param {string} session
+   * @param {string} id
+   * @returns {string[]} the call that this one was made in, if any
+   */
+  #outer(session, id) {
+    const outer = INNER_CALL.exec(id)?.[1];
+    return outer ? this.#runs.callIds(session, (known) => part(known) === outer) : [];
+  }
+}
+
+/**
+ * An outer id inside that of an inner call, as the gateway writes it.
+ * @param {string} id
+ */
+function part(id) {
+  return id.trim().replace(/[^A-Za-z0-9_.:-]+/g, "_").slice(0, 120) || "call";
+}

@@ -1,0 +1,51 @@
+// Wakes an idle agent when a person has approved its call elsewhere.
+//
+// Only the instance that the gateway runs its service in can do that: from the others the text is lost and the agent is
+// woken without knowing why (seen on 2026.9.6). A busy session is not woken: the engine says it again when its run ends.
+
+/** @typedef {import("./engine.mjs").Logger} Logger */
+
+export class Waker {
+  #logger;
+  #busy;
+  /** @type {any} */
+  #api = null;
+
+  /**
+   * @param {Logger} logger
+   * @param {(session: string) => boolean} busy whether a run of this session is under way
+   */
+  constructor(logger, busy) {
+    this.#logger = logger;
+    this.#busy = busy;
+  }
+
+  /** @param {any} api of the instance whose service runs */
+  through(api) {
+    this.#api = api;
+  }
+
+  /** @param {any} message of the engine: `nonce, agent, session, text` */
+  async wake({ nonce, agent, session, text }) {
+    if (this.#busy(session)) return;
+    const api = this.#api;
+    try {
+      const target = { sessionKey: session, agentId: agent };
+      const done = await api?.session?.workflow?.enqueueNextTurnInjection?.({
+        ...target, text, placement: "append_context", idempotencyKey: `toolguard-${nonce}`,
+      });
+      if (!done?.enqueued) return this.#cannot(nonce, "this OpenClaw takes no message for an idle session");
+      await api.runtime.system.requestHeartbeat({ source: "background-task", intent: "immediate", reason: "toolguard approval", ...target });
+    } catch (error) {
+      this.#cannot(nonce, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  /**
+   * @param {string} nonce
+   * @param {string} why
+   */
+  #cannot(nonce, why) {
+    this.#logger.warn(`[toolguard] ${nonce} was approved, but the agent could not be woken (${why}); tell it to go on`);
+  }
+}

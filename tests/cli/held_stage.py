@@ -1,0 +1,104 @@
+"""What the tests about held calls share: calls that wait, and a terminal to answer from."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from cli_stage import LIMIT, SCRIPT
+
+from toolguard_cli.paths import Places
+from toolguard_engine.ledger import Entry
+from toolguard_engine.stores.nonces import FileNonces
+
+
+def hold(places: Places, *, now: float = 0.0, lasts: float = 300, **changes: Any) -> Entry:
+    """A call that waits now."""
+    book = FileNonces(places.state_dir)
+    began = now or time.time()
+    usual: dict[str, Any] = {
+        "nonce": "",
+        "binding": f"b{len(book.entries())}",
+        "tool": "exec",
+        "agent": "main",
+        "session": "agent:main:main",
+        "run": "r1",
+        "code": "hold.always",
+        "reason": "alwaysBlock names exec",
+        "shown": '{ command: "make release" }',
+        "created": began,
+        "expires": began + lasts,
+    }
+    return book.present(Entry(**usual | changes), began).entry
+
+
+def status_of(places: Places, nonce: str) -> str:
+    return next(entry.status for entry in FileNonces(places.state_dir).entries() if entry.nonce == nonce)
+
+
+class Terminal:
+    """A program on a terminal of its own."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._master, self.slave = os.openpty()
+        termios.tcsetwinsize(self.slave, (30, 100))
+        self.before = termios.tcgetattr(self.slave)
+        self.process = subprocess.Popen(
+            [SCRIPT, *arguments],
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            env={**os.environ, "TERM": "xterm"},
+            start_new_session=True,
+        )
+        self.seen = ""
+
+    def until(self, words: str) -> str:
+        """Reads until these words were shown since the last time; the answer is all that was."""
+        began, text = time.monotonic(), ""
+        while words not in text:
+            if select.select([self._master], [], [], 0.1)[0]:
+                try:
+                    text += os.read(self._master, 65536).decode(errors="replace")
+                except OSError:
+                    break
+            elif self.process.poll() is not None or time.monotonic() - began > LIMIT:
+                break
+        self.seen += text
+        assert words in text, text
+        return text
+
+    def type(self, keys: str) -> None:
+        os.write(self._master, keys.encode())
+
+    def end(self) -> int:
+        """The exit code; whatever is still shown is read, so that nobody waits for a reader."""
+        began = time.monotonic()
+        while self.process.poll() is None and time.monotonic() - began < LIMIT:
+            if select.select([self._master], [], [], 0.05)[0]:
+                self.seen += os.read(self._master, 65536).decode(errors="replace")
+        while select.select([self._master], [], [], 0)[0]:
+            self.seen += os.read(self._master, 65536).decode(errors="replace")
+        return self.process.wait(1)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self._master)
+        os.close(self.slave)
+
+
+@contextmanager
+def terminal(places: Places, command: str, *arguments: str) -> Iterator[Terminal]:
+    shown = Terminal([command, *arguments, "--state-dir", str(places.state_dir)])
+    try:
+        yield shown
+    finally:
+        shown.close()

@@ -1,0 +1,270 @@
+"""`toolguard approve` and `toolguard deny`: who said yes to what, and every way in which it is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import pwd
+import subprocess
+import sys
+import time
+
+import pytest
+from cli_stage import envelope, texts, toolguard
+from held_stage import hold, status_of, terminal
+
+from toolguard_cli import quick, stores
+from toolguard_cli.commands import approve, deny
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.nonces import FileNonces
+
+ACCOUNT = pwd.getpwuid(os.getuid()).pw_name
+
+
+def yes(places: Places, prefix: str, reason: str = "") -> list[str]:
+    return texts(approve.run(places, prefix, yes=True, reason=reason, as_json=False))
+
+
+def test_yes(places: Places) -> None:
+    held = hold(places)
+    result = approve.run(places, held.nonce[:4].upper(), yes=True, reason="release day", as_json=False)
+    assert texts(result) == [f"approved {held.nonce}: agent main may run exec once within 30 s", held.shown]
+    assert result.exit_code == 0
+    assert {name: result.data[name] for name in ("status", "by", "where", "why", "tool", "nonce")} == {
+        "status": "approved", "by": ACCOUNT, "where": "cli", "why": "release day", "tool": "exec", "nonce": held.nonce,
+    }  # fmt: skip
+    assert not {"mac", "binding"} & set(result.data)
+    assert [(event["event"], event.get("by", "")) for event in AuditLog(places.state_dir).events()] == [
+        ("hold", ""),
+        ("approve", ACCOUNT),
+    ]
+
+
+def test_settings_of_the_gateway(places: Places) -> None:
+    places.config.write_text(
+        "{ // JSON5\n plugins: { entries: { toolguard: { config: { approvalWindowMs: 90000, "
+        'storePath: "~/.openclaw/x/held.json", mode: "no such mode" } } } } }'
+    )
+    path = places.state_dir / "x" / "held.json"
+    held = FileNonces(places.state_dir, path)
+    nonce = held.present(hold(places), time.time()).entry.nonce
+    assert yes(places, nonce)[0] == f"approved {nonce}: agent main may run exec once within 90 s"
+    assert [entry.status for entry in held.entries()] == ["approved"]
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ("{ broken", "is not valid JSON5"),
+        ('{"plugins": {"entries": {"toolguard": {"config": {"approvalWindowMs": 5}}}}}', "Expected `int` >= 10000"),
+        ('{"plugins": {"entries": {"toolguard": {"config": {"storePath": 5}}}}}', "storePath"),
+    ],
+)
+def test_a_config_that_cannot_be_used(places: Places, config: str, words: str) -> None:
+    places.config.write_text(config)
+    with pytest.raises(UserError, match=words) as caught:
+        yes(places, hold(places).nonce)
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize("config", ["[]", "3", '{"plugins": []}', '{"plugins": {"entries": {"toolguard": {"config": 3}}}}'])
+def test_a_config_without_our_settings(places: Places, config: str) -> None:
+    held = hold(places)
+    places.config.write_text(config)
+    assert yes(places, held.nonce)
+
+
+def test_refusals_differ(places: Places) -> None:
+    used, denied, gone, ready = (hold(places) for _ in range(4))
+    yes(places, used.nonce)
+    book = FileNonces(places.state_dir)
+    assert book.present(used, time.time()).outcome == "used"
+    deny.run(places, denied.nonce, reason="not on this host")
+    hold(places, now=time.time() - 400, lasts=300, binding="long ago")
+    expired = next(entry for entry in book.entries() if entry.binding == "long ago")
+    yes(places, ready.nonce)
+    told = []
+    for prefix in (used.nonce, denied.nonce, expired.nonce, ready.nonce, "xyz", "abc", f"{(int(gone.nonce, 16) + 1):08x}"):
+        with pytest.raises(UserError) as caught:
+            yes(places, prefix)
+        told.append((caught.value.message, caught.value.fix))
+    assert len({message for message, _ in told}) == 6  # two that are malformed
+    assert all(fix for _, fix in told)
+    assert f"was denied by {ACCOUNT} (cli)" in told[1][0]
+    assert told[1][0].endswith(": not on this host")
+    assert status_of(places, gone.nonce) == "pending"
+
+
+def test_ambiguous(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = iter(["abcd0001", "abcd0002", "abce0003"])
+    monkeypatch.setattr("toolguard_engine.stores.nonces.secrets.token_hex", lambda _: next(names))
+    for _ in range(3):
+        hold(places)
+    with pytest.raises(UserError, match="2 calls begin like that: abcd0001, abcd0002"):
+        yes(places, "abcd")
+    assert yes(places, "abce")
+
+
+def test_nothing_was_ever_held(places: Places) -> None:
+    with pytest.raises(UserError, match="no call is known"):
+        yes(places, "abcd1234")
+    assert list(places.state_dir.iterdir()) == []
+
+
+def test_a_forged_line_is_not_there(places: Places) -> None:
+    held = hold(places)
+    path = FileNonces(places.state_dir).path
+    stored = json.loads(path.read_text())
+    stored["entries"].append({**stored["entries"][0], "nonce": "abcdef01", "binding": "mine"})
+    path.write_text(json.dumps(stored))
+    with pytest.raises(UserError, match="no call is known"):
+        yes(places, "abcdef01")
+    with pytest.raises(UserError, match="no call is known"):
+        deny.run(places, "abcdef01", reason="")
+    assert yes(places, held.nonce)
+    assert "forged" in {event["event"] for event in AuditLog(places.state_dir).events()}
+
+
+def test_a_damaged_store(places: Places) -> None:
+    held = hold(places)
+    path = FileNonces(places.state_dir).path
+    path.write_bytes(path.read_bytes()[:-9])
+    for _ in range(2):
+        with pytest.raises(UserError, match="damaged") as caught:
+            yes(places, held.nonce)
+        assert caught.value.fix == "toolguard doctor --fix"
+
+
+def test_a_key_that_proves_nothing(places: Places) -> None:
+    held = hold(places)
+    (places.own / "key").chmod(0o644)
+    with pytest.raises(UserError, match="can be read by others") as caught:
+        yes(places, held.nonce)
+    assert caught.value.fix == "delete it"
+
+
+def test_a_store_that_cannot_be_read(places: Places) -> None:
+    places.own.write_text("no folder")
+    with pytest.raises(UserError, match="Not a directory") as caught:
+        yes(places, "abcd1234")
+    assert caught.value.fix.startswith("check that it exists")
+
+
+def test_no_terminal_to_ask_in(places: Places) -> None:
+    held = hold(places)
+    done = toolguard("approve", held.nonce, "--state-dir", places.state_dir)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "--yes" in done.stderr
+    assert status_of(places, held.nonce) == "pending"
+
+
+@pytest.mark.parametrize(
+    ("typed", "code", "status"),
+    [("y\n", 0, "approved"), ("YES\n", 0, "approved"), ("\n", 1, "pending"), ("n\n", 1, "pending"), ("\x04", 1, "pending")],
+)
+def test_asking(places: Places, typed: str, code: int, status: str) -> None:
+    held = hold(places, shown='{ command: "make \x1b[2J" }')
+    with terminal(places, "approve", held.nonce[:5]) as shown:
+        text = shown.until("Approve? [y/N] ")
+        for words in (
+            f"{held.nonce} waits for a person, ",
+            "exec",
+            "agent:main:main",
+            "make ?[2J",
+            "alwaysBlock names exec (hold.always)",
+        ):
+            assert words in text
+        shown.type(typed)
+        assert shown.end() == code
+        assert "\x1b[2J" not in shown.seen
+    assert status_of(places, held.nonce) == status
+
+
+def test_the_call_that_was_shown_is_the_one(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the person reads, another call comes whose nonce begins the same."""
+    names = iter(["abcd0001", "abcd0002"])
+    monkeypatch.setattr("toolguard_engine.stores.nonces.secrets.token_hex", lambda _: next(names))
+    hold(places)
+
+    def confirm(lines: list[str], question: str, *, as_json: bool) -> bool:
+        hold(places)
+        return True
+
+    monkeypatch.setattr("toolguard_cli.asking.confirm", confirm)
+    assert approve.run(places, "abcd", yes=False, reason="", as_json=False).data["nonce"] == "abcd0001"
+    assert status_of(places, "abcd0002") == "pending"
+
+
+def test_deny(places: Places) -> None:
+    first, second = hold(places), hold(places)
+    yes(places, second.nonce)
+    for held in (first, second):
+        result = deny.run(places, held.nonce, reason="sk-proj-abcdefghijklmnop1234 leaked\n")
+        assert texts(result) == [f"denied {held.nonce}: agent main is told not to try exec again", held.shown]
+        assert status_of(places, held.nonce) == "denied"
+        assert result.data["why"] == "[redacted] leaked?"
+
+
+def test_as_processes(places: Places) -> None:
+    held, other = hold(places), hold(places)
+    asked = ("--state-dir", places.state_dir, "--json")
+    done = envelope(toolguard("approve", held.nonce, "--yes", "--reason", "-quoted", *asked))
+    assert (done["ok"], done["data"]["why"]) == (True, "-quoted")
+    done = envelope(toolguard("deny", other.nonce, *asked))
+    assert (done["ok"], done["data"]["status"]) == (True, "denied")
+    refused = toolguard("approve", other.nonce, "--yes", *asked)
+    assert refused.returncode == 1
+    assert "was denied" in envelope(refused)["errors"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "taken"),
+    [
+        (["approve", "abcd", "--yes"], True),
+        (["approve", "-y", "--json", "abcd", "--reason", "x y"], True),
+        (["approve", "abcd"], False),
+        (["approve", "abcd", "--yes", "--help"], False),
+        (["approve", "abcd", "--yes", "--reason=x"], False),
+        (["approve", "abcd", "--yes", "--reason"], False),
+        (["approve", "abcd", "--yes", "--reason", "--json"], False),
+        (["approve", "abcd", "ef01", "--yes"], False),
+        (["approve", "--yes"], False),
+        (["approve", "--", "abcd", "--yes"], False),
+        (["deny", "abcd", "--yes"], False),
+        ([], False),
+    ],
+)
+def test_the_usual_form_needs_no_parser(places: Places, arguments: list[str], *, taken: bool) -> None:
+    where = ["--state-dir", str(places.state_dir)] if arguments else []
+    if taken:
+        with pytest.raises(UserError, match="no call is known"):
+            quick.run([*arguments, *where])
+    else:
+        assert quick.run([*arguments, *where]) is None
+
+
+def test_approving_imports_nothing_heavy(places: Places) -> None:
+    held = hold(places)
+    code = (
+        "import sys; from toolguard_cli.main import run\n"
+        f"sys.argv = ['toolguard', 'approve', '{held.nonce}', '--yes', '--state-dir', {str(places.state_dir)!r}]\n"
+        "try: run()\nexcept SystemExit as end: assert not end.code\n"
+        "print([name for name in ('rich', 'json5', 'tomlkit', 'pydantic', 'toolguard_engine.guard') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout.splitlines()[-1], done.stderr) == ("[]", "")
+
+
+@pytest.mark.parametrize(
+    ("env", "by"),
+    [({}, ACCOUNT), ({"SUDO_USER": ACCOUNT}, ACCOUNT), ({"SUDO_USER": "ana\x1b"}, f"ana? (as {ACCOUNT})")],
+)
+def test_who(env: dict[str, str], by: str) -> None:
+    assert stores.who(env) == by
+
+
+def test_an_account_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_123)
+    assert stores.who({}) == "4000123"

@@ -1,0 +1,168 @@
+"""`toolguard audit show|verify|export`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import stat
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_stage import envelope, texts, toolguard
+from held_stage import hold
+
+from toolguard_cli.commands import approve, audit, deny
+from toolguard_cli.commands.audit import Filter
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_engine.stores.audit import AuditLog, Event, when
+
+ALL = Filter()
+
+
+def write(places: Places, *events: dict[str, Any]) -> AuditLog:
+    log = AuditLog(places.state_dir)
+    usual = {"time": when(time.time()), "event": "hold"}
+    log.append(Event(**{"id": f"e{time.monotonic_ns()}-{at}", **usual, **event}) for at, event in enumerate(events))
+    return log
+
+
+def test_nothing(places: Places) -> None:
+    assert texts(audit.show(places, ALL, 50)) == ["no line of the audit log fits"]
+    assert texts(audit.verify(places)) == ["the audit log is whole: 0 lines"]
+    assert list(places.state_dir.iterdir()) == []
+
+
+def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC-2")
+    time.tzset()
+    try:
+        write(
+            places,
+            {"time": "2026-11-22T05:30:00.250Z", "nonce": "abcd0001", "tool": "exec", "agent": "main", "shown": "{ a: 1 }"},
+            {"time": "then", "event": "deny", "by": "ana", "where": "chat", "why": "no", "reason": "r\x1b"},
+        )
+        result = audit.show(places, ALL, 50)
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert texts(result)[0].split() == list(audit.HEAD)
+    assert "2026-11-22 07:30:00  hold" in texts(result)[1]
+    assert texts(result)[2].endswith("ana (chat)  no: r?")
+    assert [event["event"] for event in result.data["events"]] == ["hold", "deny"]
+
+
+@pytest.mark.parametrize(
+    ("chosen", "last", "ids"),
+    [
+        (ALL, 50, ["a", "b", "c"]),
+        (ALL, 2, ["b", "c"]),
+        (Filter(event="hold"), 50, ["a", "b"]),
+        (Filter(nonce="ABCD"), 50, ["a", "c"]),
+        (Filter(since="1h"), 50, ["b", "c"]),
+        (Filter(since="1s", event="approve"), 50, ["c"]),
+        (Filter(nonce="ffff"), 50, []),
+    ],
+)
+def test_filters(places: Places, chosen: Filter, last: int, ids: list[str]) -> None:
+    now = time.time()
+    write(
+        places,
+        {"id": "a", "time": when(now - 7_200), "nonce": "abcd0001"},
+        {"id": "b", "time": when(now - 60), "nonce": "beef0001"},
+        {"id": "c", "time": when(now + 60), "nonce": "abcd0002", "event": "approve"},
+    )
+    assert [event["id"] for event in audit.show(places, chosen, last).data["events"]] == ids
+
+
+def test_a_bad_span(places: Places) -> None:
+    write(places, {})
+    with pytest.raises(UserError, match="is no span of time"):
+        audit.show(places, Filter(since="yesterday"), 50)
+
+
+def test_what_people_did(places: Places) -> None:
+    first, second = hold(places), hold(places)
+    approve.run(places, first.nonce, yes=True, reason="fine", as_json=False)
+    deny.run(places, second.nonce, reason="no")
+    assert [event["event"] for event in audit.show(places, ALL, 50).data["events"]] == ["hold", "hold", "approve", "deny"]
+    assert texts(audit.verify(places)) == ["the audit log is whole: 4 lines"]
+
+
+def test_half_a_line(places: Places) -> None:
+    log = write(places, {}, {})
+    with log.path.open("ab") as file:
+        file.write(b'{"seq":3,"pr')
+    assert texts(audit.verify(places)) == ["the audit log is whole: 3 lines; 1 unfinished by a killed process, and said so"]
+
+
+def _change(data: bytes) -> bytes:
+    return data.replace(b'"tool":"two"', b'"tool":"TWO"')
+
+
+def _remove(data: bytes) -> bytes:
+    lines = data.splitlines(keepends=True)
+    return b"".join([lines[0], *lines[2:]])
+
+
+def _cut(data: bytes) -> bytes:
+    return b"".join(data.splitlines(keepends=True)[:2])
+
+
+@pytest.mark.parametrize(
+    ("change", "at", "words"),
+    [
+        pytest.param(_change, ":2", "its content does not fit its hash", id="changed"),
+        pytest.param(_remove, ":2", "it does not follow the line before", id="removed"),
+        pytest.param(_cut, "", "the end is missing: there were 3 lines, 2 are left", id="cut off"),
+    ],
+)
+def test_a_broken_chain(places: Places, change: Any, at: str, words: str) -> None:
+    log = write(places, {"tool": "one"}, {"tool": "two"}, {"tool": "three"})
+    log.path.write_bytes(change(log.path.read_bytes()))
+    result = audit.verify(places)
+    assert result.exit_code == 1
+    assert texts(result)[0].startswith(f"{log.path}{at}: {words}")
+    assert result.data["error"]
+    done = toolguard("audit", "verify", "--state-dir", places.state_dir, "--json")
+    assert (done.returncode, envelope(done)["ok"]) == (1, False)
+
+
+def test_export(places: Places, tmp_path: Path) -> None:
+    log = write(places, {"tool": "exec", "shown": "ü"}, {})
+    target = tmp_path / "copy.jsonl"
+    result = audit.export(places, str(target), as_csv=False)
+    assert result is not None
+    assert (texts(result), result.data["lines"]) == ([f"2 lines written to {target}"], 2)
+    assert target.read_bytes() == log.path.read_bytes()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o600
+    with pytest.raises(UserError, match="is there already"):
+        audit.export(places, str(target), as_csv=False)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@x", "|calc", "\t=1", "%x"])
+def test_no_cell_is_a_formula(places: Places, tmp_path: Path, text: str) -> None:
+    write(places, {"tool": text, "shown": 'a "b", c\nd'})
+    audit.export(places, str(tmp_path / "copy.csv"), as_csv=True)
+    head, row = csv.reader(io.StringIO((tmp_path / "copy.csv").read_text()))
+    found = dict(zip(head, row, strict=True))
+    assert found["tool"] == ("'" + text if text[0] != "\t" else "?=1")
+    assert (found["shown"], found["seq"], found["event"]) == ('a "b", c?d', "1", "hold")
+
+
+def test_to_standard_output(places: Places) -> None:
+    write(places, {}, {})
+    done = toolguard("audit", "export", "-", "--state-dir", places.state_dir)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [json.loads(line)["seq"] for line in done.stdout.splitlines()] == [1, 2]
+
+
+def test_as_processes(places: Places) -> None:
+    write(places, {"nonce": "abcd0001"}, {"event": "deny"})
+    told = envelope(toolguard("audit", "show", "--event", "hold", "--last", "9", "--state-dir", places.state_dir, "--json"))
+    assert (told["command"], [event["nonce"] for event in told["data"]["events"]]) == ("audit show", ["abcd0001"])
+    assert toolguard("audit").returncode == 2
+    assert toolguard("audit", "show", "--last", "0").returncode == 2

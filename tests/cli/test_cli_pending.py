@@ -1,0 +1,117 @@
+"""`toolguard pending`, and what `toolguard status` says about held calls, grants and the audit log."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from cli_stage import envelope, texts, toolguard
+from held_stage import hold
+
+from toolguard_cli import overview, tables
+from toolguard_cli.commands import approve, deny, grant, pending, status
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_engine.ledger import Entry
+from toolguard_engine.stores.nonces import FileNonces
+from toolguard_engine.stores.policy import Policies
+
+
+def yes(places: Places, held: Entry) -> None:
+    approve.run(places, held.nonce, yes=True, reason="", as_json=False)
+
+
+def test_nothing(places: Places) -> None:
+    assert texts(pending.run(places, everything=False)) == ["no call is waiting"]
+    assert texts(pending.run(places, everything=True)) == ["no call was held in the last 24 hours"]
+    assert pending.run(places, everything=False).data == {"pending": []}
+    assert list(places.state_dir.iterdir()) == []
+
+
+def test_table(places: Places) -> None:
+    now = time.time()
+    old = hold(places, now=now - 60, lasts=3_660.5)
+    ready = hold(places, now=now - 30, lasts=3_660.5, tool="message", agent="", shown="{ text: 'a\nb' }")
+    yes(places, ready)
+    lines = texts(pending.run(places, everything=False))
+    assert [line.split() for line in lines[:1]] == [["NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL"]]
+    assert lines[1].split("  ")[0] == old.nonce
+    assert "  1h00m left" in lines[1]
+    assert "  1m00s  " in lines[1]
+    assert lines[1].endswith('exec     main   { command: "make release" }')
+    assert "approved, 30s left" in lines[2]
+    assert lines[2].endswith("message  -      { text: 'a?b' }")
+    assert lines[3] == f"toolguard approve {old.nonce}, or toolguard deny {old.nonce}"
+
+
+def test_all(places: Places) -> None:
+    denied = hold(places)
+    deny.run(places, denied.nonce, reason="")
+    hold(places, now=time.time() - 400, binding="over")
+    assert texts(pending.run(places, everything=False)) == ["no call is waiting"]
+    result = pending.run(places, everything=True)
+    assert [call["status"] for call in result.data["pending"]] == ["expired", "denied"]
+    assert [call["left"] for call in result.data["pending"]] == [0, 0]
+
+
+def test_for_scripts(places: Places) -> None:
+    held = hold(places)
+    told = envelope(toolguard("pending", "--state-dir", places.state_dir, "--json"))
+    (call,) = told["data"]["pending"]
+    assert set(call) == (set(Entry.__struct_fields__) - {"mac", "binding"}) | {"left"}
+    assert (call["nonce"], call["shown"], call["status"]) == (held.nonce, held.shown, "pending")
+    assert 0 < call["left"] <= 300
+
+
+def test_a_narrow_terminal(monkeypatch: pytest.MonkeyPatch, places: Places) -> None:
+    monkeypatch.setattr(tables, "width", lambda: 70)
+    hold(places, shown="x" * 500, agent="a" * 80)
+    lines = texts(pending.run(places, everything=False))
+    assert lines[1].endswith("a...  " + "x" * 17 + "...")
+
+
+def test_a_damaged_store(places: Places) -> None:
+    hold(places)
+    FileNonces(places.state_dir).path.write_text("{")
+    with pytest.raises(UserError, match="damaged") as caught:
+        pending.run(places, everything=False)
+    assert caught.value.fix == "toolguard doctor --fix"
+
+
+def test_status(places: Places) -> None:
+    assert status.run(places).data["held"] == {
+        "pending": 0, "approvedUnused": 0, "oldest": None, "grants": 0, "damaged": [], "auditToday": {},
+    }  # fmt: skip
+    first, second, third = hold(places, lasts=7_200.5), hold(places), hold(places)
+    yes(places, third)
+    grant.run(places, grant.Wanted("make", "exec"), yes=False, dry_run=False)
+    result = status.run(places)
+    assert result.data["held"] == {
+        "pending": 2, "approvedUnused": 1, "oldest": first.nonce, "grants": 1, "damaged": [],
+        "auditToday": {"approve": 1, "grant": 1, "hold": 3},
+    }  # fmt: skip
+    assert second.nonce
+    assert texts(result)[3:6] == [
+        f"2 calls wait for a person, the oldest is {first.nonce}, 2h00m left (toolguard pending)",
+        "1 grant in force (toolguard grants)",
+        "audit log today: 1 approve, 1 grant, 3 hold",
+    ]
+
+
+def test_status_of_damaged_stores(places: Places) -> None:
+    hold(places)
+    FileNonces(places.state_dir).path.write_text("{")
+    Policies(places.state_dir).path.write_text("x = ")
+    result = status.run(places)
+    assert result.exit_code == 0
+    assert len(result.data["held"]["damaged"]) == 2
+    assert "-> toolguard doctor --fix" in texts(result)
+    assert any("policy.toml, line 1: it is not valid TOML" in text for text in texts(result))
+
+
+def test_only_what_was_written_today_counts(places: Places) -> None:
+    hold(places)
+    assert overview.look(places, time.time() + 3 * 86_400).today == {}
+    log = places.own / "audit.jsonl"
+    log.write_bytes(b'{"time":"' + time.strftime("%Y-%m-%d", time.gmtime()).encode() + b"\n" + log.read_bytes())
+    assert overview.look(places, time.time()).today == {"hold": 1}

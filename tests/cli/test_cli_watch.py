@@ -1,0 +1,202 @@
+"""`toolguard watch`: what keys mean, what stands on the screen, and the terminal itself."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import termios
+import time
+from pathlib import Path
+
+import pytest
+from cli_stage import LIMIT, SCRIPT
+from held_stage import hold, status_of, terminal
+
+from toolguard_cli import watching
+from toolguard_cli.commands import approve, watch
+from toolguard_cli.paths import Places
+from toolguard_cli.watching import Act, View, keys, press, screen
+from toolguard_engine.ledger import Entry
+
+NOW = 1_000.0
+
+
+def call(nonce: str, status: str = "pending", shown: str = "{}") -> Entry:
+    return Entry(nonce, "b", "exec", "main", "s", "r", "c", "why", shown, NOW, NOW + 300, status)  # type: ignore[arg-type]
+
+
+ONE, TWO, YES = call("00000001"), call("00000002"), call("00000003", "approved")
+CALLS = [ONE, TWO, YES]
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ("jkA", ["j", "k", "a"]),
+        ("\x1b[A\x1b[B\x1bOA\x1bOB", ["up", "down", "up", "down"]),
+        ("\x1b[31~y", []),
+        ("\x1b", []),
+        ("\x03", ["q"]),
+        ("\r\n\t\x00", []),
+    ],
+)
+def test_keys(data: str, found: list[str]) -> None:
+    assert keys(data) == found
+
+
+@pytest.mark.parametrize(
+    ("view", "key", "after", "act"),
+    [
+        pytest.param(View(), "down", View("00000002"), None, id="down"),
+        pytest.param(View("00000002"), "k", View("00000001"), None, id="up"),
+        pytest.param(View("00000001"), "k", View("00000001"), None, id="no further up"),
+        pytest.param(View("00000003"), "j", View("00000003"), None, id="no further down"),
+        pytest.param(View("gone"), "x", View("00000001"), None, id="another key"),
+        pytest.param(View("00000002"), "a", View("00000002", asking="00000002"), None, id="ask"),
+        pytest.param(View("00000003"), "a", View("00000003", message="00000003 is approved already"), None, id="approved"),
+        pytest.param(View("00000001", "00000002"), "y", View("00000001"), Act("approve", "00000002"), id="yes"),
+        pytest.param(View("00000001", "00000002"), "n", View("00000001"), None, id="no"),
+        pytest.param(View("00000001", "00000002"), "q", View("00000001"), None, id="q is a no"),
+        pytest.param(View("00000001", "00000002"), "a", View("00000001"), None, id="a is no yes"),
+        pytest.param(View("00000001", "00000009"), "y", View("00000001"), None, id="the call has gone"),
+        pytest.param(View("00000001", "00000003"), "y", View("00000001"), None, id="somebody else was quicker"),
+        pytest.param(View("00000002"), "d", View("00000002"), Act("deny", "00000002"), id="deny"),
+        pytest.param(View("00000003"), "d", View("00000003"), Act("deny", "00000003"), id="take a yes back"),
+        pytest.param(View("00000001"), "q", View("00000001"), Act("quit"), id="quit"),
+    ],
+)
+def test_press(view: View, key: str, after: View, act: Act | None) -> None:
+    assert press(view, key, CALLS) == (after, act)
+
+
+@pytest.mark.parametrize("key", ["a", "d", "j", "y"])
+def test_press_without_calls(key: str) -> None:
+    assert press(View(), key, []) == (View(), None)
+
+
+def test_screen() -> None:
+    rows = screen(View("00000002", message="done"), CALLS, NOW, 80, 24)
+    assert [(row.text, row.style) for row in rows] == [
+        ("toolguard: 2 calls waiting for a person", "bold"),
+        ("", ""),
+        ("  00000001  exec  5m00s left  main  {}", ""),
+        ("> 00000002  exec  5m00s left  main  {}", "reverse"),
+        ("  00000003  exec  approved, 5m00s left  main  {}", "dim"),
+        ("", ""),
+        ("exec {}", ""),
+        ("session s; held: why", "dim"),
+        ("done", ""),
+        (watching.HELP, "dim"),
+    ]
+
+
+def test_screen_with_a_question() -> None:
+    rows = screen(View(asking="00000002"), CALLS, NOW, 80, 24)
+    assert (rows[-2].text, rows[-2].style) == ("Approve 00000002? y: yes, any other key: no", "yellow")
+
+
+def test_screen_without_calls() -> None:
+    assert [row.text for row in screen(View(), [], NOW, 80, 24)][:3] == [
+        "toolguard: 0 calls waiting for a person",
+        "",
+        "  no call is waiting",
+    ]
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (20, 10), (40, 3), (200, 60), (1, 1)])
+def test_screen_stays_within_the_terminal(width: int, height: int) -> None:
+    calls = [call(f"{at:08x}", shown="\x1b[2J" + "x" * 900) for at in range(50)]
+    rows = screen(View("00000028"), calls, NOW, width, height)
+    assert len(rows) <= height
+    assert all(len(row.text) <= width and row.text.isprintable() for row in rows)
+    if height > 20:
+        assert any(row.style == "reverse" and "00000028" in row.text for row in rows)
+
+
+def test_what_is_told_without_a_terminal() -> None:
+    closed = call("00000004", "used")
+    assert watch.changes([*CALLS, closed], {}, first=True) == CALLS
+    assert watch.changes([*CALLS, closed], {"00000001": "pending", "00000003": "pending"}, first=False) == [TWO, YES, closed]
+
+
+def test_lines_for_a_file(places: Places) -> None:
+    first = hold(places)
+    process = subprocess.Popen(
+        [SCRIPT, "watch", "--json", "--state-dir", places.state_dir],
+        stdout=subprocess.PIPE,
+        stdin=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        assert process.stdout is not None
+        told = [json.loads(process.stdout.readline())]
+        second = hold(places, shown="{ a: '\x1b' }")
+        told.append(json.loads(process.stdout.readline()))
+        approve.run(places, first.nonce, yes=True, reason="", as_json=False)
+        told.append(json.loads(process.stdout.readline()))
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LIMIT) == 0
+    assert [(line["nonce"], line["status"]) for line in told] == [
+        (first.nonce, "pending"),
+        (second.nonce, "pending"),
+        (first.nonce, "approved"),
+    ]
+
+
+def test_lines_for_a_person(places: Places) -> None:
+    held = hold(places, shown="{ a: '\x1b' }")
+    with subprocess.Popen([SCRIPT, "watch", "--state-dir", places.state_dir], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(LIMIT) == 0
+    assert line.endswith(f"  {held.nonce}  pending  exec  main  {{ a: '?' }}\n")
+
+
+def test_the_live_list(places: Places) -> None:
+    first, second = hold(places), hold(places, tool="message")
+    with terminal(places, "watch") as shown:
+        shown.until(second.nonce)
+        third = hold(places, tool="write")
+        shown.until(third.nonce)
+        shown.type("j\x1b[Aja")
+        shown.until(f"Approve {second.nonce}?")
+        assert status_of(places, second.nonce) == "pending"
+        shown.type("y")
+        shown.until(f"approved {second.nonce}")
+        assert status_of(places, second.nonce) == "approved"
+        shown.type("kd")
+        shown.until(f"denied {first.nonce}")
+        assert status_of(places, first.nonce) == "denied"
+        assert status_of(places, third.nonce) == "pending"
+        shown.type("q")
+        assert shown.end() == 0
+        assert termios.tcgetattr(shown.slave) == shown.before
+        assert "\x1b[?1049l" in shown.seen
+
+
+@pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_the_terminal_is_as_it_was(places: Places, ending: signal.Signals, code: int) -> None:
+    with terminal(places, "watch") as shown:
+        shown.until("no call is waiting")
+        assert termios.tcgetattr(shown.slave) != shown.before
+        shown.process.send_signal(ending)
+        assert shown.end() == code
+        assert termios.tcgetattr(shown.slave) == shown.before
+        assert "\x1b[?1049l" in shown.seen
+
+
+def test_a_store_that_is_damaged_meanwhile(places: Places) -> None:
+    held = hold(places)
+    with terminal(places, "watch") as shown:
+        shown.until(held.nonce)
+        (places.own / "nonces.json").write_text("{")
+        assert shown.end() == 1
+        assert "toolguard doctor --fix" in shown.seen
+        assert termios.tcgetattr(shown.slave) == shown.before
+
+
+def test_no_store_yet(tmp_path: Path) -> None:
+    watched = watch.Watched(Places(tmp_path, tmp_path / "openclaw.json"))
+    assert (watched.refresh(), watched.refresh(), watched.calls(time.time())) == (True, False, [])

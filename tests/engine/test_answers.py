@@ -1,0 +1,150 @@
+"""What a person reads about held calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolguard_engine import answers
+from toolguard_engine.ledger import Decision, Entry, Ledger, Refused
+from toolguard_engine.redact import UNPRINTABLE
+
+NOW = 1_700_000_000.0
+
+
+def entry(nonce: str = "3f9a51c2", **changes: Any) -> Entry:
+    usual: dict[str, Any] = {
+        "nonce": nonce,
+        "binding": "b",
+        "tool": "exec",
+        "agent": "main",
+        "session": "agent:main:main",
+        "run": "r",
+        "code": "always-block",
+        "reason": "alwaysBlock names exec",
+        "shown": '{ command: "make" }',
+        "created": NOW,
+        "expires": NOW + 300,
+    }
+    return Entry(**usual | changes)
+
+
+YES = Decision("ana", "cli", "release day")
+
+
+def refusal(kind: str) -> Refused:
+    ledger = Ledger([entry(), entry("3f9a0000"), entry("aaaa0000", tool="read")])
+    prefix, now = {"malformed": "xyz", "ambiguous": "3f9a", "unknown": "beef"}.get(kind, "aaaa"), NOW + 10
+    if kind == "expired":
+        now = NOW + 400
+        ledger.sweep(now)
+    if kind == "denied":
+        ledger.deny("aaaa", YES, now, 300)
+    if kind in ("approved", "used"):
+        yes = ledger.approve("aaaa", YES, now, 30)
+        if kind == "used":
+            ledger.use(yes, now + 1)
+    with pytest.raises(Refused) as caught:
+        ledger.approve(prefix, YES, now + 2, 30)
+    assert caught.value.cause == kind
+    return caught.value
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "fix"),
+    [
+        ("malformed", "that is no nonce", "a nonce has 8 characters of 0-9 and a-f"),
+        ("unknown", "no call is known by that nonce", "toolguard pending"),
+        ("ambiguous", "2 calls begin like that: 3f9a0000, 3f9a51c2", "give more characters"),
+        ("expired", "aaaa0000 (read) expired at 2023-11-14 22:20:00 UTC: nobody answered in time", "tell the agent to try"),
+        ("used", "aaaa0000 (read) was used at 2023-11-14 22:13:31 UTC", "tell the agent to try"),
+        ("denied", "aaaa0000 (read) was denied by ana (cli) at 2023-11-14 22:13:30 UTC: release day", "22:18:30 UTC on"),
+        (
+            "approved",
+            "aaaa0000 (read) is approved already by ana (cli) at 2023-11-14 22:13:30 UTC",
+            "repeat the call before",
+        ),
+    ],
+)
+def test_each_refusal_has_its_own_answer(kind: str, text: str, fix: str) -> None:
+    answer = answers.explain(refusal(kind))
+    assert answer.text.startswith(text)
+    assert fix in answer.fix
+    assert "\n" not in answer.text + answer.fix
+
+
+def test_answers_differ() -> None:
+    kinds = ("malformed", "unknown", "ambiguous", "expired", "used", "denied", "approved")
+    assert len({answers.explain(refusal(kind)).text for kind in kinds}) == len(kinds)
+
+
+def test_many_matches_are_bounded() -> None:
+    answer = answers.explain(Refused("ambiguous", matches=tuple(f"abcd{at:04x}" for at in range(900))))
+    assert answer.text == "900 calls begin like that: abcd0000, abcd0001, abcd0002, abcd0003, abcd0004 and 895 more"
+
+
+def test_a_denial_of_which_little_is_known() -> None:
+    denied = entry(status="denied", decided=NOW, expires=NOW + 9)
+    assert answers.explain(Refused("denied", denied)).text == "3f9a51c2 (exec) was denied at 2023-11-14 22:13:20 UTC"
+
+
+def test_what_a_yes_and_a_no_mean() -> None:
+    assert answers.approved(entry(), 30.0) == "approved 3f9a51c2: agent main may run exec once within 30 s"
+    assert answers.approved(entry(agent=""), 120.0) == "approved 3f9a51c2: the agent may run exec once within 2m00s"
+    assert answers.denied(entry()) == "denied 3f9a51c2: agent main is told not to try exec again"
+
+
+def test_pending_lines() -> None:
+    found = [
+        entry("00000002", created=NOW + 1, status="approved", expires=NOW + 30, agent=""),
+        entry("00000001"),
+        entry("00000003", status="denied"),
+        entry("00000004", expires=NOW + 50),
+    ]
+    assert answers.pending_lines(found, NOW + 50) == ['00000001  exec  4m10s left  main  { command: "make" }']
+    assert answers.pending_lines(found, NOW + 10)[1:] == [
+        '00000004  exec  40s left  main  { command: "make" }',
+        '00000002  exec  approved, 20s left  -  { command: "make" }',
+    ]
+    assert answers.pending_lines([], NOW) == ["no call is waiting"]
+
+
+def test_long_lists_and_long_calls_are_cut() -> None:
+    lines = answers.pending_lines([entry(f"{at:08x}", shown="x" * 500) for at in range(60)], NOW, width=80)
+    assert {len(line) for line in lines[:-1]} == {80}
+    assert (len(lines), lines[-1]) == (answers.MAX_LINES + 1, "... and 10 more")
+
+
+def test_nothing_that_moves_a_cursor() -> None:
+    nasty = "\x1b[2J\r\n\u202e"
+    evil = entry(tool=nasty, agent=nasty, shown=nasty, status="denied", by=nasty, where=nasty, why=nasty, decided=NOW)
+    texts = [
+        answers.explain(Refused("denied", evil)).text,
+        answers.approved(evil, 30),
+        answers.denied(evil),
+        *answers.pending_lines([entry(tool=nasty, agent=nasty, shown=nasty)], NOW),
+    ]
+    assert [text for text in texts if UNPRINTABLE.search(text)] == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (-3, "0s"),
+        (0, "0s"),
+        (59.9, "59s"),
+        (60, "1m00s"),
+        (250, "4m10s"),
+        (3_600, "1h00m"),
+        (7_500, "2h05m"),
+        (273_600, "3d04h"),
+    ],
+)
+def test_duration(seconds: float, told: str) -> None:
+    assert answers.duration(seconds) == told
+
+
+@pytest.mark.parametrize(("width", "told"), [(6, "abcdef"), (5, "ab..."), (3, "..."), (1, "."), (0, "")])
+def test_cut(width: int, told: str) -> None:
+    assert answers.cut("abcdef", width) == told

@@ -1,0 +1,451 @@
+"""The audit log: whatever is changed in it is found, and whatever happens to its writers is not lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from toolguard_engine.stores import audit, key
+from toolguard_engine.stores.audit import FIRST, AuditLog, Event, Verification
+from toolguard_engine.stores.locked import StoreError
+
+LINES = 10
+fork = multiprocessing.get_context("fork")
+
+
+def event(number: int, **more: str) -> Event:
+    time, shown = audit.when(1_000 + number), f"rm -rf {number}"
+    made = Event(f"e{number:05}", time, "hold", nonce=f"{number:08x}", tool="exec", shown=shown)
+    return msgspec.structs.replace(made, **more)
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> AuditLog:
+    return AuditLog(tmp_path / "state")
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> AuditLog:
+    """A log of ten lines, for tests that put back what they change."""
+    log = AuditLog(tmp_path_factory.mktemp("written"))
+    for number in range(LINES):
+        log.append([event(number)])
+    return log
+
+
+def head(log: AuditLog) -> Path:
+    return log.path.with_name("audit.head")
+
+
+def ids(log: AuditLog) -> list[str]:
+    return [str(found["id"]) for found in log.events()]
+
+
+def verified_as(log: AuditLog, data: bytes) -> Verification:
+    """What `verify` says of the log with this content."""
+    before = log.path.read_bytes()
+    log.path.write_bytes(data)
+    try:
+        return log.verify()
+    finally:
+        log.path.write_bytes(before)
+
+
+def test_the_chain(log: AuditLog) -> None:
+    assert log.verify() == Verification(0)
+    log.append([])
+    log.mend()
+    assert not log.path.exists()
+    log.append([event(1), event(2)])
+    log.append([event(3)])
+    prev = FIRST
+    for number, line in enumerate(log.path.read_bytes().splitlines(), 1):
+        parsed = msgspec.json.decode(line)
+        assert (parsed["seq"], parsed["prev"], parsed["id"]) == (number, prev, f"e{number:05}")
+        body, _, end = line.rpartition(b',"hash":"')
+        prev = sha256(body + b"}").hexdigest()
+        assert end == prev.encode() + b'"}'
+    assert log.verify() == Verification(3)
+    assert log.path.stat().st_mode & 0o777 == 0o600
+    assert head(log).stat().st_mode & 0o777 == 0o600
+    assert list(msgspec.json.decode(log.path.read_bytes().splitlines()[0])) == [
+        "seq", "prev", "id", "time", "event", "nonce", "tool", "shown", "hash",
+    ]  # fmt: skip
+
+
+def test_when() -> None:
+    assert audit.when(0) == "1970-01-01T00:00:00.000Z"
+    assert audit.when(1_700_000_000.5) == "2023-11-14T22:13:20.500Z"
+
+
+def test_the_same_event_is_written_once(log: AuditLog) -> None:
+    log.append([event(1), event(1), event(2)])
+    log.append([event(2), event(3)])
+    AuditLog(log.path.parent.parent).append([event(1), event(3)])
+    assert ids(log) == ["e00001", "e00002", "e00003"]
+    assert log.known(["e00001", "e00003", "e00004", "e0000"]) == {"e00001", "e00003"}
+    assert log.ids_at_end() == {"e00001", "e00002", "e00003"}
+    assert log.verify() == Verification(3)
+
+
+def test_known_looks_everywhere(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "MAX_BYTES", 2_000)
+    monkeypatch.setattr(audit, "TAIL", 600)
+    for number in range(40):
+        log.append([event(number)])
+    assert len(log.files()) > 3
+    assert log.known(f"e{number:05}" for number in range(45)) == {f"e{number:05}" for number in range(40)}
+
+
+@settings(deadline=None, max_examples=400)
+@given(data=st.data())
+def test_any_changed_byte_is_found(written: AuditLog, data: st.DataObject) -> None:
+    before = written.path.read_bytes()
+    place = data.draw(st.integers(0, len(before) - 1))
+    byte = data.draw(st.integers(0, 255) | st.sampled_from(list(b'\n"}\\, 0')))
+    found = verified_as(written, before[:place] + bytes([byte]) + before[place + 1 :])
+    assert bool(found.error) is (before[place] != byte)
+    if found.error:
+        assert found.line in (before[:place].count(b"\n") + 1, before[:place].count(b"\n") + 2)
+        assert found.file == "audit.jsonl"
+
+
+@settings(deadline=None, max_examples=300)
+@given(data=st.data())
+def test_lines_removed_swapped_doubled_or_put_in(written: AuditLog, data: st.DataObject) -> None:
+    lines = written.path.read_bytes().splitlines(keepends=True)
+    change = data.draw(st.sampled_from(["remove", "swap", "double", "insert", "several", "reverse"]))
+    at, other = data.draw(st.integers(0, LINES - 1)), data.draw(st.integers(0, LINES - 1))
+    changed = list(lines)
+    if change == "remove":
+        del changed[at]
+    elif change == "several":
+        del changed[min(at, other) : max(at, other) + 1]
+    elif change == "swap":
+        changed[at], changed[other] = changed[other], changed[at]
+    elif change == "reverse":
+        changed.reverse()
+    elif change == "double":
+        changed.insert(other, changed[at])
+    else:
+        alone = audit.chained(event(99), other + 1, FIRST)[0]
+        linked = audit.chained(event(99), other + 1, msgspec.json.decode(lines[at])["prev"])[0]
+        new = st.sampled_from([b"\n", b"{}\n", b"\r\n", b"\xff\n", b"\x00" * 50 + b"\n", alone, linked])
+        changed.insert(at, data.draw(new))
+    assert bool(verified_as(written, b"".join(changed)).error) is (changed != lines)
+
+
+def test_a_chain_that_was_made_anew_is_found(written: AuditLog) -> None:
+    for kept in range(LINES + 1):  # the key is not needed for a chain, but for the head
+        data, prev = b"".join(written.path.read_bytes().splitlines(keepends=True)[:kept]), FIRST
+        prev = msgspec.json.decode(data.splitlines()[-1])["hash"] if kept else FIRST
+        for number in range(kept, LINES + 3):
+            line, prev = audit.chained(event(number, by="somebody else"), number + 1, prev)
+            data += line
+        found = verified_as(written, data)
+        assert found.error == ("" if kept == LINES else f"line {LINES} is not the one that was written")
+
+
+def test_a_log_that_ends_early(tmp_path: Path) -> None:
+    made = AuditLog(tmp_path / "made")
+    made.append([event(number) for number in range(3)])
+    whole = made.path.read_bytes()
+    ends = [match.end() for match in re.finditer(rb"\n", whole)]
+    for cut in range(len(whole)):
+        made.path.write_bytes(whole[:cut])
+        found = made.verify()
+        count = whole[:cut].count(b"\n")
+        assert found.lines == count
+        if cut in (0, *ends):
+            assert found.error == f"the end is missing: there were 3 lines, {count} are left"
+        else:
+            assert (found.error, found.line) == ("the last line is cut off", count + 1)
+
+
+@pytest.mark.parametrize("back", [1, 2, 30, 200, 300, 400, 10_000])
+def test_what_was_cut_off_stays_reported(log: AuditLog, back: int) -> None:
+    for number in range(3):
+        log.append([event(number)])
+    whole = log.path.read_bytes()
+    log.path.write_bytes(whole[: max(0, len(whole) - back)])
+    assert log.verify().error
+    log.mend()
+    if back == 1:  # only the line end was missing
+        assert log.path.read_bytes() == whole
+        assert log.verify() == Verification(3)
+        return
+    if back < 10_000:
+        assert log.verify().error
+    for number in range(3, 1_200 if back == 2 else 9):  # and is not forgotten, however long the log goes on
+        log.append([event(number)])
+    assert "lines were removed" in log.verify().error
+
+
+def test_a_log_that_was_taken_away_stays_reported(log: AuditLog) -> None:
+    log.append([event(1), event(2)])
+    log.path.unlink()
+    assert log.verify().error == "the end is missing: there were 2 lines, 0 are left"
+    log.append([event(3)])
+    assert "lines were removed" in log.verify().error
+
+
+def test_a_last_line_that_was_exchanged_stays_reported(log: AuditLog) -> None:
+    log.append([event(1), event(2)])
+    first, known = log.path.read_bytes().splitlines(keepends=True)[0], head(log).read_bytes()
+    other = audit.chained(event(2, by="else"), 2, msgspec.json.decode(first)["hash"])
+    third = audit.chained(event(3), 3, other[1])[0]
+    for data in (first + other[0], first + other[0] + third):
+        log.path.write_bytes(data)
+        log.append([event(9)])
+        assert log.verify().error
+        head(log).write_bytes(known)
+
+
+def test_half_a_line_of_a_killed_writer(tmp_path: Path) -> None:
+    """Killed at every byte of what it wrote; the head does not know of it."""
+    log = AuditLog(tmp_path / "state")
+    log.append([event(1)])
+    before, known = log.path.read_bytes(), head(log).read_bytes()
+    log.append([event(2), event(3)])
+    whole = log.path.read_bytes()
+    for cut in range(len(before), len(whole) + 1, 1):
+        log.path.write_bytes(whole[:cut])
+        head(log).write_bytes(known)
+        torn = whole[cut - 1 : cut] != b"\n"
+        assert bool(log.verify().error) is torn
+        log.append([event(2), event(3), event(4)])
+        found = log.verify()
+        assert found.error == ""
+        names = [name for name in ids(log) if not name.startswith("recovered")]
+        assert names == ["e00001", "e00002", "e00003", "e00004"]
+        complete = whole[cut : cut + 1] == b"\n"  # nothing was missing but the end of the line
+        assert found.recovered == (torn and not complete)
+
+
+@pytest.mark.parametrize("garbage", [b"\n", b"\n\n\n", b"\x00" * 5_000, b"{}\n{}\n{", b"x\n" * 50_000, b"y" * 200_000])
+def test_whatever_was_left_at_the_end(log: AuditLog, garbage: bytes) -> None:
+    log.append([event(1)])
+    with log.path.open("ab") as file:
+        file.write(garbage)
+    assert log.verify().error == "the last line is cut off"
+    assert log.verify().line == 2
+    log.mend()
+    assert log.verify() == Verification(2, recovered=1)
+    log.mend()
+    log.append([event(2)])
+    assert log.verify() == Verification(3, recovered=1)
+
+
+def test_killed_again_while_recovering(log: AuditLog) -> None:
+    log.append([event(1)])
+    for left in (b'{"seq":2,"pr', b'\n{"seq":2,"prev":"00', b"\n", b'{"seq":2'):
+        with log.path.open("ab") as file:
+            file.write(left)
+    log.append([event(2)])
+    assert log.verify() == Verification(3, recovered=1)
+
+
+def test_long_lines(log: AuditLog) -> None:
+    for number in range(4):
+        log.append([event(number, shown="x" * 3 * audit.TAIL)])
+        log.append([event(number, shown="x" * 3 * audit.TAIL)])
+    assert log.verify() == Verification(4)
+    with log.path.open("r+b") as file:
+        file.seek(-audit.TAIL, os.SEEK_END)
+        file.truncate()
+    head(log).unlink()
+    log.append([event(4)])
+    assert log.verify() == Verification(5, recovered=1)
+
+
+def test_a_disk_that_takes_only_a_part(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.append([event(1)])
+    write = os.write
+    room = [150]
+
+    def full(handle: int, data: bytes) -> int:
+        if not room[0]:
+            raise OSError(28, "No space left on device")
+        taken = write(handle, data[: room[0]])
+        room[0] -= taken
+        return taken
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(StoreError, match="No space left"):
+            log.append([event(2), event(3)])
+    log.append([event(2), event(3)])
+    assert log.verify() == Verification(4, recovered=1)
+    assert [name for name in ids(log) if name[0] == "e"] == ["e00001", "e00002", "e00003"]
+
+
+def test_rotation(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "MAX_BYTES", 1_500)
+    for number in range(60):
+        log.append([event(number)])
+        log.append([event(number)])
+        assert log.verify() == Verification(number + 1)
+    parts = [part for part in log.files() if part.stat().st_size]
+    assert len(parts) > 8
+    assert ids(log) == [f"e{number:05}" for number in range(60)]
+    for part in parts[:-1]:
+        first = msgspec.json.decode(part.read_bytes().splitlines()[0])["seq"]
+        assert part.name == f"audit.{first}.jsonl"
+        assert part.stat().st_mode & 0o777 == 0o600
+    for part in parts:  # each part is needed, and nothing in it may change
+        data = part.read_bytes()
+        for change in (None, data.replace(b"rm -rf", b"ls -rf", 1), data.split(b"\n", 1)[1], data[:-1]):
+            part.unlink() if change is None else part.write_bytes(change)
+            assert log.verify().error, (part.name, change)
+            part.write_bytes(data)
+    assert log.verify() == Verification(60)
+
+
+def test_half_a_line_after_a_rotation(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "MAX_BYTES", 300)
+    log.append([event(1), event(2)])
+    assert not log.path.exists()
+    log.path.write_bytes(b'{"seq":3,"pr')
+    log.append([event(3)])
+    assert log.verify() == Verification(4, recovered=1)
+
+
+def test_rotation_of_a_log_that_was_changed(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    log.append([event(1), event(2)])
+    log.path.write_bytes(b"garbage\n" + log.path.read_bytes())
+    monkeypatch.setattr(audit, "MAX_BYTES", 300)
+    for number in range(3, 9):
+        log.append([event(number)])
+    assert ids(log) == [f"e{number:05}" for number in range(1, 9)]
+    assert (log.verify().error, log.verify().line) == ("it is broken", 1)
+
+
+def appending(state: Path, seat: int, times: int) -> None:
+    log = AuditLog(state)
+    for number in range(times):
+        log.append([event(number, id=f"{seat}-{number}")])
+
+
+def test_two_processes(log: AuditLog) -> None:
+    state = log.path.parent.parent
+    writers = [fork.Process(target=appending, args=(state, seat, 500)) for seat in range(2)]
+    for writer in writers:
+        writer.start()
+    while not head(log).exists():
+        pass
+    looks = 0
+    while any(writer.is_alive() for writer in writers):
+        assert log.verify().error == ""  # also while it grows
+        looks += 1
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    assert looks > 3
+    assert log.verify() == Verification(1_000)
+    assert sorted(ids(log)) == sorted(f"{seat}-{number}" for seat in range(2) for number in range(500))
+
+
+HOSTILE = [
+    "a\nb\r\nc\x0b\x0c\x1c\x85\u2028\u2029d",
+    f'","hash":"{"0" * 64}"}}\n{{"seq":1}}',
+    f',"hash":"{"0" * 64}"}}',
+    '\\","id":"e00001',
+    '"id":"e00001"',
+    "\u202erm -rf /\u202c \u2066x\u2069 \u200b\ufeff\u061c",
+    "\x1b[2J\x1b]0;owned\x07 \x9b31m \x7f\x08",
+    "\U0001f600 \U000e0041 \ue000 \u00e9",
+    "half \ud800 a pair \udc80",
+    "x" * 3_000,
+    "\x00",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=lambda text: ascii(text[:12]))
+def test_hostile_texts(log: AuditLog, text: str) -> None:
+    names = [name for name in Event.__struct_fields__ if name != "time"]
+    hostile = Event(time=audit.when(0), **dict.fromkeys(names, text))
+    for _ in range(2):
+        log.append([event(1), hostile, event(2), hostile])
+    assert log.verify() == Verification(3)
+    data = log.path.read_bytes()
+    assert re.fullmatch(rb"[\x20-\x7e\n]+", data)[0].count(b"\n") == 3 if "\u00e9" not in text else True  # type: ignore[index]
+    read = list(log.events())[1]
+    assert {read[name] for name in names} == {text.encode(errors="replace").decode()}
+    assert log.known([text]) == {text}
+
+
+def test_what_somebody_typed() -> None:
+    assert audit.plain("fine, go on") == "fine, go on"
+    assert audit.plain("a\nb\x1b[2J\u202ec\udc80") == "a?b?[2J?c?"
+    assert audit.plain("token=ghp_0123456789abcdefghij0123456789") == "token=[redacted]"
+    assert len(audit.plain("x" * 100_000)) < audit.MAX_WHY + 40
+
+
+def _gone(path: Path) -> None:
+    path.unlink()
+
+
+def _of(data: bytes) -> Callable[[Path], None]:
+    def write(path: Path) -> None:
+        path.write_bytes(data)
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (_gone, "audit.head is missing"),
+        (_of(b""), "audit.head cannot be read"),
+        (_of(b"\xff"), "audit.head cannot be read"),
+        (_of(b'{"seq":3}'), "audit.head cannot be read"),
+        (_of(b'{"seq":1,"hash":"","mac":""}'), "audit.head is not signed with our key"),
+        (_of(b'{"seq":1,"hash":"","mac":"\xd9\xa1"}'), "audit.head is not signed with our key"),
+    ],
+)
+def test_a_head_that_is_not_ours(log: AuditLog, change: Callable[[Path], None], told: str) -> None:
+    log.append([event(1), event(2)])
+    change(head(log))
+    assert log.verify().error.startswith(told)
+    log.append([event(3)])
+    assert log.verify() == Verification(3)
+
+
+def test_another_key(log: AuditLog) -> None:
+    log.append([event(1)])
+    key.path(log.path.parent.parent).unlink()
+    assert log.verify().error == "audit.head is not signed with our key"
+    key.path(log.path.parent.parent).chmod(0o644)
+    with pytest.raises(StoreError):
+        log.verify()
+    with pytest.raises(StoreError):
+        log.append([event(2)])
+    assert ids(log) == ["e00001"]
+
+
+def test_the_head_may_lag_behind(log: AuditLog) -> None:
+    log.append([event(1)])
+    old = head(log).read_bytes()
+    log.append([event(2), event(3)])
+    head(log).write_bytes(old)  # killed before it was written
+    assert log.verify() == Verification(3)
+    log.append([event(4)])
+    assert log.verify() == Verification(4)
+
+
+def test_no_place_for_it(tmp_path: Path) -> None:
+    log = AuditLog(tmp_path / "state")
+    log.path.mkdir(parents=True)
+    for ask in (lambda: log.append([event(1)]), log.verify):
+        with pytest.raises(StoreError):
+            ask()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError):
+        AuditLog(tmp_path / "file").append([event(1)])

@@ -1,0 +1,288 @@
+"""`/toolguard` in the gateway's own chat: who may decide, what they are told, and what becomes of the call."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import msgspec
+import pytest
+
+from gateway_stage import NEW_HOST, Stage, put_in
+from operator_client import APPROVER, OWNER, WRITER, GatewayError, Operator, audit, book, configure, waiting
+from toolguard_cli.rig import model
+from toolguard_cli.rig.gateway import Gateway
+from toolguard_cli.rig.home import Home
+from toolguard_engine import answers
+from toolguard_engine.ledger import Decision, Entry, Ledger, Refused
+from toolguard_engine.stores.nonces import FileNonces
+
+ROOM = "agent:main:room"
+"""Where the person writes; the calls that wait belong to other sessions."""
+
+WAKE_SECONDS = 3.0
+
+
+@pytest.fixture(scope="module")
+def stage(real, server) -> Iterator[Stage]:
+    """`write` waits for a person; nobody is woken, so that nothing happens by itself here."""
+    with Home(server.base_url) as home:
+        put_in(home)
+        configure(home, alwaysBlock=["write"], approval={"wake": False})
+        with Gateway(real, home) as gateway:
+            yield Stage(gateway, server)
+
+
+@pytest.fixture(scope="module")
+def owner(stage) -> Iterator[Operator]:
+    with Operator(stage.home, OWNER) as operator:
+        yield operator
+
+
+def writing(name: str) -> model.Reply:
+    return model.call("write", {"path": name, "content": "written\n"})
+
+
+def held(stage: Stage, name: str) -> Entry:
+    """A call that waits, in a session of its own; the file would be called `name`."""
+    played = stage.play(model.sequence([writing(name)], "It waits."), session(name))
+    assert played.results[-1].startswith("TOOLGUARD_ESCALATE|")
+    return waiting(stage.home, session(name))
+
+
+def session(name: str) -> str:
+    return f"agent:main:{name}"
+
+
+def again(stage: Stage, name: str) -> str:
+    """The same session makes the same call once more; what the model is told."""
+    return stage.play(model.sequence([writing(name)], "Tried."), session(name), "again").results[-1]
+
+
+def explained(refused: Refused) -> str:
+    answer = answers.explain(refused)
+    return f"{answer.text}\n{answer.fix}"
+
+
+def nothing_approved(stage: Stage, entry: Entry) -> bool:
+    """Not in the book, and not in the audit log."""
+    events = [line["event"] for line in audit(stage.home, entry.nonce)]
+    return book(stage.home)[entry.nonce] == entry and "approve" not in events
+
+
+def test_it_is_answered_without_the_model(stage, owner) -> None:
+    entry = held(stage, "listed.txt")
+    stage.server.play(model.sequence([]))
+    listed = owner.chat(ROOM, "/toolguard pending")
+    assert f'{entry.nonce}  write  ' in listed
+    assert 'write({ path: "listed.txt"' in listed
+    assert owner.chat(ROOM, "/toolguard").startswith("Usage: /toolguard pending")
+    assert owner.chat(ROOM, "/toolguard explode").startswith("Usage: /toolguard pending")
+    assert owner.chat(ROOM, "/toolguard approve").startswith("Usage: /toolguard pending")
+    assert owner.chat(ROOM, f"/toolguard deny {entry.nonce}").startswith(f"denied {entry.nonce}: ")
+    assert stage.server.requests == []
+
+
+def test_a_yes_lets_the_waiting_call_through_once(stage, owner) -> None:
+    entry = held(stage, "once.txt")
+    file = stage.home.workspace_dir / "once.txt"
+    told = owner.chat(ROOM, f"/toolguard approve {entry.nonce[:4]} looks  right")
+    assert told == answers.approved(entry, 30)
+    assert not file.exists()
+    assert "TOOLGUARD" not in again(stage, "once.txt")
+    assert file.read_text() == "written\n"
+    file.unlink()
+    assert again(stage, "once.txt").startswith("TOOLGUARD_ESCALATE|")
+    assert not file.exists()
+    assert waiting(stage.home, session("once.txt")).nonce != entry.nonce
+    lines = audit(stage.home, entry.nonce)
+    assert [line["event"] for line in lines] == ["hold", "approve", "consume"]
+    who = {name: lines[1][name] for name in ("where", "by", "why", "tool", "session")}
+    assert who == {
+        "where": "chat",
+        "by": "webchat:gateway-client",
+        "why": "looks right",
+        "tool": "write",
+        "session": session("once.txt"),
+    }
+
+
+def test_a_no_is_told_to_the_model_with_its_reason(stage, owner) -> None:
+    entry = held(stage, "no.txt")
+    why = "not in \x1b[31mthis\u202e folder"
+    assert owner.chat(ROOM, f"/toolguard deny {entry.nonce} {why}").startswith(f"denied {entry.nonce}: ")
+    told = again(stage, "no.txt")
+    assert told.startswith("TOOLGUARD_BLOCK|A person denied this call: not in ")
+    assert told.splitlines()[0].isprintable()
+    assert "Do not retry it" in told
+    assert not (stage.home.workspace_dir / "no.txt").exists()
+    [line] = [line for line in audit(stage.home, entry.nonce) if line["event"] == "deny"]
+    assert (line["where"], line["by"]) == ("chat", "webchat:gateway-client")
+    assert line["why"].startswith("not in ")
+
+
+@pytest.mark.parametrize("scopes", [APPROVER, WRITER], ids=["approver", "writer"])
+def test_only_the_owner_decides(stage, scopes: tuple[str, ...]) -> None:
+    name = f"not-the-owner-{len(scopes)}.txt"
+    entry = held(stage, name)
+    stage.server.play(model.sequence([]))
+    with Operator(stage.home, scopes) as other:
+        for words in (f"approve {entry.nonce}", f"approve {entry.nonce[:4]} I am the owner", f"deny {entry.nonce}", "pending"):
+            told = other.chat(ROOM, f"/toolguard {words}")
+            assert "owner of this gateway" in told or "requires gateway scope" in told
+            assert entry.nonce not in told
+    assert stage.server.requests == []
+    assert nothing_approved(stage, entry)
+    assert again(stage, name).startswith("TOOLGUARD_ESCALATE|")
+
+
+def test_who_may_not_write_may_not_even_ask(stage) -> None:
+    entry = held(stage, "reader.txt")
+    with Operator(stage.home, ("operator.read",)) as reader, pytest.raises(GatewayError):
+        reader.chat(ROOM, f"/toolguard approve {entry.nonce}")
+    assert nothing_approved(stage, entry)
+
+
+def test_every_refusal_has_its_own_words(stage, owner) -> None:
+    """The same as in the terminal, for each reason there is."""
+    nonces = FileNonces(stage.home.state_dir)
+    now = time.time()
+    states = {name: held(stage, f"{name}.txt").nonce for name in ("used", "denied", "approved", "expired")}
+    nonces.settle(states["expired"], "expired", Decision("", ""), now)
+    nonces.settle(states["used"], "used", Decision("alice", "native"), now)
+    nonces.deny(states["denied"], Decision("alice", "cli", "no reason"), now, 300)
+    nonces.approve(states["approved"], Decision("alice", "cli"), now, 120)
+    twins = [twin(stage, nonce) for nonce in ("abcd0001", "abcd0002")]
+
+    said = {}
+    for name, nonce in states.items():
+        said[name] = owner.chat(ROOM, f"/toolguard approve {nonce}")
+        assert said[name] == explained(Refused(name, book(stage.home)[nonce]))
+    said["ambiguous"] = owner.chat(ROOM, "/toolguard approve abcd")
+    assert said["ambiguous"] == explained(Refused("ambiguous", matches=tuple(twins)))
+    said["unknown"] = owner.chat(ROOM, "/toolguard approve 0123face")
+    assert said["unknown"] == explained(Refused("unknown"))
+    said["malformed"] = owner.chat(ROOM, "/toolguard approve nope")
+    assert said["malformed"] == explained(Refused("malformed"))
+    assert len(set(said.values())) == len(said)
+    assert [book(stage.home)[nonce].status for nonce in twins] == ["pending", "pending"]
+    assert owner.chat(ROOM, "/toolguard approve abcd0002").startswith("approved abcd0002: ")
+    assert book(stage.home)["abcd0001"].status == "pending"
+
+
+def twin(stage: Stage, nonce: str) -> str:
+    """A call that waits under a nonce of our choice."""
+
+    class Chosen(FileNonces):
+        def _named(self, request: Entry, ledger: Ledger) -> Entry:
+            return msgspec.structs.replace(request, nonce=nonce)
+
+    now = time.time()
+    entry = Entry("", nonce, "write", "main", session(nonce), "run", "test", "a reason", "write({})", now, now + 300)
+    return Chosen(stage.home.state_dir).present(entry, now).entry.nonce
+
+
+HOSTILE = {
+    "a path": "approve ../../../etc/passwd",
+    "a glob": "approve *",
+    "a pattern": "approve ....",
+    "a shell": "approve $(toolguard approve {nonce})",
+    "a list": "approve {short},{short}",
+    "an option": "approve --yes {nonce}",
+    "a quote": "approve '{nonce}'",
+    "json": 'approve {{"nonce": "{nonce}"}}',
+    "too short": "approve {three}",
+    "empty quotes": 'approve ""',
+    "look-alike digits": "approve \uff10\uff11\uff12\uff13",
+    "a hidden sign": "approve {short}\u200b",
+    "right to left": "approve \u202e{short}",
+    "an escape": "approve \x1b[2J\x1b]0;x\x07",
+    "very long": "approve " + "a" * 20_000,
+    "many words": "approve " + "0 " * 2_000,
+    "another verb": "grant {nonce}",
+    "two verbs": "pending; approve {nonce}",
+    "in capitals": "APPROVE {nonce}",
+    "a prototype": "approve __proto__",
+    "a number": "approve 1e10",
+}
+
+
+@pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_arguments_approve_nothing(stage, owner, words: str) -> None:
+    entry = next((e for e in book(stage.home).values() if e.session == session("hostile.txt")), None) or held(
+        stage, "hostile.txt"
+    )
+    stage.server.play(model.sequence([]))
+    told = owner.chat(ROOM, "/toolguard " + words.format(nonce=entry.nonce, short=entry.nonce[:4], three=entry.nonce[:3]))
+    assert told
+    assert all(line.isprintable() for line in told.splitlines())
+    assert len(told) < 1_000
+    assert stage.server.requests == []
+    assert nothing_approved(stage, entry)
+
+
+def test_a_hostile_call_cannot_disguise_itself(stage, owner) -> None:
+    """What waits is listed in one printable line, whatever the model put into it."""
+    name = "x\u202egnp.txt\n\x1b[2K00000000  read  approved"
+    stage.play(model.sequence([writing(name)], "It waits."), "agent:main:disguise")
+    entry = waiting(stage.home, "agent:main:disguise")
+    lines = [line for line in owner.chat(ROOM, "/toolguard pending").splitlines() if entry.nonce in line]
+    assert len(lines) == 1
+    assert lines[0].isprintable()
+    assert lines[0].startswith(f"{entry.nonce}  write  ")
+
+
+@pytest.mark.skipif(not NEW_HOST, reason="older hosts show the stop text in another way")
+@pytest.mark.parametrize("closing", ["All done, nothing to approve.", ""], ids=["wrong words", "no words"])
+def test_a_run_that_ends_waiting_tells_the_person_how_to_approve(stage, owner, closing: str) -> None:
+    name = f"stopped-{len(closing)}.txt"
+    stage.server.play(model.endless(writing(name), closing))
+    reply = owner.chat(session(name), "go")
+    assert f"toolguard approve {waiting(stage.home, session(name)).nonce}" in reply
+    assert len(stage.server.requests) <= 5
+
+
+@pytest.mark.skipif(not NEW_HOST, reason="older hosts show the stop text in another way")
+def test_a_run_that_ends_with_many_waiting_calls_names_them_all(stage, owner) -> None:
+    def script(request: model.Request) -> model.Reply:
+        return writing(f"many-{request.index}.txt") if request.tools and request.index < 20 else model.Reply("Bye.")
+
+    stage.server.play(script)
+    reply = owner.chat(session("many"), "go")
+    nonces = [entry.nonce for entry in book(stage.home).values() if entry.session == session("many")]
+    assert len(nonces) == 5
+    assert all(f"toolguard approve {nonce}" in reply for nonce in nonces)
+    assert len(stage.server.requests) <= 7
+
+
+def test_after_a_yes_in_chat_the_idle_agent_goes_on_by_itself(real, server, record_property) -> None:
+    with Home(server.base_url) as home:
+        put_in(home)
+        configure(home, alwaysBlock=["write"])
+        with Gateway(real, home) as gateway, Operator(home) as owner:
+            stage = Stage(gateway, server)
+            owner.chat(ROOM, "/toolguard pending")  # the first message to a gateway makes it load what chat needs
+            took = [_woken_after(stage, owner, f"woken-{number}.txt") for number in range(3)]
+    record_property("seconds", took)
+    print("from the yes in chat to the call that ran, in seconds:", [round(each, 2) for each in took])  # noqa: T201
+    assert max(took) <= WAKE_SECONDS
+
+
+def _woken_after(stage: Stage, owner: Operator, name: str) -> float:
+    """Seconds from the person's message to the file that the call wrote."""
+    entry, file = held(stage, name), stage.home.workspace_dir / name
+    stage.server.play(model.sequence([writing(name)], "Written."))
+    started = time.monotonic()
+    assert owner.chat(ROOM, f"/toolguard approve {entry.nonce}").startswith("approved ")
+    while not file.exists() and time.monotonic() < started + 2 * WAKE_SECONDS:
+        time.sleep(0.01)
+    took = time.monotonic() - started
+    assert file.read_text() == "written\n"
+    assert book(stage.home)[entry.nonce].status == "used"
+    woken = [text for text in stage.server.requests[0].texts("user") if "[TOOLGUARD]" in text]
+    assert len(woken) == 1
+    assert entry.nonce in woken[0]
+    limit = time.monotonic() + WAKE_SECONDS
+    while len(stage.server.requests) < 2 and time.monotonic() < limit:  # the woken run says its closing words
+        time.sleep(0.01)
+    return took

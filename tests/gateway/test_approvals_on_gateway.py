@@ -1,0 +1,196 @@
+"""A held call on the real gateway: it waits under a nonce, runs once after a yes, and never otherwise."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway_stage import MAX_FAILURES, NEW_HOST, Played, Stage, audit, configure, endless, once, put_in, toolguard, waiting
+from toolguard_cli.rig import model, runtime
+from toolguard_cli.rig.gateway import Gateway
+from toolguard_cli.rig.home import Home
+
+WINDOW_MS = 120_000
+"""A gateway needs its time to start again."""
+SHORT_MS = 10_000
+ESCALATE = "TOOLGUARD_ESCALATE|"
+
+
+@pytest.fixture(scope="module")
+def held(real: runtime.Runtime, server: model.ScriptedModel) -> Iterator[Stage]:
+    """A gateway that asks for every `exec`; nobody is woken, so that a test says itself when a call is repeated."""
+    with Home(server.base_url) as home:
+        put_in(home)
+        configure(home, alwaysBlock=["exec"], approvalWindowMs=WINDOW_MS, approval={"wake": False})
+        with Gateway(real, home) as gateway:
+            yield Stage(gateway, server)
+
+
+def command(text: str, **more: object) -> model.Reply:
+    return model.call("exec", {"command": text, **more})
+
+
+def hold(stage: Stage, reply: model.Reply, session: str) -> str:
+    """The model makes this call once; the nonce under which it waits."""
+    before = {entry.nonce for entry in waiting(stage.home)}
+    played = stage.play(once(reply), session)
+    (entry,) = [entry for entry in waiting(stage.home) if entry.nonce not in before]
+    assert played.results[-1].startswith(f"{ESCALATE}{entry.nonce}|")
+    assert f"toolguard approve {entry.nonce}" in played.results[-1]
+    return entry.nonce
+
+
+def approve(stage: Stage, nonce: str) -> None:
+    done = toolguard(stage.home, "approve", nonce[:6], "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().split() if path.exists() else []
+
+
+def test_an_approved_call_runs_exactly_once(held: Stage) -> None:
+    trace, call = held.home.workspace_dir / "once.txt", command("echo ran >> once.txt")
+    nonce = hold(held, call, "agent:main:once")
+    assert lines(trace) == []
+    approve(held, nonce)
+    played = held.play(once(call, call), "agent:main:once")
+    assert lines(trace) == ["ran"]
+    assert played.results[-1].startswith(ESCALATE)
+    assert nonce not in played.results[-1]
+    assert [e["event"] for e in audit(held.home) if e.get("nonce") == nonce] == ["hold", "approve", "consume"]
+
+
+def test_another_session_does_not_use_it(held: Stage) -> None:
+    call = command("echo ran >> session.txt")
+    approve(held, hold(held, call, "agent:main:one"))
+    assert held.play(once(call), "agent:main:two").results[-1].startswith(ESCALATE)
+    assert lines(held.home.workspace_dir / "session.txt") == []
+
+
+def test_one_nested_field_makes_it_another_call(held: Stage) -> None:
+    approve(held, hold(held, command("echo $A >> nested.txt", env={"A": "1", "B": "2"}), "agent:main:nested"))
+    played = held.play(once(command("echo $A >> nested.txt", env={"A": "1", "B": "3"})), "agent:main:nested")
+    assert played.results[-1].startswith(ESCALATE)
+    assert lines(held.home.workspace_dir / "nested.txt") == []
+
+
+def test_the_order_of_members_does_not_matter(held: Stage) -> None:
+    approve(held, hold(held, command("echo ran >> order.txt", env={"A": "1", "B": "2"}, yieldMs=5000), "agent:main:order"))
+    same = model.call("exec", {"yieldMs": 5000, "env": {"B": "2", "A": "1"}, "command": "echo ran >> order.txt"})
+    held.play(once(same), "agent:main:order")
+    assert lines(held.home.workspace_dir / "order.txt") == ["ran"]
+
+
+def test_after_its_window_it_is_held_again(held: Stage, tmp_path: Path) -> None:
+    call = command("echo ran >> expired.txt")
+    nonce = hold(held, call, "agent:main:expired")
+    settings = tmp_path / "openclaw.json"
+    settings.write_text(held.home.config_path.read_text().replace(str(WINDOW_MS), str(SHORT_MS)))
+    assert toolguard(held.home, "approve", nonce, "--yes", "--config", str(settings)).returncode == 0
+    time.sleep(SHORT_MS / 1000)
+    played = held.play(once(call), "agent:main:expired")
+    assert played.results[-1].startswith(ESCALATE)
+    assert nonce not in played.results[-1]
+    assert lines(held.home.workspace_dir / "expired.txt") == []
+    assert [e["event"] for e in audit(held.home) if e.get("nonce") == nonce] == ["hold", "approve", "expire"]
+
+
+def test_after_a_no_the_model_is_told_not_to_retry(held: Stage) -> None:
+    call = command("echo ran >> denied.txt")
+    nonce = hold(held, call, "agent:main:denied")
+    assert toolguard(held.home, "deny", nonce, "--reason", "wrong folder").returncode == 0
+    told = held.play(once(call), "agent:main:denied").results[-1]
+    assert told.startswith("TOOLGUARD_BLOCK|A person denied this call: wrong folder.")
+    assert "Do not retry it" in told
+    assert lines(held.home.workspace_dir / "denied.txt") == []
+
+
+def test_a_model_that_repeats_a_held_call_is_told_once_and_ended(held: Stage) -> None:
+    played = held.play(endless(command("echo ran >> loop.txt")))
+    (entry,) = [e for e in waiting(held.home) if "loop.txt" in e.shown]
+    assert len(played.requests) <= 2 + NEW_HOST + 1 <= MAX_FAILURES + 1
+    assert [text.partition("\n")[0] for text in played.results] == [
+        f"{ESCALATE}{entry.nonce}|{entry.reason} Call: {entry.shown}",
+        f"{ESCALATE}{entry.nonce}|This very call waits already; nobody has decided yet.",
+    ]
+    assert f"toolguard approve {entry.nonce}" in played.results[-1]
+    if NEW_HOST:
+        assert f"toolguard approve {entry.nonce}" in played.requests[-1].texts("assistant")[-1]
+    assert played.turn.ok
+    assert held.play(once()).turn.answer == "Done."
+
+
+def test_calls_that_vary_are_ended_too(held: Stage) -> None:
+    played: Played = held.play(
+        lambda r: command(f"echo {r.index} >> vary.txt") if r.tools and r.index < 40 else model.Reply("Stopped.")
+    )
+    assert len(played.requests) <= MAX_FAILURES + 2
+    assert lines(held.home.workspace_dir / "vary.txt") == []
+
+
+def test_approved_in_the_middle_of_a_run_that_repeats_it(held: Stage) -> None:
+    """The run is not ended although it repeats itself: by now the call may run."""
+    call = command("echo ran >> middle.txt")
+
+    def script(request: model.Request) -> model.Reply:
+        if request.index == 2:
+            approve(held, waiting(held.home)[-1].nonce)
+        return call if request.tools and request.index < 3 else model.Reply("Done.")
+
+    played = held.play(script)
+    assert lines(held.home.workspace_dir / "middle.txt") == ["ran"]
+    assert played.turn.answer == "Done."
+
+
+def test_a_restart_loses_nothing(held: Stage, wait) -> None:
+    call = command("echo ran >> restart.txt")
+    nonce = hold(held, call, "agent:main:restart")
+    held.gateway.stop(signal.SIGKILL)
+    wait(lambda: held.engines() == [])
+    held.gateway.start()
+    assert nonce in held.play(once(call), "agent:main:restart").results[-1], "the same call keeps its nonce"
+    held.gateway.stop()
+    approve(held, nonce)
+    held.gateway.start()
+    held.play(once(call), "agent:main:restart")
+    assert lines(held.home.workspace_dir / "restart.txt") == ["ran"]
+
+
+def test_the_engine_killed_between_approval_and_retry(held: Stage, wait) -> None:
+    call = command("echo ran >> killed.txt")
+    nonce = hold(held, call, "agent:main:killed")
+    approve(held, nonce)
+    (pid,) = held.engines()
+    os.kill(pid, signal.SIGKILL)
+    held.play(once(call), "agent:main:killed")
+    assert lines(held.home.workspace_dir / "killed.txt") == ["ran"]
+
+
+def test_a_damaged_store_approves_nothing(held: Stage) -> None:
+    call = command("echo ran >> damaged.txt")
+    approve(held, hold(held, call, "agent:main:damaged"))
+    store = held.home.state_dir / "toolguard" / "nonces.json"
+    whole = store.read_bytes()
+    store.write_bytes(whole[: len(whole) // 2])
+    try:
+        told = held.play(once(call), "agent:main:damaged").results[-1]
+        assert told.startswith("TOOLGUARD_BLOCK|This call needs a person's approval, and approvals are out of order (store.damaged).")
+        assert lines(held.home.workspace_dir / "damaged.txt") == []
+        (kept,) = store.parent.glob("nonces.json.corrupt-*")
+        assert kept.read_bytes() == whole[: len(whole) // 2]
+        answer = toolguard(held.home, "pending")
+        assert (answer.returncode, "doctor --fix" in answer.stdout + answer.stderr) == (1, True)
+    finally:
+        for kept in store.parent.glob("nonces.json.corrupt-*"):
+            kept.unlink()
+
+
+def test_the_audit_log_is_whole(held: Stage) -> None:
+    done = toolguard(held.home, "audit", "verify")
+    assert done.returncode == 0, done.stdout

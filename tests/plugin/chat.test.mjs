@@ -1,0 +1,157 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { approveTool, chatCommand } from "../../plugin/gateway/chat.mjs";
+
+/** @typedef {Record<string, any>} Message */
+
+const AWAY = /^The guard is not answering\. Run `toolguard doctor`/;
+const ANSWER = { ok: true, text: "approved 0a1b2c3d" };
+
+/** An engine that remembers what it is asked. @param {Message | null} [answer] */
+function engineFor(answer = ANSWER) {
+  /** @type {Message[]} */
+  const asked = [];
+  const engine = {
+    ask: async (/** @type {Message} */ message) => {
+      asked.push(message);
+      return answer;
+    },
+  };
+  return { asked, engine: () => engine };
+}
+
+/** @param {any} args @param {Message} [more] */
+const owner = (args, more = {}) => ({ senderIsOwner: true, channel: "telegram", senderId: "42", args, ...more });
+
+test("the command is for those who are known, and demands the scope that makes the gateway say who the owner is", () => {
+  const { handler, description, ...command } = chatCommand(() => undefined);
+  assert.deepEqual(command, {
+    name: "toolguard", acceptsArgs: true, requireAuth: true, requiredScopes: ["operator.approvals"],
+  });
+  assert.equal(typeof handler, "function");
+  assert.ok(description.length > 0);
+});
+
+describe("only the owner is heard", () => {
+  const others = [
+    undefined, null, {}, { senderIsOwner: undefined }, { senderIsOwner: false }, { senderIsOwner: null }, { senderIsOwner: 1 },
+    { senderIsOwner: "true" }, { senderIsOwner: {} }, { senderIsOwner: [true] }, { isAuthorizedSender: true, senderId: "owner" },
+  ];
+  for (const ctx of others)
+    for (const args of ["approve 0a1b2c3d", "deny 0a1b2c3d", "pending", ""])
+      test(`${JSON.stringify(ctx)} may not say "${args}"`, async () => {
+        const { asked, engine } = engineFor();
+        const answer = await chatCommand(engine).handler(ctx && { args, ...ctx });
+        assert.deepEqual(answer, { text: "Only the owner of this gateway may decide on held calls.", isError: true });
+        assert.deepEqual(asked, []);
+      });
+});
+
+describe("what the owner says", () => {
+  /** @type {[string, Message][]} */
+  const understood = [
+    ["pending", { action: "pending", nonce: "", why: "" }],
+    ["  pending\n", { action: "pending", nonce: "", why: "" }],
+    ["approve 0a1b2c3d", { action: "approve", nonce: "0a1b2c3d", why: "" }],
+    ["approve\t 0a1b  ", { action: "approve", nonce: "0a1b", why: "" }],
+    ["approve 0a1b it is\n fine", { action: "approve", nonce: "0a1b", why: "it is fine" }],
+    ["deny 0a1b2c3d", { action: "deny", nonce: "0a1b2c3d", why: "" }],
+    ["deny 0a1b2c3d not on  my machine", { action: "deny", nonce: "0a1b2c3d", why: "not on my machine" }],
+    ["approve 0a1b2c3d --yes", { action: "approve", nonce: "0a1b2c3d", why: "--yes" }],
+    // Hostile: it is the engine's to refuse, and it stays in its own member.
+    ['approve ","action":"pending', { action: "approve", nonce: '","action":"pending', why: "" }],
+    ["approve ../../etc/passwd", { action: "approve", nonce: "../../etc/passwd", why: "" }],
+    ["approve $(id) `id`", { action: "approve", nonce: "$(id)", why: "`id`" }],
+    ["approve \u001b[2J\u202e", { action: "approve", nonce: "\u001b[2J\u202e", why: "" }],
+    ["approve __proto__", { action: "approve", nonce: "__proto__", why: "" }],
+  ];
+  for (const [args, expected] of understood)
+    test(JSON.stringify(args), async () => {
+      const { asked, engine } = engineFor();
+      assert.deepEqual(await chatCommand(engine).handler(owner(args)), { text: ANSWER.text, isError: false });
+      assert.deepEqual(asked, [{ type: "decide", by: "telegram:42", where: "chat", ...expected }]);
+    });
+
+  for (const args of [
+    undefined, null, "", "   ", "help", "approve", "deny", "approve   ", "Approve 0a1b2c3d", "approveall", "approve,0a1b2c3d",
+    "0a1b2c3d", "grant exec", "constructor x", "__proto__ x", {}, [], ["approve"], 7, true, "x".repeat(1_000_000),
+  ])
+    test(`the usage, and nobody is asked: ${String(JSON.stringify(args)).slice(0, 30)}`, async () => {
+      const { asked, engine } = engineFor();
+      const answer = await chatCommand(engine).handler(owner(args));
+      assert.match(answer.text, /^Usage: \/toolguard pending .+\n\/toolguard approve <nonce> .+\n\/toolguard deny <nonce> \[reason\]/);
+      assert.deepEqual(asked, []);
+    });
+
+  /** @type {[Message, string][]} */
+  const senders = [
+    [{}, "telegram:42"],
+    [{ senderId: undefined }, "telegram"],
+    [{ channel: "" }, "42"],
+    [{ channel: undefined, senderId: null }, "owner"],
+  ];
+  for (const [more, by] of senders)
+    test(`who it was: ${by}`, async () => {
+      const { asked, engine } = engineFor();
+      await chatCommand(engine).handler(owner("pending", more));
+      assert.equal(asked[0]?.by, by);
+    });
+});
+
+describe("the answer", () => {
+  /** @type {[string, Message | null, RegExp, boolean][]} */
+  const answers = [
+    ["a yes", ANSWER, /^approved 0a1b2c3d$/, false],
+    ["a no", { ok: false, text: "no call is known by that nonce" }, /^no call is known/, true],
+    ["one that does not say whether", { text: "?" }, /^\?$/, true],
+    ["none", null, AWAY, true],
+  ];
+  for (const [what, answer, text, isError] of answers)
+    test(what, async () => {
+      const told = await chatCommand(engineFor(answer).engine).handler(owner("approve 0a1b2c3d"));
+      assert.match(told.text, text);
+      assert.equal(told.isError, isError);
+    });
+
+  test("no engine at all", async () => {
+    const told = await chatCommand(() => undefined).handler(owner("pending"));
+    assert.match(told.text, AWAY);
+    assert.equal(told.isError, true);
+  });
+});
+
+describe("the agent's own tool", () => {
+  test("has one required parameter and takes no others", () => {
+    const { name, parameters } = approveTool(() => undefined);
+    assert.equal(name, "toolguard_approve");
+    assert.deepEqual(parameters.required, ["nonce"]);
+    assert.equal(parameters.additionalProperties, false);
+    assert.deepEqual(Object.keys(parameters.properties), ["nonce", "reason"]);
+  });
+
+  /** @type {[any, string, string][]} params, nonce, why */
+  const calls = [
+    [{ nonce: "0a1b2c3d", reason: "the user said yes" }, "0a1b2c3d", "the user said yes"],
+    [{ nonce: "0a1b" }, "0a1b", ""],
+    [{ nonce: "0a1b", by: "user", where: "chat", action: "deny", type: "resolved" }, "0a1b", ""],
+    [{ nonce: 12345678, reason: null }, "12345678", ""],
+    [{ nonce: ["0a1b"] }, "0a1b", ""],
+    [{}, "", ""],
+    [null, "", ""],
+    [undefined, "", ""],
+  ];
+  for (const [params, nonce, why] of calls)
+    test(`says that it was the agent: ${JSON.stringify(params)}`, async () => {
+      const { asked, engine } = engineFor();
+      assert.deepEqual(await approveTool(engine).execute("c1", params), { content: [{ type: "text", text: ANSWER.text }] });
+      assert.deepEqual(asked, [{ type: "decide", action: "approve", nonce, why, by: "agent", where: "tool" }]);
+    });
+
+  /** @type {[string, () => any][]} */
+  const away = [["no engine", () => undefined], ["no answer", engineFor(null).engine]];
+  for (const [what, engine] of away)
+    test(`${what}: said, not thrown`, async () => {
+      assert.match((await approveTool(engine).execute("c1", { nonce: "0a1b" })).content[0]?.text ?? "", AWAY);
+    });
+});

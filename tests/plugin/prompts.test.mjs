@@ -1,0 +1,113 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+
+import { NOTHING, Prompts } from "../../plugin/gateway/prompts.mjs";
+import { Runs } from "../../plugin/gateway/runs.mjs";
+
+const SESSION = "agent:main:main";
+const NATIVE = { approval: { mode: "native" } };
+const PROMPT = { nonce: "0a1b2c3d", title: "exec waits", description: "rm -rf x", severity: "warning", timeoutMs: 300_000 };
+const ANSWER = { decision: "hold", text: "TOOLGUARD_ESCALATE|0a1b2c3d|Wait.", prompt: PROMPT };
+const PARAMS = { command: "rm -rf x" };
+
+/** A prompt that is shown. @param {{ id?: string, prompt?: any, ids?: string[] }} [more] */
+function asked({ id = "c1", prompt = {}, ids = [] } = {}) {
+  /** @type {any[]} */
+  const noted = [];
+  const runs = new Runs();
+  const run = runs.get("r1", SESSION, "main");
+  for (const one of [id, ...ids]) runs.call(SESSION, one, { tool: "exec", run: "r1" });
+  const prompts = new Prompts({ note: (message) => void noted.push(message) }, runs);
+  const answer = prompts.ask({ ...ANSWER, prompt: { ...PROMPT, ...prompt } }, PARAMS, run, SESSION, id);
+  const call = (/** @type {string} */ one = id) => runs.knownCall(SESSION, one);
+  return { noted, runs, run, prompts, answer, call, decide: answer.requireApproval.onResolution };
+}
+
+describe("whether the gateway may ask", () => {
+  /** @type {[any, boolean][]} */
+  const rows = [
+    [NATIVE, true],
+    [{ approval: { mode: "nonce" } }, false],
+    [{ approval: { mode: "NATIVE" } }, false],
+    [{ approval: {} }, false],
+    [{}, false],
+    [undefined, false],
+  ];
+  for (const [config, expected] of rows)
+    test(JSON.stringify(config) ?? "no settings", () => {
+      const { prompts, run } = asked();
+      assert.equal(prompts.mayAsk(run, config), expected);
+    });
+});
+
+describe("the question", () => {
+  test("shows what the engine says, offers yes once or no, and pins the params", () => {
+    const { answer } = asked();
+    const { onResolution, ...shown } = answer.requireApproval;
+    const { nonce, ...prompt } = PROMPT;
+    assert.equal(typeof onResolution, "function");
+    assert.deepEqual(shown, { ...prompt, allowedDecisions: ["allow-once", "deny"] });
+    assert.equal(answer.params, PARAMS);
+    assert.ok(!JSON.stringify(shown).includes(nonce));
+  });
+
+  for (const [timeoutMs, expected] of [[1_000, 1_000], [600_000, 600_000], [600_001, 600_000], [86_400_000, 600_000]])
+    test(`waits at most as long as the gateway does: ${timeoutMs}`, () =>
+      assert.equal(asked({ prompt: { timeoutMs } }).answer.requireApproval.timeoutMs, expected));
+
+  test("until it is answered nothing was allowed to run", () => assert.equal(asked().call()?.ran, NOTHING));
+});
+
+describe("the answer", () => {
+  /** @type {[string, string, any, boolean][]} decision, outcome, what has to be the call that ran (null: none can run), whether it may be asked again */
+  const rows = [
+    ["allow-once", "used", PARAMS, true],
+    ["deny", "denied", null, true],
+    ["timeout", "expired", null, true],
+    ["cancelled", "unavailable", null, false],
+    ["allow-always", "denied", null, true], // was not offered
+    ["something new", "denied", null, true],
+    ["", "denied", null, true],
+  ];
+  for (const [decision, outcome, ran, again] of rows)
+    test(`"${decision}" is noted once as ${outcome}`, () => {
+      const { noted, call, prompts, run, runs, decide } = asked({ ids: ["c2"] });
+      decide(decision);
+      assert.deepEqual(noted, [{ type: "resolved", nonce: "0a1b2c3d", outcome }]);
+      assert.deepEqual(call()?.ran, ran);
+      assert.equal(prompts.mayAsk(run, NATIVE), again);
+      assert.equal(prompts.mayAsk(runs.get("r2", SESSION), NATIVE), true, "the next run may ask");
+      assert.equal(call()?.text, outcome === "unavailable" ? ANSWER.text : undefined);
+      assert.equal(call("c2")?.text, undefined, "other calls keep their own words");
+    });
+});
+
+describe("where nobody could be asked, the call around it is told, too", () => {
+  /** @type {[string, string, string[]][]} inner id, outer id, ids that stay as they are */
+  const rows = [
+    ["tool_search_code:c1:exec:1", "c1", ["c", "c11", "C1"]],
+    ["tool_search_code:call_9:exec:12", "call_9", ["call_99"]],
+    ["tool_search_code:a:b:exec:3", "a:b", ["a", "b"]],
+    ["tool_search_code:call_a_fc_b:exec:1", "call_a|fc_b", ["call_a", "fc_b"]], // ids with other characters are rewritten
+    [`tool_search_code:${"x".repeat(120)}:exec:1`, "x".repeat(300), ["x".repeat(119)]],
+    ["c1", "c1", ["c2", "tool_search_code:c1:exec:1"]],
+    ["tool_search_code:c1", "tool_search_code:c1", ["c1"]],
+    ["tool_search_code:c1:exec:x", "tool_search_code:c1:exec:x", ["c1"]],
+  ];
+  for (const [id, outer, others] of rows)
+    test(`${id.slice(0, 40)} in ${outer.slice(0, 20)}`, () => {
+      const { call, decide, runs } = asked({ id, ids: [outer, ...others] });
+      runs.call("agent:main:other", outer, { run: "r9" });
+      decide("cancelled");
+      assert.equal(call(id)?.text, ANSWER.text);
+      assert.equal(call(outer)?.text, ANSWER.text);
+      for (const one of others) assert.equal(call(one)?.text, undefined, one);
+      assert.equal(runs.knownCall("agent:main:other", outer)?.text, undefined, "another session's call of the same id");
+    });
+
+  test("but not where it was asked", () => {
+    const { call, decide } = asked({ id: "tool_search_code:c1:exec:1", ids: ["c1"] });
+    decide("deny");
+    assert.equal(call("c1")?.text, undefined);
+  });
+});
