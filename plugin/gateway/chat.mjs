@@ -2,6 +2,7 @@
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask">} Engine */
 
+const LONGEST = 1_000;
 const USAGE =
   "Usage: /toolguard pending - what waits\n/toolguard approve <nonce> - let it run once\n/toolguard deny <nonce> [reason] - refuse it";
 const OWNER_ONLY = "Only the owner of this gateway may decide on held calls.";
@@ -32,7 +33,9 @@ async function answered(engine, ctx) {
   const complete = action === "pending" || ((action === "approve" || action === "deny") && nonce !== "");
   if (!complete) return { text: USAGE };
   const by = [ctx.channel, ctx.senderId].filter(Boolean).join(":") || "owner";
-  const answer = await engine?.ask({ type: "decide", action, nonce, why: why.join(" "), by, where: "chat" });
+  const answer = await engine?.ask({
+    type: "decide", action, nonce: nonce.slice(0, LONGEST), why: why.join(" ").slice(0, LONGEST), by, where: "chat",
+  });
   return { text: answer?.text ?? NO_ANSWER, isError: answer?.ok !== true };
 }
 
@@ -56,7 +59,8 @@ export function approveTool(engine) {
     execute: async (/** @type {string} */ _id, /** @type {any} */ params) => {
       const { nonce, reason } = params ?? {};
       const answer = await engine?.()?.ask({
-        type: "decide", action: "approve", nonce: String(nonce ?? ""), why: String(reason ?? ""), by: "agent", where: "tool",
+        type: "decide", action: "approve", by: "agent", where: "tool",
+        nonce: String(nonce ?? "").slice(0, LONGEST), why: String(reason ?? "").slice(0, LONGEST),
       });
       return { content: [{ type: "text", text: answer?.text ?? NO_ANSWER }] };
     },

@@ -20,7 +20,7 @@ export class Prompts {
   #alone = new WeakSet();
 
   /**
-   * @param {Pick<import("./engine.mjs").Engine, "note">} engine
+   * @param {Pick<import("./engine.mjs").Engine, "ask">} engine
    * @param {Runs} runs
    */
   constructor(engine, runs) {
@@ -49,7 +49,7 @@ export class Prompts {
     this.#runs.call(session, id, { ran: NOTHING });
     const onResolution = (/** @type {string} */ decision) => {
       const outcome = OUTCOMES[decision] ?? "denied";
-      this.#engine.note({ type: "resolved", nonce, outcome });
+      void this.#engine.ask({ type: "resolved", nonce, outcome }); // asked, so that it also reaches an engine that is away just now
       this.#runs.call(session, id, { ran: outcome === "used" ? params : null });
       if (outcome !== "unavailable") return;
       this.#alone.add(run);

@@ -42,9 +42,8 @@ def still_held(prefix: str, nonce: str) -> str:
 def ends_waiting(nonces: list[str]) -> str:
     """The run ends because its calls wait."""
     one = len(nonces) == 1
-    return (
-        f"This turn ends here: {'a call waits' if one else f'{len(nonces)} calls wait'} for approval.\n"
-        + "\n".join(how(nonce) for nonce in nonces)
+    return f"This turn ends here: {'a call waits' if one else f'{len(nonces)} calls wait'} for approval.\n" + "\n".join(
+        how(nonce) for nonce in nonces
     )
 
 
@@ -76,9 +75,10 @@ def out_of_order(prefix: str, code: str) -> str:
 
 def rewritten(prefix: str, tool: str) -> str:
     """Another plugin made something else of a judged call, and that ran."""
+    changed = f"Another plugin changed a call of {texts.name(tool)} after it had been judged"
     return (
-        f"{prefix}_BLOCK|Another plugin changed a call of {texts.name(tool)} after it had been judged; what ran would not have been "
-        "let through.\nThis turn ends here. Tell the user to look into the gateway's log and `toolguard audit show`."
+        f"{prefix}_BLOCK|{changed}; what ran would not have been let through.\n"
+        "This turn ends here. Tell the user to look into the gateway's log and `toolguard audit show`."
     )
 
 

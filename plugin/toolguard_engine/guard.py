@@ -15,8 +15,8 @@ from toolguard_engine import approval_texts, texts
 from toolguard_engine.config import Config
 from toolguard_engine.failures import classify
 from toolguard_engine.layers import always, exemptions, loops, protection, risky
-from toolguard_engine.model import ALLOW, Call, Correction, Failure, Host, Run, Stop, Verdict
 from toolguard_engine.layers.risky import Rule
+from toolguard_engine.model import ALLOW, Call, Correction, Failure, Host, Run, Stop, Verdict
 from toolguard_engine.toolsearch import is_envelope, look_through
 
 MAX_RUNS = 2_000
@@ -106,7 +106,11 @@ class Guard:
             loops.on_success(inner_call(call), run)
 
     def message(
-        self, run_id: str, agent: str, calls: list[Call], approved: Callable[[str], bool] = lambda nonce: False  # noqa: ARG005
+        self,
+        run_id: str,
+        agent: str,
+        calls: list[Call],
+        approved: Callable[[str], bool] = lambda nonce: False,  # noqa: ARG005
     ) -> list[Refusal]:
         """The model has answered with these calls. Where the run ends before they run: one refusal for each of them.
 

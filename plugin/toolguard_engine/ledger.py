@@ -107,6 +107,11 @@ class Ledger:
             self.dropped = True
             self._entries = {entry.nonce: entry for entry in [*self.open_entries(), *kept]}
 
+    def check(self) -> None:
+        """Drops every entry that is not trusted."""
+        for entry in self.entries:
+            self._holds(entry)
+
     def waiting(self, binding: str, now: float) -> Entry | None:
         """The entry that answers for this call now: pending, approved, or else a denial that still lasts."""
         found = [entry for entry in self._entries.values() if entry.binding == binding and _answers(entry, now)]

@@ -13,7 +13,9 @@ from toolguard_engine import __version__
 from toolguard_engine.config import ApprovalMode, Config, FailMode, LogLevel, Mode, PinParams
 
 # The settings page shows choices in the order of the schema; msgspec sorts them, their authors had a better order.
-_ORDERS = {frozenset(get_args(choice)): list(get_args(choice)) for choice in (Mode, FailMode, LogLevel, PinParams, ApprovalMode)}
+_ORDERS = {
+    frozenset(get_args(choice)): list(get_args(choice)) for choice in (Mode, FailMode, LogLevel, PinParams, ApprovalMode)
+}
 
 
 def build() -> dict[str, Any]:

@@ -73,7 +73,6 @@ class Ran(Place, frozen=True, tag="ran"):
     id: Id
     tool: Name
     params: Any = None
-    judged: Any = None
     cwd: Name = ""
     others: Text = ""
 
@@ -90,8 +89,9 @@ class Decide(Wire, frozen=True, tag="decide"):
 
 
 class Resolved(Wire, frozen=True, tag="resolved"):
-    """Note: what the gateway's own prompt brought for a held call. `unavailable`: there was nobody to ask."""
+    """What the gateway's own prompt brought for a held call. `unavailable`: there was nobody to ask. Answer: `Pong`."""
 
+    id: Id
     nonce: Name
     outcome: Literal["used", "denied", "expired", "unavailable"]
     by: Name = ""

@@ -19,9 +19,9 @@ from toolguard_engine import __version__, approval_texts, protocol, texts
 from toolguard_engine.approvals import Approvals, Settled, prompt_for
 from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, Refusal
-from toolguard_engine.model import Call, Host, Run, Stop, Verdict
 from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.layers.risky import Rule
+from toolguard_engine.model import Call, Host, Run, Stop, Verdict
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.calllog import record
 from toolguard_engine.texts import Hints
@@ -29,6 +29,7 @@ from toolguard_engine.texts import Hints
 Clock = Callable[[], datetime]
 OUT_OF_ORDER = "approval.no-store"
 CODE_REWRITTEN = "security.rewritten"
+NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is off)."
 
 
 @dataclass
@@ -110,6 +111,8 @@ class Session:
                 return self._ran(message)
             case protocol.Decide():
                 return self._decide(message)
+            case protocol.Resolved():
+                return self._resolved(message)
             case protocol.Hello():
                 return self._hello(message)
             case protocol.Ping():
@@ -118,11 +121,8 @@ class Session:
                 self._note(message)
         return None
 
-    def _note(self, note: protocol.Resolved | protocol.Warned | protocol.RunEnd | protocol.Seams) -> None:
+    def _note(self, note: protocol.Warned | protocol.RunEnd | protocol.Seams) -> None:
         match note:
-            case protocol.Resolved():
-                if self.approvals:
-                    self.approvals.resolved(note)
             case protocol.Warned():
                 self._event("security", Call("", None), Verdict("allow", "security.hook-order", reason=note.text))
             case protocol.RunEnd():
@@ -197,7 +197,7 @@ class Session:
         return protocol.VerdictAnswer(question, verdict.decision, verdict.code, verdict.text, stop=stop.text if stop else "")
 
     def _ran(self, message: protocol.Ran) -> protocol.Wire:
-        """Something else ran than what was judged: judged again, and the run ends where it would not have been let through."""
+        """Something else ran than what was judged: it is judged now, and the run ends where it would not have run."""
         call = _call(message, message)
         config = self.guard.config_for(call.agent)
         verdict = self.guard.would_refuse(call)
@@ -213,10 +213,15 @@ class Session:
 
     def _decide(self, message: protocol.Decide) -> protocol.Wire:
         if message.where == "tool" and not self.config.approval.agent_tool:
-            return protocol.Told(message.id, ok=False, text="The agent may not approve its own calls (approval.agentTool is off).")
+            return protocol.Told(message.id, ok=False, text=NOT_THE_AGENT)
         if self.approvals is None:
             return protocol.Told(message.id, ok=False, text="Approvals are out of order; run `toolguard doctor`.")
         return self.approvals.decide(message, self.config)
+
+    def _resolved(self, message: protocol.Resolved) -> protocol.Wire:
+        if self.approvals:
+            self.approvals.resolved(message)
+        return protocol.Pong(message.id)
 
     def _failed(self, message: protocol.Failed) -> protocol.Wire:
         refusal = self.guard.failed(_call(message, message), message.text, judged=message.judged, missed=message.missed)
@@ -271,7 +276,9 @@ class Session:
         return self.guard.take_touched()
 
 
-def _call(place: protocol.Place, item: protocol.Judge | protocol.Ran | protocol.Failed | protocol.Done | protocol.MessageCall) -> Call:
+def _call(
+    place: protocol.Place, item: protocol.Judge | protocol.Ran | protocol.Failed | protocol.Done | protocol.MessageCall
+) -> Call:
     return Call(
         tool=item.tool,
         params=item.params,

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -21,10 +22,15 @@ from toolguard_cli.commands import install
 from toolguard_cli.rig import model, runtime
 from toolguard_cli.rig.gateway import local_turn
 from toolguard_cli.rig.home import Home
+from toolguard_engine.ledger import Decision, Entry
+from toolguard_engine.stores import files
+from toolguard_engine.stores.nonces import FileNonces
 
 HERE = Path(__file__).resolve().parent
 TOOLGUARD = Path(sys.executable).with_name("toolguard")
 COMMAND_ROUNDS = 15
+APPROVAL_ROUNDS = 500
+WAITING = 50
 EXIT_ROUNDS = 5
 
 
@@ -49,7 +55,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5000, help="questions per row (5000)")
     parser.add_argument("--json", type=Path, default=Path("bench.json"), metavar="FILE")
     options = parser.parse_args()
-    figures = [*pipe(options.rounds), *command_line()]
+    figures = [*pipe(options.rounds), *command_line(), *approvals()]
     if options.gateway:
         figures += embedded_exit()
     show(figures)
@@ -81,6 +87,55 @@ def command_line() -> list[Figure]:
     empty = median_ms([sys.executable, "-c", ""])
     helped = median_ms([str(TOOLGUARD), "--help"])
     return [Figure("toolguard --help", helped, "ms", f"{helped / empty:.1f} x an empty Python", 200)]
+
+
+def approvals() -> list[Figure]:
+    """An approval used up in a store where others wait, beside a file of that size put in place durably; and a yes."""
+    with tempfile.TemporaryDirectory(prefix="toolguard-bench-") as folder:
+        state = Path(folder)
+        store = FileNonces(state)
+        for number in range(WAITING):
+            store.present(_held(f"waiting-{number}"), time.time())
+        used, bare = [], []
+        for number in range(APPROVAL_ROUNDS):
+            held = _held(f"approved-{number}")
+            store.approve(store.present(held, time.time()).entry.nonce, Decision("bench", "cli"), time.time(), 30)
+            used.append(_ms(lambda held=held: store.present(held, time.time())))
+            data = store.path.read_bytes()
+            bare.append(_ms(lambda data=data: files.replace(state / "bare", data)))
+        said = [_said_yes(store, state, number) for number in range(COMMAND_ROUNDS)]
+    empty = median_ms([sys.executable, "-c", ""])
+    rows = [(which, _quantile(used, part), _quantile(bare, part)) for which, part in (("p50", 0.5), ("p99", 0.99))]
+    return [
+        *(
+            Figure(f"approval used up, {WAITING} waiting, {which}", value, "ms", f"{value / beside:.1f} x a durable file", 5)
+            for which, value, beside in rows
+        ),
+        Figure("toolguard approve --yes, longest", max(said), "ms", f"{max(said) / empty:.1f} x an empty Python", 300),
+        Figure("toolguard approve --yes, median", round(statistics.median(said), 1), "ms"),
+    ]
+
+
+def _held(binding: str) -> Entry:
+    now = time.time()
+    shown = 'exec({ command: "git push origin main --tags && npm publish" })'
+    return Entry("", binding, "exec", "main", "agent:main:main", "run", "rule.x", "a reason", shown, now, now + 300)
+
+
+def _said_yes(store: FileNonces, state: Path, number: int) -> float:
+    nonce = store.present(_held(f"yes-{number}"), time.time()).entry.nonce
+    command = [str(TOOLGUARD), "approve", nonce, "--yes", "--state-dir", str(state)]
+    return _ms(lambda: subprocess.run(command, check=True, capture_output=True))
+
+
+def _ms(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return round((time.perf_counter() - started) * 1000, 2)
+
+
+def _quantile(times: list[float], part: float) -> float:
+    return sorted(times)[int(len(times) * part)]
 
 
 def median_ms(command: list[str]) -> float:

@@ -669,12 +669,16 @@ def test_fix_mends_what_it_can(places: Places) -> None:
 
 
 ORDERS = [
-    (listing(("other", 5), ("toolguard", LOWEST)), "ok", "the guard runs last: other (5), then toolguard (-9007199254740991)"),
+    (
+        listing(("other", 5), ("toolguard", LOWEST)),
+        "ok",
+        "the guard runs last: other (5), then toolguard (-9007199254740991)",
+    ),
     (
         listing(("toolguard", LOWEST), ("late", LOWEST), ("early", None)),
         "error",
-        "late runs after the guard and can change what was judged: "
-        "early (0), then toolguard (-9007199254740991), then late (-9007199254740991)",
+        f"late runs after the guard and can change what was judged: early (0), "
+        f"then toolguard ({LOWEST}), then late ({LOWEST})",
     ),
     (listing(("other", None)), "error", "toolguard is not among the hooks: other (0)"),
     ([], "error", "toolguard is not among the hooks: there are none"),

@@ -1,4 +1,4 @@
-"""The person at the gateway: an operator client of its WebSocket, and what a person finds in the guard's books.
+"""The person at the gateway: an operator client of its WebSocket.
 
 The gateway takes JSON frames: `{type: "req", id, method, params}` is answered by `{type: "res", id, ok, payload | error}`,
 and `{type: "event", event, payload}` comes unasked. What a client may do is said by its scopes when it connects.
@@ -17,14 +17,11 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
 
-import msgspec
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
 from toolguard_cli.rig import model
 from toolguard_cli.rig.home import Home
-from toolguard_engine.ledger import Entry
-from toolguard_engine.stores.nonces import FileNonces
 
 OWNER = ("operator.admin", "operator.approvals", "operator.read", "operator.write")
 APPROVER = ("operator.approvals", "operator.read", "operator.write")
@@ -167,7 +164,9 @@ class Operator:
                 self._news.notify_all()
             if frame["event"] == "plugin.approval.requested" and self._decide:
                 decision = self._decide(frame["payload"])
-                self._send(str(uuid.uuid4()), "plugin.approval.resolve", {"id": frame["payload"]["id"], "decision": decision})
+                self._send(
+                    str(uuid.uuid4()), "plugin.approval.resolve", {"id": frame["payload"]["id"], "decision": decision}
+                )
 
     def __enter__(self) -> Self:
         return self
@@ -180,29 +179,3 @@ def said(payload: dict[str, Any]) -> str:
     """The text that a chat event shows."""
     message = payload.get("message") or {}
     return model.content_text(message.get("content")) or str(payload.get("errorMessage", ""))
-
-
-def configure(home: Home, **settings: Any) -> None:
-    """Settings of the guard, before the gateway starts."""
-    config = json.loads(home.config_path.read_text())
-    config["plugins"]["entries"]["toolguard"].setdefault("config", {}).update(settings)
-    home.config_path.write_text(json.dumps(config, indent=2))
-
-
-def book(home: Home) -> dict[str, Entry]:
-    """The held calls by nonce, as they are on disk."""
-    return {entry.nonce: entry for entry in FileNonces(home.state_dir).entries()}
-
-
-def waiting(home: Home, session: str) -> Entry:
-    """The one call of this session that waits."""
-    found = [entry for entry in book(home).values() if entry.session == session and entry.status == "pending"]
-    assert len(found) == 1, found
-    return found[0]
-
-
-def audit(home: Home, nonce: str = "") -> list[dict[str, Any]]:
-    """The lines of the audit log, of one nonce if it is given."""
-    path = home.state_dir / "toolguard" / "audit.jsonl"
-    lines = [msgspec.json.decode(line) for line in path.read_bytes().splitlines()] if path.exists() else []
-    return [line for line in lines if nonce in ("", line.get("nonce"))]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 import pytest
 
-from gateway_stage import NEW_HOST, Stage, put_in
-from operator_client import APPROVER, OWNER, WRITER, GatewayError, Operator, audit, book, configure, waiting
+from gateway_stage import NEW_HOST, Stage, audit, configure, nonces, once, put_in
+from operator_client import APPROVER, OWNER, WRITER, GatewayError, Operator
 from toolguard_cli.rig import model
 from toolguard_cli.rig.gateway import Gateway
 from toolguard_cli.rig.home import Home
@@ -43,11 +44,27 @@ def writing(name: str) -> model.Reply:
     return model.call("write", {"path": name, "content": "written\n"})
 
 
+def book(stage: Stage) -> dict[str, Entry]:
+    """All calls that were held, by nonce, as they are on disk."""
+    return {entry.nonce: entry for entry in nonces(stage.home).entries()}
+
+
+def events(stage: Stage, nonce: str) -> list[dict[str, Any]]:
+    """What the audit log says of a nonce."""
+    return [line for line in audit(stage.home) if line.get("nonce") == nonce]
+
+
+def waiting(stage: Stage, place: str) -> Entry:
+    """The one call that waits in this session."""
+    (entry,) = [entry for entry in book(stage).values() if entry.session == place and entry.status == "pending"]
+    return entry
+
+
 def held(stage: Stage, name: str) -> Entry:
     """A call that waits, in a session of its own; the file would be called `name`."""
-    played = stage.play(model.sequence([writing(name)], "It waits."), session(name))
+    played = stage.play(once(writing(name), closing="It waits."), session(name))
     assert played.results[-1].startswith("TOOLGUARD_ESCALATE|")
-    return waiting(stage.home, session(name))
+    return waiting(stage, session(name))
 
 
 def session(name: str) -> str:
@@ -56,7 +73,7 @@ def session(name: str) -> str:
 
 def again(stage: Stage, name: str) -> str:
     """The same session makes the same call once more; what the model is told."""
-    return stage.play(model.sequence([writing(name)], "Tried."), session(name), "again").results[-1]
+    return stage.play(once(writing(name), closing="Tried."), session(name), "again").results[-1]
 
 
 def explained(refused: Refused) -> str:
@@ -66,15 +83,15 @@ def explained(refused: Refused) -> str:
 
 def nothing_approved(stage: Stage, entry: Entry) -> bool:
     """Not in the book, and not in the audit log."""
-    events = [line["event"] for line in audit(stage.home, entry.nonce)]
-    return book(stage.home)[entry.nonce] == entry and "approve" not in events
+    said = [line["event"] for line in events(stage, entry.nonce)]
+    return book(stage)[entry.nonce] == entry and "approve" not in said
 
 
 def test_it_is_answered_without_the_model(stage, owner) -> None:
     entry = held(stage, "listed.txt")
-    stage.server.play(model.sequence([]))
+    stage.server.play(once())
     listed = owner.chat(ROOM, "/toolguard pending")
-    assert f'{entry.nonce}  write  ' in listed
+    assert f"{entry.nonce}  write  " in listed
     assert 'write({ path: "listed.txt"' in listed
     assert owner.chat(ROOM, "/toolguard").startswith("Usage: /toolguard pending")
     assert owner.chat(ROOM, "/toolguard explode").startswith("Usage: /toolguard pending")
@@ -94,8 +111,8 @@ def test_a_yes_lets_the_waiting_call_through_once(stage, owner) -> None:
     file.unlink()
     assert again(stage, "once.txt").startswith("TOOLGUARD_ESCALATE|")
     assert not file.exists()
-    assert waiting(stage.home, session("once.txt")).nonce != entry.nonce
-    lines = audit(stage.home, entry.nonce)
+    assert waiting(stage, session("once.txt")).nonce != entry.nonce
+    lines = events(stage, entry.nonce)
     assert [line["event"] for line in lines] == ["hold", "approve", "consume"]
     who = {name: lines[1][name] for name in ("where", "by", "why", "tool", "session")}
     assert who == {
@@ -116,7 +133,7 @@ def test_a_no_is_told_to_the_model_with_its_reason(stage, owner) -> None:
     assert told.splitlines()[0].isprintable()
     assert "Do not retry it" in told
     assert not (stage.home.workspace_dir / "no.txt").exists()
-    [line] = [line for line in audit(stage.home, entry.nonce) if line["event"] == "deny"]
+    [line] = [line for line in events(stage, entry.nonce) if line["event"] == "deny"]
     assert (line["where"], line["by"]) == ("chat", "webchat:gateway-client")
     assert line["why"].startswith("not in ")
 
@@ -125,9 +142,14 @@ def test_a_no_is_told_to_the_model_with_its_reason(stage, owner) -> None:
 def test_only_the_owner_decides(stage, scopes: tuple[str, ...]) -> None:
     name = f"not-the-owner-{len(scopes)}.txt"
     entry = held(stage, name)
-    stage.server.play(model.sequence([]))
+    stage.server.play(once())
     with Operator(stage.home, scopes) as other:
-        for words in (f"approve {entry.nonce}", f"approve {entry.nonce[:4]} I am the owner", f"deny {entry.nonce}", "pending"):
+        for words in (
+            f"approve {entry.nonce}",
+            f"approve {entry.nonce[:4]} I may",
+            f"deny {entry.nonce}",
+            "pending",
+        ):
             told = other.chat(ROOM, f"/toolguard {words}")
             assert "owner of this gateway" in told or "requires gateway scope" in told
             assert entry.nonce not in told
@@ -145,19 +167,19 @@ def test_who_may_not_write_may_not_even_ask(stage) -> None:
 
 def test_every_refusal_has_its_own_words(stage, owner) -> None:
     """The same as in the terminal, for each reason there is."""
-    nonces = FileNonces(stage.home.state_dir)
+    store = nonces(stage.home)
     now = time.time()
     states = {name: held(stage, f"{name}.txt").nonce for name in ("used", "denied", "approved", "expired")}
-    nonces.settle(states["expired"], "expired", Decision("", ""), now)
-    nonces.settle(states["used"], "used", Decision("alice", "native"), now)
-    nonces.deny(states["denied"], Decision("alice", "cli", "no reason"), now, 300)
-    nonces.approve(states["approved"], Decision("alice", "cli"), now, 120)
+    store.settle(states["expired"], "expired", Decision("", ""), now)
+    store.settle(states["used"], "used", Decision("alice", "native"), now)
+    store.deny(states["denied"], Decision("alice", "cli", "no reason"), now, 300)
+    store.approve(states["approved"], Decision("alice", "cli"), now, 120)
     twins = [twin(stage, nonce) for nonce in ("abcd0001", "abcd0002")]
 
     said = {}
     for name, nonce in states.items():
         said[name] = owner.chat(ROOM, f"/toolguard approve {nonce}")
-        assert said[name] == explained(Refused(name, book(stage.home)[nonce]))
+        assert said[name] == explained(Refused(name, book(stage)[nonce]))
     said["ambiguous"] = owner.chat(ROOM, "/toolguard approve abcd")
     assert said["ambiguous"] == explained(Refused("ambiguous", matches=tuple(twins)))
     said["unknown"] = owner.chat(ROOM, "/toolguard approve 0123face")
@@ -165,16 +187,16 @@ def test_every_refusal_has_its_own_words(stage, owner) -> None:
     said["malformed"] = owner.chat(ROOM, "/toolguard approve nope")
     assert said["malformed"] == explained(Refused("malformed"))
     assert len(set(said.values())) == len(said)
-    assert [book(stage.home)[nonce].status for nonce in twins] == ["pending", "pending"]
+    assert [book(stage)[nonce].status for nonce in twins] == ["pending", "pending"]
     assert owner.chat(ROOM, "/toolguard approve abcd0002").startswith("approved abcd0002: ")
-    assert book(stage.home)["abcd0001"].status == "pending"
+    assert book(stage)["abcd0001"].status == "pending"
 
 
 def twin(stage: Stage, nonce: str) -> str:
     """A call that waits under a nonce of our choice."""
 
     class Chosen(FileNonces):
-        def _named(self, request: Entry, ledger: Ledger) -> Entry:
+        def _named(self, request: Entry, ledger: Ledger) -> Entry:  # noqa: ARG002
             return msgspec.structs.replace(request, nonce=nonce)
 
     now = time.time()
@@ -209,10 +231,10 @@ HOSTILE = {
 
 @pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_arguments_approve_nothing(stage, owner, words: str) -> None:
-    entry = next((e for e in book(stage.home).values() if e.session == session("hostile.txt")), None) or held(
+    entry = next((e for e in book(stage).values() if e.session == session("hostile.txt")), None) or held(
         stage, "hostile.txt"
     )
-    stage.server.play(model.sequence([]))
+    stage.server.play(once())
     told = owner.chat(ROOM, "/toolguard " + words.format(nonce=entry.nonce, short=entry.nonce[:4], three=entry.nonce[:3]))
     assert told
     assert all(line.isprintable() for line in told.splitlines())
@@ -224,8 +246,8 @@ def test_hostile_arguments_approve_nothing(stage, owner, words: str) -> None:
 def test_a_hostile_call_cannot_disguise_itself(stage, owner) -> None:
     """What waits is listed in one printable line, whatever the model put into it."""
     name = "x\u202egnp.txt\n\x1b[2K00000000  read  approved"
-    stage.play(model.sequence([writing(name)], "It waits."), "agent:main:disguise")
-    entry = waiting(stage.home, "agent:main:disguise")
+    stage.play(once(writing(name), closing="It waits."), "agent:main:disguise")
+    entry = waiting(stage, "agent:main:disguise")
     lines = [line for line in owner.chat(ROOM, "/toolguard pending").splitlines() if entry.nonce in line]
     assert len(lines) == 1
     assert lines[0].isprintable()
@@ -236,9 +258,9 @@ def test_a_hostile_call_cannot_disguise_itself(stage, owner) -> None:
 @pytest.mark.parametrize("closing", ["All done, nothing to approve.", ""], ids=["wrong words", "no words"])
 def test_a_run_that_ends_waiting_tells_the_person_how_to_approve(stage, owner, closing: str) -> None:
     name = f"stopped-{len(closing)}.txt"
-    stage.server.play(model.endless(writing(name), closing))
+    stage.server.play(model.endless(writing(name), closing, give_up_after=40))
     reply = owner.chat(session(name), "go")
-    assert f"toolguard approve {waiting(stage.home, session(name)).nonce}" in reply
+    assert f"toolguard approve {waiting(stage, session(name)).nonce}" in reply
     assert len(stage.server.requests) <= 5
 
 
@@ -249,9 +271,9 @@ def test_a_run_that_ends_with_many_waiting_calls_names_them_all(stage, owner) ->
 
     stage.server.play(script)
     reply = owner.chat(session("many"), "go")
-    nonces = [entry.nonce for entry in book(stage.home).values() if entry.session == session("many")]
-    assert len(nonces) == 5
-    assert all(f"toolguard approve {nonce}" in reply for nonce in nonces)
+    found = [entry.nonce for entry in book(stage).values() if entry.session == session("many")]
+    assert len(found) == 5
+    assert all(f"toolguard approve {nonce}" in reply for nonce in found)
     assert len(stage.server.requests) <= 7
 
 
@@ -271,14 +293,14 @@ def test_after_a_yes_in_chat_the_idle_agent_goes_on_by_itself(real, server, reco
 def _woken_after(stage: Stage, owner: Operator, name: str) -> float:
     """Seconds from the person's message to the file that the call wrote."""
     entry, file = held(stage, name), stage.home.workspace_dir / name
-    stage.server.play(model.sequence([writing(name)], "Written."))
+    stage.server.play(once(writing(name), closing="Written."))
     started = time.monotonic()
     assert owner.chat(ROOM, f"/toolguard approve {entry.nonce}").startswith("approved ")
     while not file.exists() and time.monotonic() < started + 2 * WAKE_SECONDS:
         time.sleep(0.01)
     took = time.monotonic() - started
     assert file.read_text() == "written\n"
-    assert book(stage.home)[entry.nonce].status == "used"
+    assert book(stage)[entry.nonce].status == "used"
     woken = [text for text in stage.server.requests[0].texts("user") if "[TOOLGUARD]" in text]
     assert len(woken) == 1
     assert entry.nonce in woken[0]

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gateway_stage import Stage, audit, configure, once, put_in, toolguard, waiting
-from toolguard_cli.commands import doctor
 from toolguard_cli import paths
+from toolguard_cli.commands import doctor
 from toolguard_cli.rig import model, runtime
 from toolguard_cli.rig.gateway import Gateway
 from toolguard_cli.rig.home import Home
@@ -56,7 +56,9 @@ class Rewriters:
 
 
 @pytest.fixture(scope="module")
-def both(real: runtime.Runtime, server: model.ScriptedModel, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rewriters]:
+def both(
+    real: runtime.Runtime, server: model.ScriptedModel, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Rewriters]:
     folder = tmp_path_factory.mktemp("plugins")
     with Home(server.base_url) as home:
         put_in(home, link=True)

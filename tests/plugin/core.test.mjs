@@ -238,7 +238,8 @@ describe("what a core brings together", () => {
 
   test("an approval wakes an idle session through the instance whose service runs, a busy one not", async (t) => {
     const heard = join(folder(), "heard");
-    const wake = 'if (message.wake) console.log(JSON.stringify({ type: "wake", nonce: "0a1b2c3d", agent: "main", session: message.wake, text: "Go on." }));';
+    const wake =
+      'if (message.wake) console.log(JSON.stringify({ type: "wake", nonce: "0a1b2c3d", agent: "main", session: message.wake, text: "Go on." }));';
     const { instance, log } = gateway(t, { python: recorder(heard, wake) });
     const { engine, hooks, waker } = instance().core ?? assert.fail();
     /** @type {string[]} */
@@ -261,7 +262,10 @@ describe("what a core brings together", () => {
 
   /** @type {[string, any, string][]} what, the gateway's way to say it, the folder */
   const places = [
-    ["as the gateway says", { resolveAgentWorkspaceDir: (/** @type {any} */ config, /** @type {string} */ agent) => `${config.base}/${agent}` }, "/w/main"],
+    [
+      "as the gateway says",
+      { resolveAgentWorkspaceDir: (/** @type {any} */ config, /** @type {string} */ agent) => `${config.base}/${agent}` }, "/w/main",
+    ],
     ["nothing where the gateway says nothing", { resolveAgentWorkspaceDir: () => undefined }, ""],
     ["nothing where the gateway fails", { resolveAgentWorkspaceDir: () => assert.fail("no such agent") }, ""],
     ["nothing on an older host", undefined, ""],

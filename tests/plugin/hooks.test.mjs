@@ -635,7 +635,7 @@ describe("the gateway's own prompt", () => {
     test(`${decision}: one note, and ${again ? "the next call may be asked about" : "no further prompt in this run"}`, async () => {
       const { engine, hooks, decide } = await prompted();
       decide(decision);
-      assert.deepEqual(engine.noted, [{ type: "resolved", nonce: "0a1b2c3d", outcome }]);
+      assert.deepEqual(engine.asked.filter(({ type }) => type === "resolved"), [{ type: "resolved", nonce: "0a1b2c3d", outcome }]);
       await hooks.beforeToolCall(call("c2"), CTX);
       assert.equal(engine.asked.at(-1)?.native, again);
       await hooks.beforeToolCall({ ...call("c3"), runId: "r2" }, CTX);
@@ -691,7 +691,8 @@ describe("the gateway's own prompt", () => {
 });
 
 describe("a reply to the person", () => {
-  const HOW = (/** @type {string} */ nonce) => `Approve with \`toolguard approve ${nonce}\` in a terminal or \`/toolguard approve ${nonce}\` in chat.`;
+  const HOW = (/** @type {string} */ nonce) =>
+    `Approve with \`toolguard approve ${nonce}\` in a terminal or \`/toolguard approve ${nonce}\` in chat.`;
   const ONE = `This turn ends here: a call waits for approval.\n${HOW("0a1b2c3d")}`;
   const TWO = `This turn ends here: 2 calls wait for approval.\n${HOW("0a1b2c3d")}\n${HOW("4e5f6a7b")}`;
 

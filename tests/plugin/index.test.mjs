@@ -113,7 +113,10 @@ describe("at the start of the gateway", () => {
 
   /** @type {[string, any, RegExp[]][]} */
   const rows = [
-    ["a plugin after the guard is named", [hook("toolguard"), hook("late")], [/^\[toolguard\] SECURITY: late \(priority -\d+\) runs after/]],
+    [
+      "a plugin after the guard is named",
+      [hook("toolguard"), hook("late")], [/^\[toolguard\] SECURITY: late \(priority -\d+\) runs after/],
+    ],
     ["a plugin before the guard is not", [hook("early"), hook("toolguard")], []],
     ["a list of another shape is no news", {}, []],
   ];
@@ -221,7 +224,8 @@ describe("with the real engine", () => {
 
   test("a held call is listed, approved in chat by its owner, and runs once, pinned; the idle agent is woken", async (t) => {
     const { api, hooks, registered } = host(t, { alwaysBlock: ["exec"] });
-    const woken = /** @type {any} */ ([]);
+    /** @type {any[]} */
+    const woken = [];
     const workflow = { enqueueNextTurnInjection: async (/** @type {any} */ value) => (woken.push(value), { enqueued: true }) };
     api.session = { workflow };
     api.runtime.system = { requestHeartbeat: async (/** @type {any} */ value) => void woken.push(value) };
@@ -239,7 +243,7 @@ describe("with the real engine", () => {
     assert.match((await say("pending")).text, new RegExp(`^${nonce} +exec `));
     assert.equal((await say(`approve ${nonce}`, false)).isError, true);
     assert.equal((await say("approve ffff0000")).isError, true);
-    assert.deepEqual(woken, []);
+    assert.equal(woken.length, 0);
     const yes = await say(`approve ${nonce}`);
     assert.equal(yes.isError, false, yes.text);
     await until(() => woken.length === 2, "the agent is woken");

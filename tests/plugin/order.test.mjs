@@ -21,16 +21,28 @@ describe("the order of execution", () => {
   const orders = [
     ["no hooks", state(), []],
     ["only other hooks", state(hook("a", 1, "after_tool_call")), []],
-    ["from the highest priority to the lowest", state(hook("a", -5), hook("b", 10), hook("c", 0)), [other("b", 10), other("c"), other("a", -5)]],
+    [
+      "from the highest priority to the lowest",
+      state(hook("a", -5), hook("b", 10), hook("c", 0)), [other("b", 10), other("c"), other("a", -5)],
+    ],
     [
       "equal ones as they were registered",
       state(hook("a", 1), hook("b", 2), hook("c", 1), hook("d", 2), hook("e", 1)),
       [other("b", 2), other("d", 2), other("a", 1), other("c", 1), other("e", 1)],
     ],
     ["no priority is 0", state(hook("a"), hook("b", -1), hook("c", 1)), [other("c", 1), other("a"), other("b", -1)]],
-    ["own last, wherever it was registered", state(hook("toolguard", LAST), hook("a"), hook("b", -1e9)), [other("a"), other("b", -1e9), OWN]],
-    ["later at the same lowest priority comes after", state(hook("toolguard", LAST), hook("late", LAST)), [OWN, other("late", LAST)]],
-    ["earlier at the same lowest priority comes before", state(hook("early", LAST), hook("toolguard", LAST)), [other("early", LAST), OWN]],
+    [
+      "own last, wherever it was registered",
+      state(hook("toolguard", LAST), hook("a"), hook("b", -1e9)), [other("a"), other("b", -1e9), OWN],
+    ],
+    [
+      "later at the same lowest priority comes after",
+      state(hook("toolguard", LAST), hook("late", LAST)), [OWN, other("late", LAST)],
+    ],
+    [
+      "earlier at the same lowest priority comes before",
+      state(hook("early", LAST), hook("toolguard", LAST)), [other("early", LAST), OWN],
+    ],
     ["nobody's", state({ hookName: "before_tool_call" }), [other("?")]],
     ["holes in the list", state(null, undefined, 3, hook("a")), [other("a")]],
     ["no state", null, null],

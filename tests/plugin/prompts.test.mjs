@@ -17,7 +17,7 @@ function asked({ id = "c1", prompt = {}, ids = [] } = {}) {
   const runs = new Runs();
   const run = runs.get("r1", SESSION, "main");
   for (const one of [id, ...ids]) runs.call(SESSION, one, { tool: "exec", run: "r1" });
-  const prompts = new Prompts({ note: (message) => void noted.push(message) }, runs);
+  const prompts = new Prompts({ ask: async (message) => (noted.push(message), null) }, runs);
   const answer = prompts.ask({ ...ANSWER, prompt: { ...PROMPT, ...prompt } }, PARAMS, run, SESSION, id);
   const call = (/** @type {string} */ one = id) => runs.knownCall(SESSION, one);
   return { noted, runs, run, prompts, answer, call, decide: answer.requireApproval.onResolution };

@@ -84,14 +84,32 @@ describe("how a run was stopped", () => {
 
   /** @type {[string, Record<string, string>, string[], [string | undefined, string | undefined, string][]][]} */
   const rows = [
-    ["a run under way", { r1: "one" }, [], [["s", "r1", "one"], ["s", undefined, "one"], ["t", undefined, ""], ["t", "r1", "one"]]],
+    [
+      "a run under way",
+      { r1: "one" }, [], [["s", "r1", "one"], ["s", undefined, "one"], ["t", undefined, ""], ["t", "r1", "one"]],
+    ],
     ["a run that was not stopped", { r1: "" }, [], [["s", "r1", ""], ["s", undefined, ""]]],
     ["nobody", {}, [], [["s", "r1", ""], ["s", undefined, ""], [undefined, undefined, ""]]],
-    ["after its end", { r1: "one" }, ["r1"], [["s", "r1", "one"], ["s", undefined, "one"], ["s", "r9", ""], ["t", "r1", ""], [undefined, undefined, ""]]],
-    ["while the next one is under way", { r1: "one", r2: "" }, ["r1"], [["s", "r1", "one"], ["s", "r2", ""], ["s", undefined, ""]]],
-    ["while the next one is stopped, too", { r1: "one", r2: "two" }, ["r1"], [["s", "r1", "one"], ["s", "r2", "two"], ["s", undefined, "two"]]],
-    ["after the end of the next one", { r1: "one", r2: "" }, ["r1", "r2"], [["s", "r1", ""], ["s", "r2", ""], ["s", undefined, ""]]],
-    ["after the end of both", { r1: "one", r2: "two" }, ["r1", "r2"], [["s", "r1", ""], ["s", "r2", "two"], ["s", undefined, "two"]]],
+    [
+      "after its end",
+      { r1: "one" }, ["r1"], [["s", "r1", "one"], ["s", undefined, "one"], ["s", "r9", ""], ["t", "r1", ""], [undefined, undefined, ""]],
+    ],
+    [
+      "while the next one is under way",
+      { r1: "one", r2: "" }, ["r1"], [["s", "r1", "one"], ["s", "r2", ""], ["s", undefined, ""]],
+    ],
+    [
+      "while the next one is stopped, too",
+      { r1: "one", r2: "two" }, ["r1"], [["s", "r1", "one"], ["s", "r2", "two"], ["s", undefined, "two"]],
+    ],
+    [
+      "after the end of the next one",
+      { r1: "one", r2: "" }, ["r1", "r2"], [["s", "r1", ""], ["s", "r2", ""], ["s", undefined, ""]],
+    ],
+    [
+      "after the end of both",
+      { r1: "one", r2: "two" }, ["r1", "r2"], [["s", "r1", ""], ["s", "r2", "two"], ["s", undefined, "two"]],
+    ],
   ];
   for (const [what, stops, ended, expected] of rows)
     test(what, () => {

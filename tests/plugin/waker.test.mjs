@@ -79,7 +79,8 @@ describe("one that cannot be woken: a warning that names the call, no exception,
     test(what, async () => {
       const { log, waker: one } = waker();
       const gateway = given?.asked ? given : { api: given, asked: [] };
-      if (what === "the message brings nothing") gateway.api.session.workflow.enqueueNextTurnInjection = async () => void gateway.asked.push(["text"]);
+      if (what === "the message brings nothing")
+        gateway.api.session.workflow.enqueueNextTurnInjection = async () => void gateway.asked.push(["text"]);
       if (given) one.through(gateway.api);
       await one.wake(WAKE);
       assert.deepEqual(gateway.asked.map((/** @type {any[]} */ [name]) => name), Array(asks).fill("text"));
@@ -90,7 +91,10 @@ describe("one that cannot be woken: a warning that names the call, no exception,
   const late = [
     ["a host without heartbeats", (api) => delete api.runtime, /could not be woken \(.+\); tell it to go on$/],
     ["the heartbeat fails", (api) => (api.runtime.system.requestHeartbeat = () => assert.fail("no route")), /\(no route\)/],
-    ["the heartbeat fails later", (api) => (api.runtime.system.requestHeartbeat = () => Promise.reject("no route")), /\(no route\)/],
+    [
+      "the heartbeat fails later",
+      (api) => (api.runtime.system.requestHeartbeat = () => Promise.reject("no route")), /\(no route\)/,
+    ],
   ];
   for (const [what, spoil, expected] of late)
     test(what, async () => {

@@ -7,9 +7,10 @@ from toolguard_engine.model import Call, Verdict
 from toolguard_engine.toolsearch import tool_name
 
 CODE = "approval.always-block"
+REASON = "The settings ask for a person's approval of every call of this tool (alwaysBlock)."
 
 
 def judge(call: Call, config: Config) -> Verdict | None:
     if any(tool_name(call.tool) == tool_name(tool) for tool in config.always_block):
-        return Verdict("hold", CODE, reason="The settings ask for a person's approval of every call of this tool (alwaysBlock).")
+        return Verdict("hold", CODE, reason=REASON)
     return None

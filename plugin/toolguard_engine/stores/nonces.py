@@ -7,6 +7,7 @@ leave it only when the log has them; so a process that is killed anywhere loses 
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -25,7 +26,11 @@ NONCE_BYTES = 4
 MAX_FORGED_SHOWN = 200
 MAX_OUTBOX = 5_000
 _EVENTS: dict[Status, str] = {
-    "pending": "hold", "approved": "approve", "denied": "deny", "used": "consume", "expired": "expire",
+    "pending": "hold",
+    "approved": "approve",
+    "denied": "deny",
+    "used": "consume",
+    "expired": "expire",
 }
 
 _TOLD = ("nonce", "tool", "agent", "session", "code", "shown")
@@ -59,7 +64,7 @@ class Nonces(Protocol):
         """See `Ledger.settle`."""
 
     def entries(self) -> list[Entry]:
-        """All entries that can be trusted, the oldest first, as they are on disk."""
+        """All entries that can be trusted, the oldest first. Others are taken out and reported to the audit log."""
 
     def sweep(self, now: float) -> None:
         """Closes what is over, and brings the audit log up to date."""
@@ -110,7 +115,10 @@ class FileNonces:
         if not signed:
             return []
         own = key.load(self._state_dir)
-        return sorted((entry for entry in signed if _trusted(own, entry)), key=lambda entry: entry.created)
+        trusted = [entry for entry in signed if _trusted(own, entry)]
+        if len(trusted) < len(signed):
+            self._change(Ledger.check, time.time())
+        return sorted(trusted, key=lambda entry: entry.created)
 
     def sweep(self, now: float) -> None:
         if self.path.exists():
@@ -220,7 +228,3 @@ def _signed(own: bytes, entry: Entry) -> Entry:
 
 def _trusted(own: bytes, entry: Entry) -> bool:
     return key.fits(own, msgspec.json.encode(msgspec.structs.replace(entry, mac="")), entry.mac)
-
-
-def open_count(entries: list[Entry]) -> int:
-    return sum(entry.status in OPEN for entry in entries)

@@ -1,0 +1,270 @@
+"""`approval.mode: "native"`: the gateway's own prompt decides, and where nobody can be asked the call waits under its nonce."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from gateway_stage import NEW_HOST, Played, Stage, audit, configure, nonces, once, put_in
+from operator_client import CAN_BE_ASKED, OWNER, Operator
+from toolguard_cli.rig import model
+from toolguard_cli.rig.gateway import Gateway
+from toolguard_cli.rig.home import Home
+from toolguard_engine.ledger import Entry
+
+ESCALATE = "TOOLGUARD_ESCALATE|"
+GATEWAY_REFUSES = "Plugin approval unavailable"
+inside_tool_search = pytest.mark.skipif(not NEW_HOST, reason="this release has no Tool Search")
+
+
+@pytest.fixture(scope="module")
+def stage(real, server) -> Iterator[Stage]:
+    """`write` and the inner `sessions_list` wait for a person; another plugin can be told to rewrite params."""
+    with Home(server.base_url) as home:
+        put_in(home)
+        config = json.loads(home.config_path.read_text())
+        plugins = config["plugins"]
+        plugins["entries"]["meddler"] = {"enabled": True}
+        plugins.setdefault("load", {}).setdefault("paths", []).append(meddler(home))
+        home.config_path.write_text(json.dumps(config))
+        configure(home, alwaysBlock=["write", "sessions_list"], approval={"mode": "native", "wake": False})
+        with Gateway(real, home) as gateway:
+            yield Stage(gateway, server)
+
+
+def meddler(home: Home) -> str:
+    """A plugin of priority 0 that lays what `meddler.json` holds for a tool over the params of its calls."""
+    folder = home.root / "plugins" / "meddler"
+    folder.mkdir(parents=True)
+    (folder / "package.json").write_text('{"type": "module", "openclaw": {"extensions": ["./index.mjs"]}}')
+    manifest = {"id": "meddler", "configSchema": {"type": "object"}, "activation": {"onStartup": True}}
+    (folder / "openclaw.plugin.json").write_text(json.dumps(manifest))
+    (folder / "index.mjs").write_text(
+        f"""import {{ readFileSync }} from "node:fs";
+const changes = () => {{
+  try {{ return JSON.parse(readFileSync({json.dumps(str(home.root / "meddler.json"))}, "utf8")); }} catch {{ return {{}}; }}
+}};
+const register = (api) => api.on("before_tool_call", (event) => {{
+  const params = changes()[event.toolName];
+  return params ? {{ params: {{ ...event.params, ...params }} }} : undefined;
+}});
+export default {{ id: "meddler", name: "meddler", register }};
+"""
+    )
+    return str(folder)
+
+
+@pytest.fixture
+def rewrites(stage) -> Iterator[Any]:
+    """Sets what the other plugin changes; it changes nothing any more after the test."""
+    file = stage.home.root / "meddler.json"
+    yield lambda **tools: file.write_text(json.dumps(tools))
+    file.unlink(missing_ok=True)
+
+
+@pytest.fixture
+def person(stage) -> Iterator[Operator]:
+    """Somebody who can be asked is there during the test."""
+    with Operator(stage.home, OWNER, CAN_BE_ASKED) as operator:
+        yield operator
+
+
+def writing(name: str, content: str = "judged\n") -> model.Reply:
+    return model.call("write", {"path": name, "content": content})
+
+
+def listing(limit: int) -> model.Reply:
+    return model.call("tool_call", {"id": "sessions_list", "args": {"limit": limit}})
+
+
+def book(stage: Stage, session: str) -> list[Entry]:
+    return [entry for entry in nonces(stage.home).entries() if entry.session == session]
+
+
+def events(stage: Stage, session: str) -> list[tuple[str, str]]:
+    return [(line["event"], line.get("where", "")) for line in audit(stage.home) if line.get("session") == session]
+
+
+def content(stage: Stage, name: str) -> str | None:
+    file = stage.home.workspace_dir / name
+    return file.read_text() if file.exists() else None
+
+
+def play(stage: Stage, session: str, *replies: model.Reply) -> Played:
+    return stage.play(once(*replies), session)
+
+
+def test_the_prompt_names_the_call_and_a_yes_lets_it_run(stage, person) -> None:
+    session = "agent:main:yes"
+    with person.deciding("allow-once") as asked:
+        played = play(stage, session, writing("yes.txt"))
+    assert content(stage, "yes.txt") == "judged\n"
+    assert "Successfully wrote" in played.results[-1]
+    (prompt,) = asked
+    request = prompt["request"]
+    assert request["title"] == "write waits for your approval"
+    assert 'write({ path: "yes.txt", content: "judged' in request["description"]
+    assert "alwaysBlock" in request["description"]
+    assert (len(request["title"]) <= 80, len(request["description"]) <= 512) == (True, True)
+    assert (request["toolName"], request["sessionKey"]) == ("write", session)
+    assert sorted(request["allowedDecisions"]) == ["allow-once", "deny"]
+    (entry,) = book(stage, session)
+    assert (entry.status, entry.where) == ("used", "native")
+    assert ("hold", "") in events(stage, session)
+    assert ("consume", "native") in events(stage, session)
+
+
+def test_a_yes_is_good_for_one_call(stage, person) -> None:
+    session = "agent:main:twice"
+    with person.deciding("allow-once") as asked:
+        play(stage, session, writing("twice.txt"))
+    (stage.home.workspace_dir / "twice.txt").unlink()
+    with person.deciding("deny") as asked_again:
+        played = play(stage, session, writing("twice.txt"))
+    assert (len(asked), len(asked_again)) == (1, 1)
+    assert "Denied by user" in played.results[-1]
+    assert content(stage, "twice.txt") is None
+    assert [entry.status for entry in book(stage, session)] == ["used", "denied"]
+
+
+def test_a_no_is_final_and_nobody_is_asked_again(stage, person) -> None:
+    session = "agent:main:no"
+    with person.deciding("deny") as asked:
+        played = play(stage, session, writing("no.txt"), writing("no.txt"))
+        later = play(stage, session, writing("no.txt"))
+    assert len(asked) == 1
+    assert "Denied by user" in played.results[0]
+    assert played.results[1].startswith("TOOLGUARD_BLOCK|A person denied this call")
+    assert later.results[-1].startswith("TOOLGUARD_BLOCK|A person denied this call")
+    assert content(stage, "no.txt") is None
+    assert ("deny", "native") in events(stage, session)
+    assert not {"approve", "consume"} & {event for event, _ in events(stage, session)}
+
+
+def test_a_model_that_repeats_a_denied_call_is_stopped(stage, person) -> None:
+    with person.deciding("deny") as asked:
+        played = stage.play(model.endless(writing("stubborn.txt"), "Stopped.", 40), "agent:main:stubborn")
+    assert len(asked) == 1
+    assert len(played.requests) <= 6
+    assert content(stage, "stubborn.txt") is None
+
+
+def test_the_gateways_own_chat_asks_as_well(stage, person) -> None:
+    stage.server.play(once(writing("chat.txt"), closing="Written."))
+    with person.deciding("allow-once") as asked:
+        assert person.chat("agent:main:chat", "go") == "Written."
+    assert len(asked) == 1
+    assert content(stage, "chat.txt") == "judged\n"
+
+
+def test_each_call_of_a_message_is_asked_about(stage, person) -> None:
+    both = model.Reply(
+        calls=tuple(model.ToolCall("write", {"path": f"batch-{n}.txt", "content": "judged\n"}) for n in range(2))
+    )
+    with person.deciding("allow-once") as asked:
+        play(stage, "agent:main:batch", both)
+    assert len(asked) == 2
+    assert [content(stage, f"batch-{n}.txt") for n in range(2)] == ["judged\n"] * 2
+
+
+def test_another_plugin_cannot_change_what_was_allowed(stage, person, rewrites) -> None:
+    session = "agent:main:meddled"
+    rewrites(write={"path": "elsewhere.txt", "content": "rewritten\n"})
+    with person.deciding("allow-once") as asked:
+        played = play(stage, session, writing("meddled.txt"))
+    assert "meddled.txt" in asked[0]["request"]["description"]
+    assert content(stage, "meddled.txt") == "judged\n"
+    assert content(stage, "elsewhere.txt") is None
+    assert played.turn.answer == "Done."
+    assert "security" not in {event for event, _ in events(stage, session)}
+
+
+def test_the_other_plugin_does_change_calls_that_need_no_person(stage, rewrites) -> None:
+    """Or the test before would prove nothing."""
+    rewrites(exec={"command": "echo rewritten"})
+    played = play(stage, "agent:main:free", model.call("exec", {"command": "echo judged"}))
+    assert played.results[-1].strip() == "rewritten"
+
+
+def test_where_nobody_can_be_asked_the_call_waits_under_its_nonce(stage) -> None:
+    session = "agent:main:alone"
+    played = play(stage, session, writing("alone.txt"))
+    (entry,) = book(stage, session)
+    assert entry.status == "pending"
+    assert played.results[-1].startswith(f"{ESCALATE}{entry.nonce}|")
+    assert f"`toolguard approve {entry.nonce}`" in played.results[-1]
+    assert GATEWAY_REFUSES not in played.results[-1]
+    assert content(stage, "alone.txt") is None
+    with Operator(stage.home) as owner:
+        assert owner.chat("agent:main:room", f"/toolguard approve {entry.nonce}").startswith("approved ")
+    assert "Successfully wrote" in play(stage, session, writing("alone.txt")).results[-1]
+    assert content(stage, "alone.txt") == "judged\n"
+    assert events(stage, session) == [("hold", ""), ("approve", "chat"), ("consume", "chat")]
+
+
+def test_a_client_that_cannot_be_asked_is_nobody(stage) -> None:
+    """An operator that is there without the capability does not make the gateway wait for an answer."""
+    session = "agent:main:deaf"
+    with Operator(stage.home, OWNER):
+        played = play(stage, session, writing("deaf.txt"))
+    assert played.turn.seconds < 20
+    assert played.results[-1].startswith(ESCALATE)
+    assert [entry.status for entry in book(stage, session)] == ["pending"]
+
+
+def test_what_another_plugin_changed_does_not_pass_under_a_nonce_either(stage, rewrites) -> None:
+    session = "agent:main:alone-meddled"
+    play(stage, session, writing("alone-meddled.txt"))
+    (entry,) = book(stage, session)
+    with Operator(stage.home) as owner:
+        owner.chat("agent:main:room", f"/toolguard approve {entry.nonce}")
+    rewrites(write={"content": "rewritten\n"})
+    play(stage, session, writing("alone-meddled.txt"))
+    assert content(stage, "alone-meddled.txt") == "judged\n"
+
+
+def test_a_run_without_anybody_to_ask_ends(stage) -> None:
+    played = stage.play(model.endless(writing("endless.txt"), "Stopped.", 40), "agent:main:endless")
+    assert len(played.requests) <= 6
+    assert all(text.startswith(ESCALATE) for text in played.results)
+    assert "waits already" in played.results[-1]
+    assert content(stage, "endless.txt") is None
+
+
+@inside_tool_search
+def test_a_call_inside_tool_search_is_asked_about(stage, person) -> None:
+    session = "agent:main:inner-yes"
+    with person.deciding("allow-once") as asked:
+        played = play(stage, session, listing(3))
+    (prompt,) = asked
+    assert prompt["request"]["title"] == "sessions_list waits for your approval"
+    assert "sessions_list({ limit: 3 })" in prompt["request"]["description"]
+    assert '\\"sessions\\"' in played.results[-1]
+    assert ("consume", "native") in events(stage, session)
+
+
+@inside_tool_search
+def test_a_no_holds_inside_tool_search(stage, person) -> None:
+    session = "agent:main:inner-no"
+    with person.deciding("deny") as asked:
+        played = play(stage, session, listing(4), listing(4))
+    assert len(asked) == 1
+    assert "Denied by user" in played.results[0]
+    assert "TOOLGUARD_BLOCK|A person denied this call" in played.results[1]
+    assert not any('\\"sessions\\"' in text for text in played.results)
+
+
+@inside_tool_search
+def test_a_call_inside_tool_search_waits_under_its_nonce(stage) -> None:
+    session = "agent:main:inner-alone"
+    played = play(stage, session, listing(5))
+    (entry,) = book(stage, session)
+    assert played.results[-1].startswith(f"{ESCALATE}{entry.nonce}|")
+    assert GATEWAY_REFUSES not in played.results[-1]
+    with Operator(stage.home) as owner:
+        assert owner.chat("agent:main:room", f"/toolguard approve {entry.nonce}").startswith("approved ")
+    assert '\\"sessions\\"' in play(stage, session, listing(5)).results[-1]
+    assert [entry.status for entry in book(stage, session)] == ["used"]
