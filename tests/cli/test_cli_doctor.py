@@ -677,8 +677,8 @@ ORDERS = [
     (
         listing(("toolguard", LOWEST), ("late", LOWEST), ("early", None)),
         "error",
-        f"late runs after the guard and can change what was judged: early (0), "
-        f"then toolguard ({LOWEST}), then late ({LOWEST})",
+        "late runs after the guard and can change what was judged: "  # noqa: ISC004
+        f"early (0), then toolguard ({LOWEST}), then late ({LOWEST})",
     ),
     (listing(("other", None)), "error", "toolguard is not among the hooks: other (0)"),
     ([], "error", "toolguard is not among the hooks: there are none"),

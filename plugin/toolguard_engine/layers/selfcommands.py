@@ -33,6 +33,11 @@ _ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
 _CHANGES = _ANSWERS | names(
     "watch policy install uninstall migrate config doctor kill-switch checkpoint dashboard tune demo replay"
 )
+_LINKERS = frozenset({"alias", "ln"})
+_NAMERS = _LINKERS | names("cp mv install")
+"""Commands that give a program another name."""
+_BINARIES = frozenset({"bin", "Scripts"})
+_FINDERS = names("which command type whereis hash")
 _VALUED = frozenset({"--state-dir", "--config"})
 _MODULE = re.compile(r"-[A-Za-z]*m(\S*)")
 _IMPORT = re.compile(
@@ -93,7 +98,20 @@ def _own_command(line: Line, command: str) -> str:
     for simple in line:
         if text := _simple(simple, command):
             return text
-    return ""
+    return CLI if _names_what_is_found(line) else ""
+
+
+def _names_what_is_found(line: Line) -> bool:
+    """`ln -s $(which toolguard) other`."""
+    found = any(_FINDERS & set(simple.words) and _NAMES & set(simple.words) for simple in line)
+    return found and any(simple.name in _NAMERS and any("$" in word for word in simple.words) for simple in line)
+
+
+def _is_program(word: str, *, bare: bool) -> bool:
+    """Whether a word names the guard's program and not just any folder called like it. `bare`: without a path as well."""
+    path = word.rpartition("=")[2]
+    folder, slash, name = path.rpartition("/")
+    return name in _NAMES and (base(folder) in _BINARIES if slash else bare)
 
 
 def _simple(simple: Simple, command: str) -> str:
@@ -108,7 +126,7 @@ def _simple(simple: Simple, command: str) -> str:
         return CLI if rest and (rest[0] in _ANSWERS or (rest[0] in _CHANGES and "toolguard" in command)) else ""
     if is_textual(simple):
         return ""
-    if head in {"alias", "ln"} and any(base(word.rpartition("=")[2]) in _NAMES and "/" not in word for word in rest):
+    if base(head) in _NAMERS and any(_is_program(word, bare=base(head) in _LINKERS) for word in rest):
         return CLI
     if INTERPRETERS.fullmatch(base(head)) and (text := _script(rest)):
         return text

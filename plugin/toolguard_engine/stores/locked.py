@@ -83,8 +83,8 @@ class LockedFile(Generic[T]):
                 raise StoreError(f"{self.path}: too much to keep: {len(data)} bytes")
             clear_leftovers(self.path)
             files.replace(self.path, data, durable=durable)
-        except (OSError, UnicodeEncodeError) as error:
-            raise StoreError(f"{self.path}: {getattr(error, 'strerror', None) or error}") from error
+        except (OSError, ValueError) as error:
+            raise unusable(self.path, error) from error
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -97,8 +97,8 @@ class LockedFile(Generic[T]):
             kept = _beside(self.path, f"{self.path.name}.corrupt-")
         except (FileNotFoundError, NotADirectoryError):
             return
-        except OSError as error:
-            raise StoreError(f"{self.path.parent}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:
+            raise unusable(self.path.parent, error) from error
         if kept:
             raise Damaged(f"{kept[-1]} is what is left of a damaged store; run `toolguard doctor --fix`")
 
