@@ -87,6 +87,21 @@ def test_the_order_of_members_does_not_matter(held: Stage) -> None:
     assert lines(held.home.workspace_dir / "order.txt") == ["ran"]
 
 
+@pytest.mark.skipif(not NEW_HOST, reason="no Tool Search")
+def test_a_call_through_tool_search_is_bound_as_the_inner_tool(held: Stage) -> None:
+    """The yes is for the tool inside and its arguments, so the direct call may use it, and no other inner call."""
+    room, inner = "agent:main:inner", {"command": "echo ran >> inner.txt"}
+    played = held.play(once(model.call("tool_call", {"id": "exec", "args": inner})), room)
+    (entry,) = [entry for entry in waiting(held.home) if entry.session == room]
+    assert f"{ESCALATE}{entry.nonce}|" in played.results[-1]
+    assert entry.tool == "exec"
+    approve(held, entry.nonce)
+    other = model.call("tool_call", {"id": "exec", "args": {**inner, "env": {"A": "1"}}})
+    assert ESCALATE in held.play(once(other), room).results[-1]
+    held.play(once(command("echo ran >> inner.txt")), room)
+    assert lines(held.home.workspace_dir / "inner.txt") == ["ran"]
+
+
 def test_after_its_window_it_is_held_again(held: Stage, tmp_path: Path) -> None:
     call = command("echo ran >> expired.txt")
     nonce = hold(held, call, "agent:main:expired")
