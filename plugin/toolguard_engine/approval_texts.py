@@ -18,9 +18,17 @@ HEAD, TAIL = 3_000, 900
 def shown(call: Call) -> str:
     """A call for the person who decides: one line, redacted, as whole as it can be; what is left out is counted."""
     text = f"{texts.name(call.tool)}({redact.render(redact.redact(call.params, ends=True))})"
-    if len(text) <= MAX_CALL:
-        return text
-    return f"{text[:HEAD]} ...[{len(text) - HEAD - TAIL} characters not shown]... {text[-TAIL:]}"
+    return text if len(text) <= MAX_CALL else _ends(text, HEAD, TAIL)
+
+
+def ends(text: str, limit: int) -> str:
+    """A call that was made fit to be shown, in at most `limit` characters: whole, or its two ends."""
+    both = limit - len(" ...[1234567 characters not shown]... ")
+    return text if len(text) <= limit else _ends(text, both - both // 2, both // 2)
+
+
+def _ends(text: str, head: int, tail: int) -> str:
+    return f"{text[:head]} ...[{len(text) - head - tail} characters not shown]... {text[-tail:]}"
 
 
 def held(prefix: str, nonce: str, reason: str, call: Call) -> str:
@@ -92,4 +100,6 @@ def approved(nonce: str, seconds: int, call_shown: str) -> str:
 
 def line(text: str) -> str:
     """A reason in one printable line."""
-    return redact.UNPRINTABLE.sub(" ", redact.cut(redact.redact_text(text), MAX_REASON))
+    clean = redact.redact_text(text)
+    whole = clean if len(clean) <= MAX_REASON else f"{clean[:MAX_REASON]}... ({len(text)} characters)"
+    return redact.UNPRINTABLE.sub(" ", whole)

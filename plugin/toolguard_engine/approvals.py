@@ -17,11 +17,13 @@ from toolguard_engine.layers import grants
 from toolguard_engine.ledger import Decision, Entry, Full, Refused
 from toolguard_engine.model import Call, Verdict
 from toolguard_engine.redact import cut
+from toolguard_engine.stores import audit
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.nonces import Nonces
 
 MAX_TITLE, MAX_DESCRIPTION = 80, 512
 """What the gateway's own prompt takes."""
+MAX_PROMPT_REASON, MAX_PROMPT_CALL = 120, 360
 
 
 class Policies(Protocol):
@@ -79,17 +81,19 @@ class Approvals:
         text = approval_texts.held(prefix, entry.nonce, verdict.reason, call)
         return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
 
-    def is_approved(self, nonce: str) -> bool:
-        """Whether the call held under this nonce may run by now. A store that cannot be read says no."""
+    def is_decided(self, nonce: str) -> bool:
+        """Whether the call held under this nonce waits no more: asking again brings news. An unreadable store has none."""
+        now = self._clock()
         try:
-            return any(entry.nonce == nonce and entry.status == "approved" for entry in self._nonces.entries())
+            waiting = [entry.nonce for entry in self._nonces.entries() if entry.status == "pending" and now < entry.expires]
         except StoreError:
             return False
+        return nonce not in waiting
 
     def decide(self, message: protocol.Decide, config: Config) -> protocol.Told:
         """A yes or no that came through the gateway."""
         now = self._clock()
-        decision = Decision(message.by, message.where, message.why)
+        decision = Decision(audit.plain(message.by), message.where, audit.plain(message.why))
         try:
             if message.action == "pending":
                 told = "\n".join(answers.pending_lines(self._nonces.entries(), now))
@@ -108,8 +112,12 @@ class Approvals:
 
     def resolved(self, message: protocol.Resolved) -> None:
         """What the gateway's own prompt brought. Where nobody could be asked, the call goes on waiting under its nonce."""
-        if message.outcome != "unavailable":
-            self._nonces.settle(message.nonce, message.outcome, Decision(message.by, "native"), self._clock())
+        if message.outcome == "unavailable":
+            return
+        try:
+            self._nonces.settle(message.nonce, message.outcome, Decision(audit.plain(message.by), "native"), self._clock())
+        except StoreError as error:
+            self.trouble = str(error)
 
 
 def prompt_for(entry: Entry, config: Config) -> protocol.Prompt:
@@ -117,7 +125,7 @@ def prompt_for(entry: Entry, config: Config) -> protocol.Prompt:
     return protocol.Prompt(
         nonce=entry.nonce,
         title=cut(f"{entry.tool} waits for your approval", MAX_TITLE - 20),
-        description=cut(f"{entry.reason} {entry.shown}", MAX_DESCRIPTION - 40),
+        description=f"{cut(entry.reason, MAX_PROMPT_REASON)} {approval_texts.ends(entry.shown, MAX_PROMPT_CALL)}",
         timeout_ms=config.pending_timeout_ms,
     )
 

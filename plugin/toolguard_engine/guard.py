@@ -20,6 +20,7 @@ from toolguard_engine.model import ALLOW, Call, Correction, Failure, Host, Run, 
 from toolguard_engine.toolsearch import is_envelope, look_through
 
 MAX_RUNS = 2_000
+TOO_DEEP = Verdict("block", "call.too-deep", reason="Its arguments are nested too deeply to be judged.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +67,10 @@ class Guard:
         )
 
     def _by_rule(self, call: Call, config: Config) -> Verdict | None:
-        return protection.judge(call, self._host) or always.judge(call, config) or risky.judge(call, self._rules)
+        try:
+            return protection.judge(call, self._host) or always.judge(call, config) or risky.judge(call, self._rules)
+        except RecursionError:  # it could be read and cannot be looked at
+            return TOO_DEEP
 
     def refused(self, call: Call, verdict: Verdict, nonce: str = "") -> tuple[Verdict, Stop | None]:
         """The guard held this call (under `nonce`) or blocked it: what the model is told, and the end of the run, if due."""
@@ -102,28 +106,30 @@ class Guard:
     def succeeded(self, call: Call) -> None:
         """A call was executed without an error."""
         run = self._runs.get(call.run)
-        if run:
+        if run and run.identical:
             loops.on_success(inner_call(call), run)
+            self._touched[call.run] = run
 
     def message(
         self,
         run_id: str,
         agent: str,
         calls: list[Call],
-        approved: Callable[[str], bool] = lambda nonce: False,  # noqa: ARG005
+        decided: Callable[[str], bool] = lambda nonce: False,  # noqa: ARG005
     ) -> list[Refusal]:
         """The model has answered with these calls. Where the run ends before they run: one refusal for each of them.
 
-        `approved`: whether the call that is held under a nonce may run by now; asked only before a run would end.
+        `decided`: whether the call that is held under a nonce waits no more; asked only before a run would end.
         """
         run = self._runs.get(run_id)
         config = self.config_for(agent)
         if run is None or config.active_mode == "disabled":
             return []
         inner = [inner_call(call) for call in calls]
-        stop = loops.on_message(inner, run, config, approved)
+        stop = loops.on_message(inner, run, config, decided)
         if stop is None:
             return []
+        self._touched[run_id] = run
         correction = Correction("stopped", stop.text, stop)
         return [Refusal(call, loops.known_failure(call, run), correction) for call in inner]
 

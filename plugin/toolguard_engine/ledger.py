@@ -160,6 +160,8 @@ class Ledger:
         entry = self._entries.get(nonce)
         if entry is None or entry.status != "pending" or not self._holds(entry):
             return None
+        if status == "used":
+            return self.use(self._decide(entry, "approved", decision, now, entry.expires), now)
         lasts = now + entry.expires - entry.created if status == "denied" else entry.expires
         return self._decide(entry, status, decision, now, lasts)
 

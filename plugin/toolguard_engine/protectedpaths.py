@@ -131,6 +131,6 @@ def _by_tail(path: str, protected: Protected, *, known: bool) -> Place:
     parts = _parts(path)
     for tail in protected.tails:
         for at in range(len(parts) - len(tail) + 1):
-            if _covers(parts[at:], tail) and len(parts) - at >= len(tail) and not _GLOB.search(parts[at]):
+            if _covers(parts[at : at + len(tail)], tail) and not _GLOB.search(parts[at]):
                 return "key" if parts[at + len(tail) :] == ("key",) else "guard"
     return "guard" if not known and parts and parts[-1] in CONFIG_NAMES else ""

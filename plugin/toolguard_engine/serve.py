@@ -191,6 +191,8 @@ class Engine:
     def _write_records(self) -> None:
         records = self._session.take_records()
         self._write_events()
+        if self._session.approvals:
+            self._complain(self._session.approvals.trouble)
         if self._log is None:
             return
         for line in records:

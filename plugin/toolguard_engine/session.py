@@ -156,7 +156,8 @@ class Session:
         if verdict.decision == "allow":
             if verdict.code.startswith("shadow."):
                 self._event("would-refuse", call, verdict)
-            pin = self.config.pin_params == "always" and self.guard.config_for(call.agent).active_mode != "disabled"
+            acts = self.guard.config_for(call.agent).active_mode in ("enforce", "soft")
+            pin = acts and self.config.pin_params == "always"
             return protocol.VerdictAnswer(message.id, "allow", verdict.code, pin=pin)
         if verdict.decision == "hold":
             return self._held(message, call, verdict)
@@ -168,6 +169,7 @@ class Session:
         verdict, entry = settled.verdict, settled.entry
         if verdict.decision == "allow":
             self.tally.approved += 1
+            self.guard.succeeded(call)  # it waits no more, whatever becomes of it
             if entry is None:
                 self._event("grant-used", call, verdict)
             return protocol.VerdictAnswer(message.id, "allow", verdict.code, pin=True)
@@ -240,8 +242,8 @@ class Session:
 
     def _message(self, message: protocol.Message) -> protocol.Wire:
         calls = [_call(message, item) for item in message.calls]
-        approved = self.approvals.is_approved if self.approvals else lambda nonce: False  # noqa: ARG005
-        refusals = self.guard.message(message.run, message.agent, calls, approved)
+        decided = self.approvals.is_decided if self.approvals else lambda nonce: False  # noqa: ARG005
+        refusals = self.guard.message(message.run, message.agent, calls, decided)
         if not refusals:
             return protocol.Stopped(message.id)
         shadow = self._shadowed(message.agent)

@@ -12,8 +12,9 @@ from binascii import Error as Base64Error
 from collections.abc import Iterator
 from itertools import islice
 
-MAX_CHARS = 131_072
-"""Linux takes no longer argument (MAX_ARG_STRLEN), so no shell is ever given a longer command."""
+MAX_CHARS = 16_384
+"""Of a longer command only so much is read: it is held whatever it says (`layers.risky`), or hostile text could keep the
+engine busy for seconds."""
 
 MAX_SPELLINGS = 20
 MAX_READINGS = 2 * MAX_SPELLINGS

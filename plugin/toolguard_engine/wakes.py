@@ -10,7 +10,7 @@ from pathlib import Path
 
 from toolguard_engine import approval_texts, protocol
 from toolguard_engine.ledger import OPEN, Entry
-from toolguard_engine.stores.locked import Damaged, StoreError
+from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 from toolguard_engine.stores.nonces import Nonces
 
 MAX_TOLD = 5_000
@@ -42,6 +42,10 @@ class Wakes:
         """Wakes for what was approved since the last time; closes what is over. Never raises."""
         try:
             return self._poll()
+        except Busy:  # soon it is not: what a person may still decide on is waited for
+            now = self._clock()
+            self._open = [entry for entry in self._open if now < entry.expires]
+            return []
         except StoreError as error:
             self.trouble = str(error) if isinstance(error, Damaged) else ""  # others are told when a call needs the store
             self._open = []

@@ -38,6 +38,26 @@ DECODED: list[tuple[bytes, protocol.Incoming]] = [
     (b'{"type":"done","tool":"read","params":[1]}', protocol.Done("read", [1])),
     (b'{"type":"run-end","run":"r"}', protocol.RunEnd("r")),
     (b'{"type":"seams","seams":{"inPlace":"works"},"notes":["n"]}', protocol.Seams({"inPlace": "works"})),
+    (
+        b'{"id":6,"type":"judge","tool":"exec","params":{},"request":3,"cwd":"/w","native":true}',
+        protocol.Judge(6, "exec", {}, request=3, cwd="/w", native=True),
+    ),
+    (
+        b'{"id":7,"type":"ran","tool":"exec","params":{"command":"ls"},"cwd":"/w","others":"x (priority 0)","run":"r"}',
+        protocol.Ran(7, "exec", {"command": "ls"}, cwd="/w", others="x (priority 0)", run="r"),
+    ),
+    (b'{"id":7,"type":"ran","tool":"exec"}', protocol.Ran(7, "exec")),
+    (
+        b'{"id":8,"type":"decide","action":"approve","where":"chat","nonce":"a3f8","by":"u","why":"w"}',
+        protocol.Decide(8, "approve", "chat", "a3f8", "u", "w"),
+    ),
+    (b'{"id":8,"type":"decide","action":"pending","where":"tool"}', protocol.Decide(8, "pending", "tool")),
+    (
+        b'{"id":9,"type":"resolved","nonce":"a3f8c1d2","outcome":"unavailable","by":"u"}',
+        protocol.Resolved(9, "a3f8c1d2", "unavailable", "u"),
+    ),
+    (b'{"type":"warned","text":"x runs after the guard"}', protocol.Warned("x runs after the guard")),
+    (b'{"type":"run-end","run":"r","session":"s"}', protocol.RunEnd("r", "s")),
 ]
 
 
@@ -63,6 +83,13 @@ REFUSED: list[tuple[bytes, int | None, str]] = [
     (b'{"id":7,"type":"message","calls":[{}]}', 7, "Object missing required field `tool` - at `$.calls[0]`"),
     (b'{"id":7,"type":"judge","tool":"\xff"}', 7, "can't decode byte 0xff"),
     (b'{"id":7,"type":"judge","tool":"a\0"}', 7, "JSON is malformed: invalid character"),
+    (b'{"id":7,"type":"judge","tool":"a","native":"yes"}', 7, "Expected `bool`, got `str` - at `$.native`"),
+    (b'{"id":7,"type":"judge","tool":"a","request":1.5}', 7, "Expected `int`, got `float` - at `$.request`"),
+    (b'{"id":7,"type":"decide","action":"grant","where":"chat"}', 7, "Invalid enum value 'grant' - at `$.action`"),
+    (b'{"id":7,"type":"decide","action":"approve","where":"cli"}', 7, "Invalid enum value 'cli' - at `$.where`"),
+    (b'{"id":7,"type":"decide","action":"approve"}', 7, "Object missing required field `where`"),
+    (b'{"id":7,"type":"resolved","nonce":"a","outcome":"approved"}', 7, "Invalid enum value 'approved' - at `$.outcome`"),
+    (b'{"type":"warned"}', None, "Object missing required field `text`"),
 ]
 
 
@@ -125,6 +152,26 @@ ENCODED: list[tuple[protocol.Wire, bytes]] = [
     (
         protocol.VerdictAnswer(1, "allow", "allow"),
         b'{"type":"verdict","id":1,"decision":"allow","code":"allow"}\n',
+    ),
+    (
+        protocol.VerdictAnswer(1, "allow", "approval.consumed", pin=True),
+        b'{"type":"verdict","id":1,"decision":"allow","code":"approval.consumed","pin":true}\n',
+    ),
+    (
+        protocol.VerdictAnswer(1, "hold", "approval.pending", "a\nb", stop="s"),
+        b'{"type":"verdict","id":1,"decision":"hold","code":"approval.pending","text":"a\\nb","stop":"s"}\n',
+    ),
+    (
+        protocol.VerdictAnswer(1, "hold", "approval.pending", "t", prompt=protocol.Prompt("a3f8c1d2", "T", "D", 300_000)),
+        (
+            b'{"type":"verdict","id":1,"decision":"hold","code":"approval.pending","text":"t","prompt":'
+            b'{"nonce":"a3f8c1d2","title":"T","description":"D","timeoutMs":300000,"severity":"warning"}}\n'
+        ),
+    ),
+    (protocol.Told(1, ok=False, text="no"), b'{"type":"told","id":1,"ok":false,"text":"no"}\n'),
+    (
+        protocol.Wake("a3f8c1d2", "main", "s", "go"),
+        b'{"type":"wake","nonce":"a3f8c1d2","agent":"main","session":"s","text":"go"}\n',
     ),
     (protocol.Corrected(1), b'{"type":"corrected","id":1}\n'),
     (protocol.Corrected(1, "t", watch=True, stop="s"), b'{"type":"corrected","id":1,"text":"t","watch":true,"stop":"s"}\n'),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolguard_engine import rules
+from toolguard_engine import rules, shelltext
 from toolguard_engine.layers import risky
 from toolguard_engine.model import Call, Verdict
 
@@ -39,3 +39,10 @@ def test_other_tools_and_shapes() -> None:
     assert verdict("rm -rf x", "message") is None
     assert verdict(None) is None
     assert risky.judge(Call("exec", None), RULES) is None
+
+
+def test_what_is_too_long_to_be_looked_through_asks() -> None:
+    held = verdict("echo " + "a" * shelltext.MAX_CHARS)
+    assert held is not None
+    assert (held.decision, held.code) == ("hold", "rule.too-long")
+    assert verdict("echo " + "a" * (shelltext.MAX_CHARS - 5)) is None

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import random
+import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from toolguard_engine.stores.audit import AuditLog, Verification
 
 PATIENCE = 30
 """Seconds until a process that should have ended is killed and the test fails. No test waits for it to pass."""
@@ -306,6 +309,151 @@ def test_killed_engines_leave_a_last_word(talk: Talk, state: Path) -> None:
     talk.assert_alive()
     talk.end()
     assert list(place.iterdir()) == []
+
+
+# --- calls that wait for a person ---------------------------------------------------------------------------------------
+
+EXEC = {"tool": "exec", "params": {"command": "make all"}, "agent": "main", "session": "s", "run": "r"}
+HELD = {"alwaysBlock": ["exec"]}
+
+
+def audited(state: Path) -> list[tuple[str, str, str]]:
+    """The audit log as event, code, run."""
+    path = state / "toolguard" / "audit.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    return [(line["event"], line.get("code", ""), line.get("run", "")) for line in lines]
+
+
+def nonce_of(answer: Any) -> str:
+    assert answer["text"].startswith("TOOLGUARD_ESCALATE|"), answer
+    return str(answer["text"].split("|")[1])
+
+
+def elsewhere(state: Path, action: str, nonce: str) -> None:
+    """Another process decides."""
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from toolguard_engine.ledger import Decision; from toolguard_engine.stores.nonces import FileNonces\n"
+        "state, action, nonce = sys.argv[1:]\n"
+        "getattr(FileNonces(Path(state)), action)(nonce, Decision('anna', 'cli'), time.time(), 30)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(state), action, nonce], check=True, timeout=PATIENCE)
+
+
+def test_a_held_call(talk: Talk, state: Path) -> None:
+    talk.hello(state, HELD)
+    first = talk.ask(id=1, type="judge", **EXEC)
+    nonce = nonce_of(first)
+    how = f"Approve with `toolguard approve {nonce}` in a terminal or `/toolguard approve {nonce}` in chat."
+    assert first == {
+        "type": "verdict",
+        "id": 1,
+        "decision": "hold",
+        "code": "approval.pending",
+        "text": f"TOOLGUARD_ESCALATE|{nonce}|The settings ask for a person's approval of every call of this tool "
+        f'(alwaysBlock). Call: exec({{ command: "make all" }})\n{how} Tell the user so, and why you need it. '
+        "Do not repeat the call before they have approved it.",
+    }
+    told = talk.ask(id=2, type="decide", action="approve", where="chat", nonce=nonce, by="anna")
+    assert told == {
+        "type": "told",
+        "id": 2,
+        "ok": True,
+        "text": f"approved {nonce}: agent main may run exec once within 30 s",
+    }
+    used = talk.ask(id=3, type="judge", **EXEC)
+    while used["type"] == "wake":
+        used = talk.read()
+    assert used == {"type": "verdict", "id": 3, "decision": "allow", "code": "approval.consumed", "pin": True}
+    again = talk.ask(id=4, type="judge", **EXEC)
+    assert nonce_of(again) != nonce
+    assert talk.end() == (0, [], "")
+    assert [event for event, _, _ in audited(state)] == ["hold", "approve", "consume", "hold"]
+
+
+def test_an_approval_by_another_process_wakes_unasked(talk: Talk, state: Path) -> None:
+    talk.hello(state, HELD)
+    nonce = nonce_of(talk.ask(id=1, type="judge", **EXEC))
+    elsewhere(state, "approve", nonce)
+    assert select.select([talk.out], [], [], 2)[0], "nothing was said within 2 s"
+    woken = talk.read()
+    text = woken.pop("text")
+    assert woken == {"type": "wake", "nonce": nonce, "agent": "main", "session": "s"}
+    assert text.startswith(
+        f'[TOOLGUARD] The user approved the call that waited under {nonce}: exec({{ command: "make all" }})\n'
+    )
+    assert talk.end() == (0, [], "")
+
+
+def test_a_denial_by_another_process_wakes_nobody(talk: Talk, state: Path) -> None:
+    talk.hello(state, HELD)
+    elsewhere(state, "deny", nonce_of(talk.ask(id=1, type="judge", **EXEC)))
+    assert not select.select([talk.out], [], [], 0.6)[0]
+    answer = talk.ask(id=2, type="judge", **EXEC)
+    assert (answer["decision"], answer["code"]) == ("block", "approval.denied")
+
+
+def test_the_audit_log_after_the_answers(talk: Talk, state: Path) -> None:
+    talk.hello(state, HELD)
+    talk.ask(id=1, type="judge", **EXEC)
+    talk.ask(id=2, type="judge", **EXEC)
+    talk.ask(id=3, type="judge", **{**EXEC, "run": "q", "params": {"command": "toolguard approve abcd"}})
+    stopped = talk.ask(id=4, type="ran", **{**EXEC, "run": "p", "others": "evil (priority 0)"})
+    assert stopped["stop"].startswith("TOOLGUARD_BLOCK|")
+    said = talk.read()
+    assert said == {
+        "type": "log",
+        "level": "error",
+        "text": "SECURITY: exec ran instead of what was judged; approval.always-block; may have changed it: evil (priority 0)",
+    }
+    talk.send(type="warned", text="x runs after the guard")
+    talk.assert_alive()
+    assert talk.end() == (0, [], "")
+    assert audited(state) == [
+        ("hold", "approval.always-block", "r"),
+        ("hold-again", "approval.pending", "r"),
+        ("block", "rule.self-protection", "q"),
+        ("security", "security.rewritten", "p"),
+        ("security", "security.hook-order", ""),
+    ]
+    assert AuditLog(state).verify() == Verification(5)
+    last = json.loads((state / "toolguard" / "last-engine.json").read_text())
+    assert {name: last[name] for name in ("judged", "held", "blocked", "approved")} == {
+        "judged": 3, "held": 2, "blocked": 1, "approved": 0,
+    }  # fmt: skip
+
+
+def test_ordinary_calls_leave_the_state_folder_alone(talk: Talk, state: Path) -> None:
+    """All that is there is what the engine says of itself."""
+    talk.hello(state, HELD)
+    for number in range(100):
+        question = {"tool": "read", "params": {"path": f"{number}"}, "run": "r", "session": "s"}
+        answer = talk.ask(id=number, type="judge", **question)
+        assert answer == {"type": "verdict", "id": number, "decision": "allow", "code": "allow"}
+        talk.send(type="done", **question)
+    talk.assert_alive()
+    files = [str(path.relative_to(state)) for path in state.rglob("*") if not path.is_dir()]
+    assert files == [f"toolguard/engines/{talk.process.pid}.json"]
+    assert talk.end() == (0, [], "")
+    assert [str(path.relative_to(state)) for path in state.rglob("*") if path.is_file()] == ["toolguard/last-engine.json"]
+
+
+def test_trouble_with_the_store_is_told_in_the_gateways_log(talk: Talk, state: Path) -> None:
+    (state / "toolguard").mkdir(parents=True)
+    (state / "toolguard" / "nonces.json").write_text("{")
+    talk.hello(state, HELD)
+    told, said = [], []
+    for number in (1, 2):
+        talk.send(id=number, type="judge", **EXEC)
+        while (answer := talk.read())["type"] == "log":
+            said.append(answer["text"])
+        told.append((answer["decision"], answer["code"]))
+    assert told == [("block", "store.damaged")] * 2
+    code, rest, complaints = talk.end()
+    said += [log["text"] for log in rest]
+    assert (code, complaints) == (0, "")
+    assert len(said) == len(set(said))  # each once
+    assert any("was damaged and is kept as nonces.json.corrupt-" in text for text in said)
 
 
 # --- the corpus ---------------------------------------------------------------------------------------------------------

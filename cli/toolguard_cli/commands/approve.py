@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from toolguard_cli import asking, held, stores
+from toolguard_cli import asking, held, inside, stores
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
@@ -12,6 +12,7 @@ from toolguard_engine import answers
 
 def run(places: Places, prefix: str, *, yes: bool, reason: str, as_json: bool) -> Result:
     """What is shown is what is approved: the prefix is looked up once, then only the whole nonce counts."""
+    inside.refuse(places, "approve")
     with stores.told():
         config = stores.settings(places)
         book = stores.nonces(places, config)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 
-from toolguard_cli import held, stores
+from toolguard_cli import held, inside, stores
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
 
 
 def run(places: Places, prefix: str, *, reason: str) -> Result:
+    inside.refuse(places, "deny")
     with stores.told():
         config = stores.settings(places)
         lasts = config.pending_timeout_ms / 1000

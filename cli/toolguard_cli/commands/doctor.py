@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 import msgspec
 
-from toolguard_cli import configfile
+from toolguard_cli import configfile, inside
 from toolguard_cli.checks import approvals, config, engine, health, host, log, order, plugin
 from toolguard_cli.checks.check import Check, Subject
 from toolguard_cli.errors import UserError
@@ -49,6 +49,8 @@ REPAIRS: tuple[tuple[Callable[[Subject], Check], Callable[[Subject], str]], ...]
 
 def run(places: Places, *, openclaw: tuple[str, ...] | None = None, fix: bool = False) -> Result:
     """Exit code 1 where any check is an error. `openclaw`: the command that runs it, where it is not the one on PATH."""
+    if fix:
+        inside.refuse(places, "doctor --fix")
     subject = replace(look(places), openclaw=_found() if openclaw is None else openclaw)
     mended = [repair(subject) for check, repair in REPAIRS if check(subject).status == "error"] if fix else []
     told = tuple(Line("ok", f"mended: {text}") for text in mended)

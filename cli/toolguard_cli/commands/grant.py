@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolguard_cli import stores, tables
+from toolguard_cli import inside, stores, tables
 from toolguard_cli.errors import UserError
 from toolguard_cli.granted import ends, log, public, words
 from toolguard_cli.paths import Places
@@ -37,6 +37,7 @@ class Wanted:
 
 
 def run(places: Places, wanted: Wanted, *, yes: bool, dry_run: bool) -> Result:
+    inside.refuse(places, "grant")
     now = time.time()
     grant = _checked(_grant(wanted, now), yes=yes)
     with stores.told():

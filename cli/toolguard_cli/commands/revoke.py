@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from toolguard_cli import stores
+from toolguard_cli import inside, stores
 from toolguard_cli.errors import UserError
 from toolguard_cli.granted import log, public, words
 from toolguard_cli.paths import Places
@@ -17,6 +17,7 @@ from toolguard_engine.stores.policy import Policies
 
 
 def run(places: Places, grant_id: str, *, reason: str, dry_run: bool) -> Result:
+    inside.refuse(places, "revoke")
     with stores.told():
         policies = Policies(places.state_dir)
         if dry_run:

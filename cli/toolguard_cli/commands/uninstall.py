@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolguard_cli import configfile
+from toolguard_cli import configfile, inside
 from toolguard_cli.commands.install import locked
 from toolguard_cli.configfile import ConfigFile
 from toolguard_cli.errors import UserError
@@ -35,6 +35,7 @@ class _Plan:
 
 def run(places: Places, *, dry_run: bool) -> Result:
     """Raises `UserError`; then nothing was changed."""
+    inside.refuse(places, "uninstall")
     plan = _plan(places)
     if plan is not None and not dry_run:
         with locked(places):

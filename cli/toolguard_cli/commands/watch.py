@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-from toolguard_cli import held, stores, tables, watching
+from toolguard_cli import held, inside, stores, tables, watching
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.watching import Act, View
@@ -28,6 +28,7 @@ POLL_SECONDS = 0.1
 
 def run(places: Places, *, as_json: bool) -> None:
     """Until `q` or Ctrl-C. Raises `UserError`."""
+    inside.refuse(places, "watch")
     with stores.told():
         watched = Watched(places)
         try:

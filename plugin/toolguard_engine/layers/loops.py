@@ -41,7 +41,11 @@ _encoder = msgspec.json.Encoder(order="sorted")
 
 def key(call: Call) -> bytes:
     """Equal for two calls of the same tool with the same arguments, whatever their order."""
-    spelled = tool_name(call.tool).encode(errors="replace") + b"\0" + _encoder.encode(call.params)
+    try:
+        params = _encoder.encode(call.params)
+    except RecursionError:  # could be read and cannot be written: as deep as that, all calls of a tool are one
+        params = b"too deep"
+    spelled = tool_name(call.tool).encode(errors="replace") + b"\0" + params
     return spelled if len(spelled) <= KEY_BYTES else blake2b(spelled, digest_size=KEY_BYTES).digest()
 
 
@@ -54,10 +58,12 @@ def _known(call: Call, run: Run) -> Identical | None:
 
 
 def judge(call: Call, run: Run | None, config: Config) -> Verdict | None:
-    if run is None or run.failures == 0:
+    if run is None:
         return None
     if run.stop:
         return Verdict("block", run.stop.code, run.stop.text)
+    if run.failures == 0:
+        return None
     count = identical_failures(call, run)
     if count < config.max_identical_failures or known_failure(call, run) == HELD:
         return None  # whether a held call may run by now is written elsewhere
@@ -95,6 +101,8 @@ def on_refused(call: Call, run: Run, config: Config, nonce: str = "") -> int:
     """Counts a call that the guard held (under `nonce`) or blocked; how often this very call was refused like that."""
     run.first_request = run.first_request or call.request
     run.failures += 1
+    if nonce and (known := run.identical.get(key(call))) and known.nonce not in ("", nonce):
+        on_success(call, run)  # what it waited for was decided, so this is the first time that it waits again
     count = _count(call, HELD if nonce else BLOCKED, run)
     if nonce and (known := run.identical.get(key(call))):
         known.nonce = nonce
@@ -135,8 +143,8 @@ def on_success(call: Call, run: Run) -> None:
         run.identical.pop(key(call), None)
 
 
-def on_message(calls: list[Call], run: Run, config: Config, approved: Callable[[str], bool]) -> Stop | None:
-    """Whether the run ends before the calls of this message run. `approved`: whether the call of a nonce may run by now.
+def on_message(calls: list[Call], run: Run, config: Config, decided: Callable[[str], bool]) -> Stop | None:
+    """Whether the run ends before the calls of this message run. `decided`: whether the call of a nonce waits no more.
 
     A message that only repeats what failed is stopped. Where at least one of its calls is another one, the message runs:
     the valid calls of a batch are never lost to an invalid neighbour.
@@ -144,13 +152,13 @@ def on_message(calls: list[Call], run: Run, config: Config, approved: Callable[[
     if not calls or run.stop is not None:
         return run.stop
     counts = [identical_failures(call, run) for call in calls]
-    if min(counts) < config.max_identical_failures or any(_decided(call, run, approved) for call in calls):
+    if min(counts) < config.max_identical_failures or any(_has_news(call, run, decided) for call in calls):
         return None
     waits = any(known_failure(call, run) == HELD for call in calls)
     run.stop = _waiting(run) if waits else Stop(CODE_IDENTICAL, texts.repeated(calls[0], counts[0]))
     return run.stop
 
 
-def _decided(call: Call, run: Run, approved: Callable[[str], bool]) -> bool:
+def _has_news(call: Call, run: Run, decided: Callable[[str], bool]) -> bool:
     known = _known(call, run)
-    return bool(known and known.nonce and approved(known.nonce))
+    return bool(known and known.nonce and decided(known.nonce))

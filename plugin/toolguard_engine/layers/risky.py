@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from toolguard_engine.model import Call, Verdict
+from toolguard_engine.shelltext import MAX_CHARS
 from toolguard_engine.shellwords import WRAPPERS, Line, Simple, base, lines
 from toolguard_engine.toolsearch import tool_name
 
@@ -36,6 +37,10 @@ def judge(call: Call, rules: tuple[Rule, ...]) -> Verdict | None:
         command = " ".join(map(str, command))
     if not isinstance(command, str):
         return None
+    if len(command) > MAX_CHARS:
+        return Verdict(
+            "hold", "rule.too-long", reason=f"A command of more than {MAX_CHARS} characters is not looked through."
+        )
     texts = [text for line in lines(command) for text in _texts(line)]
     for rule in apply:
         if any(rule.pattern.match(text) for text in texts):

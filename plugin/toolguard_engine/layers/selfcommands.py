@@ -26,6 +26,7 @@ FILES = "This command would change the files or the configuration of the guard i
 KEY = "This command would read the secret key with which the guard signs approvals."
 LONG = "This command names the guard and is too long to be read."
 
+_NAMED = re.compile(r"toolguard|openclaw|clawdbot", re.IGNORECASE)
 _WORDS = ("toolguard", "claw", "kill", "fuser", "systemctl", "approve", "deny", "grant", "revoke", "..", "*", "?", "[")
 _NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
 _READ_ONLY = frozenset({"status", "pending", "grants", "check", "--help", "-h", "--version", "help"})
@@ -72,8 +73,8 @@ _SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|\d|-")
 
 def reason(command: str, host: Host, folder: str) -> str:
     """Why `command`, started in `folder` (empty: the agent's own), must not run; empty if it may."""
-    if len(command) > MAX_CHARS and "toolguard" in command.lower():
-        return LONG
+    if len(command) > MAX_CHARS:
+        return LONG if _NAMED.search(command) else ""
     words = protectedpaths.of(host).words
     spelled = [text.lower() for text in readings(command)]
     inside = bool(folder) and protectedpaths.kind(folder, host) != ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from toolguard_engine.model import Host
 from toolguard_engine.shellwords import UNKNOWN, Line, Simple, base, names
@@ -26,6 +27,12 @@ _SERVICE_NAMES = re.compile(r"openclaw|toolguard|clawdbot", re.IGNORECASE)
 _MAX_PATTERN = 64
 
 
+@lru_cache(maxsize=4)
+def _mentions(command: str) -> bool:
+    """Whether the guard or its gateway is named; asked for every command of a line."""
+    return bool(_MENTION.search(command))
+
+
 def reason(line: Line, command: str, host: Host) -> str:
     killed_by_output = any(simple.name == "kill" for simple in line)
     if killed_by_output and any(simple.name in {"pgrep", "pidof"} and _by_name(simple.unwrapped()) for simple in line):
@@ -44,7 +51,7 @@ def _ends(simple: Simple, command: str, host: Host) -> bool:
         return _by_name(words)
     if name == "fuser":
         options = "".join(word for word in rest if word.startswith("-"))
-        return "k" in options and bool(_MENTION.search(command))
+        return "k" in options and _mentions(command)
     return name in _SERVICES and bool(_ENDING & set(rest)) and any(_SERVICE_NAMES.search(word) for word in rest)
 
 
@@ -53,12 +60,12 @@ def _by_number(rest: list[str], command: str, host: Host, *, fed: bool) -> bool:
     if targets is None:
         return False
     if fed and not targets:
-        return bool(_MENTION.search(command))
+        return _mentions(command)
     for target in targets:
         number = target.rstrip(",")
         if number == "-1" or (number.lstrip("-").isdigit() and int(number.lstrip("-")) in host.pids):
             return True
-        if _PARENT.search(target) or (("$" in target or UNKNOWN in target) and _MENTION.search(command)):
+        if _PARENT.search(target) or (("$" in target or UNKNOWN in target) and _mentions(command)):
             return True
     return rest == ["-1"]
 
@@ -103,6 +110,6 @@ def _by_code(command: str, host: Host) -> bool:
         numbers = {int(number) for number in _NUMBER.findall(match[0])}
         if numbers & host.pids or {-number for number in numbers} & host.pids:
             return True
-        if _PARENT.search(match[0]) or re.search(r"\(\s*-1\b", match[0]) or _MENTION.search(command):
+        if _PARENT.search(match[0]) or re.search(r"\(\s*-1\b", match[0]) or _mentions(command):
             return True
     return False

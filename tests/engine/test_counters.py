@@ -1,0 +1,233 @@
+"""What was counted in a run outlives the engine that counted it, and a store that is lost costs patience only."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.test_serve import PATIENCE, Talk
+
+from toolguard_engine.model import Failure, Identical, Problem, Run, Stop
+from toolguard_engine.stores import counters
+from toolguard_engine.stores.counters import Counters
+from toolguard_engine.stores.locked import Damaged
+
+STARTED = 1_000_000.0
+RUN = Run(
+    3,
+    1,
+    {
+        b"read\0{}": Identical(Failure("validation", (Problem("path", missing=True, detail="is required"),)), 2, 3),
+        bytes(range(64)): Identical(Failure("held", expected="e"), 1, 2, searched=True, nonce="a3f8c1d2"),
+    },
+    Stop("loop.identical", "text\nof \u202e it"),
+)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = STARTED
+
+    def time(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(counters, "time", made)
+    return made
+
+
+def test_what_is_kept_comes_back_whole(tmp_path: Path) -> None:
+    Counters(tmp_path).save({"r": RUN, "nothing": Run()})
+    assert Counters(tmp_path).load() == {"r": RUN, "nothing": Run()}
+    assert (tmp_path / "toolguard" / "counters.json").stat().st_mode & 0o777 == 0o600
+
+
+def test_nothing_was_kept(tmp_path: Path) -> None:
+    assert Counters(tmp_path).load() == {}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_two_engines_merge(tmp_path: Path) -> None:
+    one, other = Counters(tmp_path), Counters(tmp_path)
+    one.save({"a": Run(1), "shared": Run(1)})
+    other.save({"b": Run(2), "shared": Run(2)})
+    one.save({"a": None, "c": Run(3), "never": None})
+    assert Counters(tmp_path).load() == {"b": Run(2), "shared": Run(2), "c": Run(3)}
+
+
+def test_old_runs_are_dropped(tmp_path: Path, clock: Clock) -> None:
+    store = Counters(tmp_path)
+    store.save({"old": Run(1)})
+    clock.now = STARTED + 1_800
+    store.save({"new": Run(2)})
+    clock.now = STARTED + 3_600
+    assert store.load() == {"old": Run(1), "new": Run(2)}
+    clock.now = STARTED + 3_601
+    assert store.load() == {"new": Run(2)}
+    store.save({})
+    assert "old" not in (tmp_path / "toolguard" / "counters.json").read_text()
+
+
+def test_the_newest_runs_are_kept(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counters, "MAX_RUNS", 3)
+    store = Counters(tmp_path)
+    for number in range(5):
+        clock.now += 1
+        store.save({f"r{number}": Run(number)})
+    assert sorted(store.load()) == ["r2", "r3", "r4"]
+
+
+DAMAGES: list[tuple[str, Callable[[bytes], bytes]]] = [
+    ("cut", lambda data: data[:-10]),
+    ("empty", lambda data: b""),  # noqa: ARG005
+    ("garbage", lambda data: b"\xff" + data),
+    ("other-shape", lambda data: b'{"v":1,"runs":{"r":{"at":"now"}}}'),  # noqa: ARG005
+]
+
+
+@pytest.mark.parametrize("damage", [row[1] for row in DAMAGES], ids=[row[0] for row in DAMAGES])
+def test_a_damaged_file_is_kept(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    store = Counters(tmp_path)
+    store.save({"r": RUN})
+    place = tmp_path / "toolguard" / "counters.json"
+    broken = damage(place.read_bytes())
+    place.write_bytes(broken)
+    with pytest.raises(Damaged, match="was damaged and is kept as"):
+        store.load()
+    with pytest.raises(Damaged, match="is what is left of a damaged store"):
+        store.save({"r": Run()})
+    (kept,) = place.parent.glob("counters.json.corrupt-*")
+    assert kept.read_bytes() == broken
+    kept.unlink()
+    store.save({"r": RUN})
+    assert store.load() == {"r": RUN}
+
+
+# --- the real process ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def engines(tmp_path: Path) -> Iterator[Callable[[], Talk]]:
+    """Starts engines of one state directory; kills what is left of them."""
+    (tmp_path / "home").mkdir()
+    made: list[Talk] = []
+
+    def start(config: Any = None) -> Talk:
+        talk = Talk(tmp_path / "home")
+        made.append(talk)
+        assert talk.hello(tmp_path / "state", config)["type"] == "ready"
+        return talk
+
+    yield start
+    for talk in made:
+        if talk.process.poll() is None:
+            kill(talk)
+
+
+def kill(talk: Talk) -> None:
+    """As `kill -9` does."""
+    talk.process.kill()
+    with suppress(BrokenPipeError):
+        talk.into.close()
+    talk.process.stdin = None
+    talk.process.communicate(timeout=PATIENCE)
+
+
+def until_kept(state: Path, run: str, failures: int) -> None:
+    """Waits for what an engine writes behind."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with suppress(FileNotFoundError):
+            kept = json.loads((state / "toolguard" / "counters.json").read_text())["runs"]
+            if run in kept and kept[run]["run"]["failures"] >= failures:
+                return
+        time.sleep(0.02)
+    pytest.fail(f"{failures} failures of {run} were never written")
+
+
+def test_a_kill_in_the_middle_of_a_run_forgets_nothing(tmp_path: Path, engines: Callable[[], Talk]) -> None:
+    first = engines()
+    assert first.failed(request=1)["text"].startswith("[TOOL ERROR]")
+    assert first.failed(request=2)["text"].startswith("[LOOP DETECTED]")
+    until_kept(tmp_path / "state", "r", 2)
+    kill(first)
+    second = engines()
+    third = second.failed(request=3)
+    assert third["stop"].startswith("[TOOL ERROR LIMIT]")
+    stopped = second.ask(id=4, type="message", run="r", calls=[{"tool": "write", "params": {}}])
+    assert stopped == {"type": "stopped", "id": 4, "stop": third["stop"]}
+    until_kept(tmp_path / "state", "r", 3)
+    kill(second)
+    asked = engines().ask(id=5, type="judge", run="r", tool="write", params={})
+    assert (asked["decision"], asked["stop"]) == ("block", third["stop"])
+
+
+def test_held_calls_are_counted_on_too(tmp_path: Path, engines: Callable[[Any], Talk]) -> None:
+    question = {"id": 1, "type": "judge", "tool": "exec", "params": {"command": "ls"}, "run": "r", "session": "s"}
+    config = {"alwaysBlock": ["exec"]}
+    first = engines(config)
+    held = first.ask(**question)
+    assert "waits already" in first.ask(**question)["text"]
+    until_kept(tmp_path / "state", "r", 2)
+    kill(first)
+    nonce = held["text"].split("|")[1]
+    message = {"id": 2, "type": "message", "run": "r", "calls": [{"tool": "exec", "params": {"command": "ls"}}]}
+    assert engines(config).ask(**message)["stop"].splitlines() == [
+        "This turn ends here: a call waits for approval.",
+        f"Approve with `toolguard approve {nonce}` in a terminal or `/toolguard approve {nonce}` in chat.",
+    ]
+
+
+def test_a_success_is_kept_too(tmp_path: Path, engines: Callable[[], Talk]) -> None:
+    first = engines()
+    first.failed(request=1)
+    until_kept(tmp_path / "state", "r", 1)
+    first.send(type="done", tool="read", params={}, run="r")
+    first.failed(request=2, params={"path": 1})
+    until_kept(tmp_path / "state", "r", 2)
+    kill(first)
+    assert engines().failed(request=3)["text"].startswith("[TOOL ERROR]")
+
+
+def test_the_end_of_a_run_is_kept_too(tmp_path: Path, engines: Callable[[], Talk]) -> None:
+    first = engines()
+    first.failed(request=1)
+    first.failed(request=2)
+    first.failed(request=1, run="another")
+    until_kept(tmp_path / "state", "r", 2)
+    first.send(type="run-end", run="r", session="s")
+    assert first.end() == (0, [], "")
+    assert list(Counters(tmp_path / "state").load()) == ["another"]
+
+
+def test_a_damaged_file_is_told_once_and_stops_nothing(tmp_path: Path, engines: Callable[[], Talk]) -> None:
+    place = tmp_path / "state" / "toolguard" / "counters.json"
+    place.parent.mkdir(parents=True)
+    place.write_bytes(b'{"v":1,"runs":{"r"')
+    talk = engines()
+    told = talk.read()
+    (kept,) = place.parent.glob("counters.json.corrupt-*")
+    assert kept.read_bytes() == b'{"v":1,"runs":{"r"'
+    text = f"the counts of an earlier engine are lost: {place} was damaged and is kept as {kept.name}; "
+    assert told == {"type": "log", "level": "warn", "text": f"{text}run `toolguard doctor --fix`"}
+    seen: list[Any] = []
+    for number in range(1, 4):  # each time it tries to save
+        answers = [talk.failed(number, run=f"r{number}", request=request) for request in (1, 2, 3)]
+        seen += [answer for answer in answers if answer["type"] == "log"]
+        time.sleep(1.1)
+        talk.send(id=99, type="ping")
+        while (said := talk.read()) != {"type": "pong", "id": 99}:
+            seen.append(said)
+    code, rest, complaints = talk.end()
+    assert (code, complaints) == (0, "")
+    logs = [said["text"] for said in [*seen, *rest] if said["type"] == "log"]
+    assert logs == [f"counts cannot be saved: {kept} is what is left of a damaged store; run `toolguard doctor --fix`"]
+    assert not place.exists()

@@ -1,0 +1,507 @@
+"""The law of calls that are held or blocked again and again, through a session with a real store, as tables.
+
+An event is a word: `?a` asks whether the call may run, `!ab` is a message of the model with these calls, `a` a malformed
+call, `+a` a success, `=a` a person's yes, `-a` a person's no, `>n` n seconds pass. `a` to `m` are calls of a tool under
+`alwaysBlock`, `n` to `z` of one that is free, `A` to `Z` calls that the guard protects itself from.
+What comes of it: `held` (the whole text), `waits` (that it waits already), `denied`, `blocked`, `allow`, `used`, or another
+code, and `/end` behind it where that ends the run; `go` or `stop` for a message; `corrected`, `loop-detected`, `limit`; else
+`.`.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolguard_engine import hints, protocol
+from toolguard_engine.approvals import Approvals
+from toolguard_engine.layers.grants import Grant
+from toolguard_engine.model import Call
+from toolguard_engine.session import Session, Setup, Tally
+from toolguard_engine.stores import audit
+from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.nonces import FileNonces
+from toolguard_engine.stores.policy import Policies
+
+NOW = 1_000_000.0
+TEXT = 'Validation failed for tool "exec":\n  - command: must be string\n\nReceived arguments:\n{}'
+ENVELOPE = "tool_call"
+
+
+class Scene:
+    """A session, its store, and a person beside them."""
+
+    def __init__(self, state: Path, config: dict[str, Any] | None = None) -> None:
+        self.state = state
+        self.now = NOW
+        self.request = 0
+        self.stopped: list[str] = []
+        self.store = FileNonces(state)
+        clock = lambda: datetime.fromtimestamp(self.now, UTC)  # noqa: E731
+        open_approvals = lambda *_: Approvals(self.store, Policies(state), lambda: self.now)  # noqa: E731
+        self.session = Session(Setup(hints.load(), clock, 42, home="/home/me", open_approvals=open_approvals))
+        self.session.answer(protocol.Hello(0, 1, str(state), {"alwaysBlock": ["exec"], **(config or {})}, gateway="gw"))
+
+    def place(self, **more: Any) -> dict[str, Any]:
+        return {"agent": "main", "session": "s", "run": "r", "request": self.request, **more}
+
+    def ask(self, letter: str = "a", **more: Any) -> protocol.VerdictAnswer:
+        tool, params = spelled(letter)
+        answer = self.session.answer(protocol.Judge(1, tool, params, **self.place(**more)))
+        assert isinstance(answer, protocol.VerdictAnswer)
+        return answer
+
+    def message(self, letters: str, **more: Any) -> str:
+        self.request += 1
+        calls = [protocol.MessageCall(*spelled(letter)) for letter in letters]
+        answer = self.session.answer(protocol.Message(1, calls, **self.place(**more)))
+        assert isinstance(answer, protocol.Stopped)
+        return answer.stop
+
+    def nonces(self) -> list[str]:
+        """What waits, the oldest first."""
+        return [entry.nonce for entry in self.store.entries() if entry.status == "pending"]
+
+    def nonce_of(self, letter: str) -> str:
+        shown = spelled(letter)[1]["command"]
+        return next(entry.nonce for entry in self.store.entries() if shown in entry.shown and entry.status == "pending")
+
+    def decide(self, action: Any, nonce: str) -> None:
+        told = self.session.answer(protocol.Decide(1, action, "chat", nonce))
+        assert isinstance(told, protocol.Told)
+        assert told.ok
+
+    def events(self) -> list[tuple[str, str, str]]:
+        """What the session wants in the audit log: event, code, tool."""
+        return [(event.event, event.code, event.tool) for event in self.session.take_events()]
+
+    def play(self, events: str) -> str:
+        return " ".join(self.one(event) for event in events.split())
+
+    def one(self, event: str) -> str:
+        kind, letter = event[0], event[1:]
+        match kind:
+            case "?":
+                return self.asked(letter)
+            case "!":
+                stop = self.message(letter)
+                self.stopped += [stop] if stop else []
+                return "stop" if stop else "go"
+            case "=" | "-":
+                self.decide("approve" if kind == "=" else "deny", self.nonce_of(letter))
+            case "+":
+                tool, params = spelled(letter)
+                self.session.answer(protocol.Done(tool, params, **self.place()))
+            case ">":
+                self.now += float(letter)
+            case _:
+                return self.failed(event)
+        return "."
+
+    def asked(self, letter: str) -> str:
+        answer = self.ask(letter)
+        if answer.decision == "hold":
+            word = "waits" if "waits already" in answer.text else "held"
+            assert answer.text.startswith("TOOLGUARD_ESCALATE|")
+            assert ("Call: exec(" in answer.text) == (word == "held")
+        else:
+            words = {"approval.consumed": "used", "approval.denied": "denied", "rule.self-protection": "blocked"}
+            word = words.get(answer.code, answer.code)
+        self.stopped += [answer.stop] if answer.stop else []
+        return f"{word}/end" if answer.stop else word
+
+    def failed(self, letter: str) -> str:
+        tool, params = spelled(letter)
+        answer = self.session.answer(protocol.Failed(1, tool, TEXT, params, **self.place()))
+        assert isinstance(answer, protocol.Corrected)
+        if answer.stop:
+            return "limit"
+        return "loop-detected" if answer.text.startswith("[LOOP") else "corrected"
+
+
+def spelled(letter: str) -> tuple[str, dict[str, Any]]:
+    if letter.isupper():
+        return "exec", {"command": f"toolguard approve {ord(letter):04x}"}
+    return ("exec" if letter < "n" else "read"), {"command": f"make {letter}-{letter}"}
+
+
+SEQUENCES = [
+    ("first", "!a ?a", "go held"),
+    ("second", "!a ?a !a ?a", "go held go waits"),
+    ("third", "!a ?a !a ?a !a", "go held go waits stop"),
+    ("third-where-no-message-is-seen", "?a ?a ?a", "held waits waits/end"),
+    ("after-the-end", "!a ?a !a ?a !a ?b ?n !n", "go held go waits stop approval.waiting/end approval.waiting/end stop"),
+    ("batch", "!abc ?a ?b ?c", "go held held held"),
+    ("batch-of-many", "!abcdefgh ?a ?b ?c ?d ?e ?f ?g ?h", "go held held held held held held held held"),
+    ("after-a-batch-of-many", "!abcde ?a ?b ?c ?d ?e !f ?f", "go held held held held held go held/end"),
+    ("batch-twice", "!ab ?a ?b !ab ?a ?b !ab", "go held held go waits waits stop"),
+    ("batch-of-the-same", "!aaa ?a ?a ?a !a ?a !a", "go held held held go waits stop"),
+    ("neighbour", "!a ?a !a ?a !an", "go held go waits go"),
+    ("neighbour-first", "!a ?a !a ?a !an ?n ?a", "go held go waits go allow waits/end"),
+    ("free-calls-between", "!a ?a +n !n ?n +n !a ?a", "go held . go allow . go waits"),
+    ("varying", "!a ?a !b ?b !c ?c !d ?d !e ?e !f", "go held go held go held go held go held/end stop"),
+    ("mixed", "!an ?a n !an ?a n !an", "go held corrected go waits loop-detected stop"),
+    ("malformed-then-held", "!n n !o o !p p !q q !a ?a", "go corrected go corrected go corrected go corrected go held/end"),
+    ("held-then-malformed", "!a ?a !b ?b !n n !o o !p p", "go held go held go corrected go corrected go limit"),
+    ("malformed-and-then-well-formed", "!a a !a ?a !a ?a", "go corrected go held go waits"),
+    ("approved-between", "!a ?a !a ?a =a !a ?a +a", "go held go waits . go used ."),
+    ("approved-at-once", "!a ?a =a !a ?a +a !a ?a", "go held . go used . go held"),
+    ("approved-and-the-call-failed", "!a ?a !a ?a =a !a ?a !a ?a", "go held go waits . go used go held"),
+    ("approved-too-long-ago", "!a ?a !a ?a =a >31 !a ?a", "go held go waits . . go held"),
+    ("approved-another", "!ab ?a ?b !ab ?a ?b =b !a", "go held held go waits waits . stop"),
+    ("approved-one-of-two", "!a ?a !a ?a !b ?b =b !ab ?b ?a", "go held go waits go held . go used waits/end"),
+    ("denied-between", "!a ?a -a !a ?a !a ?a !a", "go held . go denied go denied stop"),
+    ("denied-after-two", "!a ?a !a ?a -a !a ?a", "go held go waits . go denied"),
+    ("expired-between", "!a ?a !a ?a >301 !a ?a !a ?a", "go held go waits . go held go waits"),
+    ("blocked", "!A ?A !A ?A !A", "go blocked go blocked stop"),
+    ("blocked-where-no-message-is-seen", "?A ?A ?A", "blocked blocked loop.identical/end"),
+    ("blocked-varying", "!A ?A !B ?B !C ?C !D ?D !E ?E", "go blocked go blocked go blocked go blocked go blocked/end"),
+    ("blocked-and-held", "!Aa ?A ?a !Aa ?A ?a !Aa", "go blocked held go blocked waits stop"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("events", "expected"), [row[1:] for row in SEQUENCES], ids=[row[0] for row in SEQUENCES])
+def test_sequences(tmp_path: Path, events: str, expected: str) -> None:
+    assert Scene(tmp_path).play(events) == expected
+
+
+def how(nonce: str) -> str:
+    return f"Approve with `toolguard approve {nonce}` in a terminal or `/toolguard approve {nonce}` in chat."
+
+
+ENDS = [
+    ("one", "?a ?a !a", 1),
+    ("asked", "?a ?a ?a", 1),
+    ("two", "!ab ?a ?b !ab ?a ?b !ab", 2),
+    ("mixed", "!an ?a n !an ?a n !an", 1),
+    ("varying", "!a ?a !b ?b !c ?c !d ?d !e ?e", 5),
+    ("malformed-first", "!n n !o o !p p !q q !a ?a", 1),
+    ("blocked-too", "!Aa ?A ?a !Aa ?A ?a !Aa", 1),
+]
+
+
+@pytest.mark.parametrize(("events", "waiting"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
+def test_the_end_tells_how_to_approve_all_that_waits(tmp_path: Path, events: str, waiting: int) -> None:
+    scene = Scene(tmp_path)
+    scene.play(events)
+    told = "a call waits" if waiting == 1 else f"{waiting} calls wait"
+    by_name = {nonce: how(nonce) for nonce in scene.nonces()}
+    assert len(by_name) == waiting
+    (stop,) = scene.stopped
+    first, *lines = stop.splitlines()
+    assert first == f"This turn ends here: {told} for approval."
+    assert sorted(lines) == sorted(by_name.values())
+
+
+@given(identical=st.integers(1, 12), total=st.integers(1, 12), same=st.booleans(), messages=st.booleans())
+def test_held_calls_end_within_the_limit(
+    tmp_path_factory: pytest.TempPathFactory, identical: int, total: int, *, same: bool, messages: bool
+) -> None:
+    """The first message alone ends no run: the model could not know."""
+    config = {"maxIdenticalFailures": identical, "maxFailuresPerTurn": total}
+    scene = Scene(tmp_path_factory.mktemp("state"), config)
+    asked = 0
+    while not scene.stopped:
+        letter = "a" if same else "abcdefghijklm"[asked]
+        if messages and scene.one(f"!{letter}") == "stop":
+            break
+        scene.one(f"?{letter}")
+        asked += 1
+    least = 2 if messages else 1
+    assert asked == (min(identical + (not messages), max(least, total)) if same else max(least, total))
+
+
+def test_a_held_call_whole(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    first = scene.ask()
+    (nonce,) = scene.nonces()
+    assert first == protocol.VerdictAnswer(
+        1,
+        "hold",
+        "approval.pending",
+        f"TOOLGUARD_ESCALATE|{nonce}|The settings ask for a person's approval of every call of this tool (alwaysBlock). "
+        f'Call: exec({{ command: "make a-a" }})\n{how(nonce)} Tell the user so, and why you need it. '
+        "Do not repeat the call before they have approved it.",
+    )
+    waits = (
+        f"TOOLGUARD_ESCALATE|{nonce}|This very call waits already; nobody has decided yet.\n"
+        f"Do not repeat it. End your turn now with an answer that tells the user what you want to do, and this: {how(nonce)}"
+    )
+    end = f"This turn ends here: a call waits for approval.\n{how(nonce)}"
+    assert scene.ask() == protocol.VerdictAnswer(1, "hold", "approval.pending", waits)
+    assert scene.message("a") == end
+    assert scene.ask() == protocol.VerdictAnswer(1, "block", "approval.waiting", end, stop=end)
+    assert scene.session.tally == Tally(judged=3, held=2, blocked=1, stopped=1)
+    assert scene.events() == [
+        ("hold-again", "approval.pending", "exec"),
+        ("stop", "approval.waiting", "exec"),
+        ("block", "approval.waiting", "exec"),
+    ]
+    assert [event["event"] for event in AuditLog(tmp_path).events()] == ["hold"]
+    assert scene.session.records == []
+
+
+def test_another_turn_is_told_the_whole_again(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.play("?a ?a ?a")
+    scene.session.answer(protocol.RunEnd("r", "s"))
+    nonce = scene.nonces()
+    assert scene.play("!a ?a !a ?a !a") == "go held go waits stop"
+    assert scene.nonces() == nonce
+
+
+def test_a_call_of_no_known_run_is_held_and_ends_nothing(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    answers = [scene.ask(run="") for _ in range(9)]
+    assert {(answer.decision, answer.stop) for answer in answers} == {("hold", "")}
+    assert len(scene.nonces()) == 1
+
+
+# --- settings -----------------------------------------------------------------------------------------------------------
+
+MODES: list[tuple[str, dict[str, Any], str, str, int]] = [
+    ("enforce", {}, "hold", "approval.pending", 1),
+    ("soft", {"mode": "soft"}, "hold", "approval.pending", 1),
+    ("shadow", {"mode": "shadow"}, "allow", "shadow.approval.always-block", 0),
+    ("disabled", {"mode": "disabled"}, "allow", "allow.disabled", 0),
+    ("off", {"enabled": False}, "allow", "allow.disabled", 0),
+    ("never-block", {"neverBlock": ["exec"]}, "allow", "allow.exempt", 0),
+    ("never-block-spelled", {"neverBlock": ["openclaw:core:EXEC"]}, "allow", "allow.exempt", 0),
+    ("always-block-spelled", {"alwaysBlock": ["openclaw:core:Exec"]}, "hold", "approval.pending", 1),
+    ("other-tool", {"alwaysBlock": ["write", "executor"]}, "allow", "allow", 0),
+    ("agent-has-it", {"alwaysBlock": [], "agents": {"main": {"alwaysBlock": ["exec"]}}}, "hold", "approval.pending", 1),
+    ("agent-has-it-not", {"agents": {"main": {"alwaysBlock": []}}}, "allow", "allow", 0),
+    ("other-agent", {"alwaysBlock": [], "agents": {"other": {"alwaysBlock": ["exec"]}}}, "allow", "allow", 0),
+    ("agent-in-shadow", {"agents": {"main": {"mode": "shadow"}}}, "allow", "shadow.approval.always-block", 0),
+]
+
+
+@pytest.mark.parametrize(("config", "decision", "code", "stored"), [row[1:] for row in MODES], ids=[row[0] for row in MODES])
+def test_settings(tmp_path: Path, config: Any, decision: str, code: str, stored: int) -> None:
+    scene = Scene(tmp_path / "state", config)
+    answers = [scene.ask() for _ in range(3)]
+    assert (answers[0].decision, answers[0].code) == (decision, code)
+    assert len(scene.nonces()) == stored
+    assert (tmp_path / "state").exists() == bool(stored)
+    if not stored:
+        assert {(answer.decision, answer.text, answer.stop) for answer in answers} == {("allow", "", "")}
+        assert scene.message("a") == ""
+        told = [("would-refuse", "shadow.approval.always-block", "exec")] * 3 if code.startswith("shadow") else []
+        assert scene.events() == told
+
+
+def test_what_shadow_tells_the_audit_log(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, {"mode": "shadow"})
+    scene.ask("A")
+    (event,) = scene.session.take_events()
+    assert event == audit.Event(
+        id=event.id, time=audit.when(NOW), event="would-refuse", code="shadow.rule.self-protection", tool="exec",
+        agent="main", session="s", run="r", reason=event.reason, shown='exec({ command: "toolguard approve 0041" })',
+        gateway="gw",
+    )  # fmt: skip
+    assert event.reason != ""
+
+
+PINS: list[tuple[str, dict[str, Any], str, str, bool]] = [
+    ("free", {}, "n", "allow", False),
+    ("free-always", {"pinParams": "always"}, "n", "allow", True),
+    ("exempt-always", {"pinParams": "always", "neverBlock": ["read"]}, "n", "allow.exempt", True),
+    ("shadow-always", {"pinParams": "always", "mode": "shadow"}, "a", "shadow.approval.always-block", False),
+    ("shadow-free-always", {"pinParams": "always", "mode": "shadow"}, "n", "allow", False),
+    ("disabled-always", {"pinParams": "always", "mode": "disabled"}, "a", "allow.disabled", False),
+    ("held-always", {"pinParams": "always"}, "a", "approval.pending", False),
+    ("blocked-always", {"pinParams": "always"}, "A", "rule.self-protection", False),
+]
+
+
+@pytest.mark.parametrize(("config", "letter", "code", "pin"), [row[1:] for row in PINS], ids=[row[0] for row in PINS])
+def test_pins(tmp_path: Path, config: Any, letter: str, code: str, *, pin: bool) -> None:
+    answer = Scene(tmp_path, config).ask(letter)
+    assert (answer.code, answer.pin) == (code, pin)
+
+
+@pytest.mark.parametrize("config", [{}, {"pinParams": "always"}, {"mode": "soft"}], ids=str)
+def test_what_a_person_allowed_is_pinned(tmp_path: Path, config: Any) -> None:
+    scene = Scene(tmp_path, config)
+    scene.play("?a =a")
+    assert scene.ask() == protocol.VerdictAnswer(1, "allow", "approval.consumed", pin=True)
+    assert scene.ask().decision == "hold"
+    Policies(tmp_path).add(Grant("g-1", "exec", "make *"))
+    scene.events()
+    assert scene.ask() == protocol.VerdictAnswer(1, "allow", "grant.g-1", pin=True)
+    assert scene.events() == [("grant-used", "grant.g-1", "exec")]
+    assert scene.session.tally.approved == 2
+
+
+def test_no_approval_lifts_self_protection(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    Policies(tmp_path).add(Grant("g-1", "exec", "*"))
+    answer = scene.ask("A")
+    assert (answer.decision, answer.code) == ("block", "rule.self-protection")
+    assert answer.text.startswith("TOOLGUARD_BLOCK|")
+    assert "This cannot be approved." in answer.text
+    assert scene.nonces() == []
+    assert scene.events() == [("block", "rule.self-protection", "exec")]
+
+
+def test_the_settings_name_the_prefix(tmp_path: Path) -> None:
+    scene = Scene(tmp_path, {"approval": {"prefix": "GUARDIAN_ANGEL"}})
+    assert [scene.ask(letter).text.partition("|")[0] for letter in ("a", "a", "A")] == [
+        "GUARDIAN_ANGEL_ESCALATE",
+        "GUARDIAN_ANGEL_ESCALATE",
+        "GUARDIAN_ANGEL_BLOCK",
+    ]
+
+
+def test_without_a_store_what_asks_is_blocked() -> None:
+    session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42))
+    session.answer(protocol.Hello(0, 1, "/state", {"alwaysBlock": ["exec"]}))
+    answer = session.answer(protocol.Judge(1, "exec", {}, run="r"))
+    assert isinstance(answer, protocol.VerdictAnswer)
+    assert (answer.decision, answer.code) == ("block", "approval.no-store")
+
+
+# --- Tool Search --------------------------------------------------------------------------------------------------------
+
+
+def test_through_tool_search_the_inner_call_is_held(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    tool, params = spelled("a")
+    outer = {"id": f"openclaw:core:{tool}", "args": params}
+    for word in ("held", "waits"):
+        asked = scene.session.answer(protocol.Judge(1, ENVELOPE, outer, **scene.place()))
+        assert asked == protocol.VerdictAnswer(1, "allow", "allow.tool-search")
+        assert scene.one("?a") == word
+    calls = [protocol.MessageCall(ENVELOPE, outer)]
+    stopped = scene.session.answer(protocol.Message(1, calls, **scene.place()))
+    assert stopped == protocol.Stopped(1, f"This turn ends here: a call waits for approval.\n{how(scene.nonces()[0])}")
+
+
+# --- the gateway's own prompt -------------------------------------------------------------------------------------------
+
+
+def test_a_call_that_a_person_is_asked_about_at_once_counts_as_nothing(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    answers = [scene.ask(native=True) for _ in range(9)]
+    (nonce,) = scene.nonces()
+    prompts = {(answer.decision, answer.stop, answer.prompt and answer.prompt.nonce) for answer in answers}
+    assert prompts == {("hold", "", nonce)}
+    assert scene.session.tally == Tally(judged=9)
+    scene.session.answer(protocol.Resolved(1, nonce, "unavailable"))
+    assert scene.play("!a ?a !a ?a !a") == "go held go waits stop"
+    assert scene.nonces() == [nonce]
+
+
+# --- what ran -----------------------------------------------------------------------------------------------------------
+
+REWRITTEN = (
+    "TOOLGUARD_BLOCK|Another plugin changed a call of exec after it had been judged; "
+    "what ran would not have been let through.\n"
+    "This turn ends here. Tell the user to look into the gateway's log and `toolguard audit show`."
+)
+SECURITY = ("security", "security.rewritten", "exec")
+RAN: list[tuple[str, dict[str, Any], str, str, list[tuple[str, str, str]]]] = [
+    ("harmless", {}, "n", "", []),
+    ("held", {}, "a", REWRITTEN, [SECURITY]),
+    ("blocked", {}, "A", REWRITTEN, [SECURITY]),
+    ("shadow", {"mode": "shadow"}, "a", "", [SECURITY]),
+    ("shadow-harmless", {"mode": "shadow"}, "n", "", []),
+    ("disabled", {"mode": "disabled"}, "a", "", []),
+    ("exempt", {"neverBlock": ["exec"]}, "a", "", []),
+]
+
+
+@pytest.mark.parametrize(("config", "letter", "stop", "events"), [row[1:] for row in RAN], ids=[row[0] for row in RAN])
+def test_ran(tmp_path: Path, config: Any, letter: str, stop: str, events: list[tuple[str, str, str]]) -> None:
+    scene = Scene(tmp_path / "state", config)
+    tool, params = spelled(letter)
+    answer = scene.session.answer(protocol.Ran(3, tool, params, others="evil (priority 0)", **scene.place()))
+    assert answer == protocol.Stopped(3, stop)
+    assert scene.events() == events
+    assert not (tmp_path / "state").exists()
+    after = scene.ask("n")
+    assert (after.decision, after.stop, scene.message("n")) == ("block" if stop else "allow", stop, stop)
+    assert scene.ask("n", run="another").decision == "allow"
+
+
+def test_who_may_have_changed_it_is_told(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    scene.session.answer(protocol.Ran(3, *spelled("a"), others="evil\n(priority 0)", **scene.place()))
+    (event,) = scene.session.take_events()
+    assert event.reason == ("ran instead of what was judged; approval.always-block; may have changed it: evil?(priority 0)")
+    assert event.shown == 'exec({ command: "make a-a" })'
+
+
+# --- calls that ask for nobody ------------------------------------------------------------------------------------------
+
+
+class Untouchable(Approvals):
+    """Fails on any use."""
+
+    def __init__(self) -> None:
+        super().__init__(Untouched(), Nothing(), Untouched().clock)
+
+
+class Untouched:
+    """A store that nobody may open, and its clock."""
+
+    def clock(self) -> float:
+        raise AssertionError
+
+    def _refuse(self, *_: Any) -> Any:
+        raise AssertionError
+
+    present = approve = deny = settle = entries = sweep = _refuse
+
+
+class Nothing:
+    def grants(self) -> tuple[Grant, ...]:
+        raise AssertionError
+
+
+def test_ordinary_calls_never_touch_the_store(tmp_path: Path) -> None:
+    scene = Scene(tmp_path / "state")
+    scene.session.approvals = Untouchable()
+    looping = "!n ?n n !n ?n n !n ?n +n"
+    assert scene.play(looping) == "go allow corrected go allow loop-detected stop loop.identical/end ."
+    scene.session.answer(protocol.RunEnd("r", "s"))
+    assert scene.play("!nopq ?n ?o ?p ?q +n +o +p +q " * 20) == " ".join(["go allow allow allow allow . . . ."] * 20)
+    assert scene.play("!A ?A !A ?A !A") == "go blocked go blocked stop"
+    for message in (protocol.Ran(1, *spelled("n")), protocol.Ran(1, *spelled("a")), protocol.Warned("w"), protocol.Ping(1)):
+        scene.session.answer(message)
+    scene.session.answer(protocol.Seams({"inPlace": "works"}))
+    with pytest.raises(AssertionError):
+        scene.ask("a", run="another")
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("member", ["command", "other"])
+def test_a_call_too_deep_to_be_looked_at_never_runs(tmp_path: Path, member: str) -> None:
+    """Near the limit of recursion params can be read and not written."""
+    scene = Scene(tmp_path)
+    told = set()
+    for depth in range(600, 1_010, 3):
+        params = b'{"%s":%s%s}' % (member.encode(), b"[" * depth, b"]" * depth)
+        try:
+            message = protocol.decode(b'{"id":1,"type":"judge","tool":"exec","run":"r%d","params":%s}' % (depth, params))
+        except protocol.ProtocolError:
+            continue
+        told.add(msgspec.json.encode(scene.session.answer(message)).partition(b',"text"')[0])
+    assert told <= {
+        b'{"type":"verdict","id":1,"decision":"block","code":"%s"' % code
+        for code in (b"approval.unbindable", b"call.too-deep")
+    }
+    assert told
+
+
+def test_the_tool_of_a_call_is_compared_by_its_short_name(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    for tool in ("exec", "EXEC", " exec ", "openclaw:core:Exec"):
+        verdict = scene.session.guard.judge(Call(tool, {"command": "ls"}))
+        assert (verdict.decision, verdict.code) == ("hold", "approval.always-block")

@@ -1,0 +1,316 @@
+"""Who is woken when a person has decided elsewhere, and how little is looked at until then."""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from filelock import FileLock
+
+from toolguard_engine import protocol, wakes
+from toolguard_engine.ledger import Decision, Entry
+from toolguard_engine.serve import Engine
+from toolguard_engine.stores import locked
+from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.nonces import FileNonces
+from toolguard_engine.wakes import Wakes
+
+NOW = 1_000_000.0
+ANNA = Decision("anna", "cli")
+fork = multiprocessing.get_context("fork")
+
+
+class Watch:
+    """Wakes over a store below `state`, with the clock in hand; other processes have a store of their own."""
+
+    def __init__(self, state: Path, *, wake: bool = True, path: Path | None = None) -> None:
+        self.state = state
+        self.now = NOW
+        self.store = FileNonces(state, path)
+        self.wakes = Wakes(self.store.path, self.store, lambda: self.now, wake=wake)
+
+    def held(self, call: str = "call", session: str = "agent:main:main") -> str:
+        """A call is held, as the engine does it."""
+        request = Entry(
+            nonce="", binding=call, tool="exec", agent="main", session=session, run="run-1", code="c", reason="r",
+            shown=f'exec({{ command: "{call}" }})', created=self.now, expires=self.now + 300,
+        )  # fmt: skip
+        nonce = self.store.present(request, self.now).entry.nonce
+        self.wakes.look()
+        return nonce
+
+    def elsewhere(self, action: str, nonce: str) -> None:
+        """Another process decides."""
+        process = fork.Process(target=decide, args=(self.state, action, nonce, self.now))
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+
+    def use(self, call: str = "call") -> None:
+        self.held(call)
+
+    def woken(self) -> list[str]:
+        return [wake.nonce for wake in self.wakes.poll()]
+
+
+def decide(state: Path, action: str, nonce: str, now: float) -> None:
+    store = FileNonces(state)
+    if action == "approve":
+        store.approve(nonce, ANNA, now, 30)
+    elif action == "deny":
+        store.deny(nonce, ANNA, now, 300)
+    else:
+        store.settle(nonce, "used", ANNA, now)
+
+
+@pytest.fixture
+def watch(tmp_path: Path) -> Watch:
+    return Watch(tmp_path)
+
+
+def test_an_approval_elsewhere_wakes_the_agent_once(watch: Watch) -> None:
+    nonce = watch.held()
+    assert watch.woken() == []
+    watch.elsewhere("approve", nonce)
+    watch.now += 2
+    assert watch.wakes.poll() == [
+        protocol.Wake(
+            nonce,
+            "main",
+            "agent:main:main",
+            f'[TOOLGUARD] The user approved the call that waited under {nonce}: exec({{ command: "call" }})\n'
+            "Repeat exactly this call now, within 28 seconds and with the same arguments; it will run once. Then go on.",
+        )
+    ]
+    for _ in range(3):
+        watch.wakes.look()
+        assert watch.woken() == []
+
+
+def test_each_is_woken_for_its_own(watch: Watch) -> None:
+    nonces = [watch.held(call, f"session {call}") for call in "abc"]
+    assert watch.woken() == []
+    watch.elsewhere("approve", nonces[2])
+    assert watch.woken() == [nonces[2]]
+    watch.elsewhere("approve", nonces[0])
+    assert watch.woken() == [nonces[0]]
+    assert watch.woken() == []
+
+
+@pytest.mark.parametrize("action", ["deny", "settle"])
+def test_nobody_is_woken_for_what_is_no_yes(watch: Watch, action: str) -> None:
+    watch.elsewhere(action, watch.held())
+    assert watch.woken() == []
+    assert not watch.wakes.watching
+
+
+@pytest.mark.parametrize("wake", [True, False])
+def test_what_is_over_is_closed_and_wakes_nobody(tmp_path: Path, *, wake: bool) -> None:
+    watch = Watch(tmp_path, wake=wake)
+    watch.held("pending")
+    watch.elsewhere("approve", watch.held("approved"))
+    assert len(watch.woken()) == wake
+    watch.now = NOW + 300
+    assert watch.woken() == []
+    assert not watch.wakes.watching
+    assert [entry.status for entry in watch.store.entries()] == ["expired", "expired"]
+    assert sorted(event["event"] for event in AuditLog(tmp_path).events()) == ["approve", "expire", "expire", "hold", "hold"]
+
+
+def test_switched_off_it_wakes_nobody(tmp_path: Path) -> None:
+    watch = Watch(tmp_path, wake=False)
+    nonce = watch.held()
+    watch.elsewhere("approve", nonce)
+    assert watch.woken() == []
+    assert watch.wakes.watching
+    assert watch.wakes.ended("agent:main:main") == []
+
+
+def test_whoever_was_busy_is_told_again_at_the_end_of_the_run(watch: Watch) -> None:
+    nonce = watch.held()
+    watch.elsewhere("approve", nonce)
+    assert watch.woken() == [nonce]
+    assert watch.wakes.ended("another session") == []
+    watch.now += 10
+    again = watch.wakes.ended("agent:main:main")
+    assert [wake.nonce for wake in again] == [nonce]
+    assert "within 20 seconds" in again[0].text
+    assert watch.woken() == []
+
+
+GONE: list[tuple[str, Callable[[Watch, str], object]]] = [
+    ("used", lambda watch, nonce: watch.use()),  # noqa: ARG005
+    ("taken-back", lambda watch, nonce: watch.elsewhere("deny", nonce)),
+    ("too-late", lambda watch, nonce: setattr(watch, "now", NOW + 30)),  # noqa: ARG005
+]
+
+
+@pytest.mark.parametrize("change", [row[1] for row in GONE], ids=[row[0] for row in GONE])
+def test_at_the_end_of_the_run_nothing_is_told_that_is_no_more(watch: Watch, change: Callable[[Watch, str], object]) -> None:
+    nonce = watch.held()
+    watch.elsewhere("approve", nonce)
+    assert watch.woken() == [nonce]
+    change(watch, nonce)
+    assert watch.wakes.ended("agent:main:main") == []
+    assert watch.woken() == []
+
+
+def test_an_engine_that_starts_later_tells_what_still_waits(watch: Watch) -> None:
+    nonce = watch.held()
+    watch.elsewhere("approve", nonce)
+    assert Watch(watch.state).woken() == [nonce]
+
+
+def test_the_memory_of_who_was_told_is_bounded(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wakes, "MAX_TOLD", 2)
+    for call in "abcd":
+        watch.store.approve(watch.held(call), ANNA, NOW, 30)
+    assert len(watch.woken()) == 4
+    assert len(watch.wakes._told) == 2
+
+
+# --- what is looked at --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of files whose state is asked for or that are opened."""
+    seen: list[str] = []
+    whole_stat, whole_open = Path.stat, os.open
+
+    def stat(path: Path, **more: Any) -> os.stat_result:
+        seen.append(f"stat {path.name}")
+        return whole_stat(path, **more)
+
+    def opened(path: Any, *rest: Any, **more: Any) -> int:
+        seen.append(f"open {Path(path).name}")
+        return whole_open(path, *rest, **more)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    monkeypatch.setattr(os, "open", opened)
+    return seen
+
+
+def test_what_has_not_changed_is_not_read(watch: Watch, looks: list[str]) -> None:
+    watch.held()
+    assert watch.woken() == []
+    looks.clear()
+    for _ in range(5):
+        assert watch.woken() == []
+    assert looks == ["stat nonces.json"] * 5
+
+
+def test_nothing_waits_nothing_is_watched(watch: Watch) -> None:
+    watching = [watch.wakes.watching]  # it has not looked yet
+    watch.woken()
+    watching.append(watch.wakes.watching)
+    nonce = watch.held()
+    watching.append(watch.wakes.watching)
+    watch.woken()
+    watching.append(watch.wakes.watching)
+    watch.elsewhere("deny", nonce)
+    watch.woken()
+    watching.append(watch.wakes.watching)
+    assert watching == [True, False, True, True, False]
+
+
+def test_an_engine_with_nothing_waiting_sleeps(tmp_path: Path, looks: list[str]) -> None:
+    """It looks once after its start; then only a held call makes it look again."""
+    source, sink = os.pipe()
+    engine = Engine(source, sink)
+    hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(tmp_path), "config": {"alwaysBlock": ["exec"]}}
+
+    def say(**message: Any) -> None:
+        engine._answer(json.dumps(message).encode(), too_long=False)
+
+    def later() -> None:
+        engine._polled = engine._published = -1e9
+        engine._do_what_is_due()
+
+    say(**hello)
+    later()
+    assert engine._until_due() is None
+    for number in range(50):
+        say(id=number, type="judge", tool="read", params={"path": "a"}, run="r")
+        say(type="done", tool="read", params={"path": "a"}, run="r")
+    say(type="run-end", run="r", session="s")
+    later()
+    looks.clear()
+    later()
+    assert looks == []
+    assert engine._until_due() is None
+    say(id=1, type="judge", tool="exec", params={}, run="r")
+    later()
+    later()
+    assert engine._until_due() is not None
+    assert "stat nonces.json" in looks
+    os.close(source)
+    os.close(sink)
+
+
+# --- what can go wrong --------------------------------------------------------------------------------------------------
+
+
+def test_no_file(watch: Watch) -> None:
+    watch.held()
+    assert watch.woken() == []
+    watch.store.path.unlink()
+    assert watch.woken() == []
+    assert (watch.wakes.watching, watch.wakes.trouble) == (False, "")
+
+
+def test_a_damaged_file_is_told_and_wakes_nobody(watch: Watch) -> None:
+    nonce = watch.held()
+    watch.elsewhere("approve", nonce)
+    watch.store.path.write_bytes(watch.store.path.read_bytes()[:-20])
+    assert watch.woken() == []
+    assert "was damaged and is kept as nonces.json.corrupt-" in watch.wakes.trouble
+    assert not watch.wakes.watching
+    watch.wakes.look()
+    assert watch.woken() == []
+    assert watch.wakes.trouble.endswith("is what is left of a damaged store; run `toolguard doctor --fix`")
+    for kept in watch.state.glob("toolguard/*.corrupt-*"):
+        kept.unlink()
+    watch.held()
+    assert watch.woken() == []
+    assert (watch.wakes.watching, watch.wakes.trouble) == (True, "")
+
+
+def test_a_forged_yes_wakes_nobody(watch: Watch) -> None:
+    watch.held()
+    text = watch.store.path.read_text().replace('"status":"pending"', '"status":"approved"')
+    assert "approved" in text
+    watch.store.path.write_text(text)
+    watch.wakes.look()
+    assert watch.woken() == []
+    assert "forged" in [event["event"] for event in AuditLog(watch.state).events()]
+
+
+@pytest.mark.parametrize(
+    "path", ["a\0b/nonces.json", "file/nonces.json", "missing/nonces.json"], ids=["nul", "file", "none"]
+)
+def test_a_place_that_cannot_be(tmp_path: Path, path: str) -> None:
+    (tmp_path / "file").write_text("")
+    watch = Watch(tmp_path, path=tmp_path / path)
+    assert watch.woken() == []
+    assert (watch.wakes.watching, watch.wakes.trouble) == (False, "")
+
+
+def test_a_lock_that_is_held_meanwhile_makes_it_miss_nothing(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call's time is over just when somebody else holds the lock; another one is approved after that."""
+    monkeypatch.setattr(locked, "LOCK_SECONDS", 0.02)
+    watch.held("old")
+    watch.now += 200
+    nonce = watch.held("new")
+    assert watch.woken() == []
+    watch.now += 100
+    with FileLock(watch.state / "toolguard" / "nonces.json.lock"):
+        assert watch.woken() == []
+    assert watch.wakes.watching
+    watch.elsewhere("approve", nonce)
+    assert watch.woken() == [nonce]
