@@ -62,8 +62,6 @@ def below_a_gateway(places: Places) -> Iterator[None]:
     hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(places.state_dir), "gatewayPid": os.getpid()}
     command = [sys.executable, "-m", "toolguard_engine"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as engine:
-        [sys.executable, "-m", "toolguard_engine"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as engine:
         assert engine.stdin is not None
         engine.stdin.write(json.dumps(hello).encode() + b"\n")
         engine.stdin.flush()

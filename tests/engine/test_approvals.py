@@ -552,7 +552,7 @@ def test_no_store_no_word() -> None:
 # --- the gateway's own prompt -------------------------------------------------------------------------------------------
 
 RESOLVED = [
-    ("used", "used", ["hold", "consume"], "approval.pending", True),
+    ("used", "used", ["hold", "approve", "consume"], "approval.pending", True),
     ("denied", "denied", ["hold", "deny"], "approval.denied", False),
     ("expired", "expired", ["hold", "expire"], "approval.pending", True),
     ("unavailable", "pending", ["hold"], "approval.pending", False),

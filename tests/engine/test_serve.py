@@ -400,12 +400,8 @@ def test_the_audit_log_after_the_answers(talk: Talk, state: Path) -> None:
     talk.ask(id=3, type="judge", **{**EXEC, "run": "q", "params": {"command": "toolguard approve abcd"}})
     stopped = talk.ask(id=4, type="ran", **{**EXEC, "run": "p", "others": "evil (priority 0)"})
     assert stopped["stop"].startswith("TOOLGUARD_BLOCK|")
-    said = talk.read()
-    assert said == {
-        "type": "log",
-        "level": "error",
-        "text": "SECURITY: exec ran instead of what was judged; approval.always-block; may have changed it: evil (priority 0)",
-    }
+    reason = "ran instead of what was judged; approval.always-block; may have changed it: evil (priority 0)"
+    assert talk.read() == {"type": "log", "level": "error", "text": f"SECURITY: exec {reason}"}
     talk.send(type="warned", text="x runs after the guard")
     talk.assert_alive()
     assert talk.end() == (0, [], "")

@@ -11,6 +11,7 @@ from toolguard_engine.shelltext import MAX_CHARS
 from toolguard_engine.shellwords import WRAPPERS, Line, Simple, base, lines
 from toolguard_engine.toolsearch import tool_name
 
+TOO_LONG = f"A command of more than {MAX_CHARS} characters is not looked through."
 _MAX_COMMANDS = 2000
 _MAX_WRAPPERS = 12
 _MAX_PIPELINE = 300
