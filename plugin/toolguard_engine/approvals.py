@@ -110,23 +110,28 @@ class Approvals:
             return protocol.Told(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
         return protocol.Told(message.id, ok=True, text=told)
 
-    def resolved(self, message: protocol.Resolved) -> None:
-        """What the gateway's own prompt brought. Where nobody could be asked, the call goes on waiting under its nonce."""
+    def resolved(self, message: protocol.Resolved) -> bool:
+        """Enters what the gateway's own prompt brought; False where that was closed already, or cannot be entered.
+
+        Where nobody could be asked, the call goes on waiting under its nonce.
+        """
         if message.outcome == "unavailable":
-            return
+            return True
+        decision = Decision(audit.plain(message.by), "native")
         try:
-            self._nonces.settle(message.nonce, message.outcome, Decision(audit.plain(message.by), "native"), self._clock())
+            return self._nonces.settle(message.nonce, message.outcome, decision, self._clock()) is not None
         except StoreError as error:
             self.trouble = str(error)
+            return False
 
 
-def prompt_for(entry: Entry, config: Config) -> protocol.Prompt:
-    """The same call for the gateway's own prompt, within what that can show."""
+def prompt_for(entry: Entry, now: float) -> protocol.Prompt:
+    """The same call for the gateway's own prompt, within what that can show, for as long as it waits."""
     return protocol.Prompt(
         nonce=entry.nonce,
         title=cut(f"{entry.tool} waits for your approval", MAX_TITLE - 20),
         description=f"{cut(entry.reason, MAX_PROMPT_REASON)} {approval_texts.ends(entry.shown, MAX_PROMPT_CALL)}",
-        timeout_ms=config.pending_timeout_ms,
+        timeout_ms=max(1_000, int((entry.expires - now) * 1000)),
     )
 
 

@@ -143,6 +143,10 @@ class Guard:
         taken, self._touched = self._touched, {}
         return taken
 
+    def keep_touched(self, runs: dict[str, Run | None]) -> None:
+        """What could not be saved is told again."""
+        self._touched = {**runs, **self._touched}
+
     def remember(self, runs: dict[str, Run]) -> None:
         """What an engine before this one knew of runs that may still be under way."""
         self._runs = OrderedDict({**runs, **self._runs})

@@ -21,7 +21,8 @@ Status = Literal["pending", "approved", "used", "denied", "expired"]
 OPEN: frozenset[Status] = frozenset({"pending", "approved"})
 
 MIN_PREFIX = 4
-MAX_OPEN = 2_000
+MAX_OPEN = 1_000
+MAX_OPEN_OF_SESSION = 100
 MAX_CLOSED = 1_000
 MAX_CLOSED_SHOWN = 200
 REMEMBERED = 24 * 3600.0
@@ -119,7 +120,8 @@ class Ledger:
 
     def enter(self, entry: Entry) -> Entry:
         """A new held call. Raises `Full`."""
-        if len(self.open_entries()) >= MAX_OPEN:
+        waiting = self.open_entries()
+        if len(waiting) >= MAX_OPEN or sum(known.session == entry.session for known in waiting) >= MAX_OPEN_OF_SESSION:
             raise Full
         self._put(entry)
         return entry
@@ -156,17 +158,24 @@ class Ledger:
         return self._decide(entry, "denied", decision, now, now + lasts)
 
     def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> Entry | None:
-        """What the gateway's own prompt brought: `used`, `denied` or `expired`. None where it is settled already."""
+        """What the gateway's own prompt brought: `used`, `denied` or `expired`. None where it is closed already.
+
+        A no there takes back a yes that was given elsewhere meanwhile; a yes there is the one that was used.
+        """
         entry = self._entries.get(nonce)
-        if entry is None or entry.status != "pending" or not self._holds(entry):
+        if entry is None or entry.status not in OPEN or not self._holds(entry):
             return None
         if status == "used":
-            return self.use(self._decide(entry, "approved", decision, now, entry.expires), now)
+            known = entry if entry.status == "approved" else self._decide(entry, "approved", decision, now, entry.expires)
+            return self.use(known, now)
+        if status == "expired" and entry.status == "approved":
+            return None
         lasts = now + entry.expires - entry.created if status == "denied" else entry.expires
         return self._decide(entry, status, decision, now, lasts)
 
     def _holds(self, entry: Entry) -> bool:
-        if self._trusted(entry):
+        ours = any(entry is changed for changed in self.changed)  # made here just now, and not signed yet
+        if ours or self._trusted(entry):
             return True
         self.forged.append(entry)
         self._entries.pop(entry.nonce, None)

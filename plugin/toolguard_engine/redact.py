@@ -26,6 +26,7 @@ SHOWN_HEAD, SHOWN_TAIL = 1_600, 800
 """Characters of a long text that are shown to a person who decides on it."""
 
 HIDDEN = "[redacted]"
+_KEY_BLOCK = "PRIVATE KEY"
 
 _SECRET_NAME = re.compile(
     r"(?:pass(?:word|wd|phrase|code)|^pass$|^pwd$|secret(?!ar)|token(?!i[sz]|_?count|_?limit)|api[-_]?key|access[-_]?key"
@@ -77,6 +78,7 @@ _CURL_USER = re.compile(
 )
 _REFERENCE = re.compile(r"[\"']?\$(?:\{?[A-Z_][A-Z0-9_]*\}?|\(.*)?\Z")
 """A variable by name, or the beginning of `$(command)`: where the secret is, not what it is."""
+_ACTIVE = re.compile(r"[;|&`\n]|\$\(")
 _BARE_OPTION = re.compile(rf"--?[\w-]{{0,40}}{_NAMED}[\w-]{{0,40}}\Z", re.IGNORECASE)
 _COUNT = re.compile(r"tokens[\w-]*\W*\Z", re.IGNORECASE)
 
@@ -87,13 +89,21 @@ UNPRINTABLE = re.compile(
 """Control and formatting characters (line ends, bidirectional overrides): a text with such a character may be a trick."""
 
 
-def redact_text(text: str) -> str:
-    """One text without secrets; not cut. Beyond `MAX_SCANNED` characters it is dropped and its length named."""
+def redact_text(text: str, *, active: bool = False) -> str:
+    """One text without secrets; not cut. Beyond `MAX_SCANNED` characters it is dropped and its length named.
+
+    `active`: what a shell would run stays, even where a secret would stand: whoever decides on a command must see it.
+    """
+    hide = _hide_passive if active else _hide_value
     rest = len(text) - MAX_SCANNED
     text = _SECRET_VALUE.sub(HIDDEN, text[:MAX_SCANNED])
     for pattern in (_HEADER, _SCHEME, _USERINFO, _LONE_USERINFO, _CURL_USER, _SHORT_OPTION, _OPTION, _ASSIGNED):
-        text = pattern.sub(_hide_value, text)
+        text = pattern.sub(hide, text)
     return f"{text[:-MARGIN]}... ({rest + MAX_SCANNED} characters)" if rest > 0 else text
+
+
+def _hide_passive(match: re.Match[str]) -> str:
+    return match[0] if _ACTIVE.search(match["value"]) else _hide_value(match)
 
 
 def _hide_value(match: re.Match[str]) -> str:
@@ -164,11 +174,13 @@ class _Redaction:
         if len(text) <= MAX_SCANNED:
             clean = self._text(text)
             return clean if len(clean) <= SHOWN_HEAD + SHOWN_TAIL else _ends(clean, clean, len(clean))
+        if _KEY_BLOCK in text:  # it may be longer than what is scanned of either end
+            text = _SECRET_VALUE.sub(HIDDEN, text)
         return _ends(self._text(text[:MAX_SCANNED]), self._text(text[-SHOWN_TAIL - MARGIN :]), len(text))
 
     def _text(self, text: str) -> str:
         self._scanned += min(len(text), MAX_SCANNED)
-        return redact_text(text)
+        return redact_text(text, active=self._ends)
 
 
 def _ends(head: str, tail: str, length: int) -> str:

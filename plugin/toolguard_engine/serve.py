@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import select
+import sys
 import time
 import traceback
 from collections.abc import Sequence
@@ -19,10 +20,10 @@ from toolguard_engine import __version__, hints, protocol, rules
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
-from toolguard_engine.session import CODE_REWRITTEN, Session, Setup
+from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, Session, Setup
 from toolguard_engine.stores import audit, calllog, engines
 from toolguard_engine.stores.counters import Counters
-from toolguard_engine.stores.locked import Damaged, StoreError
+from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 from toolguard_engine.stores.nonces import FileNonces
 from toolguard_engine.stores.policy import Policies
 from toolguard_engine.wakes import Wakes
@@ -33,6 +34,9 @@ PUBLISH_EVERY = 1.0
 
 MAX_UNSAVED = 1_000
 MAX_COMPLAINTS = 100
+RETRY_EVERY = 0.5
+"""Seconds until lines that could not be written are tried again."""
+
 POLL_EVERY = 0.2
 """Seconds between two looks at the book of held calls, while calls wait."""
 
@@ -51,7 +55,7 @@ class Engine:
                 pid=os.getpid(),
                 rules=rules.load(),
                 home=str(Path.home()),
-                guarded=(str(Path(__file__).parent),),
+                guarded=_own_places(),
                 open_approvals=self._open_approvals,
             )
         )
@@ -65,6 +69,7 @@ class Engine:
         self._complaints: set[str] = set()
         self._published = 0.0
         self._polled = 0.0
+        self._tried = 0.0
         self._news = False
 
     def run(self) -> None:
@@ -92,6 +97,8 @@ class Engine:
         due = [self._published + PUBLISH_EVERY] if self._news else []
         if self._wakes and self._wakes.watching:
             due.append(self._polled + POLL_EVERY)
+        if self._unsaved:
+            due.append(self._tried + RETRY_EVERY)
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _do_what_is_due(self) -> None:
@@ -103,6 +110,8 @@ class Engine:
             self._polled = now
             self._send_all(self._wakes.poll())
             self._complain(self._wakes.trouble)
+        if self._unsaved and now - self._tried >= RETRY_EVERY:
+            self._write_events()
 
     def _answer(self, line: bytes, *, too_long: bool) -> None:
         if not line.strip():
@@ -200,15 +209,19 @@ class Engine:
                 self._log_error = news
                 self._send(protocol.Log("warn", f"{news}; malformed calls are not logged"))
 
-    def _write_events(self) -> None:
-        self._unsaved += self._session.take_events()
+    def _write_events(self, *, patient: bool = False) -> None:
+        fresh = self._session.take_events()
+        for event in fresh:
+            if event.code in (CODE_REWRITTEN, CODE_ERROR):
+                self._send(protocol.Log("error", f"SECURITY: {event.tool} {event.reason}"))
+        self._unsaved += fresh
         if not self._unsaved or self._audit is None:
             return
-        for event in self._unsaved:
-            if event.code == CODE_REWRITTEN:
-                self._send(protocol.Log("error", f"SECURITY: {event.tool} {event.reason}"))
         try:
-            self._audit.append(self._unsaved)
+            self._tried = time.monotonic()
+            self._audit.append(self._unsaved, patient=patient)
+        except Busy:
+            pass  # soon again: no other session waits for this
         except StoreError as error:
             self._complain(f"the audit log cannot be written: {error}")
             self._unsaved = self._unsaved[-MAX_UNSAVED:]
@@ -222,7 +235,8 @@ class Engine:
         try:
             self._counters.save(changed)
         except StoreError as error:
-            self._complain(f"counts cannot be saved: {error}")
+            self._session.guard.keep_touched(changed)
+            self._complain("" if isinstance(error, Busy) else f"counts cannot be saved: {error}")
 
     def _complain(self, text: str) -> None:
         """Into the gateway's log, once per text."""
@@ -271,8 +285,18 @@ class Engine:
         if self._session.hello is None:
             return
         self._save_counters()
+        self._write_events(patient=True)
         try:
             self._publish()
             engines.retire(self._state_dir, self._session.setup.pid)
         except (OSError, ValueError):
             pass  # the state directory went away before the gateway did
+
+
+def _own_places() -> tuple[str, ...]:
+    """What the engine and the command line are made of: a virtual environment as a whole, else our packages in it."""
+    if sys.prefix != sys.base_prefix:
+        return (sys.prefix, str(Path(__file__).parent.parent))
+    packages = Path(__file__).parent.parent
+    names = ("toolguard_engine", "toolguard_cli", "toolguard_manifests")
+    return (*(str(packages / name) for name in names), str(Path(sys.executable).with_name("toolguard")))

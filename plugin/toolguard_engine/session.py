@@ -7,10 +7,12 @@ No I/O but the clock that is passed in and `Approvals`, which touches the disk f
 from __future__ import annotations
 
 import secrets
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,11 +25,13 @@ from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.layers.risky import Rule
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
 from toolguard_engine.stores import audit
-from toolguard_engine.stores.calllog import record
+from toolguard_engine.stores.calllog import record, resolve
 from toolguard_engine.texts import Hints
 
 Clock = Callable[[], datetime]
 OUT_OF_ORDER = "approval.no-store"
+CODE_ERROR = "guard.error"
+NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
 CODE_REWRITTEN = "security.rewritten"
 NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is off)."
 
@@ -145,13 +149,32 @@ class Session:
         return protocol.Ready(message.id, protocol.VERSION, self.setup.pid, __version__, self.config_error)
 
     def _host(self, hello: protocol.Hello) -> Host:
-        guarded = (hello.root, *self.setup.guarded) if hello.root else self.setup.guarded
+        state = Path(hello.state_dir)
+        own = [str(resolve(path, state)) for path in (self.config.store_path,) if isinstance(path, str)]
+        guarded = tuple(place for place in (hello.root, *self.setup.guarded, *own) if place)
         pids = frozenset(pid for pid in (self.setup.pid, hello.gateway_pid) if pid > 0)
         return Host(self.setup.home, hello.state_dir, hello.config_path, guarded, pids)
 
     def _judge(self, message: protocol.Judge) -> protocol.Wire:
         self.tally.judged += 1
         call = _call(message, message)
+        try:
+            return self._judged(message, call)
+        except Exception as error:  # noqa: BLE001 - a bug must not become a yes, nor end the engine for all sessions
+            return self._undecided(message, call, error)
+
+    def _undecided(self, message: protocol.Judge, call: Call, error: Exception) -> protocol.Wire:
+        """The verdict of the fail mode, under a name of its own."""
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        reason = f"the guard could not decide: {type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"
+        config = self.guard.config_for(call.agent)
+        passes = config.fail_mode == "open" or config.active_mode in ("shadow", "disabled")
+        text = "" if passes else approval_texts.out_of_order(config.approval.prefix, CODE_ERROR)
+        verdict = Verdict("allow" if passes else "block", CODE_ERROR, text, reason)
+        self._event("error", Call(call.tool, None, agent=call.agent, session=call.session, run=call.run), verdict)
+        return protocol.VerdictAnswer(message.id, verdict.decision, CODE_ERROR, text)
+
+    def _judged(self, message: protocol.Judge, call: Call) -> protocol.Wire:
         verdict = self.guard.judge(call)
         if verdict.decision == "allow":
             if verdict.code.startswith("shadow."):
@@ -175,7 +198,11 @@ class Session:
             return protocol.VerdictAnswer(message.id, "allow", verdict.code, pin=True)
         if verdict.decision == "hold" and entry and not settled.fresh:
             self._event("hold-again", call, verdict, nonce=entry.nonce)
-        prompt = prompt_for(entry, config) if verdict.decision == "hold" and entry and message.native else None
+        prompt = (
+            prompt_for(entry, self.setup.clock().timestamp())
+            if verdict.decision == "hold" and entry and message.native
+            else None
+        )
         return self._refuse(message.id, call, verdict, entry.nonce if entry else "", prompt)
 
     def _settle(self, asked: Verdict, call: Call, config: Config) -> Settled:
@@ -221,8 +248,10 @@ class Session:
         return self.approvals.decide(message, self.config)
 
     def _resolved(self, message: protocol.Resolved) -> protocol.Wire:
-        if self.approvals:
-            self.approvals.resolved(message)
+        entered = self.approvals is not None and self.approvals.resolved(message)
+        if not entered and (event := NATIVE_EVENTS.get(message.outcome)):
+            told = "answered in the gateway's own prompt after it was closed here"
+            self._event(event, Call("", None), Verdict("allow", "approval.native", reason=told), message.nonce)
         return protocol.Pong(message.id)
 
     def _failed(self, message: protocol.Failed) -> protocol.Wire:

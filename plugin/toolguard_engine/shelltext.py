@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from base64 import b64decode
 from binascii import Error as Base64Error
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import islice
 
 MAX_CHARS = 16_384
@@ -18,12 +19,10 @@ engine busy for seconds."""
 
 MAX_SPELLINGS = 20
 MAX_READINGS = 2 * MAX_SPELLINGS
-MAX_TOTAL = 4 * MAX_CHARS
+MAX_TOTAL = 8 * MAX_CHARS
 MAX_DEPTH = 3
 
-_MAX_VALUE = 256
-_MAX_CHANGES = 400
-_MAX_TOKENS = 16
+_MAX_ALTERNATIVES = 16
 
 _QUOTES = str.maketrans("", "", "\\'\"")
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|[uU]\{?([0-9A-Fa-f]{1,8})\}?|(0?[0-7]{1,3})|([abeEfnrtv]))")
@@ -31,9 +30,9 @@ _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n"
 _ANSI = re.compile(r"\$'((?:[^'\\]|\\.)*+)'", re.DOTALL)
 _IFS = re.compile(r"\$(?:IFS\b|\{IFS[^}\s]{0,20}\})(?:\$\d)?")
 _ASSIGNED = re.compile(r"""(?<![\w$])([A-Za-z_]\w{0,63})\+?=("[^"]*+"|'[^']*+'|[^\s;&|()<>`]*+)""")
-_LOOPED = re.compile(r"\bfor\s+(\w{1,64})\s+in\s+([^\s;]+)")
+_LOOPED = re.compile(r"\bfor\s++(\w{1,64})\s++in\s++([^\s;]++)")
 _VARIABLE = re.compile(r"\$(?:(\w{1,64})|\{(\w{1,64})(?::?[-=+]([^{}]{0,256}))?\})")
-_BRACES = re.compile(r"(?<![^\s;&|(`])([^\s{}]{0,64}+)\{([^{}\s]{0,256},[^{}\s]{0,256})\}([^\s{};&|)]{0,64})")
+_BRACES = re.compile(r"(?<![^\s;&|(`])([^\s{}]{0,64}+)\{([^{}\s,]{0,256}+,[^{}\s]{0,256}+)\}([^\s{};&|)]{0,64}+)")
 _TOKEN = re.compile(r"[A-Za-z0-9+/_-]{12,}+={0,2}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+")
 _SPACED_HEX = re.compile(r"(?:\b[0-9A-Fa-f]{2}[ ,:]){5,}[0-9A-Fa-f]{2}\b")
@@ -52,21 +51,33 @@ def readings(command: str) -> tuple[str, ...]:
 
 def spellings(command: str) -> tuple[str, ...]:
     """The readings whose quotes still tell a word from a command."""
+    return _spelled(command)[0]
+
+
+def all_spelled(command: str) -> bool:
+    """Whether `spellings` holds all that was found: no limit was hit."""
+    return _spelled(command)[1]
+
+
+@lru_cache(maxsize=4)
+def _spelled(command: str) -> tuple[tuple[str, ...], bool]:
     first = command[:MAX_CHARS]
-    found, wave, total = {first: None}, [first], len(first)
-    for _ in range(MAX_DEPTH):
-        wave = [text for origin in wave for text in _derived(origin)]
+    found, wave, total, whole = {first: None}, [first], len(first), len(command) <= MAX_CHARS
+    for depth in range(MAX_DEPTH + 1):
         fresh = []
-        for text in wave:
-            if text in found or len(found) >= MAX_SPELLINGS or total + len(text) > MAX_TOTAL:
+        for text in (text for origin in wave for text in _derived(origin)):
+            if text in found or not text:
                 continue
+            if depth == MAX_DEPTH or len(found) == MAX_SPELLINGS or total + len(text) > MAX_TOTAL or len(text) > MAX_CHARS:
+                whole = False
+                break
             found[text] = None
             fresh.append(text)
             total += len(text)
         if not fresh:
             break
         wave = fresh
-    return tuple(found)
+    return tuple(found), whole
 
 
 def _derived(text: str) -> Iterator[str]:
@@ -79,9 +90,21 @@ def _derived(text: str) -> Iterator[str]:
         yield _braces(text)
     if "\\" in text:
         yield _escapes(text)
-    yield from _decoded(text)
+    yield _decoded(text)
     if "rev" in text or "::-1" in text:
-        yield from _reversed(text)
+        yield _reversed(text)
+
+
+def _substituted(pattern: re.Pattern[str], value: Callable[[re.Match[str]], str], text: str) -> str:
+    """`pattern.sub`, given up where the result is longer than `MAX_CHARS`."""
+    pieces, at, total = [], 0, 0
+    for match in pattern.finditer(text):
+        pieces += [text[at : match.start()], value(match)]
+        total += len(pieces[-1]) + len(pieces[-2])
+        at = match.end()
+        if total > MAX_CHARS:
+            break
+    return "".join([*pieces, text[at:]])
 
 
 def _plain(text: str) -> str:
@@ -110,52 +133,61 @@ def _character(match: re.Match[str]) -> str:
 def _assigned(text: str) -> str:
     """`text` with the variables that it sets itself put in, and with defaults where it does not."""
     values: dict[str, str] = {}
-    for match in islice(_ASSIGNED.finditer(text), _MAX_CHANGES):
-        appended = values.get(match[1], "") if match[0][len(match[1])] == "+" else ""
-        values[match[1]] = (appended + match[2].strip("'\""))[:_MAX_VALUE]
-    for match in islice(_LOOPED.finditer(text), _MAX_TOKENS):
-        values[match[1]] = match[2][:_MAX_VALUE]
 
     def value(match: re.Match[str]) -> str:
         return values.get(match[1] or match[2], match[0] if match[3] is None else match[3].strip("'\""))
 
-    return _VARIABLE.sub(value, text, count=_MAX_CHANGES)[:MAX_CHARS]
+    for match in _ASSIGNED.finditer(text):
+        name, given = match[1], match[2].strip("'\"")
+        if "$" in given:
+            given = _without(name, _substituted(_VARIABLE, value, given))
+        appended = values.get(name, "") if match[0][len(name)] == "+" else ""
+        values[name] = (appended + given)[: MAX_CHARS + 1]
+    for match in _LOOPED.finditer(text):
+        values[match[1]] = match[2]
+    return _substituted(_VARIABLE, value, text)
+
+
+def _without(name: str, given: str) -> str:
+    """The value of a variable that is set to more than itself (`PATH=$PATH:x`): it must not grow with every reading."""
+    return _VARIABLE.sub(lambda match: "" if name in (match[1], match[2]) else match[0], given)
 
 
 def _braces(text: str) -> str:
     """Simple brace expansion, the outermost word by word: `{tool,x}guard` is `toolguard xguard`."""
 
     def words(match: re.Match[str]) -> str:
-        return " ".join(f"{match[1]}{middle}{match[3]}" for middle in match[2].split(",")[:_MAX_TOKENS])
+        return " ".join(f"{match[1]}{middle}{match[3]}" for middle in match[2].split(",")[:_MAX_ALTERNATIVES])
 
-    return _BRACES.sub(words, text, count=_MAX_TOKENS)[:MAX_CHARS]
-
-
-def _decoded(text: str) -> Iterator[str]:
-    """Texts that stand in `text` in base64 or as hexadecimal digits."""
-    for token in islice(_TOKEN.findall(text), _MAX_TOKENS):
-        if _HEX.fullmatch(token):
-            yield from _printable(bytes.fromhex(token))
-        yield from _from_base64(token)
-    for match in islice(_SPACED_HEX.finditer(text), _MAX_TOKENS) if "xxd" in text or "hex" in text else ():
-        yield from _printable(bytes.fromhex(re.sub(r"[ ,:]", "", match[0])))
+    return _substituted(_BRACES, words, text)
 
 
-def _from_base64(token: str) -> Iterator[str]:
+def _decoded(text: str) -> str:
+    """What stands in `text` in base64 or as hexadecimal digits, one text a line."""
+    found = [part for token in dict.fromkeys(_TOKEN.findall(text)) for part in _from_token(token)]
+    if "xxd" in text or "hex" in text:
+        for match in _SPACED_HEX.finditer(text):
+            found += _printable(bytes.fromhex(re.sub(r"[ ,:]", "", match[0])))
+    return "\n".join(found)
+
+
+@lru_cache(maxsize=4096)
+def _from_token(token: str) -> tuple[str, ...]:
+    found = _printable(bytes.fromhex(token)) if _HEX.fullmatch(token) else ()
     digits = token.rstrip("=").replace("-", "+").replace("_", "/")
     try:
-        yield from _printable(b64decode(digits + "=" * (-len(digits) % 4)))
+        return found + _printable(b64decode(digits + "=" * (-len(digits) % 4)))
     except Base64Error:
-        return
+        return found
 
 
-def _printable(data: bytes) -> Iterator[str]:
+def _printable(data: bytes) -> tuple[str, ...]:
     text = data.decode("latin-1").rstrip("\n\0").replace("\t", " ").replace("\n", ";")
-    if text.isascii() and text.isprintable():
-        yield text
+    return (text,) if text.isascii() and text.isprintable() else ()
 
 
-def _reversed(text: str) -> Iterator[str]:
-    if _BACKWARDS.search(text):
-        for match in islice(_PIECE.finditer(text), _MAX_TOKENS):
-            yield (match[1] or match[0][1:-1]).strip()[::-1]
+def _reversed(text: str) -> str:
+    """The quoted texts backwards, one a line, where something of the kind is done."""
+    if not _BACKWARDS.search(text):
+        return ""
+    return "\n".join((match[1] or match[0][1:-1]).strip()[::-1].translate(_QUOTES) for match in _PIECE.finditer(text))

@@ -7,13 +7,21 @@ what `echo` sends to a shell). It is no shell: where in doubt, a word counts as 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-from toolguard_engine.shelltext import MAX_CHARS, spellings
+from toolguard_engine.shelltext import MAX_CHARS, all_spelled, spellings
 
-MAX_DEPTH = 4
-MAX_LINES = 60
+MAX_DEPTH = 8
+MAX_LINES = 500
+MAX_COMMANDS = 2500
+MAX_TOKENS = 40_000
+"""How much of a command is read, all its texts together; where one of these is reached, the reading is not whole."""
+
+_SHORT_OPTION = 2
+"""The length of `-x`: a value that belongs to it is the next word."""
 
 UNKNOWN = "$()"
 """Stands in a word for what a substitution prints."""
@@ -100,27 +108,44 @@ def base(word: str) -> str:
 def _after_options(words: list[str], at: int, valued: str) -> int:
     while at < len(words) and words[at].startswith("-") and len(words[at]) > 1:
         option = words[at]
-        at += 2 if len(option) == len("-x") and option[1] in valued else 1
+        at += 2 if len(option) == _SHORT_OPTION and option[1] in valued else 1
     return at
 
 
-def lines(command: str) -> list[Line]:
-    """Every text that may run, as its simple commands; the first is the command as it was written."""
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Every text that may run, as its simple commands; the first is the command as it was written.
+
+    Not `whole`: some limit was hit, and there may be more than was read.
+    """
+
+    lines: tuple[Line, ...]
+    whole: bool
+
+
+def lines(command: str) -> tuple[Line, ...]:
+    return read(command).lines
+
+
+@lru_cache(maxsize=4)
+def read(command: str) -> Reading:
     found: list[Line] = []
-    waiting = [(text, 0) for text in spellings(command)]
+    waiting = deque((text, 0) for text in spellings(command))
     seen: set[str] = set()
-    left = 3 * MAX_CHARS
-    while waiting and len(found) < MAX_LINES and left > 0:
-        text, depth = waiting.pop(0)
+    left, commands, whole = MAX_TOKENS, MAX_COMMANDS, all_spelled(command)
+    while waiting:
+        text, depth = waiting.popleft()
         if text in seen:
             continue
+        if depth > MAX_DEPTH or len(found) == MAX_LINES or left <= 0 or commands <= 0:
+            return Reading(tuple(found), whole=False)
         seen.add(text)
-        left -= len(text)
-        line = parse(text)
+        parser = _Parser(text[:MAX_CHARS], min(left, MAX_TOKENS))
+        line = parser.parse()
+        left, commands = parser.left, commands - len(line)
         found.append(line)
-        if depth < MAX_DEPTH:
-            waiting += [(inner, depth + 1) for inner in _inner_texts(line)]
-    return found
+        waiting += [(inner, depth + 1) for inner in _inner_texts(line)]
+    return Reading(tuple(found), whole and left > 0 and commands >= 0)
 
 
 def is_textual(simple: Simple) -> bool:
@@ -153,7 +178,10 @@ def _inner_texts(line: Line) -> Iterator[str]:
 
 
 class _Parser:
-    def __init__(self, text: str) -> None:
+    """`left` is the number of tokens that may still be read; at 0 the rest of the text is left out."""
+
+    def __init__(self, text: str, left: int = MAX_TOKENS) -> None:
+        self.left = left
         self.line: Line = []
         self.simple = Simple()
         self.word: str | None = None
@@ -163,7 +191,8 @@ class _Parser:
 
     def parse(self) -> Line:
         at = 0
-        while match := _TOKEN.match(self.text, at):
+        while self.left > 0 and (match := _TOKEN.match(self.text, at)):
+            self.left -= 1
             at = match.end()
             kind = match.lastgroup or "single"
             if kind == "heredoc":
@@ -191,7 +220,9 @@ class _Parser:
     def substitutions(self, text: str) -> None:
         if "`" in text or "$(" in text:
             for match in _SUBSTITUTION.finditer(text):
-                self.line += _Parser(match[1] or match[2] or "").parse()
+                inner = _Parser(match[1] or match[2] or "", self.left)
+                self.line += inner.parse()
+                self.left = inner.left
 
     def blank(self, _text: str) -> None:
         self.end_word()

@@ -26,7 +26,7 @@ class Wakes:
         self._wanted = wake
         self._seen: tuple[int, int, int] | None = None
         self._open: list[Entry] = []
-        self._told: dict[str, None] = {}
+        self._told: dict[str, int] = {}  # how often; who does not use a yes is not woken for it for ever
         self.trouble = ""
 
     @property
@@ -59,21 +59,21 @@ class Wakes:
             return []
         self._open = [entry for entry in self._nonces.entries() if entry.status in OPEN]
         self.trouble = ""
-        approved = [entry for entry in self._open if entry.status == "approved" and entry.nonce not in self._told]
+        approved = [entry for entry in self._open if entry.status == "approved" and not self._told.get(entry.nonce)]
         return [self._wake(entry, now) for entry in approved] if self._wanted else []
 
     def ended(self, session: str) -> list[protocol.Wake]:
         """A run of this session is over: whoever was busy when its call was approved is told now, if it still waits."""
-        known = [entry for entry in self._open if entry.session == session and entry.nonce in self._told]
+        known = [entry for entry in self._open if entry.session == session and self._told.get(entry.nonce) == 1]
         if not known:
             return []
         for entry in known:
-            self._told.pop(entry.nonce, None)
+            self._told[entry.nonce] = 0
         self._seen = None
         return self.poll()
 
     def _wake(self, entry: Entry, now: float) -> protocol.Wake:
-        self._told[entry.nonce] = None
+        self._told[entry.nonce] = 2 if entry.nonce in self._told else 1
         while len(self._told) > MAX_TOLD:
             self._told.pop(next(iter(self._told)))
         text = approval_texts.approved(entry.nonce, max(1, int(entry.expires - now)), entry.shown)

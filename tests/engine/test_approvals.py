@@ -509,7 +509,6 @@ def test_refusals(
     assert [(entry.nonce, entry.status) for entry in desk.store.entries() if entry.nonce in dict(before)] == before
 
 
-@pytest.mark.xfail(strict=True, reason="Ledger.find drops what its own sweep closed just now as forged (ledger.py)")
 @pytest.mark.parametrize("action", ["approve", "deny"])
 def test_the_first_to_come_after_the_end_is_told_so(desk: Desk, action: str) -> None:
     nonce = expired(desk)
@@ -582,7 +581,7 @@ def test_a_nonce_that_was_never_given_is_resolved_by_nothing(desk: Desk) -> None
 def test_the_prompt(desk: Desk) -> None:
     settled = desk.ask()
     assert settled.entry is not None
-    assert prompt_for(settled.entry, CONFIG) == protocol.Prompt(
+    assert prompt_for(settled.entry, settled.entry.created) == protocol.Prompt(
         settled.entry.nonce,
         "exec waits for your approval",
         'It deletes whole folders. exec({ command: "rm -rf build" })',
@@ -606,7 +605,7 @@ PROMPTS = [
 def test_the_prompt_fits_and_shows_how_the_call_ends(desk: Desk, tool: str, params: Any, end: str, reason: str) -> None:
     settled = desk.approvals.settle(Verdict("hold", "c", reason=reason), replace(CALL, tool=tool, params=params), CONFIG)
     assert settled.entry is not None
-    prompt = prompt_for(settled.entry, CONFIG)
+    prompt = prompt_for(settled.entry, settled.entry.created)
     for text, limit in ((prompt.title, MAX_TITLE), (prompt.description, MAX_DESCRIPTION)):
         assert 0 < len(text.encode("utf-16-le")) // 2 <= limit  # as JavaScript counts
         assert redact.UNPRINTABLE.search(text) is None

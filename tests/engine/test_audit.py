@@ -93,7 +93,7 @@ def test_the_same_event_is_written_once(log: AuditLog) -> None:
     AuditLog(log.path.parent.parent).append([event(1), event(3)])
     assert ids(log) == ["e00001", "e00002", "e00003"]
     assert log.known(["e00001", "e00003", "e00004", "e0000"]) == {"e00001", "e00003"}
-    assert log.ids_at_end() == {"e00001", "e00002", "e00003"}
+    assert log.ids_since(0) == {"e00001", "e00002", "e00003"}
     assert log.verify() == Verification(3)
 
 
@@ -103,7 +103,7 @@ def test_known_looks_everywhere(log: AuditLog, monkeypatch: pytest.MonkeyPatch) 
     for number in range(40):
         log.append([event(number)])
     assert len(log.files()) > 3
-    assert log.known(f"e{number:05}" for number in range(45)) == {f"e{number:05}" for number in range(40)}
+    assert log.known([f"e{number:05}" for number in range(45)]) == {f"e{number:05}" for number in range(40)}
 
 
 @settings(deadline=None, max_examples=400)

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from tests.engine.test_serve import PATIENCE, Talk
 
-from toolguard_engine.model import Failure, Identical, Problem, Run, Stop
+from toolguard_engine.config import Config
+from toolguard_engine.guard import Guard
+from toolguard_engine.model import Call, Failure, Identical, Problem, Run, Stop
 from toolguard_engine.stores import counters
 from toolguard_engine.stores.counters import Counters
 from toolguard_engine.stores.locked import Damaged
@@ -111,6 +113,34 @@ def test_a_damaged_file_is_kept(tmp_path: Path, damage: Callable[[bytes], bytes]
     assert store.load() == {"r": RUN}
 
 
+TOUCHES = [
+    ("failure", ["failed"], True),
+    ("success", ["failed", "taken", "done"], True),
+    ("success-of-nothing", ["done"], False),
+    ("stopped-message", ["failed", "failed", "taken", "message"], True),
+    ("message", ["failed", "taken", "message"], False),
+    ("question", ["failed", "taken", "judge"], False),
+    ("unknown-end", ["ended"], False),
+]
+
+
+@pytest.mark.parametrize(("events", "touched"), [row[1:] for row in TOUCHES], ids=[row[0] for row in TOUCHES])
+def test_what_changes_a_run_is_saved(events: list[str], *, touched: bool) -> None:
+    guard, call = Guard(Config(), {}), Call("read", {}, run="r")
+    acts: dict[str, Callable[[], object]] = {
+        "failed": lambda: guard.failed(call, "Tool read not found", judged=False),
+        "done": lambda: guard.succeeded(call),
+        "message": lambda: guard.message("r", "", [call]),
+        "judge": lambda: guard.judge(call),
+        "ended": lambda: guard.ended("r"),
+        "taken": guard.take_touched,
+    }
+    for event in events:
+        acts[event]()
+    assert list(guard.take_touched()) == (["r"] if touched else [])
+    assert guard.take_touched() == {}
+
+
 # --- the real process ---------------------------------------------------------------------------------------------------
 
 
@@ -141,16 +171,16 @@ def kill(talk: Talk) -> None:
     talk.process.communicate(timeout=PATIENCE)
 
 
-def until_kept(state: Path, run: str, failures: int) -> None:
-    """Waits for what an engine writes behind."""
+def until_kept(state: Path, run: str, failures: int, calls: int = 1) -> None:
+    """Waits for what an engine writes behind: so many failures, and so many calls that they are known of."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         with suppress(FileNotFoundError):
-            kept = json.loads((state / "toolguard" / "counters.json").read_text())["runs"]
-            if run in kept and kept[run]["run"]["failures"] >= failures:
+            kept = json.loads((state / "toolguard" / "counters.json").read_text())["runs"].get(run, {"run": {}})["run"]
+            if (kept.get("failures"), len(kept.get("identical", ()))) == (failures, calls):
                 return
         time.sleep(0.02)
-    pytest.fail(f"{failures} failures of {run} were never written")
+    pytest.fail(f"{failures} failures of {calls} calls in {run} were never written")
 
 
 def test_a_kill_in_the_middle_of_a_run_forgets_nothing(tmp_path: Path, engines: Callable[[], Talk]) -> None:
@@ -191,8 +221,7 @@ def test_a_success_is_kept_too(tmp_path: Path, engines: Callable[[], Talk]) -> N
     first.failed(request=1)
     until_kept(tmp_path / "state", "r", 1)
     first.send(type="done", tool="read", params={}, run="r")
-    first.failed(request=2, params={"path": 1})
-    until_kept(tmp_path / "state", "r", 2)
+    until_kept(tmp_path / "state", "r", 1, calls=0)
     kill(first)
     assert engines().failed(request=3)["text"].startswith("[TOOL ERROR]")
 

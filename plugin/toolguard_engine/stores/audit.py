@@ -12,7 +12,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -36,6 +37,7 @@ LOOKS = 3
 
 _HASH = re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
 _ID = re.compile(rb'"id":"([^"\\]{1,100})"')
+_TIME = re.compile(rb'"time":"([^"\\]{1,40})"')
 _ROTATED = re.compile(r"audit\.(\d+)\.jsonl\Z")
 
 
@@ -103,13 +105,16 @@ class AuditLog:
         self.path = files.own_folder(state_dir) / NAME
         self._head = files.own_folder(state_dir) / HEAD
 
-    def append(self, events: Iterable[Event]) -> None:
-        """Adds the events; one that stands near the end already is not added again. Raises `StoreError`."""
+    def append(self, events: Iterable[Event], *, patient: bool = True) -> None:
+        """Adds the events; one that stands near the end already is not added again. Raises `StoreError`.
+
+        Without `patient` it raises `Busy` at once where somebody else writes.
+        """
         wanted = list(events)
         if not wanted and not self.path.exists():
             return
         try:
-            with lock(self.path):
+            with lock(self.path, patient=patient):
                 self._append(wanted)
         except OSError as error:
             raise StoreError(f"{self.path}: {error.strerror or error}") from error
@@ -165,19 +170,18 @@ class AuditLog:
             return None
         return head if key.fits(key.load(self._state_dir), _signed(head.seq, head.hash), head.mac) else None
 
-    def known(self, ids: Iterable[str]) -> set[str]:
-        """Those of these ids that the log has. Looks at its end first, then everywhere."""
-        wanted = set(ids)
-        try:
-            with self.path.open("rb") as file:
-                tail = _tail(file.fileno(), TAIL)
-        except FileNotFoundError:
-            tail = b""
-        found = {name for name in wanted if _has(tail, name)}
-        for path in self.files() if found != wanted else []:
+    def known(self, ids: Collection[str]) -> set[str]:
+        """Those of these ids that the log has. Looks at its end first, then at ever older parts until it has all."""
+        left = set(ids)
+        with suppress(FileNotFoundError), self.path.open("rb") as file:
+            tail = _tail(file.fileno(), TAIL)
+            left = {name for name in left if not _has(tail, name)}
+        for path in reversed(self.files()) if left else []:
             data = path.read_bytes()
-            found |= {name for name in wanted - found if _has(data, name)}
-        return found
+            left = {name for name in left if not _has(data, name)}
+            if not left:
+                break
+        return set(ids) - left
 
     def mend(self) -> None:
         """Closes half a line that a killed process left. Raises `StoreError`."""
@@ -204,13 +208,25 @@ class AuditLog:
             if isinstance(value, dict):
                 yield value
 
-    def ids_at_end(self) -> set[str]:
-        """The ids of the newest events."""
+    def ids_since(self, since: float) -> set[str]:
+        """The ids of all events since then (seconds since 1970), and of some before; none of a log that cannot be read."""
         try:
-            with self.path.open("rb") as file:
-                return {name.decode() for name in _ID.findall(_tail(file.fileno(), TAIL))}
+            return {name.decode() for data in self._back_to(when(since).encode()) for name in _ID.findall(data)}
         except OSError:
             return set()
+
+    def _back_to(self, time: bytes) -> Iterator[bytes]:
+        """Enough of the log's end to reach back to `time`, the newest part first."""
+        for path in reversed(self.files()):
+            data, length = b"", TAIL
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                while not (reached := _began(data) < time) and len(data) < size:
+                    data = _tail(file.fileno(), length)
+                    length *= 8
+            yield data
+            if reached:
+                return
 
     def verify(self) -> Verification:
         """Follows the chain. Raises `StoreError` where there is no key to check the head with."""
@@ -344,6 +360,12 @@ def _write(handle: int, data: bytes) -> None:
     """All of it, or `OSError`: a disk that fills up takes a part first."""
     while data:
         data = data[os.write(handle, data) :]
+
+
+def _began(data: bytes) -> bytes:
+    """The time of the first whole line of the end of a log; later than any where there is none."""
+    found = _TIME.search(data, data.find(b"\n") + 1)
+    return found[1] if found else b"~"
 
 
 def _tail(handle: int, length: int) -> bytes:

@@ -40,8 +40,8 @@ class Counters:
         return {name: saved.run for name, saved in self._fresh(self._file.read()).items()}
 
     def save(self, changed: dict[str, Run | None]) -> None:
-        """Merges these runs in; None takes one out."""
-        with self._file.locked():
+        """Merges these runs in; None takes one out. Raises `Busy` at once where somebody else is at it."""
+        with self._file.locked(patient=False):
             runs = self._fresh(self._file.read())
             for name, run in changed.items():
                 if run is None:

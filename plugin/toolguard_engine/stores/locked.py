@@ -87,9 +87,9 @@ class LockedFile(Generic[T]):
             raise unusable(self.path, error) from error
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Nobody else changes the file meanwhile. Raises `StoreError`."""
-        with lock(self.path):
+    def locked(self, *, patient: bool = True) -> Iterator[None]:
+        """Nobody else changes the file meanwhile. Raises `StoreError`; without `patient` at once."""
+        with lock(self.path, patient=patient):
             yield
 
     def _refuse_after_damage(self) -> None:
@@ -127,14 +127,14 @@ def clear_leftovers(path: Path) -> None:
 
 
 @contextmanager
-def lock(path: Path) -> Iterator[None]:
-    """The lock that belongs to `path`. Raises `StoreError`."""
+def lock(path: Path, *, patient: bool = True) -> Iterator[None]:
+    """The lock that belongs to `path`; without `patient`, only if nobody holds it. Raises `StoreError`."""
     from filelock import FileLock, Timeout  # noqa: PLC0415 - 60 ms, and most engines never hold a call
 
     beside = path.with_name(f"{path.name}.lock")
     try:
         files.make_folder(path.parent)
-        held = FileLock(beside, timeout=LOCK_SECONDS, poll_interval=LOCK_POLL_SECONDS, mode=0o600)
+        held = FileLock(beside, timeout=LOCK_SECONDS if patient else 0, poll_interval=LOCK_POLL_SECONDS, mode=0o600)
         held.acquire()
     except Timeout as error:
         raise Busy(f"{beside} is held by another process; if none of yours hangs, try again") from error

@@ -67,7 +67,7 @@ class Nonces(Protocol):
         """All entries that can be trusted, the oldest first. Others are taken out and reported to the audit log."""
 
     def sweep(self, now: float) -> None:
-        """Closes what is over, and brings the audit log up to date."""
+        """Closes what is over, and brings the audit log up to date; raises `Busy` at once where somebody else is at it."""
 
 
 class _File(msgspec.Struct):
@@ -122,14 +122,14 @@ class FileNonces:
 
     def sweep(self, now: float) -> None:
         if self.path.exists():
-            self._change(lambda ledger: None, now)  # noqa: ARG005
+            self._change(lambda ledger: None, now, patient=False)  # noqa: ARG005
 
-    def _change(self, work: Callable[[Ledger], T], now: float) -> T:
+    def _change(self, work: Callable[[Ledger], T], now: float, *, patient: bool = True) -> T:
         """Runs `work` on the ledger as it is now, and makes what it did last. An error of `work` still keeps the rest."""
         own = key.load(self._state_dir)
-        with self._file.locked():
+        with self._file.locked(patient=patient):
             stored = self._file.read()
-            ledger = Ledger(stored.entries, partial(self._trusted_now, own, closed=[]))
+            ledger = Ledger(stored.entries, partial(self._trusted_now, own, closed={}))
             ledger.sweep(now)
             try:
                 return work(ledger)
@@ -151,15 +151,19 @@ class FileNonces:
         if events:
             self._log(events)
 
-    def _trusted_now(self, own: bytes, entry: Entry, closed: list[set[str]]) -> bool:
-        """Signed by us, and not the copy of a state that the audit log knows to be over. `closed` is filled once."""
+    def _trusted_now(self, own: bytes, entry: Entry, closed: dict[float, set[str]]) -> bool:
+        """Signed by us, and not the copy of a state that the audit log knows to be over.
+
+        `closed` keeps what was read of the log: the ids of all events since a time.
+        """
         if not _trusted(own, entry):
             return False
         if entry.status not in OPEN:
             return True
-        if not closed:
-            closed.append(self._audit.ids_at_end())
-        return closed[0].isdisjoint(f"{entry.nonce}-{_EVENTS[status]}" for status in _CLOSED)
+        ids = next((found for since, found in closed.items() if since <= entry.created), None)
+        if ids is None:
+            ids = closed[entry.created] = self._audit.ids_since(entry.created)
+        return ids.isdisjoint(f"{entry.nonce}-{_EVENTS[status]}" for status in _CLOSED)
 
     def _log(self, events: list[audit.Event]) -> None:
         """What cannot be written now stays in the outbox; a verdict must not wait for a full disk."""
@@ -172,7 +176,7 @@ class FileNonces:
     def _not_logged(self, outbox: list[audit.Event]) -> list[audit.Event]:
         unsure = [event for event in outbox if event.id not in self._logged]
         try:
-            known = self._audit.known(event.id for event in unsure) if unsure else set()
+            known = self._audit.known([event.id for event in unsure]) if unsure else set()
         except OSError:
             known = set()
         return [event for event in unsure if event.id not in known]
