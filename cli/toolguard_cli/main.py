@@ -164,19 +164,25 @@ def watch(
         "toolguard grant 'git push origin *' --tool exec --for 7d --agent main",
         "toolguard grant '/srv/site/**' --tool write --for 12h --reason 'new pages'",
         "toolguard grant 'https://docs.example.com/**' --tool web_fetch --for never",
+        "toolguard grant --accept g-1a2b",
     )
 )
 def grant(  # noqa: PLR0913, PLR0917 - the options of a command line
-    pattern: Annotated[str, typer.Argument(help="Which calls; * is the only wildcard.", show_default=False)],
-    tool: Annotated[str, typer.Option("--tool", help="The tool, like exec.", show_default=False)],
-    lasts: Annotated[str, typer.Option("--for", help="How long: 30m, 12h, 7d or never.")] = "24h",
+    pattern: Annotated[str | None, typer.Argument(help="Which calls; * is the only wildcard.", show_default=False)] = None,
+    tool: Annotated[str | None, typer.Option("--tool", help="The tool, like exec.", show_default=False)] = None,
+    lasts: Annotated[str | None, typer.Option("--for", help="How long: 30m, 12h, 7d or never. [default: 24h]")] = None,
     agent: Annotated[str, typer.Option("--agent", help="Only this agent.", show_default=False)] = "",
     cwd: Annotated[str, typer.Option("--cwd", help="Only calls that run in this folder.", show_default=False)] = "",
     param: Annotated[
         list[str] | None, typer.Option("--param", help="NAME=GLOB: a further parameter must be there and match.")
     ] = None,
+    accept: Annotated[
+        str, typer.Option(metavar="ID", help="Sign what was written or changed by hand.", show_default=False)
+    ] = "",
     reason: Reason = "",
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Grant even what covers every call.")] = False,
+    yes: Annotated[
+        bool, typer.Option("-y", "--yes", help="Grant even what covers every call; with --accept: do not ask.")
+    ] = False,
     dry_run: DryRun = False,
     state_dir: StateDir = None,
     config: Config = None,
@@ -187,11 +193,23 @@ def grant(  # noqa: PLR0913, PLR0917 - the options of a command line
     The pattern is compared with the command of exec, the path of read, write and edit, the address of web_fetch and
     browser, "channel target action" of message, and the arguments as JSON of any other tool. In a command * stands for
     harmless words only: never for an option, a quote, or anything that the shell reads. In paths ** crosses /.
+
+    A grant that was written into policy.toml by hand, or changed there, does not count until it is signed: --accept ID
+    shows what it covers, asks, and signs it where it stands. toolguard grants names it.
     """
     from toolguard_cli.commands import grant as command
 
-    wanted = command.Wanted(pattern, tool, lasts, agent, cwd, tuple(param or ()), reason)
-    _finish(command.run(paths.find(state_dir, config), wanted, yes=yes, dry_run=dry_run), as_json=as_json)
+    places = paths.find(state_dir, config)
+    if accept:
+        if any(given not in (None, "", []) for given in (pattern, tool, lasts, agent, cwd, param)):
+            raise typer.BadParameter("it takes the grant as it is: no pattern, no limits", param_hint="--accept")
+        result = command.accept(places, accept, reason=reason, yes=yes, dry_run=dry_run, as_json=as_json)
+    elif pattern is None or tool is None:
+        raise typer.BadParameter("what is granted needs both", param_hint="PATTERN and --tool")
+    else:
+        wanted = command.Wanted(pattern, tool, "24h" if lasts is None else lasts, agent, cwd, tuple(param or ()), reason)
+        result = command.run(places, wanted, yes=yes, dry_run=dry_run)
+    _finish(result, as_json=as_json)
 
 
 @app.command(epilog=examples("toolguard grants", "toolguard grants --all --json"))

@@ -4,7 +4,7 @@
 // `afterToolCall`, then `resultWritten`. A call that the gateway refuses skips `beforeToolCall`.
 
 import { acts, setting, verdictWithoutEngine } from "./failmode.mjs";
-import { correction, limit, REFUSED_WHEN_RUN } from "./messages.mjs";
+import { correction, limit, REFUSED_WHEN_RUN, REWRITTEN_UNJUDGED } from "./messages.mjs";
 import { Prompts } from "./prompts.mjs";
 import { copy, same } from "./same.mjs";
 import { endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
@@ -202,6 +202,7 @@ export class Hooks {
     });
     run.watch = true;
     if (answer?.stop) this.#stopLater(run, answer.stop);
+    else if (!answer && verdictWithoutEngine(this.#config, run.agent, event.toolName)) this.#stopLater(run, REWRITTEN_UNJUDGED);
   }
 
   /**

@@ -44,6 +44,11 @@ export const ENGINE_AWAY =
   "TOOLGUARD_BLOCK|The guard is not answering, so only tools that read may run. " +
   "Do not repeat this call; tell the user to run `toolguard doctor`.";
 
+/** Something else ran than what was judged, and nobody can say whether it should have. */
+export const REWRITTEN_UNJUDGED =
+  "TOOLGUARD_BLOCK|Another plugin changed a call after it had been judged, and the guard is not answering.\n" +
+  "This turn ends here. Tell the user to look into the gateway's log and to run `toolguard doctor`.";
+
 /** Refusals that come only after `before_tool_call`: an empty parameter, and what Tool Search refuses. */
 export const REFUSED_WHEN_RUN =
   /^\{\s*"status":\s*"error"[\s\S]{0,400}"error":\s*"(?:Missing required parameter|Invalid arguments for tool|Unknown tool id)/;

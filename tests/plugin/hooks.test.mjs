@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
 import { Hooks } from "../../plugin/gateway/hooks.mjs";
-import { ENGINE_AWAY } from "../../plugin/gateway/messages.mjs";
+import { ENGINE_AWAY, REWRITTEN_UNJUDGED } from "../../plugin/gateway/messages.mjs";
 import { OrderWatch } from "../../plugin/gateway/order.mjs";
 import { Runs } from "../../plugin/gateway/runs.mjs";
 import { Seams, Trace } from "../../plugin/gateway/seams.mjs";
@@ -64,7 +64,7 @@ function gateway(answers = {}, config = {}, others = null) {
   /** @type {string[]} */
   const warned = [];
   const order = new OrderWatch((text) => warned.push(text), () => others);
-  const hooks = new Hooks(engine, config, runs, seams, trace, order, (agent) => `/work/${agent}`);
+  const hooks = new Hooks(engine, config, runs, seams, trace, order, (agent) => `/home/x/${agent}`);
   hooks.agentEvent({ stream: "lifecycle", data: { phase: "start" }, runId: "r1", ...CTX });
   return { engine, hooks, seams, trace, runs, warned };
 }
@@ -347,7 +347,7 @@ describe("before a call", () => {
     assert.equal(await hooks.beforeToolCall(call("c1"), { ...CTX, runId: "r1" }), undefined);
     assert.deepEqual(engine.asked, [
       {
-        type: "judge", tool: "exec", params: { command: "ls" }, call: "c1", request: 0, cwd: "/work/main", run: "r1",
+        type: "judge", tool: "exec", params: { command: "ls" }, call: "c1", request: 0, cwd: "/home/x/main", run: "r1",
         agent: "main", session: CTX.sessionKey, native: false,
       },
     ]);
@@ -393,7 +393,7 @@ describe("the question about a call", () => {
   });
 
   for (const [tool, cwd] of /** @type {[string, string][]} */ ([
-    ["exec", "/work/main"], ["bash", "/work/main"], ["process", "/work/main"], ["read", ""], ["write", ""], ["Exec", ""],
+    ["exec", "/home/x/main"], ["bash", "/home/x/main"], ["process", "/home/x/main"], ["read", ""], ["write", ""], ["Exec", ""],
   ]))
     test(`names the folder only of commands: ${tool}`, async () => {
       const { engine, hooks } = gateway({ judge: { decision: "allow" } });
@@ -449,11 +449,11 @@ describe("what ran", () => {
   /**
    * A call is judged, and something runs.
    * @param {any} ran
-   * @param {{ judge?: any, event?: Message, answer?: any, id?: string }} [more]
+   * @param {{ judge?: any, event?: Message, answer?: any, id?: string, config?: any }} [more]
    */
-  async function run(ran, { judge = { decision: "allow" }, event = {}, answer = { stop: CHANGED }, id = "c1" } = {}) {
+  async function run(ran, { judge = { decision: "allow" }, event = {}, answer = { stop: CHANGED }, id = "c1", config = {} } = {}) {
     const others = [{ plugin: "a", priority: 5 }, { plugin: "toolguard", priority: -9 }, { plugin: "b", priority: -9 }];
-    const all = gateway({ judge, ran: answer, message: {} }, {}, others);
+    const all = gateway({ judge, ran: answer, message: {} }, config, others);
     await all.hooks.beforeToolCall(deep(id, structuredClone(DEEP)), CTX);
     all.hooks.afterToolCall({ ...deep(id, ran), ...event }, { ...CTX, runId: "r1" });
     const questions = all.engine.asked.filter(({ type }) => type === "ran");
@@ -488,7 +488,7 @@ describe("what ran", () => {
       const { hooks, questions, run: { stop, watch } } = await run(ran);
       const params = ran ?? undefined;
       assert.deepEqual(questions, [{
-        type: "ran", tool: "exec", params, cwd: "/work/main", run: "r1", agent: "main", session: CTX.sessionKey, call: "c1",
+        type: "ran", tool: "exec", params, cwd: "/home/x/main", run: "r1", agent: "main", session: CTX.sessionKey, call: "c1",
         others: "a (priority 5), b (priority -9)",
       }]);
       assert.deepEqual([stop, watch], [CHANGED, true]);
@@ -498,13 +498,18 @@ describe("what ran", () => {
       assert.equal(message.stopReason, "stop");
     });
 
-  for (const answer of [{}, null])
-    test(`a difference that the engine lets pass (${JSON.stringify(answer)}) ends nothing, but the run is watched`, async () => {
-      const { hooks, questions, run: { stop, watch } } = await run({ command: "make -j" }, { answer });
-      assert.deepEqual([questions.length, stop, watch], [1, "", true]);
-      const message = assistant("c2");
-      hooks.messageWritten({ message }, CTX);
-      assert.deepEqual(message, assistant("c2"));
+  test("a difference that the engine lets pass ends nothing, but the run is watched", async () => {
+    const { hooks, questions, run: { stop, watch } } = await run({ command: "make -j" }, { answer: {} });
+    assert.deepEqual([questions.length, stop, watch], [1, "", true]);
+    const message = assistant("c2");
+    hooks.messageWritten({ message }, CTX);
+    assert.deepEqual(message, assistant("c2"));
+  });
+
+  for (const [config, stops] of /** @type {[any, boolean][]} */ ([[{}, true], [{ failMode: "open" }, false], [{ mode: "shadow" }, false]]))
+    test(`a difference that nobody can judge: ${JSON.stringify(config)} ${stops ? "ends the run" : "ends nothing"}`, async () => {
+      const { run: { stop } } = await run({ command: "make -j" }, { answer: null, config });
+      assert.equal(stop, stops ? REWRITTEN_UNJUDGED : "");
     });
 
   /** @type {[string, any][]} */
@@ -657,7 +662,7 @@ describe("the gateway's own prompt", () => {
       if (decision) decide(decision);
       hooks.afterToolCall(deep("c1", structuredClone(ran)), { ...CTX, runId: "r1" });
       const questions = engine.asked.filter(({ type }) => type === "ran");
-      assert.deepEqual(questions.map(({ cwd, params }) => ({ cwd, params })), differs ? [{ cwd: "/work/main", params: ran }] : []);
+      assert.deepEqual(questions.map(({ cwd, params }) => ({ cwd, params })), differs ? [{ cwd: "/home/x/main", params: ran }] : []);
       assert.equal(runs.known("r1")?.stop, differs ? STOP : "");
     });
 

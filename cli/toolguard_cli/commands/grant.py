@@ -1,4 +1,4 @@
-"""`toolguard grant`: lets calls of one kind through for a while, without asking."""
+"""`toolguard grant`: lets calls of one kind through for a while, without asking; `--accept` signs what somebody wrote."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import msgspec
 
-from toolguard_cli import inside, stores, tables
+from toolguard_cli import asking, inside, stores, tables
 from toolguard_cli.errors import UserError
-from toolguard_cli.granted import ends, log, public, words
+from toolguard_cli.granted import details, ends, log, missing, public, words
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
@@ -51,6 +51,41 @@ def run(places: Places, wanted: Wanted, *, yes: bool, dry_run: bool) -> Result:
     if not dry_run:
         lines.append(Line("next", f"toolguard revoke {grant.id} takes it back; toolguard grants lists all"))
     return Result("grant", {"dryRun": dry_run, "grant": public(grant, now)}, tuple(lines))
+
+
+def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bool, as_json: bool) -> Result:
+    """What is shown is what is signed: a grant that was changed meanwhile is not."""
+    inside.refuse(places, "grant")
+    now, why = time.time(), audit.plain(reason)
+    with stores.told():
+        policies = Policies(places.state_dir)
+        grant = _checked(_unsigned(policies, grant_id), yes=True)
+        shown = _shown(grant, now)
+        if not (yes or dry_run) and not asking.confirm(shown, "Accept?", as_json=as_json):
+            return Result("grant", {"accepted": False}, (Line("info", f"{grant.id} was not accepted"),), 1)
+        if not dry_run:
+            grant = policies.accept(grant, lambda signed: log(places, signed, "grant", why, "accepted"))
+    verb = "would accept" if dry_run else "accepted"
+    lines = [Line("ok", f"{verb} {grant.id}: {words(grant)}")]
+    lines += [Line("info", line) for line in shown[1:]] if yes or dry_run else []
+    if not dry_run:
+        lines.append(Line("next", f"toolguard revoke {grant.id} takes it back; toolguard grants lists all"))
+    data = {"dryRun": dry_run, "accepted": not dry_run, "grant": public(grant, now)}
+    return Result("grant", data, tuple(lines))
+
+
+def _unsigned(policies: Policies, grant_id: str) -> Grant:
+    grant = next((grant for grant in policies.known() if grant.id == grant_id), None)
+    if grant is None:
+        raise missing(grant_id)
+    if grant in policies.grants():
+        raise UserError(f"{grant.id} is signed already", "toolguard grants lists what counts, and what does not")
+    return grant
+
+
+def _shown(grant: Grant, now: float) -> list[str]:
+    broad = grants.too_broad(grant)
+    return [*details(grant, now), *([f"  mind     {broad}"] if broad else [])]
 
 
 def _grant(wanted: Wanted, now: float) -> Grant:

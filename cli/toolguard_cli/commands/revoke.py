@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 
 from toolguard_cli import inside, stores
-from toolguard_cli.errors import UserError
-from toolguard_cli.granted import log, public, words
+from toolguard_cli.granted import log, missing, public, words
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
@@ -21,13 +20,11 @@ def run(places: Places, grant_id: str, *, reason: str, dry_run: bool) -> Result:
     with stores.told():
         policies = Policies(places.state_dir)
         if dry_run:
-            grant = next((grant for grant in policies.grants() if grant.id == grant_id), None)
+            grant = next((grant for grant in policies.known() if grant.id == grant_id), None)
         else:
             grant = policies.revoke(grant_id)
     if grant is None:
-        raise UserError(
-            f"there is no grant {answers.cut(grant_id, 40)}", "toolguard grants --all lists those that there are"
-        )
+        raise missing(grant_id)
     lines = [Line("ok", f"{'would revoke' if dry_run else 'revoked'} {grant.id}: {words(grant)}")]
     if not dry_run:
         lines += _logged(places, grant, audit.plain(reason))

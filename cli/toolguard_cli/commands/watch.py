@@ -110,9 +110,11 @@ def live(watched: Watched) -> None:
                     return
                 view = _done(watched, view, act)
             if watched.refresh() or typed or time.monotonic() - drawn >= REDRAW_SECONDS:
-                now = time.time()
-                view = watching.settled(view, watched.calls(now))
-                picture.update(_rendered(view, watched.calls(now), now, console.size), refresh=True)
+                now, size = time.time(), console.size
+                calls = watched.calls(now)
+                view = watching.settled(view, calls)
+                picture.update(_rendered(view, calls, now, size), refresh=True)
+                view = watching.shown(view, calls, *size)
                 drawn = time.monotonic()
 
 

@@ -34,7 +34,10 @@ Pattern = Annotated[str, Meta(min_length=1, max_length=4_000)]
 
 
 class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One permission. `agent`, `cwd`: "" is any. `expires`: 0 is never. `params`: a glob for each named parameter."""
+    """One permission. `agent`, `cwd`: "" is any. `expires`: 0 is never. `params`: a glob for each named parameter.
+
+    `mac` proves that a person gave it (see `stores.policy`); what is covered does not depend on it.
+    """
 
     id: GrantId
     tool: Annotated[str, Meta(min_length=1, max_length=200)]
@@ -46,6 +49,7 @@ class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: Short = ""
     params: dict[str, Pattern] = msgspec.field(default_factory=dict)
     cwd: Short = ""
+    mac: Short = ""
 
 
 Types = tuple[type, ...]

@@ -3,6 +3,9 @@
 Each grant is a table `[[grant]]`; other tables are somebody else's. An added grant is appended and a revoked one cut
 out, so that every other byte of the file stays. What would not read back as meant is not written. A key that is not
 known is an error: a mistyped limit would make a grant wider than its author thinks.
+
+The law: a grant counts only with a `mac` under our key over all that it says. What somebody wrote or changed by hand is no
+error; it does not count until a person has accepted it, which signs it where it stands.
 """
 
 from __future__ import annotations
@@ -10,7 +13,11 @@ from __future__ import annotations
 import re
 import secrets
 import tomllib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,7 +25,7 @@ import msgspec
 
 from toolguard_engine.layers.grants import Grant
 from toolguard_engine.redact import UNPRINTABLE
-from toolguard_engine.stores import files
+from toolguard_engine.stores import files, key
 from toolguard_engine.stores.locked import StoreError, lock
 
 NAME = "policy.toml"
@@ -29,13 +36,15 @@ END_OF_TIME = 253_402_300_800
 
 NEW_FILE = """\
 # What toolguard lets through without asking. `toolguard grant` adds to this file and `toolguard revoke` takes away;
-# it may be edited by hand as well: comments and order are kept.
+# it may be edited by hand as well: comments and order are kept. What was written or changed by hand counts once it was
+# accepted: `toolguard grants` names it, `toolguard grant --accept ID` shows it and signs it.
 """
 
 _TIMES = ("expires", "created")
 _HEADER = re.compile(r"[ \t]*\[\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\]\]")
 _PART = re.compile(r"[ \t]*\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\.")
 _ANY_HEADER = re.compile(r"[ \t]*\[")
+_MAC = re.compile(r"([ \t]*(?:mac|\"mac\"|'mac')[ \t]*=[ \t]*)(?:\"[^\"]*\"|'[^']*')(?![\"'])")
 _AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 
 
@@ -45,62 +54,107 @@ class BadPolicy(StoreError):  # noqa: N818 - named for the condition, like its f
     code = "policy.bad"
 
 
+Stamp = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """All grants of the file, each in one of the two."""
+
+    signed: tuple[Grant, ...] = ()
+    unsigned: tuple[Grant, ...] = ()
+
+
 class Policies:
-    """The grants of one state directory. The file is read again when it was changed."""
+    """The grants of one state directory. The file is read again when it was changed, or when the key was."""
 
     def __init__(self, state_dir: Path) -> None:
         self.path = files.own_folder(state_dir) / NAME
-        self._stamp: tuple[int, int, int] | None = None
-        self._known: tuple[Grant, ...] | BadPolicy = ()
+        self._state_dir = state_dir
+        self._key_path = key.path(state_dir)
+        self._stamp: tuple[Stamp, Stamp | None] | None = None
+        self._judged: _Judged | BadPolicy = _Judged()
 
     def grants(self) -> tuple[Grant, ...]:
-        """All of them in the order of the file, expired ones too. Raises `BadPolicy`, `StoreError`."""
-        stamp = self._stamped()
-        if stamp is None:
-            return ()
-        if stamp != self._stamp:
-            self._known = self._read()
-            self._stamp = stamp
-        if isinstance(self._known, BadPolicy):
-            raise self._known.with_traceback(None)
-        return self._known
+        """Those that count, in the order of the file, expired ones too. Raises `BadPolicy`, `StoreError`."""
+        return self._now().signed
+
+    def unsigned(self) -> tuple[Grant, ...]:
+        """Those that do not count until a person accepts them. Raises as `grants` does."""
+        return self._now().unsigned
+
+    def known(self) -> tuple[Grant, ...]:
+        """All of them, read anew and without the key; one that has no id yet has the one it would get. Raises as well."""
+        return tuple(parse(self._text(), self.path))
 
     def add(self, grant: Grant) -> Grant:
-        """Writes a grant; the answer has the id it got: its own, unless that is empty or taken. Raises `StoreError`."""
+        """Signs and writes a grant; the answer has the id it got: its own, unless that is empty or taken.
+
+        Raises `StoreError`.
+        """
+        own = key.load(self._state_dir)
         with lock(self.path):
             text = self._text()
-            known = parse(text, self.path)
-            named = _named(grant, {other.id for other in known})
-            self._write(_with(text or NEW_FILE, named), [*known, named])
-        return named
+            stored = _stored(text, self.path)
+            signed = _signed(own, _named(grant, {other.id for other in _identified(stored)}))
+            self._write(_with(text or NEW_FILE, signed), [*stored, signed])
+        return signed
+
+    def accept(self, seen: Grant, log: Callable[[Grant], None]) -> Grant:
+        """Signs a grant where it stands, if it still is what the person saw. Raises `StoreError`.
+
+        `log` is told before it is written: nothing counts that is not in the audit log.
+        """
+        own = key.load(self._state_dir)
+        with lock(self.path):
+            text = self._text()
+            stored = _stored(text, self.path)
+            at = next((number for number, grant in enumerate(_identified(stored)) if grant == seen), None)
+            if at is None:
+                raise StoreError(f"the grant {seen.id} was changed meanwhile; look at it again: toolguard grants")
+            signed = _signed(own, seen)
+            after = _signed_in_place(text, at, signed, with_id=not stored[at].id)
+            meant = [*stored[:at], signed, *stored[at + 1 :]]
+            self._check(after, meant)
+            log(signed)
+            self._write(after, meant)
+        return signed
 
     def revoke(self, grant_id: str) -> Grant | None:
         """Takes a grant out; None where there is none of this id. Raises `StoreError`."""
-        if self._stamped() is None:
+        if _stamp_of(self.path) is None:
             return None
         with lock(self.path):
             text = self._text()
-            known = parse(text, self.path)
+            stored = _stored(text, self.path)
+            known = _identified(stored)
             at = next((number for number, grant in enumerate(known) if grant.id == grant_id), None)
             if at is None:
                 return None
-            self._write(_without(text, at), [*known[:at], *known[at + 1 :]])
+            self._write(_without(text, at), [*stored[:at], *stored[at + 1 :]])
             return known[at]
 
-    def _stamped(self) -> tuple[int, int, int] | None:
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            return None
-        except OSError as error:
-            raise StoreError(f"{self.path}: {error.strerror or error}") from error
-        return found.st_mtime_ns, found.st_size, found.st_ino
+    def _now(self) -> _Judged:
+        stamp = _stamp_of(self.path)
+        if stamp is None:
+            return _Judged()
+        stamps = (stamp, _stamp_of(self._key_path))
+        if stamps != self._stamp:
+            self._judged = self._read()
+            self._stamp = stamps
+        if isinstance(self._judged, BadPolicy):
+            raise self._judged.with_traceback(None)
+        return self._judged
 
-    def _read(self) -> tuple[Grant, ...] | BadPolicy:
+    def _read(self) -> _Judged | BadPolicy:
         try:
-            return tuple(parse(self._text(), self.path))
+            found = self.known()
         except BadPolicy as error:
             return error
+        if not found or not self._key_path.exists():
+            return _Judged(unsigned=found)
+        own = key.load(self._state_dir)
+        return _Judged(tuple(g for g in found if _fits(own, g)), tuple(g for g in found if not _fits(own, g)))
 
     def _text(self) -> str:
         """The file as text, its line ends untouched; empty where there is none."""
@@ -118,9 +172,14 @@ class Policies:
         except UnicodeDecodeError as error:
             _bad(self.path, data.count(b"\n", 0, error.start) + 1, "it is not UTF-8 text", "save it as UTF-8")
 
+    def _check(self, text: str, meant: list[Grant]) -> None:
+        with suppress(BadPolicy):
+            if _stored(text, self.path) == meant:
+                return
+        _bad(self.path, 0, "its layout cannot be edited safely", "write each grant as [[grant]], or edit it by hand")
+
     def _write(self, text: str, meant: list[Grant]) -> None:
-        if parse(text, self.path) != meant:
-            _bad(self.path, 0, "its layout cannot be edited safely", "write each grant as [[grant]], or edit it by hand")
+        self._check(text, meant)
         real = self.path.resolve()
         try:
             mode = real.stat().st_mode & 0o777 if real.exists() else 0o600
@@ -129,8 +188,53 @@ class Policies:
             raise StoreError(f"{real}: {error.strerror or error}") from error
 
 
+def _stamp_of(path: Path) -> Stamp | None:
+    """What differs when the file does; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}") from error
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _proof(grant: Grant) -> bytes:
+    """What is signed: every field but `mac`, the names sorted, so that it depends on no layout and no order."""
+    return b"grant " + msgspec.json.encode(msgspec.structs.replace(grant, mac=""), order="sorted")
+
+
+def _signed(own: bytes, grant: Grant) -> Grant:
+    return msgspec.structs.replace(grant, mac=key.sign(own, _proof(grant)))
+
+
+def _fits(own: bytes, grant: Grant) -> bool:
+    return key.fits(own, _proof(grant), grant.mac)
+
+
 def parse(text: str, path: Path) -> list[Grant]:
-    """The grants of a policy. Raises `BadPolicy`; `path` is only for its text."""
+    """The grants of a policy, signed or not. Raises `BadPolicy`; `path` is only for its text."""
+    return _identified(_stored(text, path))
+
+
+def _identified(stored: Sequence[Grant]) -> list[Grant]:
+    """Each with an id to name it by: what a person wrote without one gets one that follows from what it says."""
+    taken = {grant.id for grant in stored}
+    found = []
+    for grant in stored:
+        name = grant.id or _derived(grant, taken)
+        taken.add(name)
+        found.append(msgspec.structs.replace(grant, id=name))
+    return found
+
+
+def _derived(grant: Grant, taken: set[str]) -> str:
+    name = f"g-{sha256(_proof(grant)).hexdigest()[:8]}"
+    return next(each for each in (name, *(f"{name}-{at}" for at in range(2, len(taken) + 3))) if each not in taken)
+
+
+def _stored(text: str, path: Path) -> list[Grant]:
+    """The grants as they stand in the text; one without an id has an empty one."""
     try:
         tables = tomllib.loads(text).get(TABLE, [])
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -141,7 +245,7 @@ def parse(text: str, path: Path) -> list[Grant]:
         _bad(path, _line_of(text, 0, TABLE), "grant is not a list of tables", "write each grant as [[grant]]")
     grants = [_grant(table, number, text, path) for number, table in enumerate(tables)]
     for number, grant in enumerate(grants):
-        if any(other.id == grant.id for other in grants[:number]):
+        if grant.id and any(other.id == grant.id for other in grants[:number]):
             _bad(path, _line_of(text, number, "id"), f"the id {grant.id} stands there twice", "give one of them another id")
     return grants
 
@@ -160,7 +264,8 @@ def _grant(table: Any, number: int, text: str, path: Path) -> Grant:
         said = f"{wrong} is no time with an offset"
         _bad(path, _line_of(text, number, wrong), said, f"write it like {wrong} = 2026-11-29T05:00:00Z, or 0 for never")
     try:
-        return msgspec.convert({**table, **moments}, Grant)
+        found = msgspec.convert({"id": "g", **table, **moments}, Grant)
+        return found if "id" in table else msgspec.structs.replace(found, id="")
     except msgspec.ValidationError as error:
         said, _, where = str(error).partition(" - at `$.")
         key = where.rstrip("`").partition("[")[0]
@@ -230,6 +335,22 @@ def _inline(params: dict[str, str]) -> Any:
     table = tomlkit.inline_table()
     table.update(params)
     return table
+
+
+def _signed_in_place(text: str, number: int, grant: Grant, *, with_id: bool) -> str:
+    """The text with the mac of this grant, and its id where it had none; what else stands there stays."""
+    lines = text.split("\n")
+    headers = [at for at, line in enumerate(lines) if _HEADER.match(line)]
+    if number >= len(headers):
+        return text
+    start = headers[number]
+    stop = next((at for at in range(start + 1, len(lines)) if _ANY_HEADER.match(lines[at])), len(lines))
+    old = next((at for at in range(start + 1, stop) if _MAC.match(lines[at])), None)
+    if old is not None:
+        lines[old] = _MAC.sub(lambda found: f'{found[1]}"{grant.mac}"', lines[old], count=1)
+    new = [f'id = "{grant.id}"'] * with_id + [f'mac = "{grant.mac}"'] * (old is None)
+    before, after = lines[start][: lines[start].index("[")], "\r" * lines[start].endswith("\r")
+    return "\n".join([*lines[: start + 1], *(f"{before}{line}{after}" for line in new), *lines[start + 1 :]])
 
 
 def _without(text: str, number: int) -> str:
