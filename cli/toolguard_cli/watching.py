@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
-from unicodedata import east_asian_width
 
 from toolguard_engine import answers
 from toolguard_engine.ledger import Entry
@@ -202,20 +201,20 @@ def _question(view: View, asked: Entry, width: int, height: int) -> list[Row]:
         return [Row("make the terminal larger"[:width], "yellow")][:height]
     page = _page(view, asked, width, height)
     total = len(_text(asked))
-    end = view.top + sum(len(line) for line in page)
+    seen = max(view.read, view.top + sum(len(line) for line in page))
     rows = [
         Row(f"{asked.nonce}: agent {asked.agent or '-'}, session {asked.session or '-'}", "bold"),
         Row(f"held: {asked.reason or asked.code}", "dim"),
         Row(""),
         *(Row(line) for line in page),
-        Row(_ask(asked.nonce, max(view.read, end) >= total, f"{view.top + 1}-{end} of {total}"), "yellow"),
+        Row(_ask(asked.nonce, seen, total), "yellow"),
     ]
     return [Row(answers.cut(row.text, width), row.style) for row in rows]
 
 
-def _ask(nonce: str, whole: bool, part: str) -> str:  # noqa: FBT001
-    if not whole:
-        return f"Approve {nonce}? space: read on (characters {part}), then y; any other key: no"
+def _ask(nonce: str, seen: int, total: int) -> str:
+    if seen < total:
+        return f"Approve {nonce}? space: read on ({total - seen} more characters), n: no"
     return f"Approve {nonce}? y: yes, any other key: no"
 
 
@@ -239,4 +238,4 @@ def _wrapped(text: str, width: int) -> Iterator[str]:
 
 def _columns(sign: str) -> int:
     """How many columns a terminal may take for it; a line that is too short loses nothing, one too long its end."""
-    return 2 if east_asian_width(sign) in "WFA" else 1
+    return 1 if sign.isascii() else 2

@@ -20,7 +20,7 @@ from pathlib import Path
 from toolguard_cli import paths
 from toolguard_cli.commands import install
 from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import local_turn
+from toolguard_cli.rig.gateway import Gateway, local_turn
 from toolguard_cli.rig.home import Home
 from toolguard_engine.ledger import Decision, Entry
 from toolguard_engine.stores import files
@@ -32,6 +32,8 @@ COMMAND_ROUNDS = 15
 APPROVAL_ROUNDS = 500
 WAITING = 50
 EXIT_ROUNDS = 5
+WAKING_ROUNDS = 4
+WAKING_LIMIT = 30
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,15 @@ class Figure:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
-    parser.add_argument("--gateway", action="store_true", help="also how long `openclaw agent --local` takes to end")
+    parser.add_argument(
+        "--gateway", action="store_true", help="also on a real gateway: waking, and the end of `agent --local`"
+    )
     parser.add_argument("--rounds", type=int, default=5000, help="questions per row (5000)")
     parser.add_argument("--json", type=Path, default=Path("bench.json"), metavar="FILE")
     options = parser.parse_args()
     figures = [*pipe(options.rounds), *command_line(), *approvals()]
     if options.gateway:
-        figures += embedded_exit()
+        figures += [*embedded_exit(), *waking()]
     show(figures)
     options.json.write_text(json.dumps([{**asdict(f), "kept": f.kept} for f in figures], indent=2) + "\n")
     print(f"\nwritten to {options.json}")
@@ -160,6 +164,34 @@ def embedded_exit() -> list[Figure]:
     without, with_guard = (statistics.median(seconds[which][1:]) for which in (False, True))
     beside = f"{without:.1f} s without, {with_guard:.1f} s with the plugin"
     return [Figure("agent --local ends later by", round(with_guard - without, 2), "s", beside, 0.5)]
+
+
+def waking() -> list[Figure]:
+    """From `toolguard approve` in a terminal to the idle agent's next request, beside an ordinary turn."""
+    real = runtime.ensure(progress=print)
+    call = model.call("exec", {"command": "shutdown --help; rm -r nothing-there"})
+    woken, usual = [], []
+    with model.ScriptedModel(model.sequence([])) as server, Home(server.base_url) as home:
+        places = paths.Places(home.state_dir, home.config_path)
+        install.run(places, link=False, dry_run=False)
+        with Gateway(real, home) as gateway:
+            for number in range(WAKING_ROUNDS):
+                session = f"agent:main:bench-{number}"
+                server.play(model.sequence([call]))
+                usual.append(gateway.turn("go", session).seconds)
+                waiting = [entry for entry in FileNonces(home.state_dir).entries() if entry.session == session]
+                server.play(model.sequence([]))
+                woken.append(_woken(server, home.state_dir, waiting[0].nonce))
+    beside = f"an ordinary turn takes {statistics.median(usual):.1f} s"
+    return [Figure("idle agent asks its model after approve, longest", round(max(woken), 2), "s", beside, 3)]
+
+
+def _woken(server: model.ScriptedModel, state: Path, nonce: str) -> float:
+    started = time.perf_counter()
+    subprocess.run([str(TOOLGUARD), "approve", nonce, "--yes", "--state-dir", str(state)], check=True, capture_output=True)
+    while not server.requests and time.perf_counter() - started < WAKING_LIMIT:
+        time.sleep(0.01)
+    return time.perf_counter() - started
 
 
 def show(figures: list[Figure]) -> None:

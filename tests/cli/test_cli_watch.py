@@ -18,6 +18,7 @@ from toolguard_cli.commands import approve, watch
 from toolguard_cli.paths import Places
 from toolguard_cli.watching import Act, View, keys, press, screen
 from toolguard_engine.ledger import Entry
+from toolguard_engine.redact import UNPRINTABLE
 
 NOW = 1_000.0
 
@@ -35,6 +36,7 @@ CALLS = [ONE, TWO, YES]
     [
         ("jkA", ["j", "k", "a"]),
         ("\x1b[A\x1b[B\x1bOA\x1bOB", ["up", "down", "up", "down"]),
+        ("\x1b[6~ \x1b[5~", ["pagedown", " ", "pageup"]),
         ("\x1b[31~y", []),
         ("\x1b", []),
         ("\x03", ["q"]),
@@ -55,12 +57,18 @@ def test_keys(data: str, found: list[str]) -> None:
         pytest.param(View("gone"), "x", View("00000001"), None, id="another key"),
         pytest.param(View("00000002"), "a", View("00000002", asking="00000002"), None, id="ask"),
         pytest.param(View("00000003"), "a", View("00000003", message="00000003 is approved already"), None, id="approved"),
-        pytest.param(View("00000001", "00000002"), "y", View("00000001"), Act("approve", "00000002"), id="yes"),
+        pytest.param(View("00000001", "00000002", read=9), "y", View("00000001"), Act("approve", "00000002"), id="yes"),
+        pytest.param(View("00000001", "00000002"), "y", View("00000001", "00000002"), None, id="yes to what was not shown"),
+        pytest.param(
+            View("00000001", "00000002", read=6), "y", View("00000001", "00000002", read=6), None, id="yes before the end"
+        ),
+        pytest.param(View("00000002", read=9, top=4), "a", View("00000002", "00000002"), None, id="ask anew"),
         pytest.param(View("00000001", "00000002"), "n", View("00000001"), None, id="no"),
         pytest.param(View("00000001", "00000002"), "q", View("00000001"), None, id="q is a no"),
         pytest.param(View("00000001", "00000002"), "a", View("00000001"), None, id="a is no yes"),
         pytest.param(View("00000001", "00000009"), "y", View("00000001"), None, id="the call has gone"),
         pytest.param(View("00000001", "00000003"), "y", View("00000001"), None, id="somebody else was quicker"),
+        pytest.param(View("00000001", "00000003", read=9), "y", View("00000001", read=9), None, id="quicker, and read"),
         pytest.param(View("00000002"), "d", View("00000002"), Act("deny", "00000002"), id="deny"),
         pytest.param(View("00000003"), "d", View("00000003"), Act("deny", "00000003"), id="take a yes back"),
         pytest.param(View("00000001"), "q", View("00000001"), Act("quit"), id="quit"),
@@ -93,7 +101,107 @@ def test_screen() -> None:
 
 def test_screen_with_a_question() -> None:
     rows = screen(View(asking="00000002"), CALLS, NOW, 80, 24)
-    assert (rows[-2].text, rows[-2].style) == ("Approve 00000002? y: yes, any other key: no", "yellow")
+    assert [(row.text, row.style) for row in rows] == [
+        ("00000002: agent main, session s", "bold"),
+        ("held: why", "dim"),
+        ("", ""),
+        ("exec {}", ""),
+        ("Approve 00000002? y: yes, any other key: no", "yellow"),
+    ]
+
+
+LONG = "exec(" + "".join(f"{at:04d} " for at in range(800)) + ")"
+
+
+def read(view: View, calls: list[Entry], size: tuple[int, int]) -> tuple[str, View]:
+    """What of the call is on the screen, and the view that has seen it."""
+    rows = screen(view, calls, NOW, *size)
+    assert len(rows) <= size[1]
+    assert all(len(row.text) <= size[0] and row.text.isprintable() for row in rows)
+    return "".join(row.text for row in rows[3:-1]), watching.shown(view, calls, *size)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (24, 5), (40, 9), (100, 30), (200, 60)])
+@pytest.mark.parametrize("text", [LONG, LONG.replace("0", "\u754c"), LONG.replace("1", "\u00e9"), "exec(" + "x" * 3_995])
+def test_a_yes_only_after_the_whole_call_was_shown(text: str, size: tuple[int, int]) -> None:
+    calls = [call("00000001", shown=text)]
+    view, act = press(View("00000001"), "a", calls)
+    seen, pages = "", 0
+    while len(seen) < len(text):
+        assert press(view, "y", calls) == (view, None)
+        piece, view = read(view, calls, size)
+        seen, pages = seen + piece, pages + 1
+        question = screen(view, calls, NOW, *size)[-1].text
+        assert ("y: " in question) == (len(seen) == len(text)) or size[0] < 40
+        view, act = press(view, " ", calls)
+        assert act is None
+    assert seen == text
+    assert press(view, "y", calls) == (View("00000001"), Act("approve", "00000001"))
+    assert (pages == 1) == (size == (200, 60))
+
+
+def test_a_long_call_on_a_usual_terminal_in_one_look() -> None:
+    calls = [call("00000001", shown=LONG[:1_500])]
+    _, view = read(View("00000001", "00000001"), calls, (80, 24))
+    assert press(view, "y", calls)[1] == Act("approve", "00000001")
+
+
+@pytest.mark.parametrize("keys_typed", ["    y", "ky", " k y", "jjjjjjjjjjjjjjjjjjjy"])
+def test_keys_that_come_faster_than_the_screen_skip_nothing(keys_typed: str) -> None:
+    calls = [call("00000001", shown=LONG)]
+    _, view = read(View("00000001", "00000001"), calls, (80, 24))
+    for sign in keys_typed:
+        view, act = press(view, "up" if sign == "k" else sign, calls)
+        assert act is None
+    assert (view.asking, view.top <= view.read < len(LONG)) == ("00000001", True)
+
+
+def test_a_terminal_that_changes_its_size_skips_nothing() -> None:
+    calls = [call("00000001", shown=LONG)]
+    view, seen = View("00000001", "00000001"), set[int]()
+    sizes = [(80, 24), (30, 8), (160, 9), (24, 5), (20, 3), (100, 30)] * 20
+    for size in sizes:
+        if view.read < len(LONG):
+            assert press(view, "y", calls)[1] is None
+        piece, view = read(view, calls, size)
+        if size != (20, 3):
+            assert LONG.startswith(piece, view.top)
+            seen |= set(range(view.top, view.top + len(piece)))
+        assert seen >= set(range(view.read))
+        view, _ = press(view, " ", calls)
+    assert press(view, "y", calls)[1] == Act("approve", "00000001")
+
+
+def test_reading_back() -> None:
+    calls = [call("00000001", shown=LONG)]
+    first, view = read(View("00000001", "00000001"), calls, (80, 24))
+    second, view = read(press(view, "pagedown", calls)[0], calls, (80, 24))
+    again, view = read(press(view, "pageup", calls)[0], calls, (80, 24))
+    assert (again, view.top, view.read) == (first, 0, len(first + second))
+    assert press(view, "n", calls) == (View("00000001"), None)
+
+
+@pytest.mark.parametrize("size", [(1, 1), (23, 50), (80, 4), (10, 2)])
+def test_a_terminal_that_is_too_small_for_a_yes(size: tuple[int, int]) -> None:
+    view = View("00000002", "00000002")
+    assert [row.text for row in screen(view, CALLS, NOW, *size)] == ["make the terminal larger"[: size[0]]]
+    assert press(watching.shown(view, CALLS, *size), "y", CALLS) == (view, None)
+
+
+def test_no_line_of_a_call_is_wider_than_the_terminal() -> None:
+    from rich.cells import cell_len  # noqa: PLC0415
+
+    every = "".join(chr(code) for code in range(0x20, 0x10000) if not UNPRINTABLE.match(chr(code)))
+    lines = list(watching._wrapped(every, 24))
+    assert "".join(lines) == every
+    assert max(cell_len(line) for line in lines) <= 24
+
+
+def test_the_tool_is_named_once() -> None:
+    assert [watching._text(call("0", shown=text)) for text in ("exec({ a: 1 })", "executed")] == [
+        "exec({ a: 1 })",
+        "exec executed",
+    ]
 
 
 def test_screen_without_calls() -> None:
@@ -174,6 +282,27 @@ def test_the_live_list(places: Places) -> None:
         assert shown.end() == 0
         assert termios.tcgetattr(shown.slave) == shown.before
         assert "\x1b[?1049l" in shown.seen
+
+
+def test_a_long_call_is_read_to_its_end_before_a_yes(places: Places) -> None:
+    held = hold(places, shown='exec({ command: "' + "true; " * 600 + 'rm -rf build" })')
+    with terminal(places, "watch") as shown:
+        termios.tcsetwinsize(shown.slave, (24, 80))
+        shown.until(held.nonce)
+        shown.type("ay")
+        assert "rm -rf" not in shown.until(f"Approve {held.nonce}? space: read on")
+        shown.type("y")
+        shown.type(" ")
+        assert "rm -rf" not in shown.until("read on")
+        assert status_of(places, held.nonce) == "pending"
+        shown.type("\x1b[6~")
+        assert "rm -rf build" in shown.until("y: yes")
+        assert status_of(places, held.nonce) == "pending"
+        shown.type("y")
+        shown.until(f"approved {held.nonce}")
+        assert status_of(places, held.nonce) == "approved"
+        shown.type("q")
+        assert shown.end() == 0
 
 
 @pytest.mark.parametrize(("ending", "code"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
