@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from cli_stage import envelope, texts, toolguard
+from held_stage import terminal
 
 from toolguard_cli import tables
 from toolguard_cli.commands import grant, grants, revoke
@@ -170,6 +171,158 @@ def test_revoke(places: Places) -> None:
     with pytest.raises(UserError, match=f"there is no grant {made}") as caught:
         revoke.run(places, made, reason="", dry_run=False)
     assert "toolguard grants --all" in caught.value.fix
+
+
+HAND_WRITTEN = """\
+# mine
+[[grant]]
+tool = "exec"  # no id
+pattern = "make *"
+
+[[grant]]
+id = "g-all"
+tool = "exec"
+pattern = "*"
+agent = "main"
+params = {host = "sandbox"}
+"""
+
+
+def write(places: Places, text: str = HAND_WRITTEN) -> Policies:
+    policies = Policies(places.state_dir)
+    policies.path.parent.mkdir(exist_ok=True)
+    policies.path.write_text(text)
+    return policies
+
+
+def accept(places: Places, grant_id: str, **more: Any) -> Result:
+    usual: dict[str, Any] = {"reason": "", "yes": True, "dry_run": False, "as_json": False}
+    return grant.accept(places, grant_id, **usual | more)
+
+
+def test_what_is_not_signed_is_listed_with_the_next_step(places: Places) -> None:
+    policies = write(places)
+    nameless = policies.unsigned()[0].id
+    give(places, "ls")
+    shown = grants.run(places, everything=False)
+    assert [line.split("  ")[1].strip() for line in texts(shown)[1:3]] == ["not signed", ""]
+    assert texts(shown)[2].split()[:3] == ["g-all", "not", "signed"]
+    assert texts(shown)[-1] == (
+        f"2 are not signed and do not count: toolguard grant --accept {nameless} shows what it covers, and asks"
+    )
+    assert [found["signed"] for found in shown.data["grants"]] == [False, False, True]
+    assert "mac" not in shown.data["grants"][2]
+    accept(places, "g-all")
+    assert texts(grants.run(places, everything=False))[-1].startswith("1 is not signed and does not count: ")
+    accept(places, nameless)
+    assert not any("signed" in text for text in texts(grants.run(places, everything=True)))
+
+
+def test_accept(places: Places) -> None:
+    policies = write(places)
+    nameless = policies.unsigned()[0].id
+    assert texts(accept(places, nameless, dry_run=True, yes=False))[0].startswith(f"would accept {nameless}: any agent may")
+    assert policies.path.read_text() == HAND_WRITTEN
+    result = accept(places, nameless, reason="mine")
+    assert texts(result)[0] == f"accepted {nameless}: any agent may call exec like `make *`, without asking"
+    assert "  pattern  make *" in texts(result)
+    assert [made.id for made in policies.grants()] == [nameless]
+    (event,) = AuditLog(places.state_dir).events()
+    assert (event["event"], event["tool"], event["where"], event["why"]) == ("grant", "exec", "cli", "mine")
+    assert event["reason"] == f"accepted: {nameless}, until revoked"
+    assert "covers every call of exec" in " ".join(texts(accept(places, "g-all")))
+    with pytest.raises(UserError, match="g-all is signed already"):
+        accept(places, "g-all")
+    with pytest.raises(UserError, match="there is no grant g-none"):
+        accept(places, "g-none")
+    assert texts(revoke.run(places, "g-all", reason="", dry_run=False))[0].startswith("revoked g-all")
+
+
+def test_a_grant_changed_by_hand_is_accepted_again(places: Places) -> None:
+    made = give(places, "make").data["grant"]["id"]
+    policies = Policies(places.state_dir)
+    write(places, policies.path.read_text().replace('"make"', '"make all"'))
+    assert policies.grants() == ()
+    accept(places, made)
+    assert [found.pattern for found in policies.grants()] == ["make all"]
+    assert policies.path.read_text().count("mac = ") == 1
+
+
+def test_what_is_not_signed_can_be_revoked(places: Places) -> None:
+    policies = write(places)
+    assert texts(revoke.run(places, "g-all", reason="", dry_run=True))[0].startswith("would revoke g-all")
+    for found in policies.unsigned():
+        revoke.run(places, found.id, reason="", dry_run=False)
+    assert policies.path.read_text() == "# mine\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('pattern = "make\\u001b[8m *"', "does not show"),
+        ('pattern = "make *"\ncwd = "srv"', "no absolute folder"),
+    ],
+)
+def test_what_is_not_accepted(places: Places, line: str, words: str) -> None:
+    policies = write(places, HAND_WRITTEN.replace('pattern = "make *"', line))
+    with pytest.raises(UserError, match=words):
+        accept(places, policies.unsigned()[0].id)
+    assert policies.grants() == ()
+
+
+def test_accepting_is_asked_for(places: Places) -> None:
+    policies = write(places, HAND_WRITTEN.replace("make *", "make " + "x" * 900 + " *"))
+    with pytest.raises(UserError, match="no terminal to ask in"):
+        accept(places, "g-all", yes=False)
+    for answer, code, count in (("n", 1, 0), ("y", 0, 1)):
+        with terminal(places, "grant", "--accept", "g-all") as shown:
+            told = shown.until("Accept? [y/N] ")
+            assert "host like sandbox" in told
+            assert "covers every call of exec" in told
+            shown.type(f"{answer}\n")
+            assert shown.end() == code
+        assert len(policies.grants()) == count
+    with terminal(places, "grant", "--accept", policies.unsigned()[0].id) as shown:
+        assert "x" * 900 + " *" in shown.until("Accept?")
+
+
+def test_not_what_was_changed_while_it_was_asked(places: Places) -> None:
+    policies = write(places)
+    with terminal(places, "grant", "--accept", "g-all") as shown:
+        shown.until("Accept? [y/N] ")
+        write(places, HAND_WRITTEN.replace("sandbox", "*"))
+        shown.type("y\n")
+        shown.until("g-all was changed meanwhile")
+        assert shown.end() == 1
+    assert policies.grants() == ()
+    assert list(AuditLog(places.state_dir).events()) == []
+
+
+def test_an_agent_cannot_accept(places: Places) -> None:
+    policies = write(places)
+    done = toolguard("grant", "--accept", "g-all", "--yes", "--state-dir", places.state_dir, OPENCLAW_SHELL="exec")
+    assert (done.returncode, "only a person may do that" in done.stderr) == (1, True)
+    assert policies.grants() == ()
+    assert [event["code"] for event in AuditLog(places.state_dir).events()] == ["security.self-approval"]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [("make",), ("--tool", "exec"), ("--for", "1h"), ("--agent", "main"), ("--cwd", "/"), ("--param", "a=b")],
+    ids=" ".join,
+)
+def test_accepting_takes_no_limits(places: Places, more: tuple[str, ...]) -> None:
+    policies = write(places)
+    done = toolguard("grant", "--accept", "g-all", "--yes", *more, "--state-dir", places.state_dir)
+    assert (done.returncode, policies.grants()) == (2, ())
+
+
+def test_accepting_as_a_process(places: Places) -> None:
+    write(places)
+    made = envelope(toolguard("grant", "--accept", "g-all", "-y", "--state-dir", places.state_dir, "--json"))
+    assert (made["ok"], made["data"]["accepted"], made["data"]["grant"]["id"]) == (True, True, "g-all")
+    listed = envelope(toolguard("grants", "--state-dir", places.state_dir, "--json"))["data"]["grants"]
+    assert [found["signed"] for found in listed] == [False, True]
 
 
 def test_as_processes(places: Places) -> None:

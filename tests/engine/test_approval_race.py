@@ -34,7 +34,8 @@ fork = multiprocessing.get_context("fork")  # a worker that was killed is back w
 
 def request(number: int, now: float) -> Entry:
     return Entry(
-        nonce="", binding=f"{number:064x}", tool="exec", agent="main", session=f"agent:main:{number % 10}", run=f"run-{number}",
+        nonce="", binding=f"{number:064x}", tool="exec", agent="main", session=f"agent:main:{number % 10}",
+        run=f"run-{number}",
         code="tool.exec", reason="exec asks a person", shown=f"git push origin {number}", created=now, expires=now + 3_600,
     )  # fmt: skip
 

@@ -356,6 +356,10 @@ def test_tool_agent_time_and_folder(made: Grant, asked: Call, *, covered: bool) 
     assert covers(made, asked) is covered
 
 
+def test_the_proof_is_not_looked_at_here() -> None:
+    assert covers(grant("ls", mac="x"), call({"command": "ls"}))
+
+
 def test_the_first_that_covers() -> None:
     found = [grant("a"), Grant("g-2", "exec", "b*"), Grant("g-3", "exec", "b")]
     assert covering(call({"command": "b"}), found, NOW) is found[1]

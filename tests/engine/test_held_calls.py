@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolguard_engine import hints, protocol
@@ -199,6 +199,7 @@ def test_the_end_tells_how_to_approve_all_that_waits(tmp_path: Path, events: str
     assert sorted(lines) == sorted(by_name.values())
 
 
+@settings(deadline=None)
 @given(identical=st.integers(1, 12), total=st.integers(1, 12), same=st.booleans(), messages=st.booleans())
 def test_held_calls_end_within_the_limit(
     tmp_path_factory: pytest.TempPathFactory, identical: int, total: int, *, same: bool, messages: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -10,12 +11,13 @@ import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from toolguard_engine.layers.grants import Grant
-from toolguard_engine.stores import policy
+from toolguard_engine.stores import key, policy
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.policy import BadPolicy, Policies
 
@@ -71,9 +73,14 @@ def test_nothing_yet(tmp_path: Path) -> None:
 
 def test_reading_what_people_write(policies: Policies) -> None:
     policies.path.write_text(HAND_WRITTEN)
-    assert policies.grants() == (
-        Grant("g-mine", "exec", "git push origin *", expires=datetime(2026, 12, 6, 5, tzinfo=UTC).timestamp()),
-        Grant("g-0002", "read", "/srv/**", params={"limit": "1*"}),
+    assert policies.grants() == ()
+    assert (
+        policies.unsigned()
+        == policies.known()
+        == (
+            Grant("g-mine", "exec", "git push origin *", expires=datetime(2026, 12, 6, 5, tzinfo=UTC).timestamp()),
+            Grant("g-0002", "read", "/srv/**", params={"limit": "1*"}),
+        )
     )
 
 
@@ -89,7 +96,7 @@ def test_reading_what_people_write(policies: Policies) -> None:
 )
 def test_times(policies: Policies, written: str, seconds: float) -> None:
     policies.path.write_text(f'[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\nexpires = {written}\n')
-    assert [grant.expires for grant in policies.grants()] == [seconds]
+    assert [grant.expires for grant in policies.known()] == [seconds]
 
 
 GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
@@ -113,7 +120,8 @@ GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
         pytest.param(GOOD + "expires = nan\n", 5, "expires is no time with an offset; ", id="no number"),
         pytest.param(GOOD + "agent = 3\n", 5, "agent: expected `str`, got `int`; ", id="type"),
         pytest.param(GOOD + "[grant.params]\nx = 1\n", 5, "params: expected `str`, got `int`; ", id="type in params"),
-        pytest.param(GOOD.replace('id = "a"\n', ""), 1, "object missing required field `id`; ", id="no id"),
+        pytest.param(GOOD.replace('tool = "exec"\n', ""), 1, "object missing required field `tool`; ", id="no tool"),
+        pytest.param(GOOD + "mac = 3\n", 5, "mac: expected `str`, got `int`; ", id="type of the mac"),
         pytest.param(GOOD.replace('"x"', '""'), 4, "pattern: expected `str` of length >= 1; ", id="empty pattern"),
         pytest.param(GOOD.replace('"a"', '"a b"'), 2, "id: expected `str` matching regex", id="id"),
         pytest.param("[grant]\nid = 'a'\n", 0, "grant is not a list of tables; ", id="one table"),
@@ -162,17 +170,29 @@ def test_the_texts_of_errors_are_printable(policies: Policies) -> None:
 
 
 def test_it_is_read_again_only_when_it_changed(policies: Policies, monkeypatch: pytest.MonkeyPatch) -> None:
-    policies.path.write_text(GOOD)
+    policies.add(made())
     assert len(policies.grants()) == 1
     with monkeypatch.context() as patch:
         patch.setattr(policy, "parse", None)
+        patch.setattr(key, "load", None)
         assert len(policies.grants()) == 1
-    policies.path.write_text(GOOD + "reason = 'longer'\n")
-    assert policies.grants()[0].reason == "longer"
-    policies.path.unlink()
-    assert policies.grants() == ()
-    policies.path.write_text(GOOD)
+    text = policies.path.read_text()
+    policies.path.write_text(text + GOOD + "reason = 'longer'\n")
+    assert policies.unsigned()[0].reason == "longer"
     assert len(policies.grants()) == 1
+    policies.path.unlink()
+    assert policies.grants() == policies.unsigned() == ()
+    policies.path.write_text(text)
+    assert len(policies.grants()) == 1
+
+
+def test_the_key_is_read_only_for_grants(policies: Policies, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(key, "load", None)
+    policies.path.write_text("[other]\n")
+    assert policies.grants() == policies.unsigned() == ()
+    policies.path.write_text(GOOD)
+    assert (policies.grants(), len(policies.unsigned())) == ((), 1)
+    assert not key.path(policies.path.parent.parent).exists()
 
 
 def test_a_new_file(tmp_path: Path) -> None:
@@ -203,7 +223,8 @@ def test_what_was_there_stays(policies: Policies, text: str) -> None:
     after = policies.path.read_bytes()
     assert after.startswith(before)
     assert after.count(b"\n") == after.count(b"\r\n") or b"\r" not in after
-    assert [known.id for known in policies.grants()] == ["g-mine", "g-0002", grant.id]
+    assert [known.id for known in policies.known()] == ["g-mine", "g-0002", grant.id]
+    assert policies.grants() == (grant,)
     assert policies.revoke(grant.id) == grant
     assert policies.path.read_bytes().rstrip() == before.rstrip()
     assert stat.S_IMODE(policies.path.stat().st_mode) == 0o640
@@ -238,6 +259,184 @@ def test_what_cannot_be_edited_is_left_alone(policies: Policies, text: str) -> N
     with pytest.raises(BadPolicy):
         policies.revoke("a")
     assert policies.path.read_text() == text
+
+
+def unheard(_grant: Grant) -> None:
+    """Where nothing is to be written to the audit log, and nothing is asserted of it."""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ('pattern = "make"', 'pattern = "make *"'),
+        ('tool = "exec"', 'tool = "cron"'),
+        ("expires = 2026-12-06T05:00:00Z", "expires = 0"),
+        ("expires = 2026-12-06T05:00:00Z", "expires = 2026-12-06T05:00:01Z"),
+        ('agent = "main"\n', ""),
+        ('cwd = "/srv"', 'cwd = "/"'),
+        ('{a = "1", b = "2"}', '{a = "1"}'),
+        ('{a = "1", b = "2"}', '{a = "1", b = "*"}'),
+        ('by = "ana"', 'by = "eva"'),
+        ('reason = "why"', 'reason = "?"'),
+        ('id = "g-1"', 'id = "g-2"'),
+        ('id = "g-1"\n', ""),
+        ('mac = "', 'mac = "0'),
+        ("mac = ", "# mac = "),
+    ],
+)
+def test_a_grant_that_was_changed_does_not_count(policies: Policies, change: tuple[str, str]) -> None:
+    more = {"agent": "main", "by": "ana", "reason": "why", "params": {"a": "1", "b": "2"}, "cwd": "/srv"}
+    signed = policies.add(Grant("g-1", "exec", "make", expires=END, **more))  # type: ignore[arg-type]
+    assert policies.grants() == (signed,)
+    before = policies.path.read_text()
+    after = before.replace(*change)
+    assert after != before
+    policies.path.write_text(after)
+    assert (policies.grants(), len(policies.unsigned())) == ((), 1)
+    accepted = policies.accept(policies.unsigned()[0], unheard)
+    assert policies.grants() == (accepted,)
+    assert (accepted == signed) == change[0].startswith("mac")
+
+
+def test_layout_and_order_are_not_signed(policies: Policies) -> None:
+    signed = policies.add(made(expires=END, params={"a": "1", "b": "2"}))
+    text = policies.path.read_text().replace('{a = "1", b = "2"}', "{ b = '2', a = '1' } # both")
+    lines = text.replace("2026-12-06T05:00:00Z", "2026-12-06T06:00:00+01:00").split("[[grant]]\n")[1].splitlines()
+    policies.path.write_text("\n# mine\n [[ grant ]]\n" + "\n\n".join(reversed(lines)))
+    assert policies.grants() == (signed,)
+
+
+def test_the_mac_of_another_grant(policies: Policies) -> None:
+    signed = policies.add(made())
+    policies.path.write_text(policies.path.read_text() + GOOD + f'mac = "{signed.mac}"\n')
+    assert policies.grants() == (signed,)
+    assert [grant.id for grant in policies.unsigned()] == ["a"]
+
+
+@pytest.mark.parametrize("fresh", [True, False], ids=["another process", "the same one"])
+def test_without_its_key_no_grant_counts(policies: Policies, tmp_path: Path, *, fresh: bool) -> None:
+    signed = policies.add(made())
+    assert policies.grants() == (signed,)
+    key.path(tmp_path).unlink()
+    policies = Policies(tmp_path) if fresh else policies
+    assert (policies.grants(), policies.unsigned()) == ((), (signed,))
+    assert not key.path(tmp_path).exists()
+    key.load(tmp_path)
+    assert (policies.grants(), policies.unsigned()) == ((), (signed,))
+    accepted = policies.accept(signed, unheard)
+    assert (policies.grants(), policies.unsigned()) == ((accepted,), ())
+
+
+def test_a_key_that_proves_nothing(policies: Policies, tmp_path: Path) -> None:
+    policies.add(made())
+    key.path(tmp_path).chmod(0o644)
+    for _ in range(2):
+        with pytest.raises(key.BadKey):
+            policies.grants()
+    key.path(tmp_path).chmod(0o600)
+    assert len(policies.grants()) == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_accepting_what_somebody_wrote(policies: Policies, end: str) -> None:
+    before = HAND_WRITTEN.replace("\n", end)
+    policies.path.write_bytes(before.encode())
+    policies.path.chmod(0o640)
+    told: list[Grant] = []
+    mine, other = policies.unsigned()
+    second = policies.accept(other, told.append)
+    assert policies.grants() == (second,) == tuple(told)
+    first = policies.accept(mine, told.append)
+    assert (policies.grants(), policies.unsigned()) == ((first, second), ())
+    assert msgspec.structs.replace(first, mac="") == mine
+    after = policies.path.read_bytes().decode()
+    assert f'  # two of them{end}mac = "{first.mac}"{end}id = ' in after
+    assert f'[[ grant ]]{end}mac = "{second.mac}"{end}tool = "read"' in after
+    assert re.sub(rf'mac = "\w+"{end}', "", after) == before
+    assert stat.S_IMODE(policies.path.stat().st_mode) == 0o640
+
+
+@pytest.mark.parametrize(
+    ("written", "after"),
+    [
+        ("mac = ''", 'mac = "{mac}"'),
+        ("\t'mac'  =  \"old\"   # keep", "\t'mac'  =  \"{mac}\"   # keep"),
+        ('"mac"="x"', '"mac"="{mac}"'),
+    ],
+)
+def test_an_old_mac_is_replaced_where_it_stands(policies: Policies, written: str, after: str) -> None:
+    policies.path.write_text(f"{GOOD}{written}\nreason = 'mac'\n")
+    signed = policies.accept(policies.unsigned()[0], unheard)
+    assert policies.path.read_text() == f"{GOOD}{after.replace('{mac}', signed.mac)}\nreason = 'mac'\n"
+    assert policies.grants() == (signed,)
+
+
+NAMELESS = """[[grant]]
+  tool = "exec"   # it has no id
+pattern = "x"
+
+  [[grant]]
+tool = "exec"
+pattern = "x"
+
+[[grant]]
+tool = "exec"
+pattern = "y"
+"""
+
+
+def test_grants_without_an_id_get_one(policies: Policies) -> None:
+    policies.path.write_text(NAMELESS)
+    ids = [grant.id for grant in policies.unsigned()]
+    assert ids == [grant.id for grant in policies.known()]
+    assert re.fullmatch(r"g-[0-9a-f]{8}", ids[0])
+    assert (ids[1], len(set(ids))) == (f"{ids[0]}-2", 3)
+    signed = policies.accept(policies.unsigned()[1], unheard)
+    assert (policies.grants(), signed.id) == ((signed,), ids[1])
+    added = f'  [[grant]]\n  id = "{ids[1]}"\n  mac = "{signed.mac}"\n'
+    assert policies.path.read_text() == NAMELESS.replace("  [[grant]]\n", added)
+    assert policies.revoke(ids[0]) is not None
+    assert [grant.id for grant in policies.known()] == ids[1:]
+    assert policies.add(Grant(ids[2], "exec", "z")).id not in ids
+
+
+@pytest.mark.parametrize("change", [("git push origin *", "*"), ("[[grant]]   # two of them", "[[another]]")])
+def test_what_was_changed_meanwhile_is_not_accepted(policies: Policies, change: tuple[str, str]) -> None:
+    policies.path.write_text(HAND_WRITTEN)
+    seen = policies.unsigned()[0]
+    policies.path.write_text(HAND_WRITTEN.replace(*change))
+    with pytest.raises(StoreError, match="g-mine was changed meanwhile; look at it again"):
+        policies.accept(seen, unheard)
+    assert policies.path.read_text() == HAND_WRITTEN.replace(*change)
+    assert policies.grants() == ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "grant = [{id = 'a', tool = 'exec', pattern = 'x'}]\n",
+        'x = """\n[[grant]]\n"""\n' + GOOD,
+        GOOD + 'mac = """old"""\n',
+        GOOD + 'reason = """\nmac = \'x\'\n"""\n',
+    ],
+    ids=["inline", "a text that looks like one", "a mac over lines", "a text that looks like a mac"],
+)
+def test_what_cannot_be_signed_in_place_is_left_alone(policies: Policies, text: str) -> None:
+    policies.path.write_text(text)
+    told: list[Grant] = []
+    with pytest.raises(BadPolicy, match="its layout cannot be edited safely"):
+        policies.accept(policies.unsigned()[0], told.append)
+    assert (policies.path.read_text(), told) == (text, [])
+
+
+def test_what_cannot_be_logged_is_not_accepted(policies: Policies) -> None:
+    def full(_grant: Grant) -> None:
+        raise StoreError("No space left on device")
+
+    policies.path.write_text(HAND_WRITTEN)
+    with pytest.raises(StoreError, match="No space left"):
+        policies.accept(policies.unsigned()[0], full)
+    assert policies.path.read_text() == HAND_WRITTEN
 
 
 def test_a_link_to_the_file_stays_one(policies: Policies, tmp_path: Path) -> None:
@@ -293,6 +492,6 @@ def test_processes_that_add_at_once(policies: Policies, tmp_path: Path) -> None:
     policies.path.write_text(HAND_WRITTEN)
     running = [subprocess.Popen([sys.executable, "-c", ADD, str(tmp_path), str(at)], env=os.environ) for at in range(4)]
     assert [process.wait(60) for process in running] == [0] * 4
-    added = {grant.pattern for grant in policies.grants()[2:]}
+    added = {grant.pattern for grant in policies.grants()}
     assert added == {f"{process}-{number}" for process in range(4) for number in range(0, 10, 2)}
     assert policies.path.read_text().startswith(HAND_WRITTEN)

@@ -68,9 +68,13 @@ def renew(subject: Subject) -> str:
 
 def policy(subject: Subject) -> Check:
     try:
-        granted = Policies(subject.places.state_dir).grants()
+        policies = Policies(subject.places.state_dir)
+        granted, unsigned = policies.grants(), policies.unsigned()
     except StoreError as error:
         return Check("policy", "error", str(error), "mend the file; until then every call that asks is blocked")
+    if unsigned:
+        names = ", ".join(grant.id for grant in unsigned)
+        return Check("policy", "warn", f"not signed, so they do not count: {names}", "toolguard grant --accept ID")
     return Check("policy", "ok", f"{len(granted)} grants" if granted else "no grants")
 
 

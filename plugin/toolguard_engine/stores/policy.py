@@ -151,7 +151,7 @@ class Policies:
             found = self.known()
         except BadPolicy as error:
             return error
-        if not found or not self._key_path.exists():
+        if not found or _stamp_of(self._key_path) is None:
             return _Judged(unsigned=found)
         own = key.load(self._state_dir)
         return _Judged(tuple(g for g in found if _fits(own, g)), tuple(g for g in found if not _fits(own, g)))
