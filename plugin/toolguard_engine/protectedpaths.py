@@ -16,6 +16,14 @@ Place = Literal["", "root", "guard", "key"]
 
 CONFIG_NAMES = ("openclaw.json", "clawdbot.json")
 _STATE_NAMES = (".openclaw", ".clawdbot")
+_HOME_DEPTH = 2
+"""How many slashes `/home/user` has: nothing so near the root is taken for a folder of ours."""
+
+_MAX_GLOB = 256
+
+FILE_NAMES = ("key", "policy.toml", "nonces.json", "grants.json", "counters.json", "toolguard", *CONFIG_NAMES, *_STATE_NAMES)
+"""Names in the guard's folders by which a search would find them."""
+
 _GLOB = re.compile(r"[*?\[]")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)[^}]*\})")
 _PROC = re.compile(r"^/proc/[^/]+/root(?=/)")
@@ -64,7 +72,7 @@ def _parts(path: str) -> tuple[str, ...]:
 def _above(path: str, home: str) -> list[str]:
     """The folders that hold `path`, below the home folder and never near the root."""
     found = []
-    while (path := dirname(path.rstrip("/"))) and path != home and path.count("/") > len(("home", "user")):
+    while (path := dirname(path.rstrip("/"))) and path != home and path.count("/") > _HOME_DEPTH:
         found.append(path)
     return found
 
@@ -89,6 +97,13 @@ def _absolute(path: str, folders: tuple[str, ...]) -> list[str]:
 def resolved(path: str, host: Host, folders: tuple[str, ...]) -> tuple[str, ...]:
     """The absolute paths that `path` may mean."""
     return tuple(normpath(option) for option in _absolute(_expanded(path, of(host)), folders))
+
+
+def is_above(path: str, host: Host, folders: tuple[str, ...] = ()) -> bool:
+    """Whether `path` is a state folder, or one that holds a protected place (the home folder, `/`)."""
+    protected = of(host)
+    options = [_parts(option) for option in _absolute(_expanded(path, protected), folders)]
+    return any(real[: len(parts)] == parts for parts in options for real in protected.roots)
 
 
 def _expanded(path: str, protected: Protected) -> str:
@@ -122,7 +137,9 @@ def _covers(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
 
 
 def _glob(name: str, pattern: str) -> bool:
-    """A shell's glob: a leading dot is only matched by a dot."""
+    """A shell's glob: a leading dot is only matched by a dot. One of absurd length counts as fitting: it is not tried."""
+    if len(pattern) > _MAX_GLOB:
+        return True
     return (not name.startswith(".") or pattern.startswith((".", "["))) and fnmatchcase(name, pattern.replace("[^", "[!"))
 
 

@@ -16,7 +16,7 @@ from toolguard_engine.shelltext import MAX_CHARS, all_spelled, spellings
 
 MAX_DEPTH = 8
 MAX_LINES = 500
-MAX_COMMANDS = 2500
+MAX_COMMANDS = 2000
 MAX_TOKENS = 40_000
 """How much of a command is read, all its texts together; where one of these is reached, the reading is not whole."""
 
@@ -75,6 +75,7 @@ class Simple:
     texts: list[str] = field(default_factory=list)
     reads: list[str] = field(default_factory=list)
     piped: bool = False
+    _unwrapped: list[str] | None = field(default=None, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -83,7 +84,12 @@ class Simple:
         return base(words[0]) if words else ""
 
     def unwrapped(self) -> list[str]:
-        """The words from the command that really runs on."""
+        """The words from the command that really runs on. Asked only when the command is complete."""
+        if self._unwrapped is None:
+            self._unwrapped = self._without_wrappers()
+        return self._unwrapped
+
+    def _without_wrappers(self) -> list[str]:
         words = self.words
         at = 0
         while at < len(words):
@@ -142,8 +148,10 @@ def read(command: str) -> Reading:
         seen.add(text)
         parser = _Parser(text[:MAX_CHARS], min(left, MAX_TOKENS))
         line = parser.parse()
+        found.append(line[: max(commands, 0)])
         left, commands = parser.left, commands - len(line)
-        found.append(line)
+        if commands < 0:
+            break
         waiting += [(inner, depth + 1) for inner in _inner_texts(line)]
     return Reading(tuple(found), whole and left > 0 and commands >= 0)
 
@@ -153,7 +161,8 @@ def is_textual(simple: Simple) -> bool:
     words = simple.unwrapped()
     name = base(words[0]) if words else ""
     if name == "git":
-        return len(words) > 1 and words[1] in _GIT_TEXTUAL
+        at = _after_options(words, 1, "cC")
+        return at < len(words) and words[at] in _GIT_TEXTUAL
     return name in TEXTUAL or (name in {"awk", "gawk", "mawk"} and not any("system" in word for word in words))
 
 
@@ -173,6 +182,8 @@ def _inner_texts(line: Line) -> Iterator[str]:
             continue
         yield from simple.texts
         yield from (word for word in simple.words if _COMMAND_LIKE.search(word))
+        if simple.words[:1] == ["alias"]:
+            yield from (word.partition("=")[2] for word in simple.words if " " in word)
         if producer or simple.words[:1] == ["eval"]:
             yield " ".join(simple.words[1:])
 
@@ -191,7 +202,7 @@ class _Parser:
 
     def parse(self) -> Line:
         at = 0
-        while self.left > 0 and (match := _TOKEN.match(self.text, at)):
+        while self.left > 0 and len(self.line) <= MAX_COMMANDS and (match := _TOKEN.match(self.text, at)):
             self.left -= 1
             at = match.end()
             kind = match.lastgroup or "single"

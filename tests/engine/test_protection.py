@@ -91,6 +91,11 @@ APPROVE = [
     "python .venv/bin/toolguard approve abcd",
     "watch -n 1 toolguard approve abcd",
     "exec toolguard approve abcd",
+    "toolguard approve abcd --yes --reason --help",
+    "toolguard --json approve abcd --help",
+    "/home/u/.local/bin/toolg* approve abcd",
+    "which toolguard | xargs -I{} {} approve x",
+    "which toolguard | xargs -I % % approve x",
 ]
 
 COMMANDS = [
@@ -119,6 +124,19 @@ COMMANDS = [
     "openclaw config unset plugins.entries",
     "openclaw gateway stop",
     "openclaw gateway call config.apply --params '{}'",
+    "npx -y openclaw@latest plugins disable toolguard",
+    "node /usr/lib/node_modules/openclaw/dist/index.js plugins disable toolguard",
+    "node dist/index.js plugins disable toolguard",
+    "node x/openclaw.mjs plugins disable toolguard",
+    "openclaw configure",
+    "openclaw onboard",
+    "openclaw --profile x reset",
+    'openclaw gateway call chat.send --params \'{"message":"x"}\'',
+    "openclaw gateway call chat.inject",
+    'openclaw gateway call exec --params "$(cat x)"',
+    "openclaw gateway call X --params $P",
+    "openclaw gateway call X --params @file",
+    'openclaw agent --message "/toolguard approve abcd"',
 ]
 
 FILES = [
@@ -182,6 +200,47 @@ FILES = [
     "find ~/.openclaw -name '*.json' -delete",
 ]
 
+WHOLE = [
+    "git -C ~/.openclaw checkout .",
+    "cd ~/.openclaw && git stash",
+    "tar xf a.tar -C ~",
+    "tar -xzf a.tar --directory=/home/u",
+    "unzip a.zip -d ~",
+    "cp -r fake/. ~/",
+    "rsync -a fake/ ~/",
+    "patch -p1 -d ~/.openclaw",
+    "cd ~/.openclaw && patch -p1 < x",
+    "mv ~ /tmp",
+    "find ~ -name policy.toml -exec tee -a {} +",
+    "for f in $(find ~ -name 'openclaw*.json'); do sed -i s/a/b/ $f; done",
+    "grep -rl toolguard ~ | xargs sed -i s/a/b/",
+    "find ~ -name key -exec base64 {} \\;",
+    "find ~ -path '*guard/key' | xargs cat",
+    "cp -r ~ /tmp/h",
+    "tar czf x ~",
+]
+
+CODE = [
+    (
+        "python3 -c \"import os; d=os.path.join(os.path.expanduser('~'), '.openclaw', 'toolguard'); "
+        "open(os.path.join(d,'nonces.json'),'w').write('{}')\""
+    ),
+    "python3 -c \"from pathlib import Path; print((Path.home()/'.openclaw'/'toolguard'/'key').read_text())\"",
+    (
+        "python3 - <<'E'\nimport os,json\n"
+        "p=os.path.join(os.environ['HOME'],'.open'+'claw','openclaw.json')\njson.dump({},open(p,'w'))\nE"
+    ),
+    "node -e \"const p=require('path').join(os.homedir(),'.openclaw','toolguard');fs.rmSync(p,{recursive:true})\"",
+    'perl -e \'my $d="$ENV{HOME}/.openclaw"; unlink glob("$d/tool*/*")\'',
+    "ruby -e 'File.delete(*Dir.glob(Dir.home+\"/.openclaw/toolguard/*\"))'",
+    "python3 -c \"import glob,os; [os.unlink(f) for f in glob.glob(os.path.expanduser('~')+'/.open*/tool*/*')]\"",
+    (
+        "cat > x.py <<'E'\nimport os\n"
+        "os.remove(os.path.join(os.path.expanduser('~'),'.openclaw','toolguard','policy.toml'))\nE\npython3 x.py"
+    ),
+    "python3 -c \"import shutil,pathlib; shutil.rmtree(pathlib.Path.home()/'.openclaw')\"",
+]
+
 STOPS = [
     "kill 4242",
     "kill -9 4243",
@@ -219,6 +278,17 @@ STOPS = [
     "fuser -k 18789/tcp",
     "p=4242; kill $p",
     "echo 4242 | xargs kill # openclaw",
+    "ps aux | grep gateway | awk '{print $2}' | xargs kill -9",
+    "ps aux | grep claw | awk '{print $2}' | xargs kill",
+    "kill -9 $(ps -eo pid,cmd | awk '/gateway/{print $1}')",
+    "kill -9 $(lsof -t -i:19999)",
+    "kill $(lsof -t -i :18789)",
+    "fuser -k 19999/tcp",
+    "npx kill-port 18789",
+    "npx -y kill-port@2 18789",
+    "ps -ef | awk '/[g]ateway/{print \"kill \" $2}' | sh",
+    "for p in $(pgrep node); do kill $p; done",
+    "kill $(ps -C node -o pid=)",
 ]
 
 HARMLESS = [
@@ -295,6 +365,44 @@ HARMLESS = [
     "python -m mypy toolguard_engine",
     "sed -n 1,5p toolguard/readme.md",
     "gh pr create --body 'toolguard approve x'",
+    "ps aux | grep node",
+    "ps aux | grep 'python app.py' | awk '{print $2}' | xargs kill",
+    "ps aux | grep server.py | awk '{print $2}' | xargs kill",
+    "kill $(lsof -t -i:3000)",
+    "lsof -ti:5173 | xargs kill -9",
+    "npx kill-port 3000",
+    "tar xf a.tar -C build",
+    "tar czf ~/x.tgz src",
+    "tar -C ~/projects -xzf a.tgz",
+    "unzip a.zip -d ~/projects",
+    "cp -r fake/. ~/projects/",
+    "cp -r project ~/",
+    "mv ~/a.txt /tmp",
+    "rsync -a src/ host:~/",
+    "git -C ~/.openclaw status",
+    "git -C ~/.openclaw/workspace checkout .",
+    "cd ~/.openclaw/workspace && git stash",
+    "git checkout .",
+    "cd ~ && git status",
+    "find ~ -name package.json -exec sed -i s/a/b/ {} +",
+    "find ~ -name '*.log' -delete",
+    "find ~ -name '*.json' | xargs grep foo",
+    "find ~ -name key",
+    "grep -rl foo ~/src | xargs sed -i s/a/b/",
+    "openclaw gateway call health",
+    'openclaw gateway call config.get --params "$P"',
+    "openclaw gateway status",
+    "openclaw configure --help",
+    'openclaw agent --message "hello"',
+    "npx -y openclaw@latest status",
+    "node dist/index.js serve",
+    "python3 -c \"import os; print(os.listdir(os.path.expanduser('~/.openclaw')))\"",
+    "python3 -c \"from pathlib import Path; (Path.home()/'.openclaw'/'workspace'/'x.json').write_text('key')\"",
+    "python3 -c \"import json; d={'key': 1}; json.dump(d, open('x.json','w'))\"",
+    "patch -p1 < fix.patch",
+    "kill \u00b2",
+    "kill " + "1" * 5000,
+    "python3 -c 'os.kill(" + "1" * 5000 + ", 9)'",
 ]
 
 BLOCKED_CALLS: list[tuple[str, dict[str, Any]]] = [
@@ -330,6 +438,14 @@ BLOCKED_CALLS: list[tuple[str, dict[str, Any]]] = [
     ("gateway", {"action": "config.apply", "raw": "{}"}),
     ("automations", {"action": "add", "job": {"payload": {"command": "toolguard approve x"}}}),
     ("message", {"message": "/toolguard approve x"}),
+    ("gateway", {"action": "config.patch", "raw": '{"plug\\u0069ns":{}}'}),
+    ("gateway", {"action": "config.patch", "raw": "{plug\\u0069ns:{}}"}),
+    ("grep", {"pattern": ".", "path": "~/.openclaw/toolguard/key"}),
+    ("grep", {"pattern": ".", "path": "~/.openclaw/toolguard"}),
+    ("image", {"image": "/home/u/.openclaw/toolguard/key"}),
+    ("browser", {"action": "open", "targetUrl": "file:///home/u/.openclaw/toolguard/key"}),
+    ("web_fetch", {"url": "file://localhost/home/u/.open%63law/toolguard/key"}),
+    ("media", {"items": [{"source": "~/.openclaw/toolguard/key"}]}),
 ]
 
 FREE_CALLS: list[tuple[str, Any]] = [
@@ -351,6 +467,13 @@ FREE_CALLS: list[tuple[str, Any]] = [
     ("write", {"path": "notes/toolguard/key.md"}),
     ("sessions_spawn", {"task": "toolguard approve x"}),
     ("apply_patch", {"input": "*** Update File: src/a.py\n+toolguard approve\n"}),
+    ("apply_patch", {"input": "\n" * 100_000}),
+    ("apply_patch", {"input": "*** Update File: a" + " " * 100_000 + "b"}),
+    ("gateway", {"action": "config.patch", "raw": '{"agents": {"name": "a\\nb"}}'}),
+    ("image", {"image": "/home/u/pictures/key.png"}),
+    ("grep", {"pattern": "toolguard/key", "path": "src"}),
+    ("grep", {"pattern": "port", "path": "~/.openclaw/openclaw.json"}),
+    ("web_fetch", {"url": "https://example.org/.openclaw/toolguard/key"}),
 ]
 
 
@@ -362,7 +485,7 @@ def blocked(tool: str, params: Any, host: Host = HOST) -> bool:
     return verdict is not None
 
 
-@pytest.mark.parametrize("command", APPROVE + COMMANDS + FILES + STOPS)
+@pytest.mark.parametrize("command", APPROVE + COMMANDS + FILES + WHOLE + CODE + STOPS)
 def test_blocked_commands(command: str) -> None:
     assert blocked("exec", {"command": command})
 

@@ -1,21 +1,22 @@
 """Commands by which an agent would get round the guard. `reason` says in one sentence why a command is one, or nothing.
 
-Three laws, each over every text that may run (`shellwords.lines`):
+Laws, each over every text that may run (`shellwords.lines`):
 
 - the guard's own command line runs only with a sub-command that changes nothing; nobody removes the package or the plugin;
 - a line that names a protected place only reads, and the key is not even read;
-- nothing ends the engine or its gateway.
-
-Most commands hold none of the words that all three need; they are let go after a look.
+- nothing changes or copies a folder that holds such a place as a whole (`selfstate`), or writes there by code (`selfcode`);
+- nothing ends the engine or its gateway (`selfprocess`).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from fnmatch import fnmatchcase
+from functools import cache
 
 from toolguard_engine import protectedpaths
-from toolguard_engine.layers import selfprocess
+from toolguard_engine.layers import selfcode, selfprocess, selfstate
 from toolguard_engine.model import Host
 from toolguard_engine.shelltext import MAX_CHARS, readings
 from toolguard_engine.shellwords import INTERPRETERS, UNKNOWN, Line, Simple, base, is_textual, lines, names
@@ -27,7 +28,6 @@ KEY = "This command would read the secret key with which the guard signs approva
 LONG = "This command names the guard and is too long to be read."
 
 _NAMED = re.compile(r"toolguard|openclaw|clawdbot", re.IGNORECASE)
-_WORDS = ("toolguard", "claw", "kill", "fuser", "systemctl", "approve", "deny", "grant", "revoke", "..", "*", "?", "[")
 _NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
 _READ_ONLY = frozenset({"status", "pending", "grants", "check", "--help", "-h", "--version", "help"})
 _ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
@@ -42,7 +42,7 @@ _FINDERS = names("which command type whereis hash")
 _VALUED = frozenset({"--state-dir", "--config"})
 _MODULE = re.compile(r"-[A-Za-z]*m(\S*)")
 _IMPORT = re.compile(
-    r"(?:\bimport|\bfrom|import_module|run_module|run_path|__import__)\W+(?:[\w./]*\W)?toolguard_(?:cli|engine)\b"
+    r"(?:\bimport|\bfrom|import_module|run_module|run_path|__import__)\W++(?:[\w./]{0,200}\W)?toolguard_(?:cli|engine)\b"
 )
 _LISTED = re.compile(r"\btoolguard(?:_cli)?['\"]?\s*,\s*['\"](?:" + "|".join(sorted(_CHANGES)) + r")\b")
 _PACKAGE = re.compile(r"(?:^|[/+@])openclaw[-_.]+toolguard", re.IGNORECASE)
@@ -50,6 +50,18 @@ _PACKAGERS = re.compile(r"(?:pip[\d.]*|pipx|uv|poetry|pdm|conda|mamba|npm|pnpm|y
 _PACKAGE_VERBS = names("install uninstall remove rm add upgrade update reinstall inject uninject")
 _PLUGIN_VERBS = names("disable uninstall remove install update enable")
 _CONFIG_VERBS = names("set unset patch apply edit delete")
+_GATEWAY = re.compile(
+    r"(?:^|/)(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?$|openclaw\.mjs$|(?:openclaw|clawdbot)/(?:\S*/)?(?:index|entry)\.m?js$"
+)
+_BUILT = re.compile(r"(?:^|/)dist/(?:index|entry)\.m?js$")
+_GATEWAY_VALUED = frozenset({"--profile", "--log-level", "--container"})
+_GATEWAY_SETUP = names("reset uninstall configure onboard setup")
+_METHOD = re.compile(r"[a-z][\w-]*(?:\.[\w-]+)*")
+_READING_METHOD = re.compile(r"health|status|config\.(?:get|schema)\b.*|.*\.(?:list|get|status|history)")
+_CHAT_METHOD = re.compile(r"chat\.|agent$|send$|sessions\.send")
+_UNSEEN = re.compile(r"[$`]|^@")
+_CHAT = re.compile(r"\s*/toolguard\s+(?:approve|deny|grant|revoke)\b", re.IGNORECASE)
+_GLOB = re.compile(r"[*?\[]")
 _CONFIG_PATH = re.compile(
     r"(?:^|[\s'\"{,])plugins['\"]?"
     r"(?:$|\s*[:=]|[.\[]['\"]?(?:(?:allow|deny|load|enabled|slots)\b|entries['\"]?\]?$|\S*toolguard))"
@@ -67,6 +79,9 @@ _ROOT_CHANGERS = names(
     "truncate tee dd"
 )
 _ROOT_CODE = re.compile(r"rmtree|rmdir|rename|unlink|remove|rmSync|\bmove\b|copytree|make_archive|chmod|symlink")
+_MAX_GLOB = 256
+_FOLDERS = 8
+_MAX_FOLDERS = 64
 _SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
 _SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|\d|-")
 
@@ -75,23 +90,22 @@ def reason(command: str, host: Host, folder: str) -> str:
     """Why `command`, started in `folder` (empty: the agent's own), must not run; empty if it may."""
     if len(command) > MAX_CHARS:
         return LONG if _NAMED.search(command) else ""
-    words = protectedpaths.of(host).words
     spelled = [text.lower() for text in readings(command)]
-    inside = bool(folder) and protectedpaths.kind(folder, host) != ""
-    if not inside and not any(word in text for text in spelled for word in (*_WORDS, *words)) and "PPID" not in command:
-        return ""
     found = lines(command)
     laws: tuple[Callable[[], str], ...] = (
         lambda: _first(found, lambda line: _own_command(line, command)),
         lambda: _first(found, lambda line: _place(line, host, folder)),
+        lambda: _first(found, lambda line: selfstate.reason(line, host, folder)),
         lambda: _first(found, lambda line: selfprocess.reason(line, command, host)),
-        lambda: CLI if any(_runs_by_code(line, spelled) for line in found) else "",
+        lambda: selfprocess.by_code(command, host),
+        lambda: CLI if any(_runs_code(line) for line in found) and _runs_by_code(spelled) else "",
+        lambda: selfcode.reason(found),
         lambda: _code_on_root(found, spelled, host),
     )
     return next((text for law in laws if (text := law())), "")
 
 
-def _first(found: list[Line], law: Callable[[Line], str]) -> str:
+def _first(found: tuple[Line, ...], law: Callable[[Line], str]) -> str:
     return next((text for line in found if (text := law(line))), "")
 
 
@@ -123,7 +137,9 @@ def _simple(simple: Simple, command: str) -> str:
     if base(head) in _NAMES:
         bare = "xargs" in simple.words or "parallel" in simple.words
         return CLI if _changes(rest, bare=bare) else ""
-    if UNKNOWN in head or "$" in head:
+    if rest and rest[0] in _CHANGES and _GLOB.search(head) and fnmatchcase("toolguard", base(head)[:_MAX_GLOB]):
+        return CLI
+    if UNKNOWN in head or "$" in head or ("toolguard" in command and "xargs" in simple.words):
         return CLI if rest and (rest[0] in _ANSWERS or (rest[0] in _CHANGES and "toolguard" in command)) else ""
     if is_textual(simple):
         return ""
@@ -147,7 +163,7 @@ def _changes(rest: list[str], *, bare: bool) -> bool:
         return words[1:2] not in (["show"], ["verify"], ["--help"])
     if words[0] == "doctor":
         return any(word.startswith(("--f", "$")) or UNKNOWN in word for word in words)
-    return words[0] not in _READ_ONLY and "--help" not in words
+    return words[0] not in _READ_ONLY and words[1:] != ["--help"]
 
 
 def _script(rest: list[str]) -> str:
@@ -167,7 +183,9 @@ def _removal(words: list[str]) -> str:
     packager = any(_PACKAGERS.fullmatch(name) for name in bases[:4])
     if packager and _PACKAGE_VERBS & set(words) and any(_PACKAGE.search(w) or base(w) in _NAMES for w in words):
         return REMOVE
-    at = next((at for at, name in enumerate(bases) if name in {"openclaw", "clawdbot", "openclaw.mjs"}), None)
+    at = next((at for at, word in enumerate(words) if _GATEWAY.search(word)), None)
+    if at is None and "toolguard" in words:
+        at = next((at for at, word in enumerate(words) if _BUILT.search(word)), None)
     return REMOVE if at is not None and _gateway_command(words[at + 1 :]) else ""
 
 
@@ -181,27 +199,53 @@ def _gateway_command(rest: list[str]) -> bool:
     if "config" in verbs and verbs & _CONFIG_VERBS:
         unseen = any(word.startswith(("--file", "--batch-file", "--stdin")) or word == "-" for word in rest)
         return unseen or any(_CONFIG_PATH.search(word) for word in rest)
+    if any(_CHAT.match(word) for word in rest):
+        return True
     if "call" in verbs:
-        called = next((w for w in rest if w.startswith("config.") or "approval" in w or "toolguard" in w), "config.get")
-        return not called.startswith(("config.get", "config.schema"))
-    return rest[:1] in (["reset"], ["uninstall"]) or ("gateway" in verbs and bool(verbs & {"stop", "uninstall"}))
+        return _calls(rest[rest.index("call") + 1 :])
+    if "gateway" in verbs and verbs & {"stop", "uninstall"}:
+        return True
+    own = _without_options(rest)
+    return own[:1] != [] and own[0] in _GATEWAY_SETUP and own[1:] != ["--help"]
 
 
-def _runs_by_code(line: Line, spelled: list[str]) -> bool:
-    """An interpreter on this line whose code calls the guard's modules or command line."""
-    if not any(INTERPRETERS.fullmatch(base(word)) for simple in line for word in simple.words[:6]):
+def _without_options(rest: list[str]) -> list[str]:
+    """The words of OpenClaw's command line from its sub-command on."""
+    at = 0
+    while at < len(rest) and rest[at].startswith("-"):
+        at += 2 if rest[at] in _GATEWAY_VALUED else 1
+    return rest[at:]
+
+
+def _calls(rest: list[str]) -> bool:
+    """Whether `openclaw gateway call`, with `rest`, does more than read, or what it does cannot be seen."""
+    methods = [word for word in rest if _METHOD.fullmatch(word)]
+    if methods and _READING_METHOD.fullmatch(methods[0]):
         return False
-    return any(_IMPORT.search(text) or _LISTED.search(text) for text in spelled)
+    named = any(word.startswith("config.") or "approval" in word or "toolguard" in word for word in rest)
+    return named or any(_CHAT_METHOD.match(word) for word in methods) or any(_UNSEEN.search(word) for word in rest)
+
+
+def _runs_code(line: Line) -> bool:
+    return any(INTERPRETERS.fullmatch(base(word)) for simple in line for word in simple.words[:6])
+
+
+def _runs_by_code(spelled: list[str]) -> bool:
+    """Code that calls the guard's modules or command line."""
+    return any(_IMPORT.search(text) or _LISTED.search(text) for text in spelled if "toolguard" in text)
 
 
 def _place(line: Line, host: Host, folder: str) -> str:
     folders = _folders(line, host, folder)
-    named = [(simple, found) for simple in line for found in _named(simple, host, folders)]
+    known = _kinds(host, folders)
+    at_home = folders == (_workspace(host),)
+    named = [(simple, found) for simple in line for found in _named(simple, host, known, at_home=at_home)]
     if folder and protectedpaths.kind(folder, host) in {"guard", "key"}:
         named += [(simple, "guard") for simple in line]
     if not named:
         return ""
     reading = all(_only_reads(simple) for simple in line)
+    fed = any("xargs" in simple.words for simple in line)
     for simple, found in named:
         if found == "key" and not (len(line) == 1 and simple.name in _KEYLESS):
             return KEY
@@ -209,42 +253,61 @@ def _place(line: Line, host: Host, folder: str) -> str:
             return FILES
         if found in {"guard", "root"} and _reads_tree(simple):
             return KEY
-        if found == "root" and _changes_root(simple, line):
+        if found == "root" and (fed or _changes_root(simple)):
             return FILES
     return ""
 
 
+def _kinds(host: Host, folders: tuple[str, ...]) -> Callable[[str], str]:
+    """`protectedpaths.kind` from these folders, each path asked once. Most words of a line are no path of ours at all."""
+    inside = any(protectedpaths.kind(path, host) or protectedpaths.is_above(path, host) for path in folders)
+    words = (*protectedpaths.of(host).words, "toolguard", "claw", "*", "?", "[", "..", "$", "~")
+
+    @cache
+    def known(path: str) -> str:
+        if not inside and not any(word in path.lower() for word in words):
+            return ""
+        return protectedpaths.kind(path, host, folders)
+
+    return known
+
+
 def _folders(line: Line, host: Host, folder: str) -> tuple[str, ...]:
     """Where a relative path of this line may start: the folder of the call, and every one that the line goes to."""
-    start = folder or protectedpaths.of(host).state + "/workspace"
-    found = list(protectedpaths.resolved(start, host, ("/",)))
-    for simple in line:
-        words = simple.unwrapped()
-        if words[:1] and words[0] in {"cd", "pushd"}:
-            found += [
-                path
-                for path in protectedpaths.resolved(words[-1] if words[1:] else "~", host, tuple(found))
-                if path not in found
-            ]
-        del found[8:]
-    return tuple(found)
+    found = dict.fromkeys(protectedpaths.resolved(folder or _workspace(host), host, ("/",)))
+    for target in dict.fromkeys(_gone_to(simple) for simple in line):
+        if not target or len(found) >= _MAX_FOLDERS:
+            continue
+        for path in protectedpaths.resolved(target, host, tuple(found)):
+            found[path] = None
+    near = sorted(found, key=lambda path: not protectedpaths.is_above(path, host) and not protectedpaths.kind(path, host))
+    return tuple(near[:_FOLDERS])
 
 
-def _named(simple: Simple, host: Host, folders: tuple[str, ...]) -> set[str]:
+def _gone_to(simple: Simple) -> str:
+    words = simple.unwrapped()
+    if words[:1] and words[0] in {"cd", "pushd"}:
+        return words[-1] if words[1:] else "~"
+    return ""
+
+
+def _workspace(host: Host) -> str:
+    return protectedpaths.of(host).state + "/workspace"
+
+
+def _named(simple: Simple, host: Host, known: Callable[[str], str], *, at_home: bool) -> set[str]:
     """The protected places that a command names. A quoted sentence is either judged as a command, or only text."""
-    found: set[str] = set()
+    paths: dict[str, None] = {}
     for word in (*simple.words, *simple.writes, *simple.reads):
         if " " not in word and "\n" not in word:
-            for path in _SPLIT.split(word):
-                if path and path != "?":
-                    found.add(protectedpaths.kind(path, host, folders))
-    for path in simple.words:
-        if (
-            path.endswith(protectedpaths.CONFIG_NAMES)
-            and "/" not in path
-            and folders == (protectedpaths.of(host).state + "/workspace",)
-        ):
-            found.add(protectedpaths.kind(path, host))
+            paths.update(dict.fromkeys(path for path in _SPLIT.split(word) if path and path != "?"))
+    found: set[str] = {known(path) for path in paths}
+    if at_home:
+        found |= {
+            protectedpaths.kind(path, host)
+            for path in simple.words
+            if path.endswith(protectedpaths.CONFIG_NAMES) and "/" not in path
+        }
     return found - {""}
 
 
@@ -266,15 +329,16 @@ def _reads_tree(simple: Simple) -> bool:
     return name in {"rg", "ag"} or (name.endswith("grep") and any(_RECURSIVE.match(word) for word in simple.words))
 
 
-def _changes_root(simple: Simple, line: Line) -> bool:
+def _changes_root(simple: Simple) -> bool:
     words = simple.words
     removing = any(_WRITING_OPTION.match(word) for word in words) if simple.name == "find" else False
-    return simple.name in _ROOT_CHANGERS or removing or bool(simple.writes) or any("xargs" in other.words for other in line)
+    return simple.name in _ROOT_CHANGERS or removing or bool(simple.writes)
 
 
-def _code_on_root(found: list[Line], spelled: list[str], host: Host) -> str:
+def _code_on_root(found: tuple[Line, ...], spelled: list[str], host: Host) -> str:
     code = any(INTERPRETERS.fullmatch(simple.name) for line in found for simple in line)
     if not code or not any(_ROOT_CODE.search(text) for text in spelled):
         return ""
-    named = (place for line in found for simple in line for place in _named(simple, host, ()))
+    known = _kinds(host, ())
+    named = (place for line in found for simple in line for place in _named(simple, host, known, at_home=False))
     return FILES if any(place in {"root", "guard", "key"} for place in named) else ""

@@ -1,0 +1,95 @@
+"""What a call would run or write, taken out of its parameters: one place for all the rules that look at commands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+EXEC_TOOLS = frozenset({"exec", "bash", "shell"})
+_TYPING = frozenset({"write", "send-keys", "paste", "submit"})
+_KEYS = {"Enter": "\n", "Return": "\n", "Space": " ", "Tab": " ", "C-m": "\n"}
+_MAX_NESTED = 6
+_MAX_KEYS = 16_384
+_PATH_KEYS = ("path", "file", "file_path", "filePath", "filename", "target", "dest", "destination")
+_PATCHED = re.compile(r"^[^\S\n]*+\*\*\* (?:Update File|Add File|Delete File|Move to):(.+)$", re.MULTILINE)
+
+
+def commands(tool: str, params: Any) -> tuple[str, ...]:
+    """The texts that this call may run in a shell, as far as its parameters tell."""
+    if not isinstance(params, dict):
+        return ()
+    if tool in EXEC_TOOLS:
+        return (_executed(params),)
+    extract = _EXTRACTORS.get(tool)
+    return tuple(dict.fromkeys(text for text in extract(params) if text)) if extract else ()
+
+
+def paths(tool: str, params: dict[str, Any]) -> tuple[str, ...]:
+    """The files that a file tool names."""
+    found = [params.get(name) for name in _PATH_KEYS]
+    if tool == "apply_patch":
+        text = params.get("input") or params.get("patch")
+        found += [path.strip() for path in _PATCHED.findall(text)] if isinstance(text, str) else []
+    return tuple(dict.fromkeys(path for path in found if path and isinstance(path, str)))
+
+
+def _executed(params: dict[str, Any]) -> str:
+    command, env = _command(params.get("command")), params.get("env")
+    if command and isinstance(env, dict) and env:
+        return "".join(f"{k}={shlex.quote(str(v))}\n" for k, v in env.items() if str(k).isidentifier()) + command
+    return command
+
+
+def _command(value: Any) -> str:
+    if isinstance(value, list):
+        return shlex.join(map(str, value))
+    return value if isinstance(value, str) else ""
+
+
+def _typed(params: dict[str, Any]) -> Iterator[str]:
+    if params.get("action") not in _TYPING:
+        return
+    for name in ("data", "text", "input", "literal"):
+        if isinstance(params.get(name), str):
+            yield params[name]
+    keys = params.get("keys")
+    if isinstance(keys, list):
+        yield "".join(_KEYS.get(str(key), str(key)) for key in keys)
+    elif isinstance(keys, str):
+        yield keys
+    codes = params.get("hex")
+    if isinstance(codes, list):
+        digits = "".join(str(code).lower().removeprefix("0x").zfill(2) for code in codes[: _MAX_KEYS + 1])
+        yield bytes.fromhex(digits).decode("latin-1") if re.fullmatch(r"(?:[0-9a-f]{2})*", digits) else ""
+
+
+def _on_nodes(params: dict[str, Any]) -> Iterator[str]:
+    if params.get("action") in {"run", "invoke"}:
+        yield from _all_texts(params, 0)
+
+
+def _all_texts(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value.translate(str.maketrans('{}[],":', "       ")) if value.lstrip().startswith("{") else value
+    elif isinstance(value, list) and all(isinstance(item, str) for item in value):
+        yield shlex.join(value)
+    elif isinstance(value, dict | list) and depth < _MAX_NESTED:
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _all_texts(item, depth + 1)
+
+
+def _scheduled(params: dict[str, Any]) -> Iterator[str]:
+    return map(_command, _named("command", params, 0))
+
+
+def _named(name: str, value: Any, depth: int) -> Iterator[Any]:
+    if isinstance(value, dict | list) and depth < _MAX_NESTED:
+        if isinstance(value, dict) and name in value:
+            yield value[name]
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _named(name, item, depth + 1)
+
+
+_EXTRACTORS = {"process": _typed, "nodes": _on_nodes, "automations": _scheduled, "cron": _scheduled}
