@@ -2,15 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
 from toolguard_engine import answers
 from toolguard_engine.ledger import Entry, Ledger, Refused
 
 SECRET = ("mac", "binding")
 """What proves an entry, and what it is bound to: of no use to anybody who reads."""
+
+
+def never_been(places: Places) -> bool:
+    """Whether toolguard has left nothing in this state directory: most likely it is the wrong one."""
+    try:
+        places.own.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # the store says what is the matter
+    return False
+
+
+def nowhere(places: Places) -> str:
+    return f"no toolguard in {answers.plain(str(places.state_dir))} (--state-dir, TOOLGUARD_STATE_DIR)"
+
+
+@contextmanager
+def looked_up(places: Places) -> Iterator[None]:
+    """Around what decides on a nonce: where none is known by it, the `UserError` names where it was looked for."""
+    if never_been(places):
+        raise UserError(nowhere(places), "name the state directory of your gateway; toolguard doctor looks at it")
+    try:
+        yield
+    except Refused as refused:
+        if refused.cause != "unknown":
+            raise
+        answer = answers.explain(refused)
+        raise UserError(f"{answer.text} in {answers.plain(str(places.state_dir))}", answer.fix) from refused
 
 
 def now_known(entries: list[Entry], now: float) -> Ledger:
@@ -41,6 +74,7 @@ def details(entry: Entry, now: float) -> list[str]:
         ("agent", entry.agent),
         ("session", entry.session),
         ("call", entry.shown),
+        ("folder", entry.cwd or "the agent's own"),
         ("held", f"{entry.reason} ({entry.code})" if entry.code else entry.reason),
     ]
     head = f"{entry.nonce} waits for a person, {answers.state(entry, now)}"

@@ -106,6 +106,7 @@ def doctor(
 def approve(
     nonce: Nonce,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
+    unseen: Annotated[bool, typer.Option("--unseen", help="Also where not all of the call can be shown.")] = False,
     reason: Reason = "",
     state_dir: StateDir = None,
     config: Config = None,
@@ -118,7 +119,8 @@ def approve(
     """
     from toolguard_cli.commands import approve as command
 
-    _finish(command.run(paths.find(state_dir, config), nonce, yes=yes, reason=reason, as_json=as_json), as_json=as_json)
+    places = paths.find(state_dir, config)
+    _finish(command.run(places, nonce, yes=yes, reason=reason, as_json=as_json, unseen=unseen), as_json=as_json)
 
 
 @app.command(epilog=examples("toolguard deny 3f9a", "toolguard deny 3f9a --reason 'not on this host'"))
@@ -161,9 +163,9 @@ def watch(
 
 @app.command(
     epilog=examples(
-        "toolguard grant 'git push origin *' --tool exec --for 7d --agent main",
+        "toolguard grant 'rm -rf build' --tool exec --for 7d --agent main",
         "toolguard grant '/srv/site/**' --tool write --for 12h --reason 'new pages'",
-        "toolguard grant 'https://docs.example.com/**' --tool web_fetch --for never",
+        "toolguard grant 'https://docs.example.com/**' --tool web_fetch --for 30d",
         "toolguard grant --accept g-1a2b",
     )
 )

@@ -32,6 +32,11 @@ def explain(refused: Refused) -> Answer:
     entry = refused.entry
     if entry is None:
         return _about_prefix(refused)
+    if refused.cause == "unseen":
+        return Answer(
+            f"{entry.nonce} ({_name(entry)}) cannot be shown whole, and a yes is for all of it",
+            f"tell the agent to put it into a file that you can read, or toolguard approve {entry.nonce} --unseen",
+        )
     if entry.status == "expired":
         return Answer(f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody answered in time", AGAIN)
     if entry.status == "used":
@@ -72,6 +77,21 @@ def approved(entry: Entry, window_seconds: float) -> str:
 def denied(entry: Entry) -> str:
     """What a no means."""
     return f"denied {entry.nonce}: {_who(entry)} is told not to try {_name(entry)} again"
+
+
+def refused(entry: Entry, *, taken_back: bool) -> str:
+    """What a no in the terminal means; `taken_back`: the call was approved, and had not run yet."""
+    if taken_back:
+        return (
+            f"took the yes for {entry.nonce} back before it was used: it did not run; "
+            "the agent is told not to repeat this call"
+        )
+    return f"denied {entry.nonce}: the agent is told not to repeat this call"
+
+
+def too_late(entry: Entry) -> Answer:
+    """A no to a call that ran already."""
+    return Answer(f"too late: {entry.nonce} ran at {_when(entry.decided)}", f"toolguard audit show --nonce {entry.nonce}")
 
 
 def waiting(entries: Iterable[Entry], now: float) -> list[Entry]:

@@ -10,15 +10,21 @@ from toolguard_engine import redact, texts
 from toolguard_engine.model import Call
 
 MAX_REASON = 300
-MAX_CALL = 4_000
+MAX_CALL = 20_000
 HEAD, TAIL = 3_000, 900
 """Of a longer call both ends are shown: what matters may stand last."""
 
 
 def shown(call: Call) -> str:
     """A call for the person who decides: one line, redacted, as whole as it can be; what is left out is counted."""
-    text = f"{texts.name(call.tool)}({redact.render(redact.redact(call.params, ends=True))})"
-    return text if len(text) <= MAX_CALL else _ends(text, HEAD, TAIL)
+    return disclosed(call)[0]
+
+
+def disclosed(call: Call) -> tuple[str, bool]:
+    """The same, and whether that is all of it but for secrets."""
+    params, whole = redact.disclose(call.params)
+    text = f"{texts.name(call.tool)}({redact.render(params)})"
+    return (text, whole) if len(text) <= MAX_CALL else (_ends(text, HEAD, TAIL), False)
 
 
 def ends(text: str, limit: int) -> str:

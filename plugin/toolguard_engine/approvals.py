@@ -136,6 +136,7 @@ def prompt_for(entry: Entry, now: float) -> protocol.Prompt:
 
 
 def _request(verdict: Verdict, call: Call, config: Config, now: float) -> Entry:
+    told, whole = approval_texts.disclosed(call)
     return Entry(
         nonce="",
         binding=bind(call),
@@ -145,7 +146,9 @@ def _request(verdict: Verdict, call: Call, config: Config, now: float) -> Entry:
         run=call.run,
         code=verdict.code,
         reason=approval_texts.line(verdict.reason),
-        shown=approval_texts.shown(call),
+        shown=told,
+        whole=whole,
+        cwd=call.cwd,
         created=now,
         expires=now + config.pending_timeout_ms / 1000,
     )

@@ -33,7 +33,10 @@ SKEW = 5.0
 
 
 class Entry(msgspec.Struct, frozen=True, gc=False):
-    """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: `stores.nonces`."""
+    """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: `stores.nonces`.
+
+    `shown`: the call for the person who decides, `whole`: and that is all of it; `cwd`: where it would run.
+    """
 
     nonce: str
     binding: str
@@ -51,6 +54,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     by: str = ""
     where: str = ""
     why: str = ""
+    whole: bool = True
+    cwd: str = ""
     mac: str = ""
 
 
@@ -63,7 +68,7 @@ class Decision(msgspec.Struct, frozen=True):
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer
-    """A nonce that cannot be decided on. `cause` is stable: malformed, unknown, ambiguous, or the status it has."""
+    """A nonce that cannot be decided on. `cause` is stable: malformed, unknown, ambiguous, unseen, or the status."""
 
     def __init__(self, cause: str, entry: Entry | None = None, matches: tuple[str, ...] = ()) -> None:
         super().__init__(cause)
@@ -143,11 +148,16 @@ class Ledger:
             raise Refused("ambiguous", matches=tuple(sorted(entry.nonce for entry in candidates)))
         return candidates[0]
 
-    def approve(self, prefix: str, decision: Decision, now: float, window: float) -> Entry:
-        """Lets the call through once within `window` seconds. Raises `Refused`."""
+    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> Entry:
+        """Lets the call through once within `window` seconds. Raises `Refused`.
+
+        `unseen`: the person says yes although not all of the call can be shown.
+        """
         entry = self.find(prefix)
         if entry.status != "pending":
             raise Refused(entry.status, entry)
+        if not (entry.whole or unseen):
+            raise Refused("unseen", entry)
         return self._decide(entry, "approved", decision, now, now + window)
 
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> Entry:

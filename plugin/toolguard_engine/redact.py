@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any
 
 MAX_VALUE = 120
+MAX_NAME = 80
 MAX_SHOWN = 600
 MAX_DEPTH = 8
 MAX_ITEMS = 40
@@ -78,7 +80,8 @@ _CURL_USER = re.compile(
 )
 _REFERENCE = re.compile(r"[\"']?\$(?:\{?[A-Z_][A-Z0-9_]*\}?|\(.*)?\Z")
 """A variable by name, or the beginning of `$(command)`: where the secret is, not what it is."""
-_ACTIVE = re.compile(r"[;|&`\n]|\$\(")
+_ACTIVE = re.compile(r"[;|&`\n$]")
+_VARIABLE_NAME = re.compile(r"[A-Za-z_]\w*")
 _BARE_OPTION = re.compile(rf"--?[\w-]{{0,40}}{_NAMED}[\w-]{{0,40}}\Z", re.IGNORECASE)
 _COUNT = re.compile(r"tokens[\w-]*\W*\Z", re.IGNORECASE)
 
@@ -89,21 +92,24 @@ UNPRINTABLE = re.compile(
 """Control and formatting characters (line ends, bidirectional overrides): a text with such a character may be a trick."""
 
 
-def redact_text(text: str, *, active: bool = False) -> str:
-    """One text without secrets; not cut. Beyond `MAX_SCANNED` characters it is dropped and its length named.
+def redact_text(text: str, *, active: bool = False, scanned: int = MAX_SCANNED) -> str:
+    """One text without secrets; not cut. Beyond `scanned` characters it is dropped and its length named.
 
     `active`: what a shell would run stays, even where a secret would stand: whoever decides on a command must see it.
     """
     hide = _hide_passive if active else _hide_value
-    rest = len(text) - MAX_SCANNED
-    text = _SECRET_VALUE.sub(HIDDEN, text[:MAX_SCANNED])
+    rest = len(text) - scanned
+    text = _SECRET_VALUE.sub(HIDDEN, text[:scanned])
     for pattern in (_HEADER, _SCHEME, _USERINFO, _LONE_USERINFO, _CURL_USER, _SHORT_OPTION, _OPTION, _ASSIGNED):
         text = pattern.sub(hide, text)
-    return f"{text[:-MARGIN]}... ({rest + MAX_SCANNED} characters)" if rest > 0 else text
+    return f"{text[:-MARGIN]}... ({rest + scanned} characters)" if rest > 0 else text
 
 
 def _hide_passive(match: re.Match[str]) -> str:
-    return match[0] if _ACTIVE.search(match["value"]) else _hide_value(match)
+    """Hides what no shell would run: neither in its place, nor as a variable that is used further on."""
+    name = _VARIABLE_NAME.match(match["name"])
+    used = name is not None and re.search(rf"\$\{{?{name[0]}\b", match.string)
+    return match[0] if used or _ACTIVE.search(match["value"]) else _hide_value(match)
 
 
 def _hide_value(match: re.Match[str]) -> str:
@@ -121,71 +127,101 @@ def cut(text: str, limit: int = MAX_VALUE) -> str:
     return text if len(text) <= limit else f"{text[:limit]}... ({len(text)} characters)"
 
 
-def redact(value: Any, *, ends: bool = False) -> Any:
-    """A JSON value fit to be shown: no secrets, long texts cut, deep, long or many containers bounded.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much of a value is shown. `active`: to somebody who decides on it."""
 
-    `ends`: of a long text more is kept, from both its ends.
-    """
-    return _Redaction(ends=ends).of(value, 0)
+    nodes: int
+    scanned: int
+    scanned_in_all: int
+    depth: int
+    items: int
+    active: bool
+
+
+FOR_A_LOG = Limits(MAX_NODES, MAX_SCANNED, MAX_SCANNED_IN_ALL, MAX_DEPTH, MAX_ITEMS, active=False)
+TO_DECIDE = Limits(nodes=4_000, scanned=16_384, scanned_in_all=65_536, depth=20, items=500, active=True)
+
+
+def redact(value: Any) -> Any:
+    """A JSON value fit to be shown: no secrets, long texts cut, deep, long or many containers bounded."""
+    return _Redaction(FOR_A_LOG).of(value, 0)
+
+
+def disclose(value: Any) -> tuple[Any, bool]:
+    """The same for somebody who decides on it: far more of it, and whether that is all but for secrets."""
+    one = _Redaction(TO_DECIDE)
+    shown = one.of(value, 0)
+    return shown, not one.omitted
 
 
 class _Redaction:
-    """One pass over a value; counts what it has shown."""
+    """One pass over a value; counts what it has shown. `omitted`: something was left out that is no secret."""
 
-    def __init__(self, *, ends: bool) -> None:
-        self._ends = ends
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
         self._nodes = 0
         self._scanned = 0
+        self.omitted = False
 
     def of(self, value: Any, depth: int) -> Any:
         self._nodes += 1
-        if self._nodes > MAX_NODES or self._scanned > MAX_SCANNED_IN_ALL:
-            return "..."
+        limits = self._limits
+        if self._nodes > limits.nodes or self._scanned > limits.scanned_in_all:
+            return self._leave_out("...")
         if isinstance(value, str):
-            if self._ends:
-                return self._both_ends(value)
-            clean = self._text(value)
-            return clean if len(clean) <= MAX_VALUE else f"{clean[:MAX_VALUE]}... ({len(value)} characters)"
-        if depth >= MAX_DEPTH and isinstance(value, dict | list):
-            return "..."
+            return self._shown(value)
+        if depth >= limits.depth and isinstance(value, dict | list):
+            return self._leave_out("...")
         if isinstance(value, dict):
             return self._members(value, depth)
         return self._items(value, depth) if isinstance(value, list) else value
 
+    def _leave_out(self, mark: Any) -> Any:
+        self.omitted = True
+        return mark
+
     def _members(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
-        told = _told_name(value)
+        told, most = _told_name(value), self._limits.items
         shown = {
-            cut(self._text(str(name)), 80): HIDDEN
+            self._name(str(name)): HIDDEN
             if _is_secret(told if name == "value" else str(name), item)
             else self.of(item, depth + 1)
-            for name, item in list(value.items())[:MAX_ITEMS]
+            for name, item in list(value.items())[:most]
         }
-        return shown if len(value) <= MAX_ITEMS else {**shown, "...": f"{len(value) - MAX_ITEMS} more"}
+        return shown if len(value) <= most else self._leave_out({**shown, "...": f"{len(value) - most} more"})
+
+    def _name(self, name: str) -> str:
+        clean = self._text(name)
+        return clean if len(clean) <= MAX_NAME else self._leave_out(cut(clean, MAX_NAME))
 
     def _items(self, value: list[Any], depth: int) -> list[Any]:
+        most = self._limits.items
         items = [
             HIDDEN if isinstance(item, str) and _is_bare_option(before) else self.of(item, depth + 1)
-            for before, item in zip([None, *value[: MAX_ITEMS - 1]], value[:MAX_ITEMS], strict=False)
+            for before, item in zip([None, *value[: most - 1]], value[:most], strict=False)
         ]
-        return items if len(value) <= MAX_ITEMS else [*items, f"... {len(value) - MAX_ITEMS} more"]
+        return items if len(value) <= most else self._leave_out([*items, f"... {len(value) - most} more"])
+
+    def _shown(self, text: str) -> str:
+        if self._limits.active:
+            return self._both_ends(text)
+        clean = self._text(text)
+        return clean if len(clean) <= MAX_VALUE else self._leave_out(f"{clean[:MAX_VALUE]}... ({len(text)} characters)")
 
     def _both_ends(self, text: str) -> str:
         """A text for somebody who decides on it: whole, or its two ends; what matters may stand last."""
-        if len(text) <= MAX_SCANNED:
-            clean = self._text(text)
-            return clean if len(clean) <= SHOWN_HEAD + SHOWN_TAIL else _ends(clean, clean, len(clean))
+        if len(text) <= self._limits.scanned:
+            return self._text(text)
         if _KEY_BLOCK in text:  # it may be longer than what is scanned of either end
             text = _SECRET_VALUE.sub(HIDDEN, text)
-        return _ends(self._text(text[:MAX_SCANNED]), self._text(text[-SHOWN_TAIL - MARGIN :]), len(text))
+        head, tail = self._text(text[:MAX_SCANNED]), self._text(text[-SHOWN_TAIL - MARGIN :])
+        left_out = len(text) - SHOWN_HEAD - SHOWN_TAIL
+        return str(self._leave_out(f"{head[:SHOWN_HEAD]} ...[{left_out} characters not shown]... {tail[-SHOWN_TAIL:]}"))
 
     def _text(self, text: str) -> str:
-        self._scanned += min(len(text), MAX_SCANNED)
-        return redact_text(text, active=self._ends)
-
-
-def _ends(head: str, tail: str, length: int) -> str:
-    left_out = length - SHOWN_HEAD - SHOWN_TAIL
-    return f"{head[:SHOWN_HEAD]} ...[{left_out} characters not shown]... {tail[-SHOWN_TAIL:]}"
+        self._scanned += min(len(text), self._limits.scanned)
+        return redact_text(text, active=self._limits.active, scanned=self._limits.scanned)
 
 
 def _told_name(value: dict[Any, Any]) -> str:

@@ -200,7 +200,7 @@ class Session:
             self._event("hold-again", call, verdict, nonce=entry.nonce)
         prompt = (
             prompt_for(entry, self.setup.clock().timestamp())
-            if verdict.decision == "hold" and entry and message.native
+            if verdict.decision == "hold" and entry and entry.whole and message.native
             else None
         )
         return self._refuse(message.id, call, verdict, entry.nonce if entry else "", prompt)

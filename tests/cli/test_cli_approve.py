@@ -30,7 +30,11 @@ def yes(places: Places, prefix: str, reason: str = "") -> list[str]:
 def test_yes(places: Places) -> None:
     held = hold(places)
     result = approve.run(places, held.nonce[:4].upper(), yes=True, reason="release day", as_json=False)
-    assert texts(result) == [f"approved {held.nonce}: agent main may run exec once within 30 s", held.shown]
+    assert texts(result) == [
+        f"approved {held.nonce}: agent main may run exec once within 30 s",
+        held.shown,
+        f"the agent is woken; toolguard deny {held.nonce} takes it back until it has run",
+    ]
     assert result.exit_code == 0
     assert {name: result.data[name] for name in ("status", "by", "where", "why", "tool", "nonce")} == {
         "status": "approved", "by": ACCOUNT, "where": "cli", "why": "release day", "tool": "exec", "nonce": held.nonce,
@@ -107,10 +111,21 @@ def test_ambiguous(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     assert yes(places, "abce")
 
 
-def test_nothing_was_ever_held(places: Places) -> None:
-    with pytest.raises(UserError, match="no call is known"):
-        yes(places, "abcd1234")
+def test_where_toolguard_has_never_been(places: Places) -> None:
+    for attempt in (lambda: yes(places, "abcd1234"), lambda: deny.run(places, "abcd1234", reason="")):
+        with pytest.raises(UserError) as caught:
+            attempt()
+        assert caught.value.message == f"no toolguard in {places.state_dir} (--state-dir, TOOLGUARD_STATE_DIR)"
     assert list(places.state_dir.iterdir()) == []
+
+
+def test_nothing_was_ever_held(places: Places) -> None:
+    places.own.mkdir()
+    for attempt in (lambda: yes(places, "abcd1234"), lambda: deny.run(places, "abcd1234", reason="")):
+        with pytest.raises(UserError) as caught:
+            attempt()
+        assert caught.value.message == f"no call is known by that nonce in {places.state_dir}"
+    assert list(places.own.iterdir()) == []
 
 
 def test_a_forged_line_is_not_there(places: Places) -> None:
@@ -156,7 +171,9 @@ def test_no_terminal_to_ask_in(places: Places) -> None:
     held = hold(places)
     done = toolguard("approve", held.nonce, "--state-dir", places.state_dir)
     assert (done.returncode, done.stdout) == (1, "")
-    assert "--yes" in done.stderr
+    assert held.shown in done.stderr
+    assert done.stderr.index(held.shown) < done.stderr.index("there is no terminal to ask in")
+    assert "read the call above; if you agree, repeat with --yes" in done.stderr
     assert status_of(places, held.nonce) == "pending"
 
 
@@ -179,6 +196,7 @@ def test_asking(places: Places, typed: str, code: int, status: str) -> None:
         shown.type(typed)
         assert shown.end() == code
         assert "\x1b[2J" not in shown.seen
+        assert (f"left; toolguard deny {held.nonce} refuses it" in shown.seen) == (status == "pending")
     assert status_of(places, held.nonce) == status
 
 
@@ -197,12 +215,39 @@ def test_the_call_that_was_shown_is_the_one(places: Places, monkeypatch: pytest.
     assert status_of(places, "abcd0002") == "pending"
 
 
+def test_a_no_to_what_waits_no_more(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = hold(places)
+
+    def confirm(lines: list[str], question: str, *, as_json: bool) -> bool:
+        deny.run(places, held.nonce, reason="")
+        return False
+
+    monkeypatch.setattr("toolguard_cli.asking.confirm", confirm)
+    result = approve.run(places, held.nonce, yes=False, reason="", as_json=False)
+    assert (texts(result), result.exit_code) == ([f"{held.nonce} was not approved"], 1)
+
+
+def test_a_no_that_comes_too_late(places: Places) -> None:
+    held = hold(places)
+    yes(places, held.nonce)
+    assert FileNonces(places.state_dir).present(held, time.time()).outcome == "used"
+    with pytest.raises(UserError, match=rf"^too late: {held.nonce} ran at .* UTC$") as caught:
+        deny.run(places, held.nonce[:5], reason="")
+    assert caught.value.fix == f"toolguard audit show --nonce {held.nonce}"
+    assert status_of(places, held.nonce) == "used"
+
+
 def test_deny(places: Places) -> None:
     first, second = hold(places), hold(places)
     yes(places, second.nonce)
+    told = {
+        first.nonce: f"denied {first.nonce}: the agent is told not to repeat this call",
+        second.nonce: f"took the yes for {second.nonce} back before it was used: it did not run; "
+        "the agent is told not to repeat this call",
+    }
     for held in (first, second):
         result = deny.run(places, held.nonce, reason="sk-proj-abcdefghijklmnop1234 leaked\n")
-        assert texts(result) == [f"denied {held.nonce}: agent main is told not to try exec again", held.shown]
+        assert texts(result) == [told[held.nonce], held.shown]
         assert status_of(places, held.nonce) == "denied"
         assert result.data["why"] == "[redacted] leaked?"
 
@@ -237,6 +282,7 @@ def test_as_processes(places: Places) -> None:
     ],
 )
 def test_the_usual_form_needs_no_parser(places: Places, arguments: list[str], *, taken: bool) -> None:
+    places.own.mkdir()
     where = ["--state-dir", str(places.state_dir)] if arguments else []
     if taken:
         with pytest.raises(UserError, match="no call is known"):

@@ -61,7 +61,7 @@ def test_a_day_unless_said_otherwise(places: Places) -> None:
 
 
 def test_never(places: Places) -> None:
-    assert "it never ends" in texts(give(places, lasts="never"))[1]
+    assert "it never ends" in texts(give(places, lasts="never", yes=True))[1]
     assert Policies(places.state_dir).grants()[0].expires == 0
 
 
@@ -77,6 +77,8 @@ def test_dry_run(places: Places) -> None:
         ("*", {}, "covers every call of exec"),
         ("**", {"tool": "cron"}, "covers every call of cron"),
         ("* --version", {}, "covers every program"),
+        ("sudo *", {}, "covers every program or script that sudo can run"),
+        ("make *", {"lasts": "never"}, "it never ends"),
         ("", {}, "cannot be granted"),
         ("make", {"tool": ""}, "cannot be granted"),
         ("make", {"lasts": "7"}, "is no span of time"),

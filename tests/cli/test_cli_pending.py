@@ -22,10 +22,25 @@ def yes(places: Places, held: Entry) -> None:
 
 
 def test_nothing(places: Places) -> None:
+    places.own.mkdir()
     assert texts(pending.run(places, everything=False)) == ["no call is waiting"]
     assert texts(pending.run(places, everything=True)) == ["no call was held in the last 24 hours"]
     assert pending.run(places, everything=False).data == {"pending": []}
-    assert list(places.state_dir.iterdir()) == []
+    assert list(places.own.iterdir()) == []
+
+
+def test_where_toolguard_has_never_been(places: Places) -> None:
+    result = pending.run(places, everything=True)
+    assert [(line.kind, line.text) for line in result.lines] == [
+        ("warn", f"no toolguard in {places.state_dir} (--state-dir, TOOLGUARD_STATE_DIR)")
+    ]
+    assert (result.data, result.exit_code, list(places.state_dir.iterdir())) == ({"pending": []}, 0, [])
+
+
+def test_more_than_one_waits(places: Places) -> None:
+    hold(places)
+    hold(places)
+    assert texts(pending.run(places, everything=False))[-1] == "toolguard approve NONCE (shows it first)"
 
 
 def test_table(places: Places) -> None:

@@ -95,6 +95,17 @@ def test_what_a_yes_and_a_no_mean() -> None:
     assert answers.denied(entry()) == "denied 3f9a51c2: agent main is told not to try exec again"
 
 
+def test_a_no_in_the_terminal() -> None:
+    assert answers.refused(entry(), taken_back=False) == "denied 3f9a51c2: the agent is told not to repeat this call"
+    assert answers.refused(entry(), taken_back=True) == (
+        "took the yes for 3f9a51c2 back before it was used: it did not run; the agent is told not to repeat this call"
+    )
+    late = answers.too_late(entry(status="used", decided=NOW))
+    assert late == answers.Answer(
+        "too late: 3f9a51c2 ran at 2023-11-14 22:13:20 UTC", "toolguard audit show --nonce 3f9a51c2"
+    )
+
+
 def test_pending_lines() -> None:
     found = [
         entry("00000002", created=NOW + 1, status="approved", expires=NOW + 30, agent=""),

@@ -93,7 +93,7 @@ def test_held(desk: Desk) -> None:
         Entry(
             nonce=nonce, binding=settled.entry.binding, tool="exec", agent="main", session="agent:main:main", run="r",
             code="rule.recursive-delete", reason="It deletes whole folders.", shown='exec({ command: "rm -rf build" })',
-            created=NOW, expires=NOW + 300,
+            created=NOW, expires=NOW + 300, cwd=CALL.cwd,
         ),
         fresh=True,
     )  # fmt: skip

@@ -384,7 +384,40 @@ def test_the_first_that_covers() -> None:
     ],
 )
 def test_patterns_to_think_about(tool: str, pattern: str, *, broad: bool, useless: bool) -> None:
-    assert (bool(grants.too_broad(grant(pattern, tool))), bool(grants.useless(grant(pattern, tool)))) == (broad, useless)
+    made = grant(pattern, tool, expires=NOW)
+    assert (bool(grants.too_broad(made)), bool(grants.useless(made))) == (broad, useless)
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "sudo *", "/usr/bin/sudo *", "sudo -u bob *", "sudo --user bob *", "sudo -nu bob *", "bash *", "bash -c *",
+        "sudo bash *", "env *", "env A=1 *", "A=1 sh *", "xargs *", "timeout 5 *", "nice -n 5 *", "eval *", "source *",
+        "ssh *", "ssh host *", "ssh -p 22 host *", "ssh host sudo *", "su *", "docker exec *", "docker exec web *",
+        "docker exec -it web *", "docker exec web bash *", "docker exec -u 0 web *", "docker *", "kubectl exec pod -- *",
+        "python *", "python3.12 *", "python -m *", "python -c *", "node *", "perl -e *", "npx *", "npm *", "uv run *",
+        "uv tool *", "sudo apt* install", "busybox sh *", "watch *",
+    ],
+)  # fmt: skip
+def test_programs_that_run_others(pattern: str) -> None:
+    assert "can run" in grants.too_broad(grant(pattern, expires=NOW))
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "sudo", "bash deploy.sh", "sudo systemctl restart *", "bash deploy.sh *", "python -m pytest *", "python x.py *",
+        "ssh host uptime *", "docker exec -it web ls *", "docker ps *", "kubectl exec pod -- ls *", "npm run *", "npx tsc *",
+        "timeout 5 make *", "env A=1 make *", "make *", "echo bash *", "xargs rm *",
+    ],
+)  # fmt: skip
+def test_what_they_run_is_named(pattern: str) -> None:
+    assert grants.too_broad(grant(pattern, expires=NOW)) == ""
+
+
+def test_a_star_that_never_ends() -> None:
+    assert grants.too_broad(grant("make *")) == "the pattern make * has a *, and it never ends"
+    assert grants.too_broad(grant("make")) == ""
 
 
 PIECES = st.sampled_from(

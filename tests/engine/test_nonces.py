@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from toolguard_engine.ledger import Decision, Entry, Refused
-from toolguard_engine.stores import audit, nonces
+from toolguard_engine.stores import audit, key, nonces
 from toolguard_engine.stores.audit import AuditLog, Verification
 from toolguard_engine.stores.locked import Damaged, StoreError
 from toolguard_engine.stores.nonces import FileNonces
@@ -356,7 +356,7 @@ def test_a_store_that_cannot_be_written_lets_nothing_through(store: FileNonces, 
 
 def test_a_new_key_means_that_nothing_is_approved(store: FileNonces, state: Path) -> None:
     nonce = approved(store)
-    (state / "toolguard" / "key").unlink()
+    (state / "toolguard" / "key").write_bytes(b"k" * 32)
     assert store.entries() == []
     answer = store.present(request(), NOW + 1)
     assert (answer.outcome, answer.entry.nonce == nonce) == ("pending", False)
@@ -376,3 +376,24 @@ def test_each_nonce_is_new(store: FileNonces, monkeypatch: pytest.MonkeyPatch) -
     drawn = iter(["aaaaaaaa", "aaaaaaaa", "aaaaaaaa", "bbbbbbbb"])
     monkeypatch.setattr("secrets.token_hex", lambda _: next(drawn))
     assert [held(store, "one"), held(store, "two")] == ["aaaaaaaa", "bbbbbbbb"]
+
+
+def test_a_lost_key_is_told_and_not_replaced(store: FileNonces, state: Path) -> None:
+    held(store)
+    place = key.path(state)
+    kept = place.read_bytes()
+    place.unlink()
+    for work in (store.entries, lambda: store.present(request(now=NOW), NOW), lambda: store.approve("abcd", ANNA, NOW, 30)):
+        with pytest.raises(key.BadKey, match="is missing, though it has signed 1 calls"):
+            work()
+        assert not place.exists()
+    place.write_bytes(kept)
+    place.chmod(0o600)
+    assert [entry.status for entry in store.entries()] == ["pending"]
+
+
+def test_what_cannot_be_shown_whole_needs_an_explicit_yes(store: FileNonces) -> None:
+    nonce = store.present(msgspec.structs.replace(request(), whole=False), NOW).entry.nonce
+    with pytest.raises(Refused, match="unseen"):
+        store.approve(nonce, ANNA, NOW, 30)
+    assert store.approve(nonce, ANNA, NOW, 30, unseen=True).status == "approved"

@@ -26,7 +26,7 @@ END = 1_796_533_200.0
 HAND_WRITTEN = """\
 # My policy.   Keep this line!
 
-[rules]   # not ours
+[settings]   # not ours
 level=3
 
 # the nightly deploy
@@ -46,7 +46,7 @@ expires = 0
 limit = "1*"
 
 # the end
-[other]
+[pack]
 x = [
   [1, 2],
 ]
@@ -126,6 +126,14 @@ GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
         pytest.param(GOOD.replace('"a"', '"a b"'), 2, "id: expected `str` matching regex", id="id"),
         pytest.param("[grant]\nid = 'a'\n", 0, "grant is not a list of tables; ", id="one table"),
         pytest.param("grant = [1]\n", 0, "grant is not a list of tables; ", id="a list of numbers"),
+        pytest.param(
+            "# fine\n" + GOOD.replace("grant", "grants"),
+            2,
+            "there is no table grants; known are: grant, rule, constraint, pack, settings",
+            id="unknown table",
+        ),
+        pytest.param(GOOD + "\n['grant s'.x]\ny = 1\n", 6, "there is no table grant s; ", id="unknown table behind"),
+        pytest.param("grants = [{id = 'a'}]\n", 1, "there is no table grants; ", id="unknown table inline"),
         pytest.param("# fine\nx = \n", 2, "it is not valid TOML: ", id="no TOML"),
         pytest.param("x = 1\ny = ", 2, "it is not valid TOML: ", id="cut off"),
         pytest.param("x = 1\nx = 2\n", 2, "it is not valid TOML: ", id="key twice"),
@@ -188,7 +196,7 @@ def test_it_is_read_again_only_when_it_changed(policies: Policies, monkeypatch: 
 
 def test_the_key_is_read_only_for_grants(policies: Policies, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(key, "load", None)
-    policies.path.write_text("[other]\n")
+    policies.path.write_text("[pack]\n")
     assert policies.grants() == policies.unsigned() == ()
     policies.path.write_text(GOOD)
     assert (policies.grants(), len(policies.unsigned())) == ((), 1)
@@ -240,7 +248,7 @@ def test_revoking_what_somebody_wrote(policies: Policies) -> None:
     assert policies.path.read_text() == HAND_WRITTEN[:start] + HAND_WRITTEN[end:]
     assert policies.revoke("g-mine") is not None
     left = policies.path.read_text()
-    assert tomllib.loads(left) == {"rules": {"level": 3}, "other": {"x": [[1, 2]]}}
+    assert tomllib.loads(left) == {"settings": {"level": 3}, "pack": {"x": [[1, 2]]}}
     assert [line for line in HAND_WRITTEN.splitlines() if line.strip().startswith("#")] == [
         line for line in left.splitlines() if line.strip().startswith("#")
     ]
@@ -400,7 +408,7 @@ def test_grants_without_an_id_get_one(policies: Policies) -> None:
     assert policies.add(Grant(ids[2], "exec", "z")).id not in ids
 
 
-@pytest.mark.parametrize("change", [("git push origin *", "*"), ("[[grant]]   # two of them", "[[another]]")])
+@pytest.mark.parametrize("change", [("git push origin *", "*"), ("[[grant]]   # two of them", "[[rule]]")])
 def test_what_was_changed_meanwhile_is_not_accepted(policies: Policies, change: tuple[str, str]) -> None:
     policies.path.write_text(HAND_WRITTEN)
     seen = policies.unsigned()[0]

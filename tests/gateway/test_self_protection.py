@@ -215,7 +215,6 @@ def test_an_agent_cannot_change_or_stop_the_guard(held, name: str) -> None:
     assert BLOCK in refused(held, CHANGING[name])
 
 
-@pytest.mark.parametrize("how", [model.call, lambda tool, args: inner(tool, **args)], ids=["directly", "searched"])
 @pytest.mark.parametrize("way", ["sh approve.sh", "env -u OPENCLAW_SHELL sh approve.sh"])
 def test_a_script_that_approves_is_not_obeyed(held, way: str) -> None:
     """What a script will do is not in the call that runs it: there the command line looks at where it comes from."""
@@ -228,6 +227,7 @@ def test_a_script_that_approves_is_not_obeyed(held, way: str) -> None:
     assert [line["where"] for line in audit(held.stage.home) if line.get("code") == "security.self-approval"]
 
 
+@pytest.mark.parametrize("how", [model.call, lambda tool, args: inner(tool, **args)], ids=["directly", "searched"])
 def test_the_agents_own_tool_is_not_there(held, how: Callable[[str, dict[str, str]], model.Reply]) -> None:
     told = refused(held, lambda h: how("toolguard_approve", {"nonce": h.nonce}))
     assert "approved" not in told.lower()

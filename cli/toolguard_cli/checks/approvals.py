@@ -9,7 +9,7 @@ from toolguard_cli import stores
 from toolguard_cli.checks.check import Check, Subject
 from toolguard_engine.stores import audit, counters, key
 from toolguard_engine.stores.files import own_folder
-from toolguard_engine.stores.locked import StoreError, corrupt_files
+from toolguard_engine.stores.locked import Damaged, StoreError, corrupt_files
 from toolguard_engine.stores.nonces import FileNonces
 from toolguard_engine.stores.policy import Policies
 
@@ -31,11 +31,16 @@ def whole(subject: Subject) -> Check:
 def clear(subject: Subject) -> str:
     """Puts what is left of damaged stores out of the way, so that approvals work again; nothing is thrown away."""
     kept = _kept(subject)
+    folder = _put_away(subject, kept)
+    return f"moved {', '.join(path.name for path in kept)} to {folder}; what waited must be asked for again"
+
+
+def _put_away(subject: Subject, paths: list[Path]) -> Path:
     folder = own_folder(subject.places.state_dir) / KEPT
     folder.mkdir(mode=0o700, exist_ok=True)
-    for path in kept:
+    for path in paths:
         shutil.move(path, folder / path.name)
-    return f"moved {', '.join(path.name for path in kept)} to {folder}; what waited must be asked for again"
+    return folder
 
 
 def _nonces(subject: Subject) -> FileNonces:
@@ -50,20 +55,25 @@ def _kept(subject: Subject) -> list[Path]:
 def signed(subject: Subject) -> Check:
     """The key that proves that an approval is ours."""
     place = key.path(subject.places.state_dir)
-    if not place.exists():
-        return Check("key", "ok", "none yet; it is made when the first call is held")
     try:
+        if not place.exists():
+            _nonces(subject).entries()
+            return Check("key", "ok", "none yet; it is made when the first call is held")
         key.load(subject.places.state_dir)
+    except Damaged:
+        pass  # `stores` reports it
     except StoreError as error:
         return Check("key", "error", str(error), "toolguard doctor --fix (what waits must be asked for again)")
     return Check("key", "ok", f"{place}")
 
 
 def renew(subject: Subject) -> str:
-    """Takes a key away that others may know; the next held call makes a new one."""
-    place = key.path(subject.places.state_dir)
+    """Takes a key away that others may know, and what it signed out of the way; the next held call makes a new one."""
+    place, book = key.path(subject.places.state_dir), _nonces(subject).path
     place.unlink(missing_ok=True)
-    return f"removed {place}; the next held call makes a new one"
+    if book.exists():
+        _put_away(subject, [book])
+    return f"removed {place}; the next held call makes a new one, and what waited must be asked for again"
 
 
 def policy(subject: Subject) -> Check:

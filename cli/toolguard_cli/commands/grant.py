@@ -61,7 +61,7 @@ def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bo
         policies = Policies(places.state_dir)
         grant = _checked(_unsigned(policies, grant_id), yes=True)
         shown = _shown(grant, now)
-        if not (yes or dry_run) and not asking.confirm(shown, "Accept?", as_json=as_json):
+        if not (yes or dry_run) and not asking.confirm(shown, "Accept?", as_json=as_json, what="the grant"):
             return Result("grant", {"accepted": False}, (Line("info", f"{grant.id} was not accepted"),), 1)
         if not dry_run:
             grant = policies.accept(grant, lambda signed: log(places, signed, "grant", why, "accepted"))

@@ -14,6 +14,8 @@ HEAD = ("NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL")
 
 
 def run(places: Places, *, everything: bool) -> Result:
+    if held.never_been(places):
+        return Result("pending", {"pending": []}, (Line("warn", held.nowhere(places)),))
     with stores.told():
         entries = stores.nonces(places).entries()
     now = time.time()
@@ -28,9 +30,11 @@ def _lines(found: list[Entry], now: float, everything: bool) -> list[Line]:  # n
     if not found:
         return [Line("info", "no call was held in the last 24 hours" if everything else "no call is waiting")]
     lines = tables.table(HEAD, (_row(entry, now) for entry in found))
-    first = next((entry for entry in found if entry.status == "pending"), None)
-    if first:
-        lines.append(Line("next", f"toolguard approve {first.nonce}, or toolguard deny {first.nonce}"))
+    waiting = [entry.nonce for entry in found if entry.status == "pending"]
+    if len(waiting) == 1:
+        lines.append(Line("next", f"toolguard approve {waiting[0]}, or toolguard deny {waiting[0]}"))
+    elif waiting:
+        lines.append(Line("next", "toolguard approve NONCE (shows it first)"))
     return lines
 
 

@@ -54,7 +54,7 @@ class Nonces(Protocol):
     def present(self, request: Entry, now: float) -> Presented:
         """A call asks: its approval is used up, or it waits under a nonce. `request` is the entry it would get."""
 
-    def approve(self, prefix: str, decision: Decision, now: float, window: float) -> Entry:
+    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> Entry:
         """See `Ledger.approve`; raises `ledger.Refused` as well."""
 
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> Entry:
@@ -101,8 +101,8 @@ class FileNonces:
 
         return self._change(work, now)
 
-    def approve(self, prefix: str, decision: Decision, now: float, window: float) -> Entry:
-        return self._change(lambda ledger: ledger.approve(prefix, decision, now, window), now)
+    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> Entry:
+        return self._change(lambda ledger: ledger.approve(prefix, decision, now, window, unseen=unseen), now)
 
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> Entry:
         return self._change(lambda ledger: ledger.deny(prefix, decision, now, lasts), now)
@@ -114,7 +114,7 @@ class FileNonces:
         signed = self._file.read().entries
         if not signed:
             return []
-        own = key.load(self._state_dir)
+        own = self._key(signed)
         trusted = [entry for entry in signed if _trusted(own, entry)]
         if len(trusted) < len(signed):
             self._change(Ledger.check, time.time())
@@ -126,15 +126,22 @@ class FileNonces:
 
     def _change(self, work: Callable[[Ledger], T], now: float, *, patient: bool = True) -> T:
         """Runs `work` on the ledger as it is now, and makes what it did last. An error of `work` still keeps the rest."""
-        own = key.load(self._state_dir)
         with self._file.locked(patient=patient):
             stored = self._file.read()
+            own = self._key(stored.entries)
             ledger = Ledger(stored.entries, partial(self._trusted_now, own, closed={}))
             ledger.sweep(now)
             try:
                 return work(ledger)
             finally:
                 self._keep(own, stored, ledger, now)
+
+    def _key(self, signed: list[Entry]) -> bytes:
+        """The key; never a new one where an old one has signed something. Raises `StoreError`."""
+        place = key.path(self._state_dir)
+        if signed and not place.exists():
+            raise key.BadKey(f"{place} is missing, though it has signed {len(signed)} calls; restore it from a backup")
+        return key.load(self._state_dir)
 
     def _keep(self, own: bytes, stored: _File, ledger: Ledger, now: float) -> None:
         left = self._not_logged(stored.outbox)

@@ -1,8 +1,8 @@
 """What was granted beforehand, in `<state dir>/toolguard/policy.toml`: a file that people edit as well.
 
-Each grant is a table `[[grant]]`; other tables are somebody else's. An added grant is appended and a revoked one cut
-out, so that every other byte of the file stays. What would not read back as meant is not written. A key that is not
-known is an error: a mistyped limit would make a grant wider than its author thinks.
+Each grant is a table `[[grant]]`; the other tables of `TABLES` are left alone, one of any other name is an error. An added
+grant is appended and a revoked one cut out, so that every other byte of the file stays. What would not read back as meant
+is not written. A key that is not known is an error: a mistyped limit would make a grant wider than its author thinks.
 
 The law: a grant counts only with a `mac` under our key over all that it says. What somebody wrote or changed by hand is no
 error; it does not count until a person has accepted it, which signs it where it stands.
@@ -30,6 +30,8 @@ from toolguard_engine.stores.locked import StoreError, lock
 
 NAME = "policy.toml"
 TABLE = "grant"
+TABLES = (TABLE, "rule", "constraint", "pack", "settings")
+"""What a table at the top may be called; only the first is read here."""
 MAX_BYTES = 2 * 1024 * 1024
 END_OF_TIME = 253_402_300_800
 """The year 10000, which no date can name."""
@@ -236,11 +238,13 @@ def _derived(grant: Grant, taken: set[str]) -> str:
 def _stored(text: str, path: Path) -> list[Grant]:
     """The grants as they stand in the text; one without an id has an empty one."""
     try:
-        tables = tomllib.loads(text).get(TABLE, [])
+        found_tables = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         found = _AT_LINE.search(str(error))
         line = int(found[1]) if found and found[1] else text.count("\n") + 1 if found else 0
         _bad(path, line, f"it is not valid TOML: {_AT_LINE.sub('', str(error))}", "mend that line")
+    _refuse_unknown(found_tables, text, path)
+    tables = found_tables.get(TABLE, [])
     if not isinstance(tables, list):
         _bad(path, _line_of(text, 0, TABLE), "grant is not a list of tables", "write each grant as [[grant]]")
     grants = [_grant(table, number, text, path) for number, table in enumerate(tables)]
@@ -248,6 +252,20 @@ def _stored(text: str, path: Path) -> list[Grant]:
         if grant.id and any(other.id == grant.id for other in grants[:number]):
             _bad(path, _line_of(text, number, "id"), f"the id {grant.id} stands there twice", "give one of them another id")
     return grants
+
+
+def _refuse_unknown(found: dict[str, Any], text: str, path: Path) -> None:
+    """A mistyped `[[grants]]` would be granted nothing, and nobody told."""
+    for name, value in found.items():
+        is_table = isinstance(value, dict) or (isinstance(value, list) and any(isinstance(part, dict) for part in value))
+        if is_table and name not in TABLES:
+            _bad(path, _line_of_table(text, name), f"there is no table {name}", f"known are: {', '.join(TABLES)}")
+
+
+def _line_of_table(text: str, name: str) -> int:
+    """The first line that looks like the header of this table, or like its key; 0 where there is none."""
+    wanted = re.compile(rf"[ \t]*\[{{0,2}}[ \t]*[\"']?{re.escape(name)}[\"']?[ \t]*[\].=]")
+    return next((at for at, line in enumerate(text.split("\n"), 1) if wanted.match(line)), 0)
 
 
 def _grant(table: Any, number: int, text: str, path: Path) -> Grant:
