@@ -264,7 +264,7 @@ def test_long_lines(log: AuditLog) -> None:
         file.truncate()
     head(log).unlink()
     log.append([event(4)])
-    assert log.verify() == Verification(5, recovered=1)
+    assert log.verify() == Verification(6, recovered=1, gaps=1)
 
 
 def test_a_disk_that_takes_only_a_part(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -415,7 +415,7 @@ def test_a_head_that_is_not_ours(log: AuditLog, change: Callable[[Path], None], 
     change(head(log))
     assert log.verify().error.startswith(told)
     log.append([event(3)])
-    assert log.verify() == Verification(3)
+    assert log.verify() == Verification(4, gaps=1)
 
 
 def test_another_key(log: AuditLog) -> None:
@@ -449,3 +449,16 @@ def test_no_place_for_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError):
         AuditLog(tmp_path / "file").append([event(1)])
+
+
+def test_a_lost_head_is_told_for_ever(log: AuditLog) -> None:
+    for number in range(4):
+        log.append([event(number)])
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(b"".join(lines[:2]))
+    (log.path.parent / audit.HEAD).unlink()
+    assert log.verify().error != ""
+    log.append([event(9)])
+    log.append([event(10)])
+    assert [line["event"] for line in log.events()].count(audit.LOST) == 1
+    assert log.verify() == Verification(5, gaps=1)

@@ -96,6 +96,10 @@ def logged(subject: Subject) -> Check:
     if found.error:
         where = f"{found.file} line {found.line}: " if found.line else ""
         return Check("audit", "error", f"{where}{found.error}", "toolguard audit verify")
+    if found.gaps:
+        return Check(
+            "audit", "warn", "lines may be missing before an event `head-lost`", "toolguard audit show --event head-lost"
+        )
     return Check("audit", "ok", f"{found.lines} lines, whole")
 
 

@@ -19,7 +19,7 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
-from toolguard_engine.stores.audit import AuditLog, Event
+from toolguard_engine.stores.audit import LOST, AuditLog, Event
 
 HEAD = ("TIME", "EVENT", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
 COLUMNS = ("seq", *Event.__struct_fields__)
@@ -77,10 +77,13 @@ def verify(places: Places) -> Result:
         log.mend()
         found = log.verify()
     data = {"lines": found.lines, "error": found.error, "file": found.file, "line": found.line, "recovered": found.recovered}
+    data |= {"gaps": found.gaps}
     counted = f"{found.lines} line{'' if found.lines == 1 else 's'}"
     if not found.error:
         torn = f"; {found.recovered} unfinished by a killed process, and said so" if found.recovered else ""
-        return Result("audit verify", data, (Line("ok", f"the audit log is whole: {counted}{torn}"),))
+        whole = Line("ok", f"the audit log is whole: {counted}{torn}")
+        gap = Line("warn", f"lines may be missing before {found.gaps} of them: toolguard audit show --event {LOST}")
+        return Result("audit verify", data, (whole, gap) if found.gaps else (whole,))
     at = f"{log.path.with_name(found.file)}:{found.line}" if found.file else str(log.path)
     lines = (
         Line("error", answers.plain(f"{at}: {found.error}")),

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -28,6 +29,9 @@ from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock
 
 NAME = "audit.jsonl"
 HEAD = "audit.head"
+LOST = "head-lost"
+"""An event: nobody could say any more whether the lines before it were all."""
+
 MAX_BYTES = 32 * 1024 * 1024
 TAIL = 64 * 1024
 FIRST = "0" * 64
@@ -78,13 +82,17 @@ class _End:
 
 @dataclass(frozen=True)
 class Verification:
-    """What `verify` found. `line` is the first broken one of `file`, 0 where all is well."""
+    """What `verify` found. `line` is the first broken one of `file`, 0 where all is well.
+
+    `gaps`: how often it was lost which line was the last, so that lines before may be missing.
+    """
 
     lines: int
     error: str = ""
     file: str = ""
     line: int = 0
     recovered: int = 0
+    gaps: int = 0
 
 
 def when(now: float) -> str:
@@ -142,6 +150,8 @@ class AuditLog:
 
     def _new_lines(self, end: _End, events: list[Event]) -> list[bytes]:
         seq, prev = self._go_on_from(end)
+        if end.seq > 1 and self._known_head() is None:
+            events = [Event(secrets.token_hex(8), when(_now()), LOST, reason=f"{HEAD} was missing or not ours"), *events]
         if end.torn:
             torn = _torn_hash(end.torn)
             events = [Event(f"recovered-{torn[:16]}", when(_now()), "recovered", reason=f"half a line: {torn}"), *events]
@@ -258,7 +268,8 @@ class AuditLog:
             torn_at = torn_at if chain.torn and chain.torn != line else last
         if chain.torn:
             return Verification(chain.lines, "the last line is cut off", *torn_at, chain.recovered)
-        return Verification(chain.lines, self._check_head(chain, head), recovered=chain.recovered)
+        error = self._check_head(chain, head)
+        return Verification(chain.lines, error, recovered=chain.recovered, gaps=chain.gaps)
 
     def _check_head(self, chain: _Chain, data: bytes | None) -> str:
         if data is None:
@@ -306,6 +317,7 @@ class _Chain:
         self.torn = b""
         """Lines that are none, until a line names them as what a killed process left."""
         self.recovered = 0
+        self.gaps = 0
         self.hashes: dict[int, str] = {}
 
     def follow(self, line: bytes) -> str:
@@ -330,6 +342,7 @@ class _Chain:
             return "it does not follow the line before: lines were removed, added or put elsewhere"
         self.seq, self.prev = int(parsed["seq"]), own
         self.lines += 1
+        self.gaps += parsed.get("event") == LOST
         self.hashes[self.seq] = own
         self.hashes.pop(self.seq - 1_000, None)
         return ""
