@@ -1,8 +1,8 @@
 """The shell around the core: reads lines from the gateway part, writes answers, then the records.
 
 Answers leave before anything is written to disk. The engine ends when its input ends, and so with its gateway, however
-that one died. No line can end it: what cannot be read is answered with an error, and a bug in a decision is answered
-with an error that the gateway part turns into the verdict of the fail mode.
+that one died. No line can end it: what cannot be read is answered with an error, a bug in a decision is a verdict of its
+own under the fail mode (`session`), and any other bug an error.
 """
 
 from __future__ import annotations

@@ -149,8 +149,9 @@ class AuditLog:
             self._rotate()
 
     def _new_lines(self, end: _End, events: list[Event]) -> list[bytes]:
-        seq, prev = self._go_on_from(end)
-        if end.seq > 1 and self._known_head() is None:
+        head = self._known_head()
+        seq, prev = self._go_on_from(end, head)
+        if end.seq > 1 and head is None:
             events = [Event(secrets.token_hex(8), when(_now()), LOST, reason=f"{HEAD} was missing or not ours"), *events]
         if end.torn:
             torn = _torn_hash(end.torn)
@@ -162,9 +163,8 @@ class AuditLog:
             lines.append(line)
         return lines
 
-    def _go_on_from(self, end: _End) -> tuple[int, str]:
+    def _go_on_from(self, end: _End, head: _Head | None) -> tuple[int, str]:
         """The line that the next one follows: the last one, unless the head knows of one that is not there any more."""
-        head = self._known_head()
         if head is None or (head.seq, head.hash) == (end.seq, end.hash):
             return end.seq, end.hash
         mark = f',"hash":"{head.hash}"}}\n'.encode()
