@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -104,8 +105,9 @@ class Stage:
     def play(self, script: model.Script, session: str = "", message: str = "go") -> Played:
         """One message in a session of its own, unless one is named."""
         self.count += 1
-        self.server.play(script)
-        turn = self.gateway.turn(message, session or f"agent:main:test-{self.count}")
+        marker = f"({secrets.token_hex(8)})"
+        self.server.play(script, marker)
+        turn = self.gateway.turn(f"{message} {marker}", session or f"agent:main:test-{self.count}")
         return Played(turn, list(self.server.requests))
 
     def engines(self) -> list[int]:

@@ -74,6 +74,7 @@ class Request:
 
 
 Script = Callable[[Request], Reply]
+ASIDE = "Nothing to add."
 
 
 def content_text(content: object) -> str:
@@ -109,9 +110,14 @@ def sequence(replies: list[Reply], closing: str = "Done.") -> Script:
 
 @dataclass
 class ScriptedModel:
-    """The server. Use it as a context manager; `requests` grows as they arrive."""
+    """The server. Use it as a context manager; `requests` grows as they arrive.
+
+    A gateway also asks on its own, minutes after a turn (it reviews long sessions, for one). Where a play has a `marker`,
+    requests without it in a user's message belong to something else: they are answered with `ASIDE` and not recorded.
+    """
 
     script: Script
+    marker: str = ""
     requests: list[Request] = field(default_factory=list)
     on_request: Callable[[Request], None] | None = None
     last_answer: str = ""
@@ -131,16 +137,18 @@ class ScriptedModel:
         """Tokens of all requests and answers so far."""
         return sum(request.tokens + TOKENS_PER_ANSWER for request in self.requests)
 
-    def play(self, script: Script) -> None:
+    def play(self, script: Script, marker: str = "") -> None:
         """A new script from here on; its requests count from 0 again."""
         with self._lock:
-            self.script = script
+            self.script, self.marker = script, marker
             self.requests.clear()
             self.last_answer = ""
 
     def answer(self, body: dict[str, Any]) -> tuple[Request, Reply]:
         with self._lock:
             request = Request(len(self.requests), time.monotonic(), body.get("messages", []), body.get("tools") or [])
+            if self.marker and not any(self.marker in text for text in request.texts("user")):
+                return request, Reply(ASIDE)
             self.requests.append(request)
             reply = self.script(request)
             self.last_answer = reply.text
