@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolguard_engine.layers.grants import Grant
-from toolguard_engine.stores import key, policy
+from toolguard_engine.stores import key, policy, tomlfile
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.policy import BadPolicy, Policies
 
@@ -159,7 +159,7 @@ def test_not_text(policies: Policies) -> None:
 
 
 def test_too_large(policies: Policies, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(policy, "MAX_BYTES", 10)
+    monkeypatch.setattr(tomlfile, "MAX_BYTES", 10)
     policies.path.write_text(GOOD)
     with pytest.raises(BadPolicy, match="larger than 10 bytes"):
         policies.grants()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import re
 import secrets
-import tomllib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -25,14 +24,14 @@ import msgspec
 
 from toolguard_engine.layers.grants import Grant
 from toolguard_engine.redact import UNPRINTABLE
-from toolguard_engine.stores import files, key
+from toolguard_engine.stores import files, key, tomlfile
 from toolguard_engine.stores.locked import StoreError, lock
+from toolguard_engine.stores.tomlfile import NoToml, Places, Stamp, stamp_of
 
 NAME = "policy.toml"
 TABLE = "grant"
 TABLES = (TABLE, "rule", "constraint", "pack", "settings")
 """What a table at the top may be called; only the first is read here."""
-MAX_BYTES = 2 * 1024 * 1024
 END_OF_TIME = 253_402_300_800
 """The year 10000, which no date can name."""
 
@@ -47,16 +46,12 @@ _HEADER = re.compile(r"[ \t]*\[\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\]\]")
 _PART = re.compile(r"[ \t]*\[[ \t]*(?:grant|\"grant\"|'grant')[ \t]*\.")
 _ANY_HEADER = re.compile(r"[ \t]*\[")
 _MAC = re.compile(r"([ \t]*(?:mac|\"mac\"|'mac')[ \t]*=[ \t]*)(?:\"[^\"]*\"|'[^']*')(?![\"'])")
-_AT_LINE = re.compile(r"\s*\(at (?:line (\d+), column \d+|end of document)\)")
 
 
 class BadPolicy(StoreError):  # noqa: N818 - named for the condition, like its family
     """The file cannot be understood; until it is mended nothing counts as granted. The text names file, line and mend."""
 
     code = "policy.bad"
-
-
-Stamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -124,7 +119,7 @@ class Policies:
 
     def revoke(self, grant_id: str) -> Grant | None:
         """Takes a grant out; None where there is none of this id. Raises `StoreError`."""
-        if _stamp_of(self.path) is None:
+        if stamp_of(self.path) is None:
             return None
         with lock(self.path):
             text = self._text()
@@ -137,10 +132,10 @@ class Policies:
             return known[at]
 
     def _now(self) -> _Judged:
-        stamp = _stamp_of(self.path)
+        stamp = stamp_of(self.path)
         if stamp is None:
             return _Judged()
-        stamps = (stamp, _stamp_of(self._key_path))
+        stamps = (stamp, stamp_of(self._key_path))
         if stamps != self._stamp:
             self._judged = self._read()
             self._stamp = stamps
@@ -153,7 +148,7 @@ class Policies:
             found = self.known()
         except BadPolicy as error:
             return error
-        if not found or _stamp_of(self._key_path) is None:
+        if not found or stamp_of(self._key_path) is None:
             return _Judged(unsigned=found)
         own = key.load(self._state_dir)
         return _Judged(tuple(g for g in found if _fits(own, g)), tuple(g for g in found if not _fits(own, g)))
@@ -161,18 +156,9 @@ class Policies:
     def _text(self) -> str:
         """The file as text, its line ends untouched; empty where there is none."""
         try:
-            with self.path.open("rb") as file:
-                data = file.read(MAX_BYTES + 1)
-        except FileNotFoundError:
-            return ""
-        except OSError as error:
-            raise StoreError(f"{self.path}: {error.strerror or error}") from error
-        if len(data) > MAX_BYTES:
-            _bad(self.path, 0, f"it is larger than {MAX_BYTES} bytes", "is this really the policy of toolguard?")
-        try:
-            return data.decode("utf-8")
-        except UnicodeDecodeError as error:
-            _bad(self.path, data.count(b"\n", 0, error.start) + 1, "it is not UTF-8 text", "save it as UTF-8")
+            return tomlfile.text_of(self.path)
+        except NoToml as error:
+            _bad(self.path, error.line, str(error), error.mend)
 
     def _check(self, text: str, meant: list[Grant]) -> None:
         with suppress(BadPolicy):
@@ -188,17 +174,6 @@ class Policies:
             files.replace(real, text.encode(), mode)
         except OSError as error:
             raise StoreError(f"{real}: {error.strerror or error}") from error
-
-
-def _stamp_of(path: Path) -> Stamp | None:
-    """What differs when the file does; None where there is none."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror or error}") from error
-    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _proof(grant: Grant) -> bytes:
@@ -238,11 +213,9 @@ def _derived(grant: Grant, taken: set[str]) -> str:
 def _stored(text: str, path: Path) -> list[Grant]:
     """The grants as they stand in the text; one without an id has an empty one."""
     try:
-        found_tables = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = _AT_LINE.search(str(error))
-        line = int(found[1]) if found and found[1] else text.count("\n") + 1 if found else 0
-        _bad(path, line, f"it is not valid TOML: {_AT_LINE.sub('', str(error))}", "mend that line")
+        found_tables = tomlfile.load(text)
+    except NoToml as error:
+        _bad(path, error.line, str(error), error.mend)
     _refuse_unknown(found_tables, text, path)
     tables = found_tables.get(TABLE, [])
     if not isinstance(tables, list):
@@ -300,14 +273,7 @@ def _seconds(value: Any) -> float | None:
 
 def _line_of(text: str, number: int, key: str) -> int:
     """The line of a key of the grant with this number, or of its header; 0 where that cannot be said."""
-    lines = text.split("\n")
-    headers = [at for at, line in enumerate(lines) if _HEADER.match(line)]
-    if number >= len(headers):
-        return 0
-    ends = headers[number + 1] if number + 1 < len(headers) else len(lines)
-    wanted = re.compile(rf"[ \t]*(?:\[[ \t]*grant[ \t]*\.[ \t]*)?[\"']?{re.escape(key)}[\"']?[ \t]*[=.\]]")
-    found = (at for at in range(headers[number], ends) if key and wanted.match(lines[at]))
-    return next(found, headers[number]) + 1
+    return Places(text, TABLE).key(number, key).line
 
 
 def _bad(path: Path, line: int, said: str, mend: str) -> NoReturn:
