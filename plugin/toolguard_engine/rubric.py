@@ -40,7 +40,7 @@ class Rubric:
 
 
 def base(tool: str, params: Any) -> Scores:
-    """Clarity and stakes of a call by its tool and the action that it names. `tool`: in the form of `toolsearch.tool_name`."""
+    """Clarity and stakes of a call by its tool and its action. `tool`: in the form of `toolsearch.tool_name`."""
     return score(load(), tool, params)
 
 

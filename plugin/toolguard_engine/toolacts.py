@@ -1,0 +1,508 @@
+"""What calls of tools that are no shell would do: the tool and its parameters -> effects. Never raises, asks no file.
+
+The kinds, and what the target of each is:
+
+- `write` (a path; flag `deletes`), `read` (a path; `names`: only names are listed; `attached`: it is sent along). Flags of
+  `shell.places.marks` too, as `project`.
+- `fetch` (an address or a query; `search`, `local`: this machine, `metadata`: a cloud's own address, `data`: it carries
+  much), `act` (in a browser or on a desktop: what is done; `evaluate`, `upload`, `cookies`, `typed`)
+- `message` (whom it is for; `addressed`, `broadcast`, `attached`, `secret`, `deletes`, `moderates`, `destroys`, `settings`)
+- `gateway`, `plugin`, `session`, `secret-store`, `skill`, `device`, `schedule`, `spawn`, `expose` (what is done or with
+  what; its flags are the action and what is special about it)
+- `mcp`: a tool that nobody described, by its name and parameters (its name; flags: `toolnames.Deed`, `small`, `many`,
+  `local`, and for statements `statement`, `destroys`)
+
+A tool that is not in the table and whose name says nothing has the effects of the paths that it names.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from toolguard_engine.shell.model import Effect
+from toolguard_engine.shell.places import Where, marks, place
+from toolguard_engine.toolnames import Named, named, words
+
+MAX_PATHS = 40
+MAX_ITEMS = 40
+MAX_DEPTH = 4
+MAX_TEXT = 20_000
+_MANY_TARGETS = 3
+"""More than so many recipients of one message are a broadcast."""
+
+Params = dict[str, Any]
+Acts = tuple[Effect, ...]
+Tool = Callable[[Params, Where], Acts]
+
+_NONE: frozenset[str] = frozenset()
+_PATHS = (
+    "path", "file", "file_path", "filePath", "filename", "target_file", "source", "destination", "dest", "from", "to",
+    "old_path", "new_path", "uri", "directory", "dir", "folder",
+)  # fmt: skip
+_FILE_PATHS = (
+    "path",
+    "file_path",
+    "filePath",
+    "file",
+    "filename",
+    "uri",
+    "directory",
+    "dir",
+    "folder",
+    "dest",
+    "destination",
+)
+_PATCHED = re.compile(r"^[^\S\n]*+\*\*\* (Update File|Add File|Delete File|Move to):(.+)$", re.MULTILINE)
+_URL = re.compile(r"\s*(?!file:)[A-Za-z][A-Za-z0-9+.-]{1,20}:(?://|(?<=data:)|(?<=mailto:))")
+_LOCAL = re.compile(
+    r"\s*[a-z]{2,6}://(?:[^/@\s]{1,200}@)?(?:localhost|127\.\d|\[::1?\]|0\.0\.0\.0|[\w-]+\.localhost)", re.IGNORECASE
+)
+_METADATA = re.compile(
+    r"\s*(?:[a-z]{2,6}://)?(?:169\.254\.169\.254|169\.254\.170\.2|metadata\.google\.internal|100\.100\.100\.200|\[fd00:ec2::254\])",
+    re.IGNORECASE,
+)
+_MUCH = 400
+"""Characters of a query string, and of one part of an address that is no word (`_BLOB`), that make it a parcel."""
+_BLOB = re.compile(r"[/=][A-Za-z0-9+_%-]{200,}+={0,2}(?:$|[&#/?])")
+_KEY = re.compile(
+    r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY|\b(?:AKIA|ASIA)[A-Z0-9]{16}\b|\bgh[pousr]_[A-Za-z0-9]{20,}|\bgithub_pat_\w{20,}"
+    r"|\bglpat-[\w-]{16,}|\bxox[abeoprs]-[\w-]{10,}|\bsk-(?:proj-|ant-|or-)?[A-Za-z0-9_-]{20,}|\bAIza[\w-]{30,}"
+    r"|\bnpm_[A-Za-z0-9]{30,}|\bhf_[A-Za-z0-9]{20,}|\beyJ[\w-]{10,600}+\.eyJ[\w-]{10,600}"
+)
+_EVERYBODY = re.compile(r"(?:^|[\s>])@(?:everyone|here|channel|all)\b|<!(?:everyone|here|channel)>")
+
+
+def effects(tool: str, params: Any, where: Where) -> Acts:
+    """What this call would do. `tool` without `openclaw:core:` (`toolsearch.short_name`), in capitals or small letters."""
+    if not isinstance(params, dict):
+        return ()
+    known = _TOOLS.get(tool) or _TOOLS.get(tool.lower())
+    return known(params, where) if known else _undescribed(tool, params, where)
+
+
+def commands(tool: str, params: Any) -> tuple[str, ...]:
+    """The command lines in the parameters of a tool that nobody described: `command`, `cmd`, and code for an interpreter."""
+    if not isinstance(params, dict) or tool.lower() in _TOOLS:
+        return ()
+    return tuple(dict.fromkeys(text for text in _command_lines(named(tool), params) if text))
+
+
+def _command_lines(name: Named, params: Params) -> Iterator[str]:
+    for key in ("command", "cmd", "shell_command", "bash_command", "command_line", "commandLine"):
+        yield _joined(params.get(key), params.get("args", params.get("arguments")))
+    commands_ = params.get("commands")
+    if isinstance(commands_, list):
+        yield "\n".join(item for item in commands_[:MAX_ITEMS] if isinstance(item, str))
+    shell = not name.words.isdisjoint(_SHELLS)
+    interpreter = next((program for word, program in _INTERPRETERS.items() if word in name.words), "")
+    for key in ("script", "code", "source", "input") if shell or interpreter else ():
+        if isinstance(text := params.get(key), str):
+            yield text if shell else f"{interpreter} {shlex.quote(text)}"
+
+
+_SHELLS = words("shell bash sh terminal ssh command commands console zsh")
+_INTERPRETERS = {
+    "python": "python3 -c",
+    "ipython": "python3 -c",
+    "javascript": "node -e",
+    "node": "node -e",
+    "ruby": "ruby -e",
+}
+
+
+def _joined(value: Any, arguments: Any) -> str:
+    if isinstance(value, list):
+        return shlex.join(_plain(value))
+    if not isinstance(value, str):
+        return ""
+    if isinstance(arguments, list) and arguments:
+        return f"{value} {shlex.join(_plain(arguments))}"
+    return value
+
+
+def _plain(items: list[Any]) -> list[str]:
+    return [item if isinstance(item, str) else str(item) for item in items if isinstance(item, str | int | float)]
+
+
+def _texts(params: Params, names: tuple[str, ...]) -> Iterator[str]:
+    """The texts under these names, and those of lists under them."""
+    for name in names:
+        value = params.get(name)
+        if isinstance(value, str):
+            if value:
+                yield value
+        elif isinstance(value, list):
+            yield from (item for item in value[:MAX_ITEMS] if isinstance(item, str) and item)
+
+
+def _text(params: Params, *names: str) -> str:
+    return next(_texts(params, names), "")
+
+
+def _word(params: Params, name: str, default: str = "") -> str:
+    value = params.get(name, default)
+    return value.strip().lower() if isinstance(value, str) else ""
+
+
+def _file(kind: str, path: str, where: Where, flags: frozenset[str] = _NONE) -> Effect:
+    """One path: what is done to it, unless it is an address."""
+    path = path.removeprefix("@")
+    if _URL.match(path):
+        return _fetch(path) if kind == "read" else Effect(kind, path, "remote", flags)
+    return Effect(kind, path, place(path, where), flags | marks(path, where))
+
+
+def _files(kind: str, names: tuple[str, ...], flags: frozenset[str] = _NONE) -> Tool:
+    def acts(params: Params, where: Where) -> Acts:
+        return tuple(_file(kind, path, where, flags) for path in _texts(params, names))
+
+    return acts
+
+
+def _edits(params: Params, where: Where) -> Acts:
+    """The files of an edit, wherever this version of the tool names them."""
+    inner = params.get("edits") or params.get("files")
+    more = [item for item in inner[:MAX_ITEMS] if isinstance(item, dict)] if isinstance(inner, list) else []
+    found = dict.fromkeys(path for part in (params, *more) for path in _texts(part, _FILE_PATHS))
+    return tuple(_file("write", path, where) for path in found)
+
+
+def _patch(params: Params, where: Where) -> Acts:
+    found = [_file("write", path, where) for path in _texts(params, _FILE_PATHS)]
+    for number, (verb, path) in enumerate(_PATCHED.findall(_text(params, "input", "patch"))):
+        if number == MAX_PATHS:
+            return (*found, Effect("write", "more files", "unknown"))
+        found.append(_file("write", path.strip(), where, _DELETES if verb == "Delete File" else _NONE))
+    return tuple(found)
+
+
+_DELETES = frozenset(["deletes"])
+
+
+def _fetch(address: str, more: frozenset[str] = _NONE) -> Effect:
+    flags = set(more)
+    if _LOCAL.match(address):
+        flags.add("local")
+    elif _METADATA.match(address):
+        flags.add("metadata")
+    elif len(address) > _MUCH // 2 and (len(address.partition("?")[2]) > _MUCH or _BLOB.search(address[:MAX_TEXT])):
+        flags.add("data")
+    return Effect("fetch", address, "remote", frozenset(flags) if flags else _NONE)
+
+
+def _address(address: str, where: Where) -> Effect:
+    """What is fetched, or the local file that a `file:` address names."""
+    if address.lstrip()[:5].lower() == "file:":
+        return _file("read", unquote(address.strip()), where)
+    return _fetch(address)
+
+
+def _web(params: Params, where: Where) -> Acts:
+    return tuple(_address(address, where) for address in _texts(params, ("url", "urls", "targetUrl")))
+
+
+def _search(params: Params, _: Where) -> Acts:
+    return tuple(Effect("fetch", query, "remote", _SEARCH) for query in _texts(params, ("query", "q")))
+
+
+_SEARCH = frozenset(["search"])
+_ACTING = words("click clickcoords type press drag select fill upload evaluate dialog importprofile")
+_TYPING = frozenset(["type", "fill", "press"])
+
+
+def _browser(params: Params, where: Where, depth: int = 0) -> Acts:
+    """An action of the browser; `act` has its own in `request`, or several in `actions`."""
+    action = _word(params, "action")
+    kind = _word(params, "kind") if action in ("", "act") else ""
+    done = kind or action
+    found = list(_web(params, where)) if action in ("open", "navigate", "goto", "start") or done == "navigate" else []
+    if done in _ACTING:
+        flags: set[str] = {done} & {"evaluate", "upload"}
+        flags |= {"typed"} if done in _TYPING else set()
+        flags |= {"cookies"} if done == "importprofile" else set()
+        found.append(Effect("act", done, "remote", frozenset(flags)))
+    if done == "upload":
+        found += [_file("read", path, where, _ATTACHED) for path in _texts(params, ("paths", "path"))]
+    inner = [params.get("request"), *(actions[:MAX_ITEMS] if isinstance(actions := params.get("actions"), list) else ())]
+    for request in inner if depth < MAX_DEPTH else ():
+        if isinstance(request, dict):
+            found += _browser(request, where, depth + 1)
+    return tuple(found)
+
+
+_ATTACHED = frozenset(["attached"])
+_LOOKING = words(
+    "read reactions list-pins permissions thread-list search sticker-search member-info role-info emoji-list channel-info "
+    "channel-list voice-status event-list download-file"
+)
+_MESSAGE_FLAGS = {
+    **dict.fromkeys(("delete", "unsend"), "deletes"),
+    **dict.fromkeys(("ban", "kick", "timeout", "removeparticipant", "role-add", "role-remove"), "moderates"),
+    **dict.fromkeys(("channel-delete", "category-delete", "leavegroup"), "destroys"),
+    **dict.fromkeys(
+        ("channel-edit", "channel-move", "category-edit", "renamegroup", "setgroupicon", "addparticipant", "set-profile"),
+        "settings",
+    ),
+}
+_TARGETS = (
+    "target",
+    "targets",
+    "to",
+    "recipient",
+    "recipients",
+    "channelId",
+    "userId",
+    "conversation",
+    "address",
+    "sessionKey",
+)
+_BODIES = ("message", "text", "content", "body", "caption", "voiceText", "html", "subject")
+
+
+def _message(params: Params, where: Where) -> Acts:
+    action = _word(params, "action", "send")
+    if action in _LOOKING or params.get("dryRun") is True:
+        return ()
+    targets = tuple(_texts(params, _TARGETS))
+    attached = [_file("read", path, where, _ATTACHED) for path in _attachments(params)]
+    flags = {_MESSAGE_FLAGS[action]} if action in _MESSAGE_FLAGS else set()
+    flags |= _said(params, "addressed" if targets else "", action == "broadcast" or _are_many(targets))
+    flags |= {"attached"} if attached or "buffer" in params else set()
+    flags.discard("")
+    return (Effect("message", ", ".join(targets)[:MAX_TEXT], "remote", frozenset(flags)), *attached)
+
+
+def _said(params: Params, addressed: str, many: bool) -> set[str]:  # noqa: FBT001 - a value, not an option
+    """What is special about the texts and the recipients of a message."""
+    found = {addressed, "broadcast" if many else ""}
+    for text in _texts(params, _BODIES):
+        if _KEY.search(text, 0, MAX_TEXT):
+            found.add("secret")
+        if "@" in text or "<!" in text:
+            found |= {"broadcast"} if _EVERYBODY.search(text, 0, MAX_TEXT) else set()
+    return found
+
+
+def _are_many(targets: tuple[str, ...]) -> bool:
+    return len(targets) > _MANY_TARGETS or any(target in ("*", "all", "everyone", "@all", "@everyone") for target in targets)
+
+
+def _attachments(params: Params) -> Iterator[str]:
+    items = params.get("attachments")
+    parts = [item for item in items[:MAX_ITEMS] if isinstance(item, dict)] if isinstance(items, list) else []
+    for part in (params, *parts):
+        for path in _texts(part, ("media", "mediaUrl", "path", "filePath", "file", "files", "mediaUrls")):
+            if not path.startswith(("http:", "https:", "data:")):
+                yield path
+    if isinstance(items, list):
+        yield from (item for item in items[:MAX_ITEMS] if isinstance(item, str))
+
+
+def _action(kind: str, harmless: str = "", target: tuple[str, ...] = (), **special: str) -> Tool:
+    """A tool of which the action says all. `harmless`: actions that only look; `special`: flag -> actions it stands for."""
+    looks = frozenset(harmless.split())
+    flags: dict[str, frozenset[str]] = {}
+    for flag, actions in special.items():
+        for action in actions.split():
+            flags[action] = flags.get(action, _NONE) | {flag}
+
+    def acts(params: Params, _: Where) -> Acts:
+        action = _word(params, "action")
+        if action in looks:
+            return ()
+        return (
+            Effect(kind, _text(params, *target)[:MAX_TEXT] or action, "", flags.get(action, _NONE) | {action or "none"}),
+        )
+
+    return acts
+
+
+def _gateway(params: Params, _: Where) -> Acts:
+    action = _word(params, "action")
+    if action.startswith(("config.get", "config.schema")):
+        return ()
+    flags = {action.partition(".")[0] or "none"}
+    if "config" in flags and any("model" in text[: MAX_TEXT * 5].lower() for text in _texts(params, ("raw",))):
+        flags.add("model")
+    return (Effect("gateway", action, "", frozenset(flags)),)
+
+
+_SEEING = {
+    "camera": "camera",
+    "screen": "screen",
+    "location": "location",
+    "photos": "photos",
+    "notifications": "notifications",
+}
+_NODE_LOOKS = words(
+    "status describe pending camera_list device_status device_info device_permissions device_health which notify list reject"
+)
+
+
+def _nodes(params: Params, _: Where) -> Acts:
+    action = _word(params, "action")
+    if action in _NODE_LOOKS:
+        return ()
+    what = _word(params, "invokeCommand") if action == "invoke" else action
+    first = re.split(r"[._]", what, maxsplit=1)[0]
+    flag = _SEEING.get(first, "pairs" if action == "approve" else "runs" if "run" in what else "invokes")
+    flags = {flag} | ({"records"} if what.endswith(("record", "clip")) else set())
+    return (Effect("device", what, "remote", frozenset(flags)),)
+
+
+_SCHEDULE_LOOKS = words("status list get runs next_check")
+
+
+def _schedule(params: Params, _: Where) -> Acts:
+    action = _word(params, "action")
+    if action in _SCHEDULE_LOOKS:
+        return ()
+    flags = {action or "none"}
+    for key, value in _pairs(params, 0):
+        if key in ("command", "argv", "script") and value:
+            flags.add("runs")
+        elif key == "allowUnsafeExternalContent" and value is True:
+            flags.add("unsafe")
+        elif key == "mode" and value == "webhook":
+            flags.add("webhook")
+    return (Effect("schedule", _text(params, "jobId", "id", "name")[:MAX_TEXT] or action, "", frozenset(flags)),)
+
+
+def _pairs(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        for key, item in list(value.items())[: MAX_ITEMS * 2]:
+            yield str(key), item
+            if isinstance(item, dict | list):
+                yield from _pairs(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value[:MAX_ITEMS]:
+            if isinstance(item, dict | list):
+                yield from _pairs(item, depth + 1)
+
+
+def _spawn(params: Params, _: Where) -> Acts:
+    return (Effect("spawn", _text(params, "agentId", "label")[:MAX_TEXT]),)
+
+
+def _nothing(_: Params, __: Where) -> Acts:
+    return ()
+
+
+_COMPUTER_LOOKS = (
+    "screenshot wait list_apps list_windows get_accessibility_tree get_cursor_position get_window_state zoom "
+    "get_browser_state get_recording_state observe mouse_move"
+)
+_READERS = words("read image view_image pdf grep memory_get file_fetch")
+_QUIET = words(
+    "exec bash shell process terminal code_execution memory_search sessions_search tts agents_list agents_wait session_status "
+    "sessions_list sessions_history sessions_yield conversations_list github_identity_status github_publish dismiss_task "
+    "screen theme dashboard show_widget heartbeat_respond get_goal create_goal update_goal progress_card ask_user "
+    "image_generate music_generate video_generate tool_call tool_search tool_describe update_plan wait transcripts "
+    "toolguard_approve"
+)
+"""Tools without an effect of their own. What runs commands is judged by them (`layers.calltexts`)."""
+
+_TOOLS: dict[str, Tool] = {
+    **dict.fromkeys(_READERS, _files("read", (*_FILE_PATHS, "paths"))),
+    **dict.fromkeys(("ls", "find", "glob", "dir_list"), _files("read", _FILE_PATHS, frozenset(["names"]))),
+    "dir_fetch": _files("read", _FILE_PATHS),
+    **dict.fromkeys(("write", "edit", "multiedit", "create", "file_write"), _edits),
+    "apply_patch": _patch,
+    **dict.fromkeys(("web_fetch", "fetch"), _web),
+    **dict.fromkeys(("web_search", "x_search"), _search),
+    "browser": _browser,
+    **dict.fromkeys(("message", "sessions_send", "conversations_send", "conversations_turn"), _message),
+    "gateway": _gateway,
+    "nodes": _nodes,
+    **dict.fromkeys(("automations", "cron"), _schedule),
+    "plugins": _action("plugin", "list inspect search", ("pluginId", "packageName")),
+    "sessions": _action("session", "group_list cloud_profiles patch group_set group_rename", ("sessionKey", "name")),
+    "subagents": _action("session", "list"),
+    "secrets": _action("secret-store", "list request", ("name",)),
+    "portal": _action("expose", "list close"),
+    "computer": _action("act", _COMPUTER_LOOKS, typed="type key hold_key set_value"),
+    "mobile_ui": _action("act", "observe"),
+    "canvas": _action("act", "present hide snapshot a2ui_push a2ui_reset navigate", evaluate="eval evaluate"),
+    "skill_workshop": _action("skill", "read list inspect evaluate history prepare_patch reject quarantine"),
+    **dict.fromkeys(("sessions_spawn", "openclaw", "suggest_task"), _spawn),
+    **dict.fromkeys(_QUIET, _nothing),
+}
+"""The tools of OpenClaw 2026.6 to 2026.9."""
+
+_ELSEWHERE = words(
+    "owner repo repository bucket project projectid project_id site drive_id branch org workspace_id container pod "
+    "namespace host server cluster table database collection"
+)
+"""Parameters of tools whose paths are not on this machine."""
+
+_WRITES = frozenset(["write", "destroy", "take-away", "change"])
+_STATEMENTS = ("sql", "query", "statement", "statements", "queries")
+_TELLING = frozenset(["destroy", "take-away", "pay", "send", "publish", "run", "query"])
+
+
+def _undescribed(tool: str, params: Params, where: Where) -> Acts:
+    name = named(tool)
+    found = _paths_of(name, params, where)
+    flags: set[str] = {name.deed} if name.deed in _TELLING else set()
+    if any(_ruins(text) for text in _texts(params, _STATEMENTS)):
+        flags |= {"statement", "destroys"}
+    if not flags:
+        return found
+    flags |= {flag for flag, on in (("small", name.small), ("many", name.many), ("local", bool(found))) if on}
+    if name.deed in ("send", "publish"):
+        flags |= _said(params, "", _are_many(tuple(_texts(params, (*_TARGETS, "cc", "bcc"))))) - {""}
+    return (Effect("mcp", tool[:MAX_TEXT], "", frozenset(flags)), *found)
+
+
+def _paths_of(name: Named, params: Params, where: Where) -> Acts:
+    """The local files that a call names."""
+    if not _ELSEWHERE.isdisjoint(params):
+        return ()
+    kind = "write" if name.deed in _WRITES else "read"
+    flags = _DELETES if name.deed in ("destroy", "take-away") else _NONE
+    paths = [path for path in _texts(params, (*_PATHS, "paths", "files")) if _is_path(path)]
+    return tuple(_file(kind, path, where, flags) for path in paths[:MAX_PATHS])
+
+
+def _is_path(text: str) -> bool:
+    """Whether it looks like a file of this machine: `to` and `from` may well be people, `source` a word."""
+    return (
+        ("/" in text or "." in text or text.startswith("~"))
+        and "@" not in text
+        and "\n" not in text
+        and not _URL.match(text)
+    )
+
+
+_COMMENT = re.compile(r"--[^\n]*")
+_QUOTED = re.compile(r"'[^']*'")
+_RUIN = re.compile(
+    r"(?:drop|truncate)\s+(?:table|database|schema|user|role|index|view|column|collection|keyspace|if\b)|truncate\s+\w"
+    r"|alter\s[^;]{0,2000}?\bdrop\b|\bdetach\s+delete\b|grant\s+all\b|shutdown\b",
+    re.IGNORECASE,
+)  # fmt: skip
+_WHOLE = re.compile(
+    r"(?:\(\s*)?(?:delete\s+from|update\s+\S+\s+set)\b(?!.*\bwhere\b(?!\s+(?:1\s*=\s*1|true)\s*$))",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _ruins(text: str) -> bool:
+    """Whether a statement throws away a table or all its rows."""
+    low = text[:MAX_TEXT]
+    if not any(word in low.lower() for word in ("drop", "truncate", "delete", "update", "grant", "shutdown")):
+        return False
+    plain = _QUOTED.sub("''", _COMMENT.sub(" ", _without_blocks(low)))
+    return any(_RUIN.match(part) or _WHOLE.match(part) for part in map(str.strip, plain.split(";")[:MAX_ITEMS]))
+
+
+def _without_blocks(text: str) -> str:
+    """Without `/* ... */`; one that is never closed hides nothing."""
+    pieces = text.split("/*", MAX_ITEMS)
+    return pieces[0] + "".join([" " + piece.partition("*/")[2] if "*/" in piece else piece for piece in pieces[1:]])

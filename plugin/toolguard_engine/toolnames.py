@@ -1,0 +1,132 @@
+"""What the name of a tool that nobody described says about it: `github__delete_file` deletes, `list_issues` looks.
+
+The law: of `server__tool` and `server.tool` the last part counts; its words are split at anything that is no letter and at
+capitals. The verb is its first word where that is one, else its last, else the first one in between. A verb that is a noun
+as well (`list`, `log`, `view`) gives way to another verb at the end: `todo_list_delete` deletes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+Deed = Literal["", "look", "destroy", "take-away", "pay", "send", "publish", "query", "run", "write", "change"]
+"""What a tool does by its name; empty where the name does not say."""
+
+MAX_NAME = 200
+_SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SERVER = re.compile(r"__|\.|/|:")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """`small`: it is about something that is trivial to lose or to bring back. `many`: about many at once."""
+
+    deed: Deed
+    words: frozenset[str] = frozenset()
+    small: bool = False
+    many: bool = False
+
+
+def words(text: str) -> frozenset[str]:
+    """A set of words, written as one text."""
+    return frozenset(text.split())
+
+
+def _table(*rows: tuple[Deed, str]) -> dict[str, Deed]:
+    return {verb: deed for deed, verbs in rows for verb in verbs.split()}
+
+
+_VERBS = _table(
+    (
+        "look",
+        (
+            "get list search find read fetch describe show view count check status lookup inspect watch wait browse preview diff "
+            "log logs query browse explain validate verify analyze analyse summarize summarise resolve ping test lint estimate "
+            "calculate compute convert translate compare help whoami retrieve load open scan discover suggest recommend poll "
+            "observe screenshot snapshot detect monitor"
+        ),
+    ),
+    (
+        "destroy",
+        "delete destroy drop purge wipe truncate erase terminate nuke deprovision expunge obliterate shred del rm rmdir",
+    ),
+    (
+        "take-away",
+        "remove revoke uninstall ban kick kill shutdown deactivate suspend expel evict deregister unpublish reboot",
+    ),
+    ("pay", "pay purchase buy sell withdraw refund wire charge"),
+    ("send", "send email mail sms notify reply forward message dm text call invite broadcast"),
+    ("publish", "publish post tweet deploy release share announce toot"),
+    ("query", "sql"),
+    ("run", "execute exec run eval evaluate invoke spawn shell bash terminal command python ssh"),
+    (
+        "write",
+        "write save append overwrite edit move rename copy upload put patch replace insert mkdir touch symlink download",
+    ),
+    (
+        "change",
+        (
+            "create add update set modify merge close reopen assign enable disable reset clear cancel restart start stop apply "
+            "import export sync restore rollback approve transfer submit place make configure register archive migrate grant"
+        ),
+    ),
+)
+_NOUNS = words("list log logs query view status count check watch search file text call mail email message post command")
+_SMALL = words(
+    "label labels reaction reactions tag tags cache caches cookie cookies draft drafts star stars like likes favorite "
+    "favorites bookmark bookmarks breakpoint breakpoints highlight highlights selection cell cells shape element elements slide marker "
+    "annotation watch watcher watchers cart todo todos reminder reminders observation observations relation relations pin "
+    "reviewer reviewers assignee assignees duplicates duplicate background whitespace filter filters tab tabs session"
+)
+_MONEY = words(
+    "payment payments fund funds money payout payouts transfer transaction transactions trade trades refund wire crypto "
+    "coins tokens balance purchase subscription invoice"
+)
+_MOVES = words("transfer send create make execute submit place approve pay wire authorize sign")
+_PRICED = words("link links intent intents method methods template status history")
+_MANY = words("all every bulk batch mass everything everyone many multiple")
+_OWNERSHIP = words("ownership owner repository repo account domain")
+_RUN_TOGETHER = ("delete", "destroy", "purge", "wipe", "truncate")
+"""Beginnings of names whose capitals were lost: `deleteallmail`."""
+
+_SQL = words("sql query statement psql mysql sqlite postgres postgresql bigquery snowflake")
+
+
+@lru_cache(maxsize=1024)
+def named(tool: str) -> Named:
+    """What a tool's name says. Any text will do."""
+    last = _SERVER.split(tool[-MAX_NAME:])[-1] or tool[-MAX_NAME:]
+    found = [word.lower() for word in _SPLIT.findall(last)]
+    if not found:
+        return Named("")
+    known = frozenset(found)
+    return Named(_deed(found, known), known, not known.isdisjoint(_SMALL), not known.isdisjoint(_MANY))
+
+
+def _deed(found: list[str], known: frozenset[str]) -> Deed:
+    deed = _by_verb(found)
+    if deed in ("look", "run", "query", "") and not known.isdisjoint(_SQL) and (deed != "look" or found[0] == "query"):
+        return "query"
+    if not known.isdisjoint(_MOVES) and _is_payment(known):
+        return "pay"
+    if "transfer" in known and not known.isdisjoint(_OWNERSHIP):
+        return "take-away"
+    return deed
+
+
+def _is_payment(known: frozenset[str]) -> bool:
+    """`transfer` is a verb and a noun: alone it is no payment."""
+    return not (known & _MONEY - {"transfer"}).isdisjoint(known) and known.isdisjoint(_PRICED)
+
+
+def _by_verb(found: list[str]) -> Deed:
+    first, last = _VERBS.get(found[0], ""), _VERBS.get(found[-1], "")
+    if first and not (last and found[0] in _NOUNS and last != "look" and found[-1] not in _NOUNS):
+        return first
+    if last and found[-1] not in _NOUNS:
+        return last
+    between = next((deed for word in found[1:] if word not in _NOUNS and (deed := _VERBS.get(word, ""))), first or last)
+    return between or ("destroy" if found[0].startswith(_RUN_TOGETHER) else "")
