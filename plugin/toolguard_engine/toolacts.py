@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import unquote
 
+from toolguard_engine.shell.acts import sql
 from toolguard_engine.shell.model import Effect
 from toolguard_engine.shell.places import Where, marks, place
 from toolguard_engine.toolnames import Named, named, words
@@ -400,11 +401,11 @@ _COMPUTER_LOOKS = (
 )
 _READERS = words("read image view_image pdf grep memory_get file_fetch")
 _QUIET = words(
-    "exec bash shell process terminal code_execution memory_search sessions_search tts agents_list agents_wait session_status "
-    "sessions_list sessions_history sessions_yield conversations_list github_identity_status github_publish dismiss_task "
-    "screen theme dashboard show_widget heartbeat_respond get_goal create_goal update_goal progress_card ask_user "
-    "image_generate music_generate video_generate tool_call tool_search tool_describe update_plan wait transcripts "
-    "toolguard_approve"
+    "exec bash shell process terminal code_execution memory_search sessions_search tts agents_list agents_wait "
+    "session_status sessions_list sessions_history sessions_yield conversations_list github_identity_status "
+    "github_publish dismiss_task screen theme dashboard show_widget heartbeat_respond get_goal create_goal "
+    "update_goal progress_card ask_user image_generate music_generate video_generate tool_call tool_search "
+    "tool_describe update_plan wait transcripts toolguard_approve"
 )
 """Tools without an effect of their own. What runs commands is judged by them (`layers.calltexts`)."""
 
@@ -480,29 +481,10 @@ def _is_path(text: str) -> bool:
     )
 
 
-_COMMENT = re.compile(r"--[^\n]*")
-_QUOTED = re.compile(r"'[^']*'")
-_RUIN = re.compile(
-    r"(?:drop|truncate)\s+(?:table|database|schema|user|role|index|view|column|collection|keyspace|if\b)|truncate\s+\w"
-    r"|alter\s[^;]{0,2000}?\bdrop\b|\bdetach\s+delete\b|grant\s+all\b|shutdown\b",
-    re.IGNORECASE,
-)  # fmt: skip
-_WHOLE = re.compile(
-    r"(?:\(\s*)?(?:delete\s+from|update\s+\S+\s+set)\b(?!.*\bwhere\b(?!\s+(?:1\s*=\s*1|true)\s*$))",
-    re.IGNORECASE | re.DOTALL,
-)
-
-
 def _ruins(text: str) -> bool:
-    """Whether a statement throws away a table or all its rows."""
-    low = text[:MAX_TEXT]
-    if not any(word in low.lower() for word in ("drop", "truncate", "delete", "update", "grant", "shutdown")):
-        return False
-    plain = _QUOTED.sub("''", _COMMENT.sub(" ", _without_blocks(low)))
-    return any(_RUIN.match(part) or _WHOLE.match(part) for part in map(str.strip, plain.split(";")[:MAX_ITEMS]))
+    """Whether a statement throws away more than rows that it names."""
+    head = text[:MAX_TEXT]
+    return any(not sql.flags(statement).isdisjoint(_RUIN) for statement in sql.statements(head))
 
 
-def _without_blocks(text: str) -> str:
-    """Without `/* ... */`; one that is never closed hides nothing."""
-    pieces = text.split("/*", MAX_ITEMS)
-    return pieces[0] + "".join([" " + piece.partition("*/")[2] if "*/" in piece else piece for piece in pieces[1:]])
+_RUIN = words("drop database truncate unfiltered alter grant user program")

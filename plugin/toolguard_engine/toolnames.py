@@ -43,10 +43,11 @@ _VERBS = _table(
     (
         "look",
         (
-            "get list search find read fetch describe show view count check status lookup inspect watch wait browse preview diff "
-            "log logs query browse explain validate verify analyze analyse summarize summarise resolve ping test lint estimate "
-            "calculate compute convert translate compare help whoami retrieve load open scan discover suggest recommend poll "
-            "observe screenshot snapshot detect monitor"
+            "get list search find read fetch describe show view count check status lookup inspect watch wait "
+            "browse preview diff log logs query browse explain validate verify analyze analyse summarize "
+            "summarise resolve ping test lint estimate calculate compute convert translate compare help "
+            "whoami retrieve load open scan discover suggest recommend poll observe screenshot snapshot "
+            "detect monitor"
         ),
     ),
     (
@@ -69,21 +70,23 @@ _VERBS = _table(
     (
         "change",
         (
-            "create add update set modify merge close reopen assign enable disable reset clear cancel restart start stop apply "
-            "import export sync restore rollback approve transfer submit place make configure register archive migrate grant"
+            "create add update set modify merge close reopen assign enable disable reset clear cancel "
+            "restart start stop apply import export sync restore rollback approve transfer submit place make "
+            "configure register archive migrate grant"
         ),
     ),
 )
 _NOUNS = words("list log logs query view status count check watch search file text call mail email message post command")
 _SMALL = words(
-    "label labels reaction reactions tag tags cache caches cookie cookies draft drafts star stars like likes favorite "
-    "favorites bookmark bookmarks breakpoint breakpoints highlight highlights selection cell cells shape element elements slide marker "
-    "annotation watch watcher watchers cart todo todos reminder reminders observation observations relation relations pin "
-    "reviewer reviewers assignee assignees duplicates duplicate background whitespace filter filters tab tabs session"
+    "label labels reaction reactions tag tags cache caches cookie cookies draft drafts star stars like likes "
+    "favorite favorites bookmark bookmarks breakpoint breakpoints highlight highlights selection cell cells "
+    "shape element elements slide marker annotation watch watcher watchers cart todo todos reminder "
+    "reminders observation observations relation relations pin reviewer reviewers assignee assignees "
+    "duplicates duplicate background whitespace filter filters tab tabs session"
 )
 _MONEY = words(
-    "payment payments fund funds money payout payouts transfer transaction transactions trade trades refund wire crypto "
-    "coins tokens balance purchase subscription invoice"
+    "payment payments fund funds money payout payouts transfer transaction transactions trade trades refund "
+    "wire crypto coins tokens balance purchase subscription invoice"
 )
 _MOVES = words("transfer send create make execute submit place approve pay wire authorize sign")
 _PRICED = words("link links intent intents method methods template status history")
