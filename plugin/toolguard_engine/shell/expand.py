@@ -1,0 +1,300 @@
+"""Words as a program gets them: variables that the command itself sets put in, braces expanded, fields split.
+
+What cannot be known is `UNKNOWN`. `~` and wildcards stay: `shell.places` knows what they mean.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import islice
+
+from toolguard_engine.shell.model import UNKNOWN, Feed
+from toolguard_engine.shell.parse import Literal, Part, Script, Substitution, Variable, Word
+
+MAX_VALUE = 16_384
+MAX_FIELDS = 256
+MAX_BRACES = 64
+MAX_TEMPLATE = 2_000
+
+KNOWN = {
+    "HOME": "~", "PWD": ".", "OLDPWD": ".", "TMPDIR": "/tmp", "IFS": " ", "SHELL": "sh", "BASH": "bash",  # noqa: S108
+    "PPID": "$PPID", "$": "$$", "OPENCLAW_STATE_DIR": "$OPENCLAW_STATE_DIR", "OPENCLAW_HOME": "$OPENCLAW_HOME",
+    "OPENCLAW_CONFIG_PATH": "$OPENCLAW_CONFIG_PATH", "CLAWDBOT_STATE_DIR": "$CLAWDBOT_STATE_DIR", "#": "0", "-": "", "?": "0",
+}  # fmt: skip
+"""Variables whose meaning is known without their value; with a dollar sign: left to those who know more."""
+
+Value = str | tuple[str, ...]
+"""What a variable holds; several where that depends on a condition."""
+
+
+@dataclass(slots=True)
+class State:
+    """What a shell knows at one point of a command. `args`: `$1` and so on, None where they cannot be known."""
+
+    variables: dict[str, Value] = field(default_factory=dict)
+    functions: dict[str, Script] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    args: tuple[str, ...] | None = None
+    via: tuple[str, ...] = ()
+    cwd: str = ""
+    maybe: int = 0
+    calling: frozenset[str] = frozenset()
+
+    def fork(self, *via: str) -> State:
+        """A subshell: it knows all of this, and what it changes is gone afterwards."""
+        return State(
+            dict(self.variables), dict(self.functions), dict(self.aliases), self.args, self.via + via, self.cwd, self.maybe,
+            self.calling,
+        )  # fmt: skip
+
+    def elsewhere(self, *via: str) -> State:
+        """A shell on another machine or in a container: it knows nothing of this one."""
+        return State(via=self.via + via, cwd="", calling=self.calling)
+
+    def assign(self, name: str, value: str, *, append: bool = False) -> None:
+        """Sets a variable; under a condition it may as well keep what it had."""
+        before = self.variables.get(name)
+        if append and isinstance(before, str):
+            value = f"{before} {value}" if "\n" not in value and value and before else before + value
+        if len(value) > MAX_VALUE:
+            value = UNKNOWN
+        if self.maybe and before is not None and before != value:
+            known = (before,) if isinstance(before, str) else before
+            self.variables[name] = known if value in known else (*known, value)[-8:]
+        else:
+            self.variables[name] = value
+
+
+Captured = Callable[[Substitution, State], Feed]
+"""Runs a substitution and says what it prints."""
+
+
+@dataclass(slots=True)
+class Fields:
+    """The words that one word comes to, and what substitutions in it print."""
+
+    texts: list[str]
+    feed: Feed | None = None
+
+
+def expand(word: Word, state: State, capture: Captured) -> Fields:
+    """All fields of a word."""
+    if isinstance(word, str):
+        return Fields([word])
+    found = Fields([])
+    for parts in _braces(word):
+        _split(parts, state, capture, found)
+        if len(found.texts) > MAX_FIELDS:
+            del found.texts[MAX_FIELDS:]
+            break
+    return found
+
+
+def text_of(word: Word, state: State, capture: Captured) -> tuple[str, Feed | None]:
+    """A word where no fields are split: the value of an assignment, a here-document."""
+    if isinstance(word, str):
+        return word, None
+    feed: Feed | None = None
+    pieces = []
+    for part in word:
+        piece, given = _value(part, state, capture)
+        feed = feed or given
+        pieces.append(piece)
+    return "".join(pieces)[: MAX_VALUE * 4], feed
+
+
+def undecided(words: Iterable[Word], state: State) -> str:
+    """The name of a variable in these words that may hold several values; empty where there is none."""
+    for word in words:
+        if isinstance(word, str):
+            continue
+        for part in word:
+            if isinstance(part, Variable) and isinstance(state.variables.get(part.name), tuple):
+                return part.name
+    return ""
+
+
+def _split(parts: Iterable[Part], state: State, capture: Captured, found: Fields) -> None:
+    current, begun = "", False
+    for part in parts:
+        value, feed = _value(part, state, capture)
+        found.feed = found.feed or feed
+        if isinstance(part, Literal) or part.quoted:
+            current, begun = current + value, True
+            if isinstance(part, Variable) and part.name == "@" and state.args == ():
+                begun = False
+            continue
+        pieces = value.split()
+        if not pieces:
+            if value and current:
+                found.texts.append(current)
+                current, begun = "", False
+            continue
+        if value[0].isspace() and current:
+            found.texts.append(current)
+            current = ""
+        found.texts += [current + pieces[0], *pieces[1:-1]] if len(pieces) > 1 else []
+        current = pieces[-1] if len(pieces) > 1 else current + pieces[0]
+        begun = True
+        if value[-1].isspace():
+            found.texts.append(current)
+            current, begun = "", False
+    if begun or current:
+        found.texts.append(current)
+
+
+def _value(part: Part, state: State, capture: Captured) -> tuple[str, Feed | None]:
+    if isinstance(part, Literal):
+        return part.text, None
+    if isinstance(part, Variable):
+        return _variable(part, state, capture)
+    feed = capture(part, state)
+    if part.kind in ("<(", ">("):
+        return UNKNOWN, feed
+    if part.kind == "$((":
+        return "0", feed if feed.programs else None
+    return UNKNOWN if feed.text is None else feed.text.rstrip("\n"), feed
+
+
+def _variable(part: Variable, state: State, capture: Captured) -> tuple[str, Feed | None]:
+    value = _looked_up(part.name, state)
+    operator = part.operator
+    if not operator:
+        return UNKNOWN if value is None else value, None
+    if operator[-1:] in "-=+?" and operator != "##":
+        other, feed = text_of(part.operand, state, capture)
+        if operator[-1] == "+":
+            return other if value is None or value else "", feed
+        if value is not None and value != "":
+            return value, feed
+        if operator[-1] == "=":
+            state.assign(part.name, other)
+        return (UNKNOWN if operator[-1] == "?" else other), feed
+    if value is None or UNKNOWN in value or not isinstance(part.operand, str):
+        return UNKNOWN, None
+    return _CHANGES.get(operator, _unknown)(value, part.operand)[:MAX_VALUE], None
+
+
+def _looked_up(name: str, state: State) -> str | None:
+    if name.startswith("!"):
+        inner = _looked_up(name[1:], state)
+        return None if inner is None or not inner.isidentifier() else _looked_up(inner, state)
+    if name in state.variables:
+        value = state.variables[name]
+        return value if isinstance(value, str) else " ".join(value)
+    if name.isdigit() or name in "@*":
+        return _positional(name, state.args)
+    return KNOWN.get(name)
+
+
+def _positional(name: str, args: tuple[str, ...] | None) -> str | None:
+    if args is None:
+        return "sh" if name == "0" else None
+    if name in "@*":
+        return " ".join(args[1:])
+    return args[int(name[:4])] if int(name[:4]) < len(args) else ""
+
+
+def _unknown(value: str, operand: str) -> str:  # noqa: ARG001 - one of a table
+    return UNKNOWN
+
+
+def _slice(value: str, operand: str) -> str:
+    match = re.fullmatch(r"\s*(-?\d{1,6})(?:\s*:\s*(-?\d{1,6}))?", operand)
+    if not match:
+        return UNKNOWN
+    start = int(match[1])
+    rest = value[start:]
+    if match[2] is None:
+        return rest
+    return rest[: int(match[2])]
+
+
+def _replace(value: str, operand: str, count: int) -> str:
+    old, _, new = operand.partition("/")
+    return UNKNOWN if not old or re.search(r"[*?\[]", old) else value.replace(old, new, count)
+
+
+_CHANGES: dict[str, Callable[[str, str], str]] = {
+    ":": _slice,
+    "/": lambda value, operand: _replace(value, operand, 1),
+    "//": lambda value, operand: _replace(value, operand, -1),
+    "#": lambda value, operand: UNKNOWN if re.search(r"[*?\[]", operand) else value.removeprefix(operand),
+    "##": lambda value, operand: value.rpartition("/")[2] if operand == "*/" else UNKNOWN,
+    "%": lambda value, operand: UNKNOWN if re.search(r"[*?\[]", operand) else value.removesuffix(operand),
+    "^": lambda value, _: value[:1].upper() + value[1:],
+    "^^": lambda value, _: value.upper(),
+    ",": lambda value, _: value[:1].lower() + value[1:],
+    ",,": lambda value, _: value.lower(),
+    "len": lambda value, _: str(len(value)),
+    "@": lambda value, _: value,
+}
+
+_PRIVATE = 0xE000
+_OPEN, _CLOSE = "\uf8fe", "\uf8ff"
+_INNERMOST = re.compile(r"\{([^{}]*+)\}")
+_RANGE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.-?\d{1,4})?")
+
+
+def _braces(parts: tuple[Part, ...]) -> Iterable[Iterable[Part]]:
+    """The words that braces make of one."""
+    if not any(isinstance(part, Literal) and not part.quoted and "{" in part.text for part in parts):
+        return [parts]
+    template = "".join(
+        part.text if isinstance(part, Literal) and not part.quoted else chr(_PRIVATE + at)
+        for at, part in enumerate(parts[:MAX_TEMPLATE])
+    )
+    if len(template) > MAX_TEMPLATE or template.count("{") > MAX_BRACES:
+        return [[Literal(UNKNOWN)]]
+    return [_parts(text, parts) for text in islice(_expanded(template), MAX_BRACES)]
+
+
+def _expanded(template: str) -> Iterable[str]:
+    waiting, done = [template], 0
+    while waiting and done < MAX_BRACES:
+        text = waiting.pop(0)
+        match = _INNERMOST.search(text)
+        if match is None:
+            done += 1
+            yield text.replace(_OPEN, "{").replace(_CLOSE, "}")
+            continue
+        choices = _choices(match[1])
+        before, behind = text[: match.start()], text[match.end() :]
+        if choices is None:
+            waiting.insert(0, f"{before}{_OPEN}{match[1]}{_CLOSE}{behind}")
+        else:
+            waiting[:0] = [before + choice + behind for choice in choices[: MAX_BRACES - len(waiting)]]
+
+
+def _choices(inside: str) -> list[str] | None:
+    if "," in inside:
+        return inside.split(",")
+    found = _RANGE.fullmatch(inside)
+    if not found:
+        return None
+    if found[1].isalpha() or found[2].isalpha():
+        first, last = ord(found[1][0]), ord(found[2][0])
+        return (
+            [chr(code) for code in range(first, last + 1)] if first <= last else [chr(c) for c in range(first, last - 1, -1)]
+        )
+    first, last = int(found[1]), int(found[2])
+    return [str(number) for number in range(first, last + 1 if first <= last else last - 1, 1 if first <= last else -1)][
+        :MAX_BRACES
+    ]
+
+
+def _parts(text: str, parts: tuple[Part, ...]) -> Iterable[Part]:
+    plain = ""
+    for sign in text:
+        at = ord(sign) - _PRIVATE
+        if 0 <= at < len(parts):
+            if plain:
+                yield Literal(plain)
+            plain = ""
+            yield parts[at]
+        else:
+            plain += sign
+    if plain or not text:
+        yield Literal(plain)

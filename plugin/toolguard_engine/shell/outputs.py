@@ -1,0 +1,173 @@
+"""What simple programs print, where that follows from the command alone: so `echo cm0gLXI= | base64 -d | sh` is read."""
+
+from __future__ import annotations
+
+import re
+from base64 import b32decode, b64decode
+from binascii import Error as Base64Error
+from binascii import unhexlify
+from collections.abc import Callable
+from urllib.parse import unquote
+
+from toolguard_engine.shell.model import UNKNOWN, Feed, Run
+from toolguard_engine.shell.parse import escaped
+
+MAX_TEXT = 65_536
+NOTHING = Feed("")
+
+_BASE64 = re.compile(r"[A-Za-z0-9+/_=\s-]*+")
+_FORMAT = re.compile(r"%(?:%|-?\d{0,3}(?:\.\d{1,3})?([sdbqcxi]))")
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*+")
+_PIPES = re.compile(r"[^|]*\|")
+
+
+def printed(run: Run) -> Feed:
+    """The standard output of a program."""
+    maker = _MAKERS.get(run.name)
+    fed = run.stdin or NOTHING
+    if maker is None:
+        return Feed(None, (*fed.programs, run.name), fed.files)
+    text = maker(run, fed)
+    if text is not None and (len(text) > MAX_TEXT or UNKNOWN in text):
+        text = None if len(text) > MAX_TEXT else text
+    files = tuple(word for word in run.argv[1:] if not word.startswith("-")) if run.name in _READERS else ()
+    programs = fed.programs if run.name in _HANDING_ON and not files else (*fed.programs, run.name)
+    return Feed(text, programs, fed.files + files)
+
+
+def _echo(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    words, escapes, end = list(run.argv[1:]), False, "\n"
+    while words and re.fullmatch(r"-[neE]+", words[0]):
+        escapes = escapes or "e" in words[0]
+        end = "" if "n" in words[0] else end
+        words.pop(0)
+    text = " ".join(words)
+    return (escaped(text) if escapes else text) + end
+
+
+def _printf(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    words = [word for word in run.argv[1:] if word != "--"]
+    if not words or words[0] == "-v":
+        return ""
+    values = iter(words[1:])
+
+    def value(match: re.Match[str]) -> str:
+        if match[1] is None:
+            return "%"
+        found = next(values, "")
+        return escaped(found) if match[1] == "b" else found
+
+    text, template = "", escaped(words[0])
+    for _ in range(100):
+        text += _FORMAT.sub(value, template)
+        rest = list(values)
+        if not rest or not _FORMAT.search(template) or len(text) > MAX_TEXT:
+            break
+        values = iter(rest)
+    return text
+
+
+def _cat(run: Run, fed: Feed) -> str | None:
+    return fed.text if all(word == "-" or (word.startswith("-") and word[1:].isalpha()) for word in run.argv[1:]) else None
+
+
+def _tee(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    return fed.text
+
+
+def _base64(run: Run, fed: Feed) -> str | None:
+    options = " ".join(run.argv[1:])
+    if not re.search(r"(?:^| )-(?:[a-zA-Z]*[dD]|-d)", options):
+        return None
+    return _decoded(fed.text, b32decode if run.name == "base32" else _standard)
+
+
+def _openssl(run: Run, fed: Feed) -> str | None:
+    return _decoded(fed.text, _standard) if {"base64", "-base64", "-a"} & set(run.argv) and "-d" in run.argv else None
+
+
+def _standard(text: str) -> bytes:
+    digits = text.rstrip("=").replace("-", "+").replace("_", "/")
+    return b64decode(digits + "=" * (-len(digits) % 4))
+
+
+def _decoded(text: str | None, decode: Callable[[str], bytes]) -> str | None:
+    if text is None or not _BASE64.fullmatch(text):
+        return None
+    try:
+        return decode("".join(text.split())).decode("latin-1").replace("\0", "")
+    except (Base64Error, ValueError):
+        return None
+
+
+def _xxd(run: Run, fed: Feed) -> str | None:
+    if not any(re.fullmatch(r"-[a-z]*r[a-z]*|-revert", word) for word in run.argv[1:]) or fed.text is None:
+        return None
+    digits = re.sub(r"[\s:]|\\x|0x", "", fed.text)
+    return unhexlify(digits).decode("latin-1").replace("\0", "") if _HEX.fullmatch(digits) else None
+
+
+def _rev(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    return None if fed.text is None else "\n".join(line[::-1] for line in fed.text.split("\n"))
+
+
+def _tr(run: Run, fed: Feed) -> str | None:
+    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    if fed.text is None:
+        return None
+    if "-d" in run.argv and len(words) == 1 and "[:" not in words[0]:
+        return fed.text.translate(dict.fromkeys(map(ord, _range(words[0]))))
+    if len(words) != 2 or len(run.argv) != 3 or "[:" in "".join(words):  # noqa: PLR2004 - from and to, and the program
+        return None
+    old, new = _range(words[0]), _range(words[1])
+    return fed.text.translate({ord(a): b for a, b in zip(old, new.ljust(len(old), new[-1:] or " "), strict=False)})
+
+
+def _range(text: str) -> str:
+    text = escaped(text)
+    return re.sub(
+        r"(.)-(.)", lambda m: "".join(map(chr, range(ord(m[1]), min(ord(m[2]), ord(m[1]) + 200) + 1))), text, flags=re.DOTALL
+    )
+
+
+def _found(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    names = [word for word in run.argv[1:] if not word.startswith("-")]
+    asked = run.name != "command" or {"-v", "-V"} & set(run.argv)
+    return names[0] if len(names) == 1 and asked else None
+
+
+def _fixed(text: str) -> Callable[[Run, Feed], str | None]:
+    return lambda run, fed: text if len(run.argv) == 1 else None  # noqa: ARG005 - one of a table
+
+
+def _paths(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    names = [word for word in run.argv[1:] if not word.startswith("-")]
+    return names[0] if len(names) == 1 else None
+
+
+def _mktemp(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    return f"/tmp/tmp.{UNKNOWN}"  # noqa: S108 - a name, nothing is opened
+
+
+def _basename(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    return words[0].rstrip("/").rpartition("/")[2].removesuffix(words[1] if len(words) > 1 else "") if words else None
+
+
+def _dirname(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    return (words[0].rstrip("/").rpartition("/")[0] or ("/" if words[0].startswith("/") else ".")) if words else None
+
+
+def _url(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    return None if fed.text is None else unquote(fed.text)
+
+
+_MAKERS: dict[str, Callable[[Run, Feed], str | None]] = {
+    "echo": _echo, "printf": _printf, "cat": _cat, "tee": _tee, "base64": _base64, "base32": _base64, "openssl": _openssl,
+    "xxd": _xxd, "rev": _rev, "tr": _tr, "which": _found, "command": _found, "type": _found, "pwd": _fixed("."),
+    "realpath": _paths, "readlink": _paths, "mktemp": _mktemp, "basename": _basename, "dirname": _dirname, "true": _fixed(""),
+    "sponge": _tee, "urldecode": _url,
+}  # fmt: skip
+_READERS = frozenset({"cat", "tac", "head", "tail", "sed", "less", "more", "strings", "zcat", "bat"})
+_HANDING_ON = frozenset({"cat", "tee", "echo", "printf", "sponge"})

@@ -1,0 +1,736 @@
+"""The grammar of a shell command line: text to a tree of commands, with quotes taken off and nothing evaluated.
+
+Reads what POSIX shells, bash and zsh have in common. It never fails: where the text is no shell syntax it goes on behind
+that place and says `broken`; where it is nested or long beyond measure it stops and says `deep` or `long`. tree-sitter-bash
+is the oracle in the tests and not used here: its parse and the walk over its tree take longer than the whole decision may.
+
+A word is a `str` where it says the same whenever it is read, else a tuple of parts: `Literal`, `Variable`, `Substitution`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal as OneOf
+
+from toolguard_engine.shell.model import UNKNOWN, Flaw
+
+MAX_CHARS = 65_536
+MAX_DEPTH = 40
+MAX_COMMANDS = 4_000
+MAX_ARITHMETIC = 1_000
+MAX_STRAYS = 50
+"""Tokens that belong nowhere; a text with more of them is no command."""
+
+
+@dataclass(slots=True)
+class Literal:
+    """Text inside a word; unquoted text may still be a pattern or braces."""
+
+    text: str
+    quoted: bool = False
+
+
+@dataclass(slots=True)
+class Variable:
+    """`$name` or `${name...}`. `operator` is what stands behind the name (`:-`, `#`, `:0:1`), `operand` the word behind it."""
+
+    name: str
+    quoted: bool = False
+    operator: str = ""
+    operand: Word = ""
+
+
+@dataclass(slots=True)
+class Substitution:
+    """`$(...)`, backticks, `<(...)` or `>(...)`; for arithmetic `script` holds the substitutions inside it."""
+
+    script: Script
+    kind: OneOf["$(", "<(", ">(", "$(("]
+    quoted: bool = False
+
+
+Part = Literal | Variable | Substitution
+Word = str | tuple[Part, ...]
+
+
+@dataclass(slots=True)
+class Redirection:
+    operator: str
+    target: Word
+    fd: str = ""
+
+
+@dataclass(slots=True)
+class Simple:
+    """Assignments, words, redirections. An assignment is (name, value, whether it appends)."""
+
+    words: list[Word] = field(default_factory=list)
+    assigns: list[tuple[str, Word, bool]] = field(default_factory=list)
+    redirects: list[Redirection] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Group:
+    """A compound command. `kind`: `(`, `{`, a keyword, or `function`; `words`: what a loop goes over, what a case looks at."""
+
+    kind: str
+    bodies: list[Script]
+    name: str = ""
+    words: list[Word] = field(default_factory=list)
+    redirects: list[Redirection] = field(default_factory=list)
+
+
+Command = Simple | Group
+
+
+@dataclass(slots=True)
+class Pipeline:
+    commands: list[Command]
+    background: bool = False
+
+
+Script = list[Pipeline]
+
+_DELIMITED = r"(?=[\s;|&()<>]|\Z)"
+_TOKEN = re.compile(
+    rf"""[ \t\r\f\v]*+(?:
+    (?P<redirect>(?P<fd>\d{{0,9}})(?P<op><<<|<<-?|<>|<&|>>|>\||>&|<(?!\()|>(?!\())|&>>?)
+    |(?P<word>(?!\#)[^\s;|&()<>\\'"`$]++){_DELIMITED}
+    |'(?P<single>[^']*+)'{_DELIMITED}
+    |"(?P<double>[^"\\$`]*+)"{_DELIMITED}
+    |(?P<operator>\n|;;&|;;|;&|;|&&|\|\||\|&|\||&|\(|\))
+    |(?P<comment>\#[^\n]*+)
+    |(?P<joined>\\\r?\n)
+    |(?P<end>\Z)
+    |(?P<complex>)
+    )""",
+    re.VERBOSE,
+)
+_PLAIN = re.compile(r"""[^\s;|&()<>\\'"`$]++""")
+_IN_DOUBLE = re.compile(r'[^"\\$`]++')
+_IN_TEXT = re.compile(r"[^\\$`]++")
+_IN_BRACES = re.compile(r"""[^}'"\\$`]++""")
+_NAME = re.compile(r"[A-Za-z_]\w*+|[0-9@*#?$!_-]")
+_ASSIGN = re.compile(r"([A-Za-z_]\w*+)(?:\[[^\]]*+\])?(\+?)=")
+_PARAMETER = re.compile(r"([!#]?)([A-Za-z_]\w*+|\d++|[@*#?$!-])(?:\[[^\]}]*+\])?(:?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@)?")
+_ANSI = re.compile(r"'((?:[^'\\]|\\.)*+)'?", re.DOTALL)
+_TO_BACKTICK = re.compile(r"((?:[^`\\]|\\.)*+)(`?)", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|[uU]\{?([0-9A-Fa-f]{1,8})\}?|0?([0-7]{1,3})|c(.)|(.))", re.DOTALL)
+_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_OPENERS = frozenset({"if", "for", "while", "until", "case", "select", "function", "{", "[["})
+_SKIPPED = frozenset({"!", "time", "coproc"})
+_CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
+_RESERVED = _OPENERS | _SKIPPED | _CLOSERS
+_LAST_CODE_POINT = 0x10FFFF
+_NOTHING: frozenset[str] = frozenset()
+_SUBSHELL = frozenset({")"})
+
+
+class _Enough(Exception):  # noqa: N818 - no error: the text is longer or deeper than will be read
+    pass
+
+
+def parse(text: str) -> tuple[Script, frozenset[Flaw]]:
+    """The tree of a command line, and why it may not be all of it."""
+    reader = _Reader(text[:MAX_CHARS])
+    if len(text) > MAX_CHARS:
+        reader.flaws.add("long")
+    script: Script = []
+    try:
+        for _ in range(MAX_STRAYS):
+            reader.read(script, _NOTHING, 0)
+            if reader.at >= len(reader.text):
+                break
+            reader.stray()
+        else:
+            reader.flaws.add("long")
+    except _Enough:
+        pass
+    return script, frozenset(reader.flaws)
+
+
+def escaped(text: str) -> str:
+    """What `$'...'` and `printf` make of backslashes."""
+    return _ESCAPE.sub(_character, text) if "\\" in text else text
+
+
+def _character(match: re.Match[str]) -> str:
+    if match[5]:
+        return _LETTERS.get(match[5], match[5])
+    if match[4]:
+        return chr(ord(match[4]) & 31).replace(UNKNOWN, "")
+    if match[3]:
+        return chr(int(match[3], 8) & 0xFF).replace(UNKNOWN, "")
+    code = int(match[1] or match[2], 16)
+    return chr(code).replace(UNKNOWN, "") if code <= _LAST_CODE_POINT else match[0]
+
+
+class _Reader:
+    """One pass over the text; `at` is where it stands."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.at = 0
+        self.flaws: set[Flaw] = set()
+        self.commands = 0
+        self._waiting: list[tuple[Redirection, str, bool, bool]] = []
+
+    def read(self, script: Script, stops: frozenset[str], depth: int) -> str:
+        """Reads pipelines into `script` until one of `stops` stands where a command may begin, and goes behind it.
+
+        Says which it was; nothing where the text ends or a token stands there that closes something else.
+        """
+        if depth > MAX_DEPTH:
+            self.flaws.add("deep")
+            raise _Enough
+        pipeline: Pipeline | None = None
+        match = _TOKEN.match
+        while token := match(self.text, self.at):
+            kind = token.lastgroup
+            if kind == "operator":
+                sign = token["operator"]
+                if sign in stops:
+                    self.at = token.end()
+                    return sign
+                if sign == ")":
+                    return ""
+                if sign == "(":
+                    self.at = token.end()
+                    pipeline = self._add(script, pipeline, self._subshell(depth))
+                    continue
+                self.at = token.end()
+                if sign == "\n":
+                    self._bodies(depth)
+                if sign in ("|", "|&"):
+                    continue
+                if sign == "&" and script:
+                    script[-1].background = True
+                if sign != "\n" or not self._is_piped(token.start()):
+                    pipeline = None
+            elif kind == "word" and token["word"] in _RESERVED:
+                word = token["word"]
+                if word in stops:
+                    self.at = token.end()
+                    return word
+                if word in _CLOSERS:
+                    return ""
+                self.at = token.end()
+                if word not in _SKIPPED:
+                    pipeline = self._add(script, pipeline, self._compound(word, depth))
+            elif kind in ("comment", "joined"):
+                self.at = token.end()
+            elif kind == "end":
+                self.at = len(self.text)
+                self._bodies(depth)
+                return ""
+            else:
+                pipeline = self._add(script, pipeline, self._simple(depth))
+        return ""
+
+    def stray(self) -> None:
+        """Goes behind a token that belongs nowhere."""
+        self.flaws.add("broken")
+        token = _TOKEN.match(self.text, self.at)
+        self.at = max(token.end() if token else 0, self.at + 1)
+
+    def _is_piped(self, at: int) -> bool:
+        """Whether what stands before `at` ends in a pipe, so that the pipeline goes on behind the newline."""
+        before = self.text[max(0, at - 20) : at].rstrip(" \t\r")
+        return before.endswith(("|", "|&")) and not before.endswith("||")
+
+    def _count(self) -> None:
+        self.commands += 1
+        if self.commands > MAX_COMMANDS:
+            self.flaws.add("long")
+            raise _Enough
+
+    def _add(self, script: Script, pipeline: Pipeline | None, command: Command) -> Pipeline:
+        self._count()
+        if pipeline is None:
+            pipeline = Pipeline([])
+            script.append(pipeline)
+        pipeline.commands.append(command)
+        return pipeline
+
+    def _body(self, stops: frozenset[str], depth: int) -> tuple[Script, str]:
+        script: Script = []
+        found = self.read(script, stops, depth + 1)
+        if not found:
+            self.flaws.add("broken")
+        return script, found
+
+    def _simple(self, depth: int) -> Command:
+        command = Simple()
+        words, match = command.words, _TOKEN.match
+        while token := match(self.text, self.at):
+            kind = token.lastgroup
+            if kind == "word":
+                self.at = token.end()
+                text = token["word"]
+                if not words and "=" in text and (found := _ASSIGN.match(text)):
+                    self._assign(command, found, text[found.end() :], depth)
+                elif "{" in text and ("," in text or ".." in text):
+                    words.append((Literal(text),))
+                else:
+                    words.append(text)
+            elif kind in ("single", "double"):
+                self.at = token.end()
+                words.append(token[kind])
+            elif kind == "redirect":
+                self.at = token.end()
+                command.redirects.append(self._redirection(token, depth))
+            elif kind == "joined":
+                self.at = token.end()
+            elif kind == "complex":
+                start = self.at = token.end()
+                found = _ASSIGN.match(self.text, start) if not words else None
+                if found:
+                    self.at = found.end()
+                    self._assign(command, found, None, depth)
+                    continue
+                word = self._word(depth)
+                if self.at == start:
+                    self.stray()
+                else:
+                    words.append(word)
+            elif kind == "operator" and token["operator"] == "(" and words:
+                if len(words) == 1 and isinstance(words[0], str) and (empty := _EMPTY_PARENS.match(self.text, token.end())):
+                    self.at = empty.end()
+                    return Group("function", [self._one(depth)], words[0], redirects=self._redirections(depth))
+                self.flaws.add("broken")
+                break
+            else:
+                break
+        return command
+
+    def _assign(self, command: Simple, found: re.Match[str], rest: str | None, depth: int) -> None:
+        """One assignment; `rest`: its value where that is plain text, None where it still has to be read."""
+        if not rest and self.text.startswith("(", self.at):
+            self.at += 1
+            values = self._until_parenthesis(depth)
+            command.assigns.extend(
+                (found[1], value, bool(found[2]) or position > 0) for position, value in enumerate(values)
+            )
+            return
+        value = self._word(depth) if rest is None else rest
+        command.assigns.append((found[1], value, bool(found[2])))
+
+    def _until_parenthesis(self, depth: int) -> list[Word]:
+        """The words of an array."""
+        found: list[Word] = []
+        while token := _TOKEN.match(self.text, self.at):
+            kind = token.lastgroup
+            if kind == "end" or (kind == "operator" and token["operator"] != "\n"):
+                self.at = token.end()
+                if kind == "end" or token["operator"] != ")":
+                    self.flaws.add("broken")
+                return found
+            if kind in ("operator", "comment", "joined"):
+                self.at = token.end()
+                continue
+            found.append(self._next_word(depth))
+        return found
+
+    def _next_word(self, depth: int) -> Word:
+        """The word that begins here, whatever it looks like; an empty one where none does."""
+        token = _TOKEN.match(self.text, self.at)
+        kind = token.lastgroup if token else "end"
+        if token and kind in ("word", "single", "double"):
+            self.at = token.end()
+            text: str = token[kind]
+            return (Literal(text),) if kind == "word" and "{" in text and ("," in text or ".." in text) else text
+        if token and kind == "joined":
+            self.at = token.end()
+            return self._next_word(depth + 1) if depth < MAX_DEPTH else ""
+        if token and kind == "complex":
+            self.at = token.end()
+            return self._word(depth)
+        if token and kind == "redirect":
+            self.stray()
+        return ""
+
+    def _redirection(self, token: re.Match[str], depth: int) -> Redirection:
+        operator = token["op"] or token["redirect"]
+        if operator not in ("<<", "<<-"):
+            return Redirection(operator, self._next_word(depth), token["fd"] or "")
+        found = Redirection(operator, "", token["fd"] or "")
+        match = _DELIMITER.match(self.text, self.at)
+        if match is None:
+            self.flaws.add("broken")
+            return found
+        self.at = match.end()
+        name = match[1]
+        plain = name.translate(_QUOTES)
+        self._waiting.append((found, plain, plain != name, operator == "<<-"))
+        return found
+
+    def _redirections(self, depth: int) -> list[Redirection]:
+        """Those behind a compound command."""
+        found = []
+        while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup == "redirect":
+            self.at = token.end()
+            found.append(self._redirection(token, depth))
+        return found
+
+    def _bodies(self, depth: int) -> None:
+        """The here-documents that were announced on the line that ends here."""
+        waiting, self._waiting = self._waiting, []
+        for redirection, name, quoted, tabs in waiting:
+            end = re.compile(rf"^{chr(9) + '*' if tabs else ''}{re.escape(name)}\r?$", re.MULTILINE).search(
+                self.text, self.at
+            )
+            if end is None:
+                self.flaws.add("broken")
+            body = self.text[self.at : end.start() if end else len(self.text)]
+            self.at = min(end.end() + 1, len(self.text)) if end else len(self.text)
+            if tabs:
+                body = _LEADING_TABS.sub("", body)
+            redirection.target = body if quoted or not _DYNAMIC.search(body) else self._inner(body, depth)
+
+    def _inner(self, text: str, depth: int) -> Word:
+        """A text in which variables and substitutions count and quotes do not."""
+        reader = _Reader(text)
+        reader.commands = self.commands
+        try:
+            return _word(reader._quoted_parts(_IN_TEXT, "", depth + 1))
+        finally:
+            self.commands = reader.commands
+            self.flaws |= reader.flaws
+
+    def _one(self, depth: int) -> Script:
+        """The body of a function: one command, usually a compound one."""
+        script: Script = []
+        while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup in ("comment", "joined"):
+            self.at = token.end()
+        while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup == "operator" and token["operator"] == "\n":
+            self.at = token.end()
+        if depth > MAX_DEPTH:
+            self.flaws.add("deep")
+            raise _Enough
+        if token is None or token.lastgroup == "end":
+            self.flaws.add("broken")
+        elif token.lastgroup == "operator" and token["operator"] == "(":
+            self.at = token.end()
+            self._add(script, None, self._subshell(depth))
+        elif token.lastgroup == "word" and token["word"] in _OPENERS:
+            self.at = token.end()
+            self._add(script, None, self._compound(token["word"], depth))
+        else:
+            self._add(script, None, self._simple(depth + 1))
+        return script
+
+    def _subshell(self, depth: int) -> Command:
+        if self.text.startswith("(", self.at) and (end := self._arithmetic_end(self.at + 1)):
+            content = self.text[self.at + 1 : end - 2]
+            self.at = end
+            return Simple(["((", self._arithmetic(content, depth, quoted=True)])
+        script, _ = self._body(_SUBSHELL, depth)
+        return Group("(", [script], redirects=self._redirections(depth))
+
+    def _compound(self, kind: str, depth: int) -> Command:
+        if kind == "[[":
+            return self._test(depth)
+        group = Group(kind, [])
+        if kind == "{":
+            self._into(group, _UNTIL["{"], depth)
+        elif kind == "if":
+            found = self._into(group, _UNTIL["then"], depth)
+            while found in ("then", "else", "elif"):
+                found = self._into(group, _UNTIL[found], depth)
+        elif kind in ("while", "until"):
+            if self._into(group, _UNTIL["do"], depth) == "do":
+                self._into(group, _UNTIL["done"], depth)
+        elif kind in ("for", "select"):
+            self._loop(group, depth)
+        elif kind == "case":
+            self._case(group, depth)
+        else:
+            name = self._next_word(depth)
+            group.name = name if isinstance(name, str) else ""
+            if empty := _PARENS.match(self.text, self.at):
+                self.at = empty.end()
+            group.bodies.append(self._one(depth))
+        group.redirects = self._redirections(depth)
+        return group
+
+    def _into(self, group: Group, stops: frozenset[str], depth: int) -> str:
+        script, found = self._body(stops, depth)
+        group.bodies.append(script)
+        return found
+
+    def _test(self, depth: int) -> Simple:
+        words: list[Word] = ["[["]
+        while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup != "end":
+            kind = token.lastgroup
+            if kind in ("operator", "redirect"):
+                self.at = token.end()
+                if token[0].endswith("\n"):
+                    continue
+                words.append(token[0].strip())
+                continue
+            before = self.at
+            word = self._next_word(depth)
+            if word == "]]":
+                return Simple([*words, "]]"])
+            words.append(word)
+            if self.at == before:
+                break
+        self.flaws.add("broken")
+        return Simple(words)
+
+    def _loop(self, group: Group, depth: int) -> None:
+        if (start := _ARITHMETIC_FOR.match(self.text, self.at)) and (end := self._arithmetic_end(start.end())):
+            group.words = [self._arithmetic(self.text[start.end() : end - 2], depth, quoted=True)]
+            self.at = end
+        else:
+            name = self._next_word(depth)
+            group.name = name if isinstance(name, str) else ""
+            if found := _IN.match(self.text, self.at):
+                self.at = found.end()
+                while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup in (
+                    "word",
+                    "single",
+                    "double",
+                    "complex",
+                ):
+                    before = self.at
+                    group.words.append(self._next_word(depth))
+                    if self.at == before:
+                        self.stray()
+            else:
+                group.words = [(Variable("@", quoted=True),)]
+        script: Script = []
+        found_stop = self.read(script, _DO_OR_BRACE, depth + 1)
+        if found_stop:
+            self._into(group, _UNTIL["done" if found_stop == "do" else "{"], depth)
+        else:
+            self.flaws.add("broken")
+
+    def _case(self, group: Group, depth: int) -> None:
+        group.words = [self._next_word(depth)]
+        if found := _IN.match(self.text, self.at):
+            self.at = found.end()
+        while True:
+            pattern = _CASE_PATTERN.match(self.text, self.at)
+            if pattern is None:
+                self.flaws.add("broken")
+                return
+            self.at = pattern.end()
+            if pattern["end"]:
+                return
+            found_stop = self._into(group, _CASE_ENDS, depth)
+            if found_stop in ("", "esac"):
+                return
+
+    def _word(self, depth: int) -> Word:
+        """A word of several pieces, from here to the next delimiter."""
+        if depth > MAX_DEPTH:
+            self.flaws.add("deep")
+            raise _Enough
+        parts: list[Part] = []
+        text, end = self.text, len(self.text)
+        while self.at < end:
+            plain = _PLAIN.match(text, self.at)
+            if plain:
+                self.at = plain.end()
+                parts.append(Literal(plain[0]))
+                continue
+            sign = text[self.at]
+            if sign == "'":
+                close = text.find("'", self.at + 1)
+                if close < 0:
+                    self.flaws.add("broken")
+                    close = end
+                parts.append(Literal(text[self.at + 1 : close], quoted=True))
+                self.at = close + 1
+            elif sign == '"':
+                self.at += 1
+                parts += self._quoted_parts(_IN_DOUBLE, '"', depth)
+            elif sign == "$":
+                parts += self._dollar(depth, quoted=False)
+            elif sign == "`":
+                parts.append(self._backticks(depth, quoted=False))
+            elif sign == "\\":
+                taken = text[self.at + 1 : self.at + 2]
+                if taken != "\n":
+                    parts.append(Literal(taken, quoted=True))
+                self.at += 2
+            elif sign in "<>" and not parts and text.startswith("(", self.at + 1):
+                self.at += 2
+                script, _ = self._body(_SUBSHELL, depth)
+                parts.append(Substitution(script, "<(" if sign == "<" else ">("))
+            elif sign == "(" and parts and isinstance(last := parts[-1], Literal) and last.text[-1:] in _EXTENDED:
+                self._skip_pattern()
+                parts.append(Literal("*"))
+            else:
+                break
+        self.at = min(self.at, end)
+        return _word(parts)
+
+    def _skip_pattern(self) -> None:
+        """Goes behind an extended pattern such as `!(a|b)`."""
+        nested = 0
+        for sign in _PARENTHESES.finditer(self.text, self.at):
+            nested += 1 if sign[0] == "(" else -1
+            if not nested:
+                self.at = sign.end()
+                return
+        self.flaws.add("broken")
+        self.at = len(self.text)
+
+    def _quoted_parts(self, plain: re.Pattern[str], close: str, depth: int) -> list[Part]:
+        """Text in which only `$`, backticks and backslashes count, to `close` or, where that is empty, to the end."""
+        parts: list[Part] = []
+        text, end = self.text, len(self.text)
+        while self.at < end:
+            found = plain.match(text, self.at)
+            if found:
+                self.at = found.end()
+                parts.append(Literal(found[0], quoted=True))
+                continue
+            sign = text[self.at]
+            if sign == close:
+                self.at += 1
+                return parts
+            if sign == "$":
+                parts += self._dollar(depth, quoted=True)
+            elif sign == "`":
+                parts.append(self._backticks(depth, quoted=True))
+            elif sign == "\\":
+                taken = text[self.at + 1 : self.at + 2]
+                if taken != "\n":
+                    parts.append(Literal(taken if taken in '$`"\\' else "\\" + taken, quoted=True))
+                self.at += 2
+            else:  # a quote inside the braces of a parameter
+                self.at += 1
+                if sign == "'":
+                    till = text.find("'", self.at)
+                    till = end if till < 0 else till
+                    parts.append(Literal(text[self.at : till], quoted=True))
+                    self.at = till + 1
+                elif depth < MAX_DEPTH:
+                    parts += self._quoted_parts(_IN_DOUBLE, '"', depth + 1)
+        self.at = min(self.at, end)
+        if close:
+            self.flaws.add("broken")
+        return parts
+
+    def _dollar(self, depth: int, *, quoted: bool) -> list[Part]:
+        """What begins with a dollar sign."""
+        text, at = self.text, self.at + 1
+        sign = text[at : at + 1]
+        if sign == "(":
+            if text.startswith("(", at + 1) and (end := self._arithmetic_end(at + 2)):
+                self.at = end
+                return list(self._arithmetic(text[at + 2 : end - 2], depth, quoted=quoted))
+            self.at = at + 1
+            script, _ = self._body(_SUBSHELL, depth)
+            return [Substitution(script, "$(", quoted)]
+        if sign == "{":
+            return [self._parameter(at + 1, depth, quoted=quoted)]
+        if sign == "'" and not quoted:
+            found = _ANSI.match(text, at)
+            assert found is not None  # noqa: S101 - it begins with the quote
+            self.at = found.end()
+            return [Literal(escaped(found[1]), quoted=True)]
+        if sign == '"' and not quoted:
+            self.at = at + 1
+            return self._quoted_parts(_IN_DOUBLE, '"', depth)
+        name = _NAME.match(text, at)
+        if name:
+            self.at = name.end()
+            return [Variable(name[0], quoted)]
+        self.at = at
+        return [Literal("$", quoted=True)]
+
+    def _parameter(self, at: int, depth: int, *, quoted: bool) -> Part:
+        """`${...}`; `at` is behind the brace."""
+        self._count()
+        if depth > MAX_DEPTH:
+            self.flaws.add("deep")
+            raise _Enough
+        found = _PARAMETER.match(self.text, at)
+        if found is None:
+            self.flaws.add("broken")
+            self.at = at
+            return Literal("${", quoted=True)
+        self.at = found.end()
+        operand = _word(self._quoted_parts(_IN_BRACES, "}", depth + 1))
+        operator = found[3] or ""
+        if found[1] == "#":
+            operator = "len"
+        return Variable(("!" if found[1] == "!" else "") + found[2], quoted, operator, operand)
+
+    def _arithmetic_end(self, at: int) -> int:
+        """Where `((...))` ends whose inside begins at `at`; 0 where it is something else."""
+        nested = 2
+        for sign in _PARENTHESES.finditer(self.text, at, at + MAX_ARITHMETIC):
+            nested += 1 if sign[0] == "(" else -1
+            if nested == 1 and not self.text.startswith(")", sign.end()):
+                return 0
+            if not nested:
+                return sign.end()
+        return 0
+
+    def _arithmetic(self, content: str, depth: int, *, quoted: bool) -> tuple[Part, ...]:
+        """A number that nobody works out; what runs inside it counts."""
+        word = self._inner(content, depth) if _DYNAMIC.search(content) else ""
+        scripts = [part.script for part in word if isinstance(part, Substitution)] if not isinstance(word, str) else []
+        return (Substitution([pipeline for script in scripts for pipeline in script], "$((", quoted),)
+
+    def _backticks(self, depth: int, *, quoted: bool) -> Part:
+        self._count()
+        found = _TO_BACKTICK.match(self.text, self.at + 1)
+        assert found is not None  # noqa: S101 - it fits everywhere
+        if not found[2]:
+            self.flaws.add("broken")
+        self.at = max(found.end(), self.at + 1)
+        inner = _BACKTICK_ESCAPES.sub(r"\1", found[1])
+        reader = _Reader(inner)
+        reader.commands = self.commands
+        script: Script = []
+        try:
+            reader.read(script, _NOTHING, depth + 1)
+            if reader.at < len(inner):
+                self.flaws.add("broken")
+        finally:
+            self.commands = reader.commands
+            self.flaws |= reader.flaws
+        return Substitution(script, "$(", quoted)
+
+
+def _word(parts: list[Part]) -> Word:
+    """As text where nothing in it has to be worked out."""
+    texts = [part.text for part in parts if isinstance(part, Literal)]
+    if len(texts) < len(parts) or any("{" in part.text and not part.quoted for part in parts if isinstance(part, Literal)):
+        return tuple(parts)
+    return "".join(texts)
+
+
+_EMPTY_PARENS = re.compile(r"[ \t]*+\)")
+_PARENS = re.compile(r"[ \t]*+\([ \t]*+\)")
+_PARENTHESES = re.compile(r"[()]")
+_DELIMITER = re.compile(r"""[ \t]*+((?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.)++)""")
+_QUOTES = str.maketrans("", "", "\\'\"")
+_LEADING_TABS = re.compile(r"^\t++", re.MULTILINE)
+_DYNAMIC = re.compile(r"[$`]|\\[\n$`\\]")
+_ARITHMETIC_FOR = re.compile(r"[ \t]*+\(\(")
+_IN = re.compile(r"(?:[\s;]|\\\n)*+in(?=[\s;]|\Z)")
+_CASE_PATTERN = re.compile(
+    r"""(?:\s|;|\#[^\n]*+\n)*+(?:(?P<end>esac)(?=[\s;)&|]|\Z)|\(?(?:[^()'"\\]|'[^']{0,200}+'|"[^"]{0,200}+"|\\.){1,500}+\))""",
+    re.DOTALL,
+)
+_BACKTICK_ESCAPES = re.compile(r"\\([\\`$])")
+_EXTENDED = frozenset("@?*+!")
+_UNTIL = {
+    "{": frozenset({"}"}),
+    "then": frozenset({"then"}),
+    "elif": frozenset({"then"}),
+    "do": frozenset({"do"}),
+    "done": frozenset({"done"}),
+    "else": frozenset({"fi"}),
+}
+_UNTIL["then"] = frozenset({"then", "elif", "else", "fi"})
+_CASE_ENDS = frozenset({";;", ";&", ";;&", "esac"})
+_DO_OR_BRACE = frozenset({"do", "{"})

@@ -1,0 +1,167 @@
+"""Programs that run other programs, as data: where in their arguments the other one stands.
+
+Options that take a value are written as getopt does for short ones; long ones stand in `LONG`, one set for all programs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+NEVER = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Wrapper:
+    """`short`: short options with a value; `skip`: words before the program that are no options (a host, a duration).
+
+    `joined`: the rest is one text for a shell, and so is the word behind `text`, an option such as `-c`; programs that only
+    take such a text have `skip=NEVER`. `away`: it runs on another machine or in a container. `verb`: sub-commands, one of which
+    must stand there first. `dashes`: the program stands behind `--`, where there is one.
+    """
+
+    short: str = ""
+    skip: int = 0
+    joined: bool = False
+    text: tuple[str, ...] = ()
+    away: bool = False
+    verb: tuple[tuple[str, ...], ...] = ()
+    dashes: bool = False
+
+
+_PREFIX = Wrapper()
+_RUNNER = Wrapper(verb=(("run",), ("exec",), ("x",), ("dlx",), ("tool", "run")))
+
+WRAPPERS: dict[str, Wrapper] = {
+    "sudo": Wrapper("ugphCTRDrt"),
+    "doas": Wrapper("uCa"),
+    "pkexec": _PREFIX,
+    "env": Wrapper("uCS", text=("-S", "--split-string")),
+    "nohup": _PREFIX,
+    "time": Wrapper("fo"),
+    "gtime": Wrapper("fo"),
+    "timeout": Wrapper("sk", 1),
+    "gtimeout": Wrapper("sk", 1),
+    "nice": Wrapper("n"),
+    "ionice": Wrapper("cnpPu"),
+    "chrt": Wrapper("TPD", 1),
+    "taskset": Wrapper("p", 1),
+    "setsid": _PREFIX,
+    "stdbuf": Wrapper("ioe"),
+    "unbuffer": _PREFIX,
+    "exec": Wrapper("a"),
+    "command": _PREFIX,
+    "builtin": _PREFIX,
+    "noglob": _PREFIX,
+    "nocorrect": _PREFIX,
+    "chroot": Wrapper("", 1),
+    "fakeroot": Wrapper("sib"),
+    "proot": Wrapper("rbRwq"),
+    "firejail": _PREFIX,
+    "bwrap": _PREFIX,
+    "strace": Wrapper("aeEoOpPsSuUX"),
+    "ltrace": Wrapper("aeDlnopsuwxF"),
+    "valgrind": _PREFIX,
+    "busybox": _PREFIX,
+    "toybox": _PREFIX,
+    "systemd-run": Wrapper("HMptu"),
+    "systemd-inhibit": _PREFIX,
+    "caffeinate": Wrapper("tw"),
+    "cpulimit": Wrapper("lpe"),
+    "prlimit": Wrapper("p"),
+    "setpriv": _PREFIX,
+    "runcon": Wrapper("turl"),
+    "setarch": Wrapper("", 1),
+    "linux32": _PREFIX,
+    "linux64": _PREFIX,
+    "unshare": Wrapper("SGRw"),
+    "nsenter": Wrapper("tSGrw"),
+    "dbus-run-session": _PREFIX,
+    "xvfb-run": Wrapper("efnpsw"),
+    "gosu": Wrapper("", 1),
+    "su-exec": Wrapper("", 1),
+    "runuser": Wrapper("ugGcs", text=("-c", "--command")),
+    "su": Wrapper("cgGsTw", NEVER, text=("-c", "--command")),
+    "sg": Wrapper("c", 1, joined=True),
+    "script": Wrapper("cIOTmEo", NEVER, text=("-c", "--command")),
+    "flock": Wrapper("wEc", 1, text=("-c", "--command")),
+    "watch": Wrapper("nq", joined=True),
+    "entr": _PREFIX,
+    "ssh-agent": Wrapper("aEtO"),
+    "tsocks": _PREFIX,
+    "torsocks": _PREFIX,
+    "torify": _PREFIX,
+    "proxychains": Wrapper("f"),
+    "proxychains4": Wrapper("f"),
+    "rlwrap": _PREFIX,
+    "ssh": Wrapper("BbcDEeFIiJLlmoOPpQRSWw", 1, joined=True, away=True),
+    "mosh": Wrapper("p", 1, joined=True, away=True),
+    "sshpass": Wrapper("pfdP"),
+    "wsl": _PREFIX,
+    "eval": Wrapper(joined=True),
+    "trap": Wrapper("", 0, joined=True),
+    "npx": Wrapper("cp", text=("-c", "--call")),
+    "bunx": _PREFIX,
+    "uvx": _PREFIX,
+    "pipx": Wrapper(verb=(("run",),)),
+    "npm": Wrapper("c", text=("-c", "--call"), verb=(("exec",), ("x",))),
+    "pnpm": Wrapper(verb=(("exec",), ("dlx",))),
+    "yarn": Wrapper(verb=(("exec",), ("dlx",))),
+    "bun": Wrapper(verb=(("x",),)),
+    "uv": Wrapper(verb=(("run",), ("tool", "run"))),
+    "poetry": _RUNNER,
+    "pipenv": _RUNNER,
+    "pdm": _RUNNER,
+    "hatch": _RUNNER,
+    "rye": _RUNNER,
+    "conda": Wrapper("np", verb=(("run",),)),
+    "mamba": Wrapper("np", verb=(("run",),)),
+    "bundle": _RUNNER,
+    "mise": _RUNNER,
+    "asdf": _RUNNER,
+    "rtx": _RUNNER,
+    "direnv": Wrapper("", 1, verb=(("exec",),)),
+    "dotenv": Wrapper("fe", verb=(("run",), ())),
+    "doppler": Wrapper("pc", verb=(("run",),), dashes=True),
+    "op": Wrapper(verb=(("run",),), dashes=True),
+    "infisical": Wrapper(verb=(("run",),), dashes=True),
+    "aws-vault": Wrapper("dn", 1, verb=(("exec",),)),
+    "chamber": Wrapper("", 1, verb=(("exec",),), dashes=True),
+    "nix-shell": Wrapper("pIA", NEVER, text=("--run", "--command")),
+    "nix": Wrapper("", NEVER, text=("-c", "--command")),
+    "devbox": _RUNNER,
+    "tmux": Wrapper("Lfsntc", joined=True, verb=(("new-session",), ("new",), ("new-window",), ("neww",), ("split-window",),
+                    ("splitw",), ("send-keys",), ("send",), ("respawn-pane",), ("run-shell",), ("run",), ("if-shell",))),
+    "screen": Wrapper("SceshTtpX"),
+    "docker": Wrapper("euwvphmla", 1, away=True, verb=(("exec",), ("run",), ("container", "exec"), ("container", "run"),
+                      ("compose", "exec"), ("compose", "run"), ("create",))),
+    "docker-compose": Wrapper("euwvpf", 1, away=True, verb=(("exec",), ("run",))),
+    "podman": Wrapper("euwvp", 1, away=True, verb=(("exec",), ("run",), ("container", "exec"), ("container", "run"))),
+    "nerdctl": Wrapper("euwvp", 1, away=True, verb=(("exec",), ("run",))),
+    "kubectl": Wrapper("ncf", away=True, verb=(("exec",), ("run",), ("debug",)), dashes=True),
+    "oc": Wrapper("ncf", away=True, verb=(("exec",), ("rsh",), ("run",), ("debug",)), dashes=True),
+    "lxc": Wrapper("", 1, away=True, verb=(("exec",),), dashes=True),
+    "incus": Wrapper("", 1, away=True, verb=(("exec",),), dashes=True),
+    "multipass": Wrapper("", 1, away=True, verb=(("exec",),), dashes=True),
+    "vagrant": Wrapper("c", NEVER, text=("-c", "--command"), away=True, verb=(("ssh",),)),
+    "toolbox": Wrapper("c", verb=(("run",),)),
+    "distrobox": Wrapper("n", verb=(("enter",),), dashes=True),
+    "flatpak-spawn": _PREFIX,
+    "ip": Wrapper("", 1, verb=(("netns", "exec"),)),
+}  # fmt: skip
+
+LONG = frozenset(
+    "--user --group --host --prompt --chdir --close-from --role --type --other-user --signal --kill-after --unset "
+    "--adjustment --class --classdata --max-args --max-procs --max-lines --max-chars --delimiter --arg-file --interval "
+    "--format --output --input --error --unit --property --slice --description --uid --gid --working-directory --setenv "
+    "--machine --timeout --wait --conflict-exit-code --root --wd --target --map-user --map-group --shell --whitelist-environment "
+    "--supp-group --session-command --with --from --python --project --directory --package --profile --namespace --container "
+    "--context --cluster --kubeconfig --name --env --env-file --volume --mount --publish --network --net --workdir --entrypoint "
+    "--hostname --add-host --platform --memory --cpus --gpus --restart --label --device --cap-add --cap-drop --security-opt "
+    "--pid --ipc --tmpfs --ulimit --log-driver --log-opt --dns --shm-size --pull --runtime --userns --uts --volumes-from --link "
+    "--expose --stop-signal --annotation --cidfile --attach --filename --image --config --region --prefix --extra "
+    "--session-name --window-name --argv0 --host-name --detach-keys --file".split()
+)
+"""Long options that have a value behind a blank."""
+
+SHELLS = frozenset("sh bash zsh dash ksh ksh93 mksh ash fish rbash tcsh csh yash oksh elvish nu xonsh".split())
