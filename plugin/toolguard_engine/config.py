@@ -1,9 +1,9 @@
 """The settings under `plugins.entries.toolguard.config`: the one source of their names, ranges and defaults.
 
 `scripts/build_manifest` derives the plugin's JSON schema from these types; a test holds both in step. Names and
-defaults of `enabled`, `maxIdenticalFailures`, `maxFailuresPerTurn`, `logPath`, `logLevel`, `pendingTimeoutMs`,
-`approvalWindowMs`, `storePath`, `alwaysBlock` and `neverBlock` are those of the plugins that toolguard replaces, so that an
-old entry stays valid.
+defaults of `enabled`, `maxIdenticalFailures`, `maxFailuresPerTurn`, `logPath`, `logLevel`, `escalationThreshold`,
+`pendingTimeoutMs`, `approvalWindowMs`, `storePath`, `alwaysBlock` and `neverBlock` are those of the plugins that toolguard
+replaces, so that an old entry stays valid.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ ApprovalMode = Literal["nonce", "native"]
 Threshold = Annotated[int, Meta(ge=1, le=100)]
 ToolName = Annotated[str, Meta(min_length=1, max_length=200)]
 ToolNames = Annotated[list[ToolName], Meta(max_length=500)]
+RuleName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9.-]{0,79}$")]
+RuleNames = Annotated[list[RuleName], Meta(max_length=500)]
 FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
 PendingTimeout = Annotated[int, Meta(ge=60_000, le=600_000)]
 ApprovalWindow = Annotated[int, Meta(ge=10_000, le=120_000)]
@@ -35,6 +37,7 @@ class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     mode: Mode | msgspec.UnsetType = msgspec.UNSET
     max_identical_failures: Threshold | msgspec.UnsetType = msgspec.UNSET
     max_failures_per_turn: Threshold | msgspec.UnsetType = msgspec.UNSET
+    escalation_threshold: Threshold | msgspec.UnsetType = msgspec.UNSET
     always_block: ToolNames | msgspec.UnsetType = msgspec.UNSET
 
 
@@ -54,6 +57,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     mode: Mode = "enforce"
     max_identical_failures: Threshold = 2
     max_failures_per_turn: Threshold = 5
+    escalation_threshold: Threshold = 36
+    rules_off: RuleNames = msgspec.field(default_factory=list)
     always_block: ToolNames = msgspec.field(default_factory=list)
     never_block: ToolNames = msgspec.field(default_factory=lambda: ["memory_search", "memory_get", "session_status"])
     pending_timeout_ms: PendingTimeout = 300_000

@@ -11,12 +11,13 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from toolguard_engine import approval_texts, texts
+from toolguard_engine import approval_texts, judgement, texts
 from toolguard_engine.config import Config
 from toolguard_engine.failures import classify
-from toolguard_engine.layers import always, exemptions, loops, protection, risky
-from toolguard_engine.layers.risky import Rule
+from toolguard_engine.judgement import Judgement
+from toolguard_engine.layers import always, exemptions, loops, protection, rubric
 from toolguard_engine.model import ALLOW, Call, Correction, Failure, Host, Run, Stop, Verdict
+from toolguard_engine.rulebook import Rulebook
 from toolguard_engine.toolsearch import is_envelope, look_through
 
 MAX_RUNS = 2_000
@@ -35,11 +36,11 @@ class Refusal:
 class Guard:
     """Owns the state of all runs of one gateway."""
 
-    def __init__(self, config: Config, hints: texts.Hints, host: Host | None = None, rules: tuple[Rule, ...] = ()) -> None:
+    def __init__(self, config: Config, hints: texts.Hints, host: Host | None = None, book: Rulebook | None = None) -> None:
         self._config = config
         self._hints = hints
         self._host = host or Host()
-        self._rules = rules
+        self._book = book or Rulebook(())
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._touched: dict[str, Run | None] = {}
 
@@ -67,10 +68,26 @@ class Guard:
         )
 
     def _by_rule(self, call: Call, config: Config) -> Verdict | None:
+        found = self._weighed(call, config)
+        return None if found.decision == "allow" else found.verdict
+
+    def _weighed(self, call: Call, config: Config) -> Judgement:
+        """What no approval lifts goes first, then what always asks, then what asks for its score."""
         try:
-            return protection.judge(call, self._host) or always.judge(call, config) or risky.judge(call, self._rules)
+            if own := protection.judge(call, self._host):
+                return judgement.of(own)
+            found = rubric.judge(call, config, self._host, self._book)
         except RecursionError:  # it could be read and cannot be looked at
-            return TOO_DEEP
+            return judgement.of(TOO_DEEP)
+        if found.decision != "block" and (asks := always.judge(call, config)):
+            return replace(found, decision=asks.decision, code=asks.code, reason=asks.reason)
+        return found
+
+    def weigh(self, call: Call) -> Judgement:
+        """All that the guard thinks of a call, but for what happened before in its run. Changes nothing."""
+        config = self.config_for(call.agent)
+        exempt = exemptions.judge(call, config)
+        return judgement.of(exempt) if exempt else self._weighed(call, config)
 
     def refused(self, call: Call, verdict: Verdict, nonce: str = "") -> tuple[Verdict, Stop | None]:
         """The guard held this call (under `nonce`) or blocked it: what the model is told, and the end of the run, if due."""

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from toolguard_engine import __version__, hints, protocol, rules
+from toolguard_engine import __version__, hints, protocol, rulepacks
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
@@ -53,7 +53,7 @@ class Engine:
                 hints=hints.load(),
                 clock=lambda: datetime.now(UTC),
                 pid=os.getpid(),
-                rules=rules.load(),
+                book=rulepacks.load(),
                 home=str(Path.home()),
                 guarded=_own_places(),
                 open_approvals=self._open_approvals,

@@ -22,8 +22,8 @@ from toolguard_engine.approvals import Approvals, Settled, prompt_for
 from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, Refusal
 from toolguard_engine.layers.loops import BLOCKED, HELD
-from toolguard_engine.layers.risky import Rule
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
+from toolguard_engine.rulebook import Rulebook
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.calllog import record, resolve
 from toolguard_engine.texts import Hints
@@ -59,7 +59,7 @@ class Setup:
     hints: Hints
     clock: Clock
     pid: int
-    rules: tuple[Rule, ...] = ()
+    book: Rulebook | None = None
     home: str = ""
     guarded: tuple[str, ...] = ()
     open_approvals: Callable[[protocol.Hello, Config], Approvals] | None = None
@@ -143,10 +143,14 @@ class Session:
         except msgspec.ValidationError as error:
             self.config, self.config_error = Config(), f"plugins.entries.toolguard.config: {error}"
         self.hello = message
-        self.guard = Guard(self.config, self.setup.hints, self._host(message), self.setup.rules)
+        self.guard = Guard(self.config, self.setup.hints, self._host(message), self._book())
         if self.setup.open_approvals:
             self.approvals = self.setup.open_approvals(message, self.config)
         return protocol.Ready(message.id, protocol.VERSION, self.setup.pid, __version__, self.config_error)
+
+    def _book(self) -> Rulebook | None:
+        book = self.setup.book
+        return book.without(self.config.rules_off) if book and self.config.rules_off else book
 
     def _host(self, hello: protocol.Hello) -> Host:
         state = Path(hello.state_dir)
