@@ -11,14 +11,16 @@ A rule is a table in TOML:
     stakes = 3
     verdict = "block"               # ... or instead: never approvable
     reason = "It overwrites history that others may have."
-    matches = ["git push -f"]       # examples: commands, or calls `{tool = "write", params = {...}}`, that this rule speaks about
+    matches = ["git push -f"]       # examples: commands, or calls `{tool = "write", params = {...}}`, that it speaks about
     passes = ["git push"]           # and such that no rule of the whole book holds
 
 What a rule may ask for; all that it names must hold of one and the same program, effect or call:
 
 - `run`: `"git push"`, `"docker|podman rm"`, `"aws * delete-*"`. The first word is the program's name, alternatives by `|`,
   globs allowed. The others are the words behind it that are no options; an option before them may have one value
-  (`git -C x push`), so a wanted word is looked for behind each option and the one word after it.
+  (`git -C x push`), so a wanted word is looked for behind each option and the one word after it. `**` is up to four
+  words, `!list|get` any word but these.
+- `no_run`: programs (globs allowed) that it does not speak about.
 - `any`, `all`, `none`: options and words. `-f` is found in a cluster (`-xfd`); `--force` also as `--force=x` and as an
   unambiguous beginning of 4 letters or more (`--forc`); everything else is a glob over a whole word.
 - `arg`, `no_arg`: a regular expression that some (no) word behind the program's name must contain.
@@ -32,9 +34,17 @@ What a rule may ask for; all that it names must hold of one and the same program
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from toolguard_engine.shell.model import Effect, Reading
+from toolguard_engine.ruleform import BadRule, Example, Rule, rule_from
+from toolguard_engine.ruleterms import Wanted, follows, found_in, is_glob, starts, word_test
+from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Run
+
+__all__ = ["BadRule", "Example", "Match", "Rule", "Rulebook", "rule_from"]
+
+_SHOWN = 120
+_REMEMBERED = 4_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +59,203 @@ class Match:
     target: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """One text of a rule's `run`: the rule's place in the book, and the sub-commands it wants."""
+
+    at: int
+    program: str
+    wanted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The forms that speak about one program: by its first sub-command, and those that name none."""
+
+    by_word: Mapping[str, tuple[_Form, ...]]
+    other: tuple[_Form, ...]
+
+
+class _Terms:
+    """What a rule asks of the words of a program."""
+
+    __slots__ = ("_all", "_any", "_none", "_rule")
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self._any = Wanted(rule.any) if rule.any else None
+        self._all = tuple(Wanted((item,)) for item in rule.all)
+        self._none = Wanted(rule.none) if rule.none else None
+
+    def hold(self, run: Run) -> bool:
+        rule, words = self._rule, run.argv[1:]
+        if self._any is not None and not self._any.is_in(words):
+            return False
+        if self._all and not all(wanted.is_in(words) for wanted in self._all):
+            return False
+        if rule.via and not any(name in run.via for name in rule.via):
+            return False
+        if self._none is not None and self._none.is_in(words[: words.index("--")] if "--" in words else words):
+            return False
+        if rule.arg and not any(found_in(rule.arg, word) for word in words):
+            return False
+        return not (rule.no_arg and any(found_in(rule.no_arg, word) for word in words))
+
+
 class Rulebook:
     """All rules that count, looked up by program, effect and tool, so that a harmless call costs next to nothing."""
 
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+        self._named: dict[str, list[_Form]] = {}
+        self._globbed: list[_Form] = []
+        self._effects: dict[str, list[int]] = {}
+        self._tools: dict[str, list[int]] = {}
+        self._programs: dict[str, _Program | None] = {}
+        self._terms: dict[int, _Terms] = {}
+        for at, rule in enumerate(self.rules):
+            self._enter(at, rule)
+
+    def without(self, names: Iterable[str]) -> Rulebook:
+        """The book with these rules (`"vcs.push-force"`) and packs (`"vcs"`) switched off."""
+        off = frozenset(names)
+        return Rulebook(rule for rule in self.rules if rule.id not in off and rule.pack not in off)
+
+    def plus(self, rules: Iterable[Rule]) -> Rulebook:
+        """The book with a user's own rules behind all others."""
+        return Rulebook((*self.rules, *rules))
+
     def for_command(self, reading: Reading, effects: tuple[Effect, ...]) -> tuple[Match, ...]:
         """The rules that speak about a command, each once, in the order of the book."""
-        raise NotImplementedError
+        found: dict[int, Match] = {}
+        for run in reading.runs:
+            try:
+                program = self._programs[run.name]
+            except KeyError:
+                program = self._learn(run.name)
+            if program is not None:
+                self._judge(program, run, found)
+        for effect in effects:
+            for at in self._effects.get(effect.kind, ()):
+                rule = self.rules[at]
+                if at not in found and not rule.tool and self._effect_fits(at, effect):
+                    found[at] = _match(rule, effect.target)
+        return _in_order(found)
 
     def for_call(self, tool: str, params: dict[str, object], effects: tuple[Effect, ...]) -> tuple[Match, ...]:
         """The rules that speak about a call of another tool."""
-        raise NotImplementedError
+        found: dict[int, Match] = {}
+        for at in self._tools.get(tool, ()):
+            rule = self.rules[at]
+            if not rule.effect and _params_fit(rule, params):
+                found[at] = _match(rule, tool)
+        for effect in effects:
+            for at in self._effects.get(effect.kind, ()):
+                rule = self.rules[at]
+                here = not rule.tool or (tool in rule.tool and _params_fit(rule, params))
+                if at not in found and here and self._effect_fits(at, effect):
+                    found[at] = _match(rule, effect.target)
+        return _in_order(found)
+
+    def _enter(self, at: int, rule: Rule) -> None:
+        for kind in rule.effect:
+            self._effects.setdefault(kind, []).append(at)
+        for tool in rule.tool:
+            self._tools.setdefault(tool, []).append(at)
+        for text in () if rule.effect else rule.run:
+            program, *wanted = text.split()
+            form = _Form(at, program, tuple(wanted))
+            if is_glob(program):
+                self._globbed.append(form)
+                continue
+            for name in program.split("|"):
+                self._named.setdefault(name, []).append(form)
+
+    def _learn(self, name: str) -> _Program | None:
+        """All that the book has about a program, kept for the next time."""
+        forms = [*self._named.get(name, ()), *(form for form in self._globbed if word_test(form.program)(name))]
+        program = _program([form for form in forms if not _named_in(self.rules[form.at].no_run, name)])
+        if len(self._programs) >= _REMEMBERED:
+            self._programs.clear()
+        self._programs[name] = program
+        return program
+
+    def _judge(self, program: _Program, run: Run, found: dict[int, Match]) -> None:
+        argv = run.argv
+        for start in starts(argv, 1) if program.by_word else ():
+            for form in program.by_word.get(argv[start], ()):
+                if form.at not in found and self._form_fits(form, run):
+                    found[form.at] = _match(self.rules[form.at], _shown(run))
+        for form in program.other:
+            if form.at not in found and self._form_fits(form, run):
+                found[form.at] = _match(self.rules[form.at], _shown(run))
+
+    def _form_fits(self, form: _Form, run: Run) -> bool:
+        return (not form.wanted or follows(run.argv, form.wanted)) and self._terms_of(form.at).hold(run)
+
+    def _terms_of(self, at: int) -> _Terms:
+        terms = self._terms.get(at)
+        if terms is None:
+            terms = self._terms[at] = _Terms(self.rules[at])
+        return terms
+
+    def _effect_fits(self, at: int, effect: Effect) -> bool:
+        rule = self.rules[at]
+        if rule.place and effect.place not in rule.place:
+            return False
+        if effect.place in rule.no_place or any(flag not in effect.flags for flag in rule.flags):
+            return False
+        if any(flag in effect.flags for flag in rule.no_flags) or (rule.text and not found_in(rule.text, effect.target)):
+            return False
+        return self._program_fits(at, effect.run)
+
+    def _program_fits(self, at: int, run: Run | None) -> bool:
+        """Whether the program behind an effect is one that the rule means; rules that name none mean all."""
+        rule = self.rules[at]
+        if run is None:
+            return not (rule.run or rule.any or rule.all or rule.arg or rule.via)
+        if _named_in(rule.no_run, run.name):
+            return False
+        wanted = [text.split() for text in rule.run]
+        if wanted and not any(word_test(words[0])(run.name) and follows(run.argv, words[1:]) for words in wanted):
+            return False
+        return self._terms_of(at).hold(run)
+
+
+def _program(forms: list[_Form]) -> _Program | None:
+    if not forms:
+        return None
+    by_word: dict[str, list[_Form]] = {}
+    other: list[_Form] = []
+    for form in forms:
+        if not form.wanted or is_glob(form.wanted[0]):
+            other.append(form)
+            continue
+        for word in form.wanted[0].split("|"):
+            by_word.setdefault(word, []).append(form)
+    return _Program({word: tuple(known) for word, known in by_word.items()}, tuple(other))
+
+
+def _named_in(names: tuple[str, ...], name: str) -> bool:
+    return bool(names) and bool(word_test("|".join(names))(name))
+
+
+def _params_fit(rule: Rule, params: Mapping[str, object]) -> bool:
+    return all(_text_has(params.get(name), pattern) for name, pattern in rule.params)
+
+
+def _text_has(value: object, pattern: str) -> bool:
+    return value is not None and found_in(pattern, value if isinstance(value, str) else str(value))
+
+
+def _match(rule: Rule, target: str) -> Match:
+    return Match(rule.id, rule.reason, rule.clarity, rule.stakes, rule.verdict == "block", target)
+
+
+def _shown(run: Run) -> str:
+    text = " ".join((run.name, *run.argv[1:])).replace(UNKNOWN, "?")
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _in_order(found: dict[int, Match]) -> tuple[Match, ...]:
+    return tuple(found[at] for at in sorted(found)) if found else ()

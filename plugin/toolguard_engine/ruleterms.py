@@ -1,0 +1,194 @@
+"""What a rule's words mean: sub-commands, options, globs and regular expressions, and whether a program's words fit them.
+
+The laws:
+- What a rule asks for is looked up in a table or tested in time that grows with the text alone: a regular expression
+  that could take longer is refused (`dear`), and no text of more than `LONGEST` characters is searched as a whole.
+- An option that is switched off (`--force=false`) is not there. Behind a lone `--` nothing lets a call through.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import translate
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+LONGEST = 4_000
+"""Of a longer text, its two ends of this length are searched."""
+
+_WAYS = 20_000
+_MANY = 4_000
+_WILD = re.compile(r"[*?\[]")
+_LONGEST_NAME = 200
+_SHORT = re.compile(r"-[A-Za-z0-9?@#]\Z")
+_ONE_DASH = re.compile(r"-[^-].")
+_CLUSTER = re.compile(r"-[A-Za-z0-9]++")
+_OFF = frozenset(("false", "none", "no", "0", "off"))
+_ABBREVIATED = 6
+"""Two dashes and four letters."""
+
+
+def is_glob(word: str) -> bool:
+    """Whether a wanted word is more than a list of names."""
+    return word[:1] == "!" or _WILD.search(word) is not None
+
+
+@lru_cache(maxsize=4_000)
+def word_test(wanted: str) -> Callable[[str], object]:
+    """A test for one sub-command or program name: alternatives by `|`, each of which may be a glob; `!` is none of them."""
+    if wanted[:1] == "!":
+        others = word_test(wanted[1:])
+        return lambda word: not others(word)
+    if wanted == "*":
+        return str.__len__
+    choices = wanted.split("|")
+    plain = frozenset(choice for choice in choices if not is_glob(choice))
+    if len(plain) == len(choices):
+        return plain.__contains__
+    match = re.compile("|".join(translate(choice) for choice in choices if choice not in plain)).match
+    return lambda word: word in plain or (len(word) <= _LONGEST_NAME and match(word))
+
+
+def starts(argv: Sequence[str], at: int) -> tuple[int, ...]:
+    """Where from `at` on the next word that is no option can stand: each option may have one value."""
+    if at < len(argv) and argv[at][:1] != "-":
+        return (at,)
+    found: list[int] = []
+    seen = {at}
+    pending = [at]
+    while pending:
+        here = pending.pop()
+        if here >= len(argv):
+            continue
+        word = argv[here]
+        if word[:1] != "-" or word == "-":
+            found.append(here)
+            continue
+        valued = "=" not in word and word != "--" and here + 1 < len(argv) and argv[here + 1][:1] != "-"
+        for after in (here + 1, here + 2) if valued else (here + 1,):
+            if after not in seen:
+                seen.add(after)
+                pending.append(after)
+    return tuple(found)
+
+
+def follows(argv: Sequence[str], wanted: Sequence[str]) -> bool:
+    """Whether these sub-commands stand behind the program's name. `**` is up to four words of any kind."""
+    places = {1}
+    for word in wanted:
+        if word == "**":
+            reached = set(places)
+            for _ in range(4):
+                places = {start + 1 for place in places for start in starts(argv, place)}
+                reached |= places
+            places = reached
+            continue
+        test = word_test(word)
+        places = {start + 1 for place in places for start in starts(argv, place) if test(argv[start])}
+        if not places:
+            return False
+    return True
+
+
+class Wanted:
+    """A set of options and words, any one of which is asked for."""
+
+    __slots__ = ("_exact", "_globs", "_letters", "_longs")
+
+    def __init__(self, items: Iterable[str]) -> None:
+        globs = [item for item in items if _WILD.search(item) and not _SHORT.match(item)]
+        plain = [item for item in items if item not in globs]
+        self._letters = "".join(item[1] for item in plain if _SHORT.match(item))
+        self._longs = tuple(item for item in plain if item.startswith("--") and item != "--" and "=" not in item)
+        self._exact = frozenset([*plain, *("-" + item for item in plain if _ONE_DASH.match(item))])
+        self._globs = re.compile("|".join(map(translate, globs))) if globs else None
+
+    def is_in(self, words: Iterable[str]) -> bool:
+        """Whether some word is one of them."""
+        return any(map(self._covers, words))
+
+    def _covers(self, word: str) -> bool:
+        if word in self._exact:
+            return True
+        if word[:1] == "-" and len(word) > 1 and self._option(word):
+            return True
+        return self._globs is not None and self._globs.match(word[:LONGEST]) is not None
+
+    def _option(self, word: str) -> bool:
+        head, valued, value = word.partition("=")
+        if valued and value.lower() in _OFF:
+            return False
+        if valued and head in self._exact:
+            return True
+        if word[1] == "-":
+            return any(long.startswith(head) for long in self._longs) if len(head) >= _ABBREVIATED else False
+        cluster = _CLUSTER.match(head) if self._letters else None
+        return cluster is not None and any(letter in cluster[0] for letter in self._letters)
+
+
+@lru_cache(maxsize=4_000)
+def compiled(pattern: str) -> re.Pattern[str]:
+    """A rule's regular expression."""
+    return re.compile(pattern)
+
+
+def found_in(pattern: str, text: str) -> bool:
+    """Whether the pattern is somewhere in the text, of which only the ends count where it is very long."""
+    search = compiled(pattern).search
+    if len(text) <= LONGEST:
+        return search(text) is not None
+    return search(text[:LONGEST]) is not None or search(text[-LONGEST:]) is not None
+
+
+def dear(pattern: str) -> str:
+    """Why this regular expression is refused; empty where it is fine. Never raises."""
+    try:
+        re.compile(pattern)
+        tree = import_module("re._parser").parse(pattern)
+        ways = _ways(tree)
+    except (re.error, OverflowError) as error:
+        return f"no regular expression: {error}"
+    except RecursionError:
+        return "nested too deeply"
+    if ways > _WAYS:
+        return "could take very long: repeats in repeats, or too many open ones; write {0,80} instead of * or +"
+    return ""
+
+
+def _ways(tree: Any) -> int:
+    """An upper bound of the ways in which a text can be tried from one place on; `_WAYS` + 1 is 'too many'."""
+    ways = 1
+    for operation, value in tree:
+        ways *= _ways_of(str(operation), value)
+        if ways > _WAYS:
+            return _WAYS + 1
+    return ways
+
+
+def _ways_of(operation: str, value: Any) -> int:
+    match operation:
+        case "BRANCH":
+            return sum(map(_ways, value[1]))
+        case "SUBPATTERN":
+            return _ways(value[3])
+        case "ASSERT" | "ASSERT_NOT":
+            return _ways(value[1])
+        case "ATOMIC_GROUP":
+            return min(_ways(value), _WAYS)
+        case "POSSESSIVE_REPEAT":
+            return _MANY if _ways(value[2]) == 1 else _WAYS + 1
+        case "MAX_REPEAT" | "MIN_REPEAT":
+            return _repeated(int(value[0]), int(value[1]), _ways(value[2]))
+        case "GROUPREF" | "GROUPREF_EXISTS":
+            return _WAYS + 1
+        case _:
+            return 1
+
+
+def _repeated(least: int, most: int, inner: int) -> int:
+    most = min(most, _MANY)
+    if inner == 1:
+        return most - min(least, most) + 1
+    return int(inner ** min(most, 20)) + (0 if least else 1)
