@@ -10,9 +10,7 @@ The kinds, and what the target of each is:
 - `gateway`, `plugin`, `session`, `secret-store`, `skill`, `device`, `schedule`, `spawn`, `expose` (what is done or with
   what; its flags are the action and what is special about it)
 - `mcp`: a tool that nobody described, by its name and parameters (its name; flags: `toolnames.Deed`, `small`, `many`,
-  `local`, and for statements `statement`, `destroys`)
-
-A tool that is not in the table and whose name says nothing has the effects of the paths that it names.
+  `local`, and for statements `statement`, `destroys`); `mcp-write` and `mcp-read` for the local paths that it names
 """
 
 from __future__ import annotations
@@ -153,7 +151,7 @@ def _file(kind: str, path: str, where: Where, flags: frozenset[str] = _NONE) -> 
     """One path: what is done to it, unless it is an address."""
     path = path.removeprefix("@")
     if _URL.match(path):
-        return _fetch(path) if kind == "read" else Effect(kind, path, "remote", flags)
+        return _fetch(path) if kind in ("read", "mcp-read") else Effect(kind, path, "remote", flags)
     return Effect(kind, path, place(path, where), flags | marks(path, where))
 
 
@@ -241,7 +239,7 @@ _LOOKING = words(
     "channel-list voice-status event-list download-file"
 )
 _MESSAGE_FLAGS = {
-    **dict.fromkeys(("delete", "unsend"), "deletes"),
+    "delete": "deletes",
     **dict.fromkeys(("ban", "kick", "timeout", "removeparticipant", "role-add", "role-remove"), "moderates"),
     **dict.fromkeys(("channel-delete", "category-delete", "leavegroup"), "destroys"),
     **dict.fromkeys(
@@ -465,7 +463,7 @@ def _paths_of(name: Named, params: Params, where: Where) -> Acts:
     """The local files that a call names."""
     if not _ELSEWHERE.isdisjoint(params):
         return ()
-    kind = "write" if name.deed in _WRITES else "read"
+    kind = "mcp-write" if name.deed in _WRITES else "mcp-read"
     flags = _DELETES if name.deed in ("destroy", "take-away") else _NONE
     paths = [path for path in _texts(params, (*_PATHS, "paths", "files")) if _is_path(path)]
     return tuple(_file(kind, path, where, flags) for path in paths[:MAX_PATHS])
