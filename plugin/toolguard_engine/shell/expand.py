@@ -13,7 +13,7 @@ from itertools import islice
 from toolguard_engine.shell.model import UNKNOWN, Feed
 from toolguard_engine.shell.parse import Literal, Part, Script, Substitution, Variable, Word
 
-MAX_VALUE = 16_384
+MAX_VALUE = 8_192
 MAX_FIELDS = 256
 MAX_BRACES = 64
 MAX_TEMPLATE = 2_000

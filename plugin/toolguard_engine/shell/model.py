@@ -10,14 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
+
 UNKNOWN = "\0"
 
 Flaw = Literal["broken", "deep", "long"]
 """Why not all of a command was seen: its syntax, its nesting, its size."""
 
 
-@dataclass(frozen=True, slots=True)
-class Redirect:
+class Redirect(msgspec.Struct, frozen=True):
     """`fd` is empty for the usual one; `target` a path or, for `text`, the here-document or here-string itself."""
 
     kind: Literal["read", "write", "append", "text"]
@@ -25,8 +26,7 @@ class Redirect:
     fd: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Feed:
+class Feed(msgspec.Struct, frozen=True):
     """What arrives at the standard input of a program, or what a substitution prints.
 
     `text`: what it says, None where that cannot be known. `programs`: the names of the programs that made it, in order, as
@@ -38,15 +38,14 @@ class Feed:
     files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(msgspec.Struct, frozen=True):
     """One program that runs, wrappers looked through: `sudo env A=1 rm -r x` is three of them.
 
     `name`: `argv[0]` without its folder. `via`: the names of what it is wrapped in, outermost first (`("sudo", "env")`,
-    `("ssh",)`, `("xargs",)`; a substitution is `"$()"`, the body of a function `"()"`). `given`: for each position of `argv` what a substitution
-    in that word prints, where there is one. `pipeline` is the same for programs that are piped into each other; `piped`
-    says that its output goes to the next one. `cwd`: the folder as far as the command itself says (`cd x`), else empty;
-    `UNKNOWN` where the command goes to a folder that cannot be known.
+    `("ssh",)`, `("xargs",)`; a substitution is `"$()"`, the body of a function `"()"`). `given`: for each position of `argv`
+    what a substitution in that word prints, where there is one. `pipeline` is the same for programs that are piped into each
+    other; `piped` says that its output goes to the next one. `cwd`: the folder as far as the command itself says (`cd x`),
+    else empty; `UNKNOWN` where the command goes to a folder that cannot be known.
     """
 
     argv: tuple[str, ...]
@@ -61,8 +60,7 @@ class Run:
     cwd: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """All that a command would run, in the order of its text. Never empty words; `flaws` empty where all was seen."""
 
     runs: tuple[Run, ...]

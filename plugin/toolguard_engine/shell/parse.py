@@ -19,7 +19,7 @@ MAX_CHARS = 65_536
 MAX_DEPTH = 40
 MAX_COMMANDS = 4_000
 MAX_ARITHMETIC = 1_000
-MAX_STRAYS = 50
+MAX_STRAYS = 20
 """Tokens that belong nowhere; a text with more of them is no command."""
 
 
@@ -33,7 +33,7 @@ class Literal:
 
 @dataclass(slots=True)
 class Variable:
-    """`$name` or `${name...}`. `operator` is what stands behind the name (`:-`, `#`, `:0:1`), `operand` the word behind it."""
+    """`$name` or `${name...}`. `operator`: what stands behind the name (`:-`, `#`, `:`); `operand`: the word behind that."""
 
     name: str
     quoted: bool = False
@@ -63,11 +63,15 @@ class Redirection:
 
 @dataclass(slots=True)
 class Simple:
-    """Assignments, words, redirections. An assignment is (name, value, whether it appends)."""
+    """Assignments, words, redirections. An assignment is (name, value, whether it appends).
+
+    `plain`: there are only words, and nothing in them has to be worked out.
+    """
 
     words: list[Word] = field(default_factory=list)
-    assigns: list[tuple[str, Word, bool]] = field(default_factory=list)
+    assigns: tuple[tuple[str, Word, bool], ...] = ()
     redirects: list[Redirection] = field(default_factory=list)
+    plain: bool = False
 
 
 @dataclass(slots=True)
@@ -107,6 +111,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_WORDS = re.compile(rf"""(?:[ \t]*+(?!\#|\d{{0,9}}[<>])[^\s;|&()<>\\'"`${{]++{_DELIMITED})++""")
+"""As many plain words as stand there: most words of most commands."""
 _PLAIN = re.compile(r"""[^\s;|&()<>\\'"`$]++""")
 _IN_DOUBLE = re.compile(r'[^"\\$`]++')
 _IN_TEXT = re.compile(r"[^\\$`]++")
@@ -175,6 +181,7 @@ class _Reader:
         self.flaws: set[Flaw] = set()
         self.commands = 0
         self._waiting: list[tuple[Redirection, str, bool, bool]] = []
+        self._token: re.Match[str] | None = None
 
     def read(self, script: Script, stops: frozenset[str], depth: int) -> str:
         """Reads pipelines into `script` until one of `stops` stands where a command may begin, and goes behind it.
@@ -186,7 +193,11 @@ class _Reader:
             raise _Enough
         pipeline: Pipeline | None = None
         match = _TOKEN.match
-        while token := match(self.text, self.at):
+        while True:
+            token = self._token
+            if token is None or token.start() != self.at:
+                token = match(self.text, self.at)
+                assert token is not None  # noqa: S101 - the last alternative fits everywhere
             kind = token.lastgroup
             if kind == "operator":
                 sign = token["operator"]
@@ -226,7 +237,6 @@ class _Reader:
                 return ""
             else:
                 pipeline = self._add(script, pipeline, self._simple(depth))
-        return ""
 
     def stray(self) -> None:
         """Goes behind a token that belongs nowhere."""
@@ -262,18 +272,31 @@ class _Reader:
 
     def _simple(self, depth: int) -> Command:
         command = Simple()
-        words, match = command.words, _TOKEN.match
-        while token := match(self.text, self.at):
+        dynamic = False
+        words, text, match, run = command.words, self.text, _TOKEN.match, _WORDS.match
+        while True:
+            if several := run(text, self.at):
+                found = several[0].split()
+                if words or "=" not in found[0]:
+                    words += found
+                    self.at = several.end()
+            token = match(text, self.at)
+            assert token is not None  # noqa: S101 - the last alternative fits everywhere
             kind = token.lastgroup
+            if kind == "operator" and token["operator"] != "(":
+                self._token = token
+                break
+            if kind == "end":
+                break
             if kind == "word":
                 self.at = token.end()
-                text = token["word"]
-                if not words and "=" in text and (found := _ASSIGN.match(text)):
-                    self._assign(command, found, text[found.end() :], depth)
-                elif "{" in text and ("," in text or ".." in text):
-                    words.append((Literal(text),))
+                word = token["word"]
+                if not words and "=" in word and (named := _ASSIGN.match(word)):
+                    self._assign(command, named, word[named.end() :], depth)
                 else:
-                    words.append(text)
+                    braces = "{" in word and ("," in word or ".." in word)
+                    words.append((Literal(word),) if braces else word)
+                    dynamic = dynamic or braces
             elif kind in ("single", "double"):
                 self.at = token.end()
                 words.append(token[kind])
@@ -284,24 +307,25 @@ class _Reader:
                 self.at = token.end()
             elif kind == "complex":
                 start = self.at = token.end()
-                found = _ASSIGN.match(self.text, start) if not words else None
-                if found:
-                    self.at = found.end()
-                    self._assign(command, found, None, depth)
+                if not words and (named := _ASSIGN.match(text, start)):
+                    self.at = named.end()
+                    self._assign(command, named, None, depth)
                     continue
-                word = self._word(depth)
+                read = self._word(depth)
                 if self.at == start:
                     self.stray()
                 else:
-                    words.append(word)
-            elif kind == "operator" and token["operator"] == "(" and words:
-                if len(words) == 1 and isinstance(words[0], str) and (empty := _EMPTY_PARENS.match(self.text, token.end())):
+                    words.append(read)
+                    dynamic = dynamic or not isinstance(read, str)
+            elif kind == "operator" and words:
+                if len(words) == 1 and isinstance(words[0], str) and (empty := _EMPTY_PARENS.match(text, token.end())):
                     self.at = empty.end()
                     return Group("function", [self._one(depth)], words[0], redirects=self._redirections(depth))
                 self.flaws.add("broken")
                 break
             else:
                 break
+        command.plain = not (dynamic or command.assigns or command.redirects)
         return command
 
     def _assign(self, command: Simple, found: re.Match[str], rest: str | None, depth: int) -> None:
@@ -309,12 +333,12 @@ class _Reader:
         if not rest and self.text.startswith("(", self.at):
             self.at += 1
             values = self._until_parenthesis(depth)
-            command.assigns.extend(
+            command.assigns += tuple(
                 (found[1], value, bool(found[2]) or position > 0) for position, value in enumerate(values)
             )
             return
         value = self._word(depth) if rest is None else rest
-        command.assigns.append((found[1], value, bool(found[2])))
+        command.assigns += ((found[1], value, bool(found[2])),)
 
     def _until_parenthesis(self, depth: int) -> list[Word]:
         """The words of an array."""
@@ -351,6 +375,7 @@ class _Reader:
         return ""
 
     def _redirection(self, token: re.Match[str], depth: int) -> Redirection:
+        self._count()
         operator = token["op"] or token["redirect"]
         if operator not in ("<<", "<<-"):
             return Redirection(operator, self._next_word(depth), token["fd"] or "")

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from toolguard_engine.shell import expand as fields
 from toolguard_engine.shell.acts import code
@@ -170,7 +171,11 @@ class _Walk:
         return Feed(known, tuple(dict.fromkeys(name for feed in found for name in feed.programs)))
 
     def simple(self, command: Simple, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
-        name = fields.undecided(command.words, state) if state.variables else ""
+        words = command.words
+        if command.plain and words and words[0]:
+            argv = tuple([word for word in words if isinstance(word, str)])
+            return self.run(Run(argv, _base(argv[0]), state.via, (), (), stdin, (), piped, pipeline, state.cwd), state)
+        name = fields.undecided(words, state) if state.variables else ""
         if name:
             feed = NOTHING
             before = state.variables[name]
@@ -184,9 +189,24 @@ class _Walk:
         if command.redirects:
             redirects, fed = self._redirects(command, state)
             stdin = fed or stdin
+        found, given = self._expanded(words, state)
+        if not found or not found[0]:
+            for name, value, append in assigns:
+                state.assign(name, value, append=append)
+            if redirects:
+                self._add(Run((":",), ":", state.via, (), redirects, stdin, (), piped, pipeline, state.cwd))
+            found = found[1:]
+            if not found or not found[0]:
+                return NOTHING
+            given = [(at - 1, feed) for at, feed in given if at]
+        own = tuple((name, value) for name, value, _ in assigns)
+        run = Run(tuple(found), _base(found[0]), state.via, own, redirects, stdin, tuple(given), piped, pipeline, state.cwd)
+        return self.run(run, state)
+
+    def _expanded(self, words: list[Word], state: State) -> tuple[list[str], list[tuple[int, Feed]]]:
         argv: list[str] = []
         given: list[tuple[int, Feed]] = []
-        for word in command.words:
+        for word in words:
             if isinstance(word, str):
                 argv.append(word)
                 continue
@@ -194,19 +214,7 @@ class _Walk:
             if found.feed is not None:
                 given += [(len(argv) + at, found.feed) for at in range(len(found.texts))]
             argv += found.texts
-        if not argv or not argv[0]:
-            for name, value, append in assigns:
-                state.assign(name, value, append=append)
-            if redirects:
-                self._add(Run((":",), ":", state.via, (), redirects, stdin, (), piped, pipeline, state.cwd))
-            if len(argv) < 2:  # noqa: PLR2004 - an empty word and something behind it
-                return NOTHING
-            argv = argv[1:]
-            given = [(at - 1, feed) for at, feed in given if at]
-        return self.run(
-            tuple(argv), state, stdin, piped=piped, pipeline=pipeline, redirects=redirects, given=tuple(given),
-            assigns=tuple((name, value) for name, value, _ in assigns),
-        )  # fmt: skip
+        return argv, given
 
     def _assigned(self, assign: tuple[str, Word, bool], state: State) -> tuple[str, str, bool]:
         name, word, append = assign
@@ -238,33 +246,21 @@ class _Walk:
         feed = self.script(part.script, inner, None, piped=True, pipeline=0)
         return Feed(feed.text if part.kind == "$(" else None, feed.programs, feed.files)
 
-    def run(
-        self,
-        argv: tuple[str, ...],
-        state: State,
-        stdin: Feed | None,
-        *,
-        piped: bool,
-        pipeline: int,
-        redirects: tuple[Redirect, ...] = (),
-        given: tuple[tuple[int, Feed], ...] = (),
-        assigns: tuple[tuple[str, str], ...] = (),
-    ) -> Feed:
+    def run(self, run: Run, state: State) -> Feed:
         """One program and all that it runs; what it prints."""
-        name = argv[0].rpartition("/")[2] or argv[0]
+        name = run.name
         if name in state.functions and name not in state.calling:
-            return self._call(name, argv, state, stdin, piped=piped, pipeline=pipeline)
+            return self._call(run, state)
         if name in state.aliases:
             text, inner = state.aliases[name], state.fork()
             del inner.aliases[name]
-            return self._joined((text, *argv[1:]), inner, stdin, piped=piped, pipeline=pipeline)
-        run = Run(argv, name, state.via, assigns, redirects, stdin, given, piped, pipeline, state.cwd)
+            return self._joined((text, *run.argv[1:]), inner, run)
         self._add(run)
         special, wrapper = _SPECIAL.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
             if name[0] in _INITIALS and _INTERPRETER.fullmatch(name):
                 self._code(run, state)
-            return printed(run) if piped else NOTHING
+            return printed(run) if run.piped else NOTHING
         if self.wrapped >= MAX_WRAPPED:
             self.flaws.add("deep")
             return Feed(None)
@@ -278,26 +274,27 @@ class _Walk:
             raise _Full
         self.runs.append(run)
 
-    def _call(
-        self, name: str, argv: tuple[str, ...], state: State, stdin: Feed | None, *, piped: bool, pipeline: int
-    ) -> Feed:
+    def _call(self, run: Run, state: State) -> Feed:
         before, via, calling = state.args, state.via, state.calling
-        state.args, state.via, state.calling = argv, (*via, "()"), calling | {name}
+        state.args, state.via, state.calling = run.argv, (*via, "()"), calling | {run.name}
         self.nested += 1
         try:
             if self.nested > MAX_NESTED:
                 self.flaws.add("deep")
                 return Feed(None)
-            return self.script(state.functions[name], state, stdin, piped=piped, pipeline=pipeline)
+            return self.script(state.functions[run.name], state, run.stdin, piped=run.piped, pipeline=run.pipeline)
         finally:
             self.nested -= 1
-            state.args, state.via, state.calling = before, via, calling | {name}
+            state.args, state.via, state.calling = before, via, calling | {run.name}
 
-    def _joined(
-        self, words: tuple[str, ...], state: State, stdin: Feed | None, *, piped: bool, pipeline: int, quoted: bool = False
-    ) -> Feed:
-        text = " ".join([_quoted(word) for word in words] if quoted else words)
-        return self.text(text, state, stdin, piped=piped, pipeline=pipeline)
+    def _joined(self, words: tuple[str, ...], state: State, run: Run) -> Feed:
+        return self._inner_text(" ".join(words), run, state)
+
+    def _inner(self, argv: tuple[str, ...], run: Run, state: State, given: tuple[tuple[int, Feed], ...] = ()) -> Feed:
+        """What a wrapper runs, without its input."""
+        if not argv[0]:
+            return Feed(None)
+        return self.run(Run(argv, _base(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd), state)
 
     def _wrapped(self, run: Run, wrapper: Wrapper, state: State) -> Feed | None:
         """What a wrapper runs; None where it runs nothing that can be seen."""
@@ -334,13 +331,14 @@ class _Walk:
         if run.name == "trap":
             return self._inner_text(rest[0], run, inner) if len(rest) > 1 else None
         if wrapper.joined:
-            return self._joined(
-                rest, state if run.name == "eval" else inner, run.stdin, piped=run.piped, pipeline=run.pipeline
-            )
+            return self._joined(rest, state if run.name == "eval" else inner, run)
         given = tuple((position - at, feed) for position, feed in run.given if position >= at)
-        return self.run(
-            rest, inner, run.stdin, piped=run.piped, pipeline=run.pipeline, given=given, assigns=run.assigns
-        )  # fmt: skip
+        if not rest[0]:
+            return None
+        inner_run = Run(
+            rest, _base(rest[0]), inner.via, run.assigns, (), run.stdin, given, run.piped, run.pipeline, inner.cwd
+        )
+        return self.run(inner_run, inner)
 
     def _inner_text(self, text: str, run: Run, state: State) -> Feed:
         return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
@@ -406,11 +404,11 @@ class _Walk:
             feed = NOTHING
             for line in lines or [UNKNOWN]:
                 filled = tuple(word.replace(marks[0], line) for word in rest)
-                feed = self.run(filled, inner.fork(), None, piped=run.piped, pipeline=run.pipeline)
+                feed = self._inner(filled, run, inner.fork())
             return feed
         feeds = run.stdin and Feed(None, run.stdin.programs, run.stdin.files)
         given = ((len(rest), feeds),) if feeds else ()
-        return self.run((*rest, *(words or [UNKNOWN])), inner, None, piped=run.piped, pipeline=run.pipeline, given=given)
+        return self._inner((*rest, *(words or [UNKNOWN])), run, inner, given)
 
     def _parallel(self, run: Run, state: State) -> Feed | None:
         argv = run.argv
@@ -428,9 +426,9 @@ class _Walk:
             filled = tuple(word.replace("{}", value) for word in rest)
             filled = filled if any("{}" in word for word in rest) else (*filled, value)
             if len(rest) == 1 or " " in filled[0]:
-                self._joined(filled, inner, None, piped=run.piped, pipeline=run.pipeline)
+                self._joined(filled, inner, run)
             else:
-                self.run(filled, inner, None, piped=run.piped, pipeline=run.pipeline)
+                self._inner(filled, run, inner)
         return None
 
     def _find(self, run: Run, state: State) -> Feed | None:
@@ -450,7 +448,7 @@ class _Walk:
                 found = f"{start.rstrip('/')}/{UNKNOWN}"
                 filled = tuple(word.replace("{}", found) for word in argv[at + 1 : end])
                 if filled:
-                    self.run(filled, state.fork("find"), None, piped=run.piped, pipeline=run.pipeline)
+                    self._inner(filled, run, state.fork("find"))
             at = end + 1
         return None
 
@@ -460,7 +458,7 @@ class _Walk:
         if at and argv[at + 1 :]:
             filled = tuple(word.replace("{}", f"./{UNKNOWN}") for word in argv[at + 1 :])
             filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, f"./{UNKNOWN}")
-            self.run(filled, state.fork("fd"), None, piped=run.piped, pipeline=run.pipeline)
+            self._inner(filled, run, state.fork("fd"))
         return None
 
     def _git(self, run: Run, state: State) -> Feed | None:
@@ -526,6 +524,10 @@ class _Walk:
         if state.args is not None:
             state.args = (*state.args[:1], *state.args[2:])
         return NOTHING
+
+
+def _base(word: str) -> str:
+    return (word.rpartition("/")[2] or word) if "/" in word else word
 
 
 def _behind_verb(argv: tuple[str, ...], wrapper: Wrapper) -> int:
