@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from toolguard_engine.shell.model import UNKNOWN, Feed
-from toolguard_engine.shell.parse import Literal, Part, Script, Substitution, Variable, Word
+from toolguard_engine.shell.tree import Literal, Part, Script, Substitution, Variable, Word
 
 MAX_VALUE = 8_192
 MAX_FIELDS = 256

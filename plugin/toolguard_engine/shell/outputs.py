@@ -10,7 +10,7 @@ from collections.abc import Callable
 from urllib.parse import unquote
 
 from toolguard_engine.shell.model import UNKNOWN, Feed, Run
-from toolguard_engine.shell.parse import escaped
+from toolguard_engine.shell.words import escaped
 
 MAX_TEXT = 65_536
 NOTHING = Feed("")

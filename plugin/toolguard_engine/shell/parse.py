@@ -3,98 +3,20 @@
 Reads what POSIX shells, bash and zsh have in common. It never fails: where the text is no shell syntax it goes on behind
 that place and says `broken`; where it is nested or long beyond measure it stops and says `deep` or `long`. tree-sitter-bash
 is the oracle in the tests and not used here: its parse and the walk over its tree take longer than the whole decision may.
-
-A word is a `str` where it says the same whenever it is read, else a tuple of parts: `Literal`, `Variable`, `Substitution`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import Literal as OneOf
 
-from toolguard_engine.shell.model import UNKNOWN, Flaw
+from toolguard_engine.shell.model import Flaw
+from toolguard_engine.shell.tree import Command, Group, Literal, Pipeline, Redirection, Script, Simple, Variable, Word
+from toolguard_engine.shell.words import DYNAMIC, MAX_DEPTH, NO_STOPS, SUBSHELL, Enough, WordReader
 
 MAX_CHARS = 65_536
-MAX_DEPTH = 40
-MAX_COMMANDS = 4_000
-MAX_ARITHMETIC = 1_000
 MAX_STRAYS = 20
 """Tokens that belong nowhere; a text with more of them is no command."""
 
-
-@dataclass(slots=True)
-class Literal:
-    """Text inside a word; unquoted text may still be a pattern or braces."""
-
-    text: str
-    quoted: bool = False
-
-
-@dataclass(slots=True)
-class Variable:
-    """`$name` or `${name...}`. `operator`: what stands behind the name (`:-`, `#`, `:`); `operand`: the word behind that."""
-
-    name: str
-    quoted: bool = False
-    operator: str = ""
-    operand: Word = ""
-
-
-@dataclass(slots=True)
-class Substitution:
-    """`$(...)`, backticks, `<(...)` or `>(...)`; for arithmetic `script` holds the substitutions inside it."""
-
-    script: Script
-    kind: OneOf["$(", "<(", ">(", "$(("]
-    quoted: bool = False
-
-
-Part = Literal | Variable | Substitution
-Word = str | tuple[Part, ...]
-
-
-@dataclass(slots=True)
-class Redirection:
-    operator: str
-    target: Word
-    fd: str = ""
-
-
-@dataclass(slots=True)
-class Simple:
-    """Assignments, words, redirections. An assignment is (name, value, whether it appends).
-
-    `plain`: there are only words, and nothing in them has to be worked out.
-    """
-
-    words: list[Word] = field(default_factory=list)
-    assigns: tuple[tuple[str, Word, bool], ...] = ()
-    redirects: list[Redirection] = field(default_factory=list)
-    plain: bool = False
-
-
-@dataclass(slots=True)
-class Group:
-    """A compound command. `kind`: `(`, `{`, a keyword, or `function`; `words`: what a loop goes over, what a case looks at."""
-
-    kind: str
-    bodies: list[Script]
-    name: str = ""
-    words: list[Word] = field(default_factory=list)
-    redirects: list[Redirection] = field(default_factory=list)
-
-
-Command = Simple | Group
-
-
-@dataclass(slots=True)
-class Pipeline:
-    commands: list[Command]
-    background: bool = False
-
-
-Script = list[Pipeline]
 
 _DELIMITED = r"(?=[\s;|&()<>]|\Z)"
 _TOKEN = re.compile(
@@ -113,28 +35,11 @@ _TOKEN = re.compile(
 )
 _WORDS = re.compile(rf"""(?:[ \t]*+(?!\#|\d{{0,9}}[<>])[^\s;|&()<>\\'"`${{]++{_DELIMITED})++""")
 """As many plain words as stand there: most words of most commands."""
-_PLAIN = re.compile(r"""[^\s;|&()<>\\'"`$]++""")
-_IN_DOUBLE = re.compile(r'[^"\\$`]++')
-_IN_TEXT = re.compile(r"[^\\$`]++")
-_IN_BRACES = re.compile(r"""[^}'"\\$`]++""")
-_NAME = re.compile(r"[A-Za-z_]\w*+|[0-9@*#?$!_-]")
 _ASSIGN = re.compile(r"([A-Za-z_]\w*+)(?:\[[^\]]*+\])?(\+?)=")
-_PARAMETER = re.compile(r"([!#]?)([A-Za-z_]\w*+|\d++|[@*#?$!-])(?:\[[^\]}]*+\])?(:?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@)?")
-_ANSI = re.compile(r"'((?:[^'\\]|\\.)*+)'?", re.DOTALL)
-_TO_BACKTICK = re.compile(r"((?:[^`\\]|\\.)*+)(`?)", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|[uU]\{?([0-9A-Fa-f]{1,8})\}?|0?([0-7]{1,3})|c(.)|(.))", re.DOTALL)
-_LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _OPENERS = frozenset({"if", "for", "while", "until", "case", "select", "function", "{", "[["})
 _SKIPPED = frozenset({"!", "time", "coproc"})
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _RESERVED = _OPENERS | _SKIPPED | _CLOSERS
-_LAST_CODE_POINT = 0x10FFFF
-_NOTHING: frozenset[str] = frozenset()
-_SUBSHELL = frozenset({")"})
-
-
-class _Enough(Exception):  # noqa: N818 - no error: the text is longer or deeper than will be read
-    pass
 
 
 def parse(text: str) -> tuple[Script, frozenset[Flaw]]:
@@ -145,41 +50,22 @@ def parse(text: str) -> tuple[Script, frozenset[Flaw]]:
     script: Script = []
     try:
         for _ in range(MAX_STRAYS):
-            reader.read(script, _NOTHING, 0)
+            reader.read(script, NO_STOPS, 0)
             if reader.at >= len(reader.text):
                 break
             reader.stray()
         else:
             reader.flaws.add("long")
-    except _Enough:
+    except Enough:
         pass
     return script, frozenset(reader.flaws)
 
 
-def escaped(text: str) -> str:
-    """What `$'...'` and `printf` make of backslashes."""
-    return _ESCAPE.sub(_character, text) if "\\" in text else text
-
-
-def _character(match: re.Match[str]) -> str:
-    if match[5]:
-        return _LETTERS.get(match[5], match[5])
-    if match[4]:
-        return chr(ord(match[4]) & 31).replace(UNKNOWN, "")
-    if match[3]:
-        return chr(int(match[3], 8) & 0xFF).replace(UNKNOWN, "")
-    code = int(match[1] or match[2], 16)
-    return chr(code).replace(UNKNOWN, "") if code <= _LAST_CODE_POINT else match[0]
-
-
-class _Reader:
+class _Reader(WordReader):
     """One pass over the text; `at` is where it stands."""
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self.at = 0
-        self.flaws: set[Flaw] = set()
-        self.commands = 0
+        super().__init__(text)
         self._waiting: list[tuple[Redirection, str, bool, bool]] = []
         self._token: re.Match[str] | None = None
 
@@ -190,7 +76,7 @@ class _Reader:
         """
         if depth > MAX_DEPTH:
             self.flaws.add("deep")
-            raise _Enough
+            raise Enough
         pipeline: Pipeline | None = None
         match = _TOKEN.match
         while True:
@@ -249,12 +135,6 @@ class _Reader:
         before = self.text[max(0, at - 20) : at].rstrip(" \t\r")
         return before.endswith(("|", "|&")) and not before.endswith("||")
 
-    def _count(self) -> None:
-        self.commands += 1
-        if self.commands > MAX_COMMANDS:
-            self.flaws.add("long")
-            raise _Enough
-
     def _add(self, script: Script, pipeline: Pipeline | None, command: Command) -> Pipeline:
         self._count()
         if pipeline is None:
@@ -262,13 +142,6 @@ class _Reader:
             script.append(pipeline)
         pipeline.commands.append(command)
         return pipeline
-
-    def _body(self, stops: frozenset[str], depth: int) -> tuple[Script, str]:
-        script: Script = []
-        found = self.read(script, stops, depth + 1)
-        if not found:
-            self.flaws.add("broken")
-        return script, found
 
     def _simple(self, depth: int) -> Command:
         command = Simple()
@@ -411,17 +284,7 @@ class _Reader:
             self.at = min(end.end() + 1, len(self.text)) if end else len(self.text)
             if tabs:
                 body = _LEADING_TABS.sub("", body)
-            redirection.target = body if quoted or not _DYNAMIC.search(body) else self._inner(body, depth)
-
-    def _inner(self, text: str, depth: int) -> Word:
-        """A text in which variables and substitutions count and quotes do not."""
-        reader = _Reader(text)
-        reader.commands = self.commands
-        try:
-            return _word(reader._quoted_parts(_IN_TEXT, "", depth + 1))
-        finally:
-            self.commands = reader.commands
-            self.flaws |= reader.flaws
+            redirection.target = body if quoted or not DYNAMIC.search(body) else self._inner(body, depth)
 
     def _one(self, depth: int) -> Script:
         """The body of a function: one command, usually a compound one."""
@@ -432,7 +295,7 @@ class _Reader:
             self.at = token.end()
         if depth > MAX_DEPTH:
             self.flaws.add("deep")
-            raise _Enough
+            raise Enough
         if token is None or token.lastgroup == "end":
             self.flaws.add("broken")
         elif token.lastgroup == "operator" and token["operator"] == "(":
@@ -450,7 +313,7 @@ class _Reader:
             content = self.text[self.at + 1 : end - 2]
             self.at = end
             return Simple(["((", self._arithmetic(content, depth, quoted=True)])
-        script, _ = self._body(_SUBSHELL, depth)
+        script, _ = self._body(SUBSHELL, depth)
         return Group("(", [script], redirects=self._redirections(depth))
 
     def _compound(self, kind: str, depth: int) -> Command:
@@ -548,206 +411,18 @@ class _Reader:
             if found_stop in ("", "esac"):
                 return
 
-    def _word(self, depth: int) -> Word:
-        """A word of several pieces, from here to the next delimiter."""
-        if depth > MAX_DEPTH:
-            self.flaws.add("deep")
-            raise _Enough
-        parts: list[Part] = []
-        text, end = self.text, len(self.text)
-        while self.at < end:
-            plain = _PLAIN.match(text, self.at)
-            if plain:
-                self.at = plain.end()
-                parts.append(Literal(plain[0]))
-                continue
-            sign = text[self.at]
-            if sign == "'":
-                close = text.find("'", self.at + 1)
-                if close < 0:
-                    self.flaws.add("broken")
-                    close = end
-                parts.append(Literal(text[self.at + 1 : close], quoted=True))
-                self.at = close + 1
-            elif sign == '"':
-                self.at += 1
-                parts += self._quoted_parts(_IN_DOUBLE, '"', depth)
-            elif sign == "$":
-                parts += self._dollar(depth, quoted=False)
-            elif sign == "`":
-                parts.append(self._backticks(depth, quoted=False))
-            elif sign == "\\":
-                taken = text[self.at + 1 : self.at + 2]
-                if taken != "\n":
-                    parts.append(Literal(taken, quoted=True))
-                self.at += 2
-            elif sign in "<>" and not parts and text.startswith("(", self.at + 1):
-                self.at += 2
-                script, _ = self._body(_SUBSHELL, depth)
-                parts.append(Substitution(script, "<(" if sign == "<" else ">("))
-            elif sign == "(" and parts and isinstance(last := parts[-1], Literal) and last.text[-1:] in _EXTENDED:
-                self._skip_pattern()
-                parts.append(Literal("*"))
-            else:
-                break
-        self.at = min(self.at, end)
-        return _word(parts)
-
-    def _skip_pattern(self) -> None:
-        """Goes behind an extended pattern such as `!(a|b)`."""
-        nested = 0
-        for sign in _PARENTHESES.finditer(self.text, self.at):
-            nested += 1 if sign[0] == "(" else -1
-            if not nested:
-                self.at = sign.end()
-                return
-        self.flaws.add("broken")
-        self.at = len(self.text)
-
-    def _quoted_parts(self, plain: re.Pattern[str], close: str, depth: int) -> list[Part]:
-        """Text in which only `$`, backticks and backslashes count, to `close` or, where that is empty, to the end."""
-        parts: list[Part] = []
-        text, end = self.text, len(self.text)
-        while self.at < end:
-            found = plain.match(text, self.at)
-            if found:
-                self.at = found.end()
-                parts.append(Literal(found[0], quoted=True))
-                continue
-            sign = text[self.at]
-            if sign == close:
-                self.at += 1
-                return parts
-            if sign == "$":
-                parts += self._dollar(depth, quoted=True)
-            elif sign == "`":
-                parts.append(self._backticks(depth, quoted=True))
-            elif sign == "\\":
-                taken = text[self.at + 1 : self.at + 2]
-                if taken != "\n":
-                    parts.append(Literal(taken if taken in '$`"\\' else "\\" + taken, quoted=True))
-                self.at += 2
-            else:  # a quote inside the braces of a parameter
-                self.at += 1
-                if sign == "'":
-                    till = text.find("'", self.at)
-                    till = end if till < 0 else till
-                    parts.append(Literal(text[self.at : till], quoted=True))
-                    self.at = till + 1
-                elif depth < MAX_DEPTH:
-                    parts += self._quoted_parts(_IN_DOUBLE, '"', depth + 1)
-        self.at = min(self.at, end)
-        if close:
-            self.flaws.add("broken")
-        return parts
-
-    def _dollar(self, depth: int, *, quoted: bool) -> list[Part]:
-        """What begins with a dollar sign."""
-        text, at = self.text, self.at + 1
-        sign = text[at : at + 1]
-        if sign == "(":
-            if text.startswith("(", at + 1) and (end := self._arithmetic_end(at + 2)):
-                self.at = end
-                return list(self._arithmetic(text[at + 2 : end - 2], depth, quoted=quoted))
-            self.at = at + 1
-            script, _ = self._body(_SUBSHELL, depth)
-            return [Substitution(script, "$(", quoted)]
-        if sign == "{":
-            return [self._parameter(at + 1, depth, quoted=quoted)]
-        if sign == "'" and not quoted:
-            found = _ANSI.match(text, at)
-            assert found is not None  # noqa: S101 - it begins with the quote
-            self.at = found.end()
-            return [Literal(escaped(found[1]), quoted=True)]
-        if sign == '"' and not quoted:
-            self.at = at + 1
-            return self._quoted_parts(_IN_DOUBLE, '"', depth)
-        name = _NAME.match(text, at)
-        if name:
-            self.at = name.end()
-            return [Variable(name[0], quoted)]
-        self.at = at
-        return [Literal("$", quoted=True)]
-
-    def _parameter(self, at: int, depth: int, *, quoted: bool) -> Part:
-        """`${...}`; `at` is behind the brace."""
-        self._count()
-        if depth > MAX_DEPTH:
-            self.flaws.add("deep")
-            raise _Enough
-        found = _PARAMETER.match(self.text, at)
-        if found is None:
-            self.flaws.add("broken")
-            self.at = at
-            return Literal("${", quoted=True)
-        self.at = found.end()
-        operand = _word(self._quoted_parts(_IN_BRACES, "}", depth + 1))
-        operator = found[3] or ""
-        if found[1] == "#":
-            operator = "len"
-        return Variable(("!" if found[1] == "!" else "") + found[2], quoted, operator, operand)
-
-    def _arithmetic_end(self, at: int) -> int:
-        """Where `((...))` ends whose inside begins at `at`; 0 where it is something else."""
-        nested = 2
-        for sign in _PARENTHESES.finditer(self.text, at, at + MAX_ARITHMETIC):
-            nested += 1 if sign[0] == "(" else -1
-            if nested == 1 and not self.text.startswith(")", sign.end()):
-                return 0
-            if not nested:
-                return sign.end()
-        return 0
-
-    def _arithmetic(self, content: str, depth: int, *, quoted: bool) -> tuple[Part, ...]:
-        """A number that nobody works out; what runs inside it counts."""
-        word = self._inner(content, depth) if _DYNAMIC.search(content) else ""
-        scripts = [part.script for part in word if isinstance(part, Substitution)] if not isinstance(word, str) else []
-        return (Substitution([pipeline for script in scripts for pipeline in script], "$((", quoted),)
-
-    def _backticks(self, depth: int, *, quoted: bool) -> Part:
-        self._count()
-        found = _TO_BACKTICK.match(self.text, self.at + 1)
-        assert found is not None  # noqa: S101 - it fits everywhere
-        if not found[2]:
-            self.flaws.add("broken")
-        self.at = max(found.end(), self.at + 1)
-        inner = _BACKTICK_ESCAPES.sub(r"\1", found[1])
-        reader = _Reader(inner)
-        reader.commands = self.commands
-        script: Script = []
-        try:
-            reader.read(script, _NOTHING, depth + 1)
-            if reader.at < len(inner):
-                self.flaws.add("broken")
-        finally:
-            self.commands = reader.commands
-            self.flaws |= reader.flaws
-        return Substitution(script, "$(", quoted)
-
-
-def _word(parts: list[Part]) -> Word:
-    """As text where nothing in it has to be worked out."""
-    texts = [part.text for part in parts if isinstance(part, Literal)]
-    if len(texts) < len(parts) or any("{" in part.text and not part.quoted for part in parts if isinstance(part, Literal)):
-        return tuple(parts)
-    return "".join(texts)
-
 
 _EMPTY_PARENS = re.compile(r"[ \t]*+\)")
 _PARENS = re.compile(r"[ \t]*+\([ \t]*+\)")
-_PARENTHESES = re.compile(r"[()]")
 _DELIMITER = re.compile(r"""[ \t]*+((?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.)++)""")
 _QUOTES = str.maketrans("", "", "\\'\"")
 _LEADING_TABS = re.compile(r"^\t++", re.MULTILINE)
-_DYNAMIC = re.compile(r"[$`]|\\[\n$`\\]")
 _ARITHMETIC_FOR = re.compile(r"[ \t]*+\(\(")
 _IN = re.compile(r"(?:[\s;]|\\\n)*+in(?=[\s;]|\Z)")
 _CASE_PATTERN = re.compile(
     r"""(?:\s|;|\#[^\n]*+\n)*+(?:(?P<end>esac)(?=[\s;)&|]|\Z)|\(?(?:[^()'"\\]|'[^']{0,200}+'|"[^"]{0,200}+"|\\.){1,500}+\))""",
     re.DOTALL,
 )
-_BACKTICK_ESCAPES = re.compile(r"\\([\\`$])")
-_EXTENDED = frozenset("@?*+!")
 _UNTIL = {
     "{": frozenset({"}"}),
     "then": frozenset({"then"}),

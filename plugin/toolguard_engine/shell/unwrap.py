@@ -18,7 +18,8 @@ from toolguard_engine.shell.acts import code
 from toolguard_engine.shell.expand import State
 from toolguard_engine.shell.model import UNKNOWN, Feed, Flaw, Reading, Redirect, Run
 from toolguard_engine.shell.outputs import NOTHING, printed
-from toolguard_engine.shell.parse import MAX_CHARS, Command, Group, Pipeline, Script, Simple, Substitution, Word, parse
+from toolguard_engine.shell.parse import MAX_CHARS, parse
+from toolguard_engine.shell.tree import Command, Group, Pipeline, Script, Simple, Substitution, Word
 from toolguard_engine.shell.wrappers import LONG, NEVER, SHELLS, WRAPPERS, Wrapper
 
 MAX_RUNS = 2_000
