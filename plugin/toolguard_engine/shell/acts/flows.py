@@ -1,0 +1,244 @@
+"""What the programs of a command do together.
+
+Effects: `exfiltrate` (credentials that leave, through a pipe, a substitution or a file in between; with the flag `bulk` whole
+folders of a person or the system), `remote-shell` (a shell and a connection that feed each other), `run-text` with the flags
+`fetched` and `later` (a file that was downloaded and then runs), `stage` (keys collected in one place), `method` (a text in
+the form of a method call where a program should be).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from toolguard_engine.shell.acts.code import DECODERS, FETCHERS, methods
+from toolguard_engine.shell.acts.network import SHELLS, carried, reach
+from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Run
+from toolguard_engine.shell.places import Where, place
+
+_SENDS = frozenset({"send", "copy-out", "http"})
+_TAKES = frozenset({"read", "pack", "encrypt", "move", "link", "search"})
+_CONNECTORS = frozenset(
+    {"nc", "ncat", "netcat", "nc.traditional", "nc.openbsd", "telnet", "openssl", "socat", "cryptcat", "sbd", "pwncat"}
+)
+_RUNNERS = SHELLS | frozenset(
+    {"source", ".", "chmod", "open", "exec", "python", "python3", "perl", "ruby", "node", "php", "bun", "deno"}
+)
+_SOCKET = ("/dev/tcp/", "/dev/udp/")
+_COLLECTORS = frozenset({"cp", "gcp", "mv", "rsync", "tar", "zip", "cat", "install", "dd", "7z", "ditto"})
+_KEYS = re.compile(
+    r"(?i)id_(?:rsa|dsa|ecdsa|ed25519)|\.pem$|\.ppk$|\.p12$|\.pfx$|\.kdbx?|\.keychain|\.ovpn$|\.aws|\.netrc|\.pgpass|\.kube|shadow"
+    r"|wallet|login data|logins\.json|cookies|credential|\.npmrc|\.git-credentials|password|\.gnupg|secret"
+)
+MAX_SHOWN = 200
+
+
+def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterable[Effect]:
+    """The effects of combinations; `found` are those of the programs themselves."""
+    if len(reading.runs) == 1 and not found and not reading.runs[0].redirects:
+        yield from _calls(reading)
+        return
+    yield from _exfiltrates(reading, found, where)
+    yield from _later(reading, found)
+    yield from _shells(reading)
+    yield from _stages(reading)
+    yield from _calls(reading)
+
+
+# --- credentials that leave -----------------------------------------------------------------------------------------------
+
+
+def _exfiltrates(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
+    sends = [effect for effect in found if effect.kind in _SENDS and "local" not in effect.flags and effect.run is not None]
+    redirected = [
+        run for run in reading.runs if any(r.kind != "read" and r.target.startswith(_SOCKET) for r in run.redirects)
+    ]
+    if not sends and not redirected:
+        return
+    said: set[str] = set()
+    for send in sends:
+        if send.run is not None and send.target not in said and "mail" not in send.flags | {"-"}:
+            flags = _leaving(send, send.run, reading, found, where)
+            if flags is not None:
+                said.add(send.target)
+                yield Effect("exfiltrate", send.target, "remote", flags, send.run)
+    for send in sends:
+        if send.run is not None and "mail" in send.flags and "credentials" in send.flags:
+            yield Effect("exfiltrate", send.target, "remote", frozenset({"mail"}), send.run)
+    for run in redirected:
+        if "credentials" in _fed(run, reading, where) or any(e.run is run and e.place == "credentials" for e in found):
+            yield Effect("exfiltrate", run.redirects[-1].target, "remote", frozenset(), run)
+
+
+def _leaving(send: Effect, run: Run, reading: Reading, found: tuple[Effect, ...], where: Where) -> frozenset[str] | None:
+    """The flags of the `exfiltrate` that this sending is, None where it is none."""
+    flags = send.flags | _fed(run, reading, where)
+    if "credentials" in flags:
+        return frozenset()
+    before = _before(run, reading)
+    for effect in found:
+        if effect.kind in _TAKES and effect.run in before and effect.run is not None:
+            same = (effect.run.pipeline == run.pipeline or (run.given and "$()" in effect.run.via)) and effect.run.piped
+            if effect.place == "credentials" and (same or _through_file(effect.run, run, reading)):
+                return frozenset()
+            if (
+                effect.place in ("root", "home", "system")
+                and effect.kind == "pack"
+                and (same or _through_file(effect.run, run, reading))
+            ):
+                return frozenset({"bulk"})
+    return frozenset({"bulk"}) if "bulk" in flags else None
+
+
+def _before(run: Run, reading: Reading) -> tuple[Run, ...]:
+    for i, other in enumerate(reading.runs):
+        if other is run:
+            return reading.runs[:i]
+    return reading.runs
+
+
+def _fed(run: Run, reading: Reading, where: Where) -> frozenset[str]:
+    """What comes through the pipe: by the feed, and by the programs before it in the same pipeline."""
+    flags = carried(run.stdin, where, run.cwd)
+    if run.stdin is None:
+        return flags
+    for other in reading.runs:
+        if other is run:
+            break
+        if (
+            other.pipeline == run.pipeline
+            and other.piped
+            and any(
+                place(word, where, other.cwd) == "credentials"
+                for word in (*other.argv[1:16], *(r.target for r in other.redirects))
+                if "/" in word or word.startswith(("~", "."))
+            )
+        ):
+            flags |= {"credentials"}
+    return flags
+
+
+def _through_file(taker: Run, sender: Run, reading: Reading) -> bool:
+    """Whether a file that the one wrote is a file that the other sends: a word of both."""
+    written = {word.removeprefix("@") for word in taker.argv[1:] if len(word) > 2 and not word.startswith("-")}
+    written.update(redirect.target for redirect in taker.redirects if redirect.kind in ("write", "append"))
+    for other in reading.runs:
+        if other.pipeline == taker.pipeline:
+            written.update(r.target for r in other.redirects if r.kind in ("write", "append"))
+    names = {word.rpartition("/")[2] for word in written} - {""}
+    words = [*sender.argv[1:], *(r.target for r in sender.redirects), *((sender.stdin.files) if sender.stdin else ())]
+    return any(_name(word) in names for word in words)
+
+
+def _name(word: str) -> str:
+    return word.rpartition("@")[2].partition(";")[0].rpartition("/")[2]
+
+
+# --- downloaded, then run ---------------------------------------------------------------------------------------------
+
+
+def _later(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    got: dict[str, Run] = {}
+    for effect in found:
+        if effect.kind == "write" and "fetched" in effect.flags and effect.run is not None:
+            got[effect.target.rpartition("/")[2]] = effect.run
+    for run in reading.runs:
+        if run.name in FETCHERS | DECODERS or (run.stdin is not None and run.stdin.programs):
+            for redirect in run.redirects:
+                if (
+                    redirect.kind in ("write", "append")
+                    and redirect.fd in ("", "1")
+                    and not redirect.target.startswith("/dev/")
+                ):
+                    maker = {run.name, *(run.stdin.programs if run.stdin else ())}
+                    if maker & (FETCHERS | DECODERS):
+                        got[redirect.target.rpartition("/")[2]] = run
+    got.pop("", None)
+    if not got:
+        return
+    seen: set[int] = set()
+    for run in reading.runs:
+        seen.add(id(run))
+        name = _started(run, got)
+        if name and id(got[name]) in seen and got[name] is not run:
+            flags = {"fetched", "later"} if got[name].name not in DECODERS else {"decoded", "later"}
+            yield Effect("run-text", name, "", frozenset(flags), run)
+
+
+def _started(run: Run, got: dict[str, Run]) -> str:
+    """The downloaded file that this runs, by itself or as the script of an interpreter."""
+    own = run.argv[0].rpartition("/")[2]
+    if own in got and "/" in run.argv[0]:
+        return own
+    if run.name in _RUNNERS or run.name.startswith(("python", "pypy")):
+        if run.name == "chmod" and not any("x" in word or "7" in word or "5" in word for word in run.argv[1:3]):
+            return ""
+        for word in run.argv[1:8]:
+            name = word.rpartition("/")[2]
+            if name in got:
+                return name
+        for redirect in run.redirects:
+            if redirect.kind == "read" and redirect.target.rpartition("/")[2] in got and run.name in SHELLS:
+                return redirect.target.rpartition("/")[2]
+    return ""
+
+
+# --- shells that another machine feeds ------------------------------------------------------------------------------------
+
+
+def _shells(reading: Reading) -> Iterator[Effect]:
+    socket = ""
+    for run in reading.runs:
+        for redirect in run.redirects:
+            if redirect.target.startswith(_SOCKET):
+                socket = redirect.target
+                if run.name not in SHELLS and run.name != "exec":
+                    host = socket.split("/")[3]
+                    yield Effect("connect", socket, "remote", reach(host), run)
+        if run.name in _CONNECTORS and run.stdin is not None and SHELLS.intersection(run.stdin.programs):
+            if any(_bare_shell(other) for other in reading.runs if other.pipeline == run.pipeline):
+                yield Effect("remote-shell", " ".join(run.argv[1:4]), "remote", frozenset(), run)
+        elif socket and (run.name.startswith(UNKNOWN) or _bare_shell(run)):
+            yield Effect("remote-shell", socket, "remote", frozenset(), run)
+    yield from _handed(reading)
+
+
+def _bare_shell(run: Run) -> bool:
+    """A shell without a script: what it runs comes from its standard input."""
+    return run.name in SHELLS and all(word.startswith("-") and "c" not in word for word in run.argv[1:])
+
+
+def _handed(reading: Reading) -> Iterator[Effect]:
+    """`curl ... | xargs -I{} sh -c {}`: the text that runs comes through the wrapper's pipe."""
+    for run in reading.runs:
+        if run.name in SHELLS and run.via[-1:] in (("xargs",), ("parallel",)) and UNKNOWN in run.argv[2:]:
+            for other in reading.runs:
+                if other.name == run.via[-1] and other.stdin is not None and other.stdin.text is None:
+                    kind = "fetched" if FETCHERS.intersection(other.stdin.programs) else "unknown"
+                    yield Effect("run-text", " | ".join(other.stdin.programs[:6]), "", frozenset({kind}), run)
+                    break
+
+
+# --- keys collected ---------------------------------------------------------------------------------------------------
+
+
+def _stages(reading: Reading) -> Iterator[Effect]:
+    for run in reading.runs:
+        if run.name == "find" and any(_KEYS.search(word) for word in run.argv[1:24] if len(word) < 200):
+            for other in reading.runs:
+                if other.name in _COLLECTORS and ("find" in other.via or (other.via[-1:] in (("xargs",), ("parallel",)))):
+                    yield Effect("stage", " ".join(run.argv[1:8]), "credentials", frozenset(), other)
+                    break
+
+
+# --- a method call where a program should be --------------------------------------------------------------------------
+
+
+def _calls(reading: Reading) -> Iterator[Effect]:
+    for run in reading.runs[:8]:
+        head = run.argv[0]
+        if ("." in head or "::" in head) and "/" not in head:
+            if "broken" in reading.flaws or "(" in " ".join(run.argv[:6]):
+                yield from (
+                    Effect("method", text[:MAX_SHOWN], "remote", frozenset({"bare"}), run) for text in methods(f"{head}('")
+                )

@@ -1,0 +1,281 @@
+"""Statements that are given to databases: on the command line, at standard input, in a here-document, or bare.
+
+Effects: `sql` for each statement that changes more than rows somebody named (the statement as target), `nosql` for commands
+of other stores (`FLUSHALL`, `db.users.drop()`). Flags of a statement: `drop`, `database` (a whole database or schema),
+`truncate`, `unfiltered` (rows are changed or deleted without a condition, or with one that is always true), `delete`,
+`alter` (a column, constraint or partition goes), `grant`, `user`, `program` (the server runs a program or writes a file).
+
+What stands in quotes or comments is data; a statement that only asks or explains has no effect.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from toolguard_engine.shell.acts import Act
+from toolguard_engine.shell.acts.getopt import options
+from toolguard_engine.shell.model import UNKNOWN, Effect, Run
+from toolguard_engine.shell.places import Where
+
+MAX_TEXT = 40_000
+MAX_STATEMENTS = 200
+
+_NOISE = re.compile(
+    r"'(?:[^'\\]|\\.|''){0,40000}+'|\$(\w{0,20}+)\$.{0,4000}?\$\1\$|--[^\n]{0,4000}+|/\*.{0,4000}?\*/", re.DOTALL
+)
+_SPACE = re.compile(r"\s{1,1000}+")
+_CHANGES = re.compile(
+    r"\b(?:drop|truncate|delete|update|alter|grant|revoke|pg_terminate_backend|create|set|flush|purge|reset|shutdown|kill|detach|copy|into|xp_cmdshell"
+    r"|load|replace|vacuum|optimize|system|exec|execute|pragma|attach|deactivate|remove|undrop|rename|dbcc|restore)\b"
+)
+_ALWAYS = re.compile(
+    r"\bwhere\s(?:\(\s?)?(?:1\s?=\s?1|true|''\s?=\s?''|1|0\s?=\s?0|not\sfalse|1\s?<>\s?0|2\s?>\s?1)\s?\)?(?:$|\s(?:limit|returning|order|or)\b)"
+)
+_TABLES = r"(?:only\s)?[\w.\"`\[\]$*@#-]{1,200}"
+
+_FLAGS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    # a statement that holds this has these flags; patterns look at lower-case text without strings and comments
+    (
+        "drop database",
+        re.compile(r"^drop\s(?:database|schema|catalog|keyspace|tablespace|cluster|owned|dataset)\b|^dropdatabase\b"),
+    ),
+    ("drop user", re.compile(r"^drop\s(?:user|role|login|group)\b")),
+    (
+        "drop",
+        re.compile(
+            r"^drop\s(?!(?:temporary|temp)\s)(?:if\sexists\s)?(?:foreign\s|external\s|materialized\s|unique\s|columnfamily\b|or\sreplace\s)?\w"
+        ),
+    ),
+    ("truncate", re.compile(r"^truncate\s")),
+    ("alter drop", re.compile(r"^alter\s.{1,400}?\sdrop\s(?!default\b|not\snull\b|identity\b|expression\b)")),
+    (
+        "alter",
+        re.compile(
+            r"^alter\s(?:database|schema|system|keyspace|cluster|role|user|login|account)\s|^alter\stable\s.{1,200}?\s(?:rename|set\sschema|detach\spartition|disable\srow|delete|clear|freeze|remove)\b"
+        ),
+    ),
+    ("grant", re.compile(r"^(?:grant|revoke|reassign|deny)\s")),
+    ("user", re.compile(r"^(?:create|alter)\s(?:or\sreplace\s)?(?:user|role|login)\s|^set\spassword\b")),
+    (
+        "program",
+        re.compile(
+            r"\bcopy\s.{1,4000}?\s(?:to|from)\sprogram\b|\binto\s(?:out|dump)file\b|\bxp_cmdshell\b|\bsys_exec\b|\blo_export\(|\bload_extension\("
+            r"|^create\s(?:or\sreplace\s)?(?:function|procedure)\s.{1,400}?\blanguage\s'?(?:c|plpythonu|plpython3u|plperlu|plsh)\b"
+        ),
+    ),
+    ("shutdown", re.compile(r"^(?:shutdown|kill)\b|\bpg_terminate_backend\(")),
+    (
+        "logs",
+        re.compile(
+            r"^(?:reset\s(?:master|slave|replica)|purge\s(?:binary|master|recyclebin|dba_recyclebin))\b|^flush\slogs"
+        ),
+    ),
+    (
+        "settings",
+        re.compile(
+            r"^set\s(?:global|persist)\s|^system\s(?:stop|drop|shutdown|kill)\b|^pragma\swritable_schema\s?=\s?(?:1|on)"
+        ),
+    ),
+)
+_REWRITES = re.compile(
+    r"\b(?P<delete>delete\s(?:low_priority\s|quick\s|ignore\s)*?from\s|delete\s(?=\w+\swhere\b|\w+$))|\b(?P<update>update)\s"
+    + _TABLES
+    + r"(?:\s(?:as\s)?\w{1,60})?\sset\s"
+)
+
+
+def statements(text: str) -> Iterator[str]:
+    """The statements of a text, white space made one blank, strings `''`, comments gone."""
+    bare = _NOISE.sub(lambda match: "''" if match.group()[0] in "'$" else " ", text[:MAX_TEXT])
+    for statement in bare.split(";")[:MAX_STATEMENTS]:
+        spaced = _SPACE.sub(" ", statement).strip()
+        if spaced:
+            yield spaced
+
+
+def flags(statement: str) -> frozenset[str]:
+    """What a statement as `statements` gives it would change; empty where it asks, adds, or touches rows somebody named."""
+    text = statement.lower().removeprefix("begin ")
+    if (
+        text.startswith(("explain ", "select ", "show ", "describe ", "insert ", "\\d"))
+        and "into " not in text
+        and "(" not in text
+    ):
+        return frozenset()
+    if not _CHANGES.search(text) or (text.startswith("explain ") and "analy" not in text[:20]):
+        return frozenset()
+    found: set[str] = set()
+    for names, pattern in _FLAGS:
+        if pattern.search(text):
+            found.update(names.split())
+    if text.startswith(("create ", "insert ", "comment ", "grant ", "revoke ")):
+        return frozenset(found)
+    rewrite = _REWRITES.search(text)
+    if rewrite is not None:
+        found.add("delete" if rewrite.group("delete") else "update")
+        if not re.search(r"\swhere\s", text[rewrite.start() :]) or _ALWAYS.search(text):
+            found.add("unfiltered")
+    return frozenset(found)
+
+
+def _effects(text: str, run: Run) -> Iterator[Effect]:
+    if not _CHANGES.search(text.lower()):
+        return
+    for statement in statements(text):
+        found = flags(statement)
+        if found:
+            yield Effect("sql", statement[:400], "", found, run)
+
+
+def _said(run: Run) -> str:
+    for redirect in run.redirects:
+        if redirect.kind == "text" and redirect.fd in ("", "0"):
+            return redirect.target
+    return (run.stdin.text or "") if run.stdin is not None else ""
+
+
+# --- clients of SQL -------------------------------------------------------------------------------------------------------
+
+_PSQL = frozenset({"-c", "-d", "-f", "-h", "-p", "-U", "-v", "-o", "-L", "-F", "-P", "-R", "-T", "--command", "--dbname", "--file",
+                   "--host", "--port", "--username", "--set", "--variable", "--output", "--log-file"})  # fmt: skip
+_MYSQL = frozenset({"-e", "-h", "-P", "-u", "-D", "-S", "--execute", "--host", "--port", "--user", "--database", "--socket",
+                    "--init-command", "--default-character-set", "--defaults-file"})  # fmt: skip
+_OTHERS = frozenset({
+    "-e", "-q", "-Q", "-c", "-f", "-i", "-d", "-S", "-U", "-P", "-h", "-u", "-p", "-k", "-s", "-n", "-a", "-w", "-o",
+    "--execute", "--query", "--command", "--sql", "--database", "--host", "--port", "--user", "--password", "--file",
+    "--url",
+    "--server", "--catalog", "--schema", "--config", "--keyspace", "--statement", "--sql-statement", "--query-string",
+    "--instance",
+    "--project", "--location", "--account", "--warehouse", "--role", "--connection", "--profile", "--target", "--env",
+    "--app",
+    "--resource-arn", "--secret-arn", "--region", "--cluster-identifier", "--db-user", "--project_id", "--dataset_id",
+    "--remote-user",
+})  # fmt: skip
+_STATEMENT = ("-c", "-e", "-q", "-Q", "--command", "--execute", "--query", "--sql", "--statement", "--sql-statement",
+              "--query-string", "--init-command")  # fmt: skip
+
+
+def _client(valued: frozenset[str], *, operands: bool = False) -> Callable[[Run, Where], Iterator[Effect]]:
+    """A program that takes statements by option and at standard input, and where `operands` is set as words too."""
+
+    def act(run: Run, _: Where) -> Iterator[Effect]:
+        read = options(run, valued)
+        texts = [word.text for word in read.values(*_STATEMENT)]
+        if operands:
+            texts.extend(word.text for word in read.operands if " " in word.text)
+        texts.append(_said(run))
+        for text in texts:
+            yield from _effects(text, run)
+            if text.lstrip().startswith(("\\!", ".shell", ".system")) or "\n\\!" in text:
+                yield Effect("sql", text[:400], "", frozenset({"program"}), run)
+
+    return act
+
+
+def _dotted(run: Run, where: Where) -> Iterator[Effect]:
+    """sqlite3: `.shell` and `.system` run programs."""
+    yield from _client(frozenset({"-cmd", "-separator", "-init", "-newline", "-nullvalue", "-mmap", "-vfs"}), operands=True)(
+        run, where
+    )
+
+
+def _cloud(*wanted: str) -> Callable[[Run, Where], Iterator[Effect]]:
+    """`bq query "..."`, `wrangler d1 execute --command "..."`: statements behind sub-commands."""
+
+    act = _client(_OTHERS, operands=True)
+
+    def guarded(run: Run, where: Where) -> Iterator[Effect]:
+        if any(word in run.argv[1:6] for word in wanted):
+            yield from act(run, where)
+
+    return guarded
+
+
+# --- other stores -------------------------------------------------------------------------------------------------------
+
+_MONGO = frozenset(
+    {"-u", "-p", "-h", "--eval", "--host", "--port", "--username", "--password", "--authenticationDatabase", "--file", "-f"}
+)
+_MONGO_CHANGES = re.compile(
+    r"\b(?:dropDatabase|dropUser|dropRole|dropAllUsersFromDatabase|dropIndexes|dropIndex|shutdownServer|fsyncLock|renameCollection|drop"
+    r"|deleteMany|deleteOne|remove|findOneAndDelete|updateMany|bulkWrite|convertToCapped|removeShard|rs\.remove|grantRolesToUser)\s{0,3}\(|\$out\b"
+    r"|[{\s'\"](?:dropDatabase|shutdown|drop)['\"]?\s{0,3}:"
+)
+_EMPTY_FILTER = re.compile(r"(?:deleteMany|remove|updateMany)\s{0,3}\(\s{0,3}(?:\{\s{0,3}\}|\))")
+
+
+def _mongo(run: Run, _: Where) -> Iterator[Effect]:
+    texts = [word.text for word in options(run, _MONGO).values("--eval")]
+    for text in (*texts, _said(run)):
+        if _MONGO_CHANGES.search(text[:MAX_TEXT]):
+            found = frozenset({"unfiltered"}) if _EMPTY_FILTER.search(text[:MAX_TEXT]) else frozenset[str]()
+            yield Effect("nosql", text[:400], "", found, run)
+
+
+_REDIS = frozenset({"-h", "-p", "-a", "-n", "-u", "-s", "-r", "-i", "-d", "-D", "-t", "--user", "--pass", "--cert", "--key", "--cacert",
+                    "--sni", "--pattern", "--eval"})  # fmt: skip
+
+
+def _redis(run: Run, _: Where) -> Iterator[Effect]:
+    read = options(run, _REDIS)
+    lines = [" ".join(word.text for word in read.operands)] if read.operands else []
+    if not lines:
+        lines = _said(run)[:MAX_TEXT].splitlines()[:MAX_STATEMENTS]
+    for line in lines:
+        verb, _space, rest = line.strip().partition(" ")
+        if verb:
+            yield Effect("nosql", f"{verb.upper()} {rest}".rstrip()[:400], "", frozenset({"redis"}), run)
+
+
+def _memcached(run: Run, _: Where) -> Iterator[Effect]:
+    """`echo flush_all | nc host 11211` is seen here only where the client is one of memcached."""
+    yield Effect("nosql", " ".join(run.argv[1:])[:400], "", frozenset({"memcached"}), run)
+
+
+# --- a statement where a program should be --------------------------------------------------------------------------------
+
+_OBJECTS = frozenset({
+    "table", "database", "schema", "index", "view", "user", "role", "from", "column", "keyspace", "materialized",
+    "function", "trigger",
+    "sequence", "procedure", "type", "extension", "all", "select", "insert", "set", "tablespace", "policy", "if", "domain",
+})  # fmt: skip
+
+
+def _bare(run: Run, _: Where) -> Iterator[Effect]:
+    words = run.argv
+    if len(words) > 1 and (words[1].lower() in _OBJECTS or (len(words) > 2 and words[2].lower() in _OBJECTS)):
+        text = " ".join(words).replace(UNKNOWN, "?")
+        yield from _effects(text, run)
+
+
+def _table(*rows: tuple[str, Act]) -> dict[str, Act]:
+    return {name: act for names, act in rows for name in names.split()}
+
+
+PROGRAMS: dict[str, Act] = _table(
+    ("psql pgcli cockroach yugabyte ysqlsh edb-psql gsql", _client(_PSQL | {"-e", "--execute"})),
+    ("mysql mariadb mycli mysqlsh tidb singlestore", _client(_MYSQL | {"--sql"})),
+    ("sqlite3 sqlite sqlcipher litecli duckdb", _dotted),
+    (
+        "sqlcmd osql tsql cqlsh clickhouse-client clickhouse clickhouse-local snowsql snow trino presto presto-cli"
+        " beeline hive impala-shell"
+        " spark-sql usql isql fbsql vsql nzsql bteq sqlplus sql db2 exasol exaplus ksql influx questdb databricks"
+        " hdbsql iql monetdb mclient"
+        " osqueryi steampipe",
+        _client(_OTHERS, operands=True),
+    ),
+    ("bq", _cloud("query")),
+    ("wrangler", _cloud("d1")),
+    ("turso", _cloud("shell")),
+    ("heroku", _cloud("pg:psql", "psql")),
+    ("supabase", _cloud("execute", "query")),
+    ("gcloud", _cloud("execute-sql", "spanner")),
+    ("aws", _cloud("rds-data", "redshift-data", "start-query-execution")),
+    ("prisma", _cloud("execute")),
+    ("fly flyctl", _cloud("postgres", "pg")),
+    ("mongo mongosh", _mongo),
+    ("redis-cli valkey-cli keydb-cli dragonfly-cli", _redis),
+    ("memcached-tool memcflush memtouch", _memcached),
+    ("DROP drop TRUNCATE truncate DELETE delete UPDATE update ALTER alter GRANT grant REVOKE revoke", _bare),
+)
