@@ -434,6 +434,9 @@ _TOOLS: dict[str, Tool] = {
 }
 """The tools of OpenClaw 2026.6 to 2026.9."""
 
+DESCRIBED = frozenset(_TOOLS)
+"""Their names; every other tool is judged by its name."""
+
 _ELSEWHERE = words(
     "owner repo repository bucket project projectid project_id site drive_id branch org workspace_id container pod "
     "namespace host server cluster table database collection"
