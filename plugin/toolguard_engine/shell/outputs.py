@@ -166,7 +166,8 @@ def _url(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
 _MAKERS: dict[str, Callable[[Run, Feed], str | None]] = {
     "echo": _echo, "printf": _printf, "cat": _cat, "tee": _tee, "base64": _base64, "base32": _base64, "openssl": _openssl,
     "xxd": _xxd, "rev": _rev, "tr": _tr, "which": _found, "command": _found, "type": _found, "pwd": _fixed("."),
-    "realpath": _paths, "readlink": _paths, "mktemp": _mktemp, "basename": _basename, "dirname": _dirname, "true": _fixed(""),
+    "realpath": _paths, "readlink": _paths, "mktemp": _mktemp, "basename": _basename, "dirname": _dirname,
+    "true": _fixed(""),
     "sponge": _tee, "urldecode": _url,
 }  # fmt: skip
 _READERS = frozenset({"cat", "tac", "head", "tail", "sed", "less", "more", "strings", "zcat", "bat"})

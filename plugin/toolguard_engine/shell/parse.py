@@ -69,7 +69,7 @@ class _Reader(WordReader):
         self._waiting: list[tuple[Redirection, str, bool, bool]] = []
         self._token: re.Match[str] | None = None
 
-    def read(self, script: Script, stops: frozenset[str], depth: int) -> str:
+    def read(self, script: Script, stops: frozenset[str], depth: int) -> str:  # noqa: PLR0912 - one branch a kind of token
         """Reads pipelines into `script` until one of `stops` stands where a command may begin, and goes behind it.
 
         Says which it was; nothing where the text ends or a token stands there that closes something else.
@@ -143,7 +143,7 @@ class _Reader(WordReader):
         pipeline.commands.append(command)
         return pipeline
 
-    def _simple(self, depth: int) -> Command:
+    def _simple(self, depth: int) -> Command:  # noqa: PLR0912, PLR0915 - one branch a kind of token
         command = Simple()
         dynamic = False
         words, text, match, run = command.words, self.text, _TOKEN.match, _WORDS.match

@@ -62,7 +62,7 @@ class Simple:
 
 @dataclass(slots=True)
 class Group:
-    """A compound command. `kind`: `(`, `{`, a keyword, or `function`; `words`: what a loop goes over, what a case looks at."""
+    """A compound command. `kind`: `(`, `{`, a keyword, or `function`; `words`: what a loop goes over, a case looks at."""
 
     kind: str
     bodies: list[Script]

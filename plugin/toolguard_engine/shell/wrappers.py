@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-
 NEVER = 99
 
 
@@ -151,17 +150,186 @@ WRAPPERS: dict[str, Wrapper] = {
 }  # fmt: skip
 
 LONG = frozenset(
-    "--user --group --host --prompt --chdir --close-from --role --type --other-user --signal --kill-after --unset "
-    "--adjustment --class --classdata --max-args --max-procs --max-lines --max-chars --delimiter --arg-file --interval "
-    "--format --output --input --error --unit --property --slice --description --uid --gid --working-directory --setenv "
-    "--machine --timeout --wait --conflict-exit-code --root --wd --target --map-user --map-group --shell --whitelist-environment "
-    "--supp-group --session-command --with --from --python --project --directory --package --profile --namespace --container "
-    "--context --cluster --kubeconfig --name --env --env-file --volume --mount --publish --network --net --workdir --entrypoint "
-    "--hostname --add-host --platform --memory --cpus --gpus --restart --label --device --cap-add --cap-drop --security-opt "
-    "--pid --ipc --tmpfs --ulimit --log-driver --log-opt --dns --shm-size --pull --runtime --userns --uts --volumes-from --link "
-    "--expose --stop-signal --annotation --cidfile --attach --filename --image --config --region --prefix --extra "
-    "--session-name --window-name --argv0 --host-name --detach-keys --file".split()
+    [
+        "--user",
+        "--group",
+        "--host",
+        "--prompt",
+        "--chdir",
+        "--close-from",
+        "--role",
+        "--type",
+        "--other-user",
+        "--signal",
+        "--kill-after",
+        "--unset",
+        "--adjustment",
+        "--class",
+        "--classdata",
+        "--max-args",
+        "--max-procs",
+        "--max-lines",
+        "--max-chars",
+        "--delimiter",
+        "--arg-file",
+        "--interval",
+        "--format",
+        "--output",
+        "--input",
+        "--error",
+        "--unit",
+        "--property",
+        "--slice",
+        "--description",
+        "--uid",
+        "--gid",
+        "--working-directory",
+        "--setenv",
+        "--machine",
+        "--timeout",
+        "--wait",
+        "--conflict-exit-code",
+        "--root",
+        "--wd",
+        "--target",
+        "--map-user",
+        "--map-group",
+        "--shell",
+        "--whitelist-environment",
+        "--supp-group",
+        "--session-command",
+        "--with",
+        "--from",
+        "--python",
+        "--project",
+        "--directory",
+        "--package",
+        "--profile",
+        "--namespace",
+        "--container",
+        "--context",
+        "--cluster",
+        "--kubeconfig",
+        "--name",
+        "--env",
+        "--env-file",
+        "--volume",
+        "--mount",
+        "--publish",
+        "--network",
+        "--net",
+        "--workdir",
+        "--entrypoint",
+        "--hostname",
+        "--add-host",
+        "--platform",
+        "--memory",
+        "--cpus",
+        "--gpus",
+        "--restart",
+        "--label",
+        "--device",
+        "--cap-add",
+        "--cap-drop",
+        "--security-opt",
+        "--pid",
+        "--ipc",
+        "--tmpfs",
+        "--ulimit",
+        "--log-driver",
+        "--log-opt",
+        "--dns",
+        "--shm-size",
+        "--pull",
+        "--runtime",
+        "--userns",
+        "--uts",
+        "--volumes-from",
+        "--link",
+        "--expose",
+        "--stop-signal",
+        "--annotation",
+        "--cidfile",
+        "--attach",
+        "--filename",
+        "--image",
+        "--config",
+        "--region",
+        "--prefix",
+        "--extra",
+        "--session-name",
+        "--window-name",
+        "--argv0",
+        "--host-name",
+        "--detach-keys",
+        "--file",
+    ]
 )
 """Long options that have a value behind a blank."""
 
-SHELLS = frozenset("sh bash zsh dash ksh ksh93 mksh ash fish rbash tcsh csh yash oksh elvish nu xonsh".split())
+SHELLS = frozenset(
+    [
+        "sh",
+        "bash",
+        "zsh",
+        "dash",
+        "ksh",
+        "ksh93",
+        "mksh",
+        "ash",
+        "fish",
+        "rbash",
+        "tcsh",
+        "csh",
+        "yash",
+        "oksh",
+        "elvish",
+        "nu",
+        "xonsh",
+    ]
+)
+
+
+def behind_verb(argv: tuple[str, ...], wrapper: Wrapper) -> int:
+    """The position behind the sub-command that makes this program a wrapper; 0 where it is none."""
+    if not wrapper.verb:
+        return 1
+    at, _ = options(argv, 1, wrapper)
+    for verb in wrapper.verb:
+        if argv[at : at + len(verb)] == verb:
+            return at + len(verb)
+    return 0
+
+
+def options(argv: tuple[str, ...], at: int, wrapper: Wrapper) -> tuple[int, str]:
+    """The position behind the options, and the text that one of them says is to be run."""
+    text = ""
+    while at < len(argv) and argv[at].startswith("-") and len(argv[at]) > 1:
+        option = argv[at]
+        at += 1
+        if option == "--":
+            break
+        name, sign, value = option.partition("=")
+        if name in wrapper.text:
+            text = value if sign else "".join(argv[at : at + 1])
+            at += not sign
+        elif option.startswith("--"):
+            at += not sign and name in LONG
+        elif option[0:2] in wrapper.text and len(option) > 2:  # noqa: PLR2004 - `-c` with its text
+            text = option[2:]
+        elif option[-1] in wrapper.short and not any(letter in wrapper.short for letter in option[1:-1]):
+            if "-" + option[-1] in wrapper.text:
+                text = "".join(argv[at : at + 1])
+            at += 1
+    return at, text
+
+
+def text_option(argv: tuple[str, ...], wrapper: Wrapper) -> str:
+    """The text behind the option that says what is to be run, wherever it stands."""
+    for at, word in enumerate(argv[1:], 1):
+        name, sign, value = word.partition("=")
+        if name in wrapper.text:
+            return value if sign else "".join(argv[at + 1 : at + 2])
+        if word[:2] in wrapper.text and not word.startswith("--"):
+            return word[2:]
+    return ""

@@ -1,0 +1,284 @@
+"""Programs that run others in a way of their own, and builtins that change what a shell knows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from msgspec.structs import replace
+
+from toolguard_engine.shell.expand import State
+from toolguard_engine.shell.model import UNKNOWN, Feed, Run
+from toolguard_engine.shell.outputs import NOTHING
+from toolguard_engine.shell.walk import ASSIGNMENT, Special, Walk
+from toolguard_engine.shell.wrappers import SHELLS, Wrapper, options
+
+MAX_GIVEN = 50
+"""So many words or lines that arrive at `xargs` and the like are looked at."""
+
+_DECLARING = frozenset({"export", "declare", "local", "readonly", "typeset"})
+
+
+def _shell(walk: Walk, run: Run, state: State) -> Feed:
+    """`sh`: what stands behind `-c`, or what arrives at its standard input."""
+    argv, at, text = run.argv, 1, None
+    while at < len(argv) and argv[at][:1] in "-+" and len(argv[at]) > 1:
+        option = argv[at]
+        at += 1
+        if option == "--":
+            break
+        if not option.startswith("--") and "c" in option:
+            while at < len(argv) and argv[at][:1] == "-" and len(argv[at]) > 1:
+                at += 1
+            text = argv[at] if at < len(argv) else None
+            break
+        if option in ("-o", "-O", "+o", "+O", "--rcfile", "--init-file"):
+            at += 1
+    inner = state.fork(run.name)
+    inner.variables.update(run.assigns)
+    if text is not None:
+        inner.args = argv[at + 1 :] or ("sh",)
+        return walk.inner_text(text, run, inner)
+    scripted = at < len(argv) and argv[at] not in ("-", "/dev/stdin", "-s")
+    if not scripted and run.stdin and run.stdin.text:
+        inner.args = ("sh", *argv[at + 1 :])
+        return walk.text(run.stdin.text, inner, None, piped=run.piped, pipeline=run.pipeline)
+    return Feed(None, (run.name,))
+
+
+def _source(walk: Walk, run: Run, state: State) -> Feed:
+    if run.argv[1:2] in (("/dev/stdin",), ("-",)) and run.stdin and run.stdin.text:
+        return walk.text(run.stdin.text, state, None, piped=run.piped, pipeline=run.pipeline)
+    return Feed(None, (run.name,))
+
+
+def _scheduled(walk: Walk, run: Run, state: State) -> Feed:
+    if run.stdin and run.stdin.text:
+        walk.text(run.stdin.text, state.fork(run.name), None, piped=False, pipeline=run.pipeline)
+    return NOTHING
+
+
+def _xargs(walk: Walk, run: Run, state: State) -> Feed | None:
+    argv = run.argv
+    at, _ = options(argv, 1, _XARGS)
+    mark = _replaced(argv[1:at])
+    rest = argv[at:]
+    if not rest:
+        return None
+    known = run.stdin.text if run.stdin else None
+    words = known.replace("'", "").replace('"', "").split()[:MAX_GIVEN] if known else []
+    inner = state.fork("xargs")
+    if mark:
+        lines = [line.strip() for line in known.splitlines()[:MAX_GIVEN] if line.strip()] if known else []
+        feed = NOTHING
+        for line in lines or [UNKNOWN]:
+            filled = tuple(word.replace(mark, line) for word in rest)
+            feed = walk.inner(filled, run, inner.fork())
+        return feed
+    feeds = run.stdin and Feed(None, run.stdin.programs, run.stdin.files)
+    given = ((len(rest), feeds),) if feeds else ()
+    return walk.inner((*rest, *(words or [UNKNOWN])), run, inner, given)
+
+
+def _replaced(given: tuple[str, ...]) -> str:
+    """What stands for a line of the input in the command of `xargs`; empty where the input is put behind it."""
+    for at, option in enumerate(given):
+        if option == "-I":
+            return "".join(given[at + 1 : at + 2])
+        if option in ("-i", "--replace"):
+            return "{}"
+        if option.startswith(("-I", "-i")):
+            return option[2:]
+        if option.startswith("--replace="):
+            return option.removeprefix("--replace=")
+    return ""
+
+
+def _parallel(walk: Walk, run: Run, state: State) -> Feed | None:
+    argv = run.argv
+    at, _ = options(argv, 1, _PARALLEL)
+    end = next((n for n in range(at, len(argv)) if argv[n] in (":::", "::::", ":::+", "::::+")), len(argv))
+    rest = argv[at:end]
+    known = list(argv[end + 1 :]) if end < len(argv) and argv[end].startswith(":::") and argv[end] != "::::" else []
+    if not known and run.stdin and run.stdin.text:
+        known = run.stdin.text.splitlines()
+    inner = state.fork("parallel")
+    for value in known[:MAX_GIVEN] or [UNKNOWN]:
+        if not rest:
+            walk.text(value, inner, None, piped=run.piped, pipeline=run.pipeline)
+            continue
+        filled = tuple(word.replace("{}", value) for word in rest)
+        filled = filled if any("{}" in word for word in rest) else (*filled, value)
+        if len(rest) == 1 or " " in filled[0]:
+            walk.joined(filled, inner, run)
+        else:
+            walk.inner(filled, run, inner)
+    return None
+
+
+def _find(walk: Walk, run: Run, state: State) -> Feed | None:
+    argv = run.argv
+    starts = []
+    for word in argv[1:]:
+        if word.startswith(("-", "(", "!", ")")) and word not in ("-L", "-P", "-H"):
+            break
+        starts += [] if word.startswith("-") else [word]
+    at = 1
+    while at < len(argv):
+        if argv[at] not in _EXECUTING:
+            at += 1
+            continue
+        end = next((n for n in range(at + 1, len(argv)) if argv[n] in (";", "+")), len(argv))
+        for start in starts[:MAX_GIVEN] or ["."]:
+            found = f"{start.rstrip('/')}/{UNKNOWN}"
+            filled = tuple(word.replace("{}", found) for word in argv[at + 1 : end])
+            if filled:
+                walk.inner(filled, run, state.fork("find"))
+        at = end + 1
+    return None
+
+
+def _fd(walk: Walk, run: Run, state: State) -> Feed | None:
+    argv = run.argv
+    at = next((n for n, word in enumerate(argv) if word in ("-x", "-X", "--exec", "--exec-batch")), 0)
+    if at and argv[at + 1 :]:
+        filled = tuple(word.replace("{}", f"./{UNKNOWN}") for word in argv[at + 1 :])
+        filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, f"./{UNKNOWN}")
+        walk.inner(filled, run, state.fork("fd"))
+    return None
+
+
+def _git(walk: Walk, run: Run, state: State) -> Feed | None:
+    for text in _git_texts(run.argv):
+        walk.inner_text(text, replace(run, piped=False, stdin=None), state.fork("git"))
+    return None
+
+
+def _options_with_commands(walk: Walk, run: Run, state: State) -> Feed | None:
+    prefixes = _COMMAND_OPTIONS[run.name]
+    for at, word in enumerate(run.argv):
+        for prefix in prefixes:
+            if word == prefix.rstrip("=") and at + 1 < len(run.argv) and not prefix.endswith("exec="):
+                walk.inner_text(run.argv[at + 1].removeprefix(":").removeprefix("!"), run, state.fork(run.name))
+            elif word.startswith(prefix) and len(word) > len(prefix) and prefix.endswith(("=", "!")):
+                walk.inner_text(word[len(prefix) :], run, state.fork(run.name))
+    return None
+
+
+def _cd(_: Walk, run: Run, state: State) -> Feed | None:
+    words = [word for word in run.argv[1:] if not (word.startswith("-") and len(word) > 1)]
+    target = words[0] if words else "~"
+    if target == "-" or target.startswith(UNKNOWN):
+        state.cwd = UNKNOWN
+    elif target.startswith(("/", "~", "$")) or not state.cwd or state.cwd == UNKNOWN:
+        state.cwd = target if state.cwd != UNKNOWN or target.startswith(("/", "~")) else UNKNOWN
+    else:
+        state.cwd = f"{state.cwd}/{target}"[:4096]
+    return NOTHING
+
+
+def _declare(_: Walk, run: Run, state: State) -> Feed | None:
+    for word in run.argv[1:]:
+        if found := ASSIGNMENT.fullmatch(word):
+            state.assign(found[1], found[3], append=bool(found[2]))
+    return NOTHING
+
+
+def _unset(_: Walk, run: Run, state: State) -> Feed | None:
+    for word in run.argv[1:]:
+        state.variables.pop(word, None)
+    return NOTHING
+
+
+def _read(_: Walk, run: Run, state: State) -> Feed | None:
+    text = run.stdin.text if run.stdin else None
+    for word in run.argv[1:]:
+        if word.isidentifier():
+            state.variables[word] = UNKNOWN if text is None else text.split("\n", 1)[0]
+    return NOTHING
+
+
+def _alias(walk: Walk, run: Run, state: State) -> Feed | None:
+    for word in run.argv[1:]:
+        name, sign, text = word.partition("=")
+        if sign and name:
+            state.aliases[name] = text
+            walk.inner_text(text, replace(run, piped=False), state.fork("alias"))
+    return NOTHING
+
+
+def _set(_: Walk, run: Run, state: State) -> Feed | None:
+    if "--" in run.argv:
+        state.args = ("sh", *run.argv[run.argv.index("--") + 1 :])
+    elif run.argv[1:2] and not run.argv[1].startswith(("-", "+")):
+        state.args = ("sh", *run.argv[1:])
+    return NOTHING
+
+
+def _shift(_: Walk, __: Run, state: State) -> Feed | None:
+    if state.args is not None:
+        state.args = (*state.args[:1], *state.args[2:])
+    return NOTHING
+
+
+def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
+    """Commands that git itself runs."""
+    for at, word in enumerate(argv):
+        value = argv[at + 1] if at + 1 < len(argv) else ""
+        if word == "-c" and re.match(r"alias\.[\w.-]{1,80}=!", value):
+            yield value.partition("=!")[2]
+        elif word == "-c" and (
+            found := re.match(
+                r"(?:core\.(?:pager|editor|sshcommand|fsmonitor)|diff\.external|"
+                r"sequence\.editor|pager\.\w{1,40})=(.*)",
+                value,
+                re.IGNORECASE,
+            )
+        ):
+            yield found[1]
+        elif word in ("-x", "--exec") and "rebase" in argv[:at]:
+            yield value
+        elif word.startswith("--exec=") and "rebase" in argv[:at]:
+            yield word[7:]
+        elif word == "foreach" and "submodule" in argv[:at]:
+            yield " ".join(each for each in argv[at + 1 :] if not each.startswith("--"))
+        elif word == "run" and "bisect" in argv[:at]:
+            yield " ".join(_quoted(each) for each in argv[at + 1 :])
+        elif re.fullmatch(r"--(?:env|tree|index|parent|msg|commit|tag-name)-filter", word):
+            yield value
+
+
+def _quoted(word: str) -> str:
+    return (
+        word if word.replace("-", "").replace("/", "").replace(".", "").isalnum() else "'" + word.replace("'", "'\\''") + "'"
+    )
+
+
+_XARGS = Wrapper("nPIdLsaE")
+_PARALLEL = Wrapper("jNSnLaI")
+_EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_COMMAND_OPTIONS = {
+    "tar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
+    "gtar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
+    "vim": (":!", "-c=", "+!"), "vi": ("-c=", "+!"), "nvim": ("-c=", "+!"), "ex": ("-c=",),
+    "man": ("-P=", "--pager="), "rsync": ("-e=", "--rsh="), "sed": (), "less": ("+!",), "split": ("--filter=",),
+    "zip": ("-TT=", "--unzip-command="), "sort": ("--compress-program=",), "expect": ("-c=",),
+}  # fmt: skip
+SPECIALS: dict[str, Special] = {
+    **dict.fromkeys(SHELLS, _shell),
+    **dict.fromkeys(_DECLARING, _declare),
+    **dict.fromkeys(("source", "."), _source),
+    **dict.fromkeys(("at", "batch"), _scheduled),
+    **dict.fromkeys(("find", "gfind", "bfs"), _find),
+    **dict.fromkeys(("fd", "fdfind"), _fd),
+    **dict.fromkeys(("cd", "pushd"), _cd),
+    **dict.fromkeys(_COMMAND_OPTIONS, _options_with_commands),
+    "xargs": _xargs,
+    "parallel": _parallel,
+    "git": _git,
+    "unset": _unset,
+    "read": _read,
+    "alias": _alias,
+    "set": _set,
+    "shift": _shift,
+}

@@ -1,0 +1,344 @@
+"""The tree of a command line walked in the order of execution: each program that runs, wrappers looked through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from msgspec.structs import replace
+
+from toolguard_engine.shell import expand as fields
+from toolguard_engine.shell.acts import code
+from toolguard_engine.shell.expand import State
+from toolguard_engine.shell.model import UNKNOWN, Feed, Flaw, Redirect, Run
+from toolguard_engine.shell.outputs import NOTHING, printed
+from toolguard_engine.shell.parse import MAX_CHARS, parse
+from toolguard_engine.shell.tree import Command, Group, Pipeline, Script, Simple, Substitution, Word
+from toolguard_engine.shell.wrappers import NEVER, WRAPPERS, Wrapper, behind_verb, options, text_option
+
+MAX_RUNS = 2_000
+MAX_NESTED = 12
+MAX_WRAPPED = 24
+MAX_TOTAL = 2 * MAX_CHARS
+MAX_LOOP = 64
+FORK_BOMB = "fork-bomb"
+"""The name of what a function is that starts itself twice, or in the background."""
+
+_INTERPRETER = re.compile(
+    r"(?:python|pypy|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|osascript|awk|gawk|mawk|nawk)[\d.]*+"
+)
+_WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
+_INITIALS = frozenset("pndrbltoagm")
+"""First letters of interpreters: the pattern need not be tried for the others."""
+_DESCRIPTOR = re.compile(r"\d+-?|-")
+
+
+class _Full(Exception):  # noqa: N818 - no error: more runs than will be looked at
+    pass
+
+
+class Walk:
+    """Collects the runs. Each `piped` says whether what is printed goes to another program.
+
+    `specials`: programs that are neither wrappers nor plain: what else runs because of them (`shell.specials`).
+    """
+
+    def __init__(self, specials: Mapping[str, Special]) -> None:
+        self.specials = specials
+        self.runs: list[Run] = []
+        self.flaws: set[Flaw] = set()
+        self.nested = 0
+        self.wrapped = 0
+        self.total = 0
+        self.pipelines = 0
+
+    def text(self, text: str, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
+        """A text that a shell runs."""
+        self.total += len(text)
+        if self.nested >= MAX_NESTED or self.total > MAX_TOTAL + MAX_CHARS * (self.nested == 0):
+            self.flaws.add("deep" if self.nested >= MAX_NESTED else "long")
+            return Feed(None)
+        script, flaws = parse(text)
+        self.flaws |= flaws
+        self.nested += 1
+        try:
+            found = self.script(script, state, stdin, piped=piped, pipeline=pipeline)
+            if self.nested == 1:
+                self._uncalled(state)
+        except _Full:
+            if self.nested > 1:
+                raise
+            self.flaws.add("long")
+            found = Feed(None)
+        finally:
+            self.nested -= 1
+        return found
+
+    def _uncalled(self, state: State) -> None:
+        """Functions that nothing called may still be called by what this command does not show."""
+        for name, body in list(state.functions.items()):
+            if name not in state.calling:
+                inner = state.fork("()")
+                inner.args = None
+                inner.calling |= {name}
+                self.script(body, inner, None, piped=False, pipeline=0)
+
+    def script(self, script: Script, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
+        feeds = [self.pipeline(each, state, stdin, piped=piped, pipeline=pipeline) for each in script]
+        if len(feeds) == 1:
+            return feeds[0]
+        texts = [feed.text for feed in feeds]
+        known = "".join(text for text in texts if text is not None) if None not in texts else None
+        programs = tuple(dict.fromkeys(name for feed in feeds for name in feed.programs))
+        return Feed(known, programs, tuple(file for feed in feeds for file in feed.files))
+
+    def pipeline(self, pipe: Pipeline, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
+        if not pipeline:
+            self.pipelines += 1
+            pipeline = self.pipelines
+        feed = stdin
+        last = len(pipe.commands) - 1
+        if last == 0 and not pipe.background:
+            return self.command(pipe.commands[0], state, feed, piped=piped, pipeline=pipeline)
+        if state.calling and self._multiplies(pipe, state):
+            self.add(Run((FORK_BOMB,), FORK_BOMB, state.via, pipeline=pipeline))
+        for at, command in enumerate(pipe.commands):
+            feed = self.command(command, state, feed, piped=piped or at < last, pipeline=pipeline)
+        return feed or NOTHING
+
+    def _multiplies(self, pipe: Pipeline, state: State) -> bool:
+        """Whether a function, inside itself, starts itself more than once or goes on while it runs again."""
+        names = [command.words[0] for command in pipe.commands if isinstance(command, Simple) and command.words]
+        own = [name for name in names if name in state.calling]
+        return len(own) > 1 or (bool(own) and pipe.background)
+
+    def command(self, command: Command, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
+        if isinstance(command, Simple):
+            return self.simple(command, state, stdin, piped=piped, pipeline=pipeline)
+        return self.group(command, state, stdin, piped=piped, pipeline=pipeline)
+
+    def group(self, group: Group, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
+        if group.kind == "function":
+            if group.name:
+                state.functions[group.name] = group.bodies[0]
+            return NOTHING
+        if group.redirects:
+            redirects, fed = self._redirects(group, state)
+            stdin = fed or stdin
+            self.add(Run(("{",), "{", state.via, redirects=redirects, stdin=stdin, pipeline=pipeline, cwd=state.cwd))
+        shared = pipeline if piped or stdin else 0
+        if group.kind == "(":
+            return self.script(group.bodies[0], state.fork(), stdin, piped=piped, pipeline=shared)
+        if group.kind in ("for", "select"):
+            return self._loop(group, state, stdin, piped=piped, pipeline=shared)
+        for word in group.words:
+            fields.text_of(word, state, self.capture)
+        conditional = group.kind != "{"
+        state.maybe += conditional
+        try:
+            found = [self.script(body, state, stdin, piped=piped, pipeline=shared) for body in group.bodies]
+        finally:
+            state.maybe -= conditional
+        return found[0] if len(found) == 1 else Feed(None, tuple(name for feed in found for name in feed.programs))
+
+    def _loop(self, group: Group, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
+        values: list[str] = []
+        for word in group.words:
+            values += fields.expand(word, state, self.capture).texts
+        if len(values) > MAX_LOOP:
+            self.flaws.add("long")
+        found: list[Feed] = []
+        for value in dict.fromkeys(values[:MAX_LOOP] or [UNKNOWN]):
+            state.variables[group.name] = value
+            found += [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
+        texts = [feed.text for feed in found]
+        known = "".join(text for text in texts if text is not None) if None not in texts else None
+        return Feed(known, tuple(dict.fromkeys(name for feed in found for name in feed.programs)))
+
+    def simple(self, command: Simple, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
+        words = command.words
+        if command.plain and words and words[0]:
+            argv = tuple([word for word in words if isinstance(word, str)])
+            return self.run(Run(argv, _base(argv[0]), state.via, (), (), stdin, (), piped, pipeline, state.cwd), state)
+        name = fields.undecided(words, state) if state.variables else ""
+        if name:
+            feed = NOTHING
+            before = state.variables[name]
+            for value in before:
+                state.variables[name] = value
+                feed = self.simple(command, state, stdin, piped=piped, pipeline=pipeline)
+            state.variables[name] = before
+            return feed
+        assigns = [self._assigned(each, state) for each in command.assigns] if command.assigns else []
+        redirects: tuple[Redirect, ...] = ()
+        if command.redirects:
+            redirects, fed = self._redirects(command, state)
+            stdin = fed or stdin
+        found, given = self._expanded(words, state)
+        if not found or not found[0]:
+            for name, value, append in assigns:
+                state.assign(name, value, append=append)
+            if redirects:
+                self.add(Run((":",), ":", state.via, (), redirects, stdin, (), piped, pipeline, state.cwd))
+            found = found[1:]
+            if not found or not found[0]:
+                return NOTHING
+            given = [(at - 1, feed) for at, feed in given if at]
+        own = tuple((name, value) for name, value, _ in assigns)
+        run = Run(tuple(found), _base(found[0]), state.via, own, redirects, stdin, tuple(given), piped, pipeline, state.cwd)
+        return self.run(run, state)
+
+    def _expanded(self, words: list[Word], state: State) -> tuple[list[str], list[tuple[int, Feed]]]:
+        argv: list[str] = []
+        given: list[tuple[int, Feed]] = []
+        for word in words:
+            if isinstance(word, str):
+                argv.append(word)
+                continue
+            found = fields.expand(word, state, self.capture)
+            if found.feed is not None:
+                given += [(len(argv) + at, found.feed) for at in range(len(found.texts))]
+            argv += found.texts
+        return argv, given
+
+    def _assigned(self, assign: tuple[str, Word, bool], state: State) -> tuple[str, str, bool]:
+        name, word, append = assign
+        return name, word if isinstance(word, str) else fields.text_of(word, state, self.capture)[0], append
+
+    def _redirects(self, command: Command, state: State) -> tuple[tuple[Redirect, ...], Feed | None]:
+        """The redirections, and what they bring to the standard input."""
+        found: list[Redirect] = []
+        fed: Feed | None = None
+        for each in command.redirects:
+            target, feed = fields.text_of(each.target, state, self.capture)
+            if each.operator in ("<<", "<<-", "<<<"):
+                fed = Feed(
+                    None if UNKNOWN in target and not target.strip(UNKNOWN) else target, feed.programs if feed else ()
+                )
+                found.append(Redirect("text", target, each.fd))
+            elif each.operator == "<":
+                fed = feed if feed and target == UNKNOWN else Feed(None, (), (target,))
+                found.append(Redirect("read", target, each.fd))
+            elif each.operator == "<&" or (each.operator == ">&" and _DESCRIPTOR.fullmatch(target)):
+                continue
+            else:
+                found.append(Redirect("append" if _WRITING[each.operator] == "append" else "write", target, each.fd))
+        return tuple(found), fed
+
+    def capture(self, part: Substitution, state: State) -> Feed:
+        """What a substitution prints; what it runs is collected."""
+        inner = state.fork("$()")
+        feed = self.script(part.script, inner, None, piped=True, pipeline=0)
+        return Feed(feed.text if part.kind == "$(" else None, feed.programs, feed.files)
+
+    def run(self, run: Run, state: State) -> Feed:
+        """One program and all that it runs; what it prints."""
+        name = run.name
+        if name in state.functions and name not in state.calling:
+            return self._call(run, state)
+        if name in state.aliases:
+            text, inner = state.aliases[name], state.fork()
+            del inner.aliases[name]
+            return self.joined((text, *run.argv[1:]), inner, run)
+        self.add(run)
+        special, wrapper = self.specials.get(name), WRAPPERS.get(name)
+        if special is None and wrapper is None:
+            if name[0] in _INITIALS and _INTERPRETER.fullmatch(name):
+                self._code(run, state)
+            return printed(run) if run.piped else NOTHING
+        if self.wrapped >= MAX_WRAPPED:
+            self.flaws.add("deep")
+            return Feed(None)
+        self.wrapped += 1
+        feed = special(self, run, state) if special else self._wrapped(run, wrapper, state) if wrapper else None
+        self.wrapped -= 1
+        return printed(run) if feed is None else feed
+
+    def add(self, run: Run) -> None:
+        if len(self.runs) >= MAX_RUNS:
+            raise _Full
+        self.runs.append(run)
+
+    def _call(self, run: Run, state: State) -> Feed:
+        before, via, calling = state.args, state.via, state.calling
+        state.args, state.via, state.calling = run.argv, (*via, "()"), calling | {run.name}
+        self.nested += 1
+        try:
+            if self.nested > MAX_NESTED:
+                self.flaws.add("deep")
+                return Feed(None)
+            return self.script(state.functions[run.name], state, run.stdin, piped=run.piped, pipeline=run.pipeline)
+        finally:
+            self.nested -= 1
+            state.args, state.via, state.calling = before, via, calling | {run.name}
+
+    def joined(self, words: tuple[str, ...], state: State, run: Run) -> Feed:
+        return self.inner_text(" ".join(words), run, state)
+
+    def inner(self, argv: tuple[str, ...], run: Run, state: State, given: tuple[tuple[int, Feed], ...] = ()) -> Feed:
+        """What a wrapper runs, without its input."""
+        if not argv[0]:
+            return Feed(None)
+        return self.run(Run(argv, _base(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd), state)
+
+    def _wrapped(self, run: Run, wrapper: Wrapper, state: State) -> Feed | None:
+        """What a wrapper runs; None where it runs nothing that can be seen."""
+        argv = run.argv
+        at = behind_verb(argv, wrapper)
+        if not at or (run.name == "command" and argv[1:2] and argv[1] in ("-v", "-V")):
+            return None
+        inner = state.elsewhere(run.name) if wrapper.away else state.fork(run.name)
+        inner.variables.update(run.assigns)
+        if wrapper.skip == NEVER:
+            text = text_option(argv, wrapper)
+            return self.inner_text(text, run, inner) if text else None
+        at, text = options(argv, at, wrapper)
+        if text:
+            return self.inner_text(text, run, inner)
+        while at < len(argv) and (found := ASSIGNMENT.fullmatch(argv[at])) and run.name in ("env", "sudo", "doas"):
+            inner.variables[found[1]] = found[3]
+            run = replace(run, assigns=(*run.assigns, (found[1], found[3])))
+            at += 1
+        if wrapper.dashes:
+            at = argv.index("--") + 1 if "--" in argv else at + wrapper.skip
+        elif wrapper.skip:
+            if at + wrapper.skip >= len(argv):
+                return None
+            at += wrapper.skip
+            at, text = options(argv, at, wrapper)
+            if text:
+                return self.inner_text(text, run, inner)
+        if at >= len(argv):
+            return None
+        if run.name == "sudo" and run.argv[at - 1] in ("-e", "--edit"):
+            return None
+        rest = argv[at:]
+        if run.name == "trap":
+            return self.inner_text(rest[0], run, inner) if len(rest) > 1 else None
+        if wrapper.joined:
+            return self.joined(rest, state if run.name == "eval" else inner, run)
+        given = tuple((position - at, feed) for position, feed in run.given if position >= at)
+        if not rest[0]:
+            return None
+        inner_run = Run(
+            rest, _base(rest[0]), inner.via, run.assigns, (), run.stdin, given, run.piped, run.pipeline, inner.cwd
+        )
+        return self.run(inner_run, inner)
+
+    def inner_text(self, text: str, run: Run, state: State) -> Feed:
+        return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
+
+    def _code(self, run: Run, state: State) -> None:
+        """The shell commands that stand in the code of an interpreter."""
+        found = code.source(run)
+        for text in code.commands(found[1], found[0]) if found else ():
+            self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+
+def _base(word: str) -> str:
+    return (word.rpartition("/")[2] or word) if "/" in word else word
+
+
+Special = Callable[[Walk, Run, State], Feed | None]
+"""What else runs because of a program; what it prints, None where that is as for any other."""
