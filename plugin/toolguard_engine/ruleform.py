@@ -6,12 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from toolguard_engine.ruleterms import dear
+from toolguard_engine.rulecost import dear
 
 Example = str | dict[str, Any]
 """A command, or a call `{"tool": ..., "params": {...}}`."""
 
 _TEXTS = ("run", "any", "all", "none", "no_run", "via", "effect", "place", "no_place", "flags", "no_flags", "tool")
+_PLACES = ("place", "no_place")
+"""Their texts may be empty: a place that nothing is known of."""
+
 _PATTERNS = ("arg", "no_arg", "text")
 _NUMBERS = ("clarity", "stakes")
 _EXAMPLES = ("matches", "passes")
@@ -52,11 +55,13 @@ class Rule:
 
 
 class BadRule(ValueError):  # noqa: N818 - what it is called wherever rules are spoken about
-    """A table that is no rule; `key`: which of its keys is wrong."""
+    """A table that is no rule; `key`: which of its keys is wrong; `rule`: its id, as far as it has one."""
 
-    def __init__(self, key: str, message: str) -> None:
-        super().__init__(message)
+    def __init__(self, key: str, message: str, rule: str = "") -> None:
+        super().__init__(f"{rule}: {message}" if rule else message)
         self.key = key
+        self.rule = rule
+        self.message = message
 
 
 _KEYS = frozenset(field.name for field in fields(Rule))
@@ -65,6 +70,14 @@ _KEYS = frozenset(field.name for field in fields(Rule))
 def rule_from(table: Mapping[str, Any], pack: str, speaks: Callable[[Rule, Example], bool] | None = None) -> Rule:
     """The rule of one `[[rule]]` table. Raises `BadRule`. `speaks` tells whether a rule speaks about an example: given,
     every example in `matches` is tried."""
+    try:
+        return _rule(table, pack, speaks)
+    except BadRule as bad:
+        name = table.get("id")
+        raise BadRule(bad.key, bad.message, name if isinstance(name, str) else "") from bad
+
+
+def _rule(table: Mapping[str, Any], pack: str, speaks: Callable[[Rule, Example], bool] | None) -> Rule:
     for key in table:
         if key not in _KEYS:
             raise BadRule(key, f"unknown key {key!r}")
@@ -107,8 +120,10 @@ def _value(key: str, value: object) -> object:
 
 
 def _texts(key: str, value: object) -> tuple[str, ...]:
-    if not isinstance(value, list) or not value or not all(isinstance(item, str) and item.strip() for item in value):
-        raise BadRule(key, f"{key} must be a list of texts, none of them empty")
+    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
+        raise BadRule(key, f"{key} must be a list of texts")
+    if key not in _PLACES and not all(item.strip() for item in value):
+        raise BadRule(key, f"{key} has an empty text")
     return tuple(value)
 
 

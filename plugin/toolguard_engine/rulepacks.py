@@ -14,8 +14,14 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine import toolacts
 from toolguard_engine.rulebook import BadRule, Example, Rule, Rulebook, rule_from
+from toolguard_engine.shell.effects import effects
+from toolguard_engine.shell.places import Where
+from toolguard_engine.shell.unwrap import read
+from toolguard_engine.toolsearch import tool_name
 
+_THERE = Where("/home/ada", "/home/ada/work", "/home/ada/work", "/home/ada/.openclaw")
 _DATA = files("toolguard_manifests")
 
 
@@ -52,15 +58,13 @@ def encode(rules: Iterable[Rule]) -> str:
 
 
 def speaks(rule: Rule, example: Example) -> bool:
-    """Whether a rule speaks about one of its examples."""
-    from toolguard_engine.shell.effects import effects  # noqa: PLC0415 - reading commands is loaded where it is used
-    from toolguard_engine.shell.unwrap import read  # noqa: PLC0415
-
+    """Whether a rule speaks about one of its examples, told of a person's home and a workspace in it."""
     book = Rulebook((rule,))
     if isinstance(example, str):
         reading = read(example)
-        return bool(book.for_command(reading, effects(reading)))
-    return bool(book.for_call(example["tool"], example["params"], ()))
+        return bool(book.for_command(reading, effects(reading, _THERE)))
+    tool = tool_name(example["tool"])
+    return bool(book.for_call(tool, example["params"], toolacts.effects(example["tool"], example["params"], _THERE)))
 
 
 def _with_none(rule: Mapping[str, Any], none: list[str]) -> Mapping[str, Any]:

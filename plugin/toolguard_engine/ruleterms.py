@@ -2,7 +2,7 @@
 
 The laws:
 - What a rule asks for is looked up in a table or tested in time that grows with the text alone: a regular expression
-  that could take longer is refused (`dear`), and no text of more than `LONGEST` characters is searched as a whole.
+  that could take longer is refused (`rulecost`), and no text of more than `LONGEST` characters is searched as a whole.
 - An option that is switched off (`--force=false`) is not there. Behind a lone `--` nothing lets a call through.
 """
 
@@ -12,14 +12,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
-from importlib import import_module
-from typing import Any
 
 LONGEST = 4_000
 """Of a longer text, its two ends of this length are searched."""
 
-_WAYS = 20_000
-_MANY = 4_000
 _WILD = re.compile(r"[*?\[]")
 _LONGEST_NAME = 200
 _SHORT = re.compile(r"-[A-Za-z0-9?@#]\Z")
@@ -140,55 +136,3 @@ def found_in(pattern: str, text: str) -> bool:
     if len(text) <= LONGEST:
         return search(text) is not None
     return search(text[:LONGEST]) is not None or search(text[-LONGEST:]) is not None
-
-
-def dear(pattern: str) -> str:
-    """Why this regular expression is refused; empty where it is fine. Never raises."""
-    try:
-        re.compile(pattern)
-        tree = import_module("re._parser").parse(pattern)
-        ways = _ways(tree)
-    except (re.error, OverflowError) as error:
-        return f"no regular expression: {error}"
-    except RecursionError:
-        return "nested too deeply"
-    if ways > _WAYS:
-        return "could take very long: repeats in repeats, or too many open ones; write {0,80} instead of * or +"
-    return ""
-
-
-def _ways(tree: Any) -> int:
-    """An upper bound of the ways in which a text can be tried from one place on; `_WAYS` + 1 is 'too many'."""
-    ways = 1
-    for operation, value in tree:
-        ways *= _ways_of(str(operation), value)
-        if ways > _WAYS:
-            return _WAYS + 1
-    return ways
-
-
-def _ways_of(operation: str, value: Any) -> int:
-    match operation:
-        case "BRANCH":
-            return sum(map(_ways, value[1]))
-        case "SUBPATTERN":
-            return _ways(value[3])
-        case "ASSERT" | "ASSERT_NOT":
-            return _ways(value[1])
-        case "ATOMIC_GROUP":
-            return min(_ways(value), _WAYS)
-        case "POSSESSIVE_REPEAT":
-            return _MANY if _ways(value[2]) == 1 else _WAYS + 1
-        case "MAX_REPEAT" | "MIN_REPEAT":
-            return _repeated(int(value[0]), int(value[1]), _ways(value[2]))
-        case "GROUPREF" | "GROUPREF_EXISTS":
-            return _WAYS + 1
-        case _:
-            return 1
-
-
-def _repeated(least: int, most: int, inner: int) -> int:
-    most = min(most, _MANY)
-    if inner == 1:
-        return most - min(least, most) + 1
-    return int(inner ** min(most, 20)) + (0 if least else 1)
