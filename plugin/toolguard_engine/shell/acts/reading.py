@@ -1,0 +1,178 @@
+"""Programs that show, search or pack what is in files. Spoken about: credentials, raw devices, hunts for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from posixpath import basename
+
+from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read, wrote
+from toolguard_engine.shell.acts.getopt import options
+from toolguard_engine.shell.model import Effect, Run
+from toolguard_engine.shell.placenames import is_secret_name
+from toolguard_engine.shell.placenames import words as names
+from toolguard_engine.shell.places import Where, place
+
+_NONE: frozenset[str] = frozenset()
+_SEARCH = names("-e --regexp -f --file -A -B -C -m --include --exclude --exclude-dir -g --glob -t --type -D -d")
+_SCRIPTS = frozenset(["-e", "--expression", "-f", "--file", "-v", "-F", "--assign"])
+_HUNTED = re.compile(
+    r"(?i)pass(?:w(?:or)?d|phrase)|secret|api.?key|private.key|akia|credential|auth.?token|BEGIN.{1,20}KEY",
+)
+_WIDE = frozenset(["root", "home", "system", "credentials"])
+_TAR = names("-f --file -C --directory -T --files-from -X --exclude-from --exclude -b --transform --strip-components -g -I")
+
+
+def _shows(run: Run, where: Where) -> Iterator[Effect]:
+    yield from secrets_read((word for word in run.argv[1:] if word[:1] != "-"), run, where)
+
+
+def _searches(run: Run, where: Where) -> Iterator[Effect]:
+    words = options(run, _SEARCH)
+    paths = operands(words, run)
+    patterns = [value.text for value in words.values("-e", "--regexp")]
+    if not patterns and not words.has("-f", "--file"):
+        patterns, paths = paths[:1], paths[1:]
+    yield from secrets_read(paths, run, where)
+    if run.name not in _ALWAYS_DEEP and not asked(words, "-r", "-R", "--recursive", "--dereference-recursive"):
+        return
+    if any(_HUNTED.search(pattern[:256]) for pattern in patterns):
+        yield from (on("search", path, run, where, ["secrets"]) for path in paths if place(path, where, run.cwd) in _WIDE)
+
+
+_ALWAYS_DEEP = frozenset(["rg", "ag", "ack", "rgrep"])
+
+
+def _scripted(run: Run, where: Where) -> Iterator[Effect]:
+    """`sed`, `awk`, `perl`: the first operand is the script unless an option gives it; `-i` writes the files in place."""
+    words = options(run, _SCRIPTS)
+    paths = operands(words, run)
+    if not words.has("-e", "--expression", "-f", "--file"):
+        paths = paths[1:]
+    if _in_place(run):
+        for path in paths:
+            yield from wrote(path, run, where, "in-place")
+    else:
+        yield from secrets_read(paths, run, where)
+
+
+def _in_place(run: Run) -> bool:
+    if run.name in ("awk", "gawk"):
+        return "inplace" in run.argv
+    return any(word[:1] == "-" and _EDITS.match(word) for word in run.argv[1:])
+
+
+_EDITS = re.compile(r"--in-pl|-[nErszplae0-9u]{0,5}i")
+
+
+def _tar(run: Run, where: Where) -> Iterator[Effect]:
+    """Also the old form without a dash: `tar xzf a.tgz`."""
+    first = run.argv[1] if len(run.argv) > 1 else ""
+    argv = (run.argv[0], f"-{first}", *run.argv[2:]) if first[:1] not in ("-", "") else run.argv
+    words = options(Run(argv, run.name, via=run.via), _TAR)
+    paths = operands(words, run)
+    folder = words.last("-C", "--directory")
+    if words.has("-x", "--extract", "--get"):
+        yield from wrote(folder, run, where, "unpacked")
+        return
+    if words.has("-c", "--create", "-r", "--append", "-u", "--update"):
+        named = [f"{folder}/{path}" if folder and path[:1] not in "/~$" else path for path in paths]
+        yield from secrets_read(named, run, where, "packed")
+        yield from (on("pack", path, run, where) for path in named if place(path, where, run.cwd) in _WIDE)
+        yield from wrote(words.last("-f", "--file"), run, where)
+        if words.has("--remove-files"):
+            yield from (on("delete", path, run, where, ["recursive"]) for path in named)
+
+
+def _zip(run: Run, where: Where) -> Iterator[Effect]:
+    words = options(run, frozenset(["-x", "-i", "-P", "-b", "-t", "-tt", "-n", "-O"]))
+    paths = operands(words, run)
+    yield from wrote(paths[0] if paths else "", run, where)
+    yield from secrets_read(paths[1:], run, where, "packed")
+    yield from (on("pack", path, run, where) for path in paths[1:] if place(path, where, run.cwd) in _WIDE)
+    if words.has("-m", "--move"):
+        yield from (on("delete", path, run, where, ["recursive"]) for path in paths[1:])
+    if asked(words, "-e", "-P", "--encrypt"):
+        yield from (on("encrypt", path, run, where) for path in paths[1:])
+
+
+def _unzip(run: Run, where: Where) -> Iterator[Effect]:
+    yield from wrote(options(run, frozenset(["-d", "-x", "-P"])).last("-d"), run, where, "unpacked")
+
+
+def _input(run: Run, where: Where, names: tuple[str, ...]) -> Iterator[Effect]:
+    """Programs of which options name the file that is read."""
+    words = options(run, frozenset(names))
+    yield from secrets_read([*operands(words, run), *(value.text for value in words.values(*names))], run, where)
+
+
+def _keys(run: Run, where: Where) -> Iterator[Effect]:
+    """`ssh-keygen` makes a key; with `-y` it shows what can be told from one, with `-p` it changes its passphrase."""
+    words = options(run, names("-f -N -C -t -b -P -m -Z -a"))
+    if words.has("-y", "-p", "-e"):
+        yield from secrets_read([words.last("-f")], run, where)
+
+
+def _find(run: Run, where: Where) -> Iterator[Effect]:
+    """What it deletes and writes by itself, and whether it hunts for secrets; what it starts are runs of their own."""
+    paths, tests = found_in(run)
+    roots = paths or ["."]
+    if "-delete" in tests:
+        flags = {"recursive"} | search_flags(run, where)
+        yield from (on("delete", path, run, where, flags) for path in roots)
+    for i, word in enumerate(tests[:-1]):
+        if word in _PRINTS:
+            yield from wrote(tests[i + 1], run, where)
+        elif word in _NAMES and is_secret_name(basename(tests[i + 1]) or "?"):
+            yield from (
+                Effect("search", tests[i + 1], place(path, where, run.cwd), frozenset(["secrets"]), run)
+                for path in roots
+                if place(path, where, run.cwd) in _WIDE
+            )
+
+
+_NAMES = frozenset(["-name", "-iname", "-path", "-wholename", "-ipath"])
+_FILTERS = _NAMES | names(
+    "-mtime -mmin -atime -amin -ctime -cmin -newer -newermt -size -empty -regex -iregex -user -group -perm -nouser -inum"
+)
+_FIND_OPTIONS = frozenset(["-H", "-L", "-P", "-E", "-X", "-d", "-s", "-x"])
+_PRINTS = frozenset(["-fprint", "-fprint0", "-fls", "-fprintf"])
+
+
+def search_flags(run: Run, where: Where) -> set[str]:
+    """`filtered` where a search leaves something out; `rebuilt` where all that it finds can be built again."""
+    tests = found_in(run)[1]
+    wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in _NAMES and tests[i - 1] not in ("!", "-not")]
+    flags = {"filtered"} if not _FILTERS.isdisjoint(tests) else set()
+    if wanted and all(place(basename(name) or name, where) == "artefact" for name in wanted):
+        flags.add("rebuilt")
+    return flags
+
+
+def found_in(run: Run) -> tuple[list[str], list[str]]:
+    """The folders that `find` goes through, and its tests and actions."""
+    at, argv = 1, run.argv
+    while at < len(argv) and (argv[at] in _FIND_OPTIONS or argv[at][:2] == "-O"):
+        at += 1
+    start = at
+    while at < len(argv) and argv[at][:1] != "-" and argv[at] not in ("(", "!"):
+        at += 1
+    return list(argv[start:at]), list(argv[at:])
+
+
+PROGRAMS: dict[str, Act] = {
+    **dict.fromkeys(
+        names("cat less more head tail bat batcat nl tac rev base64 base32 basenc xxd od hexdump hd strings cut paste "
+            "column fold pr uniq tr zcat "
+        "gcat gtail ghead diff cmp comm join sqlite3 plutil open pbcopy uuencode gzip bzip2 xz zstd jq yq view most "
+        "gbase64 iconv "),
+        _shows,
+    ),
+    **dict.fromkeys(names("grep egrep fgrep rg ag ack zgrep ggrep rgrep"), _searches),
+    **dict.fromkeys(names("sed gsed awk gawk mawk perl ruby"), _scripted),
+    "tar": _tar, "gtar": _tar, "bsdtar": _tar, "zip": _zip, "unzip": _unzip,
+    "find": _find, "gfind": _find,
+    "openssl": partial(_input, names=("-in", "-inkey", "-key")), "ssh-keygen": _keys,
+    "keytool": partial(_input, names=("-keystore",)),
+}  # fmt: skip

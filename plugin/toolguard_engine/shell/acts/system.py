@@ -1,0 +1,144 @@
+"""Hardware, permissions, owners, file systems, and variables through which every later program is changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read
+from toolguard_engine.shell.acts.getopt import Options, options
+from toolguard_engine.shell.model import Effect, Run
+from toolguard_engine.shell.placenames import words as names
+from toolguard_engine.shell.places import Where, place
+
+_NONE: frozenset[str] = frozenset()
+_REFERENCE = frozenset(["--reference", "--from"])
+_OCTAL = re.compile(r"[0-7]{1,5}\Z")
+_OPENS_TO_ALL = re.compile(r"(?:^|,)[ug]{0,2}(?:[oa][ugoa]{0,3})?[+=][rxXst]{0,5}w")
+_ONLY_OWN = re.compile(r"(?:^|,)[ug]{1,2}[+=]")
+_SETS_ID = re.compile(r"[+=][rwxXt]{0,5}s")
+_RECURSIVE = re.compile(r"--rec|-[a-zA-Z]{0,5}R")
+_WRITE_BIT, _ID_BITS = 0o2, 0o6000
+
+
+def _dd(run: Run, where: Where) -> Iterator[Effect]:
+    given = dict(word.split("=", 1) for word in run.argv[1:] if "=" in word)
+    source, target = given.get("if", ""), given.get("of", "")
+    yield from secrets_read([source], run, where)
+    if target == "/dev/null" and source in ("/dev/zero", "/dev/urandom", "/dev/random") and "count" not in given:
+        yield Effect("load", run.name, "", _NONE, run)
+    elif target:
+        found = on("write", target, run, where, ["erases"] if place(source, where) == "null" else ["truncates"])
+        if found.place != "null":
+            yield found
+
+
+def _chmod(run: Run, where: Where) -> Iterator[Effect]:
+    recursive = any(word[:1] == "-" and _RECURSIVE.match(word) for word in run.argv[1:])
+    words = [word for word in run.argv[1:] if word == "-" or not (word.startswith("--") or word in _CHMOD_FLAGS)]
+    if not words:
+        return
+    mode, paths = words[0], words[1:]
+    flags = [*(["recursive"] if recursive else []), *_mode_flags(mode)]
+    yield from (on("permissions", path, run, where, flags) for path in paths)
+
+
+_CHMOD_FLAGS = frozenset(f"-{a}{b}" for a in "RvfcHLPh" for b in ("", *"Rvfc"))
+
+
+def _mode_flags(mode: str) -> Iterator[str]:
+    if _OCTAL.match(mode):
+        bits = int(mode, 8)
+        if bits & _WRITE_BIT:
+            yield "world-writable"
+        if bits & _ID_BITS:
+            yield "setuid"
+        if not bits:
+            yield "none"
+        return
+    mode = mode[:64]
+    if _OPENS_TO_ALL.search(mode) and not _ONLY_OWN.search(mode):
+        yield "world-writable"
+    if _SETS_ID.search(mode):
+        yield "setuid"
+
+
+def _owned(run: Run, where: Where) -> Iterator[Effect]:
+    words = options(run, _REFERENCE)
+    named = operands(words, run)
+    flags = ["recursive"] if asked(words, "-R", "--recursive") else []
+    paths = named if words.has("--reference") else named[1:]
+    if not paths:
+        return
+    if named[0].split(":")[0] in ("root", "0"):
+        flags.append("to-root")
+    yield from (on("owner", path, run, where, flags) for path in paths)
+
+
+def _attributes(run: Run, where: Where) -> Iterator[Effect]:
+    words = [word for word in run.argv[1:] if word[:1] not in ("-", "")]
+    flags = ["attributes", *(["recursive"] if any(word.startswith("-") and "R" in word for word in run.argv[1:]) else [])]
+    paths = words if any(word[:1] == "-" and len(word) > 1 and word != "-R" for word in run.argv[1:]) else words[1:]
+    yield from (on("permissions", path, run, where, flags) for path in paths)
+
+
+def _acl(run: Run, where: Where) -> Iterator[Effect]:
+    words = options(run, frozenset(["-m", "-x", "--modify", "--remove", "-M", "-X", "--set", "--restore"]))
+    flags = ["attributes", *(["recursive"] if asked(words, "-R", "--recursive") else [])]
+    yield from (on("permissions", path, run, where, flags) for path in operands(words, run))
+
+
+def _format(run: Run, where: Where) -> Iterator[Effect]:
+    """Making a file system, a swap area or a partition table: the last operand is where, but for `parted`'s commands."""
+    words = options(run, _FORMAT_VALUES)
+    if _only_shows(words):
+        return
+    for path in operands(words, run):
+        if place(path, where, run.cwd) in ("device", "unknown") or path == operands(words, run)[-1]:
+            yield on("format", path, run, where)
+
+
+_FORMAT_VALUES = names(
+    "-t --type -L --label -U --uuid -b -m -N -O -o -i -I -E -T -S -s -d --filesystem -J -e -r -G -g -W -M -R"
+)
+
+
+def _only_shows(words: Options) -> bool:
+    return any(name in ("--help", "-h", "--version", "-V", "-n") for name, _ in words.options) and not words.has("-F")
+
+
+HAZARDOUS_VARIABLES = names(
+    "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_FORCE_FLAT_NAMESPACE DYLD_LIBRARY_PATH DYLD_FRAMEWORK_PATH "
+    "PROMPT_COMMAND "
+    "BASH_ENV HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE PERL5OPT SUDO_ASKPASS LD_DEBUG_OUTPUT"
+)
+
+
+def assigned(name: str, value: str, run: Run) -> Iterator[Effect]:
+    """A variable through which other programs are made to run, or by which the shell forgets what it did."""
+    if name not in HAZARDOUS_VARIABLES:
+        return
+    if not name.startswith("HIST"):
+        yield Effect("variable", f"{name}={value}", "", frozenset(["injects"] if value else []), run)
+    elif value in ("", "0", "/dev/null", "ignorespace", "ignoreboth", "*"):
+        yield Effect("variable", f"{name}={value}", "", frozenset(["forgets"] if value != "ignoreboth" else []), run)
+
+
+def _exports(run: Run, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - the shape of an act
+    unset = run.name == "unset"
+    for word in run.argv[1:]:
+        name, equals, value = word.partition("=")
+        if equals or unset:
+            yield from (found for found in assigned(name, value, run) if not unset or "forgets" in found.flags)
+
+
+PROGRAMS: dict[str, Act] = {
+    "dd": _dd, "gdd": _dd, "dcfldd": _dd, "dc3dd": _dd, "ddrescue": _format,
+    "chmod": _chmod, "gchmod": _chmod, "chown": _owned, "gchown": _owned, "chgrp": _owned, "lchown": _owned,
+    "chattr": _attributes, "chflags": _attributes, "setfacl": _acl,
+    "mkfs": _format, "mke2fs": _format, "mkswap": _format, "newfs": _format, "mkdosfs": _format, "mkntfs": _format,
+    **{f"mkfs.{kind}": _format for kind in names("ext2 ext3 ext4 xfs btrfs vfat fat msdos exfat ntfs f2fs jfs "
+        "reiserfs minix cramfs bfs")},
+    **{f"newfs_{kind}": _format for kind in names("apfs hfs msdos exfat udf")},
+    "export": _exports, "declare": _exports, "typeset": _exports, "unset": _exports, "local": _exports, "readonly": _exports,
+}  # fmt: skip

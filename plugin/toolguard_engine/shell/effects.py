@@ -1,0 +1,101 @@
+"""What a command would do: the effects of all its programs and redirections, in the order of its text.
+
+The kinds, and the flags that they may have beside those of the path (`places.marks`):
+
+- `delete`: gone. `recursive`; `forced`; `wiped` (not recoverable); `filtered` (only what a search finds); `each` (whatever a
+  search finds: the target is where it looks); `rebuilt` (only what can be built again); `mirror` (what the source lacks).
+- `empty`: the file stays, its content does not; `moved-away`: moved to where nothing comes back from.
+- `write`: made or changed. `truncates`, `append`, `in-place`, `copied`, `unpacked`, `touched` (`dated`: its time is forged);
+  `erases`: the content is zeros or noise.
+- `device-write`: the same to hardware. `format`: a new file system there.
+- `move` (of its source), `link` (where the link is), `read` (credentials and devices only; `copied`, `linked`, `packed`),
+  `search` (`secrets`: a hunt for them in a wide place), `pack` (a wide place into an archive), `encrypt`.
+- `permissions`: `recursive`, `world-writable`, `setuid`, `none` (nobody may), `attributes`; `owner`: `recursive`, `to-root`.
+- `load`: without end and for nothing (`yes > /dev/null`).
+- `variable`: `injects` (others' programs load or run something), `forgets` (the shell's history).
+
+Further kinds come from `acts.network`, `acts.code` and `acts.flows`, which say them there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from toolguard_engine.shell.acts import Act, code, files, flows, network, on, reading, secrets_read, system, wrote
+from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Redirect, Run
+from toolguard_engine.shell.places import Where, place
+
+_TABLES = (files.PROGRAMS, reading.PROGRAMS, system.PROGRAMS, network.PROGRAMS, code.PROGRAMS)
+PROGRAMS: dict[str, tuple[Act, ...]] = {
+    name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
+}
+_UNKNOWN_HOST = Where()
+_MAX_EFFECTS = 2_000
+"""More of them say nothing new to a person; what a longer command does is judged by its beginning and its size."""
+
+_NOTHING = frozenset(["/dev/null", "&1", "&2", "1", "2", "-"])
+_SILENT = frozenset(["", ":", "true", "false"])
+_NO_FLAGS: frozenset[str] = frozenset()
+_ENDLESS: dict[str, Callable[[Run], bool]] = {
+    "yes": lambda _: True,
+    "cat": lambda run: any(word in run.argv for word in ("/dev/zero", "/dev/urandom", "/dev/random")),
+}
+_SEARCHERS = frozenset(["find", "gfind"])
+
+
+def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
+    found: list[Effect] = []
+    for run in seen.runs:
+        for act in PROGRAMS.get(run.name, ()):
+            found.extend(act(run, where))
+        if run.redirects:
+            found.extend(_redirected(run, where))
+        if run.assigns:
+            for name, value in run.assigns:
+                found.extend(system.assigned(name, value, run))
+        if len(found) > _MAX_EFFECTS:
+            break
+    for number, effect in enumerate(found):
+        if effect.target.endswith(UNKNOWN) and effect.run is not None and not _SEARCHERS.isdisjoint(effect.run.via):
+            found[number] = _searched(effect, seen, where)
+    found.extend(flows.effects(seen, tuple(found), where))
+    return tuple(found)
+
+
+def _redirected(run: Run, where: Where) -> Iterator[Effect]:
+    for redirect in run.redirects:
+        if redirect.target == "/dev/null" and redirect.fd in ("", "1") and run.name in _ENDLESS and _ENDLESS[run.name](run):
+            yield Effect("load", run.name, "", _NO_FLAGS, run)
+        if redirect.kind == "text" or redirect.target in _NOTHING:
+            continue
+        if redirect.kind == "read":
+            yield from secrets_read([redirect.target], run, where)
+        elif redirect.kind == "append":
+            yield from wrote(redirect.target, run, where, "append")
+        elif _says_nothing(run, redirect):
+            yield on("empty", redirect.target, run, where)
+        else:
+            yield from wrote(redirect.target, run, where, "truncates")
+
+
+def _says_nothing(run: Run, redirect: Redirect) -> bool:
+    """Whether the file will be empty: `> f`, `: > f`, `echo -n > f`, `cat /dev/null > f`."""
+    if run.name in _SILENT:
+        return not redirect.fd or redirect.fd == "1"
+    return run.argv[1:] in (("-n",), ("",), ("/dev/null",), ("-n", "")) and run.name in ("echo", "printf", "cat")
+
+
+def _searched(effect: Effect, seen: Reading, where: Where) -> Effect:
+    """An effect on whatever a search finds, told as one on the folder in which it looks."""
+    via = effect.run.via if effect.run else ()
+    search = next((run for run in reversed(seen.runs) if run.name in _SEARCHERS and run.via == via[: len(run.via)]), None)
+    if search is None or via[len(search.via) : len(search.via) + 1] != (search.name,):
+        return effect
+    folder = effect.target[: -len(UNKNOWN)].rstrip("/") or ("/" if effect.target.startswith("/") else ".")
+    return replace(
+        effect,
+        target=folder,
+        place=place(folder, where, search.cwd) or effect.place,
+        flags=effect.flags | {"each"} | reading.search_flags(search, where),
+    )

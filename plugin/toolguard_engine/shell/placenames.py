@@ -1,0 +1,213 @@
+"""The well-known names of Linux and macOS (a few of Windows) that `shell.places` goes by. Data only.
+
+Names of folders end in a slash where only what is in them counts. `HOME_...` is relative to a home folder.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from toolguard_engine.shell.model import Place
+
+
+def words(text: str) -> frozenset[str]:
+    """A set of words as people write one."""
+    return frozenset(text.split())
+
+
+NULL: Final = words("/dev/null /dev/stdin /dev/stdout /dev/stderr /dev/tty /dev/zero /dev/full /dev/random /dev/urandom")
+NULL_FOLDERS: Final = ("/dev/fd/", "/dev/tcp/", "/dev/udp/", "/dev/pts/", "/dev/tty", "/dev/cu.")
+"""Sockets of the shell are no files: who looks at connections speaks about them."""
+
+PRIVATE: Final = ("/private/etc", "/private/var", "/private/tmp")
+HOME_VARIABLES: Final = {
+    "HOME": "", "USERPROFILE": "", "XDG_CONFIG_HOME": "/.config", "XDG_DATA_HOME": "/.local/share",
+    "XDG_CACHE_HOME": "/.cache", "GNUPGHOME": "/.gnupg", "APPDATA": "/AppData/Roaming", "ZDOTDIR": "",
+}  # fmt: skip
+VARIABLES: Final = {
+    "TMPDIR": "/tmp", "TMP": "/tmp", "TEMP": "/tmp", "RUNNER_TEMP": "/tmp",  # noqa: S108 - names
+    "SYSTEMROOT": "/c:/windows", "WINDIR": "/c:/windows", "SYSTEMDRIVE": "/c:", "PROGRAMFILES": "/c:/program files",
+}  # fmt: skip
+
+_TOP = words(
+    "bin boot dev etc home lib lib32 lib64 opt proc root sbin srv sys usr var Users System Library Applications Volumes "
+    "private"
+)
+_SECOND = words("usr/bin usr/sbin usr/lib usr/lib64 usr/libexec usr/share usr/local var/lib var/home System/Library")
+ROOTS: Final = (
+    words("/ /nix /nix/store /c: /c:/windows /c:/windows/system32 /c:/users /mnt/c")
+    | {f"/{name}" for name in (_TOP | _SECOND) - {"root"}}
+    | {"/c:/program files", "/Library/Application Support"}
+)
+SYSTEM: Final = (
+    *(f"/{name}/" for name in sorted(_TOP - {"home", "Users", "root", "Volumes", "private", "srv"})),
+    "/c:/windows/", "/c:/program files", "/c:/programdata/", "/mnt/c/windows/", "/run/", "/nix/", "/lost+found", "/initrd",
+    "/vmlinuz", "/swapfile", "/swap.img", "/libx32/", "/cores/", "/snap/", "/usr/",
+)  # fmt: skip
+SYSTEM_ROOTS: Final = frozenset(["/run", "/mnt", "/media", "/snap", "/libx32", "/cores"])
+TEMP: Final = ("/tmp/", "/var/tmp/", "/var/folders/", "/usr/tmp/", "/c:/temp/", "/c:/windows/temp/")  # noqa: S108 - names
+TEMP_ROOTS: Final = frozenset(["/tmp", "/var/tmp", "/dev/shm"])  # noqa: S108 - names
+LOGS: Final = ("/var/log", "/Library/Logs", "/var/audit", "/var/db/diagnostics", "/var/run/utmp", "/run/utmp", "/run/log/")
+
+ARTEFACTS: Final = words(
+    "node_modules bower_components dist build out target _build obj __pycache__ .pytest_cache .mypy_cache .ruff_cache "
+    ".tox .nox "
+    ".venv venv .cache .parcel-cache .turbo .next .nuxt .output .svelte-kit .angular .vite .eggs htmlcov coverage .coverage "
+    ".nyc_output .gradle .terraform .dart_tool DerivedData Pods CMakeFiles cmake-build-debug cmake-build-release bazel-out "
+    "storybook-static .docusaurus .serverless .aws-sam cdk.out .hypothesis .ipynb_checkpoints tmp temp .tmp .DS_Store "
+    "playwright-report test-results"
+)
+ARTEFACT_ENDS: Final = (".egg-info", ".pyc", ".pyo", ".o", ".obj", ".class", ".dist-info", ".tsbuildinfo", "__pycache__")
+
+HISTORIES: Final = words(
+    ".bash_history .zsh_history .zhistory .history .sh_history .ash_history .python_history .mysql_history .psql_history "
+    ".sqlite_history .lesshst .node_repl_history .viminfo .local/share/fish/fish_history .bash_sessions .zsh_sessions"
+)
+
+SSH: Final[dict[str, Place]] = {
+    "authorized_keys": "startup", "authorized_keys2": "startup", "rc": "startup", "environment": "startup",
+    "config": "startup",
+    "known_hosts": "", "known_hosts.old": "",
+}  # fmt: skip
+PUBLIC: Final = (".pub", "-cert.pub")
+
+HOME_STARTUP: Final = words(
+    ".bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zprofile .zshenv .zlogin .zlogout "
+    ".shrc .shinit "
+    ".kshrc .mkshrc .cshrc .tcshrc .login .logout .xinitrc .xprofile .xsession .xsessionrc .Xsession .pam_environment "
+    ".rhosts "
+    ".shosts .forward .k5login .pythonrc .pythonrc.py .launchd.conf .bashrc.d .profile.d .zshrc.d"
+)
+HOME_STARTUP_BELOW: Final = (
+    ".config/fish/", ".config/autostart", ".config/systemd", ".config/environment.d", ".config/upstart",
+    ".config/plasma-workspace/env",
+    ".config/autostart-scripts", ".local/share/systemd", ".local/share/dbus-1/services", ".oh-my-zsh/custom",
+    ".kde/Autostart",
+    "Library/LaunchAgents", "Library/LaunchDaemons", "Library/StartupItems", "Library/Scripts/Folder Action Scripts",
+    ".config/cron", ".config/zsh/.z", "AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup",
+    "appdata/roaming/microsoft/windows/start menu/programs/startup",
+)  # fmt: skip
+
+SYSTEM_STARTUP: Final = (
+    "/etc/profile", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/zprofile", "/etc/csh.", "/etc/fish/",
+    "/etc/environment",
+    "/etc/rc.", "/etc/rc0.d", "/etc/rc1.d", "/etc/rc2.d", "/etc/rc3.d", "/etc/rc4.d", "/etc/rc5.d", "/etc/rc6.d",
+    "/etc/rcS.d",
+    "/etc/init", "/etc/cron", "/etc/anacrontab", "/var/spool/cron", "/var/spool/at", "/var/at/", "/usr/lib/cron",
+    "/etc/periodic",
+    "/etc/systemd/", "/lib/systemd/", "/usr/lib/systemd/", "/usr/local/lib/systemd/", "/run/systemd/", "/etc/ld.so.",
+    "/etc/sudoers", "/usr/local/etc/sudoers", "/etc/doas.conf", "/etc/pam", "/usr/lib/pam/", "/lib/security",
+    "/etc/security/pam",
+    "/etc/udev/", "/lib/udev/", "/usr/lib/udev/", "/etc/update-motd.d", "/etc/motd", "/etc/emond.d", "/var/db/emondClients",
+    "/Library/LaunchAgents", "/Library/LaunchDaemons", "/Library/StartupItems", "/System/Library/LaunchAgents",
+    "/System/Library/LaunchDaemons", "/System/Library/StartupItems", "/Library/Security/SecurityAgentPlugins",
+    "/etc/launchd", "/etc/modules", "/etc/modprobe.d", "/lib/modules/", "/etc/xdg/autostart", "/etc/X11/Xsession",
+    "/etc/X11/xinit",
+    "/etc/ssh/sshd_config", "/etc/passwd", "/etc/group", "/etc/shells", "/etc/apt/apt.conf",
+    "/etc/NetworkManager/dispatcher.d",
+    "/etc/network/if-", "/etc/dhcp/dhclient-", "/etc/logrotate", "/etc/acpi/", "/etc/polkit-1", "/usr/share/polkit-1",
+    "/etc/xinetd", "/etc/inetd", "/etc/hosts.equiv", "/etc/authselect", "/etc/inittab", "/etc/default/grub", "/etc/grub.d",
+)  # fmt: skip
+STARTUP_NAMES: Final = frozenset(["authorized_keys", "authorized_keys2", "sitecustomize.py", "usercustomize.py", ".rhosts"])
+
+HOME_SECRETS: Final[dict[str, tuple[str, ...]]] = {
+    ".aws": ("credentials", "sso/", "cli/cache"), ".azure": (), ".gnupg": (), ".password-store": (), ".netrc": (),
+    "_netrc": (),
+    ".pgpass": (), ".my.cnf": (), ".mylogin.cnf": (), ".npmrc": (), ".pypirc": (), ".git-credentials": (), ".boto": (),
+    ".s3cfg": (),
+    ".vault-token": (), ".vault_pass": (), ".passwd-s3fs": (), ".smbcredentials": (), ".databrickscfg": (),
+    ".rclone.conf": (),
+    ".bitcoin": (), ".ethereum": (), ".electrum": (), ".monero": (), ".mozilla": ("firefox",), ".thunderbird": (),
+    ".pki": (),
+    ".kube": ("config", "cache/oidc-login"), ".docker": ("config.json",), ".cargo": ("credentials",),
+    ".gem": ("credentials",),
+    ".terraform.d": ("credentials",), ".fly": ("config.yml",), ".snowsql": ("config",), ".m2": ("settings",),
+    ".gradle": ("gradle.properties",), ".composer": ("auth.json",), ".kaggle": ("kaggle.json",), ".huggingface": ("token",),
+    ".claude": (".credentials",), ".codex": ("auth.json",), ".gemini": ("oauth_creds",), ".oci": (), ".bluemix": (),
+    ".minikube": ("profiles",),
+    ".cache": ("huggingface/token",), ".jenkins": ("secrets", "credentials"), ".circleci": ("cli.yml",), ".dockercfg": (),
+    ".chef": (),
+    ".ICEauthority": (), ".Xauthority": (), ".openclaw": ("credentials", "identity", "agents", "oauth.json", ".env",
+    "devices"),
+    ".clawdbot": ("credentials", "identity", "agents", "oauth.json", ".env", "devices"),
+    ".local": ("share/keyrings", "share/TelegramDesktop", "share/kwalletd", "share/python_keyring"),
+    ".config": (
+        "gcloud", "gh/hosts", "hub", "git/credentials", "op/", "google-chrome", "chromium", "BraveSoftware",
+        "microsoft-edge", "vivaldi",
+        "opera", "solana", "Bitwarden", "1Password", "rclone/rclone.conf", "doctl", "netlify", "stripe", "openai",
+        "anthropic", "composer/auth",
+        "Slack", "discord", "Signal", "filezilla", "github-copilot", "glab-cli", "heroku", "hcloud", "sops", "age",
+        "KeePassXC", "keepassxc",
+        "ngrok", "configstore", "Code/User/globalStorage/state.vscdb", "containers/auth.json", "pulumi", "vercel",
+        "wrangler",
+    ),
+    "Library": (
+        "Keychains", "Cookies", "Safari", "Messages", "Mail", "Containers/com.apple.Safari",
+        "Application Support/Google/Chrome",
+        "Application Support/Firefox", "Application Support/BraveSoftware", "Application Support/Microsoft Edge",
+        "Application Support/Chromium", "Application Support/Arc", "Application Support/Exodus",
+        "Application Support/Electrum",
+        "Application Support/com.apple.TCC", "Application Support/1Password", "Application Support/Slack",
+        "Application Support/discord",
+        "Group Containers/group.com.apple.notes", "Preferences/com.apple.loginwindow",
+    ),
+}  # fmt: skip
+"""First part of a path in the home folder to what of it is secret; nothing named means all."""
+
+SYSTEM_SECRETS: Final = (
+    "/etc/shadow", "/etc/gshadow", "/etc/master.passwd", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/krb5.keytab",
+    "/etc/letsencrypt/live",
+    "/etc/letsencrypt/archive", "/etc/letsencrypt/accounts", "/etc/kubernetes/pki", "/etc/kubernetes/admin.conf",
+    "/etc/wireguard/",
+    "/etc/NetworkManager/system-connections", "/etc/wpa_supplicant", "/etc/ppp/", "/etc/security/opasswd", "/etc/rancher",
+    "/etc/openvpn/", "/etc/ipsec.secrets", "/var/run/secrets", "/run/secrets", "/var/lib/sss/", "/var/lib/kubelet/pki",
+    "/var/backups/shadow",
+    "/var/db/dslocal", "/Library/Keychains", "/var/lib/samba/private", "/var/lib/AccountsService",
+    "/c:/windows/system32/config/sam",
+    "/c:/windows/system32/config/system", "/c:/windows/system32/config/security", "/c:/windows/ntds", "/etc/shadow-",
+    "/etc/cloudflared",
+    "/Library/Application Support/com.apple.TCC", "/etc/sssd/", "/etc/docker/key.json", "/etc/msmtprc", "/etc/exim4/passwd",
+)  # fmt: skip
+SECRET_PATTERN: Final = re.compile(
+    r"/etc/ssh/ssh_host_\w+_key\Z|/proc/(?!self/|thread-self/)[^/]{1,20}/(?:environ|mem|maps)\Z"
+    r"|/(?:[^/\n]{1,255}/){0,20}\.?(?:openclaw|clawdbot)/(?:credentials|identity|agents/[^/\n]{1,255}/agent/auth)"
+)
+NO_SECRETS: Final = frozenset(["README", "README.md"])
+PUBLIC_FOLDERS: Final = ("/etc/", "/usr/", "/lib", "/var/lib/", "/System/", "/opt/", "/tmp/", "/var/tmp/", "/nix/")  # noqa: S108 - names
+
+_SECRET_NAMES: Final = words(
+    "id_rsa id_dsa id_ecdsa id_ed25519 id_ecdsa_sk id_ed25519_sk identity .env .envrc .netrc .pgpass .npmrc .pypirc "
+    ".git-credentials "
+    ".htpasswd wallet.dat key4.db logins.json login.keychain login.keychain-db cookies.sqlite auth-profiles.json master.key "
+    "kubeconfig shadow.bak ntds.dit .dockercfg .vault-token .terraformrc secring.gpg"
+)
+_SECRET_ENDS: Final = (
+    ".pem", ".key", ".p12", ".pfx", ".keystore", ".jks", ".kdbx", ".ppk", ".keytab", ".ovpn", "_rsa", "_ed25519",
+)  # fmt: skip
+_SECRET_GLOBS: Final = ("*.pem", "*.key", "*.kdbx")
+_PUBLIC_PARTS: Final = ("cert", "chain", "ca.", "ca-", "pub", "example", "sample", "template", "bundle")
+_ENV_FILES: Final = re.compile(r"\.env\.(?!example|sample|template|dist|tmpl|schema|defaults?\Z|test\Z)[\w.-]{1,40}\Z")
+
+
+def is_secret_name(last: str) -> bool:
+    """Whether a file of this name keeps a secret wherever it is."""
+    if last in _SECRET_NAMES:
+        return True
+    if last.endswith(_SECRET_ENDS):
+        return last in _SECRET_GLOBS or (last[0] not in ".*" and not any(part in last.lower() for part in _PUBLIC_PARTS))
+    return last.startswith(".env.") and _ENV_FILES.match(last) is not None
+
+
+HIDDEN_IN_HOME: Final = (
+    ".ssh/id_rsa", ".ssh/id_ed25519", ".ssh/authorized_keys", ".ssh", ".aws/credentials", ".aws", ".gnupg",
+    ".kube/config", ".netrc",
+    ".bashrc", ".zshrc", ".profile", ".bash_profile", ".git-credentials", ".docker/config.json", ".npmrc", ".pgpass",
+    ".password-store",
+    ".bash_history", ".zsh_history", "Library/Keychains", ".config/gcloud",
+)  # fmt: skip
+HIDDEN_IN_ROOT: Final = (
+    "etc/shadow", "etc/sudoers", "etc/passwd", "etc/ssh", "etc/cron.d", "etc", "usr", "home", "var", "bin", "boot", "lib",
+    "opt", "root", "sbin",
+    "dev/sda", "dev/nvme0n1", "dev/mem", "Users", "System", "Library",
+)  # fmt: skip

@@ -1,0 +1,292 @@
+"""What a path is, by its meaning to a person. Text only: no file is asked, no link followed.
+
+The law: a path is made whole first (`~`, `$HOME`, the folder it is relative to, `..`, `//`, `/private`, `file://`,
+drives), then named by the first of these that fits. `shell.placenames` has the names themselves.
+
+- `null`, `device`: what stands for nothing or for the terminal; other devices, of which each write is a write to hardware.
+- `remote`: another machine's path, an address.
+- `root`: `/` or what everybody on the machine depends on as a whole: `/etc`, `/home`, `/usr/lib`.
+- `credentials`, `startup`: what lets somebody in as the user; what makes something run again later or opens the machine.
+- `unknown`: an unknown part decides. Behind a folder that is known it does not: `/tmp/<unknown>` is `temp`.
+- `temp`; `workspace`, `artefact` (can be built again), `repository` (`.git`), `in-workspace`; `home`, `in-home`; `system`.
+- empty: elsewhere, as `/data/x`.
+
+A folder's whole content (`x/*`, `x/.*`) counts as the folder. A relative path counts from the command's own `cd`, else
+from the call's folder; where neither is known, from the workspace.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from posixpath import normpath
+
+from toolguard_engine.shell import placenames as names
+from toolguard_engine.shell.model import UNKNOWN, Place
+
+MAX_CACHED = 512
+MAX_PATH = 8192
+"""No system takes a longer path; the rest of a longer text is not looked at."""
+
+_NO_HOME = "/~"
+_PLAIN: frozenset[str] = frozenset()
+_RAW_DEVICE = ("\\\\.\\", "//./")
+_CONTENT = re.compile(r"[*?.!^\[\]{},]+")
+_VARIABLE = re.compile(r"\$(?:\{(\w{1,40})\}|(\w{1,40}))(?=/|\Z)|%(\w{1,40})%(?=[\\/]|\Z)")
+_DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|\Z)")
+_REMOTE = re.compile(r"[a-z][a-z0-9+.-]{1,20}://|(?:[\w.-]{1,64}@[\w.-]{1,255}|[\w.-]{2,255}|\[[0-9a-fA-F:]{2,40}\]):(?!\\)")
+_PROC = re.compile(r"/proc/[^/]{1,20}/(root|cwd)(?=/|\Z)")
+_HOMES = re.compile(r"/(?:(?:home|Users|var/home|export/home|c:/users)/[^/]+|root|var/root|~)(?:/(.*))?\Z", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What is known of a call's surroundings, as absolute paths: empty where it is not."""
+
+    home: str = ""
+    cwd: str = ""
+    workspace: str = ""
+    state_dir: str = ""
+
+
+def place(path: str, where: Where, cwd: str = "") -> Place:
+    if len(path) + len(cwd) > MAX_CACHED:
+        return _placed.__wrapped__(path[:MAX_PATH], where, cwd[:MAX_PATH])[0]
+    return _placed(path, where, cwd)[0]
+
+
+def marks(path: str, where: Where, cwd: str = "") -> frozenset[str]:
+    """What else is plain of a path.
+
+    `glob`; `whole` (a folder's whole content, or a folder that is one of those with a name of their own); `project` (a
+    secret that ordinary work in a project touches: its `.env`); `dotfile` (a setting of the user's own); `history` (of the
+    shell); `log` (of the system).
+    """
+    if len(path) + len(cwd) > MAX_CACHED:
+        return _placed.__wrapped__(path[:MAX_PATH], where, cwd[:MAX_PATH])[1]
+    return _placed(path, where, cwd)[1]
+
+
+@lru_cache(maxsize=4096)
+def normal(path: str, where: Where, cwd: str = "") -> str:
+    """The absolute path that is meant; what cannot be known is `UNKNOWN` in it."""
+    text = path.removeprefix("file://localhost").removeprefix("file://") if path.startswith("file:") else path
+    if not text.startswith("/"):
+        text = _absolute(text, where, cwd)
+    text = normpath(text) if "//" in text or "/." in text or text.endswith("/") else text
+    text = f"/{text.lstrip('/')}"
+    if text.startswith("/pr"):
+        text = _PROC.sub(lambda at: "" if at[1] == "root" else _base(where, cwd), text, count=1) or "/"
+        text = text.removeprefix("/private") if text.startswith(names.PRIVATE) else text
+    return text
+
+
+def _absolute(text: str, where: Where, cwd: str) -> str:
+    if text.startswith("~"):
+        user, _, rest = text[1:].partition("/")
+        return f"{_user_home(user, where, cwd)}/{rest}"
+    if text.startswith(("$", "%")) and (at := _VARIABLE.match(text)):
+        base = _variable((at[1] or at[2] or at[3]).upper(), where, cwd)
+        return base + text[at.end() :].replace("\\", "/") if base else f"{UNKNOWN}{text[at.end() :]}"
+    if _DRIVE.match(text):
+        return "/" + text.replace("\\", "/").lower()
+    if text.startswith("\\\\"):
+        return text.replace("\\", "/")
+    if text.startswith(UNKNOWN):
+        return f"/{text}"
+    return f"{_base(where, cwd)}/{text}"
+
+
+def _user_home(user: str, where: Where, cwd: str) -> str:
+    if user in ("", UNKNOWN):
+        return where.home or _NO_HOME
+    if user == "+":
+        return _base(where, cwd)
+    return "/root" if user == "root" else f"/home/{user}"
+
+
+def _variable(name: str, where: Where, cwd: str) -> str:
+    if name == "PWD":
+        return _base(where, cwd)
+    if name in names.HOME_VARIABLES:
+        return (where.home or _NO_HOME) + names.HOME_VARIABLES[name]
+    return names.VARIABLES.get(name, "")
+
+
+def _base(where: Where, cwd: str) -> str:
+    """The folder that a relative path begins at."""
+    base = where.cwd or _workspace(where)
+    return normal(cwd, where, "") if cwd else base
+
+
+def _workspace(where: Where) -> str:
+    return where.workspace or where.cwd or f"{where.home or _NO_HOME}/.openclaw/workspace"
+
+
+@lru_cache(maxsize=4096)
+def _placed(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
+    if not path or path == "-":
+        return "", _PLAIN
+    if path.startswith(_RAW_DEVICE):
+        return "device", _PLAIN
+    if ":" in path and _REMOTE.match(path) and not path.startswith("file:"):
+        return "remote", _PLAIN
+    full = normal(path, where, cwd)
+    found: set[str] = set()
+    if "*" in full or "?" in full or "[" in full:
+        found.add("glob")
+        full, whole = _content(full)
+        found.update(["whole"] if whole else [])
+        full = full if _below(full, _workspace(where)) else _guessed(full, where)
+    if full.startswith("/dev/"):
+        return _device(full), frozenset(found)
+    kind = _named(full, where, found)
+    return kind, frozenset(found) if found else _PLAIN
+
+
+def _content(full: str) -> tuple[str, bool]:
+    """The folder of which all is meant, where the last parts of a path stand for everything."""
+    whole = False
+    while full != "/":
+        above, _, last = full.rpartition("/")
+        if not (("*" in last or "?" in last) and _CONTENT.fullmatch(last)):
+            break
+        full, whole = above or "/", True
+    return full, whole
+
+
+def _guessed(full: str, where: Where) -> str:
+    """Wildcards that a well-known name fits are taken for it: `/e?c/shad*`, `~/.ss*/id_*`."""
+    if "*" not in full and "?" not in full and "[" not in full:
+        return full
+    home = where.home or _NO_HOME
+    in_home = _below(full, home) or _home_part(full)
+    known = names.HIDDEN_IN_HOME if in_home else names.HIDDEN_IN_ROOT
+    text = in_home or full[1:]
+    count = text.count("/") + 1
+    for name in known:
+        pattern = "/".join(text.split("/")[: name.count("/") + 1])
+        if count > name.count("/") and len(pattern) < MAX_CACHED and fnmatchcase(name, pattern):
+            rest = text[len(pattern) :]
+            return f"{home}/{name}{rest}" if in_home else f"/{name}{rest}"
+    return full
+
+
+def _device(full: str) -> Place:
+    if full in names.NULL or full.startswith(names.NULL_FOLDERS):
+        return "null"
+    return "temp" if full.startswith("/dev/shm/") else "device"  # noqa: S108 - a name, nothing is written there
+
+
+def _named(full: str, where: Where, found: set[str]) -> Place:
+    if full in names.ROOTS:
+        found.add("whole")
+        return "root"
+    home, workspace = where.home or _NO_HOME, _workspace(where)
+    own = _below(full, workspace) if workspace != home else None
+    if own is not None and full != home:
+        return _secret_or_startup(full, None, own, found) or _unknown(full, where) or _in_workspace(own, found)
+    inside = _below(full, home)
+    inside = _home_part(full) if inside is None else inside
+    if inside == "":
+        found.add("whole")
+        return "home"
+    return _secret_or_startup(full, inside, None, found) or _unknown(full, where) or _elsewhere(full, inside, found)
+
+
+def _below(full: str, folder: str) -> str | None:
+    """The part of a path below a folder; empty for the folder itself, None outside of it."""
+    if not full.startswith(folder):
+        return None
+    if len(full) == len(folder):
+        return ""
+    return full[len(folder) + 1 :] if full[len(folder)] == "/" else None
+
+
+def _home_part(full: str) -> str | None:
+    at = _HOMES.match(full)
+    return None if at is None else at[1] or ""
+
+
+def _secret_or_startup(full: str, inside: str | None, own: str | None, found: set[str]) -> Place:
+    last = full.rpartition("/")[2]
+    if inside is not None and (kind := _of_home(inside, last)):
+        return kind
+    if full.startswith(names.SYSTEM_STARTUP) or (last in names.STARTUP_NAMES) or "/.git/hooks/" in full:
+        return "startup"
+    if last.endswith(".pth") and "-packages/" in full:
+        return "startup"
+    if full.startswith(names.SYSTEM_SECRETS) or names.SECRET_PATTERN.match(full):
+        return "" if last in names.NO_SECRETS else "credentials"
+    if "/.ssh/" in full and own is None:
+        return names.SSH.get(last, "" if last.endswith(names.PUBLIC) else "credentials")
+    if not names.is_secret_name(last) or full.startswith(names.PUBLIC_FOLDERS):
+        return ""
+    if own is not None or (inside is not None and "/" in inside) or full.startswith(f"/{UNKNOWN}"):
+        found.add("project")
+    return "credentials"
+
+
+def _of_home(inside: str, last: str) -> Place:
+    first, slash, rest = inside.partition("/")
+    if first == ".ssh":
+        return names.SSH.get(rest, "" if last.endswith(names.PUBLIC) else "credentials")
+    if first in names.HOME_STARTUP or (slash and inside.startswith(names.HOME_STARTUP_BELOW)):
+        return "startup"
+    tails = names.HOME_SECRETS.get(first)
+    if tails is None:
+        return ""
+    return "credentials" if not tails or not rest or rest.startswith(tails) or f"{rest}/" in tails else ""
+
+
+def _unknown(full: str, where: Where) -> Place:
+    """The place of a path of which a part is unknown, or empty where that part does not decide."""
+    at = full.find(UNKNOWN)
+    if at < 0:
+        return ""
+    above, _, last = full.rpartition("/")
+    if last in names.ARTEFACTS:
+        return "artefact"
+    above = full[: full.rfind("/", 0, at)]
+    if not above:
+        return "unknown"
+    kind = _named(above, where, set())
+    if kind == "root":
+        return "home" if above in ("/home", "/Users") else "system"
+    if kind == "home":
+        return "unknown"
+    return "in-workspace" if kind == "workspace" else kind
+
+
+def _in_workspace(own: str, found: set[str]) -> Place:
+    if not own:
+        found.add("whole")
+        return "workspace"
+    return _rebuilt(own) or "in-workspace"
+
+
+def _rebuilt(path: str) -> Place:
+    parts = path.split("/")
+    if ".git" in parts:
+        return "repository"
+    if not names.ARTEFACTS.isdisjoint(parts) or parts[-1].endswith(names.ARTEFACT_ENDS):
+        return "artefact"
+    return ""
+
+
+def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
+    if full.startswith(names.TEMP) or full in names.TEMP_ROOTS:
+        return "temp"
+    if inside is not None:
+        if inside in names.HISTORIES:
+            found.add("history")
+        if inside.startswith("."):
+            found.add("dotfile")
+        return (_rebuilt(inside) if "/" in inside and not inside.startswith(".") else "") or "in-home"
+    if full.startswith(names.LOGS):
+        found.add("log")
+    if full.startswith(names.SYSTEM) or full in names.SYSTEM_ROOTS:
+        return "system"
+    return _rebuilt(full[1:]) if full.count("/") > 1 else ""
