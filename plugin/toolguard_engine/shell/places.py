@@ -277,14 +277,14 @@ def _rebuilt(path: str) -> Place:
 
 
 def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
-    if full.startswith(names.TEMP) or full in names.TEMP_ROOTS:
-        return "temp"
-    if inside is not None:
+    if inside is not None:  # a home may lie in a temporary folder, and is one all the same
         if inside in names.HISTORIES:
             found.add("history")
         if inside.startswith("."):
             found.add("dotfile")
         return (_rebuilt(inside) if "/" in inside and not inside.startswith(".") else "") or "in-home"
+    if full.startswith(names.TEMP) or full in names.TEMP_ROOTS:
+        return "temp"
     if full.startswith(names.LOGS):
         found.add("log")
     if full.startswith(names.SYSTEM) or full in names.SYSTEM_ROOTS:
