@@ -21,6 +21,7 @@ HELP = """Guards the tool calls of an OpenClaw gateway.
   toolguard doctor        see whether it really guards
   toolguard status        see what it has done
   toolguard pending       see which calls wait for a person; approve and deny answer them
+  toolguard check         ask what it would say to a command, and why
 
 TOOLGUARD_STATE_DIR and TOOLGUARD_CONFIG name another gateway for all commands; OpenClaw's own variables are honoured.
 """
@@ -240,6 +241,121 @@ def revoke(
     from toolguard_cli.commands import revoke as command
 
     _finish(command.run(paths.find(state_dir, config), grant_id, reason=reason, dry_run=dry_run), as_json=as_json)
+
+
+CODES = """Exit codes: 0 it may run, 4 it would be held, 5 it would be blocked; 1 a mistake to mend, 2 wrong usage, 3 a bug.
+With --stdin 0, whatever the verdicts.
+
+"""
+
+
+@app.command(
+    epilog=CODES
+    + examples(
+        "toolguard check 'rm -rf ~/important'",
+        "toolguard check --tool read ~/.ssh/config",
+        """toolguard check --tool write --params '{"path": "notes.md", "content": "hello"}'""",
+        "toolguard check --stdin < calls.jsonl > verdicts.jsonl",
+        "toolguard check --rules",
+        "toolguard check --list",
+    )
+)
+def check(  # noqa: PLR0913, PLR0917 - the options of a command line
+    command: Annotated[
+        str | None, typer.Argument(help="What exec would run; the path of read, write and edit.", show_default=False)
+    ] = None,
+    tool: Annotated[str, typer.Option("--tool", help="The tool that is called.")] = "exec",
+    params: Annotated[str, typer.Option("--params", metavar="JSON", help="Its arguments.", show_default=False)] = "",
+    agent: Annotated[str, typer.Option("--agent", help="The agent that calls it.", show_default=False)] = "",
+    cwd: Annotated[Path | None, typer.Option("--cwd", help="The folder that it runs in.", show_default=False)] = None,
+    stdin: Annotated[bool, typer.Option("--stdin", help="Read calls as JSON lines, answer each with a line.")] = False,
+    rules: Annotated[bool, typer.Option("--rules", help="Check your own rules in policy.toml.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="List all rules and whether they count.")] = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Ask what the guard would say to a call, and why.
+
+    Nothing runs and nothing is changed. Your settings, rules and grants count where there are any, else the defaults.
+
+    --stdin takes lines like {"tool": "exec", "params": {"command": "ls"}}, each perhaps with agent, session, cwd and an id,
+    and answers each at once, in order, with {"verdict": "allow", "code": ..., "clarity": ..., "stakes": ..., "score": ...,
+    "effects": [...], "rules": [...], "reason": ...}. Empty lines are passed over.
+    """
+    from toolguard_cli.commands import check as command_check
+
+    places = paths.find(state_dir, config)
+    chosen = [name for name, given in (("--stdin", stdin), ("--rules", rules), ("--list", listing)) if given]
+    if len(chosen) > 1 or (chosen and (command is not None or params)):
+        raise typer.BadParameter("stands alone: no command, no --params, no other of its kind", param_hint=chosen[0])
+    if stdin:
+        from toolguard_cli import checkstream, judging
+
+        raise typer.Exit(checkstream.run(judging.load(places)))
+    if rules:
+        result = command_check.rules(places)
+    elif listing:
+        result = command_check.listing(places)
+    else:
+        try:
+            call = command_check.call_of(command, tool, params, agent, command_check.working_folder(cwd))
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+        result = command_check.run(places, call)
+    _finish(result, as_json=as_json)
+
+
+@app.command(
+    epilog=examples(
+        "toolguard replay",
+        "toolguard replay ~/.openclaw/agents/main/sessions/*.jsonl",
+        "toolguard replay ~/.openclaw/toolguard/audit.jsonl --json",
+    )
+)
+def replay(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Transcripts, folders, logs.", show_default=False)
+    ] = None,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """See what would have been held in old sessions.
+
+    Judges every tool call in OpenClaw's transcripts (JSON lines or openclaw-agent.sqlite), in the audit log or in the log of
+    malformed calls with the settings and rules of now. Nothing runs and nothing is changed. Without FILE: all sessions of
+    the gateway.
+    """
+    from toolguard_cli.commands import replay as command
+
+    _finish(command.run(paths.find(state_dir, config), list(files or [])), as_json=as_json)
+
+
+@app.command(
+    epilog=examples("toolguard tune", "toolguard tune --since 90d --with ~/.openclaw/agents", "toolguard tune --json")
+)
+def tune(
+    since: Annotated[str, typer.Option("--since", help="How far to look back: 12h, 30d, 8w.")] = "30d",
+    at_least: Annotated[int, typer.Option("--at-least", min=1, help="So many times a rule must have been approved.")] = 3,
+    replayed: Annotated[
+        list[Path] | None,
+        typer.Option("--with", metavar="FILE", help="Count also what transcripts or a folder of them would let through."),
+    ] = None,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Find out what you always approve, and what would spare you the asking.
+
+    Reads the audit log: how often each rule asked, what you answered and how fast. For rules that you always approved it
+    names the grant or the threshold that would have spared those prompts, and counts what else that would have let through.
+    Nothing is changed: you run what you agree with.
+    """
+    from toolguard_cli.commands import tune as command
+
+    result = command.run(paths.find(state_dir, config), since=since, at_least=at_least, replayed=list(replayed or []))
+    _finish(result, as_json=as_json)
 
 
 audit = typer.Typer(

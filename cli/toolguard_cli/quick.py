@@ -1,7 +1,8 @@
-"""`toolguard approve` in its usual form, without the option parser.
+"""`toolguard approve` and `toolguard check --stdin` in their usual form, without the option parser.
 
-An agent waits while a person approves, and the parser's own start takes longer (typer brings pydantic along, 110 ms) than
-everything that has to be done. Whatever is not exactly of this form is left to the parser, which says what is wrong.
+An agent waits while a person approves, a script for its first verdict, and the parser's own start takes longer (typer
+brings pydantic along, 110 ms) than everything that has to be done. Whatever is not exactly of this form is left to the
+parser, which says what is wrong.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ VALUED = frozenset({"--reason", "--state-dir", "--config"})
 
 
 def run(arguments: Sequence[str]) -> Result | None:
-    """The result of `approve NONCE ... --yes`; None where the parser has to look. Raises `UserError`."""
+    """The result of `approve NONCE ... --yes` or `check --stdin`; None where the parser has to look. Raises `UserError`."""
+    if list(arguments[:2]) == ["check", "--stdin"]:
+        return _check(arguments[2:])
     if list(arguments[:1]) != ["approve"]:
         return None
     words, options = _read(arguments[1:])
@@ -27,6 +30,17 @@ def run(arguments: Sequence[str]) -> Result | None:
 
     places = paths.find(_path(options, "--state-dir"), _path(options, "--config"))
     return approve.run(places, words[0], yes=True, reason=options.get("--reason", ""), as_json="json" in options)
+
+
+def _check(arguments: Sequence[str]) -> Result | None:
+    """Answers all lines; the result says nothing more."""
+    words, options = _read(arguments)
+    if words or not options.keys() <= {"--state-dir", "--config"}:
+        return None
+    from toolguard_cli import checkstream, judging  # noqa: PLC0415 - as every command
+
+    judged = judging.load(paths.find(_path(options, "--state-dir"), _path(options, "--config")))
+    return Result("check", exit_code=checkstream.run(judged))
 
 
 def _read(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:

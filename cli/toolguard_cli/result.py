@@ -13,19 +13,22 @@ from typing import Any, Literal
 import typer
 
 SCHEMA = 1
-Kind = Literal["ok", "warn", "error", "info", "next"]
+Kind = Literal["ok", "warn", "error", "info", "next", "allow", "hold", "block"]
 _MARKS: dict[Kind, tuple[str, str]] = {
     "ok": ("ok   ", "green"),
     "warn": ("warn ", "yellow"),
     "error": ("error", "red"),
     "info": ("     ", ""),
     "next": ("next ", "cyan"),
+    "allow": ("allow", "green"),
+    "hold": ("hold ", "yellow"),
+    "block": ("block", "red"),
 }
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line for a person. `next` lines name the command to run now."""
+    """One line for a person. `next` lines name the command to run now; the last three kinds are verdicts on a call."""
 
     kind: Kind
     text: str

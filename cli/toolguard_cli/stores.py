@@ -32,14 +32,20 @@ _DAMAGED_FIX = "toolguard doctor --fix"
 
 def settings(places: Places) -> Config:
     """What the stores need of the settings; the rest has its defaults. Raises `UserError`."""
-    value = _config(places)
-    for step in ENTRY:
-        value = value.get(step) if isinstance(value, dict) else None
+    value = entry(places)
     known = value if isinstance(value, dict) else {}
     try:
         return parse({name: known[name] for name in NEEDED if name in known})
     except msgspec.ValidationError as error:
         raise UserError(f"{'.'.join(ENTRY)} in {places.config}: {error}", "mend that setting, then repeat") from error
+
+
+def entry(places: Places) -> Any:
+    """Our settings as the gateway's config has them; None where it has none. Raises `UserError`."""
+    value = _config(places)
+    for step in ENTRY:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 def _config(places: Places) -> Any:

@@ -124,7 +124,7 @@ def too_broad(grant: Grant) -> str:
     """What a person should think about twice before granting it; empty where the pattern limits something."""
     if only_stars(grant.pattern):
         return f"the pattern {grant.pattern} covers every call of {grant.tool}"
-    kind = _kind(grant.tool)
+    kind = kind_of(grant.tool)
     if kind == "words" and "*" in grant.pattern.split()[0]:
         return f"the pattern {grant.pattern} covers every program"
     if kind == "words" and _runs_any(grant.pattern.split()):
@@ -184,18 +184,45 @@ def _runs_any_behind(words: list[str], before: int) -> bool:
 
 def useless(grant: Grant) -> str:
     """Why this pattern can never cover a call; empty where it can."""
-    if _kind(grant.tool) == "url" and "*" in grant.pattern and grant.pattern.strip("*"):
+    if kind_of(grant.tool) == "url" and "*" in grant.pattern and grant.pattern.strip("*"):
         host, slash, _ = grant.pattern.partition("://")[2].partition("/")
         if not host or not slash:
             return "with * a pattern for addresses needs a / behind the host: https://example.com/**"
-    if _kind(grant.tool) == "path" and ".." in grant.pattern.split("/"):
+    if kind_of(grant.tool) == "path" and ".." in grant.pattern.split("/"):
         return "a path with .. is never covered; write it without"
-    if _kind(grant.tool) == "address" and grant.pattern.strip("*") and len(grant.pattern.split(" ")) != len(_MESSAGE.params):
+    words = grant.pattern.split(" ")
+    if kind_of(grant.tool) == "address" and grant.pattern.strip("*") and len(words) != len(_MESSAGE.params):
         return 'a pattern for messages has three words, "<channel> <target> <action>", - for what is absent'
     return ""
 
 
-def _kind(tool: str) -> Kind:
+def subject(call: Call) -> str | None:
+    """What a pattern is compared with for this call; None where nothing can cover it."""
+    if not isinstance(call.params, dict):
+        return None
+    known = SUBJECTS.get(tool_name(call.tool))
+    return _shown(known, call.params) if known else _canonical(call.params)
+
+
+def fixed(call: Call) -> dict[str, str]:
+    """The parameters of this call that a grant has to name, each with the glob that is its very value.
+
+    A value with a `*` in it has none: no glob stands for just that text.
+    """
+    known = SUBJECTS.get(tool_name(call.tool))
+    if known is None or not isinstance(call.params, dict):
+        return {}
+    rest = {name: value for name, value in call.params.items() if name not in known.params}
+    named = {name: value for name, value in rest.items() if not isinstance(value, known.free.get(name, ()))}
+    return {str(name): text for name, value in named.items() if (text := _glob(value)) and "*" not in text}
+
+
+def _glob(value: Any) -> str:
+    return value if isinstance(value, str) else _canonical(value) or ""
+
+
+def kind_of(tool: str) -> Kind:
+    """How patterns of this tool are read."""
     subject = SUBJECTS.get(tool_name(tool))
     return subject.kind if subject else "json"
 
@@ -266,4 +293,4 @@ _MEANINGS: dict[Kind, str] = {
 
 def meaning(tool: str) -> str:
     """What `*` stands for in a pattern of this tool, for a person."""
-    return _MEANINGS[_kind(tool)]
+    return _MEANINGS[kind_of(tool)]

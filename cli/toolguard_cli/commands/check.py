@@ -1,0 +1,222 @@
+"""`toolguard check`: what the guard would say to a call, and why. Changes nothing, so an agent may ask as well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from toolguard_cli import granting, judging, ownrules, tables
+from toolguard_cli.judging import Judging
+from toolguard_cli.paths import Places
+from toolguard_cli.result import Line, Result
+from toolguard_engine import answers
+from toolguard_engine.guard import inner_call
+from toolguard_engine.layers import always, grants
+from toolguard_engine.layers.calltexts import EXEC_TOOLS
+from toolguard_engine.model import Call
+from toolguard_engine.rulebook import Rule
+from toolguard_engine.toolsearch import tool_name
+
+if TYPE_CHECKING:
+    from toolguard_engine.judgement import Judgement
+    from toolguard_engine.rulebook import Match
+
+EXIT = {"allow": 0, "hold": 4, "block": 5}
+"""Apart from what a command that failed ends with: 1 can be mended, 2 wrong usage, 3 a bug."""
+
+MOST = 100
+"""The highest threshold."""
+SHOWN = 12
+"""Effects and rules that a person is shown."""
+LASTS = "24h"
+NO_OBJECT = '--params is no JSON object; write it like \'{"path": "notes.md"}\''
+HEAD = ("RULE", "STATE", "ADDS", "WHY")
+
+
+def call_of(text: str | None, tool: str, params: str, agent: str, cwd: str) -> Call:
+    """The call that these options mean. Raises `ValueError`, whose text says what is missing or wrong."""
+    given = _params(params)
+    if text is not None:
+        given = {_subject(tool): text, **given}
+    elif not params:
+        raise ValueError("say what to check: a command, or --params with the arguments of the call")
+    return Call(tool, given, agent=agent, cwd=cwd)
+
+
+def _params(text: str) -> dict[str, Any]:
+    if not text:
+        return {}
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"--params is no JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError(NO_OBJECT)  # noqa: TRY004 - what was typed is wrong, not its type
+    return value
+
+
+def _subject(tool: str) -> str:
+    """The parameter that an argument without a name is."""
+    if tool_name(tool) in EXEC_TOOLS:
+        return "command"
+    known = grants.SUBJECTS.get(tool_name(tool))
+    if known is None or len(known.params) > 1:
+        raise ValueError(f'{tool} takes its arguments by name: --params \'{{"name": "value"}}\'')
+    return known.params[0]
+
+
+def run(places: Places, call: Call) -> Result:
+    if broken := ownrules.broken(places):
+        return ownrules.told("check", broken)
+    judged = judging.load(places)
+    found = judged.weigh(call)
+    threshold = judged.config_for(call.agent).escalation_threshold
+    ways = list(_ways(judged, inner_call(call), found, threshold))
+    lines = [
+        Line(found.decision, _score(found, threshold)),
+        Line("info", answers.plain(found.reason)) if found.reason else None,
+        *_section("it would", judging.effect_texts(found.effects)),
+        *_section("because", [_because(match) for match in found.matches] or _code_only(found)),
+        *_mode(judged.config_for(call.agent).active_mode, found.decision),
+        *ways,
+        Line("info", f"({judged.basis.words()})"),
+    ]
+    data = {
+        **public(found),
+        "threshold": threshold,
+        "allow": [line.text for line in ways if line.kind == "next"],
+        "basis": judged.basis.public(),
+    }
+    return Result("check", data, tuple(line for line in lines if line), EXIT[found.decision])
+
+
+def public(found: Judgement) -> dict[str, Any]:
+    """The same members as a line of `check --stdin`, the rules with all that they say."""
+    return {
+        "verdict": found.decision,
+        "code": found.code,
+        "clarity": found.clarity,
+        "stakes": found.stakes,
+        "score": found.score,
+        "effects": judging.effect_texts(found.effects),
+        "rules": [
+            {"rule": m.rule, "reason": m.reason, "clarity": m.clarity, "stakes": m.stakes, "blocks": m.blocks}
+            for m in found.matches
+        ],
+        "reason": found.reason,
+    }
+
+
+def _score(found: Judgement, threshold: int) -> str:
+    text = f"clarity {found.clarity} x stakes {found.stakes} = {found.score}"
+    if found.decision != "allow" and (found.decision == "block" or found.score < threshold):
+        return f"{found.code}, whatever its score ({text})"
+    return f"{text}, held at {threshold}"
+
+
+def _section(head: str, texts: list[str]) -> Iterator[Line]:
+    for at, text in enumerate(texts[:SHOWN]):
+        yield Line("info", f"{head if not at else '':<9} {answers.plain(text)}")
+    if len(texts) > SHOWN:
+        yield Line("info", f"{'':<9} ... and {len(texts) - SHOWN} more (--json has all)")
+
+
+def _because(match: Match) -> str:
+    return f"{match.rule} ({'blocks' if match.blocks else adds(match.clarity, match.stakes)}): {match.reason}"
+
+
+def _code_only(found: Judgement) -> list[str]:
+    return [found.code] if found.decision != "allow" or found.code != "allow" else []
+
+
+def adds(clarity: int, stakes: int) -> str:
+    return f"clarity +{clarity}, stakes +{stakes}"
+
+
+def _mode(mode: str, decision: str) -> Iterator[Line]:
+    if decision != "allow" and mode == "shadow":
+        yield Line("warn", "the mode is shadow: the gateway only logs this, and lets the call through")
+    if mode == "disabled":
+        yield Line("warn", "the guard is switched off (mode disabled): it judges nothing")
+
+
+def _ways(judged: Judging, call: Call, found: Judgement, threshold: int) -> Iterator[Line]:
+    """How to allow a call that is not."""
+    if found.decision == "block":
+        yield Line("info", "nothing lifts this, no approval and no grant; if it has to be done, do it yourself")
+    if found.decision != "hold":
+        return
+    yield Line("info", "a person is asked: toolguard approve lets it run once")
+    if grant := granting.exact(call, agent=call.agent):
+        yield Line("next", f"{granting.command(grant, LASTS)}   (lets just this through, for a day)")
+    else:
+        yield Line("info", "no grant can cover just this call: approve it when it is held")
+    if found.code == always.CODE:
+        yield Line("next", f"or take {answers.cut(call.tool, 40)} out of alwaysBlock in the settings")
+    elif threshold <= found.score < MOST:
+        yield Line(
+            "next", f'or "escalationThreshold": {found.score + 1} in the settings (lets all up to {found.score} through)'
+        )
+    if names := _in_the_way(judged, call, found):
+        yield Line("next", f"or switch {' and '.join(names)} off: {judging.HOW_OFF.format(names=json.dumps(names))}")
+
+
+def _in_the_way(judged: Judging, call: Call, found: Judgement) -> list[str]:
+    """The rules without which the call would run, the strongest first; empty where there are none."""
+    names: list[str] = []
+    for match in found.matches[:SHOWN]:
+        if match.rule in names:
+            continue
+        names.append(match.rule)
+        if judged.without(names).weigh(call).decision == "allow":
+            return names
+    return []
+
+
+def rules(places: Places) -> Result:
+    """The person's own rules, each tried on its examples. Exit code 1 where one is bad."""
+    return ownrules.check(places)
+
+
+def listing(places: Places) -> Result:
+    """All packs and their rules, and whether they count."""
+    judged = judging.load(places)
+    known = [*judging.all_rules(), *judging.own_rules(places)]
+    packs: dict[str, list[Rule]] = {}
+    for rule in known:
+        packs.setdefault(rule.pack, []).append(rule)
+    rows, data = [], []
+    for pack, inside in packs.items():
+        on = pack not in judged.config.rules_off
+        rows.append((pack, "on" if on else "off", f"{len(inside)} rules", _pack_words(pack)))
+        rows += [(f"  {r.id}", _state(r, judged), _adds(r), r.reason) for r in inside]
+        data.append({"pack": pack, "on": on, "rules": [_public(rule, judged) for rule in inside]})
+    lines = tables.table(HEAD, rows)
+    off = sum(_state(rule, judged) == "off" for rule in known)
+    counted = f"{len(known)} rules in {len(packs)} packs, {off} switched off"
+    lines.append(Line("info", f"{counted}; calls are held at {judged.basis.threshold} ({judged.basis.words()})"))
+    return Result("check", {"packs": data, "basis": judged.basis.public()}, tuple(lines))
+
+
+def _pack_words(pack: str) -> str:
+    return "your own, from policy.toml" if pack == "user" else ""
+
+
+def _state(rule: Rule, judged: Judging) -> str:
+    return "off" if rule.id in judged.config.rules_off or rule.pack in judged.config.rules_off else "on"
+
+
+def _adds(rule: Rule) -> str:
+    return "blocks" if rule.verdict else f"+{rule.clarity}, +{rule.stakes}"
+
+
+def _public(rule: Rule, judged: Judging) -> dict[str, Any]:
+    said = {"clarity": rule.clarity, "stakes": rule.stakes, "verdict": rule.verdict or None, "reason": rule.reason}
+    return {"id": rule.id, "on": _state(rule, judged) == "on", **said}
+
+
+def working_folder(cwd: Path | None) -> str:
+    """A folder as the gateway would name it."""
+    return str(cwd.expanduser().absolute()) if cwd else ""

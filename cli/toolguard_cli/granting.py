@@ -1,0 +1,46 @@
+"""Grants as a person would type them: the narrowest one for a call, and the command line that gives it."""
+
+from __future__ import annotations
+
+import shlex
+
+import msgspec
+
+from toolguard_engine.layers import grants
+from toolguard_engine.layers.grants import Grant
+from toolguard_engine.model import Call
+from toolguard_engine.redact import UNPRINTABLE
+from toolguard_engine.toolsearch import short_name
+
+NEW = "g-new"
+MAX_TYPED = 400
+"""Characters of a pattern that anybody would still type."""
+
+
+def exact(call: Call, *, agent: str = "", cwd: str = "") -> Grant | None:
+    """A grant for just this call; None where there can be none, or none that a person could type."""
+    pattern = grants.subject(call)
+    return of(call, pattern, agent=agent, cwd=cwd) if pattern and len(pattern) <= MAX_TYPED else None
+
+
+def of(call: Call, pattern: str, *, agent: str = "", cwd: str = "") -> Grant | None:
+    """The grant with this pattern, if it covers this call."""
+    draft = {"id": NEW, "tool": short_name(call.tool), "pattern": pattern, "agent": agent, "cwd": cwd}
+    try:
+        grant = msgspec.convert({**draft, "params": grants.fixed(call)}, Grant)
+    except msgspec.ValidationError:
+        return None
+    texts = (pattern, agent, cwd, *grant.params, *grant.params.values())
+    if any(UNPRINTABLE.search(text) for text in texts) or grants.useless(grant):
+        return None
+    return grant if grants.covers(grant, call, 0.0) else None
+
+
+def command(grant: Grant, lasts: str) -> str:
+    """What to type."""
+    words = ["--tool", grant.tool, "--for", lasts]
+    words += ["--agent", grant.agent] * bool(grant.agent) + ["--cwd", grant.cwd] * bool(grant.cwd)
+    for name, glob in grant.params.items():
+        words += ["--param", f"{name}={glob}"]
+    before, after = ([grant.pattern], []) if not grant.pattern.startswith("-") else ([], ["--", grant.pattern])
+    return shlex.join(["toolguard", "grant", *before, *words, *after])

@@ -1,0 +1,160 @@
+"""Calls weighed as the gateway's guard would weigh them, in this process: nothing is counted, held or used up.
+
+What is used is what the gateway would use: the settings, the person's own rules and their grants, where there are any;
+`Basis` says which. Where a state directory is not there, the defaults are used and nothing is made.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+import toolguard_engine
+from toolguard_cli import stores
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_engine import answers, rulepacks
+from toolguard_engine.config import Config, parse
+from toolguard_engine.guard import Guard, inner_call
+from toolguard_engine.layers import grants
+from toolguard_engine.layers.grants import Grant
+from toolguard_engine.model import Call, Host
+from toolguard_engine.rulebook import Rule, Rulebook
+from toolguard_engine.stores.policy import Policies
+from toolguard_engine.stores.userrules import UserRules
+
+if TYPE_CHECKING:
+    from toolguard_engine.judgement import Judgement
+    from toolguard_engine.shell.model import Effect
+
+MAX_SHOWN = 200
+"""Characters of an effect."""
+HOW_OFF = '"rulesOff": {names} in the settings'
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What the verdicts rest on. Paths are empty where the defaults are used."""
+
+    config: str
+    policy: str
+    mode: str
+    threshold: int
+    own_rules: int
+    grants: int
+
+    def words(self) -> str:
+        """For a person."""
+        settings = f"settings of {self.config}" if self.config else "default settings"
+        own = [f"{self.own_rules} of your rules"] * bool(self.own_rules) + [f"{self.grants} grants"] * bool(self.grants)
+        policy = f"{' and '.join(own) or 'nothing'} from {self.policy}" if self.policy else "no policy.toml"
+        return answers.plain(f"{settings}; {policy}")
+
+    def public(self) -> dict[str, Any]:
+        return {
+            "config": self.config or None,
+            "policy": self.policy or None,
+            "mode": self.mode,
+            "threshold": self.threshold,
+            "ownRules": self.own_rules,
+            "grants": self.grants,
+        }
+
+
+class Judging:
+    """Weighs calls with these settings and rules, as a gateway at `host` would."""
+
+    def __init__(self, config: Config, host: Host, book: Rulebook, basis: Basis, given: tuple[Grant, ...] = ()) -> None:
+        self.config = config
+        self.basis = basis
+        self.book = book
+        self._host = host
+        self._guard = Guard(config, {}, host, book)
+        self._grants = given
+
+    def weigh(self, call: Call) -> Judgement:
+        """The verdict, with what was granted beforehand. `call`: as the gateway gets it, envelope of Tool Search and all."""
+        inner = inner_call(call)
+        found = self._guard.weigh(inner)
+        return self._granted(inner, found) if found.decision == "hold" and self._grants else found
+
+    def weigh_bare(self, call: Call) -> Judgement:
+        """The same as if nothing was granted."""
+        return self._guard.weigh(inner_call(call))
+
+    def _granted(self, call: Call, found: Judgement) -> Judgement:
+        grant = grants.covering(call, self._grants, time.time())
+        if grant is None:
+            return found
+        return replace(found, decision="allow", code=f"grant.{grant.id}", reason=f"It is covered by the grant {grant.id}.")
+
+    def without(self, names: Iterable[str]) -> Judging:
+        """The same with further rules switched off."""
+        return Judging(self.config, self._host, self.book.without(names), self.basis, self._grants)
+
+    def config_for(self, agent: str) -> Config:
+        return self.config.for_agent(agent)
+
+
+def load(places: Places) -> Judging:
+    """What the gateway of these places would judge with. Raises `UserError`."""
+    config, config_path = _settings(places)
+    policies = Policies(places.state_dir)
+    with stores.told():
+        given = grants.active(policies.grants(), time.time())
+        own = UserRules(places.state_dir).rules()
+    policy = str(policies.path) if policies.path.exists() else ""
+    basis = Basis(config_path, policy, config.active_mode, config.escalation_threshold, len(own), len(given))
+    return Judging(config, _host(places), rulepacks.load().plus(own).without(config.rules_off), basis, tuple(given))
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """Those that come with toolguard."""
+    return rulepacks.load().rules
+
+
+def own_rules(places: Places) -> tuple[Rule, ...]:
+    """The person's own rules. Raises `UserError`."""
+    with stores.told():
+        return UserRules(places.state_dir).rules()
+
+
+def _settings(places: Places) -> tuple[Config, str]:
+    entry = stores.entry(places)
+    if entry is None:
+        return Config(), ""
+    try:
+        return parse(entry), str(places.config)
+    except msgspec.ValidationError as error:
+        where = f"{'.'.join(stores.ENTRY)} in {places.config}"
+        raise UserError(f"{where}: {error}", "mend that setting; toolguard doctor names all that is wrong") from error
+
+
+def _host(places: Places) -> Host:
+    guarded = (str(Path(toolguard_engine.__file__).parent.parent), *([sys.prefix] if sys.prefix != sys.base_prefix else []))
+    return Host(str(Path.home()), str(places.state_dir), str(places.config), guarded)
+
+
+def effect_text(effect: Effect) -> str:
+    """`delete ~/important (recursive)`."""
+    target = f" {effect.target}" if effect.target else ""
+    flags = f" ({', '.join(sorted(effect.flags))})" if effect.flags else ""
+    room = MAX_SHOWN - len(effect.kind) - len(flags)
+    return f"{effect.kind}{answers.cut(target.replace(chr(0), '?'), max(20, room))}{flags}"
+
+
+def effect_texts(effects: Iterable[Effect]) -> list[str]:
+    """Each once, in their order."""
+    return list(dict.fromkeys(effect_text(effect) for effect in effects))
+
+
+def cause(found: Judgement) -> str:
+    """The one rule that a held or blocked call is counted under."""
+    own_code = found.code.startswith("rule.") or not found.matches
+    return found.code if own_code else f"rule.{found.matches[0].rule}"
