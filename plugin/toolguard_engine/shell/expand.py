@@ -123,9 +123,14 @@ def _split(parts: Iterable[Part], state: State, capture: Captured, found: Fields
         value, feed = _value(part, state, capture)
         found.feed = found.feed or feed
         if isinstance(part, Literal) or part.quoted:
+            if isinstance(part, Variable) and part.name == "@" and state.args is not None and not part.operator:
+                first, *more = state.args[1:] or ("",)
+                begun = begun or len(state.args) > 1
+                if more:
+                    found.texts += [current + first, *more[:-1]]
+                current = more[-1] if more else current + first
+                continue
             current, begun = current + value, True
-            if isinstance(part, Variable) and part.name == "@" and state.args == ():
-                begun = False
             continue
         pieces = value.split()
         if not pieces:

@@ -39,16 +39,25 @@ def _shell(walk: Walk, run: Run, state: State) -> Feed:
     if text is not None:
         inner.args = argv[at + 1 :] or ("sh",)
         return walk.inner_text(text, run, inner)
-    scripted = at < len(argv) and argv[at] not in ("-", "/dev/stdin", "-s")
-    if not scripted and run.stdin and run.stdin.text:
+    said = _script(walk, run, at)
+    if said:
         inner.args = ("sh", *argv[at + 1 :])
-        return walk.text(run.stdin.text, inner, None, piped=run.piped, pipeline=run.pipeline)
+        return walk.text(said, inner, None, piped=run.piped, pipeline=run.pipeline)
     return Feed(None, (run.name,))
 
 
+def _script(walk: Walk, run: Run, at: int) -> str | None:
+    """What stands in the script that is `argv[at]`, or arrives at the standard input; None where that cannot be known."""
+    if at >= len(run.argv) or run.argv[at] in ("-", "/dev/stdin", "-s"):
+        return run.stdin.text if run.stdin else None
+    fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
+    return fed.text if fed else walk.written(run.argv[at], run.cwd)
+
+
 def _source(walk: Walk, run: Run, state: State) -> Feed:
-    if run.argv[1:2] in (("/dev/stdin",), ("-",)) and run.stdin and run.stdin.text:
-        return walk.text(run.stdin.text, state, None, piped=run.piped, pipeline=run.pipeline)
+    said = _script(walk, run, 1)
+    if said:
+        return walk.text(said, state, None, piped=run.piped, pipeline=run.pipeline)
     return Feed(None, (run.name,))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from posixpath import normpath
 
 from msgspec.structs import replace
 
@@ -31,6 +32,12 @@ _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _INITIALS = frozenset("pndrbltoagm")
 """First letters of interpreters: the pattern need not be tried for the others."""
+_OUTPUT = frozenset({"write", "append"})
+_LOGINS = frozenset(
+    {"ssh", "sudo", "doas", "su", "runuser", "chroot", "nsenter", "unshare", "proot", "fakeroot", "pkexec", "mosh"}
+)
+"""Wrappers that start a shell where they are given no program."""
+
 _DESCRIPTOR = re.compile(r"\d+-?|-")
 
 
@@ -52,6 +59,10 @@ class Walk:
         self.wrapped = 0
         self.total = 0
         self.pipelines = 0
+        self.called: set[str] = set()
+        self.calls = 0
+        self.files: dict[str, str] = {}
+        self.kept = 0
 
     def text(self, text: str, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
         """A text that a shell runs."""
@@ -78,7 +89,7 @@ class Walk:
     def _uncalled(self, state: State) -> None:
         """Functions that nothing called may still be called by what this command does not show."""
         for name, body in list(state.functions.items()):
-            if name not in state.calling:
+            if name not in self.called:
                 inner = state.fork("()")
                 inner.args = None
                 inner.calling |= {name}
@@ -126,7 +137,12 @@ class Walk:
         if group.redirects:
             redirects, fed = self._redirects(group, state)
             stdin = fed or stdin
-            self.add(Run(("{",), "{", state.via, redirects=redirects, stdin=stdin, pipeline=pipeline, cwd=state.cwd))
+            run = Run(("{",), "{", state.via, redirects=redirects, stdin=stdin, pipeline=pipeline, cwd=state.cwd)
+            self.add(run)
+            if not piped and _writes(run):
+                bare = Group(group.kind, group.bodies, group.name, group.words)
+                self._keep(run, self.group(bare, state, stdin, piped=True, pipeline=pipeline))
+                return NOTHING
         shared = pipeline if piped or stdin else 0
         if group.kind == "(":
             return self.script(group.bodies[0], state.fork(), stdin, piped=piped, pipeline=shared)
@@ -218,7 +234,7 @@ class Walk:
                 )
                 found.append(Redirect("text", target, each.fd))
             elif each.operator == "<":
-                fed = feed if feed and target == UNKNOWN else Feed(None, (), (target,))
+                fed = feed if feed and target == UNKNOWN else Feed(self.written(target, state.cwd), (), (target,))
                 found.append(Redirect("read", target, each.fd))
             elif each.operator == "<&" or (each.operator == ">&" and _DESCRIPTOR.fullmatch(target)):
                 continue
@@ -230,7 +246,7 @@ class Walk:
         """What a substitution prints; what it runs is collected."""
         inner = state.fork("$()")
         feed = self.script(part.script, inner, None, piped=True, pipeline=0)
-        return Feed(feed.text if part.kind == "$(" else None, feed.programs, feed.files)
+        return feed if part.kind != ">(" else Feed(None, feed.programs, feed.files)
 
     def run(self, run: Run, state: State) -> Feed:
         """One program and all that it runs; what it prints."""
@@ -246,7 +262,13 @@ class Walk:
         if special is None and wrapper is None:
             if name[0] in _INITIALS and _INTERPRETER.fullmatch(name):
                 self._code(run, state)
-            return printed(run) if run.piped else NOTHING
+            elif self.files and run.argv[0] != name and (said := self.written(run.argv[0], run.cwd)):
+                inner = state.fork(name)
+                inner.args = run.argv
+                return self.text(said, inner, run.stdin, piped=run.piped, pipeline=run.pipeline)
+            if name == "tee" or (run.redirects and _writes(run)):
+                self._keep(run, self._printed(run))
+            return self._printed(run) if run.piped else NOTHING
         if self.wrapped >= MAX_WRAPPED:
             self.flaws.add("deep")
             return Feed(None)
@@ -255,12 +277,42 @@ class Walk:
         self.wrapped -= 1
         return printed(run) if feed is None else feed
 
+    def written(self, path: str, cwd: str) -> str | None:
+        """What stands in a file that this command itself wrote."""
+        return self.files.get(_located(path, cwd)) if self.files else None
+
+    def _keep(self, run: Run, feed: Feed) -> None:
+        """Remembers what a program writes to files, where that is known: it may be run later."""
+        if feed.text is None:
+            return
+        paths = [each.target for each in run.redirects if each.kind in _OUTPUT and each.fd in ("", "1")]
+        for path in (*paths, *(run.argv[1:] if run.name == "tee" else ())):
+            self.kept += len(feed.text)
+            if self.kept > MAX_TOTAL:
+                self.flaws.add("long")
+                return
+            place = _located(path, run.cwd)
+            before = self.files.get(place, "") if any(each.kind == "append" for each in run.redirects) else ""
+            self.files[place] = (before + feed.text)[:MAX_CHARS]
+
+    def _printed(self, run: Run) -> Feed:
+        """The output of a program; `cat` may show what this command wrote."""
+        if self.files and run.name == "cat" and len(run.argv) > 1:
+            texts = [self.written(word, run.cwd) for word in run.argv[1:]]
+            if None not in texts:
+                return Feed("".join(text for text in texts if text is not None), ("cat",), run.argv[1:])
+        return printed(run)
+
     def add(self, run: Run) -> None:
         if len(self.runs) >= MAX_RUNS:
             raise _Full
         self.runs.append(run)
 
     def _call(self, run: Run, state: State) -> Feed:
+        self.called.add(run.name)
+        self.calls += 1
+        if self.calls > MAX_RUNS:
+            raise _Full
         before, via, calling = state.args, state.via, state.calling
         state.args, state.via, state.calling = run.argv, (*via, "()"), calling | {run.name}
         self.nested += 1
@@ -271,7 +323,7 @@ class Walk:
             return self.script(state.functions[run.name], state, run.stdin, piped=run.piped, pipeline=run.pipeline)
         finally:
             self.nested -= 1
-            state.args, state.via, state.calling = before, via, calling | {run.name}
+            state.args, state.via, state.calling = before, via, calling
 
     def joined(self, words: tuple[str, ...], state: State, run: Run) -> Feed:
         return self.inner_text(" ".join(words), run, state)
@@ -303,14 +355,12 @@ class Walk:
         if wrapper.dashes:
             at = argv.index("--") + 1 if "--" in argv else at + wrapper.skip
         elif wrapper.skip:
-            if at + wrapper.skip >= len(argv):
-                return None
-            at += wrapper.skip
-            at, text = options(argv, at, wrapper)
+            at, text = options(argv, min(at + wrapper.skip, len(argv)), wrapper)
             if text:
                 return self.inner_text(text, run, inner)
         if at >= len(argv):
-            return None
+            fed = run.stdin.text if run.stdin and run.name in _LOGINS else None
+            return self.text(fed, inner, None, piped=run.piped, pipeline=run.pipeline) if fed else None
         if run.name == "sudo" and run.argv[at - 1] in ("-e", "--edit"):
             return None
         rest = argv[at:]
@@ -332,8 +382,20 @@ class Walk:
     def _code(self, run: Run, state: State) -> None:
         """The shell commands that stand in the code of an interpreter."""
         found = code.source(run)
+        if found is None and self.files:
+            script = next((said for word in run.argv[1:] if (said := self.written(word, run.cwd))), None)
+            found = code.source(replace(run, argv=(run.argv[0], "-"), stdin=Feed(script))) if script else None
         for text in code.commands(found[1], found[0]) if found else ():
             self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+
+def _writes(run: Run) -> bool:
+    return any(each.kind in _OUTPUT for each in run.redirects)
+
+
+def _located(path: str, cwd: str) -> str:
+    """A path by which a file is found again in the same command."""
+    return normpath(path if path.startswith(("/", "~", "$")) or not cwd else f"{cwd}/{path}")
 
 
 def _base(word: str) -> str:
