@@ -4,6 +4,7 @@
 // `afterToolCall`, then `resultWritten`. A call that the gateway refuses skips `beforeToolCall`.
 
 import { acts, setting, verdictWithoutEngine } from "./failmode.mjs";
+import { heardText, saidBy, shortParams } from "./heard.mjs";
 import { correction, limit, REFUSED_WHEN_RUN, REWRITTEN_UNJUDGED } from "./messages.mjs";
 import { Prompts } from "./prompts.mjs";
 import { copy, same } from "./same.mjs";
@@ -75,6 +76,16 @@ export class Hooks {
     const message = event.message;
     if (message?.role === "assistant") this.#modelAnswered(message, ctx);
     else if (message?.role === "toolResult") this.resultWritten({ message, toolCallId: message.toolCallId }, ctx);
+    else if (message?.role === "user") this.#personWrote(message, ctx);
+  }
+
+  /**
+   * @param {any} message
+   * @param {any} ctx
+   */
+  #personWrote(message, ctx) {
+    const said = saidBy(message);
+    if (said) this.#engine.note({ type: "said", agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", ...said });
   }
 
   /**
@@ -185,6 +196,8 @@ export class Hooks {
     this.#compare(call, event, run, id);
     if (!event.error && run.watch)
       this.#engine.note({ type: "done", tool: call.tool, params: call.params, ...place(call), call: id });
+    const text = heardText(event);
+    if (text) this.#engine.note({ type: "heard", tool: event.toolName, params: shortParams(event.params), text, ...place(call) });
   }
 
   /**

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from toolguard_engine import approval_texts, judgement, texts
 from toolguard_engine.config import Config
 from toolguard_engine.failures import classify
+from toolguard_engine.heard import Ledger
 from toolguard_engine.judgement import Judgement
 from toolguard_engine.layers import always, exemptions, loops, protection, rubric
 from toolguard_engine.model import ALLOW, Call, Correction, Failure, Host, Run, Stop, Verdict
@@ -43,6 +44,8 @@ class Guard:
         self._book = book or Rulebook(())
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._touched: dict[str, Run | None] = {}
+        self.heard = Ledger()
+        """What the runs heard, for `layers.provenance`."""
 
     def config_for(self, agent: str) -> Config:
         return self._config.for_agent(agent)
@@ -152,6 +155,7 @@ class Guard:
 
     def ended(self, run_id: str) -> None:
         """The run is over: forget it."""
+        self.heard.ended(run_id)
         if self._runs.pop(run_id, None):
             self._touched[run_id] = None
 

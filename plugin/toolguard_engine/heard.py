@@ -72,24 +72,31 @@ def _path(params: Any) -> str:
 
 @dataclass(slots=True)
 class Heard:
-    """One run. `known`: what calls named before any outside text did; `said`: what people said in its session."""
+    """One run. `known`: what calls named before any outside text did. In its session: `said` by the person that the agent
+    works for, by `others`."""
 
     outside: deque[bytes] = field(default_factory=deque)
     inside: deque[bytes] = field(default_factory=deque)
     known: bytes = b""
     said: bytes = b""
+    others: bytes = b""
     size: int = 0
 
     def outside_has(self, needle: bytes) -> bool:
         """Whether some outside text holds this."""
-        return bool(needle) and any(needle in text for text in self.outside)
+        return bool(needle) and (any(needle in text for text in self.outside) or needle in self.others)
 
     def inside_has(self, needle: bytes) -> bool:
         return bool(needle) and any(needle in text for text in self.inside)
 
     def outside_names(self, needle: bytes) -> bool:
         """The same for a name: `bob` does not stand in `bobcat`."""
-        return bool(needle) and any(_names(text, needle) for text in self.outside)
+        return bool(needle) and (any(_names(text, needle) for text in self.outside) or _names(self.others, needle))
+
+    @property
+    def is_tainted(self) -> bool:
+        """Whether any outside text was heard."""
+        return bool(self.outside or self.others)
 
     def by_person(self, needle: bytes) -> int:
         """Where a person named this; below 0 where none did."""
@@ -129,13 +136,16 @@ class Ledger:
     def __init__(self) -> None:
         self._runs: OrderedDict[str, Heard] = OrderedDict()
         self._said: OrderedDict[str, bytes] = OrderedDict()
+        self._others: OrderedDict[str, bytes] = OrderedDict()
         self.size = 0
 
     def of(self, run: str, session: str = "") -> Heard | None:
         """What a run has heard; None where that is nothing."""
-        heard = self._runs.get(run)
-        if heard is not None and session:
-            heard.said = self._said.get(session, b"")
+        heard, others = self._runs.get(run), self._others.get(session, b"")
+        if heard is None:
+            heard = Heard() if others else None
+        if heard is not None:
+            heard.said, heard.others = self._said.get(session, b""), others
         return heard
 
     def result(self, run: str, tool: str, params: Any, text: str) -> None:
@@ -144,14 +154,14 @@ class Ledger:
         if run and came_from and text:
             self._keep(run, came_from, text, params)
 
-    def message(self, run: str, session: str, text: str, *, owner: bool) -> None:
+    def message(self, session: str, text: str, *, owner: bool) -> None:
         """Somebody wrote to the agent: the person it works for, or somebody else."""
-        if owner and session:
-            self._said[session] = (self._said.pop(session, b"") + b"\n" + normal(text[:MAX_SAID]))[-MAX_SAID:]
-            if len(self._said) > MAX_SESSIONS:
-                self._said.popitem(last=False)
-        elif run and not owner:
-            self._keep(run, "outside", text, None)
+        if not session:
+            return
+        words_of = self._said if owner else self._others
+        words_of[session] = (words_of.pop(session, b"") + b"\n" + normal(text[:MAX_SAID]))[-MAX_SAID:]
+        if len(words_of) > MAX_SESSIONS:
+            words_of.popitem(last=False)
 
     def ended(self, run: str) -> None:
         if heard := self._runs.pop(run, None):

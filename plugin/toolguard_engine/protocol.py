@@ -141,6 +141,21 @@ class Done(Place, frozen=True, tag="done"):
     params: Any = None
 
 
+class Heard(Place, frozen=True, tag="heard"):
+    """Note: a tool came back with a text that may have come from outside, cut. `params`: the short ones."""
+
+    tool: Name
+    text: Text
+    params: Any = None
+
+
+class Said(Place, frozen=True, tag="said"):
+    """Note: somebody wrote to the agent; `owner`: the person it works for, as far as the gateway knows."""
+
+    text: Text
+    owner: bool = True
+
+
 class RunEnd(Wire, frozen=True, tag="run-end"):
     """Note: a run is over."""
 
@@ -160,7 +175,7 @@ class Ping(Wire, frozen=True, tag="ping"):
     id: Id
 
 
-Incoming = Hello | Judge | Ran | Failed | Message | Done | Decide | Resolved | Warned | RunEnd | Seams | Ping
+Incoming = Hello | Judge | Ran | Failed | Message | Done | Heard | Said | Decide | Resolved | Warned | RunEnd | Seams | Ping
 
 
 class Ready(Wire, frozen=True, tag="ready"):

@@ -27,6 +27,7 @@ from toolguard_engine.rulebook import Rulebook
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.calllog import record, resolve
 from toolguard_engine.texts import Hints
+from toolguard_engine.toolsearch import tool_name
 
 Clock = Callable[[], datetime]
 OUT_OF_ORDER = "approval.no-store"
@@ -125,8 +126,12 @@ class Session:
                 self._note(message)
         return None
 
-    def _note(self, note: protocol.Warned | protocol.RunEnd | protocol.Seams) -> None:
+    def _note(self, note: protocol.Heard | protocol.Said | protocol.Warned | protocol.RunEnd | protocol.Seams) -> None:
         match note:
+            case protocol.Heard():
+                self.guard.heard.result(note.run, tool_name(note.tool), note.params, note.text)
+            case protocol.Said():
+                self.guard.heard.message(note.session, note.text, owner=note.owner)
             case protocol.Warned():
                 self._event("security", Call("", None), Verdict("allow", "security.hook-order", reason=note.text))
             case protocol.RunEnd():

@@ -915,3 +915,22 @@ describe("the net: a host that shows events but calls no hooks", () => {
     assert.deepEqual(engine.asked, []);
   });
 });
+
+describe("what a run hears", () => {
+  test("the text of a page is noted, with the run and the short parameters", () => {
+    const { engine, hooks } = gateway();
+    const params = { url: "https://a.example" };
+    const result = { content: [{ type: "text", text: "hello" }] };
+    hooks.afterToolCall({ toolName: "web_fetch", toolCallId: "c1", runId: "r1", params, result }, CTX);
+    const place = { run: "r1", agent: "main", session: "agent:main:main" };
+    assert.deepEqual(engine.noted, [{ type: "heard", tool: "web_fetch", params, text: "hello", ...place }]);
+    assert.deepEqual(engine.asked, []);
+  });
+
+  test("what a person wrote is noted", () => {
+    const { engine, hooks } = gateway();
+    hooks.messageWritten({ message: { role: "user", content: "hello" } }, CTX);
+    assert.deepEqual(engine.noted, [{ type: "said", agent: "main", session: "agent:main:main", text: "hello", owner: true }]);
+    assert.deepEqual(engine.asked, []);
+  });
+});

@@ -79,7 +79,7 @@ def judge(call: Call, effects: tuple[Effect, ...], heard: Heard | None) -> tuple
 
     Give them to `Rulebook.for_call(tool, params, found)`, for commands too: the rules are in `rules/provenance.toml`.
     """
-    if heard is None or not heard.outside or not isinstance(call.params, dict):
+    if heard is None or not heard.is_tainted or not isinstance(call.params, dict):
         return ()
     found: dict[str, Effect] = {}
     for effect in effects[:MAX_EFFECTS]:
