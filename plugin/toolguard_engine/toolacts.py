@@ -96,8 +96,8 @@ def _command_lines(name: Named, params: Params) -> Iterator[str]:
     commands_ = params.get("commands")
     if isinstance(commands_, list):
         yield "\n".join(item for item in commands_[:MAX_ITEMS] if isinstance(item, str))
-    shell = not name.words.isdisjoint(_SHELLS)
-    interpreter = next((program for word, program in _INTERPRETERS.items() if word in name.words), "")
+    shell = not name.whole.isdisjoint(_SHELLS)
+    interpreter = next((program for word, program in _INTERPRETERS.items() if word in name.whole), "")
     for key in ("script", "code", "source", "input") if shell or interpreter else ():
         if isinstance(text := params.get(key), str):
             yield text if shell else f"{interpreter} {shlex.quote(text)}"

@@ -22,12 +22,14 @@ _SERVER = re.compile(r"__|\.|/|:")
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """`small`: it is about something that is trivial to lose or to bring back. `many`: about many at once."""
+    """`small`: it is about something that is trivial to lose or to bring back. `many`: about many at once. `words`,
+    `whole`: those of its own name, and with its server's."""
 
     deed: Deed
     words: frozenset[str] = frozenset()
     small: bool = False
     many: bool = False
+    whole: frozenset[str] = frozenset()
 
 
 def words(text: str) -> frozenset[str]:
@@ -103,10 +105,11 @@ def named(tool: str) -> Named:
     """What a tool's name says. Any text will do."""
     last = _SERVER.split(tool[-MAX_NAME:])[-1] or tool[-MAX_NAME:]
     found = [word.lower() for word in _SPLIT.findall(last)]
+    whole = frozenset(word.lower() for word in _SPLIT.findall(tool[-MAX_NAME:]))
     if not found:
-        return Named("")
+        return Named("", whole=whole)
     known = frozenset(found)
-    return Named(_deed(found, known), known, not known.isdisjoint(_SMALL), not known.isdisjoint(_MANY))
+    return Named(_deed(found, known), known, not known.isdisjoint(_SMALL), not known.isdisjoint(_MANY), whole)
 
 
 def _deed(found: list[str], known: frozenset[str]) -> Deed:

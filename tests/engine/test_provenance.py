@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from toolguard_engine import heard as hearing
-from toolguard_engine import rubric, toolacts
+from toolguard_engine import hints, protocol, rubric, toolacts
 from toolguard_engine.heard import Heard, Ledger, normal, source
 from toolguard_engine.layers import calltexts, provenance
 from toolguard_engine.model import Call
+from toolguard_engine.session import Session, Setup
 from toolguard_engine.shell import effects as shell_effects
 from toolguard_engine.shell.places import Where
 from toolguard_engine.shell.unwrap import read
@@ -239,3 +241,26 @@ def test_all_that_is_found_is_held() -> None:
     """The weights of `provenance.toml` hold a call that begins as low as one can."""
     clarity, stakes = rubric.base("web_fetch", {})
     assert (clarity + 5) * (stakes + 5) >= 36
+
+
+def test_a_session_hears_and_forgets() -> None:
+    talk = Session(Setup(hints.load(), lambda: datetime(2026, 1, 1, tzinfo=UTC), 42))
+    talk.answer(protocol.Hello(0, protocol.VERSION, "/state"))
+    place = {"run": "r", "session": "s", "agent": "main"}
+    notes = [
+        protocol.Heard("openclaw:core:web_fetch", PAGE, {"url": "https://blog.example/caching"}, **place),
+        protocol.Said("clean up, please", **place),
+    ]
+    assert [talk.answer(note) for note in notes] == [None, None]
+    assert flags(EXEC, {"command": "rm -rf ~/projects"}, talk.guard.heard.of("r", "s")) == ["command"]
+    talk.answer(protocol.RunEnd("r", "s"))
+    assert talk.guard.heard.of("r", "s") is None
+
+
+def test_lines_of_the_wire() -> None:
+    heard = protocol.decode(
+        b'{"type":"heard","tool":"web_fetch","params":{"url":"u"},"text":"t","run":"r","agent":"a","session":"s"}'
+    )
+    said = protocol.decode(b'{"type":"said","agent":"a","session":"s","text":"t","owner":false}')
+    assert heard == protocol.Heard("web_fetch", "t", {"url": "u"}, run="r", agent="a", session="s")
+    assert said == protocol.Said("t", agent="a", session="s", owner=False)
