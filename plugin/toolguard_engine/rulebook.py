@@ -45,6 +45,7 @@ __all__ = ["BadRule", "Example", "Match", "Rule", "Rulebook", "rule_from"]
 
 _SHOWN = 120
 _REMEMBERED = 4_000
+_MANY_WORDS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,8 +187,9 @@ class Rulebook:
             for form in program.by_word.get(argv[start], ()):
                 if form.at not in found and self._form_fits(form, run):
                     found[form.at] = _match(self.rules[form.at], _shown(run))
+        spoken: dict[str, bool] = {}
         for form in program.other:
-            if form.at not in found and self._form_fits(form, run):
+            if form.at not in found and _may_fit(form, argv, spoken) and self._form_fits(form, run):
                 found[form.at] = _match(self.rules[form.at], _shown(run))
 
     def _form_fits(self, form: _Form, run: Run) -> bool:
@@ -234,6 +236,16 @@ def _program(forms: list[_Form]) -> _Program | None:
         for word in form.wanted[0].split("|"):
             by_word.setdefault(word, []).append(form)
     return _Program({word: tuple(known) for word, known in by_word.items()}, tuple(other))
+
+
+def _may_fit(form: _Form, argv: tuple[str, ...], spoken: dict[str, bool]) -> bool:
+    """A quick look for the last word of a form, which most commands do not have; `spoken`: what was found so far."""
+    if not form.wanted or len(argv) > _MANY_WORDS:
+        return True
+    last = form.wanted[-1]
+    if last not in spoken:
+        spoken[last] = any(map(word_test(last), argv[1:]))
+    return spoken[last]
 
 
 def _named_in(names: tuple[str, ...], name: str) -> bool:

@@ -18,6 +18,7 @@ LONGEST = 4_000
 
 _WILD = re.compile(r"[*?\[]")
 _LONGEST_NAME = 200
+_FAR = 4
 _SHORT = re.compile(r"-[A-Za-z0-9?@#]\Z")
 _ONE_DASH = re.compile(r"-[^-].")
 _CLUSTER = re.compile(r"-[A-Za-z0-9]++")
@@ -35,16 +36,26 @@ def is_glob(word: str) -> bool:
 def word_test(wanted: str) -> Callable[[str], object]:
     """A test for one sub-command or program name: alternatives by `|`, each of which may be a glob; `!` is none of them."""
     if wanted[:1] == "!":
-        others = word_test(wanted[1:])
-        return lambda word: not others(word)
+        unwanted = word_test(wanted[1:])
+        return lambda word: not unwanted(word)
     if wanted == "*":
         return str.__len__
     choices = wanted.split("|")
     plain = frozenset(choice for choice in choices if not is_glob(choice))
     if len(plain) == len(choices):
         return plain.__contains__
-    match = re.compile("|".join(translate(choice) for choice in choices if choice not in plain)).match
-    return lambda word: word in plain or (len(word) <= _LONGEST_NAME and match(word))
+    heads = tuple(choice[:-1] for choice in choices if choice[-1] == "*" and not is_glob(choice[:-1]))
+    tails = tuple(choice[1:] for choice in choices if choice[0] == "*" and not is_glob(choice[1:]))
+    others = [choice for choice in choices if is_glob(choice.strip("*")) or (choice[0] == choice[-1] == "*")]
+    others += [choice for choice in choices if choice not in plain and "*" in choice.strip("*")]
+    match = re.compile("|".join(map(translate, dict.fromkeys(others))) or "(?!)").match
+
+    def test(word: str) -> object:
+        if word in plain or word.startswith(heads) or word.endswith(tails):
+            return True
+        return bool(others) and len(word) <= _LONGEST_NAME and match(word)
+
+    return test
 
 
 def starts(argv: Sequence[str], at: int) -> tuple[int, ...]:
@@ -72,20 +83,27 @@ def starts(argv: Sequence[str], at: int) -> tuple[int, ...]:
 
 def follows(argv: Sequence[str], wanted: Sequence[str]) -> bool:
     """Whether these sub-commands stand behind the program's name. `**` is up to four words of any kind."""
-    places = {1}
+    places: Sequence[int] = (1,)
     for word in wanted:
         if word == "**":
-            reached = set(places)
-            for _ in range(4):
-                places = {start + 1 for place in places for start in starts(argv, place)}
-                reached |= places
-            places = reached
+            places = _further(argv, places)
             continue
         test = word_test(word)
-        places = {start + 1 for place in places for start in starts(argv, place) if test(argv[start])}
+        places = [start + 1 for place in places for start in starts(argv, place) if test(argv[start])]
         if not places:
             return False
     return True
+
+
+def _further(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
+    """These places, and those up to four words behind them."""
+    reached = dict.fromkeys(places)
+    for _ in range(_FAR):
+        places = [start + 1 for place in places for start in starts(argv, place) if start + 1 not in reached]
+        if not places:
+            break
+        reached.update(dict.fromkeys(places))
+    return tuple(reached)
 
 
 class Wanted:
