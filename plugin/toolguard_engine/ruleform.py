@@ -9,7 +9,8 @@ from typing import Any
 from toolguard_engine.rulecost import dear
 
 Example = str | dict[str, Any]
-"""A command, or a call `{"tool": ..., "params": {...}}`."""
+"""A command, or a call `{"tool": ..., "params": {...}}`; with `heard` and `read`: texts that were
+fetched and read before."""
 
 _TEXTS = ("run", "any", "all", "none", "no_run", "via", "effect", "place", "no_place", "flags", "no_flags", "tool")
 _PLACES = ("place", "no_place")
@@ -154,6 +155,8 @@ def _examples(key: str, value: object) -> tuple[Example, ...]:
 
 
 def _is_call(item: object) -> bool:
-    if not isinstance(item, dict) or set(item) != {"tool", "params"}:
+    if not isinstance(item, dict) or set(item) - {"heard", "read"} != {"tool", "params"}:
+        return False
+    if not all(isinstance(item.get(name, ""), str) for name in ("heard", "read")):
         return False
     return isinstance(item["tool"], str) and isinstance(item["params"], dict)

@@ -1,11 +1,13 @@
 """The rules that come with toolguard: TOML packs for people, and one JSON file, made from them, for the engine.
 
 A pack is `rules/<pack>.toml`: a list of `[[rule]]` tables, and on top of it perhaps `none = [...]`, which is added to the
-`none` of each rule with `run`. The JSON file leaves out the examples. `scripts/build_manifest` writes it.
+`none` of each rule with `run`, and lists of words `words.x = [...]`, which `$x` stands for: in `run` as alternatives, in any
+other list as its items. The JSON file leaves out the examples. `scripts/build_manifest` writes it.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,13 +17,18 @@ from typing import Any
 import msgspec
 
 from toolguard_engine import toolacts
+from toolguard_engine.heard import Ledger
+from toolguard_engine.layers import calltexts, provenance
+from toolguard_engine.model import Call
 from toolguard_engine.rulebook import BadRule, Example, Rule, Rulebook, rule_from
 from toolguard_engine.shell.effects import effects
+from toolguard_engine.shell.model import Effect
 from toolguard_engine.shell.places import Where
 from toolguard_engine.shell.unwrap import read
 from toolguard_engine.toolsearch import tool_name
 
 _THERE = Where("/home/ada", "/home/ada/work", "/home/ada/work", "/home/ada/.openclaw")
+_NAMED = re.compile(r"\$([a-z]++)")
 _DATA = files("toolguard_manifests")
 
 
@@ -40,9 +47,10 @@ def pack(text: str, name: str) -> tuple[Rule, ...]:
     """The rules of one pack. Raises `BadRule`, and `tomllib.TOMLDecodeError` where the text is no TOML."""
     table = tomllib.loads(text)
     for key in table:
-        if key not in ("rule", "none"):
-            raise BadRule(key, f"unknown key {key!r}; a pack has [[rule]] tables and perhaps none")
-    rules = tuple(rule_from(_with_none(rule, table.get("none", [])), name) for rule in table.get("rule", []))
+        if key not in ("rule", "none", "words"):
+            raise BadRule(key, f"unknown key {key!r}; a pack has [[rule]] tables and perhaps none and words")
+    words, none = table.get("words", {}), table.get("none", [])
+    rules = tuple(rule_from(_filled_in(rule, none, words), name) for rule in table.get("rule", []))
     seen: set[str] = set()
     for rule in rules:
         if rule.id in seen:
@@ -53,7 +61,7 @@ def pack(text: str, name: str) -> tuple[Rule, ...]:
 
 def encode(rules: Iterable[Rule]) -> str:
     """The JSON file of these rules: one rule a line, nothing that is empty, no examples."""
-    lines = (msgspec.json.encode(_filled(replace(rule, matches=(), passes=()))).decode() for rule in rules)
+    lines = (msgspec.json.encode(_told(replace(rule, matches=(), passes=()))).decode() for rule in rules)
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
@@ -63,15 +71,38 @@ def speaks(rule: Rule, example: Example) -> bool:
     if isinstance(example, str):
         reading = read(example)
         return bool(book.for_command(reading, effects(reading, _THERE)))
-    tool = tool_name(example["tool"])
-    return bool(book.for_call(tool, example["params"], toolacts.effects(example["tool"], example["params"], _THERE)))
+    return bool(book.for_call(tool_name(example["tool"]), example["params"], _effects(example)))
 
 
-def _with_none(rule: Mapping[str, Any], none: list[str]) -> Mapping[str, Any]:
-    if not none or "run" not in rule:
-        return rule
-    return {**rule, "none": [*rule.get("none", []), *none]}
+def _effects(example: dict[str, Any]) -> tuple[Effect, ...]:
+    """What the call of an example would do, and what of that comes from a text that was heard before."""
+    tool, params = example["tool"], example["params"]
+    readings = map(read, calltexts.commands(tool, params))
+    found = tuple(effect for reading in readings for effect in effects(reading, _THERE))
+    found += toolacts.effects(tool, params, _THERE)
+    if "heard" not in example:
+        return found
+    ledger = Ledger()
+    ledger.result("run", "read", {}, example.get("read", ""))
+    ledger.result("run", "web_fetch", {}, example["heard"])
+    return (*found, *provenance.judge(Call(tool, params), found, ledger.of("run")))
 
 
-def _filled(rule: Rule) -> dict[str, Any]:
+def _filled_in(rule: Mapping[str, Any], none: list[str], words: Mapping[str, list[str]]) -> Mapping[str, Any]:
+    """A rule with the pack's `none` and `words` in it; what is no list of texts is left for `rule_from` to refuse."""
+    filled = {key: _expanded(key, value, words) for key, value in rule.items()} if words else dict(rule)
+    if none and "run" in filled:
+        filled["none"] = [*filled.get("none", []), *none]
+    return filled
+
+
+def _expanded(key: str, value: Any, words: Mapping[str, list[str]]) -> Any:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        return value
+    if key == "run":
+        return [_NAMED.sub(lambda named: "|".join(words[named[1]]), item) for item in value]
+    return [one for item in value for one in (words.get(item[1:], [item]) if item.startswith("$") else [item])]
+
+
+def _told(rule: Rule) -> dict[str, Any]:
     return {key: value for key, value in msgspec.to_builtins(rule).items() if value}
