@@ -58,7 +58,7 @@ class State:
         """Sets a variable; under a condition it may as well keep what it had."""
         before = self.variables.get(name)
         if append and isinstance(before, str):
-            value = f"{before} {value}" if "\n" not in value and value and before else before + value
+            value = before + value
         if len(value) > MAX_VALUE:
             value = UNKNOWN
         if self.maybe and before is not None and before != value:

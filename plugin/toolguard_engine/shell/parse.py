@@ -18,7 +18,7 @@ MAX_STRAYS = 20
 """Tokens that belong nowhere; a text with more of them is no command."""
 
 
-_DELIMITED = r"(?=[\s;|&()<>]|\Z)"
+_DELIMITED = r"(?=[\s;|&()<>]|\Z)(?<![@?*+!](?=\())"
 _TOKEN = re.compile(
     rf"""[ \t\r\f\v]*+(?:
     (?P<redirect>(?P<fd>\d{{0,9}})(?P<op><<<|<<-?|<>|<&|>>|>\||>&|<(?!\()|>(?!\())|&>>?)
@@ -207,7 +207,8 @@ class _Reader(WordReader):
             self.at += 1
             values = self._until_parenthesis(depth)
             command.assigns += tuple(
-                (found[1], value, bool(found[2]) or position > 0) for position, value in enumerate(values)
+                (found[1], _spaced(value) if position else value, bool(found[2]) or position > 0)
+                for position, value in enumerate(values)
             )
             return
         value = self._word(depth) if rest is None else rest
@@ -434,3 +435,8 @@ _UNTIL = {
 _UNTIL["then"] = frozenset({"then", "elif", "else", "fi"})
 _CASE_ENDS = frozenset({";;", ";&", ";;&", "esac"})
 _DO_OR_BRACE = frozenset({"do", "{"})
+
+
+def _spaced(word: Word) -> Word:
+    """A further word of an array, which is kept as one text."""
+    return f" {word}" if isinstance(word, str) else (Literal(" ", quoted=True), *word)

