@@ -121,7 +121,7 @@ class Walk:
     def _multiplies(self, pipe: Pipeline, state: State) -> bool:
         """Whether a function, inside itself, starts itself more than once or goes on while it runs again."""
         names = [command.words[0] for command in pipe.commands if isinstance(command, Simple) and command.words]
-        own = [name for name in names if name in state.calling]
+        own = [name for name in names if isinstance(name, str) and name in state.calling]
         return len(own) > 1 or (bool(own) and pipe.background)
 
     def command(self, command: Command, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
@@ -133,6 +133,7 @@ class Walk:
         if group.kind == "function":
             if group.name:
                 state.functions[group.name] = group.bodies[0]
+                state.calling -= {group.name}
             return NOTHING
         if group.redirects:
             redirects, fed = self._redirects(group, state)
