@@ -196,17 +196,20 @@ def _fetched(address: str, flags: frozenset[str], heard: Heard) -> Iterator[tupl
     if "search" in flags or "local" in flags or len(address) < _MIN_VALUE:
         return
     bare, host, query = _bare(address)
-    whole = normal(address)
-    if not bare or heard.outside_has(whole) or heard.inside_has(whole) or heard.by_person(whole) >= 0:
-        return
     values = [unquote_plus(item.partition("=")[2] or item) for item in query[:MAX_TEXT].split("&")[:MAX_TARGETS] if item]
     values += [unquote_plus(part) for part in bare.split("/")[1:][:MAX_TARGETS]]
-    if any(_is_telling(value) and heard.inside_has(normal(value)) for value in values):
-        yield "local", address
-    if heard.by_person(normal(host)) >= 0:
+    telling = [value for value in values if _is_telling(value)]
+    opaque = [value for value in values if _OPAQUE.search(value[:MAX_TEXT])]
+    if not bare or not (telling or opaque or "data" in flags):
         return
-    parcels = [value for value in values if _OPAQUE.search(value[:MAX_TEXT]) and not heard.outside_has(normal(value))]
-    if ("data" in flags or parcels) and host not in _COMMON and heard.outside_names(normal(host)):
+    whole = normal(address)
+    if heard.outside_has(whole) or heard.inside_has(whole) or heard.by_person(whole) >= 0:
+        return
+    if any(heard.inside_has(normal(value)) for value in telling):
+        yield "local", address
+    if host in _COMMON or heard.by_person(normal(host)) >= 0 or not heard.outside_names(normal(host)):
+        return
+    if "data" in flags or any(not heard.outside_has(normal(value)) for value in opaque):
         yield "target", address
 
 
