@@ -34,8 +34,8 @@ What a rule may ask for; all that it names must hold of one and the same program
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from toolguard_engine.ruleform import BadRule, Example, Rule, rule_from
 from toolguard_engine.ruleterms import Wanted, follows, found_in, is_glob, starts, word_test
@@ -46,6 +46,8 @@ __all__ = ["BadRule", "Example", "Match", "Rule", "Rulebook", "rule_from"]
 _SHOWN = 120
 _REMEMBERED = 4_000
 _MANY_WORDS = 40
+_MOST_WORDS = 1_000
+"""Of a longer command the words at its two ends count, half of them each: no rule could read all in time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,7 @@ class Rulebook:
             except KeyError:
                 program = self._learn(run.name)
             if program is not None:
-                self._judge(program, run, found)
+                self._judge(program, run if len(run.argv) <= _MOST_WORDS else _ends(run), found)
         for effect in effects:
             for at in self._effects.get(effect.kind, ()):
                 rule = self.rules[at]
@@ -183,17 +185,18 @@ class Rulebook:
 
     def _judge(self, program: _Program, run: Run, found: dict[int, Match]) -> None:
         argv = run.argv
-        for start in starts(argv, 1) if program.by_word else ():
+        first = starts(argv, (1,))
+        for start in first if program.by_word else ():
             for form in program.by_word.get(argv[start], ()):
-                if form.at not in found and self._form_fits(form, run):
+                if form.at not in found and self._form_fits(form, run, first):
                     found[form.at] = _match(self.rules[form.at], _shown(run))
         spoken: dict[str, bool] = {}
         for form in program.other:
-            if form.at not in found and _may_fit(form, argv, spoken) and self._form_fits(form, run):
+            if form.at not in found and _may_fit(form, argv, spoken) and self._form_fits(form, run, first):
                 found[form.at] = _match(self.rules[form.at], _shown(run))
 
-    def _form_fits(self, form: _Form, run: Run) -> bool:
-        return (not form.wanted or follows(run.argv, form.wanted)) and self._terms_of(form.at).hold(run)
+    def _form_fits(self, form: _Form, run: Run, first: Sequence[int]) -> bool:
+        return (not form.wanted or follows(run.argv, form.wanted, first)) and self._terms_of(form.at).hold(run)
 
     def _terms_of(self, at: int) -> _Terms:
         terms = self._terms.get(at)
@@ -236,6 +239,11 @@ def _program(forms: list[_Form]) -> _Program | None:
         for word in form.wanted[0].split("|"):
             by_word.setdefault(word, []).append(form)
     return _Program({word: tuple(known) for word, known in by_word.items()}, tuple(other))
+
+
+def _ends(run: Run) -> Run:
+    half = _MOST_WORDS // 2
+    return replace(run, argv=(*run.argv[:half], *run.argv[-half:]))
 
 
 def _may_fit(form: _Form, argv: tuple[str, ...], spoken: dict[str, bool]) -> bool:

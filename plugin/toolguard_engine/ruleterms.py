@@ -58,13 +58,13 @@ def word_test(wanted: str) -> Callable[[str], object]:
     return test
 
 
-def starts(argv: Sequence[str], at: int) -> tuple[int, ...]:
-    """Where from `at` on the next word that is no option can stand: each option may have one value."""
-    if at < len(argv) and argv[at][:1] != "-":
-        return (at,)
+def starts(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
+    """Where from these places on the next word that is no option can stand: each option may have one value."""
+    if len(places) == 1 and places[0] < len(argv) and argv[places[0]][:1] != "-":
+        return places
     found: list[int] = []
-    seen = {at}
-    pending = [at]
+    seen = set(places)
+    pending = list(seen)
     while pending:
         here = pending.pop()
         if here >= len(argv):
@@ -78,18 +78,21 @@ def starts(argv: Sequence[str], at: int) -> tuple[int, ...]:
             if after not in seen:
                 seen.add(after)
                 pending.append(after)
-    return tuple(found)
+    return found
 
 
-def follows(argv: Sequence[str], wanted: Sequence[str]) -> bool:
-    """Whether these sub-commands stand behind the program's name. `**` is up to four words of any kind."""
-    places: Sequence[int] = (1,)
+def follows(argv: Sequence[str], wanted: Sequence[str], first: Sequence[int] | None = None) -> bool:
+    """Whether these sub-commands stand behind the program's name. `**` is up to four words of any kind.
+
+    `first`: what `starts` says of the place behind the name, where it is known.
+    """
+    places: Sequence[int] = (1,) if first is None else first
     for word in wanted:
         if word == "**":
             places = _further(argv, places)
             continue
         test = word_test(word)
-        places = [start + 1 for place in places for start in starts(argv, place) if test(argv[start])]
+        places = [start + 1 for start in starts(argv, places) if test(argv[start])]
         if not places:
             return False
     return True
@@ -99,7 +102,7 @@ def _further(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
     """These places, and those up to four words behind them."""
     reached = dict.fromkeys(places)
     for _ in range(_FAR):
-        places = [start + 1 for place in places for start in starts(argv, place) if start + 1 not in reached]
+        places = [start + 1 for start in starts(argv, places) if start + 1 not in reached]
         if not places:
             break
         reached.update(dict.fromkeys(places))
