@@ -35,7 +35,7 @@ What a rule may ask for; all that it names must hold of one and the same program
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from toolguard_engine.ruleform import BadRule, Example, Rule, rule_from
 from toolguard_engine.ruleterms import Wanted, follows, found_in, is_glob, starts, word_test
@@ -243,7 +243,7 @@ def _program(forms: list[_Form]) -> _Program | None:
 
 def _ends(run: Run) -> Run:
     half = _MOST_WORDS // 2
-    return replace(run, argv=(*run.argv[:half], *run.argv[-half:]))
+    return Run((*run.argv[:half], *run.argv[-half:]), run.name, run.via)
 
 
 def _may_fit(form: _Form, argv: tuple[str, ...], spoken: dict[str, bool]) -> bool:
