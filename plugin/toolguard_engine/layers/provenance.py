@@ -4,7 +4,7 @@ The laws:
 - Only what leaves the machine or destroys something is looked at. Reading, searching, fetching what was found, editing files
   of the workspace and whatever can be built again are nobody's business, wherever the idea came from.
 - What a person said themselves (an address, a command), and what a call named before any text from outside was heard, is
-  theirs. An answer into the conversation that is under way has no address and is not looked at.
+  theirs. An answer into the conversation that is under way (no address, or that of the session) is not looked at.
 - `target`: something is sent to an address that outside text named. `payload`: a message says word for word what outside
   text said, to an address. `command`: a command that destroys or sends repeats outside text. `local`: what was read on this
   machine is carried elsewhere after outside text was read.
@@ -100,7 +100,8 @@ def _suspicions(params: dict[str, Any], effect: Effect, call: Call, heard: Heard
     if effect.kind == "act":
         yield from _typed(params, heard)
         return
-    theirs = [target for target in _targets(params, effect) if heard.by_person(_needle(target)) < 0]
+    here = call.session.lower().split(":")
+    theirs = [text for text in _targets(params, effect) if text.lower() not in here and heard.by_person(_needle(text)) < 0]
     if named := next((target for target in theirs if _is_named(target, heard)), ""):
         yield "target", named
     if theirs:
