@@ -9,12 +9,13 @@ The kinds, and the flags that they may have beside those of the path (`places.ma
   `erases`: the content is zeros or noise.
 - `device-write`: the same to hardware. `format`: a new file system there.
 - `move` (of its source), `link` (where the link is), `read` (credentials and devices only; `copied`, `linked`, `packed`),
-  `search` (`secrets`: a hunt for them in a wide place), `pack` (a wide place into an archive), `encrypt`.
+  `search` (`secrets`: a hunt for them in a wide place), `disguise` (a copy of a shell), `encrypt`,
+  `pack` (a wide place into an archive).
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (nobody may), `attributes`; `owner`: `recursive`, `to-root`.
-- `load`: without end and for nothing (`yes > /dev/null`).
+- `flood`: more effects than can be looked at. `load`: without end and for nothing (`yes > /dev/null`).
 - `variable`: `injects` (others' programs load or run something), `forgets` (the shell's history).
 
-Further kinds come from `acts.network`, `acts.code` and `acts.flows`, which say them there.
+Further kinds come from `acts.network`, `acts.code`, `acts.sql` and `acts.flows`, which say them there.
 """
 
 from __future__ import annotations
@@ -22,17 +23,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from toolguard_engine.shell.acts import Act, code, files, flows, network, on, reading, secrets_read, system, wrote
+from toolguard_engine.shell.acts import Act, code, files, flows, network, on, reading, secrets_read, sql, system, wrote
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Redirect, Run
 from toolguard_engine.shell.places import Where, place
 
-_TABLES = (files.PROGRAMS, reading.PROGRAMS, system.PROGRAMS, network.PROGRAMS, code.PROGRAMS)
+_TABLES = (files.PROGRAMS, reading.PROGRAMS, system.PROGRAMS, network.PROGRAMS, code.PROGRAMS, sql.PROGRAMS)
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
 }
 _UNKNOWN_HOST = Where()
-_MAX_EFFECTS = 2_000
-"""More of them say nothing new to a person; what a longer command does is judged by its beginning and its size."""
+_MAX_EFFECTS = 500
+"""What does more than that, nobody looks through: it is told as a `flood`."""
 
 _NOTHING = frozenset(["/dev/null", "&1", "&2", "1", "2", "-"])
 _SILENT = frozenset(["", ":", "true", "false"])
@@ -41,26 +42,31 @@ _ENDLESS: dict[str, Callable[[Run], bool]] = {
     "yes": lambda _: True,
     "cat": lambda run: any(word in run.argv for word in ("/dev/zero", "/dev/urandom", "/dev/random")),
 }
-_SEARCHERS = frozenset(["find", "gfind"])
+_SEARCHERS = frozenset(["find", "gfind", "fd", "fdfind"])
 
 
 def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
     found: list[Effect] = []
-    for run in seen.runs:
-        for act in PROGRAMS.get(run.name, ()):
-            found.extend(act(run, where))
-        if run.redirects:
-            found.extend(_redirected(run, where))
-        if run.assigns:
-            for name, value in run.assigns:
-                found.extend(system.assigned(name, value, run))
+    for effect in _single(seen, where):
+        found.append(effect)
         if len(found) > _MAX_EFFECTS:
+            found.append(Effect("flood"))
             break
     for number, effect in enumerate(found):
         if effect.target.endswith(UNKNOWN) and effect.run is not None and not _SEARCHERS.isdisjoint(effect.run.via):
             found[number] = _searched(effect, seen, where)
     found.extend(flows.effects(seen, tuple(found), where))
     return tuple(found)
+
+
+def _single(seen: Reading, where: Where) -> Iterator[Effect]:
+    for run in seen.runs:
+        for act in PROGRAMS.get(run.name, ()):
+            yield from act(run, where)
+        if run.redirects:
+            yield from _redirected(run, where)
+        for name, value in run.assigns:
+            yield from system.assigned(name, value, run)
 
 
 def _redirected(run: Run, where: Where) -> Iterator[Effect]:

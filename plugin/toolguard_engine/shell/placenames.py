@@ -56,7 +56,7 @@ ARTEFACTS: Final = words(
     ".venv venv .cache .parcel-cache .turbo .next .nuxt .output .svelte-kit .angular .vite .eggs htmlcov coverage .coverage "
     ".nyc_output .gradle .terraform .dart_tool DerivedData Pods CMakeFiles cmake-build-debug cmake-build-release bazel-out "
     "storybook-static .docusaurus .serverless .aws-sam cdk.out .hypothesis .ipynb_checkpoints tmp temp .tmp .DS_Store "
-    "playwright-report test-results"
+    "playwright-report test-results package-lock.json yarn.lock pnpm-lock.yaml"
 )
 ARTEFACT_ENDS: Final = (".egg-info", ".pyc", ".pyo", ".o", ".obj", ".class", ".dist-info", ".tsbuildinfo", "__pycache__")
 
@@ -183,9 +183,9 @@ _SECRET_NAMES: Final = words(
     "kubeconfig shadow.bak ntds.dit .dockercfg .vault-token .terraformrc secring.gpg"
 )
 _SECRET_ENDS: Final = (
-    ".pem", ".key", ".p12", ".pfx", ".keystore", ".jks", ".kdbx", ".ppk", ".keytab", ".ovpn", "_rsa", "_ed25519",
+    ".pem", ".key", ".p12", ".pfx", ".keystore", ".jks", ".kdbx", ".ppk", ".keytab", ".ovpn", ".env", "_rsa", "_ed25519",
 )  # fmt: skip
-_SECRET_GLOBS: Final = ("*.pem", "*.key", "*.kdbx")
+_SECRET_GLOBS: Final = ("*.pem", "*.key", "*.kdbx", "*.env", "*.ppk")
 _PUBLIC_PARTS: Final = ("cert", "chain", "ca.", "ca-", "pub", "example", "sample", "template", "bundle")
 _ENV_FILES: Final = re.compile(r"\.env\.(?!example|sample|template|dist|tmpl|schema|defaults?\Z|test\Z)[\w.-]{1,40}\Z")
 

@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import normpath
 
@@ -37,6 +36,9 @@ _CONTENT = re.compile(r"[*?.!^\[\]{},]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w{1,40})\}|(\w{1,40}))(?=/|\Z)|%(\w{1,40})%(?=[\\/]|\Z)")
 _DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|\Z)")
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]{1,20}://|(?:[\w.-]{1,64}@[\w.-]{1,255}|[\w.-]{2,255}|\[[0-9a-fA-F:]{2,40}\]):(?!\\)")
+_SIMPLE = re.compile(r"(?:[\w-][\w.-]*+/)*+[\w-][\w.-]*+")
+"""A relative path in which nothing stands for something else."""
+
 _PROC = re.compile(r"/proc/[^/]{1,20}/(root|cwd)(?=/|\Z)")
 _HOMES = re.compile(r"/(?:(?:home|Users|var/home|export/home|c:/users)/[^/]+|root|var/root|~)(?:/(.*))?\Z", re.DOTALL)
 
@@ -51,10 +53,13 @@ class Where:
     state_dir: str = ""
 
 
+def is_simple(path: str) -> bool:
+    """Whether a path is relative and nothing in it stands for something else."""
+    return _SIMPLE.fullmatch(path) is not None
+
+
 def place(path: str, where: Where, cwd: str = "") -> Place:
-    if len(path) + len(cwd) > MAX_CACHED:
-        return _placed.__wrapped__(path[:MAX_PATH], where, cwd[:MAX_PATH])[0]
-    return _placed(path, where, cwd)[0]
+    return look(path, where, cwd)[0]
 
 
 def marks(path: str, where: Where, cwd: str = "") -> frozenset[str]:
@@ -64,9 +69,14 @@ def marks(path: str, where: Where, cwd: str = "") -> frozenset[str]:
     secret that ordinary work in a project touches: its `.env`); `dotfile` (a setting of the user's own); `history` (of the
     shell); `log` (of the system).
     """
+    return look(path, where, cwd)[1]
+
+
+def look(path: str, where: Where, cwd: str = "") -> tuple[Place, frozenset[str]]:
+    """`place` and `marks` at once."""
     if len(path) + len(cwd) > MAX_CACHED:
-        return _placed.__wrapped__(path[:MAX_PATH], where, cwd[:MAX_PATH])[1]
-    return _placed(path, where, cwd)[1]
+        return _looked.__wrapped__(path[:MAX_PATH], where, cwd[:MAX_PATH])
+    return _looked(path, where, cwd)
 
 
 @lru_cache(maxsize=4096)
@@ -126,7 +136,10 @@ def _workspace(where: Where) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _placed(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
+def _looked(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
+    if not cwd and path != "-" and _SIMPLE.fullmatch(path) and _begins_in_workspace(where):
+        found: set[str] = set()
+        return _own_name(path, path.rpartition("/")[2], found) or _rebuilt(path) or "in-workspace", _PLAIN.union(found)
     if not path or path == "-":
         return "", _PLAIN
     if path.startswith(_RAW_DEVICE):
@@ -134,7 +147,7 @@ def _placed(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
     if ":" in path and _REMOTE.match(path) and not path.startswith("file:"):
         return "remote", _PLAIN
     full = normal(path, where, cwd)
-    found: set[str] = set()
+    found = set()
     if "*" in full or "?" in full or "[" in full:
         found.add("glob")
         full, whole = _content(full)
@@ -144,6 +157,12 @@ def _placed(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
         return _device(full), frozenset(found)
     kind = _named(full, where, found)
     return kind, frozenset(found) if found else _PLAIN
+
+
+@lru_cache(maxsize=8)
+def _begins_in_workspace(where: Where) -> bool:
+    workspace = normal(_workspace(where), where)
+    return _base(where, "") == _workspace(where) == workspace and workspace != (where.home or _NO_HOME)
 
 
 def _content(full: str) -> tuple[str, bool]:
@@ -168,10 +187,34 @@ def _guessed(full: str, where: Where) -> str:
     count = text.count("/") + 1
     for name in known:
         pattern = "/".join(text.split("/")[: name.count("/") + 1])
-        if count > name.count("/") and len(pattern) < MAX_CACHED and fnmatchcase(name, pattern):
+        if count > name.count("/") and _fits(pattern[:MAX_CACHED], name):
             rest = text[len(pattern) :]
             return f"{home}/{name}{rest}" if in_home else f"/{name}{rest}"
     return full
+
+
+def _fits(pattern: str, name: str) -> bool:
+    """Whether wildcards fit a name; `[...]` stands for any one character here. In time of both lengths' product at most."""
+    if pattern[:1] not in ("*", "?", "[", name[0]):
+        return False
+    pattern = _CLASS.sub("?", pattern)
+    at = here = 0
+    star, kept = -1, 0
+    while here < len(name):
+        if at < len(pattern) and (pattern[at] == "?" or pattern[at] == name[here]):
+            at, here = at + 1, here + 1
+        elif at < len(pattern) and pattern[at] == "*":
+            star, kept = at, here
+            at += 1
+        elif star >= 0:
+            kept += 1
+            at, here = star + 1, kept
+        else:
+            return False
+    return not pattern[at:].strip("*")
+
+
+_CLASS = re.compile(r"\[[^\]/]{1,20}\]")
 
 
 def _device(full: str) -> Place:
@@ -187,13 +230,13 @@ def _named(full: str, where: Where, found: set[str]) -> Place:
     home, workspace = where.home or _NO_HOME, _workspace(where)
     own = _below(full, workspace) if workspace != home else None
     if own is not None and full != home:
-        return _secret_or_startup(full, None, own, found) or _unknown(full, where) or _in_workspace(own, found)
+        return _own_name(own, own.rpartition("/")[2], found) or _unknown(full, where) or _in_workspace(own, found)
     inside = _below(full, home)
     inside = _home_part(full) if inside is None else inside
     if inside == "":
         found.add("whole")
         return "home"
-    return _secret_or_startup(full, inside, None, found) or _unknown(full, where) or _elsewhere(full, inside, found)
+    return _secret_or_startup(full, inside, found) or _unknown(full, where) or _elsewhere(full, inside, found)
 
 
 def _below(full: str, folder: str) -> str | None:
@@ -210,21 +253,31 @@ def _home_part(full: str) -> str | None:
     return None if at is None else at[1] or ""
 
 
-def _secret_or_startup(full: str, inside: str | None, own: str | None, found: set[str]) -> Place:
+def _own_name(own: str, last: str, found: set[str]) -> Place:
+    """What a name in the workspace has that counts in any folder."""
+    if names.is_secret_name(last):
+        found.add("project")
+        return "credentials"
+    if last in names.STARTUP_NAMES or ".git/hooks/" in own or (last.endswith(".pth") and "-packages/" in own):
+        return "startup"
+    return ""
+
+
+def _secret_or_startup(full: str, inside: str | None, found: set[str]) -> Place:
     last = full.rpartition("/")[2]
     if inside is not None and (kind := _of_home(inside, last)):
         return kind
-    if full.startswith(names.SYSTEM_STARTUP) or (last in names.STARTUP_NAMES) or "/.git/hooks/" in full:
+    if full.startswith(names.SYSTEM_STARTUP) or last in names.STARTUP_NAMES or "/.git/hooks/" in full:
         return "startup"
     if last.endswith(".pth") and "-packages/" in full:
         return "startup"
     if full.startswith(names.SYSTEM_SECRETS) or names.SECRET_PATTERN.match(full):
         return "" if last in names.NO_SECRETS else "credentials"
-    if "/.ssh/" in full and own is None:
+    if "/.ssh/" in full:
         return names.SSH.get(last, "" if last.endswith(names.PUBLIC) else "credentials")
     if not names.is_secret_name(last) or full.startswith(names.PUBLIC_FOLDERS):
         return ""
-    if own is not None or (inside is not None and "/" in inside) or full.startswith(f"/{UNKNOWN}"):
+    if (inside is not None and "/" in inside) or full.startswith(f"/{UNKNOWN}"):
         found.add("project")
     return "credentials"
 

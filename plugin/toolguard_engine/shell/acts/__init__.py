@@ -10,7 +10,8 @@ from typing import Protocol
 
 from toolguard_engine.shell.acts.getopt import Options
 from toolguard_engine.shell.model import UNKNOWN, Effect, Run
-from toolguard_engine.shell.places import Where, marks, place
+from toolguard_engine.shell.placenames import is_secret_name
+from toolguard_engine.shell.places import Where, is_simple, look, place
 
 
 class Act(Protocol):
@@ -18,13 +19,13 @@ class Act(Protocol):
 
 
 _TO_HARDWARE = frozenset(["write", "empty", "move-in"])
+_MANY = 64
 _SECRET = frozenset(["credentials", "device"])
 
 
 def on(kind: str, path: str, run: Run | None, where: Where, flags: Iterable[str] = ()) -> Effect:
     """An effect on a path. Writing to a device is `device-write`."""
-    cwd = run.cwd if run else ""
-    where_to, plain = place(path, where, cwd), marks(path, where, cwd)
+    where_to, plain = look(path, where, run.cwd if run else "")
     if where_to == "device" and kind in _TO_HARDWARE:
         kind = "device-write"
     return Effect(kind, path, where_to, plain.union(flags) if flags else plain, run)
@@ -40,9 +41,19 @@ def wrote(path: str, run: Run | None, where: Where, *flags: str) -> Iterator[Eff
 
 def secrets_read(paths: Iterable[str], run: Run | None, where: Where, *flags: str) -> Iterator[Effect]:
     """Files that are read, as far as somebody would mind: credentials and raw devices. All other reading is no effect."""
-    for path in paths:
+    for path in telling(paths):
         if path and place(path, where, run.cwd if run else "") in _SECRET:
             yield on("read", path, run, where, flags)
+
+
+def telling(paths: Iterable[str]) -> list[str]:
+    """The paths that have to be looked at: of very many, plain names in the current folder tell nothing new."""
+    listed = list(paths)
+    if len(listed) <= _MANY:
+        return listed
+    return listed[:_MANY] + [
+        path for path in listed[_MANY:] if not is_simple(path) or is_secret_name(path.rpartition("/")[2])
+    ]
 
 
 def asked(options: Options, *names: str) -> bool:

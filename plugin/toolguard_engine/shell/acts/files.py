@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from posixpath import basename
 
-from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read, wrote
+from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read, telling, wrote
 from toolguard_engine.shell.acts.getopt import Options, options
 from toolguard_engine.shell.model import UNKNOWN, Effect, Run
 from toolguard_engine.shell.placenames import words as names
@@ -29,7 +29,7 @@ _FOLDERS = frozenset(["root", "home", "workspace", "credentials"])
 def _rm(run: Run, where: Where) -> Iterator[Effect]:
     words = options(run, _NONE)
     flags = [name for name, given in _RM_FLAGS.items() if asked(words, *given)]
-    for path in operands(words, run):
+    for path in telling(operands(words, run)):
         yield on("delete", path, run, where, flags)
 
 
@@ -42,7 +42,7 @@ _RM_FLAGS = {
 def _wipe(run: Run, where: Where) -> Iterator[Effect]:
     words = options(run, _SHRED)
     flags = ["wiped", *(["recursive"] if asked(words, "-r", "-R", "--recursive") else [])]
-    for path in operands(words, run):
+    for path in telling(operands(words, run)):
         found = on("delete", path, run, where, flags)
         yield found if found.place != "device" else on("write", path, run, where, ["erases"])
 
@@ -67,7 +67,7 @@ def _mv(run: Run, where: Where) -> Iterator[Effect]:
     if target and place(target, where, run.cwd) == "null":
         yield from (on("empty", path, run, where, ["moved-away"]) for path in sources)
         return
-    for path in sources:
+    for path in telling(sources):
         yield on("move", path, run, where)
         yield from wrote(_landing(path, target, len(sources), run, where), run, where)
 
@@ -78,13 +78,18 @@ def _cp(run: Run, where: Where, valued: frozenset[str] = _TARGET) -> Iterator[Ef
     yield from secrets_read(sources, run, where, "copied")
     if run.name == "install" and asked(words, "-d", "--directory"):
         return
-    for path in sources[:64]:
+    for path in telling(sources):
         landing = _landing(path, target, len(sources), run, where)
         if path == "/dev/null":
             yield on("empty", landing, run, where)
         else:
             source = place(path, where, run.cwd)
+            if basename(path) in _SHELLS and source == "system":
+                yield on("disguise", landing, run, where)
             yield from wrote(landing, run, where, *(["erases"] if source == "null" else ["copied"]))
+
+
+_SHELLS = frozenset(["sh", "bash", "dash", "zsh", "ksh", "python", "python3", "perl", "nc", "curl"])
 
 
 def _ln(run: Run, where: Where) -> Iterator[Effect]:
@@ -92,7 +97,7 @@ def _ln(run: Run, where: Where) -> Iterator[Effect]:
     sources, target = _sources_and_target(words, run)
     if not target and sources:
         return
-    for path in sources[:64]:
+    for path in telling(sources):
         landing = _landing(path, target, len(sources), run, where)
         if path == "/dev/null":
             yield on("empty", landing, run, where)
@@ -140,14 +145,14 @@ def _rsync(run: Run, where: Where) -> Iterator[Effect]:
 def _tee(run: Run, where: Where) -> Iterator[Effect]:
     words = options(run, _NONE)
     flags = ["append"] if asked(words, "-a", "--append") else ["truncates"]
-    for path in operands(words, run):
+    for path in telling(operands(words, run)):
         yield from wrote(path, run, where, *flags)
 
 
 def _truncate(run: Run, where: Where) -> Iterator[Effect]:
     words = options(run, _TRUNCATE)
     size = words.last("-s", "--size")
-    for path in operands(words, run):
+    for path in telling(operands(words, run)):
         if size.lstrip("=<").strip("0kKMGB") == "" and size:
             yield on("empty", path, run, where)
         else:
@@ -157,7 +162,7 @@ def _truncate(run: Run, where: Where) -> Iterator[Effect]:
 def _touch(run: Run, where: Where) -> Iterator[Effect]:
     words = options(run, frozenset(["-t", "-d", "--date", "-r", "--reference", "-A"]))
     flags = ["touched", *(["dated"] if words.has("-t", "-r", "--reference", "-d", "--date") else [])]
-    for path in operands(words, run):
+    for path in telling(operands(words, run)):
         yield from wrote(path, run, where, *flags)
 
 

@@ -12,7 +12,7 @@ from toolguard_engine.shell.acts.getopt import options
 from toolguard_engine.shell.model import Effect, Run
 from toolguard_engine.shell.placenames import is_secret_name
 from toolguard_engine.shell.placenames import words as names
-from toolguard_engine.shell.places import Where, place
+from toolguard_engine.shell.places import Where, marks, place
 
 _NONE: frozenset[str] = frozenset()
 _SEARCH = names("-e --regexp -f --file -A -B -C -m --include --exclude --exclude-dir -g --glob -t --type -D -d")
@@ -35,10 +35,17 @@ def _searches(run: Run, where: Where) -> Iterator[Effect]:
     if not patterns and not words.has("-f", "--file"):
         patterns, paths = paths[:1], paths[1:]
     yield from secrets_read(paths, run, where)
+    if run.stdin is not None and _from_history(run, where) and any(_HUNTED.search(pattern[:256]) for pattern in patterns):
+        yield Effect("search", "history", "home", frozenset(["secrets"]), run)
     if run.name not in _ALWAYS_DEEP and not asked(words, "-r", "-R", "--recursive", "--dereference-recursive"):
         return
     if any(_HUNTED.search(pattern[:256]) for pattern in patterns):
         yield from (on("search", path, run, where, ["secrets"]) for path in paths if place(path, where, run.cwd) in _WIDE)
+
+
+def _from_history(run: Run, where: Where) -> bool:
+    feed = run.stdin
+    return feed is not None and ("history" in feed.programs or any("history" in marks(path, where) for path in feed.files))
 
 
 _ALWAYS_DEEP = frozenset(["rg", "ag", "ack", "rgrep"])
@@ -107,6 +114,18 @@ def _input(run: Run, where: Where, names: tuple[str, ...]) -> Iterator[Effect]:
     yield from secrets_read([*operands(words, run), *(value.text for value in words.values(*names))], run, where)
 
 
+def _openssl(run: Run, where: Where) -> Iterator[Effect]:
+    words = options(run, _OPENSSL)
+    inputs = [value.text for value in words.values("-in", "-inkey", "-key")]
+    yield from secrets_read(inputs, run, where)
+    if not _ENCRYPTS.isdisjoint(run.argv) and "-d" not in run.argv:
+        yield from (on("encrypt", value.text, run, where) for value in words.values("-in"))
+
+
+_OPENSSL = frozenset(["-in", "-inkey", "-key", "-out", "-keyout", "-k", "-K", "-pass", "-iv", "-config", "-subj", "-days"])
+_ENCRYPTS = frozenset(["enc", "-encrypt", "rsautl", "pkeyutl", "smime", "cms"])
+
+
 def _keys(run: Run, where: Where) -> Iterator[Effect]:
     """`ssh-keygen` makes a key; with `-y` it shows what can be told from one, with `-p` it changes its passphrase."""
     words = options(run, names("-f -N -C -t -b -P -m -Z -a"))
@@ -124,7 +143,7 @@ def _find(run: Run, where: Where) -> Iterator[Effect]:
     for i, word in enumerate(tests[:-1]):
         if word in _PRINTS:
             yield from wrote(tests[i + 1], run, where)
-        elif word in _NAMES and is_secret_name(basename(tests[i + 1]) or "?"):
+        elif _hunts(word, tests[i + 1], where):
             yield from (
                 Effect("search", tests[i + 1], place(path, where, run.cwd), frozenset(["secrets"]), run)
                 for path in roots
@@ -140,8 +159,22 @@ _FIND_OPTIONS = frozenset(["-H", "-L", "-P", "-E", "-X", "-d", "-s", "-x"])
 _PRINTS = frozenset(["-fprint", "-fprint0", "-fls", "-fprintf"])
 
 
+def _hunts(test: str, pattern: str, where: Where) -> bool:
+    """Whether a test of `find` is for files that keep secrets: by name, by path below a home folder, by ending."""
+    if test in _NAMES:
+        name = pattern.lstrip("*/")
+        return is_secret_name(basename(pattern) or "?") or name in _BROWSERS or place(f"~/{name}", where) == "credentials"
+    return test in ("-regex", "-iregex") and _KEY_ENDS.search(pattern[:512]) is not None
+
+
+_BROWSERS = frozenset(["places.sqlite", "Bookmarks", "Bookmarks.plist", "Login Data", "Cookies", "Cookies.binarycookies"])
+_KEY_ENDS = re.compile(r"\b(?:pem|ppk|p12|pfx|pgp|kdbx|id_rsa)\b")
+
+
 def search_flags(run: Run, where: Where) -> set[str]:
     """`filtered` where a search leaves something out; `rebuilt` where all that it finds can be built again."""
+    if run.name not in ("find", "gfind"):
+        return {"filtered"}
     tests = found_in(run)[1]
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in _NAMES and tests[i - 1] not in ("!", "-not")]
     flags = {"filtered"} if not _FILTERS.isdisjoint(tests) else set()
@@ -173,6 +206,6 @@ PROGRAMS: dict[str, Act] = {
     **dict.fromkeys(names("sed gsed awk gawk mawk perl ruby"), _scripted),
     "tar": _tar, "gtar": _tar, "bsdtar": _tar, "zip": _zip, "unzip": _unzip,
     "find": _find, "gfind": _find,
-    "openssl": partial(_input, names=("-in", "-inkey", "-key")), "ssh-keygen": _keys,
+    "openssl": _openssl, "ssh-keygen": _keys,
     "keytool": partial(_input, names=("-keystore",)),
 }  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read
+from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read, telling
 from toolguard_engine.shell.acts.getopt import Options, options
 from toolguard_engine.shell.model import Effect, Run
 from toolguard_engine.shell.placenames import words as names
@@ -14,8 +14,7 @@ from toolguard_engine.shell.places import Where, place
 _NONE: frozenset[str] = frozenset()
 _REFERENCE = frozenset(["--reference", "--from"])
 _OCTAL = re.compile(r"[0-7]{1,5}\Z")
-_OPENS_TO_ALL = re.compile(r"(?:^|,)[ug]{0,2}(?:[oa][ugoa]{0,3})?[+=][rxXst]{0,5}w")
-_ONLY_OWN = re.compile(r"(?:^|,)[ug]{1,2}[+=]")
+_OPENS_TO_ALL = re.compile(r"(?:^|,)[ug]{0,2}[oa][ugoa]{0,3}[+=][rxXst]{0,5}w")
 _SETS_ID = re.compile(r"[+=][rwxXt]{0,5}s")
 _RECURSIVE = re.compile(r"--rec|-[a-zA-Z]{0,5}R")
 _WRITE_BIT, _ID_BITS = 0o2, 0o6000
@@ -40,7 +39,7 @@ def _chmod(run: Run, where: Where) -> Iterator[Effect]:
         return
     mode, paths = words[0], words[1:]
     flags = [*(["recursive"] if recursive else []), *_mode_flags(mode)]
-    yield from (on("permissions", path, run, where, flags) for path in paths)
+    yield from (on("permissions", path, run, where, flags) for path in telling(paths))
 
 
 _CHMOD_FLAGS = frozenset(f"-{a}{b}" for a in "RvfcHLPh" for b in ("", *"Rvfc"))
@@ -57,7 +56,7 @@ def _mode_flags(mode: str) -> Iterator[str]:
             yield "none"
         return
     mode = mode[:64]
-    if _OPENS_TO_ALL.search(mode) and not _ONLY_OWN.search(mode):
+    if _OPENS_TO_ALL.search(mode):
         yield "world-writable"
     if _SETS_ID.search(mode):
         yield "setuid"
@@ -72,14 +71,14 @@ def _owned(run: Run, where: Where) -> Iterator[Effect]:
         return
     if named[0].split(":")[0] in ("root", "0"):
         flags.append("to-root")
-    yield from (on("owner", path, run, where, flags) for path in paths)
+    yield from (on("owner", path, run, where, flags) for path in telling(paths))
 
 
 def _attributes(run: Run, where: Where) -> Iterator[Effect]:
     words = [word for word in run.argv[1:] if word[:1] not in ("-", "")]
     flags = ["attributes", *(["recursive"] if any(word.startswith("-") and "R" in word for word in run.argv[1:]) else [])]
     paths = words if any(word[:1] == "-" and len(word) > 1 and word != "-R" for word in run.argv[1:]) else words[1:]
-    yield from (on("permissions", path, run, where, flags) for path in paths)
+    yield from (on("permissions", path, run, where, flags) for path in telling(paths))
 
 
 def _acl(run: Run, where: Where) -> Iterator[Effect]:

@@ -1,0 +1,105 @@
+"""What commands do to files and to the system: whole effects, literally."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from toolguard_engine.shell.effects import effects
+from toolguard_engine.shell.places import Where
+from toolguard_engine.shell.unwrap import read
+
+HOME: Final = Where(home="/home/ada", cwd="/home/ada/work", workspace="/home/ada/work", state_dir="/home/ada/.openclaw")
+
+Row = tuple[str, str, str, str]
+
+EFFECTS: list[tuple[str, list[Row]]] = [
+    ("rm -rf /", [("delete", "/", "root", "forced recursive whole")]),
+    ("rm --recurs --forc x", [("delete", "x", "in-workspace", "forced recursive")]),
+    ("rm a -r -- -b", [("delete", "a", "in-workspace", "recursive"), ("delete", "-b", "in-workspace", "recursive")]),
+    ("cd / && sudo rm -rf *", [("delete", "*", "root", "forced glob recursive whole")]),
+    ("list | xargs rm -f", [("delete", "\0", "unknown", "forced")]),
+    ("find . -name '*.pyc' -delete", [("delete", ".", "workspace", "filtered rebuilt recursive whole")]),
+    ("find / -delete", [("delete", "/", "root", "recursive whole")]),
+    ("find /srv/x -mtime +3 -exec rm -r {} +", [("delete", "/srv/x", "", "each filtered recursive")]),
+    ("find . -name node_modules -exec rm -rf {} +", [("delete", ".", "workspace",
+    "each filtered forced rebuilt recursive")]),
+    ("shred -u a", [("delete", "a", "in-workspace", "wiped")]),
+    ("shred /dev/sda", [("device-write", "/dev/sda", "device", "erases")]),
+    ("mv a /dev/null", [("empty", "a", "in-workspace", "moved-away")]),
+    ("mv ~/.ssh /tmp/x", [("move", "~/.ssh", "credentials", ""), ("write", "/tmp/x", "temp", "")]),
+    ("cp /dev/null a", [("empty", "a", "in-workspace", "")]),
+    ("cp k ~/.ssh/", [("write", "~/.ssh/k", "credentials", "copied")]),
+    ("cp -t ~/Library/LaunchAgents x.plist", [("write", "~/Library/LaunchAgents", "startup", "copied")]),
+    ("cp ~/.netrc x", [("read", "~/.netrc", "credentials", "copied"), ("write", "x", "in-workspace", "copied")]),
+    ("cp /bin/sh /tmp/x", [("disguise", "/tmp/x", "temp", ""), ("write", "/tmp/x", "temp", "copied")]),
+    ("ln -sf /dev/null ~/.bash_history", [("empty", "~/.bash_history", "in-home", "dotfile history")]),
+    ("ln -s ../x /usr/bin/y", [("link", "/usr/bin/y", "system", "")]),
+    ("tee -a /etc/hosts", [("write", "/etc/hosts", "system", "append")]),
+    ("truncate -s 0 a", [("empty", "a", "in-workspace", "")]),
+    ("truncate -s 10M a", [("write", "a", "in-workspace", "")]),
+    ("touch -r a /etc/passwd", [("write", "/etc/passwd", "startup", "dated touched")]),
+    ("sed -i s/a/b/ /etc/pam.d/su", [("write", "/etc/pam.d/su", "startup", "in-place")]),
+    ("sed -n 1p ~/.netrc", [("read", "~/.netrc", "credentials", "")]),
+    ("echo x > a", [("write", "a", "in-workspace", "truncates")]),
+    ("echo x >> ~/.zshrc", [("write", "~/.zshrc", "startup", "append")]),
+    (": > a", [("empty", "a", "in-workspace", "")]),
+    ("cat /dev/null > a", [("empty", "a", "in-workspace", "")]),
+    ("echo x > /dev/sda", [("device-write", "/dev/sda", "device", "truncates")]),
+    ("make > /dev/null 2>&1", []),
+    ("wc -l < ~/.aws/credentials", [("read", "~/.aws/credentials", "credentials", "")]),
+    ("dd if=/dev/zero of=/dev/sdb", [("device-write", "/dev/sdb", "device", "erases")]),
+    ("dd if=/dev/mem of=/tmp/m", [("read", "/dev/mem", "device", ""), ("write", "/tmp/m", "temp", "truncates")]),
+    ("yes > /dev/null", [("load", "yes", "", "")]),
+    ("chmod -R 777 src", [("permissions", "src", "in-workspace", "recursive world-writable")]),
+    ("chmod u+x,g-w a", [("permissions", "a", "in-workspace", "")]),
+    ("chmod 4755 a", [("permissions", "a", "in-workspace", "setuid")]),
+    ("chmod u+xs a", [("permissions", "a", "in-workspace", "setuid")]),
+    ("chmod -w a", [("permissions", "a", "in-workspace", "")]),
+    ("chmod +w a", [("permissions", "a", "in-workspace", "")]),
+    ("chmod o=rw a", [("permissions", "a", "in-workspace", "world-writable")]),
+    ("chown -R root:root ..", [("owner", "..", "home", "recursive to-root whole")]),
+    ("mkfs.ext4 -L data /dev/sdb1", [("format", "/dev/sdb1", "device", "")]),
+    ("cat a.txt src/b.c", []),
+    ("cat .env", [("read", ".env", "credentials", "project")]),
+    ("grep id_rsa README.md", []),
+    ("grep -ri password /home", [("search", "/home", "root", "secrets whole")]),
+    ("find / -name id_rsa", [("search", "id_rsa", "root", "secrets")]),
+    ("tar czf a.tgz ~/.ssh", [
+        ("read", "~/.ssh", "credentials", "packed"), ("pack", "~/.ssh", "credentials", ""), ("write", "a.tgz",
+        "in-workspace", ""),
+    ]),
+    ("tar xf a.tar -C /", [("write", "/", "root", "unpacked whole")]),
+    ("LD_PRELOAD=/tmp/x.so ls", [("variable", "LD_PRELOAD=/tmp/x.so", "", "injects")]),
+    ("export HISTFILE=/dev/null", [("variable", "HISTFILE=/dev/null", "", "forgets")]),
+    ("rsync -a --delete a/ b/", [("delete", "b/", "in-workspace", "mirror recursive"), ("write", "b/", "in-workspace",
+    "copied")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "expected"), EFFECTS, ids=[command for command, _ in EFFECTS])
+def test_effects(command: str, expected: list[Row]) -> None:
+    found = effects(read(command), HOME)
+    assert [(one.kind, one.target, one.place, " ".join(sorted(one.flags))) for one in found] == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["rm", "mv", "cp", "cp a", "dd", "chmod", "chown x", "find", "tar", "tee", "mkfs", "sed -i", "ln", "zip", "rsync"],
+)
+def test_a_program_without_words_does_nothing(command: str) -> None:
+    assert [one for one in effects(read(command), HOME) if one.kind != "format"] == []
+
+
+def test_a_flood_of_effects_is_told() -> None:
+    found = effects(read("rm x; " * 600), HOME)
+    assert len(found) < 600
+    assert "flood" in {one.kind for one in found}
+
+
+def test_of_very_many_words_those_that_matter_are_looked_at() -> None:
+    names = " ".join(f"f{i}" for i in range(500))
+    found = effects(read(f"rm -rf {names} ~"), HOME)
+    assert ("~", "home") in {(one.target, one.place) for one in found}
+    assert len(found) < 100
