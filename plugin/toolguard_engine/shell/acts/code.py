@@ -18,11 +18,12 @@ from itertools import islice
 
 from toolguard_engine.shell.acts import Act, network, on, secrets_read, sql, wrote
 from toolguard_engine.shell.model import UNKNOWN, Effect, Feed, Run
-from toolguard_engine.shell.places import Where
+from toolguard_engine.shell.places import Where, place
 
 MAX_CODE = 20_000
 MAX_FOUND = 64
 MAX_CALLS = 2_000
+MAX_OPTIONS = 40
 
 FETCHERS = frozenset({
     "curl", "curlie", "wget", "wget2", "http", "https", "xh", "xhs", "aria2c", "axel", "nc", "ncat", "netcat",
@@ -37,6 +38,7 @@ DECODERS = frozenset({
     "unxz", "zstd", "zstdcat", "uudecode", "gpg", "hexdump", "od", "b64decode", "ascii85", "brotli", "uncompress",
     "lzma", "lz4",
 })  # fmt: skip
+_CLIPBOARDS = frozenset({"pbpaste", "xclip", "xsel", "wl-paste"})
 _SAYERS = frozenset(
     {"echo", "printf", "cat", "tac", "head", "tail", "tee", "grep", "sudo", "env", "command", "nice", "timeout"}
 )
@@ -85,8 +87,12 @@ _LANGUAGES: dict[str, tuple[str, str]] = {
     "psysh": ("php", ""),
 }
 _LONG = frozenset({"--eval", "--print", "--execute", "--run", "--command"})
-_NO_CODE = ("-M", "-m", "-I", "-x", "-D", "-C", "-W", "-X", "-l", "-S", "-O")
+_NO_CODE = ("-M", "-m", "-I", "-x", "-D", "-C", "-W", "-X")
 """Options of perl, python and ruby whose own value stands behind the letter."""
+_WITH_VALUE = frozenset(
+    {"-W", "-X", "-r", "--require", "-I", "-C", "-d", "-l", "--import", "--loader", "-L", "-cp", "--project"}
+)
+"""Options whose value may be the next word; any other word that is no option is the script, and ends them."""
 
 _POWERSHELL = re.compile(r"[-/](?:c|co|com|comm|comma|comman|command)\Z", re.IGNORECASE)
 _ENCODED = re.compile(r"[-/](?:e|ec|en|enc[a-z]{0,15})\Z", re.IGNORECASE)
@@ -117,18 +123,24 @@ def source(run: Run) -> tuple[str, str] | None:
 
 
 def _given_by_option(run: Run, letters: str) -> Iterator[str]:
-    argv = run.argv
-    for at in range(1, min(len(argv), 40)):
+    argv, behind = run.argv, 0
+    for at in range(1, min(len(argv), MAX_OPTIONS)):
         word = argv[at]
-        if word in ("--", "-"):
+        if at == behind:
+            continue
+        if word[:1] != "-" or word in ("--", "-") or (word == "-m" and letters == "c"):
             return
+        if word in _WITH_VALUE:
+            behind = at + 1
         name, attached, value = word.partition("=")
         if name in _LONG:
             if attached:
                 yield value
             elif at + 1 < len(argv):
-                yield argv[at + 1]
-        elif word[:1] == "-" and word[1:2] != "-" and not word.startswith(_NO_CODE):
+                behind = at + 1
+                yield argv[behind]
+        elif word[1:2] != "-" and not word.startswith(_NO_CODE):
+            behind = at + 1 if word[-1] in letters else behind
             yield from _by_letter(argv, at, letters)
 
 
@@ -224,13 +236,16 @@ def _origin(feed: Feed | None) -> tuple[str, frozenset[str]] | None:
         return target, frozenset({"fetched", "decoded"}) if decoded else frozenset({"fetched"})
     if any(name in DECODERS for name in feed.programs):
         return target, frozenset({"decoded"})
+    if any(name in _CLIPBOARDS for name in feed.programs):
+        return target, frozenset({"unknown"})
     if feed.text is None and any(name in _EDITORS for name in feed.programs):
         mangled = feed.programs[0] in ("echo", "printf")
         return target, frozenset({"decoded"}) if mangled else frozenset({"unknown"})
     return None
 
 
-def _unseen(run: Run, feed: Feed | None, *, piped: bool) -> Iterator[Effect]:
+def unseen(run: Run, feed: Feed | None, *, piped: bool) -> Iterator[Effect]:
+    """A text that runs and that nobody has seen; `piped`: it comes through a pipe, not by a substitution."""
     origin = _origin(feed)
     if origin is not None:
         yield Effect("run-text", origin[0], "", origin[1], run)
@@ -244,13 +259,13 @@ def _substituted(run: Run) -> Iterator[Effect]:
         if 0 < at < len(run.argv) and (UNKNOWN in run.argv[at] or feed.text is not None):
             alone = run.argv[at].strip(UNKNOWN + " ;\n") == "" or feed.text is not None or "/dev/fd" in run.argv[at]
             if alone or run.argv[at - 1].startswith("-"):
-                yield from _unseen(run, feed, piped=False)
+                yield from unseen(run, feed, piped=False)
 
 
 def _shell(run: Run, _: Where) -> Iterator[Effect]:
     yield from _substituted(run)
     if ("-c" not in run.argv and not _script(run)) or "-s" in run.argv[1:4]:
-        yield from _unseen(run, run.stdin, piped=True)
+        yield from unseen(run, run.stdin, piped=True)
     elif any(word == UNKNOWN for word in run.argv[2:4]) and not run.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
     yield from _socket_redirects(run)
@@ -270,7 +285,7 @@ def _evaluated(run: Run, _: Where) -> Iterator[Effect]:
     if run.name == "eval" and any(UNKNOWN in word for word in run.argv[1:]) and not run.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
     if run.name != "eval" and "/dev/stdin" in run.argv[1:]:
-        yield from _unseen(run, run.stdin, piped=True)
+        yield from unseen(run, run.stdin, piped=True)
 
 
 # --- what code says -------------------------------------------------------------------------------------------------------
@@ -306,6 +321,37 @@ _PATH_WRITE = (
 )
 _READ = rf"(?:\bopen|readFile(?:Sync)?|file_get_contents|fopen|File\.(?:read|open|readlines)|IO\.read|readlines|slurp|createReadStream|Deno\.read\w{{0,14}}|Bun\.file|Path)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}"
 
+# Which searches are worth while: each of them finds nothing where none of its words is in the code.
+_DELETING = (
+    "rmtree", "unlink", "rimraf", "emptyDir", "del([", "delSync", "trash", "rm(", "rm '", 'rm "', "rmSync", "rmdir",
+    "rm_r", "rm_f", "os.remove", "remove_tree",
+    "removedirs", "remove_dir", "remove_entry", "fs.remove", "fse.remove", "Deno.remove", "file.remove",
+    "File.delete", "Dir.delete", "rm(",
+)  # fmt: skip
+_WRITING = ("rite", "open", "touch", "put_contents", "appendFile", "truncate")
+_READING = ("open", "read", "get_contents", "Path", "slurp", "file(")
+_SECRETIVE = (
+    "~",
+    "/.",
+    "'.",
+    '".',
+    "/etc",
+    "/proc",
+    "/dev",
+    "HOME",
+    "home",
+    "id_",
+    "key",
+    "Key",
+    "ecret",
+    "red",
+    "oken",
+    "assw",
+    "ookie",
+    "ogin",
+    "pem",
+)
+
 _RECURSIVE = re.compile(r"recursive['\"]?\s{0,4}+(?::|=>?)\s{0,4}+[tT1]")
 
 
@@ -330,13 +376,11 @@ def _found(pattern: str, code: str) -> Iterator[re.Match[str]]:
 
 
 def _files(code: str, run: Run, where: Where) -> Iterator[Effect]:
-    if any(
-        word in code for word in ("rm", "remove", "unlink", "delete", "rimraf", "emptyDir", "del(", "trash")
-    ):
+    if _any(_DELETING, code):
         yield from _deletes(code, run, where)
-    if any(word in code for word in ("rite", "open", "touch", "put_contents", "appendFile", "truncate")):
+    if _any(_WRITING, code):
         yield from _writes(code, run, where)
-    if any(word in code for word in ("open", "read", "get_contents", "Path", "slurp", "file(")):
+    if _any(_READING, code) and _any(_SECRETIVE, code):
         for match in _found(_READ, code):
             yield from secrets_read([_text(match)], run, where, "code")
 
@@ -383,7 +427,7 @@ def _writes(code: str, run: Run, where: Where) -> Iterator[Effect]:
 
 # --- methods of clients ---------------------------------------------------------------------------------------------------
 
-_METHOD = re.compile(r"((?:[\w)\]}]{1,40}(?:\?\.|\.|->|::)){1,6}+)(\w{1,60}+)[!?]?(\s{0,3}+\(\s{0,3}+.{0,2})?")
+_METHOD = re.compile(r"((?:[\w)\]}]{1,40}(?:\?\.|\.|->|::)){1,6}+)(\w{1,60}+)[!?]?(?=(\s{0,3}+\(\s{0,3}+.{0,2})?)")
 _VERBS = (
     "delete", "drop", "destroy", "remove", "clear", "purge", "truncate", "terminate", "wipe", "flush", "empty",
     "revoke", "cancel",
@@ -424,9 +468,13 @@ _LOCAL_NAMES = frozenset(
 
 def methods(code: str) -> Iterator[str]:
     """Calls that delete, cancel or revoke things of a service: `client.items.delete("x")`, `User.destroy_all`."""
+    if not _any(_VERBS, code.lower()) and not _any(_PAYS, code.lower()):
+        return
     for match in islice(_METHOD.finditer(code), MAX_CALLS):
         receiver, name, opened = match.groups()
         verb = next((verb for verb in _VERBS if name.lower().startswith(verb)), "")
+        if name == "create" and receiver.lower().endswith(_PAYS):
+            yield receiver + name
         if not verb or _HARMLESS.search(name.lower()):
             continue
         rest = name[len(verb) :].lower().strip("_")
@@ -444,7 +492,7 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
     last = names[-1].lower()
     if not called or verb not in _SINGLE or last in _LOCAL_NAMES:
         return False
-    if verb == "drop" and first == ")":
+    if first == ")" and (verb == "drop" or (verb in _ON_ALL and receiver.endswith(")."))):
         return True
     return (
         (len(names) > 1 or last in _CLIENTS or last.endswith("client"))
@@ -453,6 +501,9 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
     )
 
 
+_ON_ALL = frozenset({"delete", "destroy", "terminate", "purge", "truncate"})
+"""Verbs that stand behind a query without an argument: `User.objects.all().delete()`."""
+_PAYS = ("refunds.", "payouts.", "transfers.", "refund.", "payout.")
 _CLIENTS = frozenset(
     "client api algolia stripe braintree gateway square paypal twilio sendgrid mailgun postmark sns sqs s3 ec2"
     " dynamodb db firestore"
@@ -474,7 +525,9 @@ def _called(code: str, run: Run) -> Iterator[Effect]:
                     yield Effect("sql", statement[:400], "", found | {"code"}, run)
 
 
-_STATEMENT_WORDS = re.compile(r"(?i)\b(?:drop|truncate|delete|update|alter|grant)\s")
+_STATEMENT_WORDS = re.compile(
+    r"(?:drop|DROP|Drop|truncate|TRUNCATE|delete|DELETE|Delete|update|UPDATE|Update|alter|ALTER|grant|GRANT)\s{1,9}+\w"
+)
 _STATEMENT = rf"(?:execute\w{{0,12}}|query\w{{0,12}}|raw\w{{0,12}}|Raw\w{{0,12}}|\bsql|exec\w{{0,6}}|prepare|\bdo|\brun|\btext|unsafe)\s{{0,3}}+\(?\s{{0,3}}+{_STRING}"
 
 
@@ -506,14 +559,34 @@ _ASKING = (
     "Invoke-WebRequest",
     "Invoke-RestMethod", "iwr ", "irm ", "httpx.get", "curl_exec", "wget ", "curl ",
 )  # fmt: skip
+_EVALUATING = (
+    "exec",
+    "eval",
+    "load",
+    "nclude",
+    "require_once",
+    "Function",
+    "function",
+    "runIn",
+    "ex ",
+    "nvoke",
+    "assert",
+    "system(",
+    "iex",
+    "IEX",
+)
 _EVALUATES = re.compile(
     r"\b(?:exec|eval|assert|instance_eval|class_eval|execfile|runInNewContext|runInThisContext|loadstring|load|create_function|Function"
-    r"|Invoke-Expression|(?i:iex)|include|require_once)\s{0,4}+[(\s{]|\beval\)|\.exec\(|\|\s{0,4}+(?i:iex)\b|\bsystem\("
+    r"|Invoke-Expression|(?i:iex)|include|require_once)(?:\s{0,4}+[({]|\s)|\beval\)|\.exec\(|\|\s{0,4}+(?i:iex)\b|\bsystem\("
 )
 _ENVIRONMENT = re.compile(
     r"(?:dict|str|repr|dumps|stringify|urlencode|data\s{0,3}+=|json\s{0,3}+=|body\s{0,3}+:)\s{0,4}+[({]?\s{0,4}+"
     r"(?:dict\()?(?:os\.environ|process\.env|ENV|%ENV|getenv\(\))\b(?!\s{0,3}+[.\[(])"
 )
+_SENDING_WORDS = (
+    "post", "put", "patch", "delete", "Post", "Put", "Patch", "Delete", "POST", "PUT", "PATCH", "DELETE", "data",
+    "send", "Upload",
+)  # fmt: skip
 _SENDING = re.compile(
     r"(?:requests|httpx|session|client|axios|http|got|superagent|ky|aiohttp)\.(?P<verb>post|put|patch|delete|Delete|Post|Put|Patch)\s{0,4}+\("
     r"|method['\"]?\s{0,4}+(?::|=>?)\s{0,4}+['\"](?P<method>POST|PUT|PATCH|DELETE|post|put|patch|delete)['\"]"
@@ -529,7 +602,7 @@ _ADDRESS = re.compile(r"""(?:https?|wss?|ftp)://[^\s'"`<>)\\]{1,400}""")
 def _talks(code: str, run: Run) -> Iterator[Effect]:
     if _any(_SOCKETS, code) and _any(_CHILDREN, code):
         yield Effect("remote-shell", _clip(code), "remote", frozenset({"code"}), run)
-    if _EVALUATES.search(code):
+    if _any(_EVALUATING, code) and _EVALUATES.search(code):
         if _any(_ASKING, code) and _EVALUATES.search(_without_regex_calls(code)):
             yield Effect("run-text", "an address in the code", "", frozenset({"fetched", "code"}), run)
         elif _any(_DECODING, code):
@@ -543,6 +616,8 @@ def _without_regex_calls(code: str) -> str:
 
 
 def _sends(code: str, run: Run) -> Iterator[Effect]:
+    if not _any(_SENDING_WORDS, code):
+        return
     verbs = []
     for count, match in enumerate(_SENDING.finditer(code)):
         if count >= MAX_FOUND:
@@ -595,14 +670,33 @@ _CALLS: dict[str, str] = {
 }
 _PLAIN_QUOTES: dict[str, str] = {
     # a literal that is itself a command
-    "perl": r"`([^`]{1,1000})`|\bqx\s{0,2}+(?:\{([^}]{1,1000})\}|\(([^)]{1,1000})\)|/([^/]{1,1000})/|!([^!]{1,1000})!|\[([^\]]{1,1000})\])",
-    "ruby": r"`([^`]{1,1000})`|%x\s{0,2}+(?:\{([^}]{1,1000})\}|\(([^)]{1,1000})\)|\[([^\]]{1,1000})\]|\|([^|]{1,1000})\|)",
-    "php": r"`([^`]{1,1000})`",
-    "julia": r"`([^`]{1,1000})`",
-    "javascript": r"\$`([^`]{1,1000})`",
-    "awk": r'"([^"\n]{1,1000})"\s{0,4}+\|&?\s{0,4}+getline|\|&?\s{0,4}+"([^"\n]{1,1000})"',
-    "groovy": r"""["']([^"'\n]{1,1000})["']\.execute\(""",
-    "scala": r"""["']([^"'\n]{1,1000})["']\s{0,4}+\.?!{1,2}""",
+    "perl": r"`([^`]{1,400}+)`|\bqx\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|/([^/]{1,400}+)/|!([^!]{1,400}+)!|\[([^\]]{1,400}+)\])",
+    "ruby": r"`([^`]{1,400}+)`|%x\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|\[([^\]]{1,400}+)\]|\|([^|]{1,400}+)\|)",
+    "php": r"`([^`]{1,400}+)`",
+    "julia": r"`([^`]{1,400}+)`",
+    "javascript": r"\$`([^`]{1,400}+)`",
+    "awk": r'"([^"\n]{1,400}+)"\s{0,4}+\|&?\s{0,4}+getline|\|&?\s{0,4}+"([^"\n]{1,400}+)"',
+    "groovy": r"""["']([^"'\n]{1,400}+)["']\.execute\(""",
+    "scala": r"""["']([^"'\n]{1,400}+)["']\s{0,4}+\.?!{1,2}""",
+}
+_CALLING: dict[str, tuple[str, ...]] = {
+    "python": ("system", "popen", "spawn", "subprocess", "Popen", "exec", "output", "startfile", "run(", "call("),
+    "javascript": ("exec", "spawn", "fork", "Deno.Command"),
+    "": (
+        "system",
+        "open",
+        "spawn",
+        "run",
+        "exec",
+        "capture",
+        "pipeline",
+        "passthru",
+        "cmd",
+        "hell",
+        "Command",
+        "Process",
+        "read",
+    ),
 }
 _LIST = re.compile(rf"\s{{0,9}}+,?\s{{0,9}}+{_STRING}")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([0-7]{1,3})|(.))", re.DOTALL)
@@ -624,7 +718,7 @@ def commands(code: str, language: str) -> tuple[str, ...]:
         return (code,)
     found: list[tuple[int, str]] = []
     call = _CALLS.get(language)
-    if call:
+    if call and _any(_CALLING[language] if language in _CALLING else _CALLING[""], code):
         for match in _found(rf"{call}\s{{0,4}}+(?P<open>[(\s\[{{]{{0,4}}+){_STRING}", code):
             found.append((match.start(), _command(match, code)))
     quoted = _PLAIN_QUOTES.get(language)
@@ -679,12 +773,27 @@ def _reads_as_command(code: str) -> bool:
 # --- effects --------------------------------------------------------------------------------------------------------------
 
 
+_WIDE = frozenset({"root", "home", "system", "credentials"})
+
+
+def _serves(run: Run, where: Where) -> Iterator[Effect]:
+    """A web server whose folder is a home or the whole system; one for a project is how it is tried."""
+    folder = ""
+    if run.argv[1:3] == ("-m", "http.server"):
+        folder = next((run.argv[i + 1] for i, word in enumerate(run.argv[:-1]) if word in ("-d", "--directory")), run.cwd)
+    elif run.argv[1:2] == ("-S",):
+        folder = next((run.argv[i + 1] for i, word in enumerate(run.argv[:-1]) if word == "-t"), run.cwd)
+    if folder and place(folder, where, run.cwd) in _WIDE:
+        yield Effect("listen", folder, place(folder, where, run.cwd), frozenset({"files"}), run)
+
+
 def _interpreter(run: Run, where: Where) -> Iterator[Effect]:
     yield from _substituted(run)
+    yield from _serves(run, where)
     found = source(run)
     if found is None:
         if not _script(run) and _LANGUAGES[_plain(run.name)][0] not in ("awk", "applescript"):
-            yield from _unseen(run, run.stdin, piped=True)
+            yield from unseen(run, run.stdin, piped=True)
         return
     language, code = found
     yield Effect("code", code, "", frozenset({language}), run)
@@ -692,8 +801,8 @@ def _interpreter(run: Run, where: Where) -> Iterator[Effect]:
     if language != "awk":
         yield from _files(code, run, where)
         yield from _called(code, run)
-    elif "/inet/" in code and "getline" in code and "| getline" not in code:
-        yield Effect("connect", _clip(code), "remote", frozenset({"code"}), run)
+    elif "/inet/" in code and "getline" in code:
+        yield Effect("remote-shell", _clip(code), "remote", frozenset({"code"}), run)
 
 
 def _names() -> Iterable[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from toolguard_engine.shell.acts.code import DECODERS, FETCHERS, methods
+from toolguard_engine.shell.acts.code import DECODERS, FETCHERS, methods, unseen
 from toolguard_engine.shell.acts.network import SHELLS, carried, reach
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Run
 from toolguard_engine.shell.places import Where, place
@@ -24,6 +24,8 @@ _CONNECTORS = frozenset(
 _RUNNERS = SHELLS | frozenset(
     {"source", ".", "chmod", "open", "exec", "python", "python3", "perl", "ruby", "node", "php", "bun", "deno"}
 )
+_RESOLVERS = frozenset({"dig", "nslookup", "host", "drill", "ping", "getent"})
+_ENCODERS = frozenset({"base64", "base32", "xxd", "od", "hexdump"})
 _SOCKET = ("/dev/tcp/", "/dev/udp/")
 _COLLECTORS = frozenset({"cp", "gcp", "mv", "rsync", "tar", "zip", "cat", "install", "dd", "7z", "ditto"})
 _KEYS = re.compile(
@@ -31,6 +33,7 @@ _KEYS = re.compile(
     r"|wallet|login data|logins\.json|cookies|credential|\.npmrc|\.git-credentials|password|\.gnupg|secret"
 )
 MAX_SHOWN = 200
+MANY_ENDS = 8
 
 
 def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterable[Effect]:
@@ -41,7 +44,10 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
     yield from _exfiltrates(reading, found, where)
     yield from _later(reading, found)
     yield from _shells(reading)
+    yield from _scans(reading)
     yield from _stages(reading)
+    yield from _first_word(reading)
+    yield from _names_asked(reading, found)
     yield from _calls(reading)
 
 
@@ -186,9 +192,19 @@ def _started(run: Run, got: dict[str, Run]) -> str:
 # --- shells that another machine feeds ------------------------------------------------------------------------------------
 
 
+def _scans(reading: Reading) -> Iterator[Effect]:
+    """Many ports by the shell's own sockets, or one that a loop puts in."""
+    ends = {redirect.target for run in reading.runs for redirect in run.redirects if redirect.target.startswith(_SOCKET)}
+    if len(ends) >= MANY_ENDS or any(UNKNOWN in end.rpartition("/")[2] for end in ends):
+        run = next(run for run in reading.runs for redirect in run.redirects if redirect.target in ends)
+        yield Effect("scan", min(ends), "remote", frozenset(), run)
+
+
 def _shells(reading: Reading) -> Iterator[Effect]:
     socket = ""
     for run in reading.runs:
+        if run.name == "ztcp":
+            socket = " ".join(run.argv[1:3])
         for redirect in run.redirects:
             if redirect.target.startswith(_SOCKET):
                 socket = redirect.target
@@ -196,7 +212,7 @@ def _shells(reading: Reading) -> Iterator[Effect]:
                     host = socket.split("/")[3]
                     yield Effect("connect", socket, "remote", reach(host), run)
         if run.name in _CONNECTORS and run.stdin is not None and SHELLS.intersection(run.stdin.programs):
-            if any(_bare_shell(other) for other in reading.runs if other.pipeline == run.pipeline):
+            if any(_bare_shell(other) for other in reading.runs if other.pipeline == run.pipeline):  # noqa: SIM102
                 yield Effect("remote-shell", " ".join(run.argv[1:4]), "remote", frozenset(), run)
         elif socket and (run.name.startswith(UNKNOWN) or _bare_shell(run)):
             yield Effect("remote-shell", socket, "remote", frozenset(), run)
@@ -206,6 +222,29 @@ def _shells(reading: Reading) -> Iterator[Effect]:
 def _bare_shell(run: Run) -> bool:
     """A shell without a script: what it runs comes from its standard input."""
     return run.name in SHELLS and all(word.startswith("-") and "c" not in word for word in run.argv[1:])
+
+
+def _first_word(reading: Reading) -> Iterator[Effect]:
+    """`$(curl ...)`: what another machine sends is the command itself."""
+    for run in reading.runs:
+        if run.name.startswith(UNKNOWN):
+            for at, feed in run.given:
+                if at == 0:
+                    yield from unseen(run, feed, piped=False)
+
+
+def _names_asked(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    """Names to look up that are made of pieces, beside a program that makes such pieces out of a file."""
+    for run in reading.runs:
+        if run.name in _RESOLVERS and any(UNKNOWN in word and "." in word.rpartition(UNKNOWN)[2] for word in run.argv[1:]):
+            secret = any(effect.place == "credentials" for effect in found)
+            if secret or any(
+                other.name in _ENCODERS or any(w.startswith("/etc/") for w in other.argv[1:]) for other in reading.runs
+            ):
+                yield Effect(
+                    "exfiltrate", " ".join(run.argv[1:4]).replace(UNKNOWN, "?"), "remote", frozenset({"bulk", "dns"}), run
+                )
+                return
 
 
 def _handed(reading: Reading) -> Iterator[Effect]:

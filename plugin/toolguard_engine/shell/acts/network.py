@@ -3,7 +3,7 @@
 Effects: `fetch` (a URL or host), `write` of what was fetched (flag `fetched`), `send` (data leaves: target where to),
 `http` (target `"DELETE https://..."`: every method that is no mere question), `copy-out` and `copy-in` (files to and from a
 host), `connect`, `listen`, `tunnel`, `remote-shell`. Flags of what is sent: `file`, `payload` (a file in the form of an API's
-message), `output` (what other programs print), `personal`, `credentials`; of where: `local` (this machine), `private` (a
+message), `output` (what other programs print), `reveals` (what that says of the person or the machine), `personal`, `credentials`; of where: `local` (this machine), `private` (a
 name or address of the own network), `tls`; of how: `mail`, `reverse` is said by nothing but `remote-shell`.
 """
 
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from toolguard_engine.shell.acts import Act, wrote
 from toolguard_engine.shell.acts.getopt import Options, Word, given, options
-from toolguard_engine.shell.model import UNKNOWN, Effect, Feed, Run
+from toolguard_engine.shell.model import UNKNOWN, Effect, Feed, Place, Run
 from toolguard_engine.shell.places import Where, place
 
 SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash"})
@@ -47,7 +47,8 @@ _SERVICES = frozenset(
 _ENDS = frozenset(
     "delete _delete destroy purge purge_cache purge_everything wipe truncate drop shutdown terminate"
     " deactivate cancel revoke void"
-    " refund close _close remove erase flush _flush reset quit -/quit unpublish uninstall suspend disable"
+    " refund refunds payouts transfers close _close remove erase flush _flush reset quit -/quit unpublish"
+    " uninstall suspend disable"
     " archive rollback expire clear"
     " undeploy decommission failover seal rotate stop kill _delete_by_query delete_by_query delete-by-query"
     " delete_series _shrink"
@@ -58,6 +59,18 @@ _ENDS = frozenset(
 _SETTINGS = frozenset(
     "_cluster _settings _security _snapshot _ilm _template _index_template _all admin policies policy mounts _reroute provisioning _xpack".split()
 )
+
+
+_OWN: frozenset[Place] = frozenset({"workspace", "in-workspace", "artefact", "repository", "temp"})
+_REVEALING = frozenset({
+    "whoami", "id", "hostname", "ifconfig", "ip", "ps", "env", "printenv", "w", "who", "last", "base64", "base32",
+    "xxd", "od",
+    "hexdump", "gzip", "tar", "netstat", "ss", "find", "ls", "crontab", "getent", "dscl", "lsof", "mount",
+    "system_profiler", "scutil",
+    "gpg", "arp", "route", "iwconfig", "networksetup", "dmesg", "journalctl", "groups", "logname", "users", "sysctl",
+    "dmidecode",
+})  # fmt: skip
+"""What says something about the person or the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +131,12 @@ def carried(feed: Feed | None, where: Where, cwd: str) -> frozenset[str]:
     """What it means to send this on: the flags `file`, `output`, `personal`, `credentials`."""
     if feed is None:
         return frozenset()
-    found = {"file"} if feed.files else set()
-    if any(place(path, where, cwd) == "credentials" for path in feed.files):
+    places = {place(path, where, cwd) for path in feed.files} - {"null"}
+    found = {"file"} if places else set()
+    if "credentials" in places:
         found.add("credentials")
+    if not (places | {"in-workspace"} <= _OWN) or not _REVEALING.isdisjoint(feed.programs):
+        found.add("reveals")
     for i, name in enumerate(feed.programs):
         follower = feed.programs[i + 1] if i + 1 < len(feed.programs) else "cat"
         if name in _VAULTS or (name in _DUMPS and follower in _FILTERS):
@@ -133,8 +149,11 @@ def carried(feed: Feed | None, where: Where, cwd: str) -> frozenset[str]:
 
 
 def _file(path: str, run: Run, where: Where) -> frozenset[str]:
+    kind = place(path, where, run.cwd)
+    if kind == "null":
+        return frozenset()
     found = {"file"}
-    if place(path, where, run.cwd) == "credentials":
+    if kind == "credentials":
         found.add("credentials")
     elif path.endswith(_PAYLOADS):
         found.add("payload")
@@ -571,7 +590,7 @@ def _ssh(run: Run, where: Where) -> Iterator[Effect]:
     host = read.operands[0].text.rpartition("@")[2].partition(":")[0].removeprefix("ssh://")
     flags = reach(host) | {"tls"}
     yield Effect("connect", host, "remote", flags, run)
-    for forward in read.values("-R", "-w"):
+    for forward in read.values("-R", "-w", "-D"):
         yield Effect("tunnel", f"{forward.text} {host}", "remote", flags, run)
     for option in read.values("-o"):
         if option.text.lower().startswith("remoteforward"):
@@ -650,6 +669,21 @@ def _ftp(run: Run, where: Where) -> Iterator[Effect]:
     for verb, path in zip(words, words[1:], strict=False):
         if verb in ("put", "mput", "send", "append", "stor"):
             yield Effect("copy-out", host, "remote", _bulk(path, run, where), run)
+
+
+_CLOUD_VERBS = frozenset(
+    {"cp", "sync", "mv", "copy", "copyto", "put", "upload", "upload-file", "move", "rsync", "upload-batch", "pipe"}
+)
+
+
+def _to_cloud(run: Run, where: Where) -> Iterator[Effect]:
+    """`aws s3 cp`, `rclone copy` and the like: a deployment is ordinary, keys and whole homes are not."""
+    if _CLOUD_VERBS.isdisjoint(run.argv[1:5]):
+        return
+    words = [word for word in run.argv[2:] if not word.startswith("-")]
+    flags = frozenset[str]().union(*(_bulk(word, run, where) for word in words[:12] if not remote(word)))
+    if flags & {"credentials", "bulk"}:
+        yield Effect("copy-out", words[-1], "remote", flags, run)
 
 
 def _put(run: Run, where: Where) -> Iterator[Effect]:
@@ -739,6 +773,14 @@ def _tunnel(run: Run, _: Where) -> Iterator[Effect]:
     yield Effect("tunnel", " ".join(run.argv[:6]), "remote", frozenset(), run)
 
 
+def _whois(run: Run, where: Where) -> Iterator[Effect]:
+    """With a host and a port of one's own choice this is a plain socket; as a question about a name it is ordinary."""
+    read = options(run, frozenset({"-h", "-p", "--host", "--port"}))
+    if read.has("-h", "--host") and read.has("-p", "--port"):
+        host = read.last("-h", "--host")
+        yield Effect("connect", host, "remote", reach(host) | {"odd"}, run)
+
+
 def _dns(run: Run, where: Where) -> Iterator[Effect]:
     """A name to look up that is made of what other programs print: that is how data leaves through name servers."""
     for at, feed in run.given:
@@ -772,9 +814,11 @@ PROGRAMS: dict[str, Act] = _table(
     ("scp pscp", _scp),
     ("rsync", _rsync),
     ("sftp", _sftp),
+    ("aws gsutil rclone s3cmd s5cmd mc b2 azcopy gcloud ossutil coscmd", _to_cloud),
     ("ftp lftp tftp ncftp", _ftp),
     ("ncftpput croc wormhole magic-wormhole ffsend sendme onionshare-cli", _put),
     ("mail mailx mutt neomutt sendmail msmtp ssmtp swaks s-nail sendemail mailsend", _mail),
     ("dig nslookup host drill resolvectl ping", _dns),
+    ("whois", _whois),
     (" ".join(_TUNNELS), _tunnel),
 )

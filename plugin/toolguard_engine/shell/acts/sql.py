@@ -22,7 +22,7 @@ MAX_TEXT = 40_000
 MAX_STATEMENTS = 200
 
 _NOISE = re.compile(
-    r"'(?:[^'\\]|\\.|''){0,40000}+'|\$(\w{0,20}+)\$.{0,4000}?\$\1\$|--[^\n]{0,4000}+|/\*.{0,4000}?\*/", re.DOTALL
+    r"'(?:[^'\\]|\\.|''){0,40000}+'|\$(\w{0,20}+)\$.{0,400}?\$\1\$|--[^\n]{0,4000}+|/\*.{0,400}?\*/", re.DOTALL
 )
 _SPACE = re.compile(r"\s{1,1000}+")
 _CHANGES = re.compile(
@@ -60,7 +60,7 @@ _FLAGS: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "program",
         re.compile(
-            r"\bcopy\s.{1,4000}?\s(?:to|from)\sprogram\b|\binto\s(?:out|dump)file\b|\bxp_cmdshell\b|\bsys_exec\b|\blo_export\(|\bload_extension\("
+            r"\s(?:to|from)\sprogram\b|\binto\s(?:out|dump)file\b|\bxp_cmdshell\b|\bsys_exec\b|\blo_export\(|\bload_extension\("
             r"|^create\s(?:or\sreplace\s)?(?:function|procedure)\s.{1,400}?\blanguage\s'?(?:c|plpythonu|plpython3u|plperlu|plsh)\b"
         ),
     ),
@@ -199,7 +199,7 @@ _MONGO = frozenset(
 )
 _MONGO_CHANGES = re.compile(
     r"\b(?:dropDatabase|dropUser|dropRole|dropAllUsersFromDatabase|dropIndexes|dropIndex|shutdownServer|fsyncLock|renameCollection|drop"
-    r"|deleteMany|deleteOne|remove|findOneAndDelete|updateMany|bulkWrite|convertToCapped|removeShard|rs\.remove|grantRolesToUser)\s{0,3}\(|\$out\b"
+    r"|deleteMany|deleteOne|remove|findOneAndDelete|updateMany|bulkWrite|convertToCapped|removeShard|rs\.remove|grantRolesToUser)(?:\s{0,3}\(|\Z)|\$out\b"
     r"|[{\s'\"](?:dropDatabase|shutdown|drop)['\"]?\s{0,3}:"
 )
 _EMPTY_FILTER = re.compile(r"(?:deleteMany|remove|updateMany)\s{0,3}\(\s{0,3}(?:\{\s{0,3}\}|\))")
