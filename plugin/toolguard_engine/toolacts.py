@@ -39,7 +39,8 @@ Tool = Callable[[Params, Where], Acts]
 
 _NONE: frozenset[str] = frozenset()
 _PATHS = (
-    "path", "file", "file_path", "filePath", "filename", "target_file", "source", "destination", "dest", "from", "to",
+    "path", "file", "file_path", "filePath", "filename", "filepath",
+    "relative_path", "target_file", "source", "destination", "dest", "from", "to",
     "old_path", "new_path", "uri", "directory", "dir", "folder",
 )  # fmt: skip
 _FILE_PATHS = (
@@ -445,7 +446,7 @@ _ELSEWHERE = words(
 
 _WRITES = frozenset(["write", "destroy", "take-away", "change"])
 _STATEMENTS = ("sql", "query", "statement", "statements", "queries")
-_TELLING = frozenset(["destroy", "take-away", "pay", "send", "publish", "run", "query"])
+_TELLING = frozenset(["destroy", "take-away", "let-in", "pay", "send", "publish", "run", "query"])
 
 
 def _undescribed(tool: str, params: Params, where: Where) -> Acts:

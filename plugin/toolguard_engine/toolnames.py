@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-Deed = Literal["", "look", "destroy", "take-away", "pay", "send", "publish", "query", "run", "write", "change"]
+Deed = Literal["", "look", "destroy", "take-away", "let-in", "pay", "send", "publish", "query", "run", "write", "change"]
 """What a tool does by its name; empty where the name does not say."""
 
 MAX_NAME = 200
@@ -54,7 +54,10 @@ _VERBS = _table(
     ),
     (
         "destroy",
-        "delete destroy drop purge wipe truncate erase terminate nuke deprovision expunge obliterate shred del rm rmdir",
+        (
+            "delete destroy drop purge wipe truncate erase terminate nuke deprovision expunge obliterate shred del "
+            "rm rmdir prune flushall flushdb"
+        ),
     ),
     (
         "take-away",
@@ -88,12 +91,33 @@ _SMALL = words(
 )
 _MONEY = words(
     "payment payments fund funds money payout payouts transfer transaction transactions trade trades refund "
-    "wire crypto coins tokens balance purchase subscription invoice"
+    "wire crypto coins tokens balance purchase subscription"
 )
 _MOVES = words("transfer send create make execute submit place approve pay wire authorize sign")
 _PRICED = words("link links intent intents method methods template status history")
 _MANY = words("all every bulk batch mass everything everyone many multiple")
 _OWNERSHIP = words("ownership owner repository repo account domain")
+_COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], Deed], ...] = (
+    # one of these words and one of those make this deed
+    (
+        words("clear reset empty flush format"),
+        words(
+            "database db schema table tables disk drive volume partition trash bin bucket storage data everything queue factory"
+        ),
+        "destroy",
+    ),
+    (words("kill stop terminate"), words("shell bash task job process agent run"), "change"),
+    (words("place submit execute"), words("order orders trade trades"), "pay"),
+    (
+        words("grant create add attach set update put assign modify"),
+        words(
+            "permission permissions policy policies role roles access acl collaborator collaborators credential credentials"
+        ),
+        "let-in",
+    ),
+    (words("unlock disarm open"), words("door lock car gate alarm safe garage house"), "let-in"),
+    (words("disable suspend"), words("user account alarm firewall protection logging security mfa guard"), "take-away"),
+)
 _RUN_TOGETHER = ("delete", "destroy", "purge", "wipe", "truncate")
 """Beginnings of names whose capitals were lost: `deleteallmail`."""
 
@@ -116,6 +140,11 @@ def _deed(found: list[str], known: frozenset[str]) -> Deed:
     deed = _by_verb(found)
     if deed in ("look", "run", "query", "") and not known.isdisjoint(_SQL) and (deed != "look" or found[0] == "query"):
         return "query"
+    if deed == "look":
+        return deed
+    for verbs, nouns, compound in _COMPOUNDS:
+        if not known.isdisjoint(verbs) and not known.isdisjoint(nouns):
+            return compound
     if not known.isdisjoint(_MOVES) and _is_payment(known):
         return "pay"
     if "transfer" in known and not known.isdisjoint(_OWNERSHIP):
