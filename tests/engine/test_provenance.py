@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from toolguard_engine import heard as hearing
-from toolguard_engine import hints, protocol, rubric, toolacts
+from toolguard_engine import hints, protocol, rubric, rulepacks, toolacts
 from toolguard_engine.heard import Heard, Ledger, normal, source
 from toolguard_engine.layers import calltexts, provenance
 from toolguard_engine.model import Call
+from toolguard_engine.rulebook import Rulebook
 from toolguard_engine.session import Session, Setup
 from toolguard_engine.shell import effects as shell_effects
+from toolguard_engine.shell.model import Effect
 from toolguard_engine.shell.places import Where
 from toolguard_engine.shell.unwrap import read
 
@@ -35,6 +37,7 @@ NOTES = (
     "the lease until the contract with the previous tenant has been signed by both sides. Key: tk9QpL2vX8rT5wZ1mN4bC7dF"
 )
 EXEC = "exec"
+BOOK = Rulebook(rulepacks.packs()["provenance"])
 
 
 def run(*observed: tuple[str, dict[str, Any], str], said: str = "") -> tuple[Ledger, Heard | None]:
@@ -249,10 +252,13 @@ def test_hostile_texts_are_taken(text: str) -> None:
     assert time.perf_counter() - started < 2
 
 
-def test_all_that_is_found_is_held() -> None:
-    """The weights of `provenance.toml` hold a call that begins as low as one can."""
+@pytest.mark.parametrize("flag", ["target", "payload", "command", "local"])
+def test_all_that_is_found_is_held(flag: str) -> None:
+    """Even a call that begins as low as one can."""
+    found = BOOK.for_call("web_fetch", {}, (Effect(provenance.KIND, "x", "", frozenset([flag])),))
     clarity, stakes = rubric.base("web_fetch", {})
-    assert (clarity + 5) * (stakes + 5) >= 36
+    assert [match.rule for match in found] == [f"provenance.{flag}"]
+    assert (clarity + found[0].clarity) * (stakes + found[0].stakes) >= 36
 
 
 def test_a_session_hears_and_forgets() -> None:
