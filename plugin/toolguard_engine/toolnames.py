@@ -102,7 +102,7 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], Deed], ...] = (
     (
         words("clear reset empty flush format"),
         words(
-            "database db schema table tables disk drive volume partition trash bin bucket storage data everything queue factory"
+            "database db schema table tables disk drive volume partition trash bin bucket storage queue factory everything"
         ),
         "destroy",
     ),
