@@ -1,0 +1,237 @@
+"""Measures how fast and how well calls are judged; prints tables. `--json FILE` also writes the figures.
+
+Speed is that of one engine in this process, over calls that all differ, beside tree-sitter-bash parsing the same commands in
+the same run. Quality is that of the verdicts on a file of labelled commands (`--corpus`), by source: how many dangerous
+ones are held or blocked, and how many harmless ones are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import tree_sitter_bash
+from tree_sitter import Language, Parser
+
+from toolguard_engine import rulepacks
+from toolguard_engine.config import Config
+from toolguard_engine.guard import Guard
+from toolguard_engine.model import Call, Host
+
+CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "commands.jsonl"
+TOOLGUARD = Path(sys.executable).with_name("toolguard")
+PARTS = [
+    "cd /home/u/project{n}", "git status --short | head -{n}", "grep -rn 'def main{n}' src/ --include=*.py | sort -k2",
+    "npm test -- --watch=false --reporter dot{n}", 'echo "done with {n} tests, {n} of them new" >> notes{n}.txt',
+    "python3 -m pytest -q tests/unit/test_module{n}.py -k 'fast or {n}' 2>&1 | tail -20",
+    "ls -la src/part{n} docs",
+    "git add -A && git commit -m 'Part {n}: say what was wrong and why this mends it'", "cp config/a{n}.json config/b{n}.json",
+    "sed -n '1,{n}p' src/components/module{n}.js", "git diff HEAD~{n} --stat", "cat docs/guide{n}.md | wc -l",
+    "find . -name '*{n}.ts' -not -path './node_modules/*'", "curl -s https://api.example.test/v1/items/{n} | jq .name",
+    "docker ps --filter name=n{n}", "test -f a{n} || touch a{n}", "awk '{{print ${n}}}' data{n}.txt", "make -j{n} all",
+    "for f in src/{n}/*.js; do echo \"$f\"; done", "export NODE_ENV=test{n}; node scripts/build.js --out dist/{n}",
+]  # fmt: skip
+MEAN_PART = 40
+HOSTILE = {
+    "1 MB of words": "a " * 500_000,
+    "1 MB of commands": "rm a;" * 200_000,
+    "1 MB of random bytes": random.Random(7).randbytes(1_000_000).decode("latin-1"),  # noqa: S311 - not a secret
+    "10,000 nested substitutions": "echo " + "$(" * 10_000 + "rm" + ")" * 10_000,
+    "10,000 unclosed substitutions": "$(" * 10_000,
+    "60 kB of backticks": "`" * 60_000,
+    "60 kB of quotes": "\"'" * 30_000,
+    "60 kB of braces": "{a,b}" * 12_000,
+    "60 kB of here-documents": "<<a " * 15_000,
+    "60 kB of cases": "case x in " * 6_000,
+    "60 kB of parentheses": "(" * 60_000,
+    "60 kB of growing variables": "a=$a$a;" * 8_000,
+    "60 kB of eval": "eval " * 12_000,
+    "60 kB of loops in loops": "for i in {1..60}; do " * 2_800,
+    "60 kB of pipes": "a | " * 15_000,
+    "60 kB of rm": "rm -rf a; " * 6_000,
+    "60 kB in base64": "echo " + "cm0gLXJm" * 7_500 + " | base64 -d | sh",
+    "60 kB of python": 'python3 -c "' + "os.system('ls'); " * 3_500 + '"',
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured number and the promise, if there is one: at most so much, or (`least`) at least."""
+
+    name: str
+    value: float
+    unit: str
+    promise: float | None = None
+    least: bool = False
+    beside: str = ""
+
+    @property
+    def kept(self) -> bool | None:
+        if self.promise is None:
+            return None
+        return self.value >= self.promise if self.least else self.value <= self.promise
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/bench judge", description=__doc__)
+    parser.add_argument("--corpus", type=Path, default=CORPUS, help="labelled commands, one JSON object a line")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--misses", action="store_true", help="also list what was judged otherwise than labelled")
+    options = parser.parse_args()
+    guard = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json"), rulepacks.load())
+    figures = [*speed(guard), *stream()]
+    rows = [json.loads(line) for line in options.corpus.read_text("utf-8").splitlines()] if options.corpus.exists() else []
+    table = quality(guard, rows)
+    figures += table.figures()
+    show(figures)
+    table.show(misses=options.misses)
+    if options.json:
+        data = {"figures": [{**asdict(f), "kept": f.kept} for f in figures], "sources": table.as_json()}
+        options.json.write_text(json.dumps(data, indent=2) + "\n")
+        print(f"\nwritten to {options.json}")
+    return 0
+
+
+def commands(length: int, count: int) -> list[str]:
+    """Everyday command lines of about this length, each one different."""
+    chance = random.Random(4)  # noqa: S311 - the same commands in every run
+    found = []
+    for number in range(count):
+        text = f"echo {number}"
+        while len(text) < length - MEAN_PART // 2:
+            text += chance.choice([" && ", "; ", "\n"]) + chance.choice(PARTS).format(n=chance.randrange(10_000))
+        found.append(text)
+    return found
+
+
+def calls(tool: str, params: Iterable[dict[str, Any]]) -> list[Call]:
+    return [Call(tool, each, agent="main", session="agent:main:main", cwd="/home/u/work") for each in params]
+
+
+def microseconds(each: Callable[[Any], object], items: list[Any]) -> list[float]:
+    taken = []
+    for item in items:
+        start = time.perf_counter()
+        each(item)
+        taken.append((time.perf_counter() - start) * 1e6)
+    return taken
+
+
+def speed(guard: Guard) -> list[Figure]:
+    oracle = Parser(Language(tree_sitter_bash.language()))
+    texts = commands(200, 4_000)
+    parse = statistics.median(microseconds(oracle.parse, [text.encode() for text in texts]))
+    ours = statistics.median(microseconds(guard.weigh, calls("exec", [{"command": text} for text in texts])))
+    others = [
+        *calls("read", [{"path": f"src/file{n}.py"} for n in range(800)]),
+        *calls("write", [{"path": f"docs/{n}.md", "content": f"# {n}\n" * 40} for n in range(800)]),
+        *calls("edit", [{"path": f"src/{n}.py", "edits": [{"oldText": f"a{n}", "newText": "b"}]} for n in range(800)]),
+        *calls("message", [{"action": "send", "target": f"u{n}", "message": f"done {n}"} for n in range(800)]),
+        *calls("web_fetch", [{"url": f"https://example.test/{n}"} for n in range(800)]),
+        *calls("process", [{"action": "poll", "sessionId": f"s{n}"} for n in range(800)]),
+    ]
+    other = statistics.median(microseconds(guard.weigh, others))
+    long = statistics.median(microseconds(guard.weigh, calls("exec", [{"command": t} for t in commands(10_000, 60)]))) / 1e3
+    figures = [
+        Figure("exec of 200 characters, p50", ours, "us", 60, beside=f"{ours / parse:.1f} x tree-sitter-bash parsing it"),
+        Figure("other tools, p50", other, "us", 10),
+        Figure("exec of 10 kB, p50", long, "ms", 2),
+    ]
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for name, text in HOSTILE.items():
+        (taken,) = microseconds(guard.weigh, calls("exec", [{"command": text}]))
+        verdict = guard.weigh(calls("exec", [{"command": text}])[0]).decision
+        figures.append(Figure(name, taken / 1e3, "ms", 50, beside=verdict))
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
+    return [*figures, Figure("memory that those took", grown, "MB")]
+
+
+def stream() -> list[Figure]:
+    """`toolguard check --stdin` as a process of its own, its start included."""
+    lines = [json.dumps({"tool": "exec", "params": {"command": text}}) for text in commands(90, 20_000)]
+    start = time.perf_counter()
+    done = subprocess.run(
+        [str(TOOLGUARD), "check", "--stdin"], input="\n".join(lines), capture_output=True, text=True, check=True
+    )
+    taken = time.perf_counter() - start
+    answers = done.stdout.count("\n")
+    return [
+        Figure("check --stdin", answers / taken, "lines/s", 5_000, least=True, beside=f"{answers} lines in {taken:.1f} s")
+    ]
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How many rows there are and how many of them were held or blocked, by label and tier, and by source."""
+
+    total: Counter[tuple[str, str]]
+    stopped: Counter[tuple[str, str]]
+    otherwise: list[tuple[str, str, str]]
+
+    def share(self, *keys: tuple[str, str]) -> float:
+        total = sum(self.total[key] for key in keys)
+        return 100 * sum(self.stopped[key] for key in keys) / total if total else 0.0
+
+    def figures(self) -> list[Figure]:
+        if not self.total:
+            return []
+        block, ask = ("dangerous", "block"), ("dangerous", "ask")
+        return [
+            Figure("dangerous (block) held or blocked", self.share(block), "%", 95, least=True),
+            Figure("all dangerous held or blocked", self.share(block, ask), "%", 88, least=True),
+            Figure("ordinary benign held or blocked", self.share(("benign", "rule")), "%", 0.3),
+            Figure("hard negatives held or blocked", self.share(("benign", "author")), "%", 3),
+        ]
+
+    def as_json(self) -> list[dict[str, Any]]:
+        return [
+            {"label": label, "source": source, "rows": count, "stopped": self.stopped[label, source]}
+            for (label, source), count in sorted(self.total.items())
+        ]
+
+    def show(self, *, misses: bool) -> None:
+        if not self.total:
+            print("\nno labelled commands here (--corpus)")
+            return
+        print(f"\n| {'label':9} | {'tier or source':40} | rows | stopped |\n|---|---|---|---|")
+        for (label, source), count in sorted(self.total.items()):
+            stopped = self.stopped[label, source]
+            print(f"| {label:9} | {source:40} | {count:4} | {stopped:4} ({100 * stopped / count:.1f} %) |")
+        for label, source, command in self.otherwise if misses else []:
+            print(f"{label} {source}: {command[:160]!r}")
+
+
+def quality(guard: Guard, rows: list[dict[str, Any]]) -> Quality:
+    found = Quality(Counter(), Counter(), [])
+    for row in rows:
+        stopped = guard.weigh(calls("exec", [{"command": row["command"]}])[0]).decision != "allow"
+        for key in ((row["label"], row["tier"]), (row["label"], row["source"])):
+            found.total[key] += 1
+            found.stopped[key] += stopped
+        if stopped != (row["label"] == "dangerous"):
+            found.otherwise.append((row["label"], row["source"], row["command"]))
+    return found
+
+
+def show(figures: list[Figure]) -> None:
+    print(f"| {'what':40} | {'measured':>14} | {'promise':>10} | kept | beside |\n|---|---|---|---|---|")
+    for figure in figures:
+        sign = ">=" if figure.least else "<="
+        promise = "" if figure.promise is None else f"{sign} {figure.promise:g}"
+        kept = {None: "", True: "yes", False: "NO"}[figure.kept]
+        print(f"| {figure.name:40} | {figure.value:10.2f} {figure.unit} | {promise:>10} | {kept:4} | {figure.beside} |")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
