@@ -396,7 +396,8 @@ def test_patterns_to_think_about(tool: str, pattern: str, *, broad: bool, useles
         "ssh *", "ssh host *", "ssh -p 22 host *", "ssh host sudo *", "su *", "docker exec *", "docker exec web *",
         "docker exec -it web *", "docker exec web bash *", "docker exec -u 0 web *", "docker *", "kubectl exec pod -- *",
         "python *", "python3.12 *", "python -m *", "python -c *", "node *", "perl -e *", "npx *", "npm *", "uv run *",
-        "uv tool *", "sudo apt* install", "busybox sh *", "watch *",
+        "uv tool *", "sudo apt* install", "busybox sh *", "watch *", "kubectl exec pod *", "ssh * uptime", "awk *",
+        "docker compose exec web *", "find . -exec * ;", "systemd-run *", "nix *",
     ],
 )  # fmt: skip
 def test_programs_that_run_others(pattern: str) -> None:
@@ -408,7 +409,8 @@ def test_programs_that_run_others(pattern: str) -> None:
     [
         "sudo", "bash deploy.sh", "sudo systemctl restart *", "bash deploy.sh *", "python -m pytest *", "python x.py *",
         "ssh host uptime *", "docker exec -it web ls *", "docker ps *", "kubectl exec pod -- ls *", "npm run *", "npx tsc *",
-        "timeout 5 make *", "env A=1 make *", "make *", "echo bash *", "xargs rm *",
+        "timeout 5 make *", "env A=1 make *", "make *", "echo bash *", "xargs rm *", "kubectl exec pod ls *", "npm exec tsc *",
+        "sudo -E make *",
     ],
 )  # fmt: skip
 def test_what_they_run_is_named(pattern: str) -> None:

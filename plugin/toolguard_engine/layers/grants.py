@@ -26,7 +26,10 @@ from msgspec import Meta
 
 from toolguard_engine.globs import Kind, matches, only_stars
 from toolguard_engine.model import Call
-from toolguard_engine.shellwords import INTERPRETERS, SHELLS, Simple, base, names
+from toolguard_engine.shell.model import UNKNOWN, Run
+from toolguard_engine.shell.unwrap import read
+from toolguard_engine.shell.walk import INTERPRETER
+from toolguard_engine.shell.wrappers import LONG, SHELLS, WRAPPERS
 from toolguard_engine.toolsearch import tool_name
 
 GrantId = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -134,52 +137,34 @@ def too_broad(grant: Grant) -> str:
     return ""
 
 
-_RUNNERS = {
-    "ssh": 1, "su": 1, "npx": 0, "bunx": 0, "pnpx": 0, "uvx": 0, "npm exec": 0, "pnpm exec": 0, "pnpm dlx": 0,
-    "yarn dlx": 0, "yarn exec": 0, "bundle exec": 0, "uv run": 0, "uv tool run": 0, "pipx run": 0, "poetry run": 0,
-    "docker exec": 1, "docker run": 1, "docker compose exec": 1, "docker compose run": 1, "docker container exec": 1,
-    "docker container run": 1, "docker-compose exec": 1, "docker-compose run": 1, "podman exec": 1, "podman run": 1,
-    "nerdctl exec": 1, "nerdctl run": 1, "kubectl exec": 1, "kubectl run": 1, "lxc exec": 1, "systemd-run": 0,
-    "pkexec": 0, "runuser": 1, "nsenter": 0, "unshare": 0,
-}  # fmt: skip
-"""Beside the wrappers of `shellwords`: how many words (a host, a container) stand before the program that is run."""
-_PLAIN = names("-i -t -it -ti -T -q -v --")
-"""Options after which no value comes; behind any other one, what runs is not certain."""
-_SHORT_OPTION = 2
+_READ_SCRIPTS = SHELLS | {"source", "."}
 
 
 def _runs_any(words: list[str]) -> bool:
     """Whether a `*` may stand for the program that really runs, or for the script of a shell; in doubt it may."""
     if not any("*" in word for word in words):
         return False
-    rest = Simple(words=words).unwrapped()
-    passed = words[: len(words) - len(rest)]
-    unsure = any(word[:1] == "-" and len(word) > _SHORT_OPTION and "=" not in word for word in passed)
-    if not rest or "*" in rest[0] or unsure:
+    runs = read(" ".join(words)).runs
+    if not runs or any("*" in run.argv[0] for run in runs):
         return True
-    rest = [base(rest[0]), *rest[1:]]
-    for runner, before in _RUNNERS.items():
-        name = runner.split()
-        same = [word == rest[at] or (at and "*" in rest[at]) for at, word in enumerate(name) if at < len(rest)]
-        if all(same):
-            return rest[: len(name)] != name or _runs_any_behind(rest[len(name) :], before)
-    if rest[0] in SHELLS or INTERPRETERS.fullmatch(rest[0]):
-        script = rest[2:] if rest[1:2] == ["-m"] else rest[1:]
+    last = runs[-1]
+    own = [word for word in last.argv if word != UNKNOWN]
+    passed = words[: max(len(words) - len(own), 0)]
+    if any("*" in word or (word[:2] == "--" != word and "=" not in word and word not in LONG) for word in passed):
+        return True
+    if last.name in WRAPPERS:
+        return _may_run(last)
+    if last.name in _READ_SCRIPTS or INTERPRETER.fullmatch(last.name):
+        script = own[2:] if own[1:2] == ["-m"] else own[1:]
         return not script or script[0].startswith("-") or "*" in script[0]
     return False
 
 
-def _runs_any_behind(words: list[str], before: int) -> bool:
-    """The same of what stands behind a runner's name: `before` words, then the program; options among them."""
-    rest = list(words)
-    for at in range(before + 1):
-        while rest and rest[0] in _PLAIN:
-            rest.pop(0)
-        if not rest or rest[0].startswith("-") or "*" in rest[0]:
-            return any("*" in word for word in rest)
-        if at < before:
-            rest.pop(0)
-    return _runs_any(rest)
+def _may_run(run: Run) -> bool:
+    """Whether a wrapper that runs nothing as it stands may run something with other words for its `*`."""
+    verbs = WRAPPERS[run.name].verb
+    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    return not verbs or any(all(a == b or "*" in b for a, b in zip(verb, words, strict=False)) for verb in verbs)
 
 
 def useless(grant: Grant) -> str:

@@ -25,9 +25,7 @@ MAX_LOOP = 64
 FORK_BOMB = "fork-bomb"
 """The name of what a function is that starts itself twice, or in the background."""
 
-_INTERPRETER = re.compile(
-    r"(?:python|pypy|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|osascript|awk|gawk|mawk|nawk)[\d.]*+"
-)
+INTERPRETER = re.compile(r"(?:python|pypy|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|osascript|awk|gawk|mawk|nawk)[\d.]*+")
 _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _INITIALS = frozenset("pndrbltoagm")
@@ -261,7 +259,7 @@ class Walk:
         self.add(run)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
-            if name[0] in _INITIALS and _INTERPRETER.fullmatch(name):
+            if name[0] in _INITIALS and INTERPRETER.fullmatch(name):
                 self._code(run, state)
             elif self.files and run.argv[0] != name and (said := self.written(run.argv[0], run.cwd)):
                 inner = state.fork(name)
@@ -353,8 +351,8 @@ class Walk:
             inner.variables[found[1]] = found[3]
             run = replace(run, assigns=(*run.assigns, (found[1], found[3])))
             at += 1
-        if wrapper.dashes:
-            at = argv.index("--") + 1 if "--" in argv else at + wrapper.skip
+        if wrapper.dashes and "--" in argv:
+            at = argv.index("--") + 1
         elif wrapper.skip:
             at, text = options(argv, min(at + wrapper.skip, len(argv)), wrapper)
             if text:

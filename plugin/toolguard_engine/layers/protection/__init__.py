@@ -1,8 +1,7 @@
 """The guard protects itself: no call answers for the person, touches the guard's files and config, or stops it.
 
 No approval lifts this. What is blocked, by tool: commands (`exec` and what else runs one, see `layers/calltexts.py`) as
-`layers/selfcommands.py` says; other tools by the paths they name; the gateway's own config tool; a chat command written by
-the agent.
+`command` says; other tools by the paths they name; the gateway's own config tool; a chat command written by the agent.
 """
 
 from __future__ import annotations
@@ -14,9 +13,10 @@ from typing import Any
 from urllib.parse import unquote
 
 from toolguard_engine import protectedpaths
-from toolguard_engine.layers import calltexts, selfcommands
+from toolguard_engine.layers import calltexts
+from toolguard_engine.layers.protection import command
+from toolguard_engine.layers.protection.scene import base
 from toolguard_engine.model import Call, Host, Verdict
-from toolguard_engine.shellwords import base
 from toolguard_engine.toolsearch import tool_name
 
 CODE = "rule.self-protection"
@@ -44,7 +44,7 @@ def _reason(tool: str, params: dict[str, Any], host: Host) -> str:
     folder = params.get("workdir") or params.get("cwd") if tool in calltexts.EXEC_TOOLS else ""
     folder = folder if isinstance(folder, str) else ""
     for text in calltexts.commands(tool, params):
-        if reason := selfcommands.reason(text, host, folder):
+        if reason := command.reason(text, host, folder):
             return reason
     if tool in calltexts.EXEC_TOOLS:
         return ""

@@ -1,0 +1,87 @@
+"""No code of an interpreter calls the guard's own modules, ends it, or changes its files, by a path whole or made of pieces.
+
+Code that only reads may, but for the key. Code is searched, not understood; texts that it has in base64, as hexadecimal
+digits or backwards are searched as well.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterator
+
+from toolguard_engine.layers.protection.commands import CHANGES, CLI
+from toolguard_engine.layers.protection.scene import FILES, KEY, Scene
+
+_JOINED = re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
+_STATE = re.compile(
+    r"\.(?:openclaw|clawdbot)\b(?!['\"]?\s*[/,]\s*['\"]?workspace)|OPENCLAW_(?:STATE_DIR|HOME|CONFIG_PATH)|\.(?:open|claw)\w*[*?\[]"
+)
+_OURS = re.compile(r"toolguard|policy|nonces|openclaw\.json|clawdbot\.json|glob|\*|['\"/]key\b")
+_SECRET = re.compile(r"['\"/]key['\"]")
+_SECRET_FOLDER = re.compile(r"toolguard|\bglob\b|\*")
+_WRITES = re.compile(
+    r"open\w*\s*\([^)\n]{0,200},\s*(?:mode\s*=\s*)?['\"][rbt]*[wax>+]|open\b[^;\n]{0,80}['\"]\+?>|(?<!stdout\.)(?<!stderr\.)write"
+    r"|unlink|remove|rename|rmtree|\brm(?:Sync|dir)?\b|\bmv\b|\bmove\b|copy|\bcp(?:Sync)?\b|chmod|chown|dump\(|symlink|truncate"
+    r"|os\.replace|\.replace\([^,()\n]{0,200}\)|append(?:File|_text)|\bsed\b|\btee\b|put_contents|\btouch\b|delete|O_[WRC][A-Z]"
+    r"|\bexec\b|\beval\b|system|spawn|popen|subprocess|>\s*['\"(]"
+)
+_WHOLE = re.compile(r"rmtree|\brm(?:Sync)?\b|rename|\bmove\b|copytree|make_archive|os\.replace|symlink|\bmv\b|cpSync")
+_IMPORT = re.compile(
+    r"(?:\bimport|\bfrom|import_module|run_module|run_path|__import__|\brequire)\W++(?:[\w./]{0,200}\W)?toolguard_(?:cli|engine)\b"
+)
+_CALLED = re.compile(r"\btoolguard(?:_cli)?['\"]?(?:\s*,\s*['\"]|\s+['\"]?)(?:" + "|".join(sorted(CHANGES)) + r")\b")
+_SPLIT = re.compile(r"[\s'\"`=,;|&()<>\[\]{}]+")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}+={0,2}")
+_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})++")
+_QUOTED = re.compile(r"\"[^\"\n]{4,2000}\"|'[^'\n]{4,2000}'")
+_BACKWARDS = re.compile(r"\[::-1\]|\brevers")
+_MAX_ENCODED = 200
+
+
+def reason(scene: Scene) -> str:
+    return next((text for _, code in scene.codes() for said in _said(code) if (text := _about(said, scene))), "")
+
+
+def _said(code: str) -> Iterator[str]:
+    """The code, its texts put together, and with it what it holds in another form."""
+    code = _JOINED.sub("", code)
+    hidden = [
+        text for match, _ in zip(_ENCODED.finditer(code), range(_MAX_ENCODED), strict=False) for text in _decoded(match[0])
+    ]
+    if _BACKWARDS.search(code):
+        hidden += [match[0][-2:0:-1] for match in _QUOTED.finditer(code)]
+    yield "\n".join([code, *hidden])
+
+
+def _decoded(token: str) -> Iterator[str]:
+    if _HEX.fullmatch(token):
+        yield from _printable(bytes.fromhex(token))
+    digits = token.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        yield from _printable(b64decode(digits + "=" * (-len(digits) % 4)))
+    except Base64Error:
+        return
+
+
+def _printable(data: bytes) -> Iterator[str]:
+    text = data.decode("latin-1").rstrip("\0\n")
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        yield text
+
+
+def _about(code: str, scene: Scene) -> str:
+    if "toolguard" in code and (_IMPORT.search(code) or _CALLED.search(code)):
+        return CLI
+    found = {scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path}
+    if "key" in found:
+        return KEY
+    writes = _WRITES.search(code) is not None
+    if "guard" in found and writes:
+        return FILES
+    if not _STATE.search(code):
+        return FILES if "root" in found and _WHOLE.search(code) else ""
+    if _SECRET.search(code) and _SECRET_FOLDER.search(code):
+        return KEY
+    return FILES if (writes and _OURS.search(code)) or _WHOLE.search(code) else ""

@@ -1,0 +1,54 @@
+"""Commands by which an agent would get round the guard: every law, over every program that a command runs.
+
+Most commands are nowhere near the guard (`glance`), and no law is asked. A text that names the guard and is given to a
+program that may run it is judged as a command itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from toolguard_engine.layers.protection import code, commands, folders, openclaw, places, processes
+from toolguard_engine.layers.protection.glance import is_near
+from toolguard_engine.layers.protection.scene import Scene, is_interpreter, is_textual, texts
+from toolguard_engine.model import Host
+from toolguard_engine.shell.model import Run
+from toolguard_engine.shell.unwrap import read
+
+LONG = "This command names the guard and is too long to be read."
+
+_MAX_INNER = 3
+_MAX_TEXTS = 50
+_NAMED = re.compile(r"toolguard|openclaw|clawdbot", re.IGNORECASE)
+_MAY_HARM = re.compile(r"toolguard|openclaw|clawdbot|\bp?kill", re.IGNORECASE)
+_UNREAD = frozenset({"long", "deep"})
+_LAWS: tuple[Callable[[Scene], str], ...] = (
+    commands.reason, openclaw.reason, places.reason, folders.reason, processes.reason, code.reason,
+)  # fmt: skip
+
+
+def reason(command: str, host: Host, folder: str, depth: int = 0) -> str:
+    """Why `command`, started in `folder` (empty: the agent's own), must not run; empty if it may."""
+    reading = read(command)
+    if is_near(reading.runs, host, folder):
+        scene = Scene(reading.runs, host, folder)
+        if text := next((text for law in _LAWS if (text := law(scene))), "") or _inner(scene, depth):
+            return text
+    return LONG if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command) else ""
+
+
+def _inner(scene: Scene, depth: int) -> str:
+    if depth >= _MAX_INNER:
+        return ""
+    found = dict.fromkeys(text for run in scene.runs for text in _given(run, scene) if _MAY_HARM.search(text))
+    inner = list(found)[:_MAX_TEXTS]
+    return next((why for text in inner if (why := reason(text, scene.host, scene.start, depth + 1))), "")
+
+
+def _given(run: Run, scene: Scene) -> Iterator[str]:
+    """Texts that a program may run in a way that is not known here."""
+    if is_textual(run) or is_interpreter(run.name) or scene.is_wrapper(run):
+        return
+    yield from (word for word in run.argv[1:] if " " in word or "\n" in word)
+    yield from texts(run)

@@ -1,0 +1,103 @@
+"""The guard's own command line runs only with a sub-command that changes nothing, whatever it is called, however it runs."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+from toolguard_engine.layers.protection.scene import Scene, base, is_interpreter, is_textual
+from toolguard_engine.shell.model import UNKNOWN, Run
+
+CLI = "This command would use the guard's own command line to change what it allows."
+
+NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
+_READ_ONLY = frozenset({"status", "pending", "grants", "check", "--help", "-h", "--version", "help"})
+ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
+CHANGES = ANSWERS | frozenset(
+    {
+        "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",
+        "tune", "demo", "replay",
+    }
+)  # fmt: skip
+_LINKERS = frozenset({"alias", "ln", "hash"})
+_NAMERS = _LINKERS | {"cp", "mv", "install", "rsync"}
+"""Commands that give a program another name."""
+_BINARIES = frozenset({"bin", "Scripts"})
+_FINDERS = frozenset({"which", "command", "type", "whereis", "hash", "whence"})
+_VALUED = frozenset({"--state-dir", "--config"})
+_MODULE = re.compile(r"-[A-Za-z]*m(\S*)")
+_GLOB = re.compile(r"[*?\[]")
+_LITERAL = re.compile(r"[A-Za-z]")
+_MAX_GLOB = 256
+
+
+def reason(scene: Scene) -> str:
+    return CLI if any(_answers(run, scene) for run in scene.runs) else ""
+
+
+def _answers(run: Run, scene: Scene) -> bool:
+    rest = run.argv[1:]
+    if run.name in NAMES:
+        return _changes(rest, bare=run.via[-1:] in (("alias",), ("xargs",), ("parallel",)))
+    if UNKNOWN in run.name or "$" in run.name or _GLOB.search(run.name):
+        return _may_answer(run.name, rest, scene)
+    if is_textual(run) or scene.is_wrapper(run):
+        return False
+    if run.name in _NAMERS and _renames(run):
+        return True
+    if is_interpreter(run.name) and _runs_ours(rest):
+        return True
+    return any(base(word) in NAMES and after in CHANGES for word, after in pairwise(rest))
+
+
+def _may_answer(name: str, rest: tuple[str, ...], scene: Scene) -> bool:
+    """Whether a program of which not all is known may be ours, and is called with an answer."""
+    pattern = name.replace(UNKNOWN, "*").replace("$", "*")[:_MAX_GLOB]
+    if not any(fnmatchcase(own, pattern) for own in NAMES):
+        return False
+    verb = "".join(_behind_options(rest)[:1])
+    named = _LITERAL.search(pattern) is not None or "toolguard" in scene.text
+    return verb in ANSWERS or (verb in CHANGES and named)
+
+
+def _behind_options(rest: tuple[str, ...]) -> tuple[str, ...]:
+    while rest and rest[0].startswith("-") and rest[0] not in _READ_ONLY:
+        rest = rest[2 if rest[0] in _VALUED else 1 :]
+    return rest
+
+
+def _changes(rest: tuple[str, ...], *, bare: bool) -> bool:
+    """Whether the guard's command line, called with `rest`, does more than show something."""
+    words = _behind_options(rest)
+    if not words:
+        return bare
+    if words[0] == "audit":
+        return words[1:2] not in (("show",), ("verify",), ("--help",))
+    if words[0] == "doctor":
+        return any(word.startswith(("--f", "$")) or UNKNOWN in word for word in words)
+    return words[0] not in _READ_ONLY and words[1:] != ("--help",)
+
+
+def _renames(run: Run) -> bool:
+    bare = run.name in _LINKERS
+    found = {at for at, feed in run.given if not _FINDERS.isdisjoint(feed.programs)}
+    return any(_is_program(word, bare=bare or at in found) for at, word in enumerate(run.argv) if at)
+
+
+def _is_program(word: str, *, bare: bool) -> bool:
+    """Whether a word names the guard's program and not just any folder called like it. `bare`: without a path as well."""
+    folder, slash, name = word.rpartition("=")[2].rpartition("/")
+    return name in NAMES and (base(folder) in _BINARIES if slash else bare)
+
+
+def _runs_ours(rest: tuple[str, ...]) -> bool:
+    """A Python that runs the guard's modules or its console script."""
+    for at, word in enumerate(rest):
+        if match := _MODULE.fullmatch(word):
+            module, after = (match[1], rest[at + 1 :]) if match[1] else ("".join(rest[at + 1 : at + 2]), rest[at + 2 :])
+            return module.partition(".")[0] in NAMES and _changes(after, bare=module.startswith("toolguard_engine"))
+        if not word.startswith("-"):
+            ours = bool(NAMES & set(word.split("/")[-2:])) and not word.endswith("toolguard")
+            return (ours or base(word) in NAMES) and _changes(rest[at + 1 :], bare=False)
+    return False

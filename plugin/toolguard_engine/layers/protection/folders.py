@@ -1,0 +1,151 @@
+"""Nothing changes or copies, as a whole, a folder that holds a protected place: by unpacking, searching, or with git."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatchcase
+
+from toolguard_engine import protectedpaths
+from toolguard_engine.layers.protection.scene import FILES, KEY, Scene, base, hands_on, holds_ours, place_of, resolved
+from toolguard_engine.shell.model import UNKNOWN, Run
+
+_GIT_CHANGES = frozenset(
+    {
+        "checkout", "stash", "reset", "clean", "restore", "pull", "merge", "apply", "rebase", "switch", "am", "cherry-pick",
+        "revert", "rm", "mv", "init", "filter-branch",
+    }
+)  # fmt: skip
+_GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"})
+_COPIERS = frozenset({"cp", "mv", "rsync", "scp"})
+_RECURSIVE = re.compile(r"-\w*[rRa]|--(?:recursive|archive)")
+_CONTENTS = re.compile(r"(?:^|/)(?:\.|\*|\.(?:openclaw|clawdbot)/?)$")
+_PATTERNS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
+_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete"})
+_TELLS = frozenset({"ls", "stat", "file", "echo", "printf", "test", "[", "[[", "basename", "dirname", "du", "wc"})
+_SHOWS = _TELLS | {"grep", "egrep", "fgrep", "rg", "head", "tail", "cat", "less", "sort", "uniq", "cut"}
+_MAX_GLOB = 256
+_CATCH_ALL = frozenset({"", "*", "*.*", "?*", "*?"})
+_CHANGERS = frozenset(
+    {
+        "sed", "perl", "tee", "rm", "mv", "cp", "chmod", "chown", "truncate", "shred", "install", "dd", "python", "python3",
+        "node", "ruby",
+    }
+)  # fmt: skip
+_CLAW = re.compile(r"toolguard|claw", re.IGNORECASE)
+
+
+def reason(scene: Scene) -> str:
+    return next((text for run in scene.runs if (text := _whole(run, scene) or _searched(run, scene))), "")
+
+
+def _whole(run: Run, scene: Scene) -> str:
+    name, rest = run.name, run.argv[1:]
+    if name == "git":
+        return FILES if _git(rest, run, scene) else ""
+    if name == "patch":
+        return FILES if _is_ours(_value(rest, ("-d", "--directory")) or ".", run, scene) else ""
+    if name in {"tar", "bsdtar", "gtar"}:
+        return _tar(rest, run, scene)
+    if name == "unzip":
+        return FILES if _holds(_value(rest, ("-d",)), run, scene) else ""
+    if name in {"zip", "7z"}:
+        return KEY if any(_holds(word, run, scene) for word in rest if not word.startswith("-")) else ""
+    return _copied(run, rest, scene) if name in _COPIERS else ""
+
+
+def _git(rest: tuple[str, ...], run: Run, scene: Scene) -> bool:
+    """Whether git changes the files of a state folder."""
+    at, where = 0, "."
+    while at < len(rest) and rest[at].startswith("-"):
+        if rest[at] in {"-C", "--work-tree"} and rest[at + 1 :]:
+            where = rest[at + 1]
+        elif rest[at].startswith("--work-tree="):
+            where = rest[at].partition("=")[2]
+        at += 2 if rest[at] in _GIT_VALUED else 1
+    return at < len(rest) and rest[at] in _GIT_CHANGES and _is_ours(where, run, scene)
+
+
+def _tar(rest: tuple[str, ...], run: Run, scene: Scene) -> str:
+    folder = _value(rest, ("-C", "--directory"))
+    mode = rest[0] if rest else ""
+    extracts = any("x" in word for word in (mode, *rest) if word is mode or re.fullmatch(r"-[a-zA-Z]+", word))
+    if extracts or "--extract" in rest:
+        return FILES if _holds(folder, run, scene) else ""
+    start = resolved(folder, scene.host, scene.here(run)) if folder else scene.here(run)
+    copied = (word for word in rest[1:] if not word.startswith("-") and word != folder)
+    return KEY if any(holds_ours(word, scene.host, start) for word in copied) else ""
+
+
+def _copied(run: Run, rest: tuple[str, ...], scene: Scene) -> str:
+    given = [word for word in rest if not word.startswith("-")]
+    if len(given) <= 1 or not (run.name == "mv" or any(_RECURSIVE.match(word) for word in rest)):
+        return ""
+    if any(_holds(word, run, scene) for word in given[:-1]):
+        return FILES if run.name == "mv" else KEY
+    contents = any(_is_contents(word, run.name) for word in given[:-1])
+    return FILES if contents and _holds(given[-1], run, scene) else ""
+
+
+def _is_contents(word: str, name: str) -> bool:
+    """Whether what is copied comes to lie right in the target: `x/.`, `x/*`, a state folder itself, rsync's `x/`."""
+    return bool(_CONTENTS.search(word)) or (name == "rsync" and word.endswith("/"))
+
+
+def _searched(run: Run, scene: Scene) -> str:
+    """A search from such a folder whose finds are changed or, where the key is among them, read."""
+    name, rest = run.name, run.argv[1:]
+    if name.endswith("grep") or name in {"rg", "ag"}:
+        given = [word for word in rest if not word.startswith("-")]
+        if not given or not _CLAW.search(given[0]) or not any(_holds(word, run, scene) for word in given[1:]):
+            return ""
+        return FILES if any(other.name in _CHANGERS for other in _takers(run, scene)) else ""
+    if name == "find":
+        starts = rest[: next((at for at, word in enumerate(rest) if word.startswith(("-", "(", "!"))), len(rest))]
+        if any(_holds(word, run, scene) for word in starts or (".",)):
+            wanted = [base(word).lower()[:_MAX_GLOB] for at, word in enumerate(rest) if at and rest[at - 1] in _PATTERNS]
+            return _found(run, wanted, scene)
+    return ""
+
+
+def _takers(run: Run, scene: Scene) -> tuple[Run, ...]:
+    """Programs that may be handed what this one finds."""
+    own = (*run.via, run.name)
+    inner = tuple(other for other in scene.runs if other.via[: len(own)] == own)
+    return (*inner, *scene.takers) if hands_on(run) else inner
+
+
+def _found(run: Run, wanted: list[str], scene: Scene) -> str:
+    runs = [base(word) for at, word in enumerate(run.argv) if at and run.argv[at - 1] in _RUNS]
+    runs += [other.name for other in _takers(run, scene)]
+    runs += ["-delete"] if "-delete" in run.argv else []
+    if not runs or (wanted and not any(_fits(pattern) for pattern in wanted)):
+        return ""
+    secret = any(fnmatchcase("key", pattern) or pattern.endswith("guard/key") for pattern in set(wanted) - _CATCH_ALL)
+    if secret and not all(name in _TELLS for name in runs):
+        return KEY
+    return "" if all(name in _SHOWS for name in runs) else FILES
+
+
+def _fits(pattern: str) -> bool:
+    return any(fnmatchcase(name, pattern) for name in protectedpaths.FILE_NAMES)
+
+
+def _value(rest: tuple[str, ...], options: tuple[str, ...]) -> str:
+    """What an option is given, as the next word, after `=`, or in the same word."""
+    for at, word in enumerate(rest):
+        for option in options:
+            if word == option:
+                return "".join(rest[at + 1 : at + 2])
+            if word.startswith(option + "="):
+                return word[len(option) + 1 :]
+            if not option.startswith("--") and word.startswith(option):
+                return word[len(option) :]
+    return ""
+
+
+def _is_ours(path: str, run: Run, scene: Scene) -> bool:
+    return bool(place_of(resolved(path, scene.host, scene.here(run)), scene.host, ("/",)))
+
+
+def _holds(path: str, run: Run, scene: Scene) -> bool:
+    return UNKNOWN not in path and holds_ours(path, scene.host, scene.here(run))

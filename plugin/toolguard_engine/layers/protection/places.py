@@ -1,0 +1,115 @@
+"""A program that names a protected place only reads it, and so does what may be handed that name; the key is not even read.
+
+What prints paths (`ls`, `find`, `echo`) hands them on by a pipe, a substitution or a loop: then every program of its
+pipeline, and every program with an argument that cannot be known, counts as one that names the place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolguard_engine import protectedpaths
+from toolguard_engine.layers.protection.scene import FILES, KEY, Scene, hands_on, is_interpreter, place_of, targets
+from toolguard_engine.protectedpaths import Place
+from toolguard_engine.shell.model import UNKNOWN, Run
+
+READERS = frozenset(
+    {
+        "cat", "ls", "head", "tail", "grep", "egrep", "fgrep", "rg", "jq", "stat", "wc", "file", "less", "more", "find",
+        "diff", "cmp", "echo", "printf", "cd", "pwd", "test", "[", "[[", "sort", "uniq", "cut", "tr", "true", "du", "tree",
+        "realpath", "readlink", "basename", "dirname", "which", "sleep", "date", ":", "{",
+    }
+)  # fmt: skip
+_SHOWS_CONTENT = frozenset({"cat", "head", "tail", "jq", "less", "more", "cut", "sort", "uniq", "tr", "diff"})
+"""Readers that print what is in a file, and never its name."""
+
+_KEYLESS = frozenset({"ls", "stat", "test", "[", "[["})
+_CHECKED = frozenset({"find", "sort", "rg", "diff", "tree"})
+_WRITING_OPTION = re.compile(r"-(?:delete|exec|execdir|ok|okdir|fprint\w*|fls)$|--(?:output|pre)\b|-\w*o")
+_RECURSIVE = re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories=recurse")
+_ROOT_CHANGERS = frozenset(
+    {
+        "rm", "mv", "cp", "ln", "chmod", "chown", "chgrp", "chattr", "setfacl", "mount", "umount", "tar", "zip", "7z",
+        "rsync", "scp", "rmdir", "shred", "unlink", "install", "truncate", "tee", "dd", "trash", "gio",
+    }
+)  # fmt: skip
+_ROOT_CODE = re.compile(r"rmtree|rmdir|rename|unlink|remove|rmSync|\bmove\b|copytree|make_archive|chmod|symlink")
+_SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
+_SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|&?\d|-")
+_ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)")
+
+
+def reason(scene: Scene) -> str:
+    named = [(run, found) for run in scene.runs for found in _kinds(run, scene)]
+    return next((text for run, found in named if (text := _judged(run, found, scene))), "") if named else ""
+
+
+def _judged(run: Run, found: Place, scene: Scene) -> str:
+    if found == "key" and not (run.name in _KEYLESS and len(scene.runs) == 1):
+        return KEY
+    taken = _taken(run, scene)
+    if found == "guard" and not all(_only_reads(each, scene) for each in (run, *taken)):
+        return FILES
+    if _reads_tree(run):
+        return KEY
+    if found == "root" and (_changes_root(run, scene) or not all(_only_reads(each, scene) for each in taken)):
+        return FILES
+    return ""
+
+
+def _taken(run: Run, scene: Scene) -> tuple[Run, ...]:
+    """The programs that may be handed a path that this one prints."""
+    if run.name in _SHOWS_CONTENT or not hands_on(run):
+        return ()
+    return (*(other for other in scene.runs if other.pipeline == run.pipeline and other is not run), *scene.takers)
+
+
+def _kinds(run: Run, scene: Scene) -> set[Place]:
+    """The protected places that a program names, or stands in. A quoted sentence is judged as a command, or only text."""
+    found: set[Place] = {scene.place(path) for path in set(_paths(run))}
+    inside = run.cwd if run.cwd and UNKNOWN not in run.cwd else scene.folder
+    if inside and place_of(scene.here(run), scene.host, ("/",)) in {"guard", "key"}:
+        found.add("guard")
+    if (not scene.folder and not run.cwd) or UNKNOWN in run.cwd:
+        found |= {place_of(word, scene.host, ()) for word in run.argv if word in protectedpaths.CONFIG_NAMES}
+    found.discard("")
+    return found
+
+
+def _paths(run: Run) -> Iterator[str]:
+    words = [
+        *run.argv,
+        *(each.target for each in run.redirects if each.kind != "text"),
+        *(value for _, value in run.assigns),
+    ]
+    for word in words:
+        if " " in word or "\n" in word:
+            continue
+        if attached := _ATTACHED.fullmatch(word):
+            yield attached[1]
+        yield from (path for path in _SPLIT.split(word) if path and path != "?")
+
+
+def _only_reads(run: Run, scene: Scene) -> bool:
+    if any(not _SAFE_TARGET.fullmatch(target) for target in targets(run)):
+        return False
+    if scene.is_wrapper(run) and run.name != "find":
+        return True
+    if run.name not in READERS:
+        return False
+    options = [word for word in run.argv[1:] if word.startswith("-")] if run.name in _CHECKED else []
+    return not any(_WRITING_OPTION.match(option) for option in options if run.name == "sort" or option != "-o")
+
+
+def _reads_tree(run: Run) -> bool:
+    """Whether it prints what is in every file of a folder."""
+    return run.name in {"rg", "ag"} or (run.name.endswith("grep") and any(_RECURSIVE.match(word) for word in run.argv))
+
+
+def _changes_root(run: Run, scene: Scene) -> bool:
+    if run.name == "find":
+        return any(_WRITING_OPTION.match(word) for word in run.argv)
+    if is_interpreter(run.name):
+        return _ROOT_CODE.search("\n".join(run.argv)) is not None
+    return run.name in _ROOT_CHANGERS or any(scene.place(target) for target in targets(run))

@@ -1,0 +1,153 @@
+"""A command as the laws of self-protection look at it: what runs, from where, and what of this host is protected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+from toolguard_engine import protectedpaths
+from toolguard_engine.model import Host
+from toolguard_engine.protectedpaths import Place, Protected
+from toolguard_engine.shell.model import UNKNOWN, Run
+from toolguard_engine.shell.walk import INTERPRETER
+from toolguard_engine.shell.wrappers import SHELLS, WRAPPERS
+
+MAX_FOLDERS = 8
+MAX_CODE = 20_000
+
+FILES = "This command would change the files or the configuration of the guard itself."
+KEY = "This command would read the secret key with which the guard signs approvals."
+
+_SCRIPTED = frozenset(
+    {"ipython", "tsx", "ts-node", "jruby", "luajit", "expect", "julia", "Rscript", "sed", "gsed", "pwsh", "elixir", "guile"}
+)
+_WRITING = frozenset({"write", "append"})
+_GIT_TEXTUAL = frozenset(
+    {
+        "echo", "printf", "cat", "tee", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ls", "head", "tail", "jq", "yq",
+        "gh", "glab", "curl", "wget", "man", "logger", "notify-send", "wc", "sort", "uniq", "cut", "less", "more", "[",
+        "test", "[[", ":", "{", "true", "expr", "diff", "tr", "basename", "dirname", "apropos", "whatis", "export",
+        "local", "declare", "readonly", "typeset", "set", "cd", "pushd", "read",
+    }
+)  # fmt: skip
+_LOOKED_THROUGH = frozenset({"xargs", "parallel", "eval", "trap", "find", "fd", *WRAPPERS, *SHELLS})
+
+
+def base(word: str) -> str:
+    return word.rpartition("/")[2]
+
+
+@lru_cache(maxsize=1024)
+def is_interpreter(name: str) -> bool:
+    """Whether a program takes code in a language of its own."""
+    return name in _SCRIPTED or INTERPRETER.fullmatch(name) is not None
+
+
+def is_textual(run: Run) -> bool:
+    """Whether arguments are only text to this program, whatever they say."""
+    if run.name == "git":
+        return bool(_GIT_TEXTUAL.intersection(run.argv[1:4]))
+    return run.name in _TEXTUAL
+
+
+def hands_on(run: Run) -> bool:
+    """Whether what a program prints may be an argument or the input of another one."""
+    return run.piped or "$()" in run.via
+
+
+def targets(run: Run) -> list[str]:
+    """The files that a program is redirected to."""
+    return [each.target for each in run.redirects if each.kind in _WRITING]
+
+
+def texts(run: Run) -> Iterator[str]:
+    """Here-documents and what else is known to arrive at its input."""
+    for each in run.redirects:
+        if each.kind == "text":
+            yield each.target
+    if run.stdin is not None and run.stdin.text:
+        yield run.stdin.text
+
+
+@lru_cache(maxsize=4096)
+def place_of(path: str, host: Host, folders: tuple[str, ...]) -> Place:
+    return protectedpaths.kind(path, host, folders)
+
+
+@lru_cache(maxsize=1024)
+def resolved(path: str, host: Host, folder: str) -> str:
+    """The absolute path of `path`, seen from `folder`."""
+    return protectedpaths.resolved(path, host, (folder,))[0]
+
+
+@lru_cache(maxsize=1024)
+def holds_ours(path: str, host: Host, folder: str) -> bool:
+    """Whether a folder is one of the gateway's state, or holds a protected place."""
+    return bool(path) and protectedpaths.is_above(path, host, (folder,))
+
+
+@dataclass(frozen=True)
+class Scene:
+    """`folder`: where the call itself says that the command starts; empty for the agent's own folder."""
+
+    runs: tuple[Run, ...]
+    host: Host
+    folder: str = ""
+
+    @cached_property
+    def protected(self) -> Protected:
+        return protectedpaths.of(self.host)
+
+    @cached_property
+    def start(self) -> str:
+        workspace = self.protected.state + "/workspace"
+        return resolved(self.folder, self.host, workspace) if self.folder else workspace
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """Where a relative path may start: the first folder, and every one that the command goes to; near ones first."""
+        found = dict.fromkeys([self.start, *(self.here(run) for run in self.runs if run.cwd)])
+        near = sorted(found, key=lambda path: not (holds_ours(path, self.host, "/") or place_of(path, self.host, ("/",))))
+        return tuple(near[:MAX_FOLDERS])
+
+    @cached_property
+    def text(self) -> str:
+        """All words of all programs, and the texts that they are given."""
+        return "\n".join(word for run in self.runs for word in (*run.argv, *targets(run), *texts(run)))
+
+    @cached_property
+    def transparent(self) -> frozenset[tuple[str, ...]]:
+        """Wrappers whose program is among the runs, with all that they are wrapped in."""
+        return frozenset(run.via[:end] for run in self.runs for end in range(1, len(run.via) + 1))
+
+    @cached_property
+    def takers(self) -> tuple[Run, ...]:
+        """Programs with an argument that cannot be known: it may be what another program printed."""
+        return tuple(run for run in self.runs if not self.is_wrapper(run) and any(UNKNOWN in word for word in run.argv[1:]))
+
+    def here(self, run: Run) -> str:
+        """The folder that a program starts in."""
+        return resolved(run.cwd, self.host, self.start) if run.cwd and UNKNOWN not in run.cwd else self.start
+
+    def place(self, path: str) -> Place:
+        return place_of(path, self.host, self.folders)
+
+    def is_wrapper(self, run: Run) -> bool:
+        """Whether a program only runs others that are looked at for themselves."""
+        return run.name == "eval" or (run.name in _LOOKED_THROUGH and (*run.via, run.name) in self.transparent)
+
+    def codes(self) -> Iterator[tuple[Run, str]]:
+        """What interpreters run: their arguments and input, and files that the command itself writes."""
+        running = [run for run in self.runs if not self.is_wrapper(run) and _runs_code(run)]
+        if not running:
+            return
+        named = {word for run in running for word in run.argv[1:]}
+        for run in self.runs:
+            wrote = {*targets(run), *(run.argv[1:] if run.name == "tee" else ())}
+            if run in running or named & wrote:
+                yield run, "\n".join((*run.argv[1:], *texts(run)))[:MAX_CODE]
+
+
+def _runs_code(run: Run) -> bool:
+    return is_interpreter(run.name) or (not is_textual(run) and any(is_interpreter(base(word)) for word in run.argv[1:6]))
