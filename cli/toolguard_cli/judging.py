@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 MAX_SHOWN = 200
 """Characters of an effect."""
-HOW_OFF = '"rulesOff": {names} in the settings'
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ def run(arguments: Sequence[str]) -> Result | None:
 def _check(arguments: Sequence[str]) -> Result | None:
     """Answers all lines; the result says nothing more."""
     words, options = _read(arguments)
-    if words or not options.keys() <= {"--state-dir", "--config"}:
+    if words or not options.keys() <= {"--state-dir", "--config"} or len(arguments) != 2 * len(options):
         return None
     from toolguard_cli import checkstream, judging  # noqa: PLC0415 - as every command
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolguard_cli import granting, judging, ownrules, tables
+from toolguard_cli import granting, judging, ownrules, stores, tables
 from toolguard_cli.judging import Judging
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 EXIT = {"allow": 0, "hold": 4, "block": 5}
 """Apart from what a command that failed ends with: 1 can be mended, 2 wrong usage, 3 a bug."""
 
-MOST = 100
-"""The highest threshold."""
+GRAVE = 64
+"""From this score on nobody is told to raise the threshold above it."""
 SHOWN = 12
 """Effects and rules that a person is shown."""
 LASTS = "24h"
@@ -73,7 +73,7 @@ def run(places: Places, call: Call) -> Result:
     judged = judging.load(places)
     found = judged.weigh(call)
     threshold = judged.config_for(call.agent).escalation_threshold
-    ways = list(_ways(judged, inner_call(call), found, threshold))
+    ways = list(_ways(judged, inner_call(call), found, places))
     lines = [
         Line(found.decision, _score(found, threshold)),
         Line("info", answers.plain(found.reason)) if found.reason else None,
@@ -142,8 +142,9 @@ def _mode(mode: str, decision: str) -> Iterator[Line]:
         yield Line("warn", "the guard is switched off (mode disabled): it judges nothing")
 
 
-def _ways(judged: Judging, call: Call, found: Judgement, threshold: int) -> Iterator[Line]:
+def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iterator[Line]:
     """How to allow a call that is not."""
+    threshold, config = judged.config_for(call.agent).escalation_threshold, answers.plain(str(places.config))
     if found.decision == "block":
         yield Line("info", "nothing lifts this, no approval and no grant; if it has to be done, do it yourself")
     if found.decision != "hold":
@@ -153,14 +154,23 @@ def _ways(judged: Judging, call: Call, found: Judgement, threshold: int) -> Iter
         yield Line("next", f"{granting.command(grant, LASTS)}   (lets just this through, for a day)")
     else:
         yield Line("info", "no grant can cover just this call: approve it when it is held")
+    wider = list(_wider(judged, call, found, threshold))
+    for at, text in enumerate(wider):
+        yield Line("info", f"{'wider: ' if not at else '       '}{text}")
+    if wider:
+        yield Line("info", f"       (settings are {'.'.join(stores.ENTRY)} in {config})")
+
+
+def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Iterator[str]:
+    """Settings that would let this call through, and more; none for what is far from ordinary."""
     if found.code == always.CODE:
-        yield Line("next", f"or take {answers.cut(call.tool, 40)} out of alwaysBlock in the settings")
-    elif threshold <= found.score < MOST:
-        yield Line(
-            "next", f'or "escalationThreshold": {found.score + 1} in the settings (lets all up to {found.score} through)'
-        )
+        yield f"take {answers.cut(call.tool, 40)} out of alwaysBlock"
+        return
+    if threshold <= found.score < GRAVE:
+        yield f'"escalationThreshold": {found.score + 1} lets every call up to {found.score} through'
     if names := _in_the_way(judged, call, found):
-        yield Line("next", f"or switch {' and '.join(names)} off: {judging.HOW_OFF.format(names=json.dumps(names))}")
+        ends = "this rule" if len(names) == 1 else "these rules"
+        yield f'"rulesOff": {json.dumps(names)} ends {ends}'
 
 
 def _in_the_way(judged: Judging, call: Call, found: Judgement) -> list[str]:

@@ -146,7 +146,7 @@ def _file(source: Source, counts: Counts) -> dict[str, Any]:
 
 def _totals(report: Report) -> Line:
     counts, files = report.counts, len(report.files)
-    of = f"{counts.calls} calls in {files} file{'' if files == 1 else 's'}"
+    of = f"{counts.calls} call{'' if counts.calls == 1 else 's'} in {files} file{'' if files == 1 else 's'}"
     if not counts.calls:
         return Line(
             "warn", f"no calls in {files} file{'' if files == 1 else 's'}: these are not transcripts, or no tool was called"

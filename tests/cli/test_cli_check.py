@@ -1,0 +1,418 @@
+"""`toolguard check`: a verdict for a person, for a script, and for lines that never end."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_stage import LIMIT, SCRIPT, envelope, picture, texts, toolguard
+from judged_stage import BOOK, policy, settings
+
+from toolguard_cli import checkstream, judging, quick
+from toolguard_cli.commands import check, grant
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_engine import rulepacks
+from toolguard_engine.model import Call
+
+OWN = """\
+[[rule]]
+id = "no-fax"
+run = ["fax send"]
+clarity = 2
+stakes = 3
+reason = "Nobody reads it."
+matches = ["fax send 1"]
+passes = ["fax list"]
+"""
+
+
+@pytest.fixture
+def book(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rulepacks, "load", lambda: BOOK)
+
+
+def ask(places: Places, command: str, **more: Any) -> Any:
+    return check.run(places, Call("exec", {"command": command}, **more))
+
+
+@pytest.mark.usefixtures("book")
+class TestForAPerson:
+    def test_allowed(self, places: Places) -> None:
+        result = ask(places, "ls -la")
+        assert (result.lines[0].kind, result.exit_code) == ("allow", 0)
+        assert texts(result) == ["clarity 4 x stakes 5 = 20, held at 36", "(default settings; no policy.toml)"]
+        assert list(places.state_dir.iterdir()) == []
+
+    def test_held(self, places: Places) -> None:
+        result = ask(places, "deploy site", agent="main")
+        assert (result.lines[0].kind, result.exit_code) == ("hold", 4)
+        assert texts(result) == [
+            "clarity 6 x stakes 8 = 48, held at 36",
+            "It publishes the site. (deploy site)",
+            "because   demo.deploy (clarity +2, stakes +3): It publishes the site.",
+            "a person is asked: toolguard approve lets it run once",
+            "toolguard grant 'deploy site' --tool exec --for 24h --agent main   (lets just this through, for a day)",
+            'wider: "escalationThreshold": 49 lets every call up to 48 through',
+            '       "rulesOff": ["demo.deploy"] ends this rule',
+            f"       (settings are plugins.entries.toolguard.config in {places.config})",
+            "(default settings; no policy.toml)",
+        ]
+
+    def test_the_grant_that_it_names_works(self, places: Places) -> None:
+        grant.run(places, grant.Wanted("deploy site", "exec", "24h"), yes=False, dry_run=False)
+        result = ask(places, "deploy site")
+        assert (result.exit_code, result.data["code"]) == (0, f"grant.{result.data['code'].removeprefix('grant.')}")
+        assert "1 grants from" in texts(result)[-1]
+        assert ask(places, "deploy other").exit_code == 4
+
+    def test_a_grave_call_gets_no_advice_on_the_threshold(self, places: Places) -> None:
+        found = texts(ask(places, "deploy prod"))
+        assert found[0] == "clarity 7 x stakes 10 = 70, held at 36"
+        assert not any("escalationThreshold" in text for text in found)
+        assert '"rulesOff": ["demo.grave", "demo.deploy"] ends these rules' in " ".join(found)
+
+    def test_no_grant_for_what_none_can_cover(self, places: Places) -> None:
+        assert "no grant can cover just this call: approve it when it is held" in texts(ask(places, "deploy *"))
+
+    def test_blocked(self, places: Places) -> None:
+        result = ask(places, "wipe")
+        assert (result.lines[0].kind, result.exit_code) == ("block", 5)
+        assert texts(result)[0].startswith("rule.demo.wipe, whatever its score")
+        assert "nothing lifts this, no approval and no grant; if it has to be done, do it yourself" in texts(result)
+        assert result.data["allow"] == []
+
+    def test_self_protection(self, places: Places) -> None:
+        result = ask(places, "toolguard approve 1234abcd")
+        assert (result.exit_code, result.data["code"]) == (5, "rule.self-protection")
+
+    def test_the_settings_count(self, places: Places) -> None:
+        settings(
+            places, escalationThreshold=60, rulesOff=["lore"], alwaysBlock=["browser"], agents={"x": {"mode": "shadow"}}
+        )
+        assert ask(places, "deploy site").exit_code == 0
+        assert check.run(places, Call("read", {"path": "secret"})).exit_code == 0
+        browser = check.run(places, Call("browser", {"url": "https://example.com"}))
+        assert browser.exit_code == 4
+        assert "wider: take browser out of alwaysBlock" in texts(browser)
+        assert any("the mode is shadow" in text for text in texts(ask(places, "deploy prod", agent="x")))
+        assert texts(browser)[-1] == f"(settings of {places.config}; no policy.toml)"
+
+    def test_bad_settings(self, places: Places) -> None:
+        settings(places, escalationThreshold="much")
+        with pytest.raises(UserError, match="escalationThreshold"):
+            ask(places, "ls")
+
+    def test_switched_off(self, places: Places) -> None:
+        settings(places, mode="disabled")
+        assert any("switched off" in text for text in texts(ask(places, "wipe")))
+
+    def test_json(self, places: Places) -> None:
+        assert ask(places, "deploy site").data == {
+            "verdict": "hold",
+            "code": "rule.demo.deploy",
+            "clarity": 6,
+            "stakes": 8,
+            "score": 48,
+            "effects": [],
+            "rules": [
+                {
+                    "rule": "demo.deploy", "reason": "It publishes the site.", "clarity": 2, "stakes": 3, "blocks": False,
+                }
+            ],
+            "reason": "It publishes the site. (deploy site)",
+            "threshold": 36,
+            "allow": ["toolguard grant 'deploy site' --tool exec --for 24h   (lets just this through, for a day)"],
+            "basis": {"config": None, "policy": None, "mode": "enforce", "threshold": 36, "ownRules": 0, "grants": 0},
+        }  # fmt: skip
+
+    def test_inner_calls_of_tool_search(self, places: Places) -> None:
+        assert check.run(places, Call("tool_call", {"id": "exec", "args": {"command": "wipe"}})).exit_code == 5
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "params", "found"),
+    [
+        ("ls", "exec", "", {"command": "ls"}),
+        ("a b", "bash", '{"workdir": "/x"}', {"command": "a b", "workdir": "/x"}),
+        ("a.md", "read", "", {"path": "a.md"}),
+        (None, "nodes", '{"action": "list"}', {"action": "list"}),
+        (None, "exec", "{}", {}),
+    ],
+)
+def test_the_call_that_is_meant(text: str | None, tool: str, params: str, found: dict[str, Any]) -> None:
+    assert check.call_of(text, tool, params, "a", "/w") == Call(tool, found, agent="a", cwd="/w")
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "params", "said"),
+    [
+        (None, "exec", "", "say what to check"),
+        ("x", "nodes", "", "by name"),
+        ("x", "message", "", "by name"),
+        (None, "exec", "{", "no JSON"),
+        (None, "exec", "[1]", "no JSON object"),
+    ],
+)
+def test_what_is_no_call(text: str | None, tool: str, params: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        check.call_of(text, tool, params, "", "")
+
+
+@pytest.mark.usefixtures("book")
+class TestOwnRules:
+    def test_none(self, places: Places) -> None:
+        result = check.rules(places)
+        assert (result.exit_code, result.data) == (0, {"rules": []})
+        shown = "\n".join(text.removeprefix("    ") for text in texts(result)[2:])
+        policy(places, shown)
+        assert check.rules(places).exit_code == 0
+
+    def test_good(self, places: Places) -> None:
+        policy(places, OWN)
+        result = check.rules(places)
+        assert (result.exit_code, result.data["problems"]) == (0, [])
+        assert texts(result) == ["user.no-fax holds, exec with it: clarity 6 x stakes 8 = 48: Nobody reads it."]
+        assert ask(places, "fax send 2").data["code"] == "rule.user.no-fax"
+        assert "1 of your rules from" in texts(ask(places, "ls"))[-1]
+
+    def test_bad(self, places: Places) -> None:
+        path = policy(places, OWN + "stake = 3\n")
+        expected = [
+            ("error", f"{path}, line 9, column 1: the rule no-fax: unknown key 'stake'"),
+            ("info", "    9 | stake = 3"),
+            ("info", "      | ^"),
+        ]
+        for result in (check.rules(places), ask(places, "ls")):
+            assert [(line.kind, line.text) for line in result.lines[:3]] == expected
+            assert result.lines[3].kind == "next"
+            assert result.exit_code == 1
+            assert (result.data["error"]["line"], result.data["error"]["column"]) == (9, 1)
+
+    def test_an_example_that_does_not_match(self, places: Places) -> None:
+        policy(places, OWN.replace("fax send 1", "fax list"))
+        result = check.rules(places)
+        assert result.exit_code == 1
+        assert "line 7, column 13: the rule no-fax: the rule does not match its own example 'fax list'" in texts(result)[0]
+
+    def test_an_example_that_does_not_pass(self, places: Places) -> None:
+        path = policy(places, OWN.replace("fax list", "deploy now"))
+        result = check.rules(places)
+        assert result.exit_code == 1
+        said = f"{path}, line 1: user.no-fax says that 'deploy now' passes, but it is a hold: rule.demo.deploy"
+        assert result.data["problems"] == [said]
+
+    def test_a_name_that_is_taken(self, places: Places) -> None:
+        policy(places, OWN.replace("no-fax", "demo.wipe"))
+        assert "choose another id" in check.rules(places).data["problems"][0]
+
+    def test_a_notice(self, places: Places) -> None:
+        policy(places, OWN.replace("= 3", "= 0"))
+        assert "user.no-fax does not hold by itself" in texts(check.rules(places))[0]
+
+    def test_a_bad_grant(self, places: Places) -> None:
+        policy(places, "[[grant]]\nid = 3\n")
+        result = check.rules(places)
+        assert result.exit_code == 1
+        assert "line 2" in texts(result)[0]
+
+    def test_no_toml(self, places: Places) -> None:
+        policy(places, "x = \n")
+        assert "it is not valid TOML" in texts(ask(places, "ls"))[0]
+
+
+@pytest.mark.usefixtures("book")
+def test_list(places: Places) -> None:
+    settings(places, rulesOff=["lore", "demo.notice"])
+    policy(places, OWN)
+    result = check.listing(places)
+    states = {rule["id"]: rule["on"] for pack in result.data["packs"] for rule in pack["rules"]}
+    assert states == {
+        "demo.deploy": True, "demo.grave": True, "demo.wipe": True, "demo.notice": False, "lore.secrets": False,
+        "user.no-fax": True,
+    }  # fmt: skip
+    shown = texts(result)
+    assert shown[0].split() == list(check.HEAD)
+    assert any(text.split()[:2] == ["lore", "off"] for text in shown)
+    assert any(text.split()[:3] == ["demo.wipe", "on", "blocks"] for text in shown)
+    assert shown[-1].startswith("6 rules in 3 packs, 2 switched off; calls are held at 36")
+
+
+@pytest.fixture
+def stream(places: Places, book: None, tmp_path: Path) -> Any:
+    """Answers to lines, in this process."""
+    judged = judging.load(places)
+
+    def answers(*lines: bytes, end: bytes = b"\n") -> list[dict[str, Any]]:
+        (tmp_path / "in").write_bytes(b"\n".join(lines) + end)
+        with (tmp_path / "in").open("rb") as source, (tmp_path / "out").open("wb") as sink:
+            assert checkstream.run(judged, source.fileno(), sink.fileno()) == 0
+        return [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
+
+    return answers
+
+
+def line(command: str, **more: Any) -> bytes:
+    return json.dumps({"tool": "exec", "params": {"command": command}, **more}).encode()
+
+
+def test_stream(stream: Any) -> None:
+    held = stream(line("deploy x", id=7))[0]
+    assert held == {
+        "verdict": "hold", "code": "rule.demo.deploy", "clarity": 6, "stakes": 8, "score": 48, "effects": [],
+        "rules": ["demo.deploy"], "reason": "It publishes the site. (deploy x)", "id": 7,
+    }  # fmt: skip
+    assert list(held) == ["verdict", "code", "clarity", "stakes", "score", "effects", "rules", "reason", "id"]
+    verdicts = [answer["verdict"] for answer in stream(line("ls"), b"", b"  ", line("wipe"), line("say hi"), end=b"")]
+    assert verdicts == ["allow", "block", "allow"]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [b"no", b"[1]", b"3", b'{"tool": 5}', b'{"params": {}}', b"\xff", b'{"tool": "x"', b"[" * 9_999, b'{"tool":"\\ud800"}'],
+    ids=lambda text: text[:12].decode("latin-1"),
+)  # fmt: skip
+def test_a_line_that_cannot_be_read(stream: Any, bad: bytes) -> None:
+    first, second = stream(bad, line("ls"))
+    assert (first["verdict"], first["code"], second["verdict"]) == ("hold", "check.bad-input", "allow")
+    assert first["reason"]
+
+
+def test_an_unreadable_line_keeps_its_id(stream: Any) -> None:
+    assert stream(b'{"id": "a", "tool": null}')[0]["id"] == "a"
+
+
+def test_a_line_that_is_too_long(stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkstream, "MAX_LINE", 1_000)
+    first, second = stream(line("x" * 2_000), line("ls"))
+    assert (first["code"], second["verdict"]) == ("check.bad-input", "allow")
+    assert "1000 bytes" in first["reason"]
+
+
+@pytest.mark.parametrize("params", [None, [], "x", 5, {"command": None}, {"command": ["rm", "x"]}, {"command": "a\0b"}])
+def test_any_params(stream: Any, params: Any) -> None:
+    (found,) = stream(json.dumps({"tool": "exec", "params": params}).encode())
+    assert found["verdict"] in ("allow", "hold", "block")
+
+
+def test_a_bug_is_a_held_line(stream: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    def bug(self: Any, call: Call) -> None:
+        raise KeyError(call.tool)
+
+    monkeypatch.setattr(judging.Judging, "weigh", bug)
+    (found,) = stream(line("ls", id=1))
+    assert (found["verdict"], found["code"], found["id"]) == ("hold", "check.error", 1)
+    assert "KeyError" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["check", "--stdin"], ["check", "--stdin", "--tool", "exec"]], ids=["quick", "parsed"])
+def test_each_line_is_answered_before_the_next_comes(words: list[str], tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    with subprocess.Popen(
+        [SCRIPT, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        for command, verdict in (("ls", "allow"), ("rm -rf /", "block"), ("ls", "allow")):
+            process.stdin.write(line(command) + b"\n")
+            process.stdin.flush()
+            assert json.loads(process.stdout.readline())["verdict"] == verdict
+        process.stdin.write(line("ls"))
+        process.stdin.close()
+        assert json.loads(process.stdout.readline())["verdict"] == "allow"
+        assert process.wait(LIMIT) == 0
+        assert process.stderr.read() == b""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nobody_reads_the_answers(tmp_path: Path) -> None:
+    lines = b"\n".join([line("ls")] * 20_000)
+    with subprocess.Popen(
+        [SCRIPT, "check", "--stdin"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "HOME": str(tmp_path)},
+    ) as process:  # fmt: skip
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        try:
+            process.stdin.write(lines)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass
+        assert process.wait(LIMIT) == 0
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["check"], ["check", "--stdin", "--json"], ["check", "--stdin", "ls"], ["check", "--stdin", "--tool", "x"], ["status"]],
+    ids=" ".join,
+)
+def test_what_the_parser_has_to_look_at(arguments: list[str]) -> None:
+    assert quick.run(arguments) is None
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (["check", "ls"], 0),
+        (["check", "rm -rf ~/important"], 4),
+        (["check", "rm -rf /"], 5),
+        (["check"], 2),
+        (["check", "--params", "{"], 2),
+        (["check", "--stdin", "ls"], 2),
+        (["check", "--rules", "--list"], 2),
+        (["check", "--list"], 0),
+        (["check", "--rules"], 0),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_exit_codes(places: Places, words: list[str], code: int) -> None:
+    before = picture(places.state_dir)
+    done = toolguard(*words, "--state-dir", places.state_dir)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    assert picture(places.state_dir) == before
+
+
+def test_an_agent_may_ask(places: Places) -> None:
+    done = toolguard("check", "--json", "rm -rf ~/important", "--state-dir", places.state_dir, OPENCLAW_SHELL="exec")
+    assert done.returncode == 4
+    data = envelope(done)["data"]
+    assert data["verdict"] == "hold"
+    assert data["effects"] == ["delete ~/important (forced, recursive)"]
+
+
+def test_a_broken_policy_stops_the_stream(places: Places) -> None:
+    path = policy(places, "[[rule]]\nid = 3\n")
+    done = toolguard("check", "--stdin", "--state-dir", places.state_dir)
+    assert done.returncode == 1
+    assert f"{path}, line 2, column 6" in done.stderr
+
+
+def test_speed(places: Places) -> None:
+    """Far below what it does (see the bench): only that nothing is slow by an order of magnitude."""
+    judged = judging.load(places)
+    lines = [line(f"git add a{number}.py && git commit -m 'part {number}'") for number in range(500)]
+    began = time.process_time()
+    for each in lines:
+        checkstream.answer(judged, each)
+    assert time.process_time() - began < 2
+
+
+def test_nothing_heavy_is_imported_for_the_stream(tmp_path: Path) -> None:
+    code = (
+        "import sys\n"
+        "from toolguard_cli import checkstream, judging\n"
+        "print([name for name in ('typer', 'rich', 'tomlkit', 'json5', 'sqlite3', 'jsonschema') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT)
+    assert done.stdout.strip() == "[]"
