@@ -1,9 +1,10 @@
 """Interpreters that are given their code on the command line, at standard input or by a substitution.
 
-Effects: `code` (the code as target, its language as a flag), and of what the code plainly says: `delete`, `write`, `read`
-with the paths that stand in it, `send`, `http`, `remote-shell`. `run-text` is text that nobody has seen and that runs, with the
-flags `fetched` (made by a program that asks another machine), `decoded` (taken out of another form), `unknown` (made by other
-programs or standing in a variable); its target names where the text comes from.
+Effects: `code` (the code as target, its language as a flag), and of what the code plainly says: `delete`, `write`, `read` with
+the paths that stand in it, `delete-found` (what a search finds), `method` (a call that deletes or cancels things of a
+service), `sql`, `send`, `http`, `listen`, `remote-shell`. `run-text` is text that nobody has seen and that runs, with the
+flags `fetched` (made by a program that asks another machine), `decoded` (taken out of another form), `unknown` (made by
+other programs), `variable`; its target names where the text comes from.
 
 Code is searched, not understood: each search is linear, and looks at the first `MAX_CODE` characters.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from itertools import islice
 
@@ -24,6 +25,7 @@ MAX_CODE = 20_000
 MAX_FOUND = 64
 MAX_CALLS = 2_000
 MAX_OPTIONS = 40
+MAX_SHOWN = 120
 
 FETCHERS = frozenset({
     "curl", "curlie", "wget", "wget2", "http", "https", "xh", "xhs", "aria2c", "axel", "nc", "ncat", "netcat",
@@ -86,6 +88,7 @@ _LANGUAGES: dict[str, tuple[str, str]] = {
     "irb": ("ruby", ""),
     "psysh": ("php", ""),
 }
+_LONGEST_CLUSTER = 7
 _LONG = frozenset({"--eval", "--print", "--execute", "--run", "--command"})
 _NO_CODE = ("-M", "-m", "-I", "-x", "-D", "-C", "-W", "-X")
 """Options of perl, python and ruby whose own value stands behind the letter."""
@@ -111,7 +114,7 @@ def source(run: Run) -> tuple[str, str] | None:
     language, letters = _LANGUAGES.get(_plain(run.name), ("", ""))
     if not language:
         return None
-    reader = _SPECIAL.get(language) or _SPECIAL.get(run.name)
+    reader = _SPECIAL.get(language) or _SPECIAL.get(run.name) or _console(run)
     texts = reader(run) if reader else list(_given_by_option(run, letters))
     if texts:
         return language, "\n".join(texts)[:MAX_CODE]
@@ -147,7 +150,7 @@ def _given_by_option(run: Run, letters: str) -> Iterator[str]:
 def _by_letter(argv: tuple[str, ...], at: int, letters: str) -> Iterator[str]:
     """Code behind `-e`, `-lane`, and attached as in `-e'code'`."""
     word = argv[at]
-    if word[-1] in letters and len(word) < 8:
+    if word[-1] in letters and len(word) <= _LONGEST_CLUSTER:
         if at + 1 < len(argv):
             yield argv[at + 1]
     elif word[1:2] in letters and len(word) > 2:
@@ -198,13 +201,31 @@ def _powershell(run: Run) -> list[str]:
 
 
 def _utf16(text: str) -> str:
-    import base64  # noqa: PLC0415 - seldom needed, and start-up counts
-    import binascii  # noqa: PLC0415
+    import base64
+    import binascii
 
     try:
         return base64.b64decode(text[:MAX_CODE]).decode("utf-16-le", "replace")
     except (ValueError, binascii.Error):
         return text
+
+
+def _console(run: Run) -> Callable[[Run], list[str]] | None:
+    """`python manage.py shell -c`, `php artisan tinker --execute`: a framework's own console."""
+    words = run.argv[1:4]
+    if not any(word.endswith(("manage.py", "artisan", "bin/console")) for word in words[:1]):
+        return None
+    return _framework if {"shell", "shell_plus", "tinker"}.intersection(words) else None
+
+
+def _framework(run: Run) -> list[str]:
+    for at, word in enumerate(run.argv):
+        if word in ("-c", "--command", "--execute") and at + 1 < len(run.argv):
+            return [run.argv[at + 1]]
+        if word.startswith(("--execute=", "--command=")):
+            return [word.partition("=")[2]]
+    text = _said(run)
+    return [text] if text else []
 
 
 _SPECIAL = {"awk": _awk, "deno": _deno, "powershell": _powershell, "rails": _rails}
@@ -297,12 +318,16 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 _STRING = r"""[rbfuRBFU@$]{0,2}+(?:"((?:[^"\\]|\\.){0,1000}+)"|'((?:[^'\\]|\\.){0,1000}+)'|`((?:[^`\\]|\\.){0,1000}+)`)"""
-_HOME_CALL = r"""(?:os\.path\.)?(?:expanduser|join|resolve|Path)\(\s{0,9}+|os\.homedir\(\)\s{0,4}+\+\s{0,4}+|Path\(\s{0,9}+|Dir\.home\s{0,4}+\+\s{0,4}+"""
+_HOME_CALL = (
+    r"""(?:os\.path\.)?(?:expanduser|join|resolve|Path)\(\s{0,9}+|os\.homedir\(\)\s{0,4}+\+\s{0,4}+|Path\(\s{0,9}+"""
+    r"""|Dir\.home\s{0,4}+\+\s{0,4}+"""
+)
 _HOME_VALUE = (
     r"""os\.environ(?:\.get\(|\[)['"]HOME['"][\])]|os\.getenv\(['"]HOME['"]\)|process\.env(?:\.HOME|\[['"]HOME['"]\])|Path\.home\(\)"""
     r"""|os\.homedir\(\)|homedir\(\)|Dir\.home|ENV\[['"]HOME['"]\]|\$ENV\{['"]?HOME['"]?\}|getenv\(['"]HOME['"]\)|expanduser\(['"]~['"]\)"""
 )
-_LITERAL = rf"(?:{_HOME_CALL}){{0,3}}+(?:(?P<home>{_HOME_VALUE})|{_STRING})"
+_HOME_TAIL = r"""(?:\s{0,3}+[+,/.]\s{0,3}+['"](?P<tail>[^'"\n]{1,300}+)['"])?"""
+_LITERAL = rf"(?:{_HOME_CALL}){{0,3}}+(?:(?P<home>{_HOME_VALUE}){_HOME_TAIL}|{_STRING})"
 
 _DELETES_ALL = (
     r"rmtree|remove_tree|FileUtils\.(?:rm_rf|rm_r|remove_dir|remove_entry(?:_secure)?)|rimraf(?:\.sync|Sync|\.rimraf)?"
@@ -314,12 +339,21 @@ _DELETES_ONE = (
 )
 _DELETE = rf"(?:(?P<all>{_DELETES_ALL})|(?P<one>{_DELETES_ONE}))(?:\s{{0,4}}+\(|\s)\s{{0,4}}+{_LITERAL}"
 _PATH_DELETE = rf"Path\(\s{{0,4}}+{_STRING}\s{{0,4}}+\)\.(?:unlink|rmdir)"
-_OPEN = rf"""\b(?:open|fopen|File\.open|io\.open|createWriteStream)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}\s{{0,4}}+\)?\s{{0,4}}+,\s{{0,4}}+(?:mode\s{{0,4}}+=\s{{0,4}}+)?['"](?P<mode>[rwaxbt+<>]{{1,4}})"""
-_WRITE = rf"(?:writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|file_put_contents|File\.(?:write|binwrite)|IO\.write|Deno\.write\w{{0,14}}|Bun\.write|truncateSync|writeLines)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}"
+_OPEN = (
+    rf"""\b(?:open|fopen|File\.open|io\.open|createWriteStream)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}\s{{0,4}}+\)?\s{{0,4}}+,"""
+    r"""\s{0,4}+(?:mode\s{0,4}+=\s{0,4}+)?['"](?P<mode>[rwaxbt+<>]{1,4})"""
+)
+_WRITE = (
+    r"(?:writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|file_put_contents|File\.(?:write|binwrite)|IO\.write"
+    rf"|Deno\.write\w{{0,14}}|Bun\.write|truncateSync|writeLines)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}"
+)
 _PATH_WRITE = (
     rf"Path\(\s{{0,4}}+{_LITERAL}\s{{0,4}}+\)(?:\.expanduser\(\))?\.(?:write_text|write_bytes|touch|open\(['\"][wax])"
 )
-_READ = rf"(?:\bopen|readFile(?:Sync)?|file_get_contents|fopen|File\.(?:read|open|readlines)|IO\.read|readlines|slurp|createReadStream|Deno\.read\w{{0,14}}|Bun\.file|Path)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}"
+_READ = (
+    r"(?:\bopen|readFile(?:Sync)?|file_get_contents|fopen|File\.(?:read|open|readlines)|IO\.read|readlines|slurp"
+    rf"|createReadStream|Deno\.read\w{{0,14}}|Bun\.file|Path)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}"
+)
 
 # Which searches are worth while: each of them finds nothing where none of its words is in the code.
 _DELETING = (
@@ -359,7 +393,7 @@ def _text(match: re.Match[str]) -> str:
     """The string that a pattern with `_STRING` found; `~` for the home folder."""
     groups = match.groupdict()
     if groups.get("home"):
-        return "~"
+        return f"~/{groups['tail'].lstrip('/')}" if groups.get("tail") else "~"
     return next((group for group in _strings(match) if group), "")
 
 
@@ -457,13 +491,13 @@ _HARMLESS = re.compile(
     r"|class|element|handler|headers|cache|whitespace|space|punct|stopword|accents|console|selection|filter|line|color|row_?factory"
     r"|columns?$|key_?press|(?:drop|remove)?_?while|marker|observer|nan|null|outliers|tags?_?from_?html|html"
 )
-_LOCAL_NAMES = frozenset(
-    "path argv environ map set cache classlist style dataset params searchparams headers list m s d arr"
-    " array df data frame text"
-    " socket stream req res request response process timer controller task future signal abort element node el"
-    " body handlers listeners"
-    " sys os fs module modules require exports globals locals self this keys values".split()
-)
+_LOCAL_NAMES = frozenset({
+    "path", "argv", "environ", "map", "set", "cache", "classlist", "style", "dataset", "params", "searchparams",
+    "headers", "list", "m", "s", "d", "arr", "array", "df", "data", "frame", "text", "socket", "stream", "req", "res",
+    "request", "response", "process", "timer", "controller", "task", "future", "signal", "abort", "element", "node", "el",
+    "body", "handlers", "listeners", "sys", "os", "fs", "module", "modules", "require", "exports", "globals", "locals",
+    "self", "this", "keys", "values",
+})  # fmt: skip
 
 
 def methods(code: str) -> Iterator[str]:
@@ -486,13 +520,13 @@ def methods(code: str) -> Iterator[str]:
             yield receiver + name
 
 
-def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # noqa: FBT001 - one of the facts of a match
+def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:
     """Whether a bare verb is meant for what a client names: by a chain of names and an argument that names one thing."""
     names = [name for name in re.split(r"[?.\->:]{1,4}", receiver) if name]
     last = names[-1].lower()
     if not called or verb not in _SINGLE or last in _LOCAL_NAMES:
         return False
-    if first == ")" and (verb == "drop" or (verb in _ON_ALL and receiver.endswith(")."))):
+    if first == ")" and (verb in ("drop", "truncate") or (verb in _ON_ALL and receiver.endswith(")."))):
         return True
     return (
         (len(names) > 1 or last in _CLIENTS or last.endswith("client"))
@@ -504,13 +538,13 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
 _ON_ALL = frozenset({"delete", "destroy", "terminate", "purge", "truncate"})
 """Verbs that stand behind a query without an argument: `User.objects.all().delete()`."""
 _PAYS = ("refunds.", "payouts.", "transfers.", "refund.", "payout.")
-_CLIENTS = frozenset(
-    "client api algolia stripe braintree gateway square paypal twilio sendgrid mailgun postmark sns sqs s3 ec2"
-    " dynamodb db firestore"
-    " redis mongo es elastic opensearch meili qdrant pinecone weaviate k8s docker octokit github gitlab prisma"
-    " supabase repo bucket"
-    " container cluster customer customers users user accounts subscription subscriptions transaction collection index".split()
-)
+_CLIENTS = frozenset({
+    "client", "api", "algolia", "stripe", "braintree", "gateway", "square", "paypal", "twilio", "sendgrid", "mailgun",
+    "postmark", "sns", "sqs", "s3", "ec2", "dynamodb", "db", "firestore", "redis", "mongo", "es", "elastic", "opensearch",
+    "meili", "qdrant", "pinecone", "weaviate", "k8s", "docker", "octokit", "github", "gitlab", "prisma", "supabase",
+    "repo", "bucket", "container", "cluster", "customer", "customers", "users", "user", "accounts", "subscription",
+    "subscriptions", "transaction", "collection", "index",
+})  # fmt: skip
 
 
 def _called(code: str, run: Run) -> Iterator[Effect]:
@@ -528,7 +562,10 @@ def _called(code: str, run: Run) -> Iterator[Effect]:
 _STATEMENT_WORDS = re.compile(
     r"(?:drop|DROP|Drop|truncate|TRUNCATE|delete|DELETE|Delete|update|UPDATE|Update|alter|ALTER|grant|GRANT)\s{1,9}+\w"
 )
-_STATEMENT = rf"(?:execute\w{{0,12}}|query\w{{0,12}}|raw\w{{0,12}}|Raw\w{{0,12}}|\bsql|exec\w{{0,6}}|prepare|\bdo|\brun|\btext|unsafe)\s{{0,3}}+\(?\s{{0,3}}+{_STRING}"
+_STATEMENT = (
+    r"(?:execute\w{0,12}|query\w{0,12}|raw\w{0,12}|Raw\w{0,12}|\bsql|exec\w{0,6}|prepare|\bdo|\brun|\btext|unsafe)"
+    rf"\s{{0,3}}+\(?\s{{0,3}}+{_STRING}"
+)
 
 
 # --- code that talks to other machines, or runs what it got -----------------------------------------------------------
@@ -541,7 +578,7 @@ _SOCKETS = (
 _CHILDREN = (
     "/bin/sh", "/bin/bash", "/bin/zsh", "dup2", "pty.spawn", "cmd.exe", "powershell", "'sh'", '"sh"', "'bash'",
     '"bash"', "bash -i",
-    "sh -i", ">&S", ">&STDIN", "Invoke-Expression", "iex ", "io.popen(", "| getline",
+    "sh -i", ">&S", ">&STDIN", "Invoke-Expression", "iex ", "io.popen(", "| getline", "sh <&", "`sh", "fdopen",
 )  # fmt: skip
 _DECODING = (
     "b64decode", "atob(", "fromCharCode", "unhexlify", "fromhex", "marshal.loads", "zlib.decompress", "base64_decode",
@@ -644,14 +681,20 @@ def _any(words: tuple[str, ...], code: str) -> bool:
 
 
 def _clip(code: str) -> str:
-    return code if len(code) <= 120 else code[:119] + "…"
+    return code if len(code) <= MAX_SHOWN else code[: MAX_SHOWN - 1] + "…"
 
 
 # --- commands in code -----------------------------------------------------------------------------------------------------
 
 _CALLS: dict[str, str] = {
-    "python": r"(?:\bsystem|popen2?|\bspawn|\brun|\bcall|check_call|check_output|Popen|getoutput|getstatusoutput|exec[lv]p?e?|spawn[lv]p?e?|create_subprocess_(?:shell|exec)|startfile)",
-    "javascript": r"(?:\bexec(?:File)?(?:Sync)?|\bspawn(?:Sync)?|\bfork|execa(?:Sync|Command|CommandSync)?|Deno\.Command|Bun\.spawn(?:Sync)?|shelljs\.exec|sh\.exec)",
+    "python": (
+        r"(?:\bsystem|popen2?|\bspawn|\brun|\bcall|check_call|check_output|Popen|getoutput|getstatusoutput|exec[lv]p?e?"
+        r"|spawn[lv]p?e?|create_subprocess_(?:shell|exec)|startfile)"
+    ),
+    "javascript": (
+        r"(?:\bexec(?:File)?(?:Sync)?|\bspawn(?:Sync)?|\bfork|execa(?:Sync|Command|CommandSync)?|Deno\.Command"
+        r"|Bun\.spawn(?:Sync)?|shelljs\.exec|sh\.exec)"
+    ),
     "perl": r"(?:\bsystem|\bexec|\bpopen|open[23])",
     "ruby": r"(?:\bsystem|\bexec|\bspawn|popen[23]?e?|capture[23]e?|Open3\.\w{1,12}|pipeline)",
     "php": r"(?:\bsystem|\bexec|shell_exec|passthru|popen|proc_open|pcntl_exec)",
@@ -670,7 +713,10 @@ _CALLS: dict[str, str] = {
 }
 _PLAIN_QUOTES: dict[str, str] = {
     # a literal that is itself a command
-    "perl": r"`([^`]{1,400}+)`|\bqx\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|/([^/]{1,400}+)/|!([^!]{1,400}+)!|\[([^\]]{1,400}+)\])",
+    "perl": (
+        r"`([^`]{1,400}+)`|\bqx\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|/([^/]{1,400}+)/|!([^!]{1,400}+)!"
+        r"|\[([^\]]{1,400}+)\])"
+    ),
     "ruby": r"`([^`]{1,400}+)`|%x\s{0,2}+(?:\{([^}]{1,400}+)\}|\(([^)]{1,400}+)\)|\[([^\]]{1,400}+)\]|\|([^|]{1,400}+)\|)",
     "php": r"`([^`]{1,400}+)`",
     "julia": r"`([^`]{1,400}+)`",
@@ -823,4 +869,5 @@ PROGRAMS: dict[str, Act] = {
     **dict.fromkeys(_names(), _interpreter),
     **dict.fromkeys(network.SHELLS, _shell),
     **dict.fromkeys(("eval", "source", "."), _evaluated),
+    **dict.fromkeys(("iex", "Invoke-Expression"), _shell),
 }

@@ -1,9 +1,9 @@
 """What the programs of a command do together.
 
-Effects: `exfiltrate` (credentials that leave, through a pipe, a substitution or a file in between; with the flag `bulk` whole
-folders of a person or the system), `remote-shell` (a shell and a connection that feed each other), `run-text` with the flags
-`fetched` and `later` (a file that was downloaded and then runs), `stage` (keys collected in one place), `method` (a text in
-the form of a method call where a program should be).
+Effects: `exfiltrate` (credentials that leave, through a pipe, a substitution or a file in between; with the flag `bulk`
+whole folders of a person or the system), `remote-shell` (a shell and a connection that feed each other), `run-text` with the
+flags `fetched` and `later` (a file that was downloaded and then runs), `stage` (keys collected in one place), `scan`,
+`method` (a text in the form of a method call where a program should be).
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _started(run: Run, got: dict[str, Run]) -> str:
 def _scans(reading: Reading) -> Iterator[Effect]:
     """Many ports by the shell's own sockets, or one that a loop puts in."""
     ends = {redirect.target for run in reading.runs for redirect in run.redirects if redirect.target.startswith(_SOCKET)}
-    if len(ends) >= MANY_ENDS or any(UNKNOWN in end.rpartition("/")[2] for end in ends):
+    if len(ends) >= MANY_ENDS or any(UNKNOWN in end or ".." in end for end in ends):
         run = next(run for run in reading.runs for redirect in run.redirects if redirect.target in ends)
         yield Effect("scan", min(ends), "remote", frozenset(), run)
 
@@ -212,7 +212,7 @@ def _shells(reading: Reading) -> Iterator[Effect]:
                     host = socket.split("/")[3]
                     yield Effect("connect", socket, "remote", reach(host), run)
         if run.name in _CONNECTORS and run.stdin is not None and SHELLS.intersection(run.stdin.programs):
-            if any(_bare_shell(other) for other in reading.runs if other.pipeline == run.pipeline):  # noqa: SIM102
+            if any(_bare_shell(other) for other in reading.runs if other.pipeline == run.pipeline):
                 yield Effect("remote-shell", " ".join(run.argv[1:4]), "remote", frozenset(), run)
         elif socket and (run.name.startswith(UNKNOWN) or _bare_shell(run)):
             yield Effect("remote-shell", socket, "remote", frozenset(), run)
@@ -263,7 +263,7 @@ def _handed(reading: Reading) -> Iterator[Effect]:
 
 def _stages(reading: Reading) -> Iterator[Effect]:
     for run in reading.runs:
-        if run.name == "find" and any(_KEYS.search(word) for word in run.argv[1:24] if len(word) < 200):
+        if run.name == "find" and any(_KEYS.search(word) for word in run.argv[1:24] if len(word) < MAX_SHOWN):
             for other in reading.runs:
                 if other.name in _COLLECTORS and ("find" in other.via or (other.via[-1:] in (("xargs",), ("parallel",)))):
                     yield Effect("stage", " ".join(run.argv[1:8]), "credentials", frozenset(), other)

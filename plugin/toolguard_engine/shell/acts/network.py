@@ -2,9 +2,13 @@
 
 Effects: `fetch` (a URL or host), `write` of what was fetched (flag `fetched`), `send` (data leaves: target where to),
 `http` (target `"DELETE https://..."`: every method that is no mere question), `copy-out` and `copy-in` (files to and from a
-host), `connect`, `listen`, `tunnel`, `remote-shell`. Flags of what is sent: `file`, `payload` (a file in the form of an API's
-message), `output` (what other programs print), `reveals` (what that says of the person or the machine), `personal`, `credentials`; of where: `local` (this machine), `private` (a
-name or address of the own network), `tls`; of how: `mail`, `reverse` is said by nothing but `remote-shell`.
+host), `transfer`, `connect`, `listen`, `tunnel`, `scan`, `remote-shell`. The flags:
+
+- what is sent: `file`, `payload` (a file in the form of an API's message), `upload`, `output` (what other programs print),
+  `reveals` (what that says of the person or the machine), `personal`, `credentials`, `bulk`; how: `mail`, `socket`,
+  `address` (inside the address itself), `dns`, `stream`;
+- where to: `local` (this machine), `private` (the own network; `lan`: by address), `tls`;
+- what a request is: `service` (to a program that keeps data), `destroys`, `settings`.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from toolguard_engine.shell.acts import Act, wrote
 from toolguard_engine.shell.acts.getopt import Options, Word, given, options
@@ -21,9 +26,9 @@ from toolguard_engine.shell.places import Where, place
 SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash"})
 
 _QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY"})
-_LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "ip6-localhost", "host.docker.internal"})  # noqa: S104
+_LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "ip6-localhost", "host.docker.internal"})
 _PRIVATE_ENDS = (".local", ".internal", ".lan", ".home", ".intranet", ".corp", ".svc", ".test", ".localhost", ".home.arpa")
-_PRIVATE_NETS = ("10.", "192.168.", "169.254.", *(f"172.{i}." for i in range(16, 32)), "fd", "fe80:")
+_LAN = re.compile(r"(?:10\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.)[\d.]{3,9}\Z|f[de][0-9a-f]{2}:")
 _PAYLOADS = (".json", ".graphql", ".gql", ".xml", ".ndjson", ".jsonl", ".yaml", ".yml", ".form")
 _DUMPS = frozenset({"env", "printenv"})
 _FILTERS = frozenset({
@@ -40,27 +45,82 @@ MAX_PATH = 600
 _STEPS = re.compile(r"[/?&=#:.;]")
 _SERVICES = frozenset(
     # data stores, gateways, secret stores, brokers and orchestrators that are asked over HTTP
-    "9200 9201 9600 8001 8444 9180 7700 8108 6333 5984 8086 8091 8200 8500 2375 2376 2379 4646 15672 9090 9091"
-    " 9093 4242 8089 8087"
-    " 2019 6443 8983 7474 8529 8123 8083 3100 5601 8161 19530 8222 9870 8088 7070 2480".split()
+    [
+        "9200",
+        "9201",
+        "9600",
+        "8001",
+        "8444",
+        "9180",
+        "7700",
+        "8108",
+        "6333",
+        "5984",
+        "8086",
+        "8091",
+        "8200",
+        "8500",
+        "2375",
+        "2376",
+        "2379",
+        "4646",
+        "15672",
+        "9090",
+        "9091",
+        "9093",
+        "4242",
+        "8089",
+        "8087",
+        "2019",
+        "6443",
+        "8983",
+        "7474",
+        "8529",
+        "8123",
+        "8083",
+        "3100",
+        "5601",
+        "8161",
+        "19530",
+        "8222",
+        "9870",
+        "8088",
+        "7070",
+        "2480",
+    ]
 )
-_ENDS = frozenset(
-    "delete _delete destroy purge purge_cache purge_everything wipe truncate drop shutdown terminate"
-    " deactivate cancel revoke void"
-    " refund refunds payouts transfers close _close remove erase flush _flush reset quit -/quit unpublish"
-    " uninstall suspend disable"
-    " archive rollback expire clear"
-    " undeploy decommission failover seal rotate stop kill _delete_by_query delete_by_query delete-by-query"
-    " delete_series _shrink"
-    " delete-batch batchdelete bulk_delete bulk-delete bulkdelete _bulk_delete delete_all delete-all deleteall"
-    " clean_tombstones"
-    " removal cancellation invalidate invalidations unsubscribe step-down leave reboot poweroff _rollover _forcemerge clearall".split()
+_ENDS = frozenset({
+    "delete", "_delete", "destroy", "purge", "purge_cache", "purge_everything", "wipe", "truncate", "drop", "shutdown",
+    "terminate", "deactivate", "cancel", "revoke", "void", "refund", "refunds", "payouts", "transfers", "close", "_close",
+    "remove", "erase", "flush", "_flush", "reset", "quit", "-/quit", "unpublish", "uninstall", "suspend", "disable",
+    "archive", "rollback", "expire", "clear", "undeploy", "decommission", "failover", "seal", "rotate", "stop", "kill",
+    "_delete_by_query", "delete_by_query", "delete-by-query", "delete_series", "_shrink", "delete-batch", "batchdelete",
+    "bulk_delete", "bulk-delete", "bulkdelete", "_bulk_delete", "delete_all", "delete-all", "deleteall",
+    "clean_tombstones", "removal", "cancellation", "invalidate", "invalidations", "unsubscribe", "step-down", "leave",
+    "reboot", "poweroff", "_rollover", "_forcemerge", "clearall",
+})  # fmt: skip
+_STARTS = (
+    "purge_",
+    "purge-",
+    "delete_",
+    "delete-",
+    "bulk_delete",
+    "bulk-delete",
+    "batch_delete",
+    "batch-delete",
+    "cancel_",
+    "cancel-",
 )
-_SETTINGS = frozenset(
-    "_cluster _settings _security _snapshot _ilm _template _index_template _all admin policies policy mounts _reroute provisioning _xpack".split()
-)
+_SETTINGS = frozenset({
+    "_cluster", "_settings", "_security", "_snapshot", "_ilm", "_template", "_index_template", "_all", "admin",
+    "policies", "policy", "mounts", "_reroute", "provisioning", "_xpack",
+})  # fmt: skip
 
 
+_DUMPERS = frozenset(
+    {"mysqldump", "mariadb-dump", "pg_dump", "pg_dumpall", "mongodump", "dd", "tar", "zip", "gpg", "slapcat", "vault"}
+)
+"""What hands on whole stores and files."""
 _OWN: frozenset[Place] = frozenset({"workspace", "in-workspace", "artefact", "repository", "temp"})
 _REVEALING = frozenset({
     "whoami", "id", "hostname", "ifconfig", "ip", "ps", "env", "printenv", "w", "who", "last", "base64", "base32",
@@ -100,13 +160,13 @@ def target(text: str) -> Target:
 
 
 def asks(method: str, to: Target) -> frozenset[str]:
-    """What a request is beside its method: `service` (to a program that keeps data), `destroys` and `settings` (by its path)."""
+    """What a request is beside its method: the flags `service`, `destroys`, `settings`."""
     path = to.url.partition("://")[2].partition("/")[2][:MAX_PATH].lower()
     steps = _STEPS.split(path)
     found: set[str] = set()
     if to.port in _SERVICES:
         found.add("service")
-    if method != "DELETE" and any(step in _ENDS for step in steps):
+    if method != "DELETE" and any(step in _ENDS or step.startswith(_STARTS) for step in steps):
         found.add("destroys")
     if not _SETTINGS.isdisjoint(steps):
         found.add("settings")
@@ -118,11 +178,9 @@ def reach(host: str) -> frozenset[str]:
     host = host.lower()
     if host in _LOCAL or host.startswith("127."):
         return frozenset({"local"})
-    if (
-        host.endswith(_PRIVATE_ENDS)
-        or host.startswith(_PRIVATE_NETS)
-        or ("." not in host and ":" not in host and UNKNOWN not in host)
-    ):
+    if _LAN.match(host):
+        return frozenset({"private", "lan"})
+    if host.endswith(_PRIVATE_ENDS) or ("." not in host and ":" not in host and UNKNOWN not in host):
         return frozenset({"private"})
     return frozenset()
 
@@ -145,6 +203,8 @@ def carried(feed: Feed | None, where: Where, cwd: str) -> frozenset[str]:
             found.add("personal")
     if feed.text is None and feed.programs:
         found.add("output")
+    if not _DUMPERS.isdisjoint(feed.programs):
+        found.add("file")
     return frozenset(found)
 
 
@@ -472,6 +532,7 @@ _NC_VALUED = frozenset({
     "--max-conns", "--allow", "--deny",
 })  # fmt: skip
 _MANY_PORTS = 20
+_PORT_DIGITS = 6
 
 
 def _nc(run: Run, where: Where) -> Iterator[Effect]:
@@ -500,8 +561,8 @@ def _many(ports: str) -> bool:
         bool(dash)
         and low.isdigit()
         and high.isdigit()
-        and len(high) < 7
-        and len(low) < 7
+        and len(high) < _PORT_DIGITS
+        and len(low) < _PORT_DIGITS
         and int(high) - int(low) >= _MANY_PORTS
     )
 
@@ -606,7 +667,7 @@ def _ssh(run: Run, where: Where) -> Iterator[Effect]:
 
 def _copies(run: Run, operands: tuple[Word, ...], where: Where, extra: frozenset[str] = frozenset()) -> Iterator[Effect]:
     """Files from all operands but the last to the last; nothing where both are of this machine."""
-    if len(operands) < 2:  # noqa: PLR2004 - a source and a destination
+    if len(operands) < 2:
         return
     sources, last = operands[:-1], operands[-1]
     host = remote(last.text)
@@ -666,7 +727,7 @@ def _ftp(run: Run, where: Where) -> Iterator[Effect]:
     host = target(read.operands[0].text).host if read.operands else ""
     yield Effect("transfer", host or said[:80], "remote", reach(host) if host else frozenset(), run)
     words = said.split()
-    for verb, path in zip(words, words[1:], strict=False):
+    for verb, path in pairwise(words):
         if verb in ("put", "mput", "send", "append", "stor"):
             yield Effect("copy-out", host, "remote", _bulk(path, run, where), run)
 
@@ -773,7 +834,7 @@ def _tunnel(run: Run, _: Where) -> Iterator[Effect]:
     yield Effect("tunnel", " ".join(run.argv[:6]), "remote", frozenset(), run)
 
 
-def _whois(run: Run, where: Where) -> Iterator[Effect]:
+def _whois(run: Run, _: Where) -> Iterator[Effect]:
     """With a host and a port of one's own choice this is a plain socket; as a question about a name it is ordinary."""
     read = options(run, frozenset({"-h", "-p", "--host", "--port"}))
     if read.has("-h", "--host") and read.has("-p", "--port"):
@@ -783,6 +844,10 @@ def _whois(run: Run, where: Where) -> Iterator[Effect]:
 
 def _dns(run: Run, where: Where) -> Iterator[Effect]:
     """A name to look up that is made of what other programs print: that is how data leaves through name servers."""
+    if run.name == "ping":
+        for word in run.argv[1:]:
+            if UNKNOWN in word and word[:1].isdigit() and word.count(".") > 1:
+                yield Effect("scan", word.replace(UNKNOWN, "?"), "remote", frozenset({"lan"}), run)
     for at, feed in run.given:
         word = run.argv[at] if at < len(run.argv) else ""
         if (
@@ -816,7 +881,7 @@ PROGRAMS: dict[str, Act] = _table(
     ("sftp", _sftp),
     ("aws gsutil rclone s3cmd s5cmd mc b2 azcopy gcloud ossutil coscmd", _to_cloud),
     ("ftp lftp tftp ncftp", _ftp),
-    ("ncftpput croc wormhole magic-wormhole ffsend sendme onionshare-cli", _put),
+    ("ncftpput wput croc wormhole magic-wormhole ffsend sendme onionshare-cli", _put),
     ("mail mailx mutt neomutt sendmail msmtp ssmtp swaks s-nail sendemail mailsend", _mail),
     ("dig nslookup host drill resolvectl ping", _dns),
     ("whois", _whois),

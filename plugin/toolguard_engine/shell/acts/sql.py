@@ -233,6 +233,10 @@ def _memcached(run: Run, _: Where) -> Iterator[Effect]:
     yield Effect("nosql", " ".join(run.argv[1:])[:400], "", frozenset({"memcached"}), run)
 
 
+def _redis_bare(run: Run, _: Where) -> Iterator[Effect]:
+    yield Effect("nosql", " ".join(run.argv).upper()[:400], "", frozenset({"redis"}), run)
+
+
 # --- a statement where a program should be --------------------------------------------------------------------------------
 
 _OBJECTS = frozenset({
@@ -258,11 +262,13 @@ PROGRAMS: dict[str, Act] = _table(
     ("mysql mariadb mycli mysqlsh tidb singlestore", _client(_MYSQL | {"--sql"})),
     ("sqlite3 sqlite sqlcipher litecli duckdb", _dotted),
     (
-        "sqlcmd osql tsql cqlsh clickhouse-client clickhouse clickhouse-local snowsql snow trino presto presto-cli"
-        " beeline hive impala-shell"
-        " spark-sql usql isql fbsql vsql nzsql bteq sqlplus sql db2 exasol exaplus ksql influx questdb databricks"
-        " hdbsql iql monetdb mclient"
-        " osqueryi steampipe",
+        (
+            "sqlcmd osql tsql cqlsh clickhouse-client clickhouse clickhouse-local snowsql snow trino presto presto-cli"
+            " beeline hive impala-shell"
+            " spark-sql usql isql fbsql vsql nzsql bteq sqlplus sql db2 exasol exaplus ksql influx questdb databricks"
+            " hdbsql iql monetdb mclient"
+            " osqueryi steampipe"
+        ),
         _client(_OTHERS, operands=True),
     ),
     ("bq", _cloud("query")),
@@ -277,5 +283,6 @@ PROGRAMS: dict[str, Act] = _table(
     ("mongo mongosh", _mongo),
     ("redis-cli valkey-cli keydb-cli dragonfly-cli", _redis),
     ("memcached-tool memcflush memtouch", _memcached),
+    ("FLUSHALL FLUSHDB flushall flushdb", _redis_bare),
     ("DROP drop TRUNCATE truncate DELETE delete UPDATE update ALTER alter GRANT grant REVOKE revoke", _bare),
 )
