@@ -10,7 +10,7 @@ The kinds, and the flags that they may have beside those of the path (`places.ma
 - `device-write`: the same to hardware. `format`: a new file system there.
 - `move` (of its source), `link` (where the link is), `read` (credentials and devices only; `copied`, `linked`, `packed`),
   `search` (`secrets`: a hunt for them in a wide place), `disguise` (a copy of a shell), `encrypt`,
-  `pack` (a wide place into an archive).
+  `pack` (a wide place into an archive or a copy).
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (nobody may), `attributes`; `owner`: `recursive`, `to-root`.
 - `flood`: more effects than can be looked at. `load`: without end and for nothing (`yes > /dev/null`).
 - `variable`: `injects` (others' programs load or run something), `forgets` (the shell's history).
@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from toolguard_engine.shell.acts import Act, code, files, flows, network, on, reading, secrets_read, sql, system, wrote
+from toolguard_engine.shell.acts import MOST, Act, code, files, flows, network, on, reading, secrets_read, sql, system, wrote
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Redirect, Run
 from toolguard_engine.shell.places import Where, place
 
@@ -32,9 +32,6 @@ PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
 }
 _UNKNOWN_HOST = Where()
-_MAX_EFFECTS = 500
-"""What does more than that, nobody looks through: it is told as a `flood`."""
-
 _NOTHING = frozenset(["/dev/null", "&1", "&2", "1", "2", "-"])
 _SILENT = frozenset(["", ":", "true", "false"])
 _NO_FLAGS: frozenset[str] = frozenset()
@@ -49,7 +46,7 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
     found: list[Effect] = []
     for effect in _single(seen, where):
         found.append(effect)
-        if len(found) > _MAX_EFFECTS:
+        if len(found) > MOST:
             found.append(Effect("flood"))
             break
     for number, effect in enumerate(found):

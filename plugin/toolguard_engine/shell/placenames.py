@@ -42,8 +42,8 @@ ROOTS: Final = (
 )
 SYSTEM: Final = (
     *(f"/{name}/" for name in sorted(_TOP - {"home", "Users", "root", "Volumes", "private", "srv"})),
-    "/c:/windows/", "/c:/program files", "/c:/programdata/", "/mnt/c/windows/", "/run/", "/nix/", "/lost+found", "/initrd",
-    "/vmlinuz", "/swapfile", "/swap.img", "/libx32/", "/cores/", "/snap/", "/usr/",
+    "/c:/windows/", "/c:/program files", "/c:/programdata/", "/mnt/c/windows/", "/run/", "/selinux/", "/nix/", "/lost+found",
+    "/initrd", "/vmlinuz", "/swapfile", "/swap.img", "/libx32/", "/cores/", "/snap/", "/usr/",
 )  # fmt: skip
 SYSTEM_ROOTS: Final = frozenset(["/run", "/mnt", "/media", "/snap", "/libx32", "/cores"])
 TEMP: Final = ("/tmp/", "/var/tmp/", "/var/folders/", "/usr/tmp/", "/c:/temp/", "/c:/windows/temp/")  # noqa: S108 - names

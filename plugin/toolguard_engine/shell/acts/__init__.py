@@ -20,6 +20,9 @@ class Act(Protocol):
 
 _TO_HARDWARE = frozenset(["write", "empty", "move-in"])
 _MANY = 64
+MOST = 500
+"""More than that, nobody looks through: it is told as a `flood`."""
+
 _SECRET = frozenset(["credentials", "device"])
 
 
@@ -41,7 +44,10 @@ def wrote(path: str, run: Run | None, where: Where, *flags: str) -> Iterator[Eff
 
 def secrets_read(paths: Iterable[str], run: Run | None, where: Where, *flags: str) -> Iterator[Effect]:
     """Files that are read, as far as somebody would mind: credentials and raw devices. All other reading is no effect."""
-    for path in telling(paths):
+    listed = telling(paths)
+    if len(listed) > MOST:
+        yield Effect("flood", run=run)
+    for path in listed[:MOST]:
         if path and place(path, where, run.cwd if run else "") in _SECRET:
             yield on("read", path, run, where, flags)
 

@@ -76,6 +76,10 @@ def _cp(run: Run, where: Where, valued: frozenset[str] = _TARGET) -> Iterator[Ef
     words = options(run, valued)
     sources, target = _sources_and_target(words, run)
     yield from secrets_read(sources, run, where, "copied")
+    if asked(words, "-r", "-R", "-a", "--recursive", "--archive"):
+        yield from (
+            on("pack", path, run, where) for path in telling(sources) if place(path, where, run.cwd) in ("root", "home")
+        )
     if run.name == "install" and asked(words, "-d", "--directory"):
         return
     for path in telling(sources):

@@ -18,7 +18,7 @@ _NONE: frozenset[str] = frozenset()
 _SEARCH = names("-e --regexp -f --file -A -B -C -m --include --exclude --exclude-dir -g --glob -t --type -D -d")
 _SCRIPTS = frozenset(["-e", "--expression", "-f", "--file", "-v", "-F", "--assign"])
 _HUNTED = re.compile(
-    r"(?i)pass(?:w(?:or)?d|phrase)|secret|api.?key|private.key|akia|credential|auth.?token|BEGIN.{1,20}KEY",
+    r"(?i)pass(?:w|phrase)|secret|api.?key|private.key|akia|credential|auth.?token|BEGIN.{1,20}KEY",
 )
 _WIDE = frozenset(["root", "home", "system", "credentials"])
 _TAR = names("-f --file -C --directory -T --files-from -X --exclude-from --exclude -b --transform --strip-components -g -I")
@@ -93,14 +93,14 @@ def _tar(run: Run, where: Where) -> Iterator[Effect]:
 
 
 def _zip(run: Run, where: Where) -> Iterator[Effect]:
-    words = options(run, frozenset(["-x", "-i", "-P", "-b", "-t", "-tt", "-n", "-O"]))
+    words = options(run, frozenset(["-x", "-i", "-P", "--password", "-b", "-t", "-tt", "-n", "-O"]))
     paths = operands(words, run)
     yield from wrote(paths[0] if paths else "", run, where)
     yield from secrets_read(paths[1:], run, where, "packed")
     yield from (on("pack", path, run, where) for path in paths[1:] if place(path, where, run.cwd) in _WIDE)
     if words.has("-m", "--move"):
         yield from (on("delete", path, run, where, ["recursive"]) for path in paths[1:])
-    if asked(words, "-e", "-P", "--encrypt"):
+    if asked(words, "-e", "-P", "--encrypt", "--password"):
         yield from (on("encrypt", path, run, where) for path in paths[1:])
 
 

@@ -113,12 +113,18 @@ HAZARDOUS_VARIABLES = names(
 )
 
 
+_FOREIGN = ("/tmp/", "/tmp:", "/var/tmp/", "/dev/shm/")  # noqa: S108 - where everybody may put a program
+_INJECTS = frozenset(["injects"])
+
+
 def assigned(name: str, value: str, run: Run) -> Iterator[Effect]:
     """A variable through which other programs are made to run, or by which the shell forgets what it did."""
+    if name == "PATH" and value.startswith(_FOREIGN):
+        yield Effect("variable", f"PATH={value}", "", _INJECTS, run)
     if name not in HAZARDOUS_VARIABLES:
         return
     if not name.startswith("HIST"):
-        yield Effect("variable", f"{name}={value}", "", frozenset(["injects"] if value else []), run)
+        yield Effect("variable", f"{name}={value}", "", _INJECTS if value else _NONE, run)
     elif value in ("", "0", "/dev/null", "ignorespace", "ignoreboth", "*"):
         yield Effect("variable", f"{name}={value}", "", frozenset(["forgets"] if value != "ignoreboth" else []), run)
 
