@@ -24,7 +24,7 @@ _ONE_DASH = re.compile(r"-[^-].")
 _CLUSTER = re.compile(r"-[A-Za-z0-9]++")
 _OFF = frozenset(("false", "none", "no", "0", "off"))
 _ABBREVIATED = 6
-"""Two dashes and four letters."""
+"""Two dashes and four letters; of a shorter option all but one."""
 
 
 def is_glob(word: str) -> bool:
@@ -140,7 +140,7 @@ class Wanted:
         if valued and head in self._exact:
             return True
         if word[1] == "-":
-            return any(long.startswith(head) for long in self._longs) if len(head) >= _ABBREVIATED else False
+            return any(long.startswith(head) and len(head) >= min(_ABBREVIATED, len(long) - 1) for long in self._longs)
         cluster = _CLUSTER.match(head) if self._letters else None
         return cluster is not None and any(letter in cluster[0] for letter in self._letters)
 
