@@ -23,7 +23,8 @@ _SCRIPTED = frozenset(
     {"ipython", "tsx", "ts-node", "jruby", "luajit", "expect", "julia", "Rscript", "sed", "gsed", "pwsh", "elixir", "guile"}
 )
 _WRITING = frozenset({"write", "append"})
-_GIT_TEXTUAL = frozenset(
+_GIT_TEXTUAL = frozenset({"commit", "log", "grep", "tag", "notes", "show", "stash", "merge", "branch", "diff", "shortlog"})
+_TEXTUAL = frozenset(
     {
         "echo", "printf", "cat", "tee", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ls", "head", "tail", "jq", "yq",
         "gh", "glab", "curl", "wget", "man", "logger", "notify-send", "wc", "sort", "uniq", "cut", "less", "more", "[",
