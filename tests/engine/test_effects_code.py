@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from toolguard_engine.shell.acts import code, sql
+from toolguard_engine.shell.acts import code, codetext, sql
 from toolguard_engine.shell.effects import effects
 from toolguard_engine.shell.model import Run
 from toolguard_engine.shell.places import Where
@@ -165,7 +165,7 @@ METHODS = {
 
 @pytest.mark.parametrize(("text", "expected"), METHODS.values(), ids=METHODS.keys())
 def test_methods_that_delete(text: str, expected: list[str]) -> None:
-    assert list(code.methods(text)) == expected
+    assert list(codetext.methods(text)) == expected
 
 
 STATEMENTS = {

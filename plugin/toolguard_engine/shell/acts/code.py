@@ -1,7 +1,7 @@
 """Interpreters that are given their code on the command line, at standard input or by a substitution.
 
-Effects: `code` (the code as target, its language as a flag), and of what the code plainly says: `delete`, `write`, `read` with
-the paths that stand in it, `delete-found` (what a search finds), `method` (a call that deletes or cancels things of a
+Effects: `code` (the code as target, its language as a flag), and of what the code plainly says: `delete`, `write`, `read`
+with the paths that stand in it, `delete-found` (what a search finds), `method` (a call that deletes or cancels things of a
 service), `sql`, `send`, `http`, `listen`, `remote-shell`. `run-text` is text that nobody has seen and that runs, with the
 flags `fetched` (made by a program that asks another machine), `decoded` (taken out of another form), `unknown` (made by
 other programs), `variable`; its target names where the text comes from.
@@ -14,18 +14,15 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
-from itertools import islice
 
-from toolguard_engine.shell.acts import Act, network, on, secrets_read, sql, wrote
+from toolguard_engine.shell.acts import Act
+from toolguard_engine.shell.acts.codetext import MAX_FOUND, STRING, any_of, clip, found_in, says, talks, text_of
+from toolguard_engine.shell.acts.web import SHELLS
 from toolguard_engine.shell.model import UNKNOWN, Effect, Feed, Run
 from toolguard_engine.shell.places import Where, place
 
 MAX_CODE = 20_000
-MAX_FOUND = 64
-MAX_CALLS = 2_000
 MAX_OPTIONS = 40
-MAX_SHOWN = 120
 
 FETCHERS = frozenset({
     "curl", "curlie", "wget", "wget2", "http", "https", "xh", "xhs", "aria2c", "axel", "nc", "ncat", "netcat",
@@ -153,7 +150,7 @@ def _by_letter(argv: tuple[str, ...], at: int, letters: str) -> Iterator[str]:
     if word[-1] in letters and len(word) <= _LONGEST_CLUSTER:
         if at + 1 < len(argv):
             yield argv[at + 1]
-    elif word[1:2] in letters and len(word) > 2:
+    elif word[1:2] in letters and len(word) > 2:  # noqa: PLR2004 - the dash and a letter
         yield word[2:]
 
 
@@ -162,7 +159,7 @@ def _awk(run: Run) -> list[str]:
     argv, at = run.argv, 1
     while at < len(argv):
         word = argv[at]
-        if word in ("-f", "--file", "-E", "--exec") or (word.startswith(("-f", "--file=")) and len(word) > 2):
+        if word in ("-f", "--file", "-E", "--exec") or (word.startswith(("-f", "--file=")) and len(word) > 2):  # noqa: PLR2004 - the option and its letter
             return []
         if word in ("-v", "-F", "--assign", "--field-separator"):
             at += 2
@@ -201,8 +198,8 @@ def _powershell(run: Run) -> list[str]:
 
 
 def _utf16(text: str) -> str:
-    import base64
-    import binascii
+    import base64  # noqa: PLC0415 - seldom needed, and start-up counts
+    import binascii  # noqa: PLC0415 - as above
 
     try:
         return base64.b64decode(text[:MAX_CODE]).decode("utf-16-le", "replace")
@@ -309,381 +306,6 @@ def _evaluated(run: Run, _: Where) -> Iterator[Effect]:
         yield from unseen(run, run.stdin, piped=True)
 
 
-# --- what code says -------------------------------------------------------------------------------------------------------
-
-
-@cache
-def _pattern(text: str) -> re.Pattern[str]:
-    return re.compile(text)
-
-
-_STRING = r"""[rbfuRBFU@$]{0,2}+(?:"((?:[^"\\]|\\.){0,1000}+)"|'((?:[^'\\]|\\.){0,1000}+)'|`((?:[^`\\]|\\.){0,1000}+)`)"""
-_HOME_CALL = (
-    r"""(?:os\.path\.)?(?:expanduser|join|resolve|Path)\(\s{0,9}+|os\.homedir\(\)\s{0,4}+\+\s{0,4}+|Path\(\s{0,9}+"""
-    r"""|Dir\.home\s{0,4}+\+\s{0,4}+"""
-)
-_HOME_VALUE = (
-    r"""os\.environ(?:\.get\(|\[)['"]HOME['"][\])]|os\.getenv\(['"]HOME['"]\)|process\.env(?:\.HOME|\[['"]HOME['"]\])|Path\.home\(\)"""
-    r"""|os\.homedir\(\)|homedir\(\)|Dir\.home|ENV\[['"]HOME['"]\]|\$ENV\{['"]?HOME['"]?\}|getenv\(['"]HOME['"]\)|expanduser\(['"]~['"]\)"""
-)
-_HOME_TAIL = r"""(?:\s{0,3}+[+,/.]\s{0,3}+['"](?P<tail>[^'"\n]{1,300}+)['"])?"""
-_LITERAL = rf"(?:{_HOME_CALL}){{0,3}}+(?:(?P<home>{_HOME_VALUE}){_HOME_TAIL}|{_STRING})"
-
-_DELETES_ALL = (
-    r"rmtree|remove_tree|FileUtils\.(?:rm_rf|rm_r|remove_dir|remove_entry(?:_secure)?)|rimraf(?:\.sync|Sync|\.rimraf)?"
-    r"|emptyDir(?:Sync)?|removedirs|del(?:Sync)?\b(?=\(\[)|fse?\.remove(?:Sync)?|trash"
-)
-_DELETES_ONE = (
-    r"os\.(?:remove|unlink|rmdir)|fsp?\.(?:promises\.)?(?:rm|rmdir|unlink)(?:Sync)?|\b(?:rmSync|rmdirSync|unlinkSync)|File\.(?:delete|unlink)"
-    r"|Dir\.(?:rmdir|delete|unlink)|\bunlink|\brmdir|Deno\.remove(?:Sync)?|FileUtils\.rm(?:_f)?|os\.remove|\bfile\.remove|\brm"
-)
-_DELETE = rf"(?:(?P<all>{_DELETES_ALL})|(?P<one>{_DELETES_ONE}))(?:\s{{0,4}}+\(|\s)\s{{0,4}}+{_LITERAL}"
-_PATH_DELETE = rf"Path\(\s{{0,4}}+{_STRING}\s{{0,4}}+\)\.(?:unlink|rmdir)"
-_OPEN = (
-    rf"""\b(?:open|fopen|File\.open|io\.open|createWriteStream)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}\s{{0,4}}+\)?\s{{0,4}}+,"""
-    r"""\s{0,4}+(?:mode\s{0,4}+=\s{0,4}+)?['"](?P<mode>[rwaxbt+<>]{1,4})"""
-)
-_WRITE = (
-    r"(?:writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|file_put_contents|File\.(?:write|binwrite)|IO\.write"
-    rf"|Deno\.write\w{{0,14}}|Bun\.write|truncateSync|writeLines)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}"
-)
-_PATH_WRITE = (
-    rf"Path\(\s{{0,4}}+{_LITERAL}\s{{0,4}}+\)(?:\.expanduser\(\))?\.(?:write_text|write_bytes|touch|open\(['\"][wax])"
-)
-_READ = (
-    r"(?:\bopen|readFile(?:Sync)?|file_get_contents|fopen|File\.(?:read|open|readlines)|IO\.read|readlines|slurp"
-    rf"|createReadStream|Deno\.read\w{{0,14}}|Bun\.file|Path)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}"
-)
-
-# Which searches are worth while: each of them finds nothing where none of its words is in the code.
-_DELETING = (
-    "rmtree", "unlink", "rimraf", "emptyDir", "del([", "delSync", "trash", "rm(", "rm '", 'rm "', "rmSync", "rmdir",
-    "rm_r", "rm_f", "os.remove", "remove_tree",
-    "removedirs", "remove_dir", "remove_entry", "fs.remove", "fse.remove", "Deno.remove", "file.remove",
-    "File.delete", "Dir.delete", "rm(",
-)  # fmt: skip
-_WRITING = ("rite", "open", "touch", "put_contents", "appendFile", "truncate")
-_READING = ("open", "read", "get_contents", "Path", "slurp", "file(")
-_SECRETIVE = (
-    "~",
-    "/.",
-    "'.",
-    '".',
-    "/etc",
-    "/proc",
-    "/dev",
-    "HOME",
-    "home",
-    "id_",
-    "key",
-    "Key",
-    "ecret",
-    "red",
-    "oken",
-    "assw",
-    "ookie",
-    "ogin",
-    "pem",
-)
-
-_RECURSIVE = re.compile(r"recursive['\"]?\s{0,4}+(?::|=>?)\s{0,4}+[tT1]")
-
-
-def _text(match: re.Match[str]) -> str:
-    """The string that a pattern with `_STRING` found; `~` for the home folder."""
-    groups = match.groupdict()
-    if groups.get("home"):
-        return f"~/{groups['tail'].lstrip('/')}" if groups.get("tail") else "~"
-    return next((group for group in _strings(match) if group), "")
-
-
-def _strings(match: re.Match[str]) -> list[str | None]:
-    named = set(match.re.groupindex.values())
-    return [match.group(i) for i in range(1, match.re.groups + 1) if i not in named]
-
-
-def _found(pattern: str, code: str) -> Iterator[re.Match[str]]:
-    for count, match in enumerate(_pattern(pattern).finditer(code)):
-        if count >= MAX_FOUND:
-            return
-        yield match
-
-
-def _files(code: str, run: Run, where: Where) -> Iterator[Effect]:
-    if _any(_DELETING, code):
-        yield from _deletes(code, run, where)
-    if _any(_WRITING, code):
-        yield from _writes(code, run, where)
-    if _any(_READING, code) and _any(_SECRETIVE, code):
-        for match in _found(_READ, code):
-            yield from secrets_read([_text(match)], run, where, "code")
-
-
-_UNNAMED = rf"(?:{_DELETES_ALL})(?:\s{{0,4}}+\(|\s)\s{{0,4}}+(?:[fF]['\"]|[A-Za-z_$(`])"
-_SEARCHES = ("walk(", "glob", "rglob", "scandir", "listdir", "readdir", "Dir[", "find {", "find(", "<*")
-_REMOVES = re.compile(
-    r"os\.(?:remove|unlink|rmdir)|\.unlink\(|unlinkSync|File\.(?:delete|unlink)|\bunlink\b|rmtree|rmSync|rm_rf|rm_f\b"
-)
-
-
-def _searched(code: str, run: Run) -> Iterator[Effect]:
-    """Deleting what a search finds, or a folder that the text does not name."""
-    if _any(_SEARCHES, code) and _REMOVES.search(code):
-        yield Effect("delete-found", _clip(code), "unknown", frozenset({"code"}), run)
-    named = {match.start() for match in _found(_DELETE, code)}
-    for match in _found(_UNNAMED, code):
-        if match.start() not in named:
-            yield Effect("delete-found", _clip(match.group() + "…"), "unknown", frozenset({"code", "recursive"}), run)
-
-
-def _deletes(code: str, run: Run, where: Where) -> Iterator[Effect]:
-    yield from _searched(code, run)
-    for match in _found(_DELETE, code):
-        path = _text(match)
-        everything = bool(match.group("all")) or _RECURSIVE.search(code, match.end(), match.end() + 120) is not None
-        flags = ("recursive", "code") if everything else ("code",)
-        if path:
-            yield on("delete", path, run, where, flags)
-    for match in _found(_PATH_DELETE, code):
-        path = _text(match)
-        if path:
-            yield on("delete", path, run, where, ("code",))
-
-
-def _writes(code: str, run: Run, where: Where) -> Iterator[Effect]:
-    for match in _found(_OPEN, code):
-        if set(match.group("mode")) & set("wax>+"):
-            yield from wrote(_text(match), run, where, "code")
-    for pattern in (_WRITE, _PATH_WRITE):
-        for match in _found(pattern, code):
-            yield from wrote(_text(match), run, where, "code")
-
-
-# --- methods of clients ---------------------------------------------------------------------------------------------------
-
-_METHOD = re.compile(r"((?:[\w)\]}]{1,40}(?:\?\.|\.|->|::)){1,6}+)(\w{1,60}+)[!?]?(?=(\s{0,3}+\(\s{0,3}+.{0,2})?)")
-_VERBS = (
-    "delete", "drop", "destroy", "remove", "clear", "purge", "truncate", "terminate", "wipe", "flush", "empty",
-    "revoke", "cancel",
-    "deactivate", "unpublish", "void", "refund", "del", "erase",
-)  # fmt: skip
-_SINGLE = frozenset(_VERBS) - {"clear", "flush", "empty"}
-_OBJECTS = (
-    "many", "all", "bucket", "database", "table", "cluster", "queue", "topic", "index", "indices", "collection",
-    "instance", "user",
-    "project", "stack", "repo", "key", "secret", "object", "item", "document", "by", "service", "namespace", "role",
-    "policy", "group",
-    "schema", "rule", "synonym", "db", "volume", "snapshot", "image", "domain", "record", "zone", "account",
-    "customer", "subscription",
-    "invoice", "payment", "order", "template", "webhook", "endpoint", "list", "contact", "suppression", "message",
-    "event", "file",
-    "blob", "container", "function", "stream", "keyspace", "backup", "one", "transaction", "token", "session",
-    "certificate", "member",
-    "team", "workspace", "organization", "environment", "flag", "segment", "experiment", "dashboard", "monitor",
-    "pod", "deployment",
-    "node", "vector", "point", "entity", "entities", "row", "data", "store", "vault", "card", "merchant", "plan",
-    "product", "price",
-    "coupon", "source", "app", "site", "release", "branch", "tag", "hook", "config", "resource", "network", "gateway",
-    "route",
-)  # fmt: skip
-_HARMLESS = re.compile(
-    r"listener|prefix|suffix|child|attribute|timeout|interval|immediate|rect|screen|mocks?$|animation|duplicates|dropna|level|property"
-    r"|class|element|handler|headers|cache|whitespace|space|punct|stopword|accents|console|selection|filter|line|color|row_?factory"
-    r"|columns?$|key_?press|(?:drop|remove)?_?while|marker|observer|nan|null|outliers|tags?_?from_?html|html"
-)
-_LOCAL_NAMES = frozenset({
-    "path", "argv", "environ", "map", "set", "cache", "classlist", "style", "dataset", "params", "searchparams",
-    "headers", "list", "m", "s", "d", "arr", "array", "df", "data", "frame", "text", "socket", "stream", "req", "res",
-    "request", "response", "process", "timer", "controller", "task", "future", "signal", "abort", "element", "node", "el",
-    "body", "handlers", "listeners", "sys", "os", "fs", "module", "modules", "require", "exports", "globals", "locals",
-    "self", "this", "keys", "values",
-})  # fmt: skip
-
-
-def methods(code: str) -> Iterator[str]:
-    """Calls that delete, cancel or revoke things of a service: `client.items.delete("x")`, `User.destroy_all`."""
-    if not _any(_VERBS, code.lower()) and not _any(_PAYS, code.lower()):
-        return
-    for match in islice(_METHOD.finditer(code), MAX_CALLS):
-        receiver, name, opened = match.groups()
-        verb = next((verb for verb in _VERBS if name.lower().startswith(verb)), "")
-        if name == "create" and receiver.lower().endswith(_PAYS):
-            yield receiver + name
-        if not verb or _HARMLESS.search(name.lower()):
-            continue
-        rest = name[len(verb) :].lower().strip("_")
-        if (
-            rest.startswith(_OBJECTS)
-            if rest
-            else _on_service(receiver, verb, (opened or "").lstrip(" (\t\n")[:1], opened is not None)
-        ):
-            yield receiver + name
-
-
-def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:
-    """Whether a bare verb is meant for what a client names: by a chain of names and an argument that names one thing."""
-    names = [name for name in re.split(r"[?.\->:]{1,4}", receiver) if name]
-    last = names[-1].lower()
-    if not called or verb not in _SINGLE or last in _LOCAL_NAMES:
-        return False
-    if first == ")" and (verb in ("drop", "truncate") or (verb in _ON_ALL and receiver.endswith(")."))):
-        return True
-    return (
-        (len(names) > 1 or last in _CLIENTS or last.endswith("client"))
-        and (first in "'\"`{[" or first.isalnum())
-        and bool(first)
-    )
-
-
-_ON_ALL = frozenset({"delete", "destroy", "terminate", "purge", "truncate"})
-"""Verbs that stand behind a query without an argument: `User.objects.all().delete()`."""
-_PAYS = ("refunds.", "payouts.", "transfers.", "refund.", "payout.")
-_CLIENTS = frozenset({
-    "client", "api", "algolia", "stripe", "braintree", "gateway", "square", "paypal", "twilio", "sendgrid", "mailgun",
-    "postmark", "sns", "sqs", "s3", "ec2", "dynamodb", "db", "firestore", "redis", "mongo", "es", "elastic", "opensearch",
-    "meili", "qdrant", "pinecone", "weaviate", "k8s", "docker", "octokit", "github", "gitlab", "prisma", "supabase",
-    "repo", "bucket", "container", "cluster", "customer", "customers", "users", "user", "accounts", "subscription",
-    "subscriptions", "transaction", "collection", "index",
-})  # fmt: skip
-
-
-def _called(code: str, run: Run) -> Iterator[Effect]:
-    seen = dict.fromkeys(methods(code))
-    for text in islice(seen, MAX_FOUND):
-        yield Effect("method", text, "remote", frozenset({"code"}), run)
-    if _STATEMENT_WORDS.search(code):
-        for match in _found(_STATEMENT, code):
-            for statement in sql.statements(_text(match)):
-                found = sql.flags(statement)
-                if found:
-                    yield Effect("sql", statement[:400], "", found | {"code"}, run)
-
-
-_STATEMENT_WORDS = re.compile(
-    r"(?:drop|DROP|Drop|truncate|TRUNCATE|delete|DELETE|Delete|update|UPDATE|Update|alter|ALTER|grant|GRANT)\s{1,9}+\w"
-)
-_STATEMENT = (
-    r"(?:execute\w{0,12}|query\w{0,12}|raw\w{0,12}|Raw\w{0,12}|\bsql|exec\w{0,6}|prepare|\bdo|\brun|\btext|unsafe)"
-    rf"\s{{0,3}}+\(?\s{{0,3}}+{_STRING}"
-)
-
-
-# --- code that talks to other machines, or runs what it got -----------------------------------------------------------
-
-_SOCKETS = (
-    "socket", "Socket", "fsockopen", "pfsockopen", "TCPServer", "net.connect", "net.createConnection", "createServer",
-    "/inet/tcp",
-    "/inet/udp", "require('net')", 'require("net")', "Net.Sockets", "TCPClient", "SOCK_STREAM", "inet_aton", "Bun.connect",
-)  # fmt: skip
-_CHILDREN = (
-    "/bin/sh", "/bin/bash", "/bin/zsh", "dup2", "pty.spawn", "cmd.exe", "powershell", "'sh'", '"sh"', "'bash'",
-    '"bash"', "bash -i",
-    "sh -i", ">&S", ">&STDIN", "Invoke-Expression", "iex ", "io.popen(", "| getline", "sh <&", "`sh", "fdopen",
-)  # fmt: skip
-_DECODING = (
-    "b64decode", "atob(", "fromCharCode", "unhexlify", "fromhex", "marshal.loads", "zlib.decompress", "base64_decode",
-    "gzinflate",
-    "str_rot13", "'base64'", '"base64"', "unpack(", "unpack1(", "pack(", "decode('hex')", "rot13", "rot_13",
-    "b85decode", "b32decode",
-    "FromBase64String", "pickle.loads", "decode_base64", "Base64.decode", "hex2bin", "lzma.decompress",
-    "urlsafe_decode", "'hex'",
-    "chr(", "::-1]", ".reverse()",
-)  # fmt: skip
-_ASKING = (
-    "urlopen", "requests.get", "urllib", "http.get", "https.get", "fetch(", "file_get_contents('http",
-    'file_get_contents("http',
-    "open-uri", "Net::HTTP", "URI.open", "LWP::", "HTTP::Tiny", "axios", "DownloadString", "DownloadData",
-    "Invoke-WebRequest",
-    "Invoke-RestMethod", "iwr ", "irm ", "httpx.get", "curl_exec", "wget ", "curl ",
-)  # fmt: skip
-_EVALUATING = (
-    "exec",
-    "eval",
-    "load",
-    "nclude",
-    "require_once",
-    "Function",
-    "function",
-    "runIn",
-    "ex ",
-    "nvoke",
-    "assert",
-    "system(",
-    "iex",
-    "IEX",
-)
-_EVALUATES = re.compile(
-    r"\b(?:exec|eval|assert|instance_eval|class_eval|execfile|runInNewContext|runInThisContext|loadstring|load|create_function|Function"
-    r"|Invoke-Expression|(?i:iex)|include|require_once)(?:\s{0,4}+[({]|\s)|\beval\)|\.exec\(|\|\s{0,4}+(?i:iex)\b|\bsystem\("
-)
-_ENVIRONMENT = re.compile(
-    r"(?:dict|str|repr|dumps|stringify|urlencode|data\s{0,3}+=|json\s{0,3}+=|body\s{0,3}+:)\s{0,4}+[({]?\s{0,4}+"
-    r"(?:dict\()?(?:os\.environ|process\.env|ENV|%ENV|getenv\(\))\b(?!\s{0,3}+[.\[(])"
-)
-_SENDING_WORDS = (
-    "post", "put", "patch", "delete", "Post", "Put", "Patch", "Delete", "POST", "PUT", "PATCH", "DELETE", "data",
-    "send", "Upload",
-)  # fmt: skip
-_SENDING = re.compile(
-    r"(?:requests|httpx|session|client|axios|http|got|superagent|ky|aiohttp)\.(?P<verb>post|put|patch|delete|Delete|Post|Put|Patch)\s{0,4}+\("
-    r"|method['\"]?\s{0,4}+(?::|=>?)\s{0,4}+['\"](?P<method>POST|PUT|PATCH|DELETE|post|put|patch|delete)['\"]"
-    r"|Net::HTTP(?:\.|::)(?P<ruby>[Pp]ost|Put|Patch|Delete)"
-    r"|requests\.request\(\s{0,4}+['\"](?P<asked>POST|PUT|PATCH|DELETE|post|put|patch|delete)['\"]"
-    r"|(?:urlopen|Request)\([^()\n]{0,400}?\bdata\s{0,4}+=(?P<data>)|CURLOPT_POSTFIELDS(?P<fields>)|sendmail\((?P<mail>)|\.sendall?\((?P<socket>)"
-    r"|(?i:Invoke-(?:RestMethod|WebRequest))[^\n]{0,400}?(?i:-Method)\s{1,4}+['\"]?(?P<power>(?i:post|put|patch|delete))"
-    r"|Upload(?:String|File|Data)\((?P<upload>)"
-)
-_ADDRESS = re.compile(r"""(?:https?|wss?|ftp)://[^\s'"`<>)\\]{1,400}""")
-
-
-def _talks(code: str, run: Run) -> Iterator[Effect]:
-    if _any(_SOCKETS, code) and _any(_CHILDREN, code):
-        yield Effect("remote-shell", _clip(code), "remote", frozenset({"code"}), run)
-    if _any(_EVALUATING, code) and _EVALUATES.search(code):
-        if _any(_ASKING, code) and _EVALUATES.search(_without_regex_calls(code)):
-            yield Effect("run-text", "an address in the code", "", frozenset({"fetched", "code"}), run)
-        elif _any(_DECODING, code):
-            yield Effect("run-text", "a decoded text in the code", "", frozenset({"decoded", "code"}), run)
-    yield from _sends(code, run)
-
-
-def _without_regex_calls(code: str) -> str:
-    """`/x/.exec(text)` of JavaScript evaluates nothing; `child_process` does."""
-    return code if "child_process" in code else code.replace(".exec(", ".")
-
-
-def _sends(code: str, run: Run) -> Iterator[Effect]:
-    if not _any(_SENDING_WORDS, code):
-        return
-    verbs = []
-    for count, match in enumerate(_SENDING.finditer(code)):
-        if count >= MAX_FOUND:
-            break
-        verbs.append(next((text for text in match.groupdict().values() if text), "POST").upper())
-    if not verbs:
-        return
-    address = _ADDRESS.search(code)
-    to = network.target(address.group() if address else "?")
-    flags = to.flags if address else frozenset[str]()
-    carries = {"code"}
-    if _ENVIRONMENT.search(code):
-        carries.add("credentials")
-    if re.search(r"files\s{0,3}+=|open\(|readFile|file_get_contents|read_text|read_bytes|createReadStream", code):
-        carries.add("file")
-    yield Effect("send", to.url if address else "an address in the code", "remote", flags | carries, run)
-    for verb in dict.fromkeys(verbs):
-        found = network.asks(verb, to) if address else frozenset[str]()
-        yield Effect("http", f"{verb} {to.url if address else ''}".rstrip(), "remote", flags | found | {"code"}, run)
-
-
-def _any(words: tuple[str, ...], code: str) -> bool:
-    return any(word in code for word in words)
-
-
-def _clip(code: str) -> str:
-    return code if len(code) <= MAX_SHOWN else code[: MAX_SHOWN - 1] + "…"
-
-
 # --- commands in code -----------------------------------------------------------------------------------------------------
 
 _CALLS: dict[str, str] = {
@@ -744,7 +366,7 @@ _CALLING: dict[str, tuple[str, ...]] = {
         "read",
     ),
 }
-_LIST = re.compile(rf"\s{{0,9}}+,?\s{{0,9}}+{_STRING}")
+_LIST = re.compile(rf"\s{{0,9}}+,?\s{{0,9}}+{STRING}")
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|([0-7]{1,3})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "0": "\0"}
 
@@ -764,18 +386,18 @@ def commands(code: str, language: str) -> tuple[str, ...]:
         return (code,)
     found: list[tuple[int, str]] = []
     call = _CALLS.get(language)
-    if call and _any(_CALLING[language] if language in _CALLING else _CALLING[""], code):
-        for match in _found(rf"{call}\s{{0,4}}+(?P<open>[(\s\[{{]{{0,4}}+){_STRING}", code):
-            found.append((match.start(), _command(match, code)))
+    if call and any_of(_CALLING[language] if language in _CALLING else _CALLING[""], code):
+        for match in found_in(rf"{call}\s{{0,4}}+(?P<open>[(\s\[{{]{{0,4}}+){STRING}", code):
+            found.append((match.start(), _command(match, code)))  # noqa: PERF401 - the same list is added to twice
     quoted = _PLAIN_QUOTES.get(language)
     if quoted:
-        found.extend((match.start(), next(g for g in match.groups() if g)) for match in _found(quoted, code))
+        found.extend((match.start(), next(g for g in match.groups() if g)) for match in found_in(quoted, code))
     return tuple(text for _, text in sorted(found) if text.strip())
 
 
 def _command(match: re.Match[str], code: str) -> str:
     """`"rm -rf x"`, or the words of `["rm", "-rf", "x"]` and `"rm", ["-rf", "x"]` put together again."""
-    words = [_unescape(_text(match))]
+    words = [_unescape(text_of(match))]
     at = match.end()
     in_list = "[" in match.group("open")
     while len(words) < MAX_FOUND:
@@ -810,10 +432,10 @@ def _character(match: re.Match[str]) -> str:
 def _reads_as_command(code: str) -> bool:
     """Code that is a line of shell: no interpreter takes `rm -rf /`, but who writes it means it."""
     words = code[:200].split(None, 2)
-    if len(words) < 2 or words[0] not in _SHELLISH:
+    if len(words) < 2 or words[0] not in _SHELLISH:  # noqa: PLR2004 - a program and a word
         return False
     second = words[1]
-    return second[:1] in "-/~." or (second[:1].isalnum() and len(words) > 2 and words[2][:1] in "-/~.")
+    return second[:1] in "-/~." or (second[:1].isalnum() and len(words) > 2 and words[2][:1] in "-/~.")  # noqa: PLR2004 - the same
 
 
 # --- effects --------------------------------------------------------------------------------------------------------------
@@ -843,12 +465,11 @@ def _interpreter(run: Run, where: Where) -> Iterator[Effect]:
         return
     language, code = found
     yield Effect("code", code, "", frozenset({language}), run)
-    yield from _talks(code, run)
+    yield from talks(code, run)
     if language != "awk":
-        yield from _files(code, run, where)
-        yield from _called(code, run)
+        yield from says(code, run, where)
     elif "/inet/" in code and "getline" in code:
-        yield Effect("remote-shell", _clip(code), "remote", frozenset({"code"}), run)
+        yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), run)
 
 
 def _names() -> Iterable[str]:
@@ -867,7 +488,7 @@ def _names() -> Iterable[str]:
 
 PROGRAMS: dict[str, Act] = {
     **dict.fromkeys(_names(), _interpreter),
-    **dict.fromkeys(network.SHELLS, _shell),
+    **dict.fromkeys(SHELLS, _shell),
     **dict.fromkeys(("eval", "source", "."), _evaluated),
     **dict.fromkeys(("iex", "Invoke-Expression"), _shell),
 }

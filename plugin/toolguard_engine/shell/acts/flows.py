@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from toolguard_engine.shell.acts.code import DECODERS, FETCHERS, methods, unseen
-from toolguard_engine.shell.acts.network import SHELLS, carried, reach
+from toolguard_engine.shell.acts.code import DECODERS, FETCHERS, unseen
+from toolguard_engine.shell.acts.codetext import methods
+from toolguard_engine.shell.acts.web import SHELLS, carried, reach
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Run
 from toolguard_engine.shell.places import Where, place
 
@@ -126,7 +127,7 @@ def _fed(run: Run, reading: Reading, where: Where) -> frozenset[str]:
 
 def _through_file(taker: Run, sender: Run, reading: Reading) -> bool:
     """Whether a file that the one wrote is a file that the other sends: a word of both."""
-    written = {word.removeprefix("@") for word in taker.argv[1:] if len(word) > 2 and not word.startswith("-")}
+    written = {word.removeprefix("@") for word in taker.argv[1:] if len(word) > 2 and not word.startswith("-")}  # noqa: PLR2004 - a name, not an option
     written.update(redirect.target for redirect in taker.redirects if redirect.kind in ("write", "append"))
     for other in reading.runs:
         if other.pipeline == taker.pipeline:
@@ -276,8 +277,11 @@ def _stages(reading: Reading) -> Iterator[Effect]:
 def _calls(reading: Reading) -> Iterator[Effect]:
     for run in reading.runs[:8]:
         head = run.argv[0]
-        if ("." in head or "::" in head) and "/" not in head:
-            if "broken" in reading.flaws or "(" in " ".join(run.argv[:6]):
-                yield from (
-                    Effect("method", text[:MAX_SHOWN], "remote", frozenset({"bare"}), run) for text in methods(f"{head}('")
-                )
+        if (
+            ("." in head or "::" in head)
+            and "/" not in head
+            and ("broken" in reading.flaws or "(" in " ".join(run.argv[:6]))
+        ):
+            yield from (
+                Effect("method", text[:MAX_SHOWN], "remote", frozenset({"bare"}), run) for text in methods(f"{head}('")
+            )

@@ -13,515 +13,14 @@ host), `transfer`, `connect`, `listen`, `tunnel`, `scan`, `remote-shell`. The fl
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
 from itertools import pairwise
 
-from toolguard_engine.shell.acts import Act, wrote
-from toolguard_engine.shell.acts.getopt import Options, Word, given, options
-from toolguard_engine.shell.model import UNKNOWN, Effect, Feed, Place, Run
+from toolguard_engine.shell.acts import Act, web, wrote
+from toolguard_engine.shell.acts.getopt import Word, options
+from toolguard_engine.shell.acts.web import carried, fed, file_flags, reach, stdin_flags, table, target
+from toolguard_engine.shell.model import UNKNOWN, Effect, Run
 from toolguard_engine.shell.places import Where, place
-
-SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "mksh", "ash", "fish", "csh", "tcsh", "rbash", "yash"})
-
-_QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", "PROPFIND", "REPORT", "SEARCH", "QUERY"})
-_LOCAL = frozenset({"localhost", "127.0.0.1", "::1", "0.0.0.0", "ip6-localhost", "host.docker.internal"})
-_PRIVATE_ENDS = (".local", ".internal", ".lan", ".home", ".intranet", ".corp", ".svc", ".test", ".localhost", ".home.arpa")
-_LAN = re.compile(r"(?:10\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.)[\d.]{3,9}\Z|f[de][0-9a-f]{2}:")
-_PAYLOADS = (".json", ".graphql", ".gql", ".xml", ".ndjson", ".jsonl", ".yaml", ".yml", ".form")
-_DUMPS = frozenset({"env", "printenv"})
-_FILTERS = frozenset({
-    "base64", "base32", "gzip", "bzip2", "xz", "zstd", "xxd", "od", "hexdump", "tr", "grep", "egrep", "sort", "uniq", "jq",
-    "head", "tail", "cut", "sed", "awk", "openssl", "gpg", "tee", "cat", "rev", "fold", "paste", "tar", "zip", "xargs", "wc",
-})  # fmt: skip
-_VAULTS = frozenset({"security", "secret-tool", "kwallet-query", "lazagne", "mimipenguin", "keyctl"})
-_PERSONAL = frozenset(
-    {"history", "fc", "pbpaste", "xclip", "xsel", "wl-paste", "screencapture", "scrot", "import", "arecord"}
-)
-
-
-MAX_PATH = 600
-_STEPS = re.compile(r"[/?&=#:.;]")
-_SERVICES = frozenset(
-    # data stores, gateways, secret stores, brokers and orchestrators that are asked over HTTP
-    [
-        "9200",
-        "9201",
-        "9600",
-        "8001",
-        "8444",
-        "9180",
-        "7700",
-        "8108",
-        "6333",
-        "5984",
-        "8086",
-        "8091",
-        "8200",
-        "8500",
-        "2375",
-        "2376",
-        "2379",
-        "4646",
-        "15672",
-        "9090",
-        "9091",
-        "9093",
-        "4242",
-        "8089",
-        "8087",
-        "2019",
-        "6443",
-        "8983",
-        "7474",
-        "8529",
-        "8123",
-        "8083",
-        "3100",
-        "5601",
-        "8161",
-        "19530",
-        "8222",
-        "9870",
-        "8088",
-        "7070",
-        "2480",
-    ]
-)
-_ENDS = frozenset({
-    "delete", "_delete", "destroy", "purge", "purge_cache", "purge_everything", "wipe", "truncate", "drop", "shutdown",
-    "terminate", "deactivate", "cancel", "revoke", "void", "refund", "refunds", "payouts", "transfers", "close", "_close",
-    "remove", "erase", "flush", "_flush", "reset", "quit", "-/quit", "unpublish", "uninstall", "suspend", "disable",
-    "archive", "rollback", "expire", "clear", "undeploy", "decommission", "failover", "seal", "rotate", "stop", "kill",
-    "_delete_by_query", "delete_by_query", "delete-by-query", "delete_series", "_shrink", "delete-batch", "batchdelete",
-    "bulk_delete", "bulk-delete", "bulkdelete", "_bulk_delete", "delete_all", "delete-all", "deleteall",
-    "clean_tombstones", "removal", "cancellation", "invalidate", "invalidations", "unsubscribe", "step-down", "leave",
-    "reboot", "poweroff", "_rollover", "_forcemerge", "clearall",
-})  # fmt: skip
-_STARTS = (
-    "purge_",
-    "purge-",
-    "delete_",
-    "delete-",
-    "bulk_delete",
-    "bulk-delete",
-    "batch_delete",
-    "batch-delete",
-    "cancel_",
-    "cancel-",
-)
-_SETTINGS = frozenset({
-    "_cluster", "_settings", "_security", "_snapshot", "_ilm", "_template", "_index_template", "_all", "admin",
-    "policies", "policy", "mounts", "_reroute", "provisioning", "_xpack",
-})  # fmt: skip
-
-
-_DUMPERS = frozenset(
-    {"mysqldump", "mariadb-dump", "pg_dump", "pg_dumpall", "mongodump", "dd", "tar", "zip", "gpg", "slapcat", "vault"}
-)
-"""What hands on whole stores and files."""
-_OWN: frozenset[Place] = frozenset({"workspace", "in-workspace", "artefact", "repository", "temp"})
-_REVEALING = frozenset({
-    "whoami", "id", "hostname", "ifconfig", "ip", "ps", "env", "printenv", "w", "who", "last", "base64", "base32",
-    "xxd", "od",
-    "hexdump", "gzip", "tar", "netstat", "ss", "find", "ls", "crontab", "getent", "dscl", "lsof", "mount",
-    "system_profiler", "scutil",
-    "gpg", "arp", "route", "iwconfig", "networksetup", "dmesg", "journalctl", "groups", "logname", "users", "sysctl",
-    "dmidecode",
-})  # fmt: skip
-"""What says something about the person or the machine."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """Where a request goes: the whole URL and the flags `local`, `private`, `tls`."""
-
-    url: str
-    host: str
-    port: str
-    flags: frozenset[str]
-
-
-def target(text: str) -> Target:
-    """Reads a URL, or what curl and httpie take for one (`:9200/x`, `host/path`)."""
-    url = text if "://" in text[:16] else f"http://localhost{text}" if text[:1] in (":", "/") else f"http://{text}"
-    scheme, _, rest = url.partition("://")
-    authority = rest[:512]
-    for end in "/?#":
-        authority = authority.partition(end)[0]
-    host = authority.rpartition("@")[2]
-    port = host.rpartition(":")[2]
-    host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    flags = set(reach(host))
-    if scheme.lower() in ("https", "ftps", "sftp", "scp", "wss"):
-        flags.add("tls")
-    return Target(url, host, port if port.isdigit() else "", frozenset(flags))
-
-
-def asks(method: str, to: Target) -> frozenset[str]:
-    """What a request is beside its method: the flags `service`, `destroys`, `settings`."""
-    path = to.url.partition("://")[2].partition("/")[2][:MAX_PATH].lower()
-    steps = _STEPS.split(path)
-    found: set[str] = set()
-    if to.port in _SERVICES:
-        found.add("service")
-    if method != "DELETE" and any(step in _ENDS or step.startswith(_STARTS) for step in steps):
-        found.add("destroys")
-    if not _SETTINGS.isdisjoint(steps):
-        found.add("settings")
-    return frozenset(found)
-
-
-def reach(host: str) -> frozenset[str]:
-    """`local` for this machine, `private` for the own network, nothing for the rest of the world."""
-    host = host.lower()
-    if host in _LOCAL or host.startswith("127."):
-        return frozenset({"local"})
-    if _LAN.match(host):
-        return frozenset({"private", "lan"})
-    if host.endswith(_PRIVATE_ENDS) or ("." not in host and ":" not in host and UNKNOWN not in host):
-        return frozenset({"private"})
-    return frozenset()
-
-
-def carried(feed: Feed | None, where: Where, cwd: str) -> frozenset[str]:
-    """What it means to send this on: the flags `file`, `output`, `personal`, `credentials`."""
-    if feed is None:
-        return frozenset()
-    places = {place(path, where, cwd) for path in feed.files} - {"null"}
-    found = {"file"} if places else set()
-    if "credentials" in places:
-        found.add("credentials")
-    if not (places | {"in-workspace"} <= _OWN) or not _REVEALING.isdisjoint(feed.programs):
-        found.add("reveals")
-    for i, name in enumerate(feed.programs):
-        follower = feed.programs[i + 1] if i + 1 < len(feed.programs) else "cat"
-        if name in _VAULTS or (name in _DUMPS and follower in _FILTERS):
-            found.add("credentials")
-        elif name in _PERSONAL:
-            found.add("personal")
-    if feed.text is None and feed.programs:
-        found.add("output")
-    if not _DUMPERS.isdisjoint(feed.programs):
-        found.add("file")
-    return frozenset(found)
-
-
-def _file(path: str, run: Run, where: Where) -> frozenset[str]:
-    kind = place(path, where, run.cwd)
-    if kind == "null":
-        return frozenset()
-    found = {"file"}
-    if kind == "credentials":
-        found.add("credentials")
-    elif path.endswith(_PAYLOADS):
-        found.add("payload")
-    return frozenset(found)
-
-
-def _words(run: Run, at: int, where: Where) -> frozenset[str]:
-    return carried(given(run, at), where, run.cwd) | _literal(run.argv[at])
-
-
-def _literal(text: str) -> frozenset[str]:
-    return frozenset({"credentials"}) if "PRIVATE KEY-----" in text else frozenset()
-
-
-def _stdin(run: Run, where: Where) -> frozenset[str]:
-    """What comes in through the pipe or `<`."""
-    found = carried(run.stdin, where, run.cwd)
-    for redirect in run.redirects:
-        if redirect.kind == "read" and redirect.fd in ("", "0"):
-            found |= _file(redirect.target, run, where)
-    return found
-
-
-def _fed(run: Run) -> bool:
-    return run.stdin is not None or any(r.kind in ("read", "text") and r.fd in ("", "0") for r in run.redirects)
-
-
-def _request(run: Run, url: str, method: str, sent: frozenset[str] | None) -> Iterator[Effect]:
-    """The effects of one HTTP request; `sent` is None where it has no body."""
-    to = target(url)
-    if method in _QUESTIONS and sent is None:
-        yield Effect("fetch", to.url, "remote", to.flags, run)
-        return
-    if sent is not None:
-        yield Effect("send", to.url, "remote", to.flags | sent, run)
-    if method not in _QUESTIONS:
-        flags = to.flags | (sent or frozenset()) | asks(method, to)
-        yield Effect("http", f"{method} {to.url}", "remote", flags, run)
-
-
-def _asked(run: Run, at: int, url: str, where: Where) -> Iterator[Effect]:
-    """Data that leaves inside the address itself."""
-    inside = _words(run, at, where)
-    if inside:
-        to = target(url)
-        yield Effect("send", to.url, "remote", to.flags | inside | {"address"}, run)
-
-
-def _saved(run: Run, path: str, where: Where) -> Iterator[Effect]:
-    return wrote(path, run, where, "fetched")
-
-
-def _base(url: str) -> str:
-    return url.partition("?")[0].partition("#")[0].rstrip("/").rpartition("/")[2]
-
-
-def _under(folder: str, name: str) -> str:
-    return f"{folder.rstrip('/')}/{name}" if folder and name and not name.startswith("/") else name
-
-
-# --- curl -------------------------------------------------------------------------------------------------------------
-
-_CURL_VALUED = frozenset({
-    "-A", "-b", "-c", "-C", "-d", "-D", "-e", "-E", "-F", "-h", "-H", "-K", "-m", "-o", "-P", "-Q", "-r", "-t", "-T",
-    "-u", "-U",
-    "-w", "-x", "-X", "-y", "-Y", "-z",
-    "--request", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "--json", "--form",
-    "--form-string",
-    "--upload-file", "--output", "--output-dir", "--header", "--user", "--user-agent", "--referer", "--cookie",
-    "--cookie-jar",
-    "--proxy", "--config", "--max-time", "--connect-timeout", "--retry", "--retry-delay", "--retry-max-time", "--url",
-    "--url-query", "--cert", "--key", "--cacert", "--capath", "--resolve", "--connect-to", "--interface", "--limit-rate",
-    "--range", "--write-out", "--dump-header", "--stderr", "--trace", "--trace-ascii", "--socks5", "--socks5-hostname",
-    "--unix-socket", "--abstract-unix-socket", "--proto", "--proto-default", "--proto-redir", "--max-redirs",
-    "--max-filesize",
-    "--oauth2-bearer", "--aws-sigv4", "--ciphers", "--dns-servers", "--doh-url", "--mail-from", "--mail-rcpt", "--quote",
-    "--telnet-option", "--time-cond", "--continue-at", "--expect100-timeout", "--pass", "--cert-type", "--key-type",
-    "--proxy-user",
-    "--speed-limit", "--speed-time", "--tls-max", "--variable", "--local-port", "--keepalive-time", "--netrc-file", "--rate",
-})  # fmt: skip
-_CURL_DATA = (
-    "-d",
-    "--data",
-    "--data-ascii",
-    "--data-binary",
-    "--json",
-    "--data-raw",
-    "--data-urlencode",
-    "-F",
-    "--form",
-    "--form-string",
-)
-_CURL_LITERAL = ("--data-raw", "--form-string")
-
-
-def _curl(run: Run, where: Where) -> Iterator[Effect]:
-    read = options(run, _CURL_VALUED)
-    sent = _curl_sent(run, read, where)
-    url_query = read.has("-G", "--get") and sent is not None
-    method = _curl_method(read, sent)
-    urls = (*read.operands, *read.values("--url"))
-    for url in urls:
-        if url_query:
-            to = target(url.text)
-            yield Effect("fetch", to.url, "remote", to.flags, run)
-            if sent:
-                yield Effect("send", to.url, "remote", to.flags | sent | {"address"}, run)
-        else:
-            yield from _request(run, url.text, method, sent)
-            yield from _asked(run, url.at, url.text, where)
-    if urls:
-        yield from _curl_headers(run, read, urls[0].text, where)
-    yield from _curl_saved(run, read, urls, where)
-
-
-def _curl_method(read: Options, sent: frozenset[str] | None) -> str:
-    named = read.last("-X", "--request").upper()
-    if named:
-        return named
-    if read.has("-T", "--upload-file"):
-        return "PUT"
-    if read.has("-I", "--head") or sent is None or read.has("-G", "--get"):
-        return "GET"
-    return "POST"
-
-
-def _curl_sent(run: Run, read: Options, where: Where) -> frozenset[str] | None:
-    """The flags of all bodies; None where there is none."""
-    found: set[str] = set()
-    bodies = 0
-    for name, value in read.options:
-        if name in ("-T", "--upload-file"):
-            bodies += 1
-            found |= (
-                _stdin(run, where) | {"upload"} if value.text in ("-", ".") else _file(value.text, run, where) | {"upload"}
-            )
-        elif name in _CURL_DATA:
-            bodies += 1
-            found |= _curl_body(run, name, value, where)
-    return frozenset(found) if bodies else None
-
-
-def _curl_body(run: Run, name: str, value: Word, where: Where) -> frozenset[str]:
-    path = ""
-    if name not in _CURL_LITERAL:
-        path = _curl_file(name, value.text)
-    if path == "-":
-        return _stdin(run, where)
-    flags = _file(path, run, where) if path else frozenset[str]()
-    if path and name in ("-F", "--form"):
-        flags |= {"upload"}
-    return flags | _words(run, value.at, where)
-
-
-def _curl_file(name: str, value: str) -> str:
-    """The path that a value of this option names, empty where it is plain data."""
-    if name in ("-F", "--form"):
-        content = value.partition("=")[2]
-        return content[1:].partition(";")[0].strip('"') if content[:1] in ("@", "<") else ""
-    if value.startswith("@"):
-        return value[1:]
-    if name == "--data-urlencode" and "@" in value and "=" not in value.partition("@")[0]:
-        return value.partition("@")[2]
-    return ""
-
-
-def _curl_headers(run: Run, read: Options, url: str, where: Where) -> Iterator[Effect]:
-    """A header that holds what other programs print or a file; a token of a password store in it is how one logs in."""
-    to = target(url)
-    for name, value in read.options:
-        if name in ("-H", "--header", "-A", "--user-agent", "-b", "--cookie", "-e", "--referer"):
-            if value.text.lower().startswith(("authorization:", "x-api-key:", "private-token:", "x-auth-token:")):
-                continue
-            feed = given(run, value.at)
-            flags = carried(feed, where, run.cwd)
-            if name in ("-H", "--header") and value.text.startswith("@"):
-                flags |= _file(value.text[1:], run, where)
-            if flags & {"file", "credentials", "personal"}:
-                yield Effect("send", to.url, "remote", to.flags | flags | {"address"}, run)
-
-
-def _curl_saved(run: Run, read: Options, urls: tuple[Word, ...], where: Where) -> Iterator[Effect]:
-    folder = read.last("--output-dir")
-    for path in read.values("-o", "--output"):
-        yield from _saved(run, _under(folder, path.text), where)
-    if read.has("-O", "--remote-name", "--remote-name-all", "-J", "--remote-header-name"):
-        for url in urls:
-            yield from _saved(run, _under(folder, _base(url.text)), where)
-
-
-# --- wget and other fetchers ------------------------------------------------------------------------------------------
-
-_WGET_VALUED = frozenset({
-    "-O", "-P", "-o", "-a", "-i", "-U", "-t", "-T", "-w", "-Q", "-e", "-A", "-R", "-D", "-I", "-X", "-l", "-B",
-    "--output-document", "--directory-prefix", "--output-file", "--append-output", "--input-file", "--user-agent", "--tries",
-    "--timeout", "--wait", "--quota", "--execute", "--accept", "--reject", "--domains", "--level", "--base", "--post-data",
-    "--post-file", "--body-data", "--body-file", "--method", "--header", "--user", "--password", "--http-user",
-    "--http-password",
-    "--load-cookies", "--save-cookies", "--referer", "--limit-rate", "--ca-certificate", "--certificate", "--private-key",
-})  # fmt: skip
-
-
-def _wget(run: Run, where: Where) -> Iterator[Effect]:
-    read = options(run, _WGET_VALUED)
-    sent: frozenset[str] | None = None
-    for value in read.values("--post-data", "--body-data"):
-        sent = (sent or frozenset()) | _words(run, value.at, where)
-    for value in read.values("--post-file", "--body-file"):
-        sent = (sent or frozenset()) | _file(value.text, run, where) | {"upload"}
-    method = read.last("--method").upper() or ("GET" if sent is None else "POST")
-    for url in read.operands:
-        yield from _request(run, url.text, method, sent)
-        yield from _asked(run, url.at, url.text, where)
-    named = read.last("-O", "--output-document")
-    if named:
-        yield from _saved(run, named, where)
-    elif not read.has("--spider"):
-        for url in read.operands:
-            yield from _saved(run, _under(read.last("-P", "--directory-prefix"), _base(url.text)), where)
-
-
-_ARIA_VALUED = frozenset({"-o", "-d", "-s", "-x", "-j", "-i", "-k", "--out", "--dir", "--split", "--header", "--input-file"})
-
-
-def _aria(run: Run, where: Where) -> Iterator[Effect]:
-    read = options(run, _ARIA_VALUED)
-    for url in read.operands:
-        yield from _request(run, url.text, "GET", None)
-        name = read.last("-o", "--out") or _base(url.text)
-        yield from _saved(run, _under(read.last("-d", "--dir"), name), where)
-
-
-_HTTPIE_VALUED = frozenset({
-    "-a", "-A", "-o", "-p", "-s", "--auth", "--auth-type", "--output", "--print", "--style", "--session",
-    "--session-read-only",
-    "--verify", "--proxy", "--timeout", "--raw", "--bearer", "--max-redirects", "--format-options", "--pretty", "--boundary",
-})  # fmt: skip
-
-
-def _httpie(run: Run, where: Where) -> Iterator[Effect]:
-    read = options(run, _HTTPIE_VALUED)
-    words = read.operands
-    method = ""
-    if len(words) > 1 and words[0].text.isalpha() and words[0].text.isupper():
-        method, words = words[0].text, words[1:]
-    elif len(words) > 1 and words[0].text.lower() in ("get", "post", "put", "patch", "delete", "head", "options"):
-        method, words = words[0].text.upper(), words[1:]
-    if not words:
-        return
-    url, items = words[0], words[1:]
-    sent = _httpie_sent(run, read, items, where)
-    yield from _request(run, url.text, method or ("GET" if sent is None else "POST"), sent)
-    yield from _asked(run, url.at, url.text, where)
-    if read.has("-o", "--output"):
-        yield from _saved(run, read.last("-o", "--output"), where)
-    elif read.has("-d", "--download"):
-        yield from _saved(run, _base(url.text), where)
-
-
-def _httpie_sent(run: Run, read: Options, items: tuple[Word, ...], where: Where) -> frozenset[str] | None:
-    found: set[str] = set()
-    bodies = 0
-    for item in items:
-        text = item.text
-        if "==" in text or (":" in text and "=" not in text and "@" not in text):
-            continue
-        bodies += 1
-        found |= _words(run, item.at, where)
-        for mark in ("=@", "@"):
-            if mark in text and not text.partition("@")[0].rstrip(":=").count("="):
-                found |= _file(text.partition(mark)[2], run, where) | ({"upload"} if mark == "@" else set())
-                break
-    if read.has("--raw"):
-        bodies += 1
-    if _fed(run) and not read.has("--ignore-stdin", "-I"):
-        bodies += 1
-        found |= _stdin(run, where)
-    return frozenset(found) if bodies else None
-
-
-# --- programs of platforms that call their API by method and path ------------------------------------------------------
-
-_API_VALUED = frozenset({
-    "-X", "--method", "-f", "-F", "-H", "--raw-field", "--field", "--header", "--input", "-q", "--jq", "-t",
-    "--template", "--hostname",
-    "--url", "--uri", "-u", "--body", "-b", "--resource", "--url-parameters", "--uri-parameters", "--headers", "-p",
-    "--preview", "--cache",
-})  # fmt: skip
-
-
-def _api(word: str) -> Callable[[Run, Where], Iterator[Effect]]:
-    """`gh api -X DELETE /x`, `az rest --method delete --url x`: HTTP by another name; `word` is the sub-command."""
-
-    def act(run: Run, _: Where) -> Iterator[Effect]:
-        if word not in run.argv[1:4]:
-            return
-        read = options(run, _API_VALUED, start=run.argv.index(word) + 1)
-        fields = read.has("-f", "-F", "--raw-field", "--field", "--input", "--body", "-b")
-        method = read.last("-X", "--method", "-m").upper() or ("POST" if fields else "GET")
-        path = read.last("--url", "--uri", "-u") or (read.operands[0].text if read.operands else "")
-        if path == "graphql":
-            method = "GET"
-        if method not in _QUESTIONS:
-            flags = asks(method, target(f"https://api/{path.lstrip('/')}"))
-            yield Effect("http", f"{method} {path}", "remote", flags | {"tls", "api"}, run)
-
-    return act
-
 
 # --- sockets ------------------------------------------------------------------------------------------------------------
 
@@ -549,9 +48,13 @@ def _nc(run: Run, where: Where) -> Iterator[Effect]:
         yield Effect("scan", host, "remote", flags, run)
         return
     yield Effect("connect", host, "remote", flags, run)
-    if not read.has("-z") and _fed(run):
+    if not read.has("-z") and fed(run):
         yield Effect(
-            "send", " ".join(word.text for word in read.operands), "remote", flags | _stdin(run, where) | {"socket"}, run
+            "send",
+            " ".join(word.text for word in read.operands),
+            "remote",
+            flags | stdin_flags(run, where) | {"socket"},
+            run,
         )
 
 
@@ -585,12 +88,12 @@ def _socat(run: Run, where: Where) -> Iterator[Effect]:
             yield Effect("listen", end, "", frozenset({"forward"}) if len(ends) > 1 else frozenset(), run)
         else:
             yield Effect("connect", host, "remote", flags, run)
-            if _fed(run) or any(kind in ("FILE", "OPEN", "GOPEN") for kind in kinds):
+            if fed(run) or any(kind in ("FILE", "OPEN", "GOPEN") for kind in kinds):
                 files = frozenset[str]()
                 for address, kind in zip(addresses, kinds, strict=True):
                     if kind in ("FILE", "OPEN", "GOPEN"):
-                        files |= _file(address.partition(":")[2].partition(",")[0], run, where)
-                yield Effect("send", end, "remote", flags | files | _stdin(run, where) | {"socket"}, run)
+                        files |= file_flags(address.partition(":")[2].partition(",")[0], run, where)
+                yield Effect("send", end, "remote", flags | files | stdin_flags(run, where) | {"socket"}, run)
 
 
 def _telnet(run: Run, where: Where) -> Iterator[Effect]:
@@ -598,7 +101,7 @@ def _telnet(run: Run, where: Where) -> Iterator[Effect]:
     host = read.operands[0].text if read.operands else ""
     yield Effect("connect", host, "remote", reach(host), run)
     if run.stdin is not None and run.stdin.files:
-        yield Effect("send", host, "remote", reach(host) | _stdin(run, where) | {"socket"}, run)
+        yield Effect("send", host, "remote", reach(host) | stdin_flags(run, where) | {"socket"}, run)
 
 
 def _openssl(run: Run, where: Where) -> Iterator[Effect]:
@@ -609,7 +112,7 @@ def _openssl(run: Run, where: Where) -> Iterator[Effect]:
         end = run.argv[run.argv.index("-connect") + 1] if "-connect" in run.argv[:-1] else ""
         flags = reach(end.partition(":")[0]) | {"tls"}
         yield Effect("connect", end, "remote", flags, run)
-        sent = _stdin(run, where)
+        sent = stdin_flags(run, where)
         if sent & {"file", "credentials", "personal"}:
             yield Effect("send", end, "remote", flags | sent | {"socket"}, run)
 
@@ -656,9 +159,9 @@ def _ssh(run: Run, where: Where) -> Iterator[Effect]:
     for option in read.values("-o"):
         if option.text.lower().startswith("remoteforward"):
             yield Effect("tunnel", f"{option.text} {host}", "remote", flags, run)
-    sent = _stdin(run, where)
+    sent = stdin_flags(run, where)
     if (
-        _fed(run)
+        fed(run)
         and (sent or run.stdin is None or run.stdin.text is None)
         and any(r.kind != "text" for r in run.redirects) | (run.stdin is not None)
     ):
@@ -667,7 +170,7 @@ def _ssh(run: Run, where: Where) -> Iterator[Effect]:
 
 def _copies(run: Run, operands: tuple[Word, ...], where: Where, extra: frozenset[str] = frozenset()) -> Iterator[Effect]:
     """Files from all operands but the last to the last; nothing where both are of this machine."""
-    if len(operands) < 2:
+    if len(operands) < 2:  # noqa: PLR2004 - a source and a destination
         return
     sources, last = operands[:-1], operands[-1]
     host = remote(last.text)
@@ -762,20 +265,22 @@ def _put(run: Run, where: Where) -> Iterator[Effect]:
 
 # --- mail -----------------------------------------------------------------------------------------------------------------
 
-_MAIL_VALUED = frozenset({"-s", "-a", "-A", "-c", "-b", "-r", "-S", "-f", "-F", "-e", "-H", "-i", "-q", "--attach", "--subject", "--to",
-                          "--from", "--server", "--body", "--header", "--data", "-t", "--attach-type"})  # fmt: skip
+_MAIL_VALUED = frozenset({
+    "-s", "-a", "-A", "-c", "-b", "-r", "-S", "-f", "-F", "-e", "-H", "-i", "-q", "--attach", "--subject", "--to",
+    "--from", "--server", "--body", "--header", "--data", "-t", "--attach-type",
+})  # fmt: skip
 
 
 def _mail(run: Run, where: Where) -> Iterator[Effect]:
     read = options(run, _MAIL_VALUED)
     to = [word.text for word in read.operands if "@" in word.text or UNKNOWN in word.text]
     to += [word.text for word in read.values("--to", "-t") if word.text]
-    if not to and not (_fed(run) and run.name in ("sendmail", "msmtp", "ssmtp", "swaks")):
+    if not to and not (fed(run) and run.name in ("sendmail", "msmtp", "ssmtp", "swaks")):
         return
-    flags = _stdin(run, where)
+    flags = stdin_flags(run, where)
     for attached in read.values("-a", "-A", "--attach"):
         if attached.text and ":" not in attached.text:
-            flags |= _file(attached.text.removeprefix("@"), run, where)
+            flags |= file_flags(attached.text.removeprefix("@"), run, where)
     yield Effect("send", " ".join(to), "remote", flags | {"mail"}, run)
 
 
@@ -860,17 +365,7 @@ def _dns(run: Run, where: Where) -> Iterator[Effect]:
             )
 
 
-def _table(*rows: tuple[str, Act]) -> dict[str, Act]:
-    return {name: act for names, act in rows for name in names.split()}
-
-
-PROGRAMS: dict[str, Act] = _table(
-    ("curl curlie", _curl),
-    ("wget wget2", _wget),
-    ("aria2c axel", _aria),
-    ("http https xh xhs httpie", _httpie),
-    ("gh glab", _api("api")),
-    ("az", _api("rest")),
+PROGRAMS: dict[str, Act] = web.PROGRAMS | table(
     ("nc ncat netcat nc.traditional nc.openbsd nc6 pwncat", _nc),
     ("socat", _socat),
     ("telnet", _telnet),

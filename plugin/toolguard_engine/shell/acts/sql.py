@@ -137,8 +137,10 @@ def _said(run: Run) -> str:
 
 # --- clients of SQL -------------------------------------------------------------------------------------------------------
 
-_PSQL = frozenset({"-c", "-d", "-f", "-h", "-p", "-U", "-v", "-o", "-L", "-F", "-P", "-R", "-T", "--command", "--dbname", "--file",
-                   "--host", "--port", "--username", "--set", "--variable", "--output", "--log-file"})  # fmt: skip
+_PSQL = frozenset({
+    "-c", "-d", "-f", "-h", "-p", "-U", "-v", "-o", "-L", "-F", "-P", "-R", "-T", "--command", "--dbname", "--file",
+    "--host", "--port", "--username", "--set", "--variable", "--output", "--log-file",
+})  # fmt: skip
 _MYSQL = frozenset({"-e", "-h", "-P", "-u", "-D", "-S", "--execute", "--host", "--port", "--user", "--database", "--socket",
                     "--init-command", "--default-character-set", "--defaults-file"})  # fmt: skip
 _OTHERS = frozenset({
@@ -213,8 +215,10 @@ def _mongo(run: Run, _: Where) -> Iterator[Effect]:
             yield Effect("nosql", text[:400], "", found, run)
 
 
-_REDIS = frozenset({"-h", "-p", "-a", "-n", "-u", "-s", "-r", "-i", "-d", "-D", "-t", "--user", "--pass", "--cert", "--key", "--cacert",
-                    "--sni", "--pattern", "--eval"})  # fmt: skip
+_REDIS = frozenset({
+    "-h", "-p", "-a", "-n", "-u", "-s", "-r", "-i", "-d", "-D", "-t", "--user", "--pass", "--cert", "--key",
+    "--cacert", "--sni", "--pattern", "--eval",
+})  # fmt: skip
 
 
 def _redis(run: Run, _: Where) -> Iterator[Effect]:
@@ -248,7 +252,7 @@ _OBJECTS = frozenset({
 
 def _bare(run: Run, _: Where) -> Iterator[Effect]:
     words = run.argv
-    if len(words) > 1 and (words[1].lower() in _OBJECTS or (len(words) > 2 and words[2].lower() in _OBJECTS)):
+    if len(words) > 1 and (words[1].lower() in _OBJECTS or (len(words) > 2 and words[2].lower() in _OBJECTS)):  # noqa: PLR2004 - a verb and what it is about
         text = " ".join(words).replace(UNKNOWN, "?")
         yield from _effects(text, run)
 
