@@ -219,6 +219,8 @@ def _grants(approved: list[Asked], denied: list[Call], judged: Judging) -> tuple
     left = 0
     for group in _alike(calls):
         wide = _wide(group, agent, judged)
+        if wide and any(grants.covers(wide, call, 0.0) for call in denied):
+            wide = None
         exact = [grant for call in group if (grant := granting.exact(call, agent=agent))]
         chosen = [wide] if wide else list({(g.pattern, str(g.params)): g for g in exact}.values())
         chosen = [grant for grant in chosen if not any(grants.covers(grant, call, 0.0) for call in denied)]

@@ -18,7 +18,8 @@ from toolguard_cli.paths import Places
 from toolguard_engine import __version__
 
 HELD = ["approve", "deny", "pending", "watch", "grant", "grants", "revoke"]
-COMMANDS = ["install", "uninstall", "status", "doctor", *HELD, "demo", "audit"]
+JUDGED = ["check", "replay", "tune"]
+COMMANDS = ["install", "uninstall", "status", "doctor", *HELD, *JUDGED, "demo", "audit"]
 OPTIONS = {
     "install": ["--state-dir", "--config", "--link", "--dry-run", "--json"],
     "uninstall": ["--state-dir", "--config", "--dry-run", "--json"],
@@ -31,6 +32,9 @@ OPTIONS = {
     "grant": ["--tool", "--for", "--agent", "--cwd", "--param", "--reason", "--yes", "--dry-run", "--state-dir", "--json"],
     "grants": ["--all", "--state-dir", "--config", "--json"],
     "revoke": ["--reason", "--dry-run", "--state-dir", "--config", "--json"],
+    "check": ["--tool", "--params", "--agent", "--cwd", "--stdin", "--rules", "--list", "--state-dir", "--config", "--json"],
+    "replay": ["--state-dir", "--config", "--json"],
+    "tune": ["--since", "--at-least", "--with", "--state-dir", "--config", "--json"],
     "demo": ["--requests", "--openclaw", "--json"],
     "audit": [],
 }
