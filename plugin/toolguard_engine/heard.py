@@ -31,9 +31,11 @@ _MEANT = {"&amp;": "&", "&lt;": "<", "&gt;": ">"}
 _UNSEEN = {ord(char): None for char in "'\"`\\*\u200b\u200c\u200d\u2060\ufeff\u00ad\u201c\u201d\u2018\u2019"}
 _EDGE = re.compile(rb"[a-z0-9_@-]")
 
-_OUTSIDE = words(
-    "web_fetch web_search x_search fetch browser message conversations_turn transcripts exec bash process nodes"
-)
+_OUTSIDE = words("web_fetch web_search x_search fetch browser message conversations_turn transcripts nodes")
+_COMMANDS = words("exec bash process")
+"""What the gateway part tells of these is what commands brought that name the network."""
+
+_THIS_MACHINE = re.compile(r"https?://(?:localhost|127\.0\.0\.1|\[::1\])(?![\w.-])", re.IGNORECASE)
 _INSIDE = words("read grep memory_get memory_search pdf image view_image file_fetch")
 _DIRECTORIES = ("contact", "people", "directory", "members")
 """Tools of which the addresses in the answer are what was asked for."""
@@ -53,7 +55,9 @@ def normal(text: str) -> bytes:
 
 def source(tool: str, params: Any) -> Source:
     """Where the text of a tool's result came from; empty where it is the agent's own or the gateway's."""
-    if tool in _OUTSIDE:
+    if tool in _COMMANDS and _asks_this_machine(params):
+        return ""
+    if tool in _OUTSIDE or tool in _COMMANDS:
         return "outside"
     if tool in _INSIDE or (tool not in toolacts.DESCRIBED and _path(params)):
         path = _path(params)
@@ -61,6 +65,12 @@ def source(tool: str, params: Any) -> Source:
     if tool in toolacts.DESCRIBED or any(word in tool for word in _DIRECTORIES):
         return ""
     return "outside"
+
+
+def _asks_this_machine(params: Any) -> bool:
+    """Whether all addresses of a command are this machine's own."""
+    command = params.get("command") if isinstance(params, dict) else None
+    return isinstance(command, str) and 0 < len(_THIS_MACHINE.findall(command)) == command.lower().count("://")
 
 
 def _path(params: Any) -> str:

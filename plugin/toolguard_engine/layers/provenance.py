@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -25,7 +26,9 @@ from toolguard_engine.shell.model import UNKNOWN, Effect
 from toolguard_engine.toolnames import words
 
 KIND = "provenance"
-MAX_EFFECTS = 60
+MAX_EFFECTS = 20
+"""Of one call so many are compared with what was heard."""
+
 MAX_TARGETS = 20
 MAX_TEXT = 16_000
 MAX_DEPTH = 4
@@ -33,6 +36,7 @@ _PIECE = 12
 """Words of one's own in a row that are no accident."""
 
 _MAX_PIECES = 40
+_MAX_LINES = 3
 _MIN_PAYLOAD, _MIN_COMMAND, _MIN_NAME, _MIN_VALUE, _MIN_BLOB = 24, 10, 5, 24, 40
 
 _SENDS = words("send http copy-out tunnel connect remote-shell exfiltrate message")
@@ -82,10 +86,14 @@ def judge(call: Call, effects: tuple[Effect, ...], heard: Heard | None) -> tuple
     if heard is None or not heard.is_tainted or not isinstance(call.params, dict):
         return ()
     found: dict[str, Effect] = {}
-    for effect in effects[:MAX_EFFECTS]:
-        if effect.kind in _INTERESTING:
+    looked = 0
+    for effect in effects:
+        if effect.kind in _INTERESTING and (effect.kind == "fetch" or _leaves(effect) or _is_grave(effect)):
+            looked += 1
             for flag, target in _suspicions(call.params, effect, call, heard):
                 found.setdefault(flag, Effect(KIND, target[:MAX_TEXT], "", frozenset([flag]), effect.run))
+            if looked == MAX_EFFECTS:
+                break
     return tuple(found.values())
 
 
@@ -131,12 +139,17 @@ def _repeated(effect: Effect, call: Call, heard: Heard) -> str:
     """The command that outside text has as well, and that no person said."""
     assert effect.run is not None  # noqa: S101 - a caller's promise
     spelled = " ".join(effect.run.argv)
-    whole = "\n".join(calltexts.commands(call.tool.lower(), call.params))[:MAX_TEXT]
-    for text in (spelled, whole, *whole.split("\n")[:_MAX_PIECES]):
+    lines = (line for text in calltexts.commands(call.tool.lower(), call.params) for line in text[:MAX_TEXT].split("\n"))
+    about = [line for line in islice(lines, _MAX_PIECES) if effect.run.name in line and _last_word(effect.run.argv) in line]
+    for text in (spelled, *about[:_MAX_LINES]):
         needle = normal(text) if UNKNOWN not in text else b""
         if len(needle) >= _MIN_COMMAND and b" " in needle and _is_theirs(needle, heard):
             return text
     return ""
+
+
+def _last_word(argv: tuple[str, ...]) -> str:
+    return argv[-1] if UNKNOWN not in argv[-1] else ""
 
 
 def _targets(params: dict[str, Any], effect: Effect) -> list[str]:
