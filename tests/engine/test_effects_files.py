@@ -25,6 +25,9 @@ EFFECTS: list[tuple[str, list[Row]]] = [
     ("find /srv/x -mtime +3 -exec rm -r {} +", [("delete", "/srv/x", "", "each filtered recursive")]),
     ("find . -name node_modules -exec rm -rf {} +", [("delete", ".", "workspace",
     "each filtered forced rebuilt recursive")]),
+    ("find a -exec rm {} + ; find /etc -exec env rm {} +", [
+        ("delete", "a", "in-workspace", "each"), ("delete", "/etc", "root", "each"),
+    ]),
     ("shred -u a", [("delete", "a", "in-workspace", "wiped")]),
     ("shred /dev/sda", [("device-write", "/dev/sda", "device", "erases")]),
     ("mv a /dev/null", [("empty", "a", "in-workspace", "moved-away")]),

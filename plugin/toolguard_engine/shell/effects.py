@@ -49,21 +49,28 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
         if len(found) > MOST:
             found.append(Effect("flood"))
             break
-    for number, effect in enumerate(found):
-        if effect.target.endswith(UNKNOWN) and effect.run is not None and not _SEARCHERS.isdisjoint(effect.run.via):
-            found[number] = _searched(effect, seen, where)
     found.extend(flows.effects(seen, tuple(found), where))
     return tuple(found)
 
 
 def _single(seen: Reading, where: Where) -> Iterator[Effect]:
+    """The effects of each program by itself. Programs that a search starts stand behind it."""
+    searches: dict[tuple[str, ...], Run] = {}
     for run in seen.runs:
-        for act in PROGRAMS.get(run.name, ()):
-            yield from act(run, where)
-        if run.redirects:
-            yield from _redirected(run, where)
-        for name, value in run.assigns:
-            yield from system.assigned(name, value, run)
+        if run.name in _SEARCHERS:
+            searches[(*run.via, run.name)] = run
+        for effect in _of(run, where):
+            found_by = effect.target.endswith(UNKNOWN) and run.via and searches and _search_around(run, searches)
+            yield _searched(effect, found_by, where) if found_by else effect
+
+
+def _of(run: Run, where: Where) -> Iterator[Effect]:
+    for act in PROGRAMS.get(run.name, ()):
+        yield from act(run, where)
+    if run.redirects:
+        yield from _redirected(run, where)
+    for name, value in run.assigns:
+        yield from system.assigned(name, value, run)
 
 
 def _redirected(run: Run, where: Where) -> Iterator[Effect]:
@@ -89,12 +96,16 @@ def _says_nothing(run: Run, redirect: Redirect) -> bool:
     return run.argv[1:] in (("-n",), ("",), ("/dev/null",), ("-n", "")) and run.name in ("echo", "printf", "cat")
 
 
-def _searched(effect: Effect, seen: Reading, where: Where) -> Effect:
+def _search_around(run: Run, searches: dict[tuple[str, ...], Run]) -> Run | None:
+    """The search that starts this program, perhaps through others."""
+    for end in range(len(run.via), 0, -1):
+        if run.via[:end] in searches:
+            return searches[run.via[:end]]
+    return None
+
+
+def _searched(effect: Effect, search: Run, where: Where) -> Effect:
     """An effect on whatever a search finds, told as one on the folder in which it looks."""
-    via = effect.run.via if effect.run else ()
-    search = next((run for run in reversed(seen.runs) if run.name in _SEARCHERS and run.via == via[: len(run.via)]), None)
-    if search is None or via[len(search.via) : len(search.via) + 1] != (search.name,):
-        return effect
     folder = effect.target[: -len(UNKNOWN)].rstrip("/") or ("/" if effect.target.startswith("/") else ".")
     return replace(
         effect,
