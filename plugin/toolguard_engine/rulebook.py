@@ -39,7 +39,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from toolguard_engine.ruleform import BadRule, Example, Rule, rule_from
-from toolguard_engine.ruleterms import Wanted, follows, found_in, is_glob, starts, word_test
+from toolguard_engine.ruleterms import Wanted, follows, found_in, found_in_some, is_glob, starts, word_test
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Run
 
 __all__ = ["BadRule", "Example", "Match", "Rule", "Rulebook", "rule_from"]
@@ -68,7 +68,6 @@ class _Form:
     """One text of a rule's `run`: the rule's place in the book, and the sub-commands it wants."""
 
     at: int
-    program: str
     wanted: tuple[str, ...]
 
 
@@ -101,9 +100,9 @@ class _Terms:
             return False
         if self._none is not None and self._none.is_in(words[: words.index("--")] if "--" in words else words):
             return False
-        if rule.arg and not any(found_in(rule.arg, word) for word in words):
+        if rule.arg and not found_in_some(rule.arg, words):
             return False
-        return not (rule.no_arg and any(found_in(rule.no_arg, word) for word in words))
+        return not (rule.no_arg and found_in_some(rule.no_arg, words))
 
 
 class Rulebook:
@@ -111,8 +110,8 @@ class Rulebook:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self.rules = tuple(rules)
-        self._named: dict[str, list[_Form]] = {}
-        self._globbed: list[_Form] = []
+        self._named: dict[str, list[tuple[int, str]]] = {}
+        self._globbed: list[tuple[int, str, str]] = []
         self._effects: dict[str, list[int]] = {}
         self._tools: dict[str, list[int]] = {}
         self._programs: dict[str, _Program | None] = {}
@@ -167,18 +166,18 @@ class Rulebook:
         for tool in rule.tool:
             self._tools.setdefault(tool, []).append(at)
         for text in () if rule.effect else rule.run:
-            program, *wanted = text.split()
-            form = _Form(at, program, tuple(wanted))
-            if is_glob(program):
-                self._globbed.append(form)
+            programs, _, words = text.partition(" ")
+            if is_glob(programs):
+                self._globbed.append((at, programs, words))
                 continue
-            for name in program.split("|"):
-                self._named.setdefault(name, []).append(form)
+            for name in programs.split("|"):
+                self._named.setdefault(name, []).append((at, words))
 
     def _learn(self, name: str) -> _Program | None:
         """All that the book has about a program, kept for the next time."""
-        forms = [*self._named.get(name, ()), *(form for form in self._globbed if word_test(form.program)(name))]
-        program = _program([form for form in forms if not _named_in(self.rules[form.at].no_run, name)])
+        known = [*self._named.get(name, ()), *((at, words) for at, names, words in self._globbed if word_test(names)(name))]
+        forms = [_Form(at, tuple(words.split())) for at, words in known if not _named_in(self.rules[at].no_run, name)]
+        program = _program(forms)
         if len(self._programs) >= _REMEMBERED:
             self._programs.clear()
         self._programs[name] = program

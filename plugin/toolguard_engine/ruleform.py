@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
 from typing import Any
+
+import msgspec
 
 from toolguard_engine.rulecost import dear
 
@@ -22,8 +23,7 @@ _EXAMPLES = ("matches", "passes")
 _MOST = 9
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
     """A rule; the fields are the keys of its table, empty where it does not say."""
 
     id: str
@@ -65,7 +65,7 @@ class BadRule(ValueError):  # noqa: N818 - what it is called wherever rules are 
         self.message = message
 
 
-_KEYS = frozenset(field.name for field in fields(Rule))
+_KEYS = frozenset(Rule.__struct_fields__)
 
 
 def rule_from(table: Mapping[str, Any], pack: str, speaks: Callable[[Rule, Example], bool] | None = None) -> Rule:

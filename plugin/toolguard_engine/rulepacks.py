@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from importlib.resources import files
 from typing import Any
 
@@ -61,7 +60,7 @@ def pack(text: str, name: str) -> tuple[Rule, ...]:
 
 def encode(rules: Iterable[Rule]) -> str:
     """The JSON file of these rules: one rule a line, nothing that is empty, no examples."""
-    lines = (msgspec.json.encode(_told(replace(rule, matches=(), passes=()))).decode() for rule in rules)
+    lines = (msgspec.json.encode(msgspec.structs.replace(rule, matches=(), passes=())).decode() for rule in rules)
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
@@ -102,7 +101,3 @@ def _expanded(key: str, value: Any, words: Mapping[str, list[str]]) -> Any:
     if key == "run":
         return [_NAMED.sub(lambda named: "|".join(words[named[1]]), item) for item in value]
     return [one for item in value for one in (words.get(item[1:], [item]) if item.startswith("$") else [item])]
-
-
-def _told(rule: Rule) -> dict[str, Any]:
-    return {key: value for key, value in msgspec.to_builtins(rule).items() if value}

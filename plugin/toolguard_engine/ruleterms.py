@@ -122,18 +122,16 @@ class Wanted:
         self._exact = frozenset([*plain, *("-" + item for item in plain if _ONE_DASH.match(item))])
         self._globs = re.compile("|".join(map(translate, globs))) if globs else None
 
-    def is_in(self, words: Iterable[str]) -> bool:
+    def is_in(self, words: Sequence[str]) -> bool:
         """Whether some word is one of them."""
-        return any(map(self._covers, words))
-
-    def _covers(self, word: str) -> bool:
-        if word in self._exact:
+        if not self._exact.isdisjoint(words):
             return True
-        if word[:1] == "-" and len(word) > 1 and self._option(word):
+        if self._globs is not None and any(self._globs.match(word[:LONGEST]) for word in words):
             return True
-        return self._globs is not None and self._globs.match(word[:LONGEST]) is not None
+        return any(self._option(word) for word in words if word[:1] == "-" and word != "-")
 
     def _option(self, word: str) -> bool:
+        """Whether it is one of the options in another form: with a value, in a cluster, abbreviated."""
         head, valued, value = word.partition("=")
         if valued and value.lower() in _OFF:
             return False
@@ -157,3 +155,12 @@ def found_in(pattern: str, text: str) -> bool:
     if len(text) <= LONGEST:
         return search(text) is not None
     return search(text[:LONGEST]) is not None or search(text[-LONGEST:]) is not None
+
+
+def found_in_some(pattern: str, words: Sequence[str]) -> bool:
+    """Whether the pattern is somewhere in one of the words."""
+    search = compiled(pattern).search
+    for word in words:
+        if search(word) if len(word) <= LONGEST else found_in(pattern, word):
+            return True
+    return False
