@@ -160,7 +160,4 @@ def found_in(pattern: str, text: str) -> bool:
 def found_in_some(pattern: str, words: Sequence[str]) -> bool:
     """Whether the pattern is somewhere in one of the words."""
     search = compiled(pattern).search
-    for word in words:
-        if search(word) if len(word) <= LONGEST else found_in(pattern, word):
-            return True
-    return False
+    return any(search(word) if len(word) <= LONGEST else found_in(pattern, word) for word in words)
