@@ -47,6 +47,10 @@ class Guard:
         self.heard = Ledger()
         """What the runs heard, for `layers.provenance`."""
 
+    def use(self, book: Rulebook) -> None:
+        """Other rules from here on."""
+        self._book = book
+
     def config_for(self, agent: str) -> Config:
         return self._config.for_agent(agent)
 
@@ -79,7 +83,7 @@ class Guard:
         try:
             if own := protection.judge(call, self._host):
                 return judgement.of(own)
-            found = rubric.judge(call, config, self._host, self._book)
+            found = rubric.judge(call, config, self._host, self._book, self.heard.of(call.run, call.session))
         except RecursionError:  # it could be read and cannot be looked at
             return judgement.of(TOO_DEEP)
         if found.decision != "block" and (asks := always.judge(call, config)):

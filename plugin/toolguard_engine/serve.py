@@ -20,12 +20,14 @@ from toolguard_engine import __version__, hints, protocol, rulepacks
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
+from toolguard_engine.rulebook import Rule
 from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, Session, Setup
 from toolguard_engine.stores import audit, calllog, engines
 from toolguard_engine.stores.counters import Counters
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 from toolguard_engine.stores.nonces import FileNonces
 from toolguard_engine.stores.policy import Policies
+from toolguard_engine.stores.userrules import UserRules
 from toolguard_engine.wakes import Wakes
 
 CHUNK = 1 << 18
@@ -36,6 +38,9 @@ MAX_UNSAVED = 1_000
 MAX_COMPLAINTS = 100
 RETRY_EVERY = 0.5
 """Seconds until lines that could not be written are tried again."""
+
+RULES_EVERY = 1.0
+"""Seconds between two looks at whether the person's own rules were changed."""
 
 POLL_EVERY = 0.2
 """Seconds between two looks at the book of held calls, while calls wait."""
@@ -64,6 +69,9 @@ class Engine:
         self._audit: audit.AuditLog | None = None
         self._counters: Counters | None = None
         self._wakes: Wakes | None = None
+        self._own_rules: UserRules | None = None
+        self._rules: tuple[Rule, ...] = ()
+        self._looked = 0.0
         self._unsaved: list[audit.Event] = []
         self._log_error = ""
         self._complaints: set[str] = set()
@@ -99,6 +107,8 @@ class Engine:
             due.append(self._polled + POLL_EVERY)
         if self._unsaved:
             due.append(self._tried + RETRY_EVERY)
+        if self._own_rules:
+            due.append(self._looked + RULES_EVERY)
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _do_what_is_due(self) -> None:
@@ -112,6 +122,8 @@ class Engine:
             self._complain(self._wakes.trouble)
         if self._unsaved and now - self._tried >= RETRY_EVERY:
             self._write_events()
+        if self._own_rules and now - self._looked >= RULES_EVERY:
+            self._look_at_rules(self._own_rules)
 
     def _answer(self, line: bytes, *, too_long: bool) -> None:
         if not line.strip():
@@ -180,6 +192,22 @@ class Engine:
         self._log_error = ""
         self._complaints.clear()
         self._published = 0.0
+        self._own_rules = UserRules(self._state_dir)
+        self._look_at_rules(self._own_rules)
+        for name in self._session.unknown_rules:
+            self._complain(f"rulesOff names {name}, which is no rule and no pack: toolguard check --list names them all")
+
+    def _look_at_rules(self, own: UserRules) -> None:
+        """Takes over what the person changed in their own rules. Those that cannot be read leave the last ones in place."""
+        self._looked = time.monotonic()
+        try:
+            rules = own.rules()
+        except StoreError as error:
+            self._complain(f"your own rules in policy.toml are not as you meant them; the last good ones count: {error}")
+            return
+        if rules is not self._rules:
+            self._rules = rules
+            self._session.use_rules(rules)
 
     def _restore(self) -> None:
         """What an engine before this one counted in runs that are still under way."""

@@ -23,7 +23,7 @@ from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, Refusal
 from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
-from toolguard_engine.rulebook import Rulebook
+from toolguard_engine.rulebook import Rule, Rulebook
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.calllog import record, resolve
 from toolguard_engine.texts import Hints
@@ -80,6 +80,7 @@ class Session:
 
     def __post_init__(self) -> None:
         self.guard = Guard(self.config, self.setup.hints)
+        self._own_rules: tuple[Rule, ...] = ()
         self._unmade: list[Callable[[], dict[str, Any]]] = []
         self._records: list[dict[str, Any]] = []
         self._events: list[Callable[[], audit.Event]] = []
@@ -155,7 +156,20 @@ class Session:
 
     def _book(self) -> Rulebook | None:
         book = self.setup.book
-        return book.without(self.config.rules_off) if book and self.config.rules_off else book
+        return book.without(self.config.rules_off).plus(self._own_rules) if book else None
+
+    def use_rules(self, rules: tuple[Rule, ...]) -> None:
+        """The person's own rules, from here on."""
+        self._own_rules = rules
+        if book := self._book():
+            self.guard.use(book)
+
+    @property
+    def unknown_rules(self) -> list[str]:
+        """Names under `rulesOff` that no rule and no pack has."""
+        rules = self.setup.book.rules if self.setup.book else ()
+        known = {name for rule in (*rules, *self._own_rules) for name in (rule.id, rule.pack)}
+        return [name for name in self.config.rules_off if name not in known]
 
     def _host(self, hello: protocol.Hello) -> Host:
         state = Path(hello.state_dir)

@@ -23,6 +23,8 @@ def test_defaults() -> None:
         "mode": "enforce",
         "maxIdenticalFailures": 2,
         "maxFailuresPerTurn": 5,
+        "escalationThreshold": 36,
+        "rulesOff": [],
         "alwaysBlock": [],
         "neverBlock": ["memory_search", "memory_get", "session_status"],
         "pendingTimeoutMs": 300_000,

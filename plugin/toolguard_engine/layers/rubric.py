@@ -8,13 +8,13 @@ to its end is held whatever the rest says; what is no proper syntax is judged on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from toolguard_engine import rubric, toolacts
 from toolguard_engine.config import Config
+from toolguard_engine.heard import Heard
 from toolguard_engine.judgement import Judgement
-from toolguard_engine.layers import calltexts
+from toolguard_engine.layers import calltexts, provenance
 from toolguard_engine.model import Call, Host
 from toolguard_engine.rubric import MOST
 from toolguard_engine.rulebook import Match, Rulebook
@@ -37,14 +37,14 @@ SOFT_STAKES = 8
 MAX_TARGET = 120
 
 
-def judge(call: Call, config: Config, host: Host, book: Rulebook, more: Iterable[Match] = ()) -> Judgement:
-    """`more`: what other layers say about this call in the words of rules."""
+def judge(call: Call, config: Config, host: Host, book: Rulebook, heard: Heard | None = None) -> Judgement:
+    """`heard`: what this run has heard from outside so far (gate P)."""
     tool, params = tool_name(call.tool), call.params
     clarity, stakes = rubric.base(tool, params)
     if not isinstance(params, dict):
         return Judgement("allow", "allow", clarity, stakes)
     done: list[Effect] = []
-    matches: list[Match] = list(more)
+    matches: list[Match] = []
     flaws: set[str] = set()
     commands = calltexts.commands(tool, params)
     if commands:
@@ -59,6 +59,9 @@ def judge(call: Call, config: Config, host: Host, book: Rulebook, more: Iterable
         found = toolacts.effects(call.tool, params, _where(call, {}, host))
         matches += book.for_call(tool, params, found)
         done += found
+    if heard is not None and (said := provenance.judge(call, tuple(done), heard)):
+        matches += book.for_call(tool, params, said)
+        done += said
     matches.sort(key=_strength, reverse=True)
     return _weighed(clarity, stakes, tuple(done), tuple(dict.fromkeys(matches)), flaws, config)
 
