@@ -23,6 +23,15 @@ export function acts(config, agent) {
 }
 
 /**
+ * Whether the guard looks at this agent at all.
+ * @param {any} config
+ * @param {string | undefined} agent
+ */
+export function isOn(config, agent) {
+  return config?.enabled !== false && setting(config, agent, "mode") !== "disabled";
+}
+
+/**
  * The verdict on a call that nobody judged.
  * @param {any} config
  * @param {string | undefined} agent

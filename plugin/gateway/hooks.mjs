@@ -3,7 +3,7 @@
 // Order inside one tool call (see the README): message of the model, then for valid calls `beforeToolCall`, then
 // `afterToolCall`, then `resultWritten`. A call that the gateway refuses skips `beforeToolCall`.
 
-import { acts, setting, verdictWithoutEngine } from "./failmode.mjs";
+import { acts, isOn, setting, verdictWithoutEngine } from "./failmode.mjs";
 import { heardText, saidBy, shortParams } from "./heard.mjs";
 import { correction, limit, REFUSED_WHEN_RUN, REWRITTEN_UNJUDGED } from "./messages.mjs";
 import { Prompts } from "./prompts.mjs";
@@ -84,7 +84,7 @@ export class Hooks {
    * @param {any} ctx
    */
   #personWrote(message, ctx) {
-    const said = saidBy(message);
+    const said = isOn(this.#config, ctx?.agentId) ? saidBy(message) : null;
     if (said) this.#engine.note({ type: "said", agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", ...said });
   }
 
@@ -196,7 +196,7 @@ export class Hooks {
     this.#compare(call, event, run, id);
     if (!event.error && run.watch)
       this.#engine.note({ type: "done", tool: call.tool, params: call.params, ...place(call), call: id });
-    const text = heardText(event);
+    const text = isOn(this.#config, run.agent) ? heardText(event) : "";
     if (text) this.#engine.note({ type: "heard", tool: event.toolName, params: shortParams(event.params), text, ...place(call) });
   }
 

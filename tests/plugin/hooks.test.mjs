@@ -927,6 +927,15 @@ describe("what a run hears", () => {
     assert.deepEqual(engine.asked, []);
   });
 
+  for (const config of [{ enabled: false }, { mode: "disabled" }, { agents: { main: { mode: "disabled" } } }])
+    test(`nothing is noted where the guard is off: ${JSON.stringify(config)}`, () => {
+      const { engine, hooks } = gateway({}, config);
+      const result = { content: [{ type: "text", text: "hello" }] };
+      hooks.afterToolCall({ toolName: "web_fetch", toolCallId: "c1", runId: "r1", params: {}, result }, CTX);
+      hooks.messageWritten({ message: { role: "user", content: "hello" } }, CTX);
+      assert.deepEqual(engine.noted, []);
+    });
+
   test("what a person wrote is noted", () => {
     const { engine, hooks } = gateway();
     hooks.messageWritten({ message: { role: "user", content: "hello" } }, CTX);
