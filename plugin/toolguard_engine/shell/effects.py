@@ -12,6 +12,7 @@ The kinds, and the flags that they may have beside those of the path (`places.ma
   `search` (`secrets`: a hunt for them in a wide place), `disguise` (a copy of a shell), `encrypt`,
   `pack` (a wide place into an archive or a copy).
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (nobody may), `attributes`; `owner`: `recursive`, `to-root`.
+- `elevate`: with the rights of the administrator; the target is what runs so.
 - `flood`: more effects than can be looked at. `load`: without end and for nothing (`yes > /dev/null`).
 - `variable`: `injects` (others' programs load or run something), `forgets` (the shell's history).
 

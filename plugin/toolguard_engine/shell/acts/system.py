@@ -106,6 +106,21 @@ def _only_shows(words: Options) -> bool:
     return any(name in ("--help", "-h", "--version", "-V", "-n") for name, _ in words.options) and not words.has("-F")
 
 
+def _elevated(run: Run, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - the shape of an act
+    """`sudo` and its kin, where they run or edit something; only what stands before the command are their own options."""
+    at, argv, shell = 1, run.argv, False
+    while at < len(argv) and argv[at][:1] == "-":
+        if argv[at] in _SHOWS_RIGHTS:
+            return
+        shell = shell or argv[at] in _ROOT_SHELL
+        at += 2 if argv[at] in _SUDO_VALUES else 1
+    if at < len(argv) or shell:
+        yield Effect("elevate", " ".join(argv[at : at + 8])[:120], "", _NONE, run)
+
+
+_SHOWS_RIGHTS = frozenset(["-l", "-ll", "--list", "-V", "--version", "-h", "--help", "-v", "--validate", "-K"])
+_ROOT_SHELL = frozenset(["-i", "-s", "--login", "--shell", "-e", "--edit", "-su", "-is", "-si"])
+_SUDO_VALUES = names("-u --user -g --group -p --prompt -C -r --role -t --type -T -U -D --chdir -R --chroot -a")
 HAZARDOUS_VARIABLES = names(
     "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_FORCE_FLAT_NAMESPACE DYLD_LIBRARY_PATH DYLD_FRAMEWORK_PATH "
     "PROMPT_COMMAND "
@@ -145,5 +160,6 @@ PROGRAMS: dict[str, Act] = {
     **{f"mkfs.{kind}": _format for kind in names("ext2 ext3 ext4 xfs btrfs vfat fat msdos exfat ntfs f2fs jfs "
         "reiserfs minix cramfs bfs")},
     **{f"newfs_{kind}": _format for kind in names("apfs hfs msdos exfat udf")},
+    **dict.fromkeys(names("sudo doas pkexec gksudo kdesudo dzdo pfexec run0 gsudo sudoedit"), _elevated),
     "export": _exports, "declare": _exports, "typeset": _exports, "unset": _exports, "local": _exports, "readonly": _exports,
 }  # fmt: skip
