@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from posixpath import normpath
 
+from toolguard_engine.shell import placeglobs
 from toolguard_engine.shell import placenames as names
 from toolguard_engine.shell.model import UNKNOWN, Place
 
@@ -32,7 +33,6 @@ MAX_PATH = 8192
 _NO_HOME = "/~"
 _PLAIN: frozenset[str] = frozenset()
 _RAW_DEVICE = ("\\\\.\\", "//./")
-_CONTENT = re.compile(r"[*?.!^\[\]{},]+")
 _VARIABLE = re.compile(r"\$(?:\{(\w{1,40})\}|(\w{1,40}))(?=/|\Z)|%(\w{1,40})%(?=[\\/]|\Z)")
 _DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|\Z)")
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]{1,20}://|(?:[\w.-]{1,64}@[\w.-]{1,255}|[\w.-]{2,255}|\[[0-9a-fA-F:]{2,40}\]):(?!\\)")
@@ -150,7 +150,7 @@ def _looked(path: str, where: Where, cwd: str) -> tuple[Place, frozenset[str]]:
     found = set()
     if "*" in full or "?" in full or "[" in full:
         found.add("glob")
-        full, whole = _content(full)
+        full, whole = placeglobs.content(full)
         found.update(["whole"] if whole else [])
         full = full if _below(full, _workspace(where)) else _guessed(full, where)
     if full.startswith("/dev/"):
@@ -165,17 +165,6 @@ def _begins_in_workspace(where: Where) -> bool:
     return _base(where, "") == _workspace(where) == workspace and workspace != (where.home or _NO_HOME)
 
 
-def _content(full: str) -> tuple[str, bool]:
-    """The folder of which all is meant, where the last parts of a path stand for everything."""
-    whole = False
-    while full != "/":
-        above, _, last = full.rpartition("/")
-        if not (("*" in last or "?" in last) and _CONTENT.fullmatch(last)):
-            break
-        full, whole = above or "/", True
-    return full, whole
-
-
 def _guessed(full: str, where: Where) -> str:
     """Wildcards that a well-known name fits are taken for it: `/e?c/shad*`, `~/.ss*/id_*`."""
     if "*" not in full and "?" not in full and "[" not in full:
@@ -187,34 +176,10 @@ def _guessed(full: str, where: Where) -> str:
     count = text.count("/") + 1
     for name in known:
         pattern = "/".join(text.split("/")[: name.count("/") + 1])
-        if count > name.count("/") and _fits(pattern[:MAX_CACHED], name):
+        if count > name.count("/") and placeglobs.fits(pattern[:MAX_CACHED], name):
             rest = text[len(pattern) :]
             return f"{home}/{name}{rest}" if in_home else f"/{name}{rest}"
     return full
-
-
-def _fits(pattern: str, name: str) -> bool:
-    """Whether wildcards fit a name; `[...]` stands for any one character here. In time of both lengths' product at most."""
-    if pattern[:1] not in ("*", "?", "[", name[0]):
-        return False
-    pattern = _CLASS.sub("?", pattern)
-    at = here = 0
-    star, kept = -1, 0
-    while here < len(name):
-        if at < len(pattern) and (pattern[at] == "?" or pattern[at] == name[here]):
-            at, here = at + 1, here + 1
-        elif at < len(pattern) and pattern[at] == "*":
-            star, kept = at, here
-            at += 1
-        elif star >= 0:
-            kept += 1
-            at, here = star + 1, kept
-        else:
-            return False
-    return not pattern[at:].strip("*")
-
-
-_CLASS = re.compile(r"\[[^\]/]{1,20}\]")
 
 
 def _device(full: str) -> Place:
