@@ -262,7 +262,8 @@ With --stdin 0, whatever the verdicts.
 )
 def check(  # noqa: PLR0913, PLR0917 - the options of a command line
     command: Annotated[
-        str | None, typer.Argument(help="What exec would run; the path of read, write and edit.", show_default=False)
+        str | None,
+        typer.Argument(metavar="[COMMAND]", help="What exec would run; the path of read and write.", show_default=False),
     ] = None,
     tool: Annotated[str, typer.Option("--tool", help="The tool that is called.")] = "exec",
     params: Annotated[str, typer.Option("--params", metavar="JSON", help="Its arguments.", show_default=False)] = "",

@@ -25,7 +25,7 @@ from toolguard_engine.toolsearch import tool_name
 
 Answer = Literal["yes", "no", "expired", "waiting"]
 
-PROBES = ("/", "/etc", "/usr/lib/x", "/home", "..", ".", "x", "main", "production", "HEAD", "main /etc", "x/../y")
+PROBES = ("", "/", "/etc", "/usr/lib/x", "/home", "..", ".", "x", "main", "production", "HEAD", "main /etc", "x/../y")
 """What might stand for a `*`: a pattern that lets one of them through with a higher score is too wide."""
 MOST_GRANTS = 5
 MOST_THRESHOLD = 100
@@ -260,12 +260,15 @@ def _wide(group: list[Call], agent: str, judged: Judging) -> Grant | None:
 
 
 def _merged(texts: list[str]) -> str:
-    """Word by word: what all share, and a `*` for what they do not. Empty where that is more than one word."""
+    """Word by word: what all share, and a `*` for what they do not. Empty where that is more than one word.
+
+    Behind a `/` a `*` may stand for nothing: the folder itself, where only things in it were approved.
+    """
     rows = [text.split(" ") for text in texts]
     if len({len(row) for row in rows}) != 1 or len(rows[0]) > MAX_WORDS:
         return ""
     words = [_word(list(column)) for column in zip(*rows, strict=True)]
-    return " ".join(words) if sum("*" in word for word in words) == 1 else ""
+    return " ".join(words) if sum("*" in word for word in words) == 1 and not any("/*" in word for word in words) else ""
 
 
 def _word(column: list[str]) -> str:

@@ -101,21 +101,19 @@ def _advice(found: Advice, asked: int, report: replay.Report | None) -> Iterator
         yield Line("next", granting.command(option.grant, LASTS))
         yield Line("info", f"      spares {option.spared} of {asked} prompts{_else(option.others, report)}")
     if found.threshold and found.score:
-        yield Line("next", f'or "escalationThreshold": {found.threshold} in the settings')
-        yield Line("info", f"      spares {found.score.spared} of {asked} prompts{_else(found.score.others, report)}")
+        others = found.score.others
+        yield Line("info", f'      a wider way is "escalationThreshold": {found.threshold} in the settings')
+        spares = f"      spares {found.score.spared} of {asked} prompts{_else(others, report)}"
+        yield Line("warn" if others.denied else "info", spares)
 
 
 def _else(others: tuning.Others, report: replay.Report | None) -> str:
     """What else would get through."""
-    denied = f" ({others.denied} of them you denied)" if others.denied else ""
-    what = (
-        f"; it would also have let {others.count} other calls{denied} through"
-        if others.count
-        else "; it lets through no other"
-    )
+    calls = f"{others.count} other call{'' if others.count == 1 else 's'}"
+    denied = f", {others.denied} of which you denied" if others.denied else ""
     example = f", like {answers.cut(others.example, 80)}" if others.example else ""
-    seen = f"; of {report.counts.calls} replayed calls {others.replayed}" if report else ""
-    return f"{what}{example}{seen}"
+    what = f"; would also have let through {calls}{denied}{example}" if others.count else "; lets nothing else through"
+    return what + (f"; {others.replayed} of {report.counts.calls} replayed calls" if report else "")
 
 
 def _public(tally: Tally) -> dict[str, Any]:
