@@ -133,6 +133,7 @@ class Engine:
             self._send(answer)
         if isinstance(answer, protocol.Ready):
             self._restore()
+            self._take_own_rules()
 
     def _decide(self, line: bytes, *, too_long: bool) -> protocol.Wire | None:
         if too_long:
@@ -192,6 +193,9 @@ class Engine:
         self._log_error = ""
         self._complaints.clear()
         self._published = 0.0
+
+    def _take_own_rules(self) -> None:
+        self._rules = ()
         self._own_rules = UserRules(self._state_dir)
         self._look_at_rules(self._own_rules)
         for name in self._session.unknown_rules:

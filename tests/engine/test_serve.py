@@ -9,6 +9,7 @@ import random
 import select
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -496,3 +497,37 @@ def test_the_corrective_text_names_the_damaged_parameter(talk: Talk, state: Path
         if f"'{row['field']}'" not in complaint:
             unnamed.append((row["source"], row["kind"], complaint))
     assert (unnamed, silent) == ([], [])
+
+
+def verdict(talk: Talk, command: str, logs: list[str]) -> Any:
+    """The verdict on a command; what the engine says meanwhile goes to `logs`."""
+    talk.send(id=7, type="judge", tool="exec", params={"command": command}, run="r", session="s")
+    while (said := talk.read())["type"] == "log":
+        logs.append(said["text"])
+    return said
+
+
+def test_own_rules_count_soon_after_they_are_written(talk: Talk, state: Path) -> None:
+    logs: list[str] = []
+    talk.hello(state, {})
+    policy = state / "toolguard" / "policy.toml"
+    assert verdict(talk, "deploy --now", logs)["decision"] == "allow"
+    policy.write_text('[[rule]]\nid = "no-deploy"\nrun = ["deploy"]\nverdict = "block"\nreason = "Not on my watch."\n')
+    limit = time.monotonic() + PATIENCE
+    while (found := verdict(talk, "deploy --now", logs))["decision"] == "allow":
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    assert "Not on my watch." in found["text"]
+    policy.write_text('[[rule]]\nid = "no-deploy"\nrun = ["deploy"\n')
+    while not any("policy.toml, line 3" in text for text in logs):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+        assert verdict(talk, "deploy --now", logs)["decision"] == "block"
+
+
+def test_rules_may_be_switched_off(talk: Talk, state: Path) -> None:
+    logs: list[str] = []
+    talk.hello(state, {"rulesOff": ["users", "nosuchrule"]})
+    assert verdict(talk, "useradd -m guest", logs)["decision"] == "allow"
+    assert verdict(talk, "rm -rf ~/x", logs)["decision"] == "hold"
+    assert ["nosuchrule" in text for text in logs] == [True]
