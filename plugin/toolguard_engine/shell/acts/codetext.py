@@ -44,7 +44,7 @@ _LITERAL = rf"(?:{_HOME_CALL}){{0,3}}+(?:(?P<home>{_HOME_VALUE}){_HOME_TAIL}|{ST
 
 _DELETES_ALL = (
     r"rmtree|remove_tree|FileUtils\.(?:rm_rf|rm_r|remove_dir|remove_entry(?:_secure)?)|rimraf(?:\.sync|Sync|\.rimraf)?"
-    r"|emptyDir(?:Sync)?|removedirs|del(?:Sync)?\b(?=\(\[)|fse?\.remove(?:Sync)?|trash"
+    r"|emptyDir(?:Sync)?|removedirs|del(?:Sync)?\b(?=\(\[)|fse?\.remove|removeSync|rimraf['\"]\)(?:\.\w{1,10})?|trash"
 )
 _DELETES_ONE = (
     r"os\.(?:remove|unlink|rmdir)|fsp?\.(?:promises\.)?(?:rm|rmdir|unlink)(?:Sync)?|\b(?:rmSync|rmdirSync|unlinkSync)|File\.(?:delete|unlink)"
@@ -70,8 +70,8 @@ _READ = (
 
 # Which searches are worth while: each of them finds nothing where none of its words is in the code.
 _DELETING = (
-    "rmtree", "unlink", "rimraf", "emptyDir", "del([", "delSync", "trash", "rm(", "rm '", 'rm "', "rmSync", "rmdir",
-    "rm_r", "rm_f", "os.remove", "remove_tree",
+    "rmtree", "unlink", "removeSync", "rimraf", "emptyDir", "del([", "delSync", "trash", "rm(", "rm '", 'rm "', "rmSync",
+    "rmdir", "rm_r", "rm_f", "os.remove", "remove_tree",
     "removedirs", "remove_dir", "remove_entry", "fs.remove", "fse.remove", "Deno.remove", "file.remove",
     "File.delete", "Dir.delete", "rm(",
 )  # fmt: skip
@@ -133,9 +133,24 @@ def _files(code: str, run: Run, where: Where) -> Iterator[Effect]:
 
 
 _UNNAMED = rf"(?:{_DELETES_ALL})(?:\s{{0,4}}+\(|\s)\s{{0,4}}+(?:[fF]['\"]|[A-Za-z_$(`])"
-_SEARCHES = ("walk(", "glob", "rglob", "scandir", "listdir", "readdir", "Dir[", "find {", "find(", "<*")
+_SEARCHES = (
+    "walk(",
+    "glob",
+    "rglob",
+    "scandir",
+    "listdir",
+    "readdir",
+    "Dir.foreach",
+    "Dir.each",
+    "opendir",
+    "Dir[",
+    "find {",
+    "find(",
+    "<*",
+)
 _REMOVES = re.compile(
-    r"os\.(?:remove|unlink|rmdir)|\.unlink\(|unlinkSync|File\.(?:delete|unlink)|\bunlink\b|rmtree|rmSync|rm_rf|rm_f\b"
+    r"(?:os\.(?:remove|unlink|rmdir)|unlinkSync|rmSync|rmtree|rm_rf|rm_f|File\.(?:delete|unlink)|\bunlink)\b\s?\(?\s?(?=[\w$<@&*\[{])"
+    r"|\.unlink\(\s?\)|['\"]unlink['\"]|File\.method\(:(?:delete|unlink)"
 )
 
 
@@ -222,7 +237,7 @@ def methods(code: str) -> Iterator[str]:
         verb = next((verb for verb in _VERBS if name.lower().startswith(verb)), "")
         if name == "create" and receiver.lower().endswith(_PAYS):
             yield receiver + name
-        if not verb or _HARMLESS.search(name.lower()):
+        if not verb or _HARMLESS.search(name.lower()) or receiver.lower().endswith(_OF_THE_PAGE):
             continue
         rest = name[len(verb) :].lower().strip("_")
         if (
@@ -248,6 +263,7 @@ def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # 
     )
 
 
+_OF_THE_PAGE = ("storage.", "window.", "document.", "formdata.", "params.", "process.", "console.")
 _ON_ALL = frozenset({"delete", "destroy", "terminate", "purge", "truncate"})
 """Verbs that stand behind a query without an argument: `User.objects.all().delete()`."""
 _PAYS = ("refunds.", "payouts.", "transfers.", "refund.", "payout.")

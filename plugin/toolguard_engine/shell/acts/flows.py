@@ -25,6 +25,7 @@ _CONNECTORS = frozenset(
 _RUNNERS = SHELLS | frozenset(
     {"source", ".", "chmod", "open", "exec", "python", "python3", "perl", "ruby", "node", "php", "bun", "deno"}
 )
+_KEEPERS = frozenset({"read", "mapfile", "readarray", "echo", "printf", "true", ":", "["})
 _RESOLVERS = frozenset({"dig", "nslookup", "host", "drill", "ping", "getent"})
 _ENCODERS = frozenset({"base64", "base32", "xxd", "od", "hexdump"})
 _SOCKET = ("/dev/tcp/", "/dev/udp/")
@@ -49,6 +50,7 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
     yield from _stages(reading)
     yield from _first_word(reading)
     yield from _names_asked(reading, found)
+    yield from _kept(reading, found)
     yield from _calls(reading)
 
 
@@ -232,6 +234,24 @@ def _first_word(reading: Reading) -> Iterator[Effect]:
             for at, feed in run.given:
                 if at == 0:
                     yield from unseen(run, feed, piped=False)
+
+
+def _kept(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    """`x=$(curl ...); eval "$x"`: what was fetched is kept in a variable, or read line by line, and then runs."""
+    fetchers = [run for run in reading.runs if run.name in FETCHERS and run.piped and _is_last(run, reading)]
+    if not fetchers:
+        return
+    evaluated = any(effect.kind == "run-text" and "variable" in effect.flags for effect in found)
+    if evaluated or any(run.name.startswith(UNKNOWN) and not run.given for run in reading.runs):
+        yield Effect("run-text", fetchers[0].name, "", frozenset({"fetched"}), fetchers[0])
+
+
+def _is_last(run: Run, reading: Reading) -> bool:
+    """Whether what it prints is kept as it is: no program of its pipeline but `read` takes it."""
+    after = (
+        other for other in reading.runs if other.pipeline == run.pipeline and other is not run and other.stdin is not None
+    )
+    return all(other.name in _KEEPERS or other.name.startswith(UNKNOWN) for other in after)
 
 
 def _names_asked(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:

@@ -160,11 +160,7 @@ def _ssh(run: Run, where: Where) -> Iterator[Effect]:
         if option.text.lower().startswith("remoteforward"):
             yield Effect("tunnel", f"{option.text} {host}", "remote", flags, run)
     sent = stdin_flags(run, where)
-    if (
-        fed(run)
-        and (sent or run.stdin is None or run.stdin.text is None)
-        and any(r.kind != "text" for r in run.redirects) | (run.stdin is not None)
-    ):
+    if sent or (run.stdin is not None and run.stdin.programs):
         yield Effect("copy-out", host, "remote", flags | sent | {"stream"}, run)
 
 

@@ -79,7 +79,7 @@ _FLAGS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
 )
 _REWRITES = re.compile(
-    r"\b(?P<delete>delete\s(?:low_priority\s|quick\s|ignore\s)*?from\s|delete\s(?=\w+\swhere\b|\w+$))|\b(?P<update>update)\s"
+    r"\b(?P<delete>delete\s(?:low_priority\s|quick\s|ignore\s)*?from\s|delete\s(?=\w{1,60}+\s(?:where|from)\b|\w{1,60}+$))|\b(?P<update>update)\s"
     + _TABLES
     + r"(?:\s(?:as\s)?\w{1,60})?\sset\s"
 )

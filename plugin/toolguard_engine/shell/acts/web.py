@@ -184,6 +184,8 @@ def carried(feed: Feed | None, where: Where, cwd: str) -> frozenset[str]:
     found = {"file"} if places else set()
     if "credentials" in places:
         found.add("credentials")
+    elif places and all(path.endswith(_PAYLOADS) for path in feed.files):
+        found.add("payload")
     if not (places | {"in-workspace"} <= _OWN) or not _REVEALING.isdisjoint(feed.programs):
         found.add("reveals")
     for i, name in enumerate(feed.programs):
