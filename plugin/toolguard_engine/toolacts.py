@@ -131,12 +131,13 @@ def _plain(items: list[Any]) -> list[str]:
 def _texts(params: Params, names: tuple[str, ...]) -> Iterator[str]:
     """The texts under these names, and those of lists under them."""
     for name in names:
-        value = params.get(name)
-        if isinstance(value, str):
-            if value:
-                yield value
-        elif isinstance(value, list):
-            yield from (item for item in value[:MAX_ITEMS] if isinstance(item, str) and item)
+        if name in params:
+            value = params[name]
+            if isinstance(value, str):
+                if value:
+                    yield value
+            elif isinstance(value, list):
+                yield from (item for item in value[:MAX_ITEMS] if isinstance(item, str) and item)
 
 
 def _text(params: Params, *names: str) -> str:
@@ -151,14 +152,15 @@ def _word(params: Params, name: str, default: str = "") -> str:
 def _file(kind: str, path: str, where: Where, flags: frozenset[str] = _NONE) -> Effect:
     """One path: what is done to it, unless it is an address."""
     path = path.removeprefix("@")
-    if _URL.match(path):
+    if ":" in path and _URL.match(path):
         return _fetch(path) if kind in ("read", "mcp-read") else Effect(kind, path, "remote", flags)
-    return Effect(kind, path, place(path, where), flags | marks(path, where))
+    plain = marks(path, where)
+    return Effect(kind, path, place(path, where), flags | plain if flags else plain)
 
 
 def _files(kind: str, names: tuple[str, ...], flags: frozenset[str] = _NONE) -> Tool:
     def acts(params: Params, where: Where) -> Acts:
-        return tuple(_file(kind, path, where, flags) for path in _texts(params, names))
+        return tuple([_file(kind, path, where, flags) for path in _texts(params, names)])
 
     return acts
 
