@@ -519,7 +519,7 @@ def test_own_rules_count_soon_after_they_are_written(talk: Talk, state: Path) ->
         time.sleep(0.05)
     assert "Not on my watch." in found["text"]
     policy.write_text('[[rule]]\nid = "no-deploy"\nrun = ["deploy"\n')
-    while not any("policy.toml, line 3" in text for text in logs):
+    while not any("policy.toml, line 4" in text for text in logs):
         assert time.monotonic() < limit
         time.sleep(0.05)
         assert verdict(talk, "deploy --now", logs)["decision"] == "block"

@@ -64,10 +64,10 @@ def stamp_of(path: Path) -> Stamp | None:
     """What differs when the file does; None where there is none. Raises `StoreError`."""
     try:
         found = path.stat()
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError, ValueError):  # the last one: no path at all, it has a zero byte
         return None
-    except (OSError, ValueError) as error:  # a path with a zero byte
-        raise StoreError(f"{path}: {getattr(error, 'strerror', None) or error}") from error
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror or error}") from error
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
