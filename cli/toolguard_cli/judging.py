@@ -26,6 +26,7 @@ from toolguard_engine.layers import grants
 from toolguard_engine.layers.grants import Grant
 from toolguard_engine.model import Call, Host
 from toolguard_engine.rulebook import Rule, Rulebook
+from toolguard_engine.stores.calllog import resolve
 from toolguard_engine.stores.policy import Policies
 from toolguard_engine.stores.userrules import UserRules
 
@@ -45,13 +46,14 @@ class Basis:
     policy: str
     mode: str
     threshold: int
-    own_rules: int
+    own_rules: frozenset[str]
     grants: int
 
     def words(self) -> str:
         """For a person."""
         settings = f"settings of {self.config}" if self.config else "default settings"
-        own = [f"{self.own_rules} of your rules"] * bool(self.own_rules) + [f"{self.grants} grants"] * bool(self.grants)
+        own = [_counted(len(self.own_rules), "rule of your own", "rules of your own")] if self.own_rules else []
+        own += [_counted(self.grants, "grant", "grants")] if self.grants else []
         policy = f"{' and '.join(own) or 'nothing'} from {self.policy}" if self.policy else "no policy.toml"
         return answers.plain(f"{settings}; {policy}")
 
@@ -61,7 +63,7 @@ class Basis:
             "policy": self.policy or None,
             "mode": self.mode,
             "threshold": self.threshold,
-            "ownRules": self.own_rules,
+            "ownRules": len(self.own_rules),
             "grants": self.grants,
         }
 
@@ -97,6 +99,11 @@ class Judging:
         """The same with further rules switched off."""
         return Judging(self.config, self._host, self.book.without(names), self.basis, self._grants)
 
+    @property
+    def own(self) -> frozenset[str]:
+        """The names of the person's own rules."""
+        return self.basis.own_rules
+
     def config_for(self, agent: str) -> Config:
         return self.config.for_agent(agent)
 
@@ -109,8 +116,9 @@ def load(places: Places) -> Judging:
         given = grants.active(policies.grants(), time.time())
         own = UserRules(places.state_dir).rules()
     policy = str(policies.path) if policies.path.exists() else ""
-    basis = Basis(config_path, policy, config.active_mode, config.escalation_threshold, len(own), len(given))
-    return Judging(config, _host(places), rulepacks.load().plus(own).without(config.rules_off), basis, tuple(given))
+    basis = Basis(config_path, policy, config.active_mode, config.escalation_threshold, _ids(own), len(given))
+    book = rulepacks.load().without(config.rules_off).plus(own)
+    return Judging(config, _host(places, config), book, basis, tuple(given))
 
 
 def all_rules() -> tuple[Rule, ...]:
@@ -135,9 +143,22 @@ def _settings(places: Places) -> tuple[Config, str]:
         raise UserError(f"{where}: {error}", "mend that setting; toolguard doctor names all that is wrong") from error
 
 
-def _host(places: Places) -> Host:
-    guarded = (str(Path(toolguard_engine.__file__).parent.parent), *([sys.prefix] if sys.prefix != sys.base_prefix else []))
-    return Host(str(Path.home()), str(places.state_dir), str(places.config), guarded)
+def _host(places: Places, config: Config) -> Host:
+    """As the engine is told by its gateway, but for the processes."""
+    guarded = [str(Path(toolguard_engine.__file__).parent.parent)]
+    if sys.prefix != sys.base_prefix:
+        guarded.append(sys.prefix)
+    if isinstance(config.store_path, str):
+        guarded.append(str(resolve(config.store_path, places.state_dir)))
+    return Host(str(Path.home()), str(places.state_dir), str(places.config), tuple(guarded))
+
+
+def _ids(rules: Iterable[Rule]) -> frozenset[str]:
+    return frozenset(rule.id for rule in rules)
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
 
 
 def effect_text(effect: Effect) -> str:

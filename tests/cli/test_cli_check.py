@@ -69,7 +69,7 @@ class TestForAPerson:
         grant.run(places, grant.Wanted("deploy site", "exec", "24h"), yes=False, dry_run=False)
         result = ask(places, "deploy site")
         assert (result.exit_code, result.data["code"]) == (0, f"grant.{result.data['code'].removeprefix('grant.')}")
-        assert "1 grants from" in texts(result)[-1]
+        assert "1 grant from" in texts(result)[-1]
         assert ask(places, "deploy other").exit_code == 4
 
     def test_a_grave_call_gets_no_advice_on_the_threshold(self, places: Places) -> None:
@@ -94,7 +94,11 @@ class TestForAPerson:
 
     def test_the_settings_count(self, places: Places) -> None:
         settings(
-            places, escalationThreshold=60, rulesOff=["lore"], alwaysBlock=["browser"], agents={"x": {"mode": "shadow"}}
+            places,
+            escalationThreshold=60,
+            rulesOff=["lore", "user"],
+            alwaysBlock=["browser"],
+            agents={"x": {"mode": "shadow"}},
         )
         assert ask(places, "deploy site").exit_code == 0
         assert check.run(places, Call("read", {"path": "secret"})).exit_code == 0
@@ -179,8 +183,11 @@ class TestOwnRules:
         result = check.rules(places)
         assert (result.exit_code, result.data["problems"]) == (0, [])
         assert texts(result) == ["user.no-fax holds, exec with it: clarity 6 x stakes 8 = 48: Nobody reads it."]
-        assert ask(places, "fax send 2").data["code"] == "rule.user.no-fax"
-        assert "1 of your rules from" in texts(ask(places, "ls"))[-1]
+        settings(places, rulesOff=["user"])
+        held = ask(places, "fax send 2")
+        assert held.data["code"] == "rule.user.no-fax"
+        assert "       change user.no-fax in policy.toml: your own rule" in texts(held)
+        assert "1 rule of your own from" in texts(ask(places, "ls"))[-1]
 
     def test_bad(self, places: Places) -> None:
         path = policy(places, OWN + "stake = 3\n")
@@ -229,7 +236,7 @@ class TestOwnRules:
 
 @pytest.mark.usefixtures("book")
 def test_list(places: Places) -> None:
-    settings(places, rulesOff=["lore", "demo.notice"])
+    settings(places, rulesOff=["lore", "demo.notice", "demo.none", "user"])
     policy(places, OWN)
     result = check.listing(places)
     states = {rule["id"]: rule["on"] for pack in result.data["packs"] for rule in pack["rules"]}
@@ -241,6 +248,7 @@ def test_list(places: Places) -> None:
     assert shown[0].split() == list(check.HEAD)
     assert any(text.split()[:2] == ["lore", "off"] for text in shown)
     assert any(text.split()[:3] == ["demo.wipe", "on", "blocks"] for text in shown)
+    assert shown[-2] == "rulesOff names demo.none, which is no rule and no pack"
     assert shown[-1].startswith("6 rules in 3 packs, 2 switched off; calls are held at 36")
 
 

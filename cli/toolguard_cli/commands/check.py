@@ -168,7 +168,11 @@ def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Ite
         return
     if threshold <= found.score < GRAVE:
         yield f'"escalationThreshold": {found.score + 1} lets every call up to {found.score} through'
-    if names := _in_the_way(judged, call, found):
+    names = _in_the_way(judged, call, found)
+    own = [name for name in names if name in judged.own]
+    if own:
+        yield f"change {' and '.join(own)} in policy.toml: your own rule{'' if len(own) == 1 else 's'}"
+    elif names:
         ends = "this rule" if len(names) == 1 else "these rules"
         yield f'"rulesOff": {json.dumps(names)} ends {ends}'
 
@@ -199,15 +203,22 @@ def listing(places: Places) -> Result:
         packs.setdefault(rule.pack, []).append(rule)
     rows, data = [], []
     for pack, inside in packs.items():
-        on = pack not in judged.config.rules_off
+        on = any(_state(rule, judged) == "on" for rule in inside)
         rows.append((pack, "on" if on else "off", f"{len(inside)} rules", _pack_words(pack)))
         rows += [(f"  {r.id}", _state(r, judged), _adds(r), r.reason) for r in inside]
         data.append({"pack": pack, "on": on, "rules": [_public(rule, judged) for rule in inside]})
-    lines = tables.table(HEAD, rows)
+    lines = [*tables.table(HEAD, rows), *_unknown(judged, known)]
     off = sum(_state(rule, judged) == "off" for rule in known)
     counted = f"{len(known)} rules in {len(packs)} packs, {off} switched off"
     lines.append(Line("info", f"{counted}; calls are held at {judged.basis.threshold} ({judged.basis.words()})"))
     return Result("check", {"packs": data, "basis": judged.basis.public()}, tuple(lines))
+
+
+def _unknown(judged: Judging, known: list[Rule]) -> Iterator[Line]:
+    names = {name for rule in known for name in (rule.id, rule.pack)}
+    for name in judged.config.rules_off:
+        if name not in names:
+            yield Line("warn", f"rulesOff names {name}, which is no rule and no pack")
 
 
 def _pack_words(pack: str) -> str:
@@ -215,7 +226,9 @@ def _pack_words(pack: str) -> str:
 
 
 def _state(rule: Rule, judged: Judging) -> str:
-    return "off" if rule.id in judged.config.rules_off or rule.pack in judged.config.rules_off else "on"
+    """A rule of one's own counts as long as it stands there."""
+    off = rule.id not in judged.own and {rule.id, rule.pack} & set(judged.config.rules_off)
+    return "off" if off else "on"
 
 
 def _adds(rule: Rule) -> str:
