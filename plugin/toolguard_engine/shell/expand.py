@@ -132,6 +132,8 @@ def _split(parts: Iterable[Part], state: State, capture: Captured, found: Fields
                 continue
             current, begun = current + value, True
             continue
+        if "IFS" in state.variables:
+            value = value.translate(dict.fromkeys(map(ord, _looked_up("IFS", state) or ""), " "))
         pieces = value.split()
         if not pieces:
             if value and current:

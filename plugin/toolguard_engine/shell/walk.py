@@ -15,7 +15,7 @@ from toolguard_engine.shell.model import UNKNOWN, Feed, Flaw, Redirect, Run
 from toolguard_engine.shell.outputs import NOTHING, printed
 from toolguard_engine.shell.parse import MAX_CHARS, parse
 from toolguard_engine.shell.tree import Command, Group, Pipeline, Script, Simple, Substitution, Word
-from toolguard_engine.shell.wrappers import NEVER, WRAPPERS, Wrapper, behind_verb, options, text_option
+from toolguard_engine.shell.wrappers import NEVER, WRAPPERS, Wrapper, behind_verb, options, value_of
 
 MAX_RUNS = 2_000
 MAX_NESTED = 12
@@ -342,7 +342,7 @@ class Walk:
         inner = state.elsewhere(run.name) if wrapper.away else state.fork(run.name)
         inner.variables.update(run.assigns)
         if wrapper.skip == NEVER:
-            text = text_option(argv, wrapper)
+            text = value_of(argv, wrapper.text)
             return self.inner_text(text, run, inner) if text else None
         at, text = options(argv, at, wrapper)
         if text:
@@ -360,16 +360,20 @@ class Walk:
         if at >= len(argv):
             fed = run.stdin.text if run.stdin and run.name in _LOGINS else None
             return self.text(fed, inner, None, piped=run.piped, pipeline=run.pipeline) if fed else None
-        if run.name == "sudo" and run.argv[at - 1] in ("-e", "--edit"):
+        if wrapper.folder and (folder := value_of(argv[:at], wrapper.folder)):
+            inner.cwd = _located(folder, inner.cwd)
+        if wrapper.joined and run.name != "trap":
+            return self.joined(argv[at:], state if run.name == "eval" else inner, run)
+        return self._behind(run, at, inner)
+
+    def _behind(self, run: Run, at: int, inner: State) -> Feed | None:
+        """The program that begins at one of a wrapper's words."""
+        rest = run.argv[at:]
+        if not rest[0] or (run.name == "sudo" and run.argv[at - 1] in ("-e", "--edit")):
             return None
-        rest = argv[at:]
         if run.name == "trap":
             return self.inner_text(rest[0], run, inner) if len(rest) > 1 else None
-        if wrapper.joined:
-            return self.joined(rest, state if run.name == "eval" else inner, run)
         given = tuple((position - at, feed) for position, feed in run.given if position >= at)
-        if not rest[0]:
-            return None
         inner_run = Run(
             rest, _base(rest[0]), inner.via, run.assigns, (), run.stdin, given, run.piped, run.pipeline, inner.cwd
         )

@@ -207,7 +207,8 @@ class WordReader:
         operator = found[3] or ""
         if found[1] == "#":
             operator = "len"
-        return Variable(("!" if found[1] == "!" else "") + found[2], quoted, operator, operand)
+        every = "[@]" in found[0]
+        return Variable(("!" if found[1] == "!" else "") + found[2], quoted and not every, operator, operand)
 
     def _arithmetic_end(self, at: int) -> int:
         """Where `((...))` ends whose inside begins at `at`; 0 where it is something else."""

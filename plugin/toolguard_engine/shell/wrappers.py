@@ -16,7 +16,8 @@ class Wrapper:
 
     `joined`: the rest is one text for a shell, and so is the word behind `text`, an option such as `-c`; programs that only
     take such a text have `skip=NEVER`. `away`: it runs on another machine or in a container. `verb`: sub-commands, one of
-    which must stand there first. `dashes`: the program stands behind `--`, where there is one.
+    which must stand there first. `dashes`: the program stands behind `--`, where there is one. `flags`: long options that
+    have a value elsewhere and none here. `folder`: options that say where the program starts.
     """
 
     short: str = ""
@@ -26,16 +27,19 @@ class Wrapper:
     away: bool = False
     verb: tuple[tuple[str, ...], ...] = ()
     dashes: bool = False
+    flags: frozenset[str] = frozenset()
+    folder: tuple[str, ...] = ()
 
 
 _PREFIX = Wrapper()
+_SPACES = frozenset({"--user", "--mount", "--net", "--pid", "--ipc", "--uts"})
 _RUNNER = Wrapper(verb=(("run",), ("exec",), ("x",), ("dlx",), ("tool", "run")))
 
 WRAPPERS: dict[str, Wrapper] = {
-    "sudo": Wrapper("ugphCTRDrt"),
+    "sudo": Wrapper("ugphCTRDrt", flags=frozenset({"--shell"}), folder=("-D", "--chdir")),
     "doas": Wrapper("uCa"),
     "pkexec": _PREFIX,
-    "env": Wrapper("uCS", text=("-S", "--split-string")),
+    "env": Wrapper("uCS", text=("-S", "--split-string"), folder=("-C", "--chdir")),
     "nohup": _PREFIX,
     "time": Wrapper("fo"),
     "gtime": Wrapper("fo"),
@@ -63,7 +67,9 @@ WRAPPERS: dict[str, Wrapper] = {
     "valgrind": _PREFIX,
     "busybox": _PREFIX,
     "toybox": _PREFIX,
-    "systemd-run": Wrapper("HMptu"),
+    "systemd-run": Wrapper(
+        "HMpu", flags=frozenset({"--user", "--wait", "--shell"}), folder=("--working-directory",)
+    ),
     "systemd-inhibit": _PREFIX,
     "caffeinate": Wrapper("tw"),
     "cpulimit": Wrapper("lpe"),
@@ -73,8 +79,8 @@ WRAPPERS: dict[str, Wrapper] = {
     "setarch": Wrapper("", 1),
     "linux32": _PREFIX,
     "linux64": _PREFIX,
-    "unshare": Wrapper("SGRw"),
-    "nsenter": Wrapper("tSGrw"),
+    "unshare": Wrapper("SGRw", flags=_SPACES),
+    "nsenter": Wrapper("tSGrw", flags=_SPACES),
     "dbus-run-session": _PREFIX,
     "xvfb-run": Wrapper("efnpsw"),
     "gosu": Wrapper("", 1),
@@ -314,7 +320,7 @@ def options(argv: tuple[str, ...], at: int, wrapper: Wrapper) -> tuple[int, str]
             text = value if sign else "".join(argv[at : at + 1])
             at += not sign
         elif option.startswith("--"):
-            at += not sign and name in LONG
+            at += not sign and name in LONG and name not in wrapper.flags
         elif option[0:2] in wrapper.text and len(option) > 2:  # noqa: PLR2004 - `-c` with its text
             text = option[2:]
         elif option[-1] in wrapper.short and not any(letter in wrapper.short for letter in option[1:-1]):
@@ -324,14 +330,14 @@ def options(argv: tuple[str, ...], at: int, wrapper: Wrapper) -> tuple[int, str]
     return at, text
 
 
-def text_option(argv: tuple[str, ...], wrapper: Wrapper) -> str:
-    """The text behind the option that says what is to be run, wherever it stands."""
+def value_of(argv: tuple[str, ...], names: tuple[str, ...]) -> str:
+    """The value of the first option that has one of these names, wherever it stands; empty where there is none."""
     for at, word in enumerate(argv[1:], 1):
         name, sign, value = word.partition("=")
-        if name in wrapper.text:
+        if name in names:
             return value if sign else "".join(argv[at + 1 : at + 2])
-        if word[:2] in wrapper.text and not word.startswith("--"):
+        if word[:2] in names and not word.startswith("--"):
             return word[2:]
-        if word[:1] == "-" and word[1:2] != "-" and f"-{word[-1]}" in wrapper.text:
+        if word[:1] == "-" and word[1:2] != "-" and f"-{word[-1]}" in names:
             return "".join(argv[at + 1 : at + 2])
     return ""
