@@ -38,10 +38,12 @@ _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})++")
 _QUOTED = re.compile(r"\"[^\"\n]{4,2000}\"|'[^'\n]{4,2000}'")
 _BACKWARDS = re.compile(r"\[::-1\]|\brevers")
 _MAX_ENCODED = 200
+_EDITORS = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
+"""Programs whose code writes by signs, not by words."""
 
 
 def reason(scene: Scene) -> str:
-    return next((text for _, code in scene.codes() for said in _said(code) if (text := _about(said, scene))), "")
+    return next((text for run, code in scene.codes() for said in _said(code) if (text := _about(said, run.name, scene))), "")
 
 
 def _said(code: str) -> Iterator[str]:
@@ -71,13 +73,13 @@ def _printable(data: bytes) -> Iterator[str]:
         yield text
 
 
-def _about(code: str, scene: Scene) -> str:
+def _about(code: str, program: str, scene: Scene) -> str:
     if "toolguard" in code and (_IMPORT.search(code) or _CALLED.search(code)):
         return CLI
     found = {scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path}
     if "key" in found:
         return KEY
-    writes = _WRITES.search(code) is not None
+    writes = program in _EDITORS or _WRITES.search(code) is not None
     if "guard" in found and writes:
         return FILES
     if not _STATE.search(code):

@@ -22,6 +22,9 @@ _MAX_INNER = 3
 _MAX_TEXTS = 50
 _NAMED = re.compile(r"toolguard|openclaw|clawdbot", re.IGNORECASE)
 _MAY_HARM = re.compile(r"toolguard|openclaw|clawdbot|\bp?kill", re.IGNORECASE)
+_RUNNING = ("COMMAND", "EDITOR", "PAGER", "VISUAL", "ENV", "_RSH", "_SSH", "LESSOPEN", "BROWSER")
+"""How names of variables end whose value other programs run."""
+
 _UNREAD = frozenset({"long", "deep"})
 _LAWS: tuple[Callable[[Scene], str], ...] = (
     commands.reason, openclaw.reason, places.reason, folders.reason, processes.reason, code.reason,
@@ -50,5 +53,6 @@ def _given(run: Run, scene: Scene) -> Iterator[str]:
     """Texts that a program may run in a way that is not known here."""
     if is_textual(run) or is_interpreter(run.name) or scene.is_wrapper(run):
         return
-    yield from (word for word in run.argv[1:] if " " in word or "\n" in word)
+    yield from (word.lstrip("!:") for word in run.argv if " " in word or "\n" in word)
+    yield from (value for name, value in run.assigns if name.endswith(_RUNNING))
     yield from texts(run)

@@ -40,8 +40,8 @@ def _answers(run: Run, scene: Scene) -> bool:
     rest = run.argv[1:]
     if run.name in NAMES:
         return _changes(rest, bare=run.via[-1:] in (("alias",), ("xargs",), ("parallel",)))
-    if UNKNOWN in run.name or "$" in run.name or _GLOB.search(run.name):
-        return _may_answer(run.name, rest, scene)
+    if (UNKNOWN in run.name or "$" in run.name or _GLOB.search(run.name)) and _may_answer(run.name, rest, scene):
+        return True
     if is_textual(run) or scene.is_wrapper(run):
         return False
     if run.name in _NAMERS and _renames(run):
