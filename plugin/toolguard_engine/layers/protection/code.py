@@ -74,7 +74,7 @@ def _printable(data: bytes) -> Iterator[str]:
 
 
 def _about(code: str, program: str, scene: Scene) -> str:
-    if "toolguard" in code and (_IMPORT.search(code) or _CALLED.search(code)):
+    if "toolguard" in code and program not in _EDITORS and (_IMPORT.search(code) or _CALLED.search(code)):
         return CLI
     found = {scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path}
     if "key" in found:

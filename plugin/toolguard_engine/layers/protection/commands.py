@@ -98,6 +98,6 @@ def _runs_ours(rest: tuple[str, ...]) -> bool:
             module, after = (match[1], rest[at + 1 :]) if match[1] else ("".join(rest[at + 1 : at + 2]), rest[at + 2 :])
             return module.partition(".")[0] in NAMES and _changes(after, bare=module.startswith("toolguard_engine"))
         if not word.startswith("-"):
-            ours = bool(NAMES & set(word.split("/")[-2:])) and not word.endswith("toolguard")
+            ours = " " not in word and bool(NAMES & set(word.split("/")[-2:])) and not word.endswith("toolguard")
             return (ours or base(word) in NAMES) and _changes(rest[at + 1 :], bare=False)
     return False

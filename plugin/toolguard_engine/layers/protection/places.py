@@ -83,8 +83,9 @@ def _paths(run: Run) -> Iterator[str]:
         *(each.target for each in run.redirects if each.kind != "text"),
         *(value for _, value in run.assigns),
     ]
+    coded = is_interpreter(run.name)
     for word in words:
-        if " " in word or "\n" in word:
+        if " " in word or "\n" in word or (coded and "(" in word):
             continue
         if attached := _ATTACHED.fullmatch(word):
             yield attached[1]
