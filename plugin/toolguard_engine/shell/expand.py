@@ -74,10 +74,11 @@ Captured = Callable[[Substitution, State], Feed]
 
 @dataclass(slots=True)
 class Fields:
-    """The words that one word comes to, and what substitutions in it print."""
+    """The words that one word comes to, and what substitutions in it print. `cut`: there are more of them."""
 
     texts: list[str]
     feed: Feed | None = None
+    cut: bool = False
 
 
 def expand(word: Word, state: State, capture: Captured) -> Fields:
@@ -85,10 +86,11 @@ def expand(word: Word, state: State, capture: Captured) -> Fields:
     if isinstance(word, str):
         return Fields([word])
     found = Fields([])
-    for parts in _braces(word):
+    for number, parts in enumerate(_braces(word)):
         _split(parts, state, capture, found)
-        if len(found.texts) > MAX_FIELDS:
+        if number == MAX_BRACES or len(found.texts) > MAX_FIELDS:
             del found.texts[MAX_FIELDS:]
+            found.cut = True
             break
     return found
 
@@ -255,13 +257,13 @@ def _braces(parts: tuple[Part, ...]) -> Iterable[Iterable[Part]]:
         for at, part in enumerate(parts[:MAX_TEMPLATE])
     )
     if len(template) > MAX_TEMPLATE or template.count("{") > MAX_BRACES:
-        return [[Literal(UNKNOWN)]]
-    return [_parts(text, parts) for text in islice(_expanded(template), MAX_BRACES)]
+        return [[Literal(UNKNOWN)]] * (MAX_BRACES + 1)
+    return [_parts(text, parts) for text in islice(_expanded(template), MAX_BRACES + 1)]
 
 
 def _expanded(template: str) -> Iterable[str]:
     waiting, done = [template], 0
-    while waiting and done < MAX_BRACES:
+    while waiting and done <= MAX_BRACES:
         text = waiting.pop(0)
         match = _INNERMOST.search(text)
         if match is None:
@@ -273,7 +275,7 @@ def _expanded(template: str) -> Iterable[str]:
         if choices is None:
             waiting.insert(0, f"{before}{_OPEN}{match[1]}{_CLOSE}{behind}")
         else:
-            waiting[:0] = [before + choice + behind for choice in choices[: MAX_BRACES - len(waiting)]]
+            waiting[:0] = [before + choice + behind for choice in choices[: max(1, MAX_BRACES + 2 - len(waiting))]]
 
 
 def _choices(inside: str) -> list[str] | None:
@@ -289,7 +291,7 @@ def _choices(inside: str) -> list[str] | None:
         )
     first, last = int(found[1]), int(found[2])
     return [str(number) for number in range(first, last + 1 if first <= last else last - 1, 1 if first <= last else -1)][
-        :MAX_BRACES
+        : MAX_BRACES + 2
     ]
 
 

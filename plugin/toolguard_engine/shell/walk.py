@@ -84,10 +84,10 @@ class Walk:
             self.nested -= 1
         return found
 
-    def _uncalled(self, state: State) -> None:
+    def _uncalled(self, state: State, outer: State | None = None) -> None:
         """Functions that nothing called may still be called by what this command does not show."""
         for name, body in list(state.functions.items()):
-            if name not in self.called:
+            if name not in self.called and (outer is None or outer.functions.get(name) is not body):
                 inner = state.fork("()")
                 inner.args = None
                 inner.calling |= {name}
@@ -144,7 +144,10 @@ class Walk:
                 return NOTHING
         shared = pipeline if piped or stdin else 0
         if group.kind == "(":
-            return self.script(group.bodies[0], state.fork(), stdin, piped=piped, pipeline=shared)
+            inner = state.fork()
+            feed = self.script(group.bodies[0], inner, stdin, piped=piped, pipeline=shared)
+            self._uncalled(inner, state)
+            return feed
         if group.kind in ("for", "select"):
             return self._loop(group, state, stdin, piped=piped, pipeline=shared)
         for word in group.words:
@@ -194,8 +197,9 @@ class Walk:
         if not found or not found[0]:
             for name, value, append in assigns:
                 state.assign(name, value, append=append)
-            if redirects:
-                self.add(Run((":",), ":", state.via, (), redirects, stdin, (), piped, pipeline, state.cwd))
+            if redirects or assigns:
+                set_ = tuple((name, value) for name, value, _ in assigns)
+                self.add(Run((":",), ":", state.via, set_, redirects, stdin, (), piped, pipeline, state.cwd))
             found = found[1:]
             if not found or not found[0]:
                 return NOTHING
@@ -212,6 +216,8 @@ class Walk:
                 argv.append(word)
                 continue
             found = fields.expand(word, state, self.capture)
+            if found.cut:
+                self.flaws.add("long")
             if found.feed is not None:
                 given += [(len(argv) + at, found.feed) for at in range(len(found.texts))]
             argv += found.texts
@@ -245,6 +251,7 @@ class Walk:
         """What a substitution prints; what it runs is collected."""
         inner = state.fork("$()")
         feed = self.script(part.script, inner, None, piped=True, pipeline=0)
+        self._uncalled(inner, state)
         return feed if part.kind != ">(" else Feed(None, feed.programs, feed.files)
 
     def run(self, run: Run, state: State) -> Feed:
