@@ -28,6 +28,8 @@ _RUNNERS = SHELLS | frozenset(
 _KEEPERS = frozenset({"read", "mapfile", "readarray", "echo", "printf", "true", ":", "["})
 _RESOLVERS = frozenset({"dig", "nslookup", "host", "drill", "ping", "getent"})
 _ENCODERS = frozenset({"base64", "base32", "xxd", "od", "hexdump"})
+_MAKERS = FETCHERS | DECODERS | {"scp", "rsync"}
+_TALKERS = _CONNECTORS | {"ztcp"}
 _SOCKET = ("/dev/tcp/", "/dev/udp/")
 _COLLECTORS = frozenset({"cp", "gcp", "mv", "rsync", "tar", "zip", "cat", "install", "dd", "7z", "ditto"})
 _KEYS = re.compile(
@@ -35,23 +37,33 @@ _KEYS = re.compile(
     r"|wallet|login data|logins\.json|cookies|credential|\.npmrc|\.git-credentials|password|\.gnupg|secret"
 )
 MAX_SHOWN = 200
+MAX_PARTNERS = 50
+"""Of programs that may have to do with each other, so many are looked at: each with all others is too many."""
 MANY_ENDS = 8
 
 
 def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterable[Effect]:
     """The effects of combinations; `found` are those of the programs themselves."""
-    if len(reading.runs) == 1 and not found and not reading.runs[0].redirects:
+    names = {run.name for run in reading.runs}
+    sockets = any(redirect.target.startswith(_SOCKET) for run in reading.runs for redirect in run.redirects)
+    if found or sockets:
+        yield from _exfiltrates(reading, found, where)
+    if not _MAKERS.isdisjoint(names):
+        yield from _later(reading, found)
+        yield from _kept(reading, found)
+    if sockets or not _TALKERS.isdisjoint(names):
+        yield from _shells(reading)
+        yield from _scans(reading)
+    if not SHELLS.isdisjoint(names):
+        yield from _handed(reading)
+    if "find" in names:
+        yield from _stages(reading)
+    if not _RESOLVERS.isdisjoint(names):
+        yield from _names_asked(reading, found)
+    if any(name.startswith(UNKNOWN) for name in names):
+        yield from _first_word(reading)
+    if any("." in name or "::" in name for name in names):
         yield from _calls(reading)
-        return
-    yield from _exfiltrates(reading, found, where)
-    yield from _later(reading, found)
-    yield from _shells(reading)
-    yield from _scans(reading)
-    yield from _stages(reading)
-    yield from _first_word(reading)
-    yield from _names_asked(reading, found)
-    yield from _kept(reading, found)
-    yield from _calls(reading)
 
 
 # --- credentials that leave -----------------------------------------------------------------------------------------------
@@ -59,6 +71,7 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
 
 def _exfiltrates(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
     sends = [effect for effect in found if effect.kind in _SENDS and "local" not in effect.flags and effect.run is not None]
+    sends = sends[:MAX_PARTNERS]
     redirected = [
         run for run in reading.runs if any(r.kind != "read" and r.target.startswith(_SOCKET) for r in run.redirects)
     ]
@@ -74,7 +87,7 @@ def _exfiltrates(reading: Reading, found: tuple[Effect, ...], where: Where) -> I
     for send in sends:
         if send.run is not None and "mail" in send.flags and "credentials" in send.flags:
             yield Effect("exfiltrate", send.target, "remote", frozenset({"mail"}), send.run)
-    for run in redirected:
+    for run in redirected[:MAX_PARTNERS]:
         if "credentials" in _fed(run, reading, where) or any(e.run is run and e.place == "credentials" for e in found):
             yield Effect("exfiltrate", run.redirects[-1].target, "remote", frozenset(), run)
 
@@ -84,26 +97,27 @@ def _leaving(send: Effect, run: Run, reading: Reading, found: tuple[Effect, ...]
     flags = send.flags | _fed(run, reading, where)
     if "credentials" in flags:
         return frozenset()
-    before = _before(run, reading)
-    for effect in found:
-        if effect.kind in _TAKES and effect.run in before and effect.run is not None:
-            same = (effect.run.pipeline == run.pipeline or (run.given and "$()" in effect.run.via)) and effect.run.piped
-            if effect.place == "credentials" and (same or _through_file(effect.run, run, reading)):
-                return frozenset()
-            if (
-                effect.place in ("root", "home", "system")
-                and effect.kind == "pack"
-                and (same or _through_file(effect.run, run, reading))
-            ):
-                return frozenset({"bulk"})
+    for taken in _taken_before(run, reading, found):
+        taker = taken.run
+        if taker is None:
+            continue
+        same = taker.piped and (taker.pipeline == run.pipeline or (run.given and "$()" in taker.via))
+        if same or _through_file(taker, run, reading):
+            return frozenset() if taken.place == "credentials" else frozenset({"bulk"})
     return frozenset({"bulk"}) if "bulk" in flags else None
 
 
-def _before(run: Run, reading: Reading) -> tuple[Run, ...]:
-    for i, other in enumerate(reading.runs):
+def _taken_before(run: Run, reading: Reading, found: tuple[Effect, ...]) -> list[Effect]:
+    """Credentials that were read, and whole folders that were packed, before this program runs; credentials first."""
+    earlier: set[int] = set()
+    for other in reading.runs:
         if other is run:
-            return reading.runs[:i]
-    return reading.runs
+            break
+        earlier.add(id(other))
+    taken = [effect for effect in found if effect.kind in _TAKES and id(effect.run) in earlier]
+    secret = [effect for effect in taken if effect.place == "credentials"]
+    whole = [effect for effect in taken if effect.place in ("root", "home", "system") and effect.kind == "pack"]
+    return secret[:MAX_PARTNERS] + whole[:MAX_PARTNERS]
 
 
 def _fed(run: Run, reading: Reading, where: Where) -> frozenset[str]:
@@ -205,6 +219,7 @@ def _scans(reading: Reading) -> Iterator[Effect]:
 
 def _shells(reading: Reading) -> Iterator[Effect]:
     socket = ""
+    fed_by_shell = {run.pipeline for run in reading.runs if _bare_shell(run)}
     for run in reading.runs:
         if run.name == "ztcp":
             socket = " ".join(run.argv[1:3])
@@ -215,11 +230,10 @@ def _shells(reading: Reading) -> Iterator[Effect]:
                     host = socket.split("/")[3]
                     yield Effect("connect", socket, "remote", reach(host), run)
         if run.name in _CONNECTORS and run.stdin is not None and SHELLS.intersection(run.stdin.programs):
-            if any(_bare_shell(other) for other in reading.runs if other.pipeline == run.pipeline):
+            if run.pipeline in fed_by_shell:
                 yield Effect("remote-shell", " ".join(run.argv[1:4]), "remote", frozenset(), run)
         elif socket and (run.name.startswith(UNKNOWN) or _bare_shell(run)):
             yield Effect("remote-shell", socket, "remote", frozenset(), run)
-    yield from _handed(reading)
 
 
 def _bare_shell(run: Run) -> bool:
@@ -238,7 +252,8 @@ def _first_word(reading: Reading) -> Iterator[Effect]:
 
 def _kept(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
     """`x=$(curl ...); eval "$x"`: what was fetched is kept in a variable, or read line by line, and then runs."""
-    fetchers = [run for run in reading.runs if run.name in FETCHERS and run.piped and _is_last(run, reading)]
+    piped = [run for run in reading.runs if run.name in FETCHERS and run.piped]
+    fetchers = [run for run in piped[:MAX_PARTNERS] if _is_last(run, reading)]
     if not fetchers:
         return
     evaluated = any(effect.kind == "run-text" and "variable" in effect.flags for effect in found)
@@ -256,16 +271,17 @@ def _is_last(run: Run, reading: Reading) -> bool:
 
 def _names_asked(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
     """Names to look up that are made of pieces, beside a program that makes such pieces out of a file."""
+    secret = any(effect.place == "credentials" for effect in found)
+    if not secret and not any(
+        run.name in _ENCODERS or any(w.startswith("/etc/") for w in run.argv[1:]) for run in reading.runs
+    ):
+        return
     for run in reading.runs:
         if run.name in _RESOLVERS and any(UNKNOWN in word and "." in word.rpartition(UNKNOWN)[2] for word in run.argv[1:]):
-            secret = any(effect.place == "credentials" for effect in found)
-            if secret or any(
-                other.name in _ENCODERS or any(w.startswith("/etc/") for w in other.argv[1:]) for other in reading.runs
-            ):
-                yield Effect(
-                    "exfiltrate", " ".join(run.argv[1:4]).replace(UNKNOWN, "?"), "remote", frozenset({"bulk", "dns"}), run
-                )
-                return
+            yield Effect(
+                "exfiltrate", " ".join(run.argv[1:4]).replace(UNKNOWN, "?"), "remote", frozenset({"bulk", "dns"}), run
+            )
+            return
 
 
 def _handed(reading: Reading) -> Iterator[Effect]:
