@@ -107,6 +107,34 @@ def _xxd(run: Run, fed: Feed) -> str | None:
     return unhexlify(digits).decode("latin-1").replace("\0", "") if _HEX.fullmatch(digits) else None
 
 
+_SUBSTITUTES = re.compile(r"s([/|#,@:])([^\\.*\[\]^$&]*)\1([^\\&]*)\1([g1]?)")
+
+
+def _sed(run: Run, fed: Feed) -> str | None:
+    """One substitution of a plain text; None for any other program."""
+    words = [word for word in run.argv[1:] if word not in ("-e", "-E", "-r", "-u")]
+    found = _SUBSTITUTES.fullmatch(words[0]) if len(words) == 1 else None
+    if fed.text is None or found is None or not found[2] or found[1] in found[2] + found[3]:
+        return None
+    count = -1 if found[4] == "g" else 1
+    return "\n".join(line.replace(found[2], found[3], count) for line in fed.text.split("\n"))
+
+
+def _cut(run: Run, fed: Feed) -> str | None:
+    """Characters from one on, or one field."""
+    options = "".join(run.argv[1:])
+    if fed.text is None:
+        return None
+    lines = fed.text.split("\n")
+    if found := re.fullmatch(r"-[cb](\d{1,3})-", options):
+        return "\n".join(line[max(int(found[1]), 1) - 1 :] for line in lines)
+    if found := re.fullmatch(r"-d(.)-f(\d{1,2})(-?)", options):
+        at = max(int(found[2]), 1) - 1
+        rows = [line.split(found[1]) for line in lines]
+        return "\n".join(found[1].join(row[at:] if found[3] else row[at : at + 1]) for row in rows)
+    return None
+
+
 def _rev(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
     return None if fed.text is None else "\n".join(line[::-1] for line in fed.text.split("\n"))
 
@@ -168,7 +196,7 @@ _MAKERS: dict[str, Callable[[Run, Feed], str | None]] = {
     "xxd": _xxd, "rev": _rev, "tr": _tr, "which": _found, "command": _found, "type": _found, "pwd": _fixed("."),
     "realpath": _paths, "readlink": _paths, "mktemp": _mktemp, "basename": _basename, "dirname": _dirname,
     "true": _fixed(""),
-    "sponge": _tee, "urldecode": _url,
+    "sponge": _tee, "urldecode": _url, "sed": _sed, "gsed": _sed, "cut": _cut,
 }  # fmt: skip
 _READERS = frozenset({"cat", "tac", "head", "tail", "sed", "less", "more", "strings", "zcat", "bat"})
 _HANDING_ON = frozenset({"cat", "tee", "echo", "printf", "sponge"})

@@ -30,6 +30,7 @@ _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _INITIALS = frozenset("pndrbltoagm")
 """First letters of interpreters: the pattern need not be tried for the others."""
+_COPIERS = frozenset({"cp", "mv", "ln", "install"})
 _OUTPUT = frozenset({"write", "append"})
 _LOGINS = frozenset(
     {"ssh", "sudo", "doas", "su", "runuser", "chroot", "nsenter", "unshare", "proot", "fakeroot", "pkexec", "mosh"}
@@ -272,6 +273,8 @@ class Walk:
                 inner = state.fork(name)
                 inner.args = run.argv
                 return self.text(said, inner, run.stdin, piped=run.piped, pipeline=run.pipeline)
+            if self.files and name in _COPIERS:
+                self._copy(run)
             if name == "tee" or (run.redirects and _writes(run)):
                 self._keep(run, self._printed(run))
             return self._printed(run) if run.piped else NOTHING
@@ -300,6 +303,14 @@ class Walk:
             place = _located(path, run.cwd)
             before = self.files.get(place, "") if any(each.kind == "append" for each in run.redirects) else ""
             self.files[place] = (before + feed.text)[:MAX_CHARS]
+
+    def _copy(self, run: Run) -> None:
+        """Remembers what is copied, moved or linked under its new name as well."""
+        words = [word for word in run.argv[1:] if not word.startswith("-")]
+        for source in words[:-1]:
+            if (text := self.written(source, run.cwd)) is not None:
+                self.files[_located(words[-1], run.cwd)] = text
+                self.files[_located(f"{words[-1]}/{_base(source)}", run.cwd)] = text
 
     def _printed(self, run: Run) -> Feed:
         """The output of a program; `cat` may show what this command wrote."""
