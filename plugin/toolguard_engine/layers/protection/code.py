@@ -29,9 +29,9 @@ _WRITES = re.compile(
 )
 _WHOLE = re.compile(r"rmtree|\brm(?:Sync)?\b|rename|\bmove\b|copytree|make_archive|os\.replace|symlink|\bmv\b|cpSync")
 _IMPORT = re.compile(
-    r"(?:\bimport|\bfrom|import_module|run_module|run_path|__import__|\brequire)\W++(?:[\w./]{0,200}\W)?toolguard_(?:cli|engine)\b"
+    r"['\"]toolguard_(?:cli|engine)\b|(?:\bimport|\bfrom|import_module|run_module|run_path|__import__|\brequire)\W++(?:[\w./]{0,200}\W)?toolguard_(?:cli|engine)\b"
 )
-_CALLED = re.compile(r"\btoolguard(?:_cli)?['\"]?(?:\s*,\s*['\"]|\s+['\"]?)(?:" + "|".join(sorted(CHANGES)) + r")\b")
+_CALLED = re.compile(r"\btoolguard(?:_cli)?[\s,+()\[\]'\"]{1,12}(?:" + "|".join(sorted(CHANGES)) + r")\b")
 _SPLIT = re.compile(r"[\s'\"`=,;|&()<>\[\]{}]+")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}+={0,2}")
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})++")

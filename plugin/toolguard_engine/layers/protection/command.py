@@ -25,6 +25,7 @@ _MAY_HARM = re.compile(r"toolguard|openclaw|clawdbot|\bp?kill", re.IGNORECASE)
 _RUNNING = ("COMMAND", "EDITOR", "PAGER", "VISUAL", "ENV", "_RSH", "_SSH", "LESSOPEN", "BROWSER")
 """How names of variables end whose value other programs run."""
 
+_VALUE = re.compile(r"[\w-]{1,40}[=:]")
 _UNREAD = frozenset({"long", "deep"})
 _LAWS: tuple[Callable[[Scene], str], ...] = (
     commands.reason, openclaw.reason, places.reason, folders.reason, processes.reason, code.reason,
@@ -53,6 +54,10 @@ def _given(run: Run, scene: Scene) -> Iterator[str]:
     """Texts that a program may run in a way that is not known here."""
     if is_textual(run) or is_interpreter(run.name) or scene.is_wrapper(run):
         return
-    yield from (word.lstrip("!:") for word in run.argv if " " in word or "\n" in word)
+    for word in run.argv:
+        if " " in word or "\n" in word:
+            yield word.lstrip("!:")
+            if found := _VALUE.match(word):
+                yield word[found.end() :]
     yield from (value for name, value in run.assigns if name.endswith(_RUNNING))
     yield from texts(run)
