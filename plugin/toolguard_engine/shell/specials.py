@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from msgspec.structs import replace
 
+from toolguard_engine.shell.acts import code
 from toolguard_engine.shell.expand import State
 from toolguard_engine.shell.model import UNKNOWN, Feed, Run
 from toolguard_engine.shell.outputs import NOTHING
@@ -76,6 +77,8 @@ def _xargs(walk: Walk, run: Run, state: State) -> Feed | None:
         return None
     known = run.stdin.text if run.stdin else None
     words = known.replace("'", "").replace('"', "").split()[:MAX_GIVEN] if known else []
+    if known and any(_WHOLE_LINES.fullmatch(option) for option in argv[1:at]):
+        words = known.replace("\0", "\n").splitlines()[:MAX_GIVEN]
     inner = state.fork("xargs")
     if mark:
         lines = [line.strip() for line in known.splitlines()[:MAX_GIVEN] if line.strip()] if known else []
@@ -174,6 +177,40 @@ def _options_with_commands(walk: Walk, run: Run, state: State) -> Feed | None:
     return None
 
 
+def _interpreted(walk: Walk, run: Run, state: State) -> Feed | None:
+    """Code in one of the rarer languages; those that everybody uses, the walk knows by itself."""
+    found = code.source(run)
+    for text in code.commands(found[1], found[0]) if found else ():
+        walk.inner_text(text, replace(run, piped=False), state.fork(run.name))
+    return None
+
+
+_EDITOR_CODE = re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl|tcl)\s{1,4}(.*)", re.DOTALL)
+_EDITOR_SHELL = re.compile(r":?\s{0,4}set\s{1,4}shell=([^|\n]{1,200})")
+
+
+def _editor(walk: Walk, run: Run, state: State) -> Feed | None:
+    """The commands that an editor is given: `-c ':!sh'`, `-c ':lua os.execute("sh")'`, `+'set shell=sh|shell'`."""
+    for at, word in enumerate(run.argv):
+        if word in ("-c", "--cmd") and at + 1 < len(run.argv):
+            command = run.argv[at + 1]
+        elif word.startswith("+") and len(word) > 1:
+            command = word[1:]
+        else:
+            continue
+        if found := _EDITOR_CODE.match(command[:4096]):
+            for text in code.commands(found[2], _EDITOR_LANGUAGES.get(found[1][:2], "python")):
+                walk.inner_text(text, run, state.fork(run.name))
+        elif found := _EDITOR_SHELL.match(command[:4096]):
+            walk.inner_text(found[1] if "shell" in command[found.end() :] else ":", run, state.fork(run.name))
+        elif command.lstrip(": ").startswith("!"):
+            walk.inner_text(command.lstrip(": !"), run, state.fork(run.name))
+    return None
+
+
+_EDITOR_LANGUAGES = {"lu": "lua", "py": "python", "ru": "ruby", "pe": "perl", "tc": "tcl"}
+
+
 def _cd(_: Walk, run: Run, state: State) -> Feed | None:
     words = [word for word in run.argv[1:] if not (word.startswith("-") and len(word) > 1)]
     target = words[0] if words else "~"
@@ -200,11 +237,27 @@ def _unset(_: Walk, run: Run, state: State) -> Feed | None:
 
 
 def _read(_: Walk, run: Run, state: State) -> Feed | None:
+    names = [word for word in run.argv[1:] if word.isidentifier()]
     text = run.stdin.text if run.stdin else None
-    for word in run.argv[1:]:
-        if word.isidentifier():
-            state.variables[word] = UNKNOWN if text is None else text.split("\n", 1)[0]
+    lines = [UNKNOWN] if text is None else list(dict.fromkeys(text.splitlines()))[: MAX_GIVEN + 1] or [""]
+    if len(lines) > MAX_GIVEN:
+        lines = [*lines[:MAX_GIVEN], UNKNOWN]
+    signs = dict(run.assigns).get("IFS")
+    fields = [_read_into(names, line, signs or "") for line in lines]
+    for at, name in enumerate(names):
+        values = tuple(dict.fromkeys(each[at] for each in fields))
+        state.variables[name] = values if len(values) > 1 else values[0]
     return NOTHING
+
+
+def _read_into(names: list[str], line: str, signs: str) -> list[str]:
+    """What `read` gives to each name; the last one gets the rest."""
+    if UNKNOWN in line:
+        return [line] * len(names)
+    for sign in signs.strip():
+        line = line.replace(sign, " ")
+    found = line.split(maxsplit=max(len(names) - 1, 0))
+    return found + [""] * (len(names) - len(found))
 
 
 def _alias(walk: Walk, run: Run, state: State) -> Feed | None:
@@ -265,14 +318,18 @@ def _quoted(word: str) -> str:
 
 _XARGS = Wrapper("nPIdLsaE")
 _PARALLEL = Wrapper("jNSnLaI")
+_WHOLE_LINES = re.compile(r"-[rtpox]*(?:0|d.*)|--null|--delimiter.*")
 _EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _COMMAND_OPTIONS = {
     "tar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
     "gtar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
-    "vim": (":!", "-c=", "+!"), "vi": ("-c=", "+!"), "nvim": ("-c=", "+!"), "ex": ("-c=",),
     "man": ("-P=", "--pager="), "rsync": ("-e=", "--rsh="), "sed": (), "less": ("+!",), "split": ("--filter=",),
     "zip": ("-TT=", "--unzip-command="), "sort": ("--compress-program=",), "expect": ("-c=",),
 }  # fmt: skip
+_RARER = (
+    "julia", "Rscript", "R", "elixir", "groovy", "scala", "swift", "ghc", "racket", "guile", "tsx", "ts-node", "jruby",
+    "rails", "rake", "jrunscript", "jjs", "octave", "octave-cli", "slsh", "emacs",
+)  # fmt: skip
 SPECIALS: dict[str, Special] = {
     **dict.fromkeys(SHELLS, _shell),
     **dict.fromkeys(_DECLARING, _declare),
@@ -282,6 +339,8 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(("fd", "fdfind"), _fd),
     **dict.fromkeys(("cd", "pushd"), _cd),
     **dict.fromkeys(_COMMAND_OPTIONS, _options_with_commands),
+    **dict.fromkeys(("vim", "vi", "nvim", "ex", "view", "rvim", "rview", "vimdiff", "gvim"), _editor),
+    **dict.fromkeys(_RARER, _interpreted),
     "xargs": _xargs,
     "parallel": _parallel,
     "git": _git,

@@ -2,7 +2,8 @@
 
 Effects: `code` (the code as target, its language as a flag), and of what the code plainly says: `delete`, `write`, `read`
 with the paths that stand in it, `delete-found` (what a search finds), `method` (a call that deletes or cancels things of a
-service), `sql`, `send`, `http`, `listen`, `remote-shell`. `run-text` is text that nobody has seen and that runs, with the
+service), `sql`, `send`, `http`, `listen`, `remote-shell`. `shell-out`: a shell with nothing to do, started
+by code or by an option of another program. `run-text` is text that nobody has seen and that runs, with the
 flags `fetched` (made by a program that asks another machine), `decoded` (taken out of another form), `unknown` (made by
 other programs), `variable`; its target names where the text comes from.
 
@@ -84,6 +85,13 @@ _LANGUAGES: dict[str, tuple[str, str]] = {
     "rails": ("ruby", ""),
     "irb": ("ruby", ""),
     "psysh": ("php", ""),
+    "rake": ("ruby", "ep"),
+    "jrunscript": ("javascript", "e"),
+    "jjs": ("javascript", ""),
+    "octave": ("octave", ""),
+    "octave-cli": ("octave", ""),
+    "slsh": ("octave", "e"),
+    "emacs": ("lisp", ""),
 }
 _LONGEST_CLUSTER = 7
 _LONG = frozenset({"--eval", "--print", "--execute", "--run", "--command"})
@@ -280,8 +288,35 @@ def _substituted(run: Run) -> Iterator[Effect]:
                 yield from unseen(run, feed, piped=False)
 
 
+_HANDED_OUT = re.compile(r"-[ilp]{1,3}\Z")
+_SITS_THERE = frozenset({
+    "docker", "docker-compose", "podman", "nerdctl", "kubectl", "oc", "ssh", "mosh", "lxc", "incus", "vagrant", "multipass",
+    "toolbox", "distrobox", "tmux", "screen", "script",
+})  # fmt: skip
+_STARTERS = frozenset({
+    "find", "gfind", "fd", "fdfind", "bfs", "vim", "vi", "nvim", "rvim", "view", "vimdiff", "ex", "tar", "gtar", "zip",
+    "man", "less", "rsync", "git", "split", "sort", "expect", "env", "nice", "ionice", "timeout", "gtimeout", "time",
+    "gtime", "flock", "stdbuf", "taskset", "chrt", "setarch", "linux32", "linux64", "strace", "ltrace", "valgrind",
+    "watch", "busybox", "toybox", "prlimit", "setpriv", "runcon", "cpulimit", "rlwrap", "logsave", "aa-exec", "choom",
+    "chpst", "cgexec", "numactl", "setlock", "softlimit", "faketime", "multitime", "ssh-agent", "systemd-run", "chroot",
+    "unshare", "nsenter", "pexec", "distcc", "ccache",
+})  # fmt: skip
+
+
+def _handed_out(run: Run) -> Iterator[Effect]:
+    """A shell with nothing to do that another program starts: whoever types there is not bound to that program."""
+    if run.stdin is not None or any(word[:1] != "-" or not _HANDED_OUT.match(word) for word in run.argv[1:]):
+        return
+    if any(redirect.kind in ("read", "text") for redirect in run.redirects) or not _SITS_THERE.isdisjoint(run.via):
+        return
+    starter = next((name for name in run.via if name in _STARTERS or _plain(name) in _LANGUAGES), "")
+    if starter:
+        yield Effect("shell-out", starter, "", frozenset(), run)
+
+
 def _shell(run: Run, _: Where) -> Iterator[Effect]:
     yield from _substituted(run)
+    yield from _handed_out(run)
     if ("-c" not in run.argv and not _script(run)) or "-s" in run.argv[1:4]:
         yield from unseen(run, run.stdin, piped=True)
     elif any(word == UNKNOWN for word in run.argv[2:4]) and not run.given:
@@ -329,7 +364,8 @@ _CALLS: dict[str, str] = {
     "tcl": r"(?:\bexec|\bspawn|\bsystem)",
     "swift": r"(?:\bsystem|\bshell)",
     "haskell": r"(?:callCommand|callProcess|system|readProcess)",
-    "lisp": r"(?:\(system\*?|shell-command)",
+    "lisp": r"(?:\(system\*?|shell-command|call-process|start-process|\((?:ansi-)?term)",
+    "octave": r"(?:\bsystem|\bshell_cmd|\bunix)",
     "groovy": r"(?:Runtime\.getRuntime\(\)\.exec)",
     "scala": r"(?:Process|Runtime\.getRuntime\(\)?\.exec)",
 }
@@ -364,6 +400,7 @@ _CALLING: dict[str, tuple[str, ...]] = {
         "Command",
         "Process",
         "read",
+        "term",
     ),
 }
 _LIST = re.compile(rf"\s{{0,9}}+,?\s{{0,9}}+{STRING}")
@@ -409,9 +446,15 @@ def _command(match: re.Match[str], code: str) -> str:
             break
         words.append(_unescape(next((g for g in following.groups() if g), "")))
         at = following.end()
+    if words[1:] and _base(words[0]) == _base(words[1]):
+        del words[1]  # execl("/bin/sh", "sh", ...): the name that the program is told to have
     if len(words) == 1 and not in_list:
         return words[0]
     return words[0] if len(words) == 1 else " ".join(shlex.quote(word) for word in words)
+
+
+def _base(word: str) -> str:
+    return word.rpartition("/")[2]
 
 
 def _unescape(text: str) -> str:
