@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +93,9 @@ class Judging:
         grant = grants.covering(call, self._grants, time.time())
         if grant is None:
             return found
-        return replace(found, decision="allow", code=f"grant.{grant.id}", reason=f"It is covered by the grant {grant.id}.")
+        return msgspec.structs.replace(
+            found, decision="allow", code=f"grant.{grant.id}", reason=f"It is covered by the grant {grant.id}."
+        )
 
     def without(self, names: Iterable[str]) -> Judging:
         """The same with further rules switched off."""

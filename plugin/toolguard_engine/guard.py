@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from msgspec import structs
+
 from toolguard_engine import approval_texts, judgement, texts
 from toolguard_engine.config import Config
 from toolguard_engine.failures import classify
@@ -87,7 +89,7 @@ class Guard:
         except RecursionError:  # it could be read and cannot be looked at
             return judgement.of(TOO_DEEP)
         if found.decision != "block" and (asks := always.judge(call, config)):
-            return replace(found, decision=asks.decision, code=asks.code, reason=asks.reason)
+            return structs.replace(found, decision=asks.decision, code=asks.code, reason=asks.reason)
         return found
 
     def weigh(self, call: Call) -> Judgement:

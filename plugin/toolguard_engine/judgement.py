@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from toolguard_engine.model import Decision, Verdict
 from toolguard_engine.rulebook import Match
 from toolguard_engine.shell.model import Effect
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(msgspec.Struct, frozen=True):
     """`clarity`: 1 obvious to 10 ambiguous; `stakes`: 1 trivial to 10 irreversible; `matches`: the strongest first.
 
     `reason`: one sentence for a person; it names the path or host that the call is about.

@@ -38,6 +38,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from toolguard_engine.ruleform import BadRule, Example, Rule, rule_from
 from toolguard_engine.ruleterms import Wanted, follows, found_in, found_in_some, is_glob, starts, word_test
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Run
@@ -51,8 +53,7 @@ _MOST_WORDS = 1_000
 """Of a longer command the words at its two ends count, half of them each: no rule could read all in time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(msgspec.Struct, frozen=True):
     """A rule that speaks about a call: what it adds, or that it blocks; `target`: what it is about, as one can show it."""
 
     rule: str
@@ -77,6 +78,21 @@ class _Program:
 
     by_word: Mapping[str, tuple[_Form, ...]]
     other: tuple[_Form, ...]
+
+
+class _About(msgspec.Struct, frozen=True):
+    """What a rule asks of an effect whose kind and place fit. `plain`: it asks nothing of the program behind it."""
+
+    at: int
+    flags: frozenset[str]
+    no_flags: frozenset[str]
+    text: str
+    plain: bool
+
+    def fits(self, effect: Effect) -> bool:
+        if not (self.flags <= effect.flags and self.no_flags.isdisjoint(effect.flags)):
+            return False
+        return not self.text or found_in(self.text, effect.target)
 
 
 class _Terms:
@@ -113,6 +129,7 @@ class Rulebook:
         self._named: dict[str, list[tuple[int, str]]] = {}
         self._globbed: list[tuple[int, str, str]] = []
         self._effects: dict[str, list[int]] = {}
+        self._by_place: dict[tuple[str, str], tuple[_About, ...]] = {}
         self._tools: dict[str, list[int]] = {}
         self._programs: dict[str, _Program | None] = {}
         self._terms: dict[int, _Terms] = {}
@@ -139,10 +156,10 @@ class Rulebook:
             if program is not None:
                 self._judge(program, run if len(run.argv) <= _MOST_WORDS else _ends(run), found)
         for effect in effects:
-            for at in self._effects.get(effect.kind, ()):
-                rule = self.rules[at]
-                if at not in found and not rule.tool and self._effect_fits(at, effect):
-                    found[at] = _match(rule, effect.target)
+            for about in self._about(effect):
+                at = about.at
+                if at not in found and not self.rules[at].tool and self._effect_fits(about, effect):
+                    found[at] = _match(self.rules[at], effect.target)
         return _in_order(found)
 
     def for_call(self, tool: str, params: dict[str, object], effects: tuple[Effect, ...]) -> tuple[Match, ...]:
@@ -153,11 +170,11 @@ class Rulebook:
             if not rule.effect and _params_fit(rule, params):
                 found[at] = _match(rule, tool)
         for effect in effects:
-            for at in self._effects.get(effect.kind, ()):
-                rule = self.rules[at]
+            for about in self._about(effect):
+                rule = self.rules[about.at]
                 here = not rule.tool or (tool in rule.tool and _params_fit(rule, params))
-                if at not in found and here and self._effect_fits(at, effect):
-                    found[at] = _match(rule, effect.target)
+                if about.at not in found and here and self._effect_fits(about, effect):
+                    found[about.at] = _match(rule, effect.target)
         return _in_order(found)
 
     def _enter(self, at: int, rule: Rule) -> None:
@@ -204,15 +221,21 @@ class Rulebook:
             terms = self._terms[at] = _Terms(self.rules[at])
         return terms
 
-    def _effect_fits(self, at: int, effect: Effect) -> bool:
-        rule = self.rules[at]
-        if rule.place and effect.place not in rule.place:
-            return False
-        if effect.place in rule.no_place or any(flag not in effect.flags for flag in rule.flags):
-            return False
-        if any(flag in effect.flags for flag in rule.no_flags) or (rule.text and not found_in(rule.text, effect.target)):
-            return False
-        return self._program_fits(at, effect.run)
+    def _about(self, effect: Effect) -> tuple[_About, ...]:
+        """The rules about effects of this kind in this place, in the order of the book."""
+        key = effect.kind, effect.place
+        known = self._by_place.get(key)
+        if known is None:
+            rules = ((at, self.rules[at]) for at in self._effects.get(effect.kind, ()))
+            known = self._by_place[key] = tuple(
+                _About(at, frozenset(rule.flags), frozenset(rule.no_flags), rule.text, _asks_no_program(rule))
+                for at, rule in rules
+                if (not rule.place or effect.place in rule.place) and effect.place not in rule.no_place
+            )
+        return known
+
+    def _effect_fits(self, about: _About, effect: Effect) -> bool:
+        return about.fits(effect) and (about.plain or self._program_fits(about.at, effect.run))
 
     def _program_fits(self, at: int, run: Run | None) -> bool:
         """Whether the program behind an effect is one that the rule means; rules that name none mean all."""
@@ -225,6 +248,11 @@ class Rulebook:
         if wanted and not any(word_test(words[0])(run.name) and follows(run.argv, words[1:]) for words in wanted):
             return False
         return self._terms_of(at).hold(run)
+
+
+def _asks_no_program(rule: Rule) -> bool:
+    asked = (rule.run, rule.no_run, rule.any, rule.all, rule.none, rule.arg, rule.no_arg, rule.via)
+    return not any(asked)
 
 
 def _program(forms: list[_Form]) -> _Program | None:

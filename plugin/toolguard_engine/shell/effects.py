@@ -22,7 +22,8 @@ Further kinds come from `acts.network`, `acts.code`, `acts.sql` and `acts.flows`
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from toolguard_engine.shell.acts import MOST, Act, code, files, flows, network, on, reading, secrets_read, sql, system, wrote
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Redirect, Run
@@ -45,24 +46,18 @@ _SEARCHERS = frozenset(["find", "gfind", "fd", "fdfind"])
 
 def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
     found: list[Effect] = []
-    for effect in _single(seen, where):
-        found.append(effect)
-        if len(found) > MOST:
-            found.append(Effect("flood"))
-            break
-    found.extend(flows.effects(seen, tuple(found), where))
-    return tuple(found)
-
-
-def _single(seen: Reading, where: Where) -> Iterator[Effect]:
-    """The effects of each program by itself. Programs that a search starts stand behind it."""
     searches: dict[tuple[str, ...], Run] = {}
     for run in seen.runs:
+        if run.name not in PROGRAMS and not run.redirects and not run.assigns:
+            continue  # most programs
         if run.name in _SEARCHERS:
             searches[(*run.via, run.name)] = run
         for effect in _of(run, where):
-            found_by = effect.target.endswith(UNKNOWN) and run.via and searches and _search_around(run, searches)
-            yield _searched(effect, found_by, where) if found_by else effect
+            found_by = searches and run.via and effect.target.endswith(UNKNOWN) and _search_around(run, searches)
+            found.append(_searched(effect, found_by, where) if found_by else effect)
+            if len(found) > MOST:
+                return (*found, Effect("flood"), *flows.effects(seen, tuple(found), where))
+    return (*found, *flows.effects(seen, tuple(found), where))
 
 
 def _of(run: Run, where: Where) -> Iterator[Effect]:

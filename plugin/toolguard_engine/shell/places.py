@@ -18,9 +18,10 @@ from the call's folder; where neither is known, from the workspace.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from posixpath import normpath
+
+import msgspec
 
 from toolguard_engine.shell import placeglobs
 from toolguard_engine.shell import placenames as names
@@ -43,8 +44,7 @@ _PROC = re.compile(r"/proc/[^/]{1,20}/(root|cwd)(?=/|\Z)")
 _HOMES = re.compile(r"/(?:(?:home|Users|var/home|export/home|c:/users)/[^/]+|root|var/root|~)(?:/(.*))?\Z", re.DOTALL)
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(msgspec.Struct, frozen=True):
     """What is known of a call's surroundings, as absolute paths: empty where it is not."""
 
     home: str = ""

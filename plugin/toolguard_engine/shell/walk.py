@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from posixpath import normpath
+from typing import cast
 
 from msgspec.structs import replace
 
@@ -110,7 +111,10 @@ class Walk:
         feed = stdin
         last = len(pipe.commands) - 1
         if last == 0 and not pipe.background:
-            return self.command(pipe.commands[0], state, feed, piped=piped, pipeline=pipeline)
+            command = pipe.commands[0]
+            if isinstance(command, Simple):
+                return self.simple(command, state, feed, piped=piped, pipeline=pipeline)
+            return self.group(command, state, feed, piped=piped, pipeline=pipeline)
         if state.calling and self._multiplies(pipe, state):
             self.add(Run((FORK_BOMB,), FORK_BOMB, state.via, pipeline=pipeline))
         for at, command in enumerate(pipe.commands):
@@ -178,8 +182,22 @@ class Walk:
     def simple(self, command: Simple, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
         words = command.words
         if command.plain and words and words[0]:
-            argv = tuple([word for word in words if isinstance(word, str)])
-            return self.run(Run(argv, _base(argv[0]), state.via, (), (), stdin, (), piped, pipeline, state.cwd), state)
+            argv = cast("tuple[str, ...]", tuple(words))
+            return self.run(
+                Run(
+                    argv,
+                    _base(argv[0]) if "/" in argv[0] else argv[0],
+                    state.via,
+                    (),
+                    (),
+                    stdin,
+                    (),
+                    piped,
+                    pipeline,
+                    state.cwd,
+                ),
+                state,
+            )
         name = fields.undecided(words, state) if state.variables else ""
         if name:
             feed = NOTHING
@@ -264,7 +282,9 @@ class Walk:
             text, inner = state.aliases[name], state.fork()
             del inner.aliases[name]
             return self.joined((text, *run.argv[1:]), inner, run)
-        self.add(run)
+        if len(self.runs) >= MAX_RUNS:
+            raise _Full
+        self.runs.append(run)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
             if name[0] in _INITIALS and INTERPRETER.fullmatch(name):

@@ -45,7 +45,7 @@ MANY_ENDS = 8
 def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterable[Effect]:
     """The effects of combinations; `found` are those of the programs themselves."""
     names = {run.name for run in reading.runs}
-    sockets = any(redirect.target.startswith(_SOCKET) for run in reading.runs for redirect in run.redirects)
+    sockets = any(each.target.startswith(_SOCKET) for run in reading.runs if run.redirects for each in run.redirects)
     if found or sockets:
         yield from _exfiltrates(reading, found, where)
     if not _MAKERS.isdisjoint(names):
@@ -60,9 +60,10 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
         yield from _stages(reading)
     if not _RESOLVERS.isdisjoint(names):
         yield from _names_asked(reading, found)
-    if any(name.startswith(UNKNOWN) for name in names):
+    spelled = " ".join(names)
+    if UNKNOWN in spelled:
         yield from _first_word(reading)
-    if any("." in name or "::" in name for name in names):
+    if "." in spelled or "::" in spelled:
         yield from _calls(reading)
 
 
