@@ -20,6 +20,9 @@ _SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
 _JOINS = re.compile(r"['\"]\s*+[+.]?\s*+['\"]")
 _GLOBS = frozenset("*?[")
 _BLANKS = (UNKNOWN, "$", "*", "?", "[")
+_JOINERS = ("(", "+", "'.'", '"."')
+"""One of them is in code that makes a name out of pieces, or calls what does."""
+
 _HIDES = ("64", "hex", "::-1", "rev", "chr", "rot")
 """What code says that takes its texts out of another form."""
 
@@ -45,7 +48,7 @@ def _signs(host: Host) -> _Signs:
     common = ("claw", "toolguard", ".open", "kill", "fuser")
     words = (*common, *(word for word in protected.words if not any(sign in word for sign in common)))
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
-    starts = ("~", "..", "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first.lower()}" for first in firsts))
+    starts = ("~", "..", "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))
     home = tuple(part for part in protected.home.split("/") if part)
     below = {parts[len(home)] for parts in (*protected.roots, *protected.places) if parts[: len(home)] == home != parts}
     states = frozenset({*below, *(tail[0] for tail in protected.tails)})
@@ -55,19 +58,21 @@ def _signs(host: Host) -> _Signs:
 def is_near(runs: tuple[Run, ...], host: Host, folder: str) -> bool:
     signs = _signs(host)
     words = _words(runs)
-    text = "\n".join(words).lower()
+    text = "\n".join(words)
+    lower = text.lower()
     for sign in signs.words:
-        if sign in text:
+        if sign in lower:
             return True
     if _moves(runs, host, folder):
         return True
-    if ("'" in text or '"' in text or "(" in text) and any(_code_is_near(run, signs) for run in runs):
-        return True
+    for sign in _JOINERS:
+        if sign in text and any(_code_is_near(run, signs) for run in runs):
+            return True
     for sign in _BLANKS:
         if sign in text and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
             return True
     for start in signs.starts:  # noqa: SIM110 - every call comes here: a generator costs as much as all of this
-        if start in text and _leads(start, words, host, folder):
+        if start in text and _leads(start, words, signs, host, folder):
             return True
     return False
 
@@ -124,22 +129,23 @@ def _folder(cwd: str, folder: str, host: Host) -> str:
     return resolved(cwd, host, start) if cwd and UNKNOWN not in cwd else start
 
 
-def _leads(start: str, words: list[str], host: Host, folder: str) -> bool:
+def _leads(start: str, words: list[str], signs: _Signs, host: Host, folder: str) -> bool:
     """Whether one of the words with this beginning is a path that leads to a protected place, or to a folder above one."""
     begin = start.strip("\n")
-    found = {word for word in words if begin in word or begin in word.lower()}
-    paths = {path for word in found for path in _paths(word, host)}
+    paths = {path for word in words if begin in word for path in _paths(word, signs)}
     if len(paths) > _MAX_PATHS:
         return True
+    if not paths:
+        return False
     base = _folder("", folder, host)
     return any(place_of(path, host, (base,)) or holds_ours(path, host, base) for path in paths)
 
 
-def _paths(word: str, host: Host) -> list[str]:
+def _paths(word: str, signs: _Signs) -> list[str]:
     if " " in word or "\n" in word:
         return []
     pieces = [word] if word[:1] in "/~." and "=" not in word and ":" not in word else _SPLIT.split(word)
-    return [path for piece in pieces if (path := _path(piece)) and _may_lead(path, _signs(host))]
+    return [path for piece in pieces if (path := _path(piece)) and _may_lead(path, signs)]
 
 
 def _path(piece: str) -> str:
