@@ -57,7 +57,18 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
             found.append(_searched(effect, found_by, where) if found_by else effect)
             if len(found) > MOST:
                 return (*found, Effect("flood"), *flows.effects(seen, tuple(found), where))
+    if any(effect.kind == "run-text" for effect in found):
+        found = _with_address(found)
     return (*found, *flows.effects(seen, tuple(found), where))
+
+
+def _with_address(found: list[Effect]) -> list[Effect]:
+    """Text that is fetched and run is about the address that it comes from, where that is known."""
+    address = next((effect.target for effect in found if effect.kind == "fetch"), "")
+    return [
+        replace(effect, target=address) if address and effect.kind == "run-text" and "fetched" in effect.flags else effect
+        for effect in found
+    ]
 
 
 def _of(run: Run, where: Where) -> Iterator[Effect]:
