@@ -77,7 +77,7 @@ HOME_STARTUP: Final = words(
     ".shrc .shinit "
     ".kshrc .mkshrc .cshrc .tcshrc .login .logout .xinitrc .xprofile .xsession .xsessionrc .Xsession .pam_environment "
     ".rhosts "
-    ".shosts .forward .k5login .pythonrc .pythonrc.py .launchd.conf .bashrc.d .profile.d .zshrc.d"
+    ".shosts .claude.json .aider.conf.yml .forward .k5login .pythonrc .pythonrc.py .launchd.conf .bashrc.d .profile.d .zshrc.d"
 )
 HOME_STARTUP_BELOW: Final = (
     ".config/fish/", ".config/autostart", ".config/systemd", ".config/environment.d", ".config/upstart",
@@ -87,7 +87,15 @@ HOME_STARTUP_BELOW: Final = (
     "Library/LaunchAgents", "Library/LaunchDaemons", "Library/StartupItems", "Library/Scripts/Folder Action Scripts",
     ".config/cron", ".config/zsh/.z", "AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup",
     "appdata/roaming/microsoft/windows/start menu/programs/startup",
+    ".claude/settings", ".claude/hooks", ".codex/config", ".codex/hooks", ".codex/rules", ".gemini/settings",
+    ".gemini/hooks", ".cursor/mcp.json", ".cursor/hooks", ".cursor/cli-config", ".copilot/config", ".copilot/mcp-config",
+    ".config/opencode/opencode.json", ".config/opencode/plugin", ".config/goose/config", ".config/amp/settings",
+    ".qwen/settings", ".continue/config", ".codeium/windsurf/mcp_config.json", ".kiro/settings", ".factory/settings",
+    ".factory/hooks", ".config/Claude/claude_desktop_config.json",
+    "Library/Application Support/Claude/claude_desktop_config.json",
+    "AppData/Roaming/Claude/claude_desktop_config.json",
 )  # fmt: skip
+"""The last ones are of other agents: their hooks and servers run by themselves, and their settings say what they may do."""
 
 SYSTEM_STARTUP: Final = (
     "/etc/profile", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/zprofile", "/etc/csh.", "/etc/fish/",

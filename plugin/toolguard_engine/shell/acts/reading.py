@@ -10,7 +10,7 @@ from posixpath import basename
 from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read, wrote
 from toolguard_engine.shell.acts.getopt import options
 from toolguard_engine.shell.model import Effect, Run
-from toolguard_engine.shell.placenames import is_secret_name
+from toolguard_engine.shell.placenames import HISTORIES, is_secret_name
 from toolguard_engine.shell.placenames import words as names
 from toolguard_engine.shell.places import Where, marks, place
 
@@ -20,6 +20,8 @@ _SCRIPTS = frozenset(["-e", "--expression", "-f", "--file", "-v", "-F", "--assig
 _HUNTED = re.compile(
     r"(?i)pass(?:w|phrase)|secret|api.?key|private.key|akia|credential|auth.?token|BEGIN.{1,20}KEY",
 )
+_ENVIRONMENT = frozenset(["env", "printenv", "set", "export", "declare", "compgen"])
+_NAMED_SO = re.compile(r"(?i)token|secret|passw|credential|(?:api|access|private|auth).?key|\bkey\b")
 _WIDE = frozenset(["root", "home", "system", "credentials"])
 _TAR = names("-f --file -C --directory -T --files-from -X --exclude-from --exclude -b --transform --strip-components -g -I")
 
@@ -37,6 +39,9 @@ def _searches(run: Run, where: Where) -> Iterator[Effect]:
     yield from secrets_read(paths, run, where)
     if run.stdin is not None and _from_history(run, where) and any(_HUNTED.search(pattern[:256]) for pattern in patterns):
         yield Effect("search", "history", "home", frozenset(["secrets"]), run)
+    if run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs) and not asked(words, "-q", "-c", "-v"):
+        if any(_NAMED_SO.search(pattern[:256]) for pattern in patterns):
+            yield Effect("search", "environment", "home", frozenset(["secrets"]), run)
     if run.name not in _ALWAYS_DEEP and not asked(words, "-r", "-R", "--recursive", "--dereference-recursive"):
         return
     if any(_HUNTED.search(pattern[:256]) for pattern in patterns):
@@ -163,7 +168,8 @@ def _hunts(test: str, pattern: str, where: Where) -> bool:
     """Whether a test of `find` is for files that keep secrets: by name, by path below a home folder, by ending."""
     if test in _NAMES:
         name = pattern.lstrip("*/")
-        return is_secret_name(basename(pattern) or "?") or name in _BROWSERS or place(f"~/{name}", where) == "credentials"
+        last = basename(pattern) or "?"
+        return is_secret_name(last) or last in HISTORIES or name in _BROWSERS or place(f"~/{name}", where) == "credentials"
     return test in ("-regex", "-iregex") and _KEY_ENDS.search(pattern[:512]) is not None
 
 

@@ -85,6 +85,12 @@ _REWRITES = re.compile(
 )
 
 
+_ANALYSED = re.compile(
+    r"explain\s(?:\([^()]{0,80}\banaly[sz]e\b(?!\s(?:off|false))[^()]{0,80}\)|analy[sz]e)\s(?:verbose\s)?"
+)
+"""What is analysed is carried out."""
+
+
 def statements(text: str) -> Iterator[str]:
     """The statements of a text, white space made one blank, strings `''`, comments gone."""
     bare = _NOISE.sub(lambda match: "''" if match.group()[0] in "'$" else " ", text[:MAX_TEXT])
@@ -97,14 +103,15 @@ def statements(text: str) -> Iterator[str]:
 def flags(statement: str) -> frozenset[str]:
     """What a statement as `statements` gives it would change; empty where it asks, adds, or touches rows somebody named."""
     text = statement.lower().removeprefix("begin ")
-    if (
-        text.startswith(("explain ", "select ", "show ", "describe ", "insert ", "\\d"))
-        and "into " not in text
-        and "(" not in text
-    ):
+    if text.startswith(("select ", "show ", "describe ", "insert ", "\\d")) and "into " not in text and "(" not in text:
         return frozenset()
-    if not _CHANGES.search(text) or (text.startswith("explain ") and "analy" not in text[:20]):
+    if not _CHANGES.search(text):
         return frozenset()
+    if text.startswith("explain "):
+        analysed = _ANALYSED.match(text)
+        if analysed is None:
+            return frozenset()
+        text = text[analysed.end() :]
     found: set[str] = set()
     for names, pattern in _FLAGS:
         if pattern.search(text):
