@@ -379,6 +379,8 @@ class Walk:
             return None
         inner = state.elsewhere(run.name) if wrapper.away else state.fork(run.name)
         inner.variables.update(run.assigns)
+        if run.name == "env" and (split := _split_string(argv)):
+            return self.inner_text(split, run, inner)
         if wrapper.skip == NEVER:
             text = value_of(argv, wrapper.text)
             return self.inner_text(text, run, inner) if text else None
@@ -432,6 +434,18 @@ class Walk:
 
 def _writes(run: Run) -> bool:
     return any(each.kind in _OUTPUT for each in run.redirects)
+
+
+def _split_string(argv: tuple[str, ...]) -> str:
+    """What `env -S` runs: the text behind the option, and all words behind that."""
+    for at, word in enumerate(argv[1:], 1):
+        if word in ("-S", "--split-string") or (word[:1] == "-" and word[1:2] != "-" and word[-1] == "S"):
+            return " ".join(argv[at + 1 :])
+        if word.startswith(("-S", "--split-string=")):
+            return " ".join((word.removeprefix("-S").removeprefix("--split-string="), *argv[at + 1 :]))
+        if word[:1] != "-" and "=" not in word:
+            break
+    return ""
 
 
 def _located(path: str, cwd: str) -> str:

@@ -280,8 +280,10 @@ def unseen(run: Run, feed: Feed | None, *, piped: bool) -> Iterator[Effect]:
 
 
 def _substituted(run: Run) -> Iterator[Effect]:
-    """`sh -c "$(curl ...)"`, `bash <(curl ...)`: any word of an interpreter that is what a fetcher prints."""
+    """`sh -c "$(curl ...)"`, `bash <(curl ...)`: words of an interpreter that a fetcher prints, up to its script."""
     for at, feed in run.given:
+        if any(("." in word or "/" in word) and word[:1] != "-" for word in run.argv[1:at]):
+            return
         if 0 < at < len(run.argv) and (UNKNOWN in run.argv[at] or feed.text is not None):
             alone = run.argv[at].strip(UNKNOWN + " ;\n") == "" or feed.text is not None or "/dev/fd" in run.argv[at]
             if alone or run.argv[at - 1].startswith("-"):
