@@ -77,7 +77,8 @@ HOME_STARTUP: Final = words(
     ".shrc .shinit "
     ".kshrc .mkshrc .cshrc .tcshrc .login .logout .xinitrc .xprofile .xsession .xsessionrc .Xsession .pam_environment "
     ".rhosts "
-    ".shosts .claude.json .aider.conf.yml .forward .k5login .pythonrc .pythonrc.py .launchd.conf .bashrc.d .profile.d .zshrc.d"
+    ".shosts .claude.json .aider.conf.yml "
+    ".forward .k5login .pythonrc .pythonrc.py .launchd.conf .bashrc.d .profile.d .zshrc.d"
 )
 HOME_STARTUP_BELOW: Final = (
     ".config/fish/", ".config/autostart", ".config/systemd", ".config/environment.d", ".config/upstart",

@@ -8,7 +8,7 @@ from functools import partial
 from posixpath import basename
 
 from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read, wrote
-from toolguard_engine.shell.acts.getopt import options
+from toolguard_engine.shell.acts.getopt import Options, options
 from toolguard_engine.shell.model import Effect, Run
 from toolguard_engine.shell.placenames import HISTORIES, is_secret_name
 from toolguard_engine.shell.placenames import words as names
@@ -39,9 +39,8 @@ def _searches(run: Run, where: Where) -> Iterator[Effect]:
     yield from secrets_read(paths, run, where)
     if run.stdin is not None and _from_history(run, where) and any(_HUNTED.search(pattern[:256]) for pattern in patterns):
         yield Effect("search", "history", "home", frozenset(["secrets"]), run)
-    if run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs) and not asked(words, "-q", "-c", "-v"):
-        if any(_NAMED_SO.search(pattern[:256]) for pattern in patterns):
-            yield Effect("search", "environment", "home", frozenset(["secrets"]), run)
+    if run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs) and _prints_secrets(words, patterns):
+        yield Effect("search", "environment", "home", frozenset(["secrets"]), run)
     if run.name not in _ALWAYS_DEEP and not asked(words, "-r", "-R", "--recursive", "--dereference-recursive"):
         return
     if any(_HUNTED.search(pattern[:256]) for pattern in patterns):
@@ -51,6 +50,11 @@ def _searches(run: Run, where: Where) -> Iterator[Effect]:
 def _from_history(run: Run, where: Where) -> bool:
     feed = run.stdin
     return feed is not None and ("history" in feed.programs or any("history" in marks(path, where) for path in feed.files))
+
+
+def _prints_secrets(words: Options, patterns: list[str]) -> bool:
+    """Whether the lines that are printed are those of variables with a telling name."""
+    return not asked(words, "-q", "-c", "-v") and any(_NAMED_SO.search(pattern[:256]) for pattern in patterns)
 
 
 _ALWAYS_DEEP = frozenset(["rg", "ag", "ack", "rgrep"])
