@@ -29,8 +29,6 @@ FORK_BOMB = "fork-bomb"
 INTERPRETER = re.compile(r"(?:python|pypy|node|nodejs|deno|bun|perl|ruby|php|lua|tclsh|osascript|awk|gawk|mawk|nawk)[\d.]*+")
 _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
-_INITIALS = frozenset("pndrbltoagm")
-"""First letters of interpreters: the pattern need not be tried for the others."""
 _COPIERS = frozenset({"cp", "mv", "ln", "install"})
 _OUTPUT = frozenset({"write", "append"})
 _LOGINS = frozenset(
@@ -261,7 +259,8 @@ class Walk:
                 fed = feed if feed and target == UNKNOWN else Feed(self.written(target, state.cwd), (), (target,))
                 found.append(Redirect("read", target, each.fd))
             elif each.operator == "<&" or (each.operator == ">&" and _DESCRIPTOR.fullmatch(target)):
-                continue
+                if each.operator == "<&" and each.fd in ("", "0") and target not in ("-", "0"):
+                    fed = Feed()
             else:
                 found.append(Redirect("append" if _WRITING[each.operator] == "append" else "write", target, each.fd))
         return tuple(found), fed
@@ -276,9 +275,9 @@ class Walk:
     def run(self, run: Run, state: State) -> Feed:
         """One program and all that it runs; what it prints."""
         name = run.name
-        if name in state.functions and name not in state.calling:
+        if state.functions and name in state.functions and name not in state.calling:
             return self._call(run, state)
-        if name in state.aliases:
+        if state.aliases and name in state.aliases:
             text, inner = state.aliases[name], state.fork()
             del inner.aliases[name]
             return self.joined((text, *run.argv[1:]), inner, run)
@@ -287,7 +286,7 @@ class Walk:
         self.runs.append(run)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
-            if name[0] in _INITIALS and INTERPRETER.fullmatch(name):
+            if name in code.PROGRAMS or (name[-1].isdigit() and INTERPRETER.fullmatch(name)):
                 self._code(run, state)
             elif self.files and run.argv[0] != name and (said := self.written(run.argv[0], run.cwd)):
                 inner = state.fork(name)
