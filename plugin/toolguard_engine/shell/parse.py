@@ -8,10 +8,11 @@ is the oracle in the tests and not used here: its parse and the walk over its tr
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from toolguard_engine.shell.model import Flaw
 from toolguard_engine.shell.tree import Command, Group, Literal, Pipeline, Redirection, Script, Simple, Variable, Word
-from toolguard_engine.shell.words import DYNAMIC, MAX_DEPTH, NO_STOPS, SUBSHELL, Enough, WordReader
+from toolguard_engine.shell.words import DYNAMIC, MAX_COMMANDS, MAX_DEPTH, NO_STOPS, SUBSHELL, Enough, WordReader
 
 MAX_CHARS = 65_536
 MAX_STRAYS = 20
@@ -82,6 +83,9 @@ class _Reader(WordReader):
         while True:
             token = self._token
             if token is None or token.start() != self.at:
+                if (several := _WORDS.match(self.text, self.at)) and (words := several[0].split())[0] not in _RESERVED:
+                    pipeline = self._add(script, pipeline, self._simple(depth, words, several.end()))
+                    continue
                 token = match(self.text, self.at)
                 assert token is not None  # noqa: S101 - the last alternative fits everywhere
             kind = token.lastgroup
@@ -136,23 +140,28 @@ class _Reader(WordReader):
         return before.endswith(("|", "|&")) and not before.endswith("||")
 
     def _add(self, script: Script, pipeline: Pipeline | None, command: Command) -> Pipeline:
-        self._count()
+        self.commands += 1
+        if self.commands > MAX_COMMANDS:
+            self.flaws.add("long")
+            raise Enough
         if pipeline is None:
-            pipeline = Pipeline([])
+            pipeline = Pipeline([command])
             script.append(pipeline)
-        pipeline.commands.append(command)
+        else:
+            pipeline.commands.append(command)
         return pipeline
 
-    def _simple(self, depth: int) -> Command:  # noqa: PLR0912, PLR0915 - one branch a kind of token
-        command = Simple()
+    def _simple(  # noqa: PLR0912, PLR0915 - one branch a kind of token
+        self, depth: int, begun: Sequence[str] = (), end: int = 0
+    ) -> Command:
+        """`begun`: its first words, which are plain, and where they `end`."""
+        text, match = self.text, _TOKEN.match
+        words: list[Word] = []
+        if begun and "=" not in begun[0]:
+            words, self.at = [*begun], end
+        command = Simple(words, (), [])
         dynamic = False
-        words, text, match, run = command.words, self.text, _TOKEN.match, _WORDS.match
         while True:
-            if several := run(text, self.at):
-                found = several[0].split()
-                if words or "=" not in found[0]:
-                    words += found
-                    self.at = several.end()
             token = match(text, self.at)
             assert token is not None  # noqa: S101 - the last alternative fits everywhere
             kind = token.lastgroup
@@ -170,6 +179,9 @@ class _Reader(WordReader):
                     braces = "{" in word and ("," in word or ".." in word)
                     words.append((Literal(word),) if braces else word)
                     dynamic = dynamic or braces
+                    if several := _WORDS.match(text, self.at):
+                        words += several[0].split()
+                        self.at = several.end()
             elif kind in ("single", "double"):
                 self.at = token.end()
                 words.append(token[kind])
@@ -191,7 +203,7 @@ class _Reader(WordReader):
                     words.append(read)
                     dynamic = dynamic or not isinstance(read, str)
             elif kind == "operator" and words:
-                if len(words) == 1 and isinstance(words[0], str) and (empty := _EMPTY_PARENS.match(text, token.end())):
+                if len(words) == 1 and isinstance(words[0], str) and (empty := _FUNCTION.match(text, token.end())):
                     self.at = empty.end()
                     return Group("function", [self._one(depth)], words[0], redirects=self._redirections(depth))
                 self.flaws.add("broken")
@@ -413,7 +425,8 @@ class _Reader(WordReader):
                 return
 
 
-_EMPTY_PARENS = re.compile(r"[ \t]*+\)")
+_FUNCTION = re.compile(r"[ \t]*+\)(?=\s*+[^\s;|&)<>])")
+"""What makes a word the name of a function: `()` and a body behind it."""
 _PARENS = re.compile(r"[ \t]*+\([ \t]*+\)")
 _DELIMITER = re.compile(r"""[ \t]*+((?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.)++)""")
 _QUOTES = str.maketrans("", "", "\\'\"")

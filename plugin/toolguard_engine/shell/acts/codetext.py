@@ -406,7 +406,10 @@ def _sends(code: str, run: Run) -> Iterator[Effect]:
 
 
 def any_of(words: tuple[str, ...], code: str) -> bool:
-    return any(word in code for word in words)
+    for word in words:  # noqa: SIM110 - a generator takes half as long again
+        if word in code:
+            return True
+    return False
 
 
 def clip(code: str) -> str:
