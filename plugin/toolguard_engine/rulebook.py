@@ -21,7 +21,7 @@ What a rule may ask for; all that it names must hold of one and the same program
   (`git -C x push`), so a wanted word is looked for behind each option and the one word after it. `**` is up to four
   words, `!list|get` any word but these.
 - `no_run`: programs (globs allowed) that it does not speak about.
-- `any`, `all`, `none`: options and words. `-f` is found in a cluster (`-xfd`); `-delete` is one word, with one dash or two;
+- `any`, `all`, `none`: options and words. `-f` is found in a cluster (`-xfd`; not `-h` and `-V` of `none`); `-delete` is one word, with one dash or two;
   `--force` also as `--force=x` and as a beginning of 4 letters or more (`--forc`; of `--hard` 3 do); everything else is a
   glob over a whole word. `--force=false` is no `--force`, and behind a lone `--` no word counts for `none`.
 - `arg`, `no_arg`: a regular expression that some (no) word behind the program's name must contain.
@@ -49,6 +49,8 @@ __all__ = ["BadRule", "Example", "Match", "Rule", "Rulebook", "rule_from"]
 _SHOWN = 120
 _REMEMBERED = 4_000
 _MANY_WORDS = 40
+_ASKING = "hV"
+"""`-h` and `-V` ask for help and the version where they stand alone; in a cluster as `-sV` they mean other things."""
 _MOST_WORDS = 1_000
 """Of a longer command the words at its two ends count, half of them each: no rule could read all in time."""
 
@@ -104,7 +106,7 @@ class _Terms:
         self._rule = rule
         self._any = Wanted(rule.any) if rule.any else None
         self._all = tuple(Wanted((item,)) for item in rule.all)
-        self._none = Wanted(rule.none) if rule.none else None
+        self._none = Wanted(rule.none, _ASKING) if rule.none else None
 
     def hold(self, run: Run) -> bool:
         rule, words = self._rule, run.argv[1:]

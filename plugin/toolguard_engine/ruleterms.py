@@ -110,14 +110,14 @@ def _further(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
 
 
 class Wanted:
-    """A set of options and words, any one of which is asked for."""
+    """A set of options and words, any one of which is asked for; the letters in `alone` are found in no cluster."""
 
     __slots__ = ("_exact", "_globs", "_letters", "_longs")
 
-    def __init__(self, items: Iterable[str]) -> None:
+    def __init__(self, items: Iterable[str], alone: str = "") -> None:
         globs = [item for item in items if _WILD.search(item) and not _SHORT.match(item)]
         plain = [item for item in items if item not in globs]
-        self._letters = "".join(item[1] for item in plain if _SHORT.match(item))
+        self._letters = "".join(item[1] for item in plain if _SHORT.match(item) and item[1] not in alone)
         self._longs = tuple(item for item in plain if item.startswith("--") and item != "--" and "=" not in item)
         self._exact = frozenset([*plain, *("-" + item for item in plain if _ONE_DASH.match(item))])
         self._globs = re.compile("|".join(map(translate, globs))) if globs else None
