@@ -21,9 +21,10 @@ What a rule may ask for; all that it names must hold of one and the same program
   (`git -C x push`), so a wanted word is looked for behind each option and the one word after it. `**` is up to four
   words, `!list|get` any word but these.
 - `no_run`: programs (globs allowed) that it does not speak about.
-- `any`, `all`, `none`: options and words. `-f` is found in a cluster (`-xfd`; not `-h` and `-V` of `none`); `-delete` is one word, with one dash or two;
+- `any`, `all`, `none`: options and words. `-f` is found in a cluster (`-xfd`); `-delete` is one word, with one dash or two;
   `--force` also as `--force=x` and as a beginning of 4 letters or more (`--forc`; of `--hard` 3 do); everything else is a
-  glob over a whole word. `--force=false` is no `--force`, and behind a lone `--` no word counts for `none`.
+  glob over a whole word. `--force=false` is no `--force`, and behind a lone `--` no word counts for `none`,
+  and its `-h` and `-V` count alone only.
 - `arg`, `no_arg`: a regular expression that some (no) word behind the program's name must contain.
 - `via`: names of wrappers, one of which is around the program (`["xargs"]`).
 - `effect`: kinds (`shell.effects` lists them); `place`, `no_place`: where; `flags` (all of them), `no_flags` (none of them);
