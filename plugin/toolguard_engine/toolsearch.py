@@ -5,9 +5,12 @@ The hooks then fire twice. The outer call is only an envelope: what is judged, c
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 OUTER_TOOL = "tool_call"
+MAX_KNOWN = 200
+"""Longer names are no names of tools, and not remembered."""
 
 
 def short_name(name: str) -> str:
@@ -17,6 +20,11 @@ def short_name(name: str) -> str:
 
 def tool_name(name: str) -> str:
     """A tool's name in the form in which it is compared: short, in small letters."""
+    return _known_name(name) if len(name) <= MAX_KNOWN else short_name(name).lower()
+
+
+@lru_cache(maxsize=1_000)
+def _known_name(name: str) -> str:
     return short_name(name).lower()
 
 

@@ -161,6 +161,9 @@ def _fd(walk: Walk, run: Run, state: State) -> Feed | None:
 
 
 def _git(walk: Walk, run: Run, state: State) -> Feed | None:
+    spelled = " ".join(run.argv)
+    if _GIT_RUNS.isdisjoint(run.argv) and "-filter" not in spelled and "--exec=" not in spelled:
+        return None
     for text in _git_texts(run.argv):
         walk.inner_text(text, replace(run, piped=False, stdin=None), state.fork("git"))
     return None
@@ -281,6 +284,10 @@ def _shift(_: Walk, __: Run, state: State) -> Feed | None:
     if state.args is not None:
         state.args = (*state.args[:1], *state.args[2:])
     return NOTHING
+
+
+_GIT_RUNS = frozenset({"-c", "-x", "--exec", "foreach", "run"})
+"""Words of git one of which is there where it runs another program."""
 
 
 def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
