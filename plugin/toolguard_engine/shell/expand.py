@@ -16,6 +16,8 @@ from toolguard_engine.shell.tree import Literal, Part, Script, Substitution, Var
 MAX_VALUE = 8_192
 MAX_FIELDS = 256
 MAX_BRACES = 64
+MAX_NUMBERS = 8
+"""Of `{1..1000}` the first and the last stand for all: what is done to them is done to the others."""
 MAX_TEMPLATE = 2_000
 
 KNOWN = {
@@ -290,9 +292,11 @@ def _choices(inside: str) -> list[str] | None:
             [chr(code) for code in range(first, last + 1)] if first <= last else [chr(c) for c in range(first, last - 1, -1)]
         )
     first, last = int(found[1]), int(found[2])
-    return [str(number) for number in range(first, last + 1 if first <= last else last - 1, 1 if first <= last else -1)][
-        : MAX_BRACES + 2
-    ]
+    step = 1 if first <= last else -1
+    if abs(last - first) < MAX_NUMBERS:
+        return [str(number) for number in range(first, last + step, step)]
+    kept = MAX_NUMBERS // 2
+    return [str(first + step * n) for n in range(kept)] + [str(last - step * n) for n in reversed(range(kept))]
 
 
 def _parts(text: str, parts: tuple[Part, ...]) -> Iterable[Part]:
