@@ -509,6 +509,8 @@ def _interpreter(run: Run, where: Where) -> Iterator[Effect]:
             yield from unseen(run, run.stdin, piped=True)
         return
     language, code = found
+    if not code.strip(UNKNOWN + " \n") and UNKNOWN in code and not run.given:
+        yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
     yield Effect("code", code, "", frozenset({language}), run)
     yield from talks(code, run)
     if language != "awk":
