@@ -20,6 +20,7 @@ _HOME_DEPTH = 2
 """How many slashes `/home/user` has: nothing so near the root is taken for a folder of ours."""
 
 _MAX_GLOB = 256
+_MAX_PATH = 2048
 
 FILE_NAMES = ("key", "policy.toml", "nonces.json", "grants.json", "counters.json", "toolguard", *CONFIG_NAMES, *_STATE_NAMES)
 """Names in the guard's folders by which a search would find them."""
@@ -32,7 +33,10 @@ _TILDE = re.compile(r"^~[\w.-]*(?=/|$)")
 
 @dataclass(frozen=True, slots=True)
 class Protected:
-    """The protected places of one host as tuples of path parts, and the words one of which an innocent spelling has."""
+    """The protected places of one host as tuples of path parts, and the words one of which an innocent spelling has.
+
+    `starts`, `tops`: places and roots as text; `names`: what a path of ours from an unknown folder has in it.
+    """
 
     home: str
     state: str
@@ -42,6 +46,9 @@ class Protected:
     keys: tuple[tuple[str, ...], ...]
     tails: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
+    starts: tuple[str, ...]
+    tops: tuple[str, ...]
+    names: tuple[str, ...]
 
 
 @lru_cache(maxsize=8)
@@ -54,6 +61,8 @@ def of(host: Host) -> Protected:
     places += [config, *host.guarded]
     names = dict.fromkeys([*_STATE_NAMES, _parts(state)[-1]])
     roots = [*states, *(above for place in host.guarded for above in _above(place, home))]
+    starts = dict.fromkeys("/" + "/".join(_parts(path)) for path in places)
+    tops = dict.fromkeys("/" + "/".join(_parts(path)) for path in roots)
     last = {_parts(path)[-1].lower() for path in (state, config, *host.guarded)}
     return Protected(
         home, state, config,
@@ -62,6 +71,9 @@ def of(host: Host) -> Protected:
         tuple(_parts(f"{folder}/toolguard/key") for folder in states),
         tuple((name, *tail) for name in names for tail in (("toolguard",), ("extensions", "toolguard"), *zip(CONFIG_NAMES))),
         tuple(last),
+        tuple(starts),
+        tuple(tops),
+        (*names, *CONFIG_NAMES),
     )  # fmt: skip
 
 
@@ -81,13 +93,26 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
     """What `path` is; a relative one is looked for in each of `folders`, the folders that it may be meant from."""
     protected = of(host)
     path = _expanded(path.strip().removeprefix("@").removeprefix("file://"), protected)
-    found = {_place(_parts(option), protected) for option in _absolute(path, folders)}
-    if not path.startswith("/"):
+    options = [_rooted(option) for option in _absolute(path, folders)]
+    found = {_place(_parts(option), protected) for option in options if _may_be(option, protected)}
+    if not any(name in path for name in protected.names):
+        pass
+    elif not path.startswith("/"):
         found.add(_by_tail(path, protected, known=bool(folders)))
     elif "$" in path or path.startswith("//"):
         found.add(_by_tail(path, protected, known=True))
     places: tuple[Place, ...] = ("key", "guard", "root")
     return next((place for place in places if place in found), "")
+
+
+def _may_be(option: str, protected: Protected) -> bool:
+    """Whether an absolute path is worth a closer look: a cheap question that most paths answer."""
+    return option.startswith(protected.starts) or option in protected.tops or _GLOB.search(option) is not None
+
+
+def _rooted(option: str) -> str:
+    """An absolute path without detours; of one of absurd length the beginning, which says enough."""
+    return "/" + normpath(option).lstrip("/")[:_MAX_PATH]
 
 
 def _absolute(path: str, folders: tuple[str, ...]) -> list[str]:
@@ -102,8 +127,8 @@ def resolved(path: str, host: Host, folders: tuple[str, ...]) -> tuple[str, ...]
 def is_above(path: str, host: Host, folders: tuple[str, ...] = ()) -> bool:
     """Whether `path` is a state folder, or one that holds a protected place (the home folder, `/`)."""
     protected = of(host)
-    options = [_parts(option) for option in _absolute(_expanded(path, protected), folders)]
-    return any(real[: len(parts)] == parts for parts in options for real in protected.roots)
+    options = [_rooted(option).rstrip("/") + "/" for option in _absolute(_expanded(path, protected), folders)]
+    return any(f"{top}/".startswith(option) for option in options for top in protected.tops)
 
 
 def _expanded(path: str, protected: Protected) -> str:

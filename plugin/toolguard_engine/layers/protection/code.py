@@ -43,7 +43,9 @@ _EDITORS = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
 
 
 def reason(scene: Scene) -> str:
-    return next((text for run, code in scene.codes() for said in _said(code) if (text := _about(said, run.name, scene))), "")
+    return next(
+        (text for program, code in scene.codes() for said in _said(code) if (text := _about(said, program, scene))), ""
+    )
 
 
 def _said(code: str) -> Iterator[str]:

@@ -109,8 +109,7 @@ def _searched(run: Run, scene: Scene) -> str:
 
 def _takers(run: Run, scene: Scene) -> tuple[Run, ...]:
     """Programs that may be handed what this one finds."""
-    own = (*run.via, run.name)
-    inner = tuple(other for other in scene.runs if other.via[: len(own)] == own)
+    inner = tuple(other for other in scene.pipelines[run.pipeline] if run.name in other.via)
     return (*inner, *scene.takers) if hands_on(run) else inner
 
 

@@ -35,14 +35,17 @@ _ROOT_CHANGERS = frozenset(
     }
 )  # fmt: skip
 _ROOT_CODE = re.compile(r"rmtree|rmdir|rename|unlink|remove|rmSync|\bmove\b|copytree|make_archive|chmod|symlink")
+_OWN_WORDS = 16
+"""So many words of a wrapper may be its own; the others are those of the program that it runs."""
+
 _SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
 _SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|&?\d|-")
 _ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)")
 
 
 def reason(scene: Scene) -> str:
-    named = [(run, found) for run in scene.runs for found in _kinds(run, scene)]
-    return next((text for run, found in named if (text := _judged(run, found, scene))), "") if named else ""
+    named = ((run, found) for run in scene.runs for found in _kinds(run, scene))
+    return next((text for run, found in named if (text := _judged(run, found, scene))), "")
 
 
 def _judged(run: Run, found: Place, scene: Scene) -> str:
@@ -62,12 +65,12 @@ def _taken(run: Run, scene: Scene) -> tuple[Run, ...]:
     """The programs that may be handed a path that this one prints."""
     if run.name in _SHOWS_CONTENT or not hands_on(run):
         return ()
-    return (*(other for other in scene.runs if other.pipeline == run.pipeline and other is not run), *scene.takers)
+    return (*(other for other in scene.pipelines[run.pipeline] if other is not run), *scene.takers)
 
 
 def _kinds(run: Run, scene: Scene) -> set[Place]:
     """The protected places that a program names, or stands in. A quoted sentence is judged as a command, or only text."""
-    found: set[Place] = {scene.place(path) for path in set(_paths(run))}
+    found: set[Place] = {scene.place(path) for path in set(_paths(run, scene))}
     inside = run.cwd if run.cwd and UNKNOWN not in run.cwd else scene.folder
     if inside and place_of(scene.here(run), scene.host, ("/",)) in {"guard", "key"}:
         found.add("guard")
@@ -77,9 +80,9 @@ def _kinds(run: Run, scene: Scene) -> set[Place]:
     return found
 
 
-def _paths(run: Run) -> Iterator[str]:
+def _paths(run: Run, scene: Scene) -> Iterator[str]:
     words = [
-        *run.argv,
+        *(run.argv[:_OWN_WORDS] if scene.is_wrapper(run) else run.argv),
         *(each.target for each in run.redirects if each.kind != "text"),
         *(value for _, value in run.assigns),
     ]

@@ -14,7 +14,11 @@ from toolguard_engine.shell.walk import INTERPRETER
 from toolguard_engine.shell.wrappers import SHELLS, WRAPPERS
 
 MAX_FOLDERS = 8
+MAX_MOVES = 100
+MAX_PATH = 2048
 MAX_CODE = 20_000
+MAX_CODES = 30
+"""So many pieces of code are looked at each for itself; all others as one."""
 
 FILES = "This command would change the files or the configuration of the guard itself."
 KEY = "This command would read the secret key with which the guard signs approvals."
@@ -79,7 +83,7 @@ def place_of(path: str, host: Host, folders: tuple[str, ...]) -> Place:
 @lru_cache(maxsize=1024)
 def resolved(path: str, host: Host, folder: str) -> str:
     """The absolute path of `path`, seen from `folder`."""
-    return protectedpaths.resolved(path, host, (folder,))[0]
+    return protectedpaths.resolved(path, host, (folder,))[0][:MAX_PATH]
 
 
 @lru_cache(maxsize=1024)
@@ -108,7 +112,8 @@ class Scene:
     @cached_property
     def folders(self) -> tuple[str, ...]:
         """Where a relative path may start: the first folder, and every one that the command goes to; near ones first."""
-        found = dict.fromkeys([self.start, *(self.here(run) for run in self.runs if run.cwd)])
+        moves = list(dict.fromkeys(run.cwd for run in self.runs if run.cwd and UNKNOWN not in run.cwd))
+        found = dict.fromkeys([self.start, *(resolved(cwd, self.host, self.start) for cwd in moves[-MAX_MOVES:])])
         near = sorted(found, key=lambda path: not (holds_ours(path, self.host, "/") or place_of(path, self.host, ("/",))))
         return tuple(near[:MAX_FOLDERS])
 
@@ -131,6 +136,13 @@ class Scene:
         """The folder that a program starts in."""
         return resolved(run.cwd, self.host, self.start) if run.cwd and UNKNOWN not in run.cwd else self.start
 
+    @cached_property
+    def pipelines(self) -> dict[int, list[Run]]:
+        found: dict[int, list[Run]] = {}
+        for run in self.runs:
+            found.setdefault(run.pipeline, []).append(run)
+        return found
+
     def place(self, path: str) -> Place:
         return place_of(path, self.host, self.folders)
 
@@ -138,16 +150,20 @@ class Scene:
         """Whether a program only runs others that are looked at for themselves."""
         return run.name == "eval" or (run.name in _LOOKED_THROUGH and (*run.via, run.name) in self.transparent)
 
-    def codes(self) -> Iterator[tuple[Run, str]]:
-        """What interpreters run: their arguments and input, and files that the command itself writes."""
-        running = [run for run in self.runs if not self.is_wrapper(run) and _runs_code(run)]
-        if not running:
+    def codes(self) -> Iterator[tuple[str, str]]:
+        """What interpreters run, by name: their arguments and input, and files that the command itself writes."""
+        running = [not self.is_wrapper(run) and _runs_code(run) for run in self.runs]
+        if not any(running):
             return
-        named = {word for run in running for word in run.argv[1:]}
-        for run in self.runs:
-            wrote = {*targets(run), *(run.argv[1:] if run.name == "tee" else ())}
-            if run in running or named & wrote:
-                yield run, "\n".join((*run.argv[1:], *texts(run)))[:MAX_CODE]
+        named = {word for run, runs in zip(self.runs, running, strict=True) if runs for word in run.argv[1:]}
+        found: dict[tuple[str, str], None] = {}
+        for run, runs in zip(self.runs, running, strict=True):
+            if runs or not named.isdisjoint(targets(run)) or (run.name == "tee" and not named.isdisjoint(run.argv[1:])):
+                found[run.name, "\n".join((*run.argv[1:], *texts(run)))[:MAX_CODE]] = None
+        codes = list(found)
+        yield from codes[:MAX_CODES]
+        if len(codes) > MAX_CODES:
+            yield "", "\n".join(code for _, code in codes[MAX_CODES:])[: 4 * MAX_CODE]
 
 
 def _runs_code(run: Run) -> bool:
