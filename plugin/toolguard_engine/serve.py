@@ -71,7 +71,7 @@ class Engine:
         self._wakes: Wakes | None = None
         self._own_rules: UserRules | None = None
         self._rules: tuple[Rule, ...] = ()
-        self._looked = 0.0
+        self._looked = -RULES_EVERY
         self._unsaved: list[audit.Event] = []
         self._log_error = ""
         self._complaints: set[str] = set()
@@ -83,6 +83,7 @@ class Engine:
     def run(self) -> None:
         try:
             while data := self._read():
+                self._look_at_rules()
                 for line, too_long in self._lines.feed(data):
                     self._answer(line, too_long=too_long)
                 self._write_records()
@@ -107,8 +108,6 @@ class Engine:
             due.append(self._polled + POLL_EVERY)
         if self._unsaved:
             due.append(self._tried + RETRY_EVERY)
-        if self._own_rules:
-            due.append(self._looked + RULES_EVERY)
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _do_what_is_due(self) -> None:
@@ -122,8 +121,6 @@ class Engine:
             self._complain(self._wakes.trouble)
         if self._unsaved and now - self._tried >= RETRY_EVERY:
             self._write_events()
-        if self._own_rules and now - self._looked >= RULES_EVERY:
-            self._look_at_rules(self._own_rules)
 
     def _answer(self, line: bytes, *, too_long: bool) -> None:
         if not line.strip():
@@ -196,16 +193,21 @@ class Engine:
 
     def _take_own_rules(self) -> None:
         self._rules = ()
-        self._own_rules = UserRules(self._state_dir)
-        self._look_at_rules(self._own_rules)
+        self._own_rules, self._looked = UserRules(self._state_dir), -RULES_EVERY
+        self._look_at_rules()
         for name in self._session.unknown_rules:
             self._complain(f"rulesOff names {name}, which is no rule and no pack: toolguard check --list names them all")
 
-    def _look_at_rules(self, own: UserRules) -> None:
-        """Takes over what the person changed in their own rules. Those that cannot be read leave the last ones in place."""
+    def _look_at_rules(self) -> None:
+        """Takes over what the person changed in their own rules. Those that cannot be read leave the last ones in place.
+
+        Before the answers, so that a rule counts for the next call: once a second that costs one `stat`.
+        """
+        if self._own_rules is None or time.monotonic() - self._looked < RULES_EVERY:
+            return
         self._looked = time.monotonic()
         try:
-            rules = own.rules()
+            rules = self._own_rules.rules()
         except StoreError as error:
             self._complain(f"your own rules in policy.toml are not as you meant them; the last good ones count: {error}")
             return
