@@ -56,9 +56,16 @@ ARTEFACTS: Final = words(
     ".venv venv .cache .parcel-cache .turbo .next .nuxt .output .svelte-kit .angular .vite .eggs htmlcov coverage .coverage "
     ".nyc_output .gradle .terraform .dart_tool DerivedData Pods CMakeFiles cmake-build-debug cmake-build-release bazel-out "
     "storybook-static .docusaurus .serverless .aws-sam cdk.out .hypothesis .ipynb_checkpoints tmp temp .tmp .DS_Store "
-    "playwright-report test-results package-lock.json yarn.lock pnpm-lock.yaml"
+    "playwright-report test-results package-lock.json yarn.lock pnpm-lock.yaml "
+    ".egg _site .sass-cache .jekyll-cache .astro .swc .esbuild .rollup.cache .wireit .stryker-tmp .expo .metro-cache "
+    ".metals .bloop .zig-cache zig-cache zig-out elm-stuff .stack-work dist-newstyle autom4te.cache .pub-cache .kotlin .cxx "
+    ".externalNativeBuild xcuserdata out-tsc jspm_packages .pnpm-store .rpt2_cache .eslintcache .stylelintcache"
 )
-ARTEFACT_ENDS: Final = (".egg-info", ".pyc", ".pyo", ".o", ".obj", ".class", ".dist-info", ".tsbuildinfo", "__pycache__")
+ARTEFACT_ENDS: Final = (
+    ".egg-info", ".pyc", ".pyo", ".o", ".obj", ".class", ".dist-info", ".tsbuildinfo", "__pycache__",
+    ".a", ".la", ".lo", ".gch", ".gcda", ".gcno", ".gcov", ".elc", ".beam", ".hi", ".dSYM", ".swp", ".orig", ".rej", ".aux",
+    ".synctex.gz", ".fdb_latexmk",
+)  # fmt: skip
 
 HISTORIES: Final = words(
     ".bash_history .zsh_history .zhistory .history .sh_history .ash_history .python_history .mysql_history .psql_history "

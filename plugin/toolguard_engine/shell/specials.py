@@ -294,8 +294,9 @@ def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
     """Commands that git itself runs."""
     for at, word in enumerate(argv):
         value = argv[at + 1] if at + 1 < len(argv) else ""
-        if word == "-c" and re.match(r"alias\.[\w.-]{1,80}=!", value):
-            yield value.partition("=!")[2]
+        if word == "-c" and re.match(r"alias\.[\w.-]{1,80}=", value):
+            text = value.partition("=")[2]
+            yield text[1:] if text.startswith("!") else f"git {text}"
         elif word == "-c" and (
             found := re.match(
                 r"(?:core\.(?:pager|editor|sshcommand|fsmonitor)|diff\.external|"

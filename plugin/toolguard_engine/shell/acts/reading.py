@@ -173,7 +173,13 @@ def _hunts(test: str, pattern: str, where: Where) -> bool:
     if test in _NAMES:
         name = pattern.lstrip("*/")
         last = basename(pattern) or "?"
-        return is_secret_name(last) or last in HISTORIES or name in _BROWSERS or place(f"~/{name}", where) == "credentials"
+        return (
+            is_secret_name(last)
+            or last in HISTORIES
+            or last.startswith("authorized_keys")
+            or name in _BROWSERS
+            or place(f"~/{name}", where) == "credentials"
+        )
     return test in ("-regex", "-iregex") and _KEY_ENDS.search(pattern[:512]) is not None
 
 
