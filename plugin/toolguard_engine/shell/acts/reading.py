@@ -36,7 +36,7 @@ def _searches(run: Run, where: Where) -> Iterator[Effect]:
     patterns = [value.text for value in words.values("-e", "--regexp")]
     if not patterns and not words.has("-f", "--file"):
         patterns, paths = paths[:1], paths[1:]
-    yield from secrets_read(paths, run, where)
+    yield from secrets_read(paths, run, where, *(["names"] if asked(words, *_TELLS_NAMES) else []))
     if run.stdin is not None and _from_history(run, where) and any(_HUNTED.search(pattern[:256]) for pattern in patterns):
         yield Effect("search", "history", "home", frozenset(["secrets"]), run)
     if run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs) and _prints_secrets(words, patterns):
@@ -56,6 +56,9 @@ def _prints_secrets(words: Options, patterns: list[str]) -> bool:
     """Whether the lines that are printed are those of variables with a telling name."""
     return not asked(words, "-q", "-c", "-v") and any(_NAMED_SO.search(pattern[:256]) for pattern in patterns)
 
+
+_TELLS_NAMES = ("-l", "-L", "-q", "-c", "--files-with-matches", "--files-without-match", "--quiet", "--silent", "--count")
+"""Options with which a search prints names or a number and nothing of what is in the files."""
 
 _ALWAYS_DEEP = frozenset(["rg", "ag", "ack", "rgrep"])
 
