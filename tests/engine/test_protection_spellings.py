@@ -587,3 +587,21 @@ def test_the_program_under_a_folder_of_the_home() -> None:
     assert blocked("exec", {"command": "mv ~/.local/lib /tmp"}, host)
     assert blocked("exec", {"command": "rm -rf ~/.loc*/lib/tg/eng*"}, host)
     assert not blocked("exec", {"command": "rm -rf ~/.local/share/Trash"}, host)
+
+
+@pytest.mark.parametrize(
+    ("command", "cwd", "workdir", "stopped"),
+    [
+        ("rm -rf .o*/t*", "/home/u", "", True),
+        ("rm -rf toolguard", "/home/u/.openclaw", "", True),
+        ("rm -rf toolguard", "/home/u/.openclaw/agents/a", "../..", True),
+        ("rm -rf toolguard", "/home/u/.openclaw", "workspace", False),
+        ("rm -rf ../toolguard", "/home/u/projects/x", "", False),
+        ("vim openclaw.json", "/home/u/projects/x", "", False),
+        ("vim openclaw.json", "/home/u/.openclaw", "", True),
+        ("rm -rf ../../toolguard", "/home/u/.openclaw/agents/a", "", True),
+    ],
+)
+def test_where_the_agent_works(command: str, cwd: str, workdir: str, *, stopped: bool) -> None:
+    call = Call("exec", {"command": command, "workdir": workdir}, cwd=cwd)
+    assert (protection.judge(call, HOST) is not None) == stopped

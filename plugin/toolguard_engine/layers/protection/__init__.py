@@ -36,13 +36,12 @@ CHAT = "Only a person may send the guard's own chat commands."
 def judge(call: Call, host: Host) -> Verdict | None:
     if not isinstance(call.params, dict):
         return None
-    reason = _reason(tool_name(call.tool), call.params, host)
+    reason = _reason(tool_name(call.tool), call.params, host, call.cwd)
     return Verdict("block", CODE, reason=reason) if reason else None
 
 
-def _reason(tool: str, params: dict[str, Any], host: Host) -> str:
-    folder = params.get("workdir") or params.get("cwd") if tool in calltexts.EXEC_TOOLS else ""
-    folder = folder if isinstance(folder, str) else ""
+def _reason(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
+    folder = _folder(params, cwd) if tool in calltexts.EXEC_TOOLS else ""
     for text in calltexts.commands(tool, params):
         if reason := command.reason(text, host, folder):
             return reason
@@ -50,6 +49,13 @@ def _reason(tool: str, params: dict[str, Any], host: Host) -> str:
         return ""
     special = _SPECIAL.get(tool)
     return (special(params) if special else "") or _paths(tool, params, host)
+
+
+def _folder(params: dict[str, Any], cwd: str) -> str:
+    """Where a command starts, as far as the call says; `cwd` is the folder of the agent."""
+    given = params.get("workdir") or params.get("cwd")
+    folder = given if isinstance(given, str) else ""
+    return f"{cwd}/{folder}" if cwd and folder and not folder.startswith(("/", "~", "$")) else folder or cwd
 
 
 def _gateway(params: dict[str, Any]) -> str:

@@ -117,6 +117,7 @@ def _code_is_near(run: Run, signs: _Signs) -> bool:
     return any(word in plain for word in signs.words) or ("(" in plain and any(sign in plain for sign in _HIDES))
 
 
+@lru_cache(maxsize=256)
 def _is_inside(cwd: str, folder: str, host: Host) -> bool:
     """Whether a folder is protected, or holds something that is."""
     path = _folder(cwd, folder, host)
