@@ -25,7 +25,21 @@ from collections.abc import Callable, Iterator
 
 from msgspec.structs import replace
 
-from toolguard_engine.shell.acts import MOST, Act, code, files, flows, network, on, reading, secrets_read, sql, system, wrote
+from toolguard_engine.shell.acts import (
+    MOST,
+    Act,
+    code,
+    files,
+    flows,
+    network,
+    on,
+    reading,
+    rebuilt,
+    secrets_read,
+    sql,
+    system,
+    wrote,
+)
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Redirect, Run
 from toolguard_engine.shell.places import Where, place
 
@@ -59,6 +73,8 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
                 return (*found, Effect("flood"), *flows.effects(seen, tuple(found), where))
     if any(effect.kind == "run-text" for effect in found):
         found = _with_address(found)
+    if len(seen.runs) > 1 and any(rebuilt.possible(effect) for effect in found):
+        found = list(rebuilt.marked(seen, found))
     return (*found, *flows.effects(seen, tuple(found), where))
 
 
