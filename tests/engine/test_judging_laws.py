@@ -193,3 +193,57 @@ HUGE = {
 def test_what_is_too_large_is_held(name: str) -> None:
     assert weigh(HUGE[name]).decision == "hold"
     assert len(read(HUGE[name]).runs) <= 2_000
+
+
+ODD = [
+    None,
+    True,
+    3,
+    1.5,
+    "x",
+    "rm -rf ~",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    ["rm", "-rf", "/"],
+    [[["x"]]],
+    {"command": {"command": "ls"}},
+    "\0",
+    "é" * 300,
+]
+TOOLS = [
+    "exec", "process", "nodes", "automations", "cron", "read", "write", "edit", "apply_patch", "message", "gateway", "browser",
+    "web_fetch", "sessions_send", "image", "canvas",
+    "run_command", "github__delete_repository", "execute_sql", "",
+]  # fmt: skip
+KEYS = [
+    "command",
+    "action",
+    "path",
+    "url",
+    "target",
+    "message",
+    "edits",
+    "input",
+    "raw",
+    "keys",
+    "hex",
+    "env",
+    "workdir",
+    "job",
+    "to",
+]
+
+
+@settings(max_examples=600, deadline=None)
+@given(st.sampled_from(TOOLS), st.dictionaries(st.sampled_from(KEYS), st.sampled_from(ODD), max_size=4))
+def test_odd_parameters_of_any_tool_get_a_verdict(tool: str, params: dict[str, object]) -> None:
+    assert GUARD.weigh(Call(tool, params, agent="main", session="s", cwd="/home/u/work")).decision in RANK
+
+
+def test_unknown_tools_that_run_commands_are_judged_by_them() -> None:
+    for tool in ("run_command", "terminal", "shell__execute"):
+        assert GUARD.weigh(Call(tool, {"command": "rm -rf ~/letters"})).decision == "hold"
+        assert GUARD.weigh(Call(tool, {"command": "toolguard approve 12345678 --yes"})).decision == "block"
+        assert GUARD.weigh(Call(tool, {"command": "ls -la"})).decision == "allow"

@@ -7,6 +7,8 @@ import shlex
 from collections.abc import Iterator
 from typing import Any
 
+from toolguard_engine import toolacts
+
 EXEC_TOOLS = frozenset({"exec", "bash", "shell"})
 _TYPING = frozenset({"write", "send-keys", "paste", "submit"})
 _KEYS = {"Enter": "\n", "Return": "\n", "Space": " ", "Tab": " ", "C-m": "\n"}
@@ -23,7 +25,9 @@ def commands(tool: str, params: Any) -> tuple[str, ...]:
     if tool in EXEC_TOOLS:
         return (_executed(params),)
     extract = _EXTRACTORS.get(tool)
-    return tuple(dict.fromkeys(text for text in extract(params) if text)) if extract else ()
+    if extract is None:
+        return toolacts.commands(tool, params)
+    return tuple(dict.fromkeys(text for text in extract(params) if text))
 
 
 def paths(tool: str, params: dict[str, Any]) -> tuple[str, ...]:
@@ -49,7 +53,7 @@ def _command(value: Any) -> str:
 
 
 def _typed(params: dict[str, Any]) -> Iterator[str]:
-    if params.get("action") not in _TYPING:
+    if str(params.get("action")) not in _TYPING:
         return
     for name in ("data", "text", "input", "literal"):
         if isinstance(params.get(name), str):
@@ -66,7 +70,7 @@ def _typed(params: dict[str, Any]) -> Iterator[str]:
 
 
 def _on_nodes(params: dict[str, Any]) -> Iterator[str]:
-    if params.get("action") in {"run", "invoke"}:
+    if str(params.get("action")) in {"run", "invoke"}:
         yield from _all_texts(params, 0)
 
 
@@ -92,4 +96,13 @@ def _named(name: str, value: Any, depth: int) -> Iterator[Any]:
             yield from _named(name, item, depth + 1)
 
 
-_EXTRACTORS = {"process": _typed, "nodes": _on_nodes, "automations": _scheduled, "cron": _scheduled}
+def _shown(params: dict[str, Any]) -> Iterator[str]:
+    """What is typed into a terminal of the gateway's own page, whatever it calls that."""
+    for name in ("command", "input", "text", "data", "keys"):
+        yield _command(params.get(name))
+
+
+_EXTRACTORS = {
+    "process": _typed, "nodes": _on_nodes, "automations": _scheduled, "cron": _scheduled, "terminal": _shown,
+    "code_execution": lambda params: iter([f"python3 -c {shlex.quote(str(params.get('code', '')))}"]),
+}  # fmt: skip
