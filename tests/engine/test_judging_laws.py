@@ -213,8 +213,8 @@ ODD = [
     "é" * 300,
 ]
 TOOLS = [
-    "exec", "process", "nodes", "automations", "cron", "read", "write", "edit", "apply_patch", "message", "gateway", "browser",
-    "web_fetch", "sessions_send", "image", "canvas",
+    "exec", "process", "nodes", "automations", "cron", "read", "write", "edit", "apply_patch", "message", "gateway",
+    "browser", "web_fetch", "sessions_send", "image", "canvas",
     "run_command", "github__delete_repository", "execute_sql", "",
 ]  # fmt: skip
 KEYS = [

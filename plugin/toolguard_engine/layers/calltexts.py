@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from toolguard_engine import toolacts
@@ -102,7 +102,11 @@ def _shown(params: dict[str, Any]) -> Iterator[str]:
         yield _command(params.get(name))
 
 
-_EXTRACTORS = {
+def _calculated(params: dict[str, Any]) -> Iterator[str]:
+    yield f"python3 -c {shlex.quote(str(params.get('code', '')))}"
+
+
+_EXTRACTORS: dict[str, Callable[[dict[str, Any]], Iterator[str]]] = {
     "process": _typed, "nodes": _on_nodes, "automations": _scheduled, "cron": _scheduled, "terminal": _shown,
-    "code_execution": lambda params: iter([f"python3 -c {shlex.quote(str(params.get('code', '')))}"]),
+    "code_execution": _calculated,
 }  # fmt: skip
