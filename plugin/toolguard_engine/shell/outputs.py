@@ -13,6 +13,9 @@ from toolguard_engine.shell.model import UNKNOWN, Feed, Run
 from toolguard_engine.shell.words import escaped
 
 MAX_TEXT = 65_536
+MAX_PROGRAMS = 60
+"""Of a longer pipeline the last ones are told, and so many files."""
+
 NOTHING = Feed("")
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\s-]*+")
@@ -26,13 +29,13 @@ def printed(run: Run) -> Feed:
     maker = _MAKERS.get(run.name)
     fed = run.stdin or NOTHING
     if maker is None:
-        return Feed(None, (*fed.programs, run.name), fed.files)
+        return Feed(None, (*fed.programs[-MAX_PROGRAMS:], run.name), fed.files)
     text = maker(run, fed)
     if text is not None and (len(text) > MAX_TEXT or UNKNOWN in text):
         text = None if len(text) > MAX_TEXT else text
     files = tuple(word for word in run.argv[1:] if not word.startswith("-")) if run.name in _READERS else ()
-    programs = fed.programs if run.name in _HANDING_ON and not files else (*fed.programs, run.name)
-    return Feed(text, programs, fed.files + files)
+    programs = fed.programs if run.name in _HANDING_ON and not files else (*fed.programs[-MAX_PROGRAMS:], run.name)
+    return Feed(text, programs, (fed.files + files)[:MAX_PROGRAMS])
 
 
 def _echo(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table

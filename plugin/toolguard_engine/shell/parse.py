@@ -41,6 +41,8 @@ _OPENERS = frozenset({"if", "for", "while", "until", "case", "select", "function
 _SKIPPED = frozenset({"!", "time", "coproc"})
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
 _RESERVED = _OPENERS | _SKIPPED | _CLOSERS
+_BEGIN = re.compile(rf"(?![ \t]*+(?:{'|'.join(map(re.escape, sorted(_RESERVED)))}){_DELIMITED}){_WORDS.pattern}")
+"""The same where a command begins: none of the words that mean something to the shell itself."""
 
 
 def parse(text: str) -> tuple[Script, frozenset[Flaw]]:
@@ -83,8 +85,8 @@ class _Reader(WordReader):
         while True:
             token = self._token
             if token is None or token.start() != self.at:
-                if (several := _WORDS.match(self.text, self.at)) and (words := several[0].split())[0] not in _RESERVED:
-                    pipeline = self._add(script, pipeline, self._simple(depth, words, several.end()))
+                if several := _BEGIN.match(self.text, self.at):
+                    pipeline = self._add(script, pipeline, self._simple(depth, several[0].split(), several.end()))
                     continue
                 token = match(self.text, self.at)
                 assert token is not None  # noqa: S101 - the last alternative fits everywhere

@@ -242,7 +242,11 @@ class Walk:
 
     def _assigned(self, assign: tuple[str, Word, bool], state: State) -> tuple[str, str, bool]:
         name, word, append = assign
-        return name, word if isinstance(word, str) else fields.text_of(word, state, self.capture)[0], append
+        value = word if isinstance(word, str) else fields.text_of(word, state, self.capture)[0]
+        self.total += len(value)
+        if self.total > MAX_TOTAL + MAX_CHARS:
+            raise _Full
+        return name, value, append
 
     def _redirects(self, command: Command, state: State) -> tuple[tuple[Redirect, ...], Feed | None]:
         """The redirections, and what they bring to the standard input."""

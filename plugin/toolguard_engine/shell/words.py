@@ -8,7 +8,7 @@ from toolguard_engine.shell.model import UNKNOWN, Flaw
 from toolguard_engine.shell.tree import Literal, Part, Script, Substitution, Variable, Word
 
 MAX_DEPTH = 40
-MAX_COMMANDS = 4_000
+MAX_COMMANDS = 2_000
 MAX_ARITHMETIC = 1_000
 
 _PLAIN = re.compile(r"""[^\s;|&()<>\\'"`$]++""")

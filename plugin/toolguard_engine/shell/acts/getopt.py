@@ -47,6 +47,7 @@ def options(run: Run, valued: frozenset[str], *, start: int = 1) -> Options:
     found: list[tuple[str, Word]] = []
     operands: list[Word] = []
     argv, at = run.argv, start
+    letters: set[str] = set()
     while at < len(argv):
         word = argv[at]
         if word == "--":
@@ -55,7 +56,7 @@ def options(run: Run, valued: frozenset[str], *, start: int = 1) -> Options:
         if word.startswith("--"):
             at = _long(argv, at, valued, found)
         elif word.startswith("-") and len(word) > 1:
-            at = _cluster(argv, at, valued, found)
+            at = _cluster(argv, at, valued, found, letters)
         else:
             operands.append(Word(word, at))
             at += 1
@@ -90,7 +91,10 @@ def _whole(name: str, valued: frozenset[str]) -> str:
     return longer[0] if len(longer) == 1 else name
 
 
-def _cluster(argv: tuple[str, ...], at: int, valued: frozenset[str], found: list[tuple[str, Word]]) -> int:
+def _cluster(
+    argv: tuple[str, ...], at: int, valued: frozenset[str], found: list[tuple[str, Word]], letters: set[str]
+) -> int:
+    """`letters`: options without a value that were found already, each of which says enough."""
     word = argv[at]
     if word in valued and at + 1 < len(argv):
         found.append((word, Word(argv[at + 1], at + 1)))
@@ -98,7 +102,9 @@ def _cluster(argv: tuple[str, ...], at: int, valued: frozenset[str], found: list
     for i, letter in enumerate(word[1:64], start=1):
         name = f"-{letter}"
         if name not in valued:
-            found.append((name, Word("", at)))
+            if name not in letters:
+                letters.add(name)
+                found.append((name, Word("", at)))
             continue
         if word[i + 1 :]:
             found.append((name, Word(word[i + 1 :], at)))
