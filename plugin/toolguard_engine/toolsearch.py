@@ -28,6 +28,12 @@ def _known_name(name: str) -> str:
     return short_name(name).lower()
 
 
+@lru_cache(maxsize=100)
+def tool_names(names: tuple[str, ...]) -> frozenset[str]:
+    """The names of a setting, in the form in which they are compared."""
+    return frozenset(map(tool_name, names))
+
+
 def is_envelope(tool: str, params: Any) -> bool:
     """Whether this is an outer call that names an inner one."""
     return tool_name(tool) == OUTER_TOOL and isinstance(params, dict) and isinstance(params.get("id"), str)

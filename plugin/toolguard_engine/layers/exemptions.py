@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from toolguard_engine.config import Config
 from toolguard_engine.model import Call, Verdict
-from toolguard_engine.toolsearch import is_envelope, tool_name
+from toolguard_engine.toolsearch import is_envelope, tool_name, tool_names
 
 DISABLED = Verdict("allow", "allow.disabled")
 ENVELOPE = Verdict("allow", "allow.tool-search")
@@ -20,6 +20,4 @@ def judge(call: Call, config: Config) -> Verdict | None:
         return DISABLED
     if is_envelope(call.tool, call.params):
         return ENVELOPE
-    if any(tool_name(call.tool) == tool_name(exempt) for exempt in config.never_block):
-        return EXEMPT
-    return None
+    return EXEMPT if tool_name(call.tool) in tool_names(tuple(config.never_block)) else None

@@ -47,7 +47,8 @@ def judge(call: Call, config: Config, host: Host, book: Rulebook, heard: Heard |
     matches: list[Match] = []
     flaws: set[str] = set()
     commands = calltexts.commands(tool, params)
-    if commands:
+    executes = tool in calltexts.EXEC_TOOLS
+    if commands and not executes:
         clarity, stakes = max((clarity, stakes), rubric.base("exec", params))
     for command in commands:
         reading = read(command)
@@ -55,13 +56,15 @@ def judge(call: Call, config: Config, host: Host, book: Rulebook, heard: Heard |
         matches += book.for_command(reading, found)
         done += found
         flaws |= reading.flaws
-    if tool not in calltexts.EXEC_TOOLS:
+    if not executes:
         found = toolacts.effects(call.tool, params, _where(call, {}, host))
         matches += book.for_call(tool, params, found)
         done += found
     if heard is not None and (said := provenance.judge(call, tuple(done), heard)):
         matches += book.for_call(tool, params, said)
         done += said
+    if not matches and not flaws and clarity * stakes < config.escalation_threshold:
+        return Judgement("allow", "allow", clarity, stakes, tuple(done))
     matches.sort(key=_strength, reverse=True)
     return _weighed(clarity, stakes, tuple(done), tuple(dict.fromkeys(matches)), flaws, config)
 

@@ -180,6 +180,20 @@ def _options_with_commands(walk: Walk, run: Run, state: State) -> Feed | None:
     return None
 
 
+MAX_SED = 4_000
+_SED_RUNS = re.compile(
+    r"(?:^|[;{\n])\s{0,4}(?:(?:\d{1,9}|\$|/[^/\n]{1,200}/)(?:,(?:\d{1,9}|\$|/[^/\n]{1,200}/))?)?\s{0,4}!?e\s{1,4}([^\n]{1,2000})"
+)
+
+
+def _sed(walk: Walk, run: Run, state: State) -> Feed | None:
+    """What the `e` of GNU sed runs: `sed '1e date'`."""
+    for word in run.argv[1:]:
+        if "e" in word and (found := _SED_RUNS.search(word[:MAX_SED])):
+            walk.inner_text(found[1], replace(run, piped=False, stdin=None), state.fork(run.name))
+    return None
+
+
 def _interpreted(walk: Walk, run: Run, state: State) -> Feed | None:
     """Code in one of the rarer languages; those that everybody uses, the walk knows by itself."""
     found = code.source(run)
@@ -311,7 +325,7 @@ def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
         elif word.startswith("--exec=") and "rebase" in argv[:at]:
             yield word[7:]
         elif word == "foreach" and "submodule" in argv[:at]:
-            yield " ".join(each for each in argv[at + 1 :] if not each.startswith("--"))
+            yield " ".join(dropwhile(lambda each: each in ("--recursive", "--quiet"), argv[at + 1 :]))
         elif word == "run" and "bisect" in argv[:at]:
             yield " ".join(_quoted(each) for each in argv[at + 1 :])
         elif re.fullmatch(r"--(?:env|tree|index|parent|msg|commit|tag-name)-filter", word):
@@ -331,7 +345,7 @@ _EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _COMMAND_OPTIONS = {
     "tar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
     "gtar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
-    "man": ("-P=", "--pager="), "rsync": ("-e=", "--rsh="), "sed": (), "less": ("+!",), "split": ("--filter=",),
+    "man": ("-P=", "--pager="), "rsync": ("-e=", "--rsh="), "less": ("+!",), "split": ("--filter=",),
     "zip": ("-TT=", "--unzip-command="), "sort": ("--compress-program=",), "expect": ("-c=",),
 }  # fmt: skip
 _RARER = (
@@ -349,6 +363,7 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(_COMMAND_OPTIONS, _options_with_commands),
     **dict.fromkeys(("vim", "vi", "nvim", "ex", "view", "rvim", "rview", "vimdiff", "gvim"), _editor),
     **dict.fromkeys(_RARER, _interpreted),
+    **dict.fromkeys(("sed", "gsed"), _sed),
     "xargs": _xargs,
     "parallel": _parallel,
     "git": _git,

@@ -457,7 +457,8 @@ def _located(path: str, cwd: str) -> str:
 
 
 def _base(word: str) -> str:
-    return (word.rpartition("/")[2] or word) if "/" in word else word
+    word = (word.rpartition("/")[2] or word) if "/" in word else word
+    return word[:-4] if word.endswith(".exe") and len(word) > len(".exe") else word
 
 
 Special = Callable[[Walk, Run, State], Feed | None]

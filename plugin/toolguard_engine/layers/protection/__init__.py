@@ -25,6 +25,9 @@ _READERS = frozenset({"read", "ls", "grep", "find", "glob", "image", "pdf"})
 _MAX_NESTED = 4
 _MAX_PATH = 4096
 _REMOTE = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
+_KEY_LIKE = re.compile(r"key|[*?\[%]", re.IGNORECASE)
+"""What a spelling of the key's path has in it."""
+
 _CHAT = re.compile(r"\s*/toolguard\s+(?:approve|deny|grant)\b", re.IGNORECASE)
 
 PATH = "This call would change the files or the configuration of the guard itself."
@@ -102,7 +105,7 @@ def _strings(value: Any, depth: int) -> Iterator[str]:
 
 def _is_key(text: str, host: Host) -> bool:
     """Whether a whole parameter is a path or a `file:` address of the key."""
-    if len(text) > _MAX_PATH or "\n" in text or _REMOTE.match(text):
+    if len(text) > _MAX_PATH or "\n" in text or not _KEY_LIKE.search(text) or _REMOTE.match(text):
         return False
     url = text.strip().lower().startswith("file:")
     path = "/" + unquote(text.strip().partition(":")[2]).removeprefix("//localhost").lstrip("/") if url else text
