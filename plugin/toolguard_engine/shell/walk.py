@@ -15,6 +15,7 @@ from toolguard_engine.shell.expand import State
 from toolguard_engine.shell.model import UNKNOWN, Feed, Flaw, Redirect, Run
 from toolguard_engine.shell.outputs import NOTHING, printed
 from toolguard_engine.shell.parse import MAX_CHARS, parse
+from toolguard_engine.shell.placenames import words as spelled
 from toolguard_engine.shell.tree import Command, Group, Pipeline, Script, Simple, Substitution, Word
 from toolguard_engine.shell.wrappers import NEVER, WRAPPERS, Wrapper, behind_verb, options, value_of
 
@@ -31,6 +32,11 @@ _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _COPIERS = frozenset({"cp", "mv", "ln", "install"})
 _OUTPUT = frozenset({"write", "append"})
+_COMMANDS = spelled(
+    "PAGER MANPAGER GIT_PAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR SUDO_EDITOR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF"
+    " GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_PROXY_COMMAND BROWSER LESSOPEN RSYNC_RSH SYSTEMD_PAGER SYSTEMD_EDITOR"
+)
+"""Variables whose value is a command that other programs run."""
 _LOGINS = frozenset(
     {"ssh", "sudo", "doas", "su", "runuser", "chroot", "nsenter", "unshare", "proot", "fakeroot", "pkexec", "mosh"}
 )
@@ -184,7 +190,7 @@ class Walk:
             return self.run(
                 Run(
                     argv,
-                    _base(argv[0]) if "/" in argv[0] else argv[0],
+                    _called(argv[0]) if "/" in argv[0] or argv[0].endswith(".exe") else argv[0],
                     state.via,
                     (),
                     (),
@@ -206,6 +212,9 @@ class Walk:
             state.variables[name] = before
             return feed
         assigns = [self._assigned(each, state) for each in command.assigns] if command.assigns else []
+        for name, value, _ in assigns:
+            if name in _COMMANDS and value:
+                self.text(value, state.fork(name), None, piped=False, pipeline=pipeline)
         redirects: tuple[Redirect, ...] = ()
         if command.redirects:
             redirects, fed = self._redirects(command, state)
@@ -222,7 +231,9 @@ class Walk:
                 return NOTHING
             given = [(at - 1, feed) for at, feed in given if at]
         own = tuple((name, value) for name, value, _ in assigns)
-        run = Run(tuple(found), _base(found[0]), state.via, own, redirects, stdin, tuple(given), piped, pipeline, state.cwd)
+        run = Run(
+            tuple(found), _called(found[0]), state.via, own, redirects, stdin, tuple(given), piped, pipeline, state.cwd
+        )
         return self.run(run, state)
 
     def _expanded(self, words: list[Word], state: State) -> tuple[list[str], list[tuple[int, Feed]]]:
@@ -372,7 +383,9 @@ class Walk:
         """What a wrapper runs, without its input."""
         if not argv[0]:
             return Feed(None)
-        return self.run(Run(argv, _base(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd), state)
+        return self.run(
+            Run(argv, _called(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd), state
+        )
 
     def _wrapped(self, run: Run, wrapper: Wrapper, state: State) -> Feed | None:
         """What a wrapper runs; None where it runs nothing that can be seen."""
@@ -418,7 +431,7 @@ class Walk:
             return self.inner_text(rest[0], run, inner) if len(rest) > 1 else None
         given = tuple((position - at, feed) for position, feed in run.given if position >= at)
         inner_run = Run(
-            rest, _base(rest[0]), inner.via, run.assigns, (), run.stdin, given, run.piped, run.pipeline, inner.cwd
+            rest, _called(rest[0]), inner.via, run.assigns, (), run.stdin, given, run.piped, run.pipeline, inner.cwd
         )
         return self.run(inner_run, inner)
 
@@ -457,8 +470,13 @@ def _located(path: str, cwd: str) -> str:
 
 
 def _base(word: str) -> str:
-    word = (word.rpartition("/")[2] or word) if "/" in word else word
-    return word[:-4] if word.endswith(".exe") and len(word) > len(".exe") else word
+    return (word.rpartition("/")[2] or word) if "/" in word else word
+
+
+def _called(word: str) -> str:
+    """The name of a program: without its folder, and without the ending that it has on Windows."""
+    name = _base(word)
+    return name.removesuffix(".exe") or name
 
 
 Special = Callable[[Walk, Run, State], Feed | None]

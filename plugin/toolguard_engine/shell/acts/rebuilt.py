@@ -91,7 +91,7 @@ def _makes(run: Run, path: str, name: str) -> bool:
         return own and bool(given) and _within(given[-1], path)
     if any(_within(each.target, path) for each in run.redirects if each.kind not in ("read", "text")):
         return own
-    for word, following in zip(given, (*given[1:], ""), strict=True):
+    for word, following in zip(given, (*given[1:], ""), strict=False):
         option, sign, value = word.partition("=")
         if _OUT.fullmatch(option) and _within(value if sign else following, path):
             return True
