@@ -187,6 +187,7 @@ class Rulebook:
             self._tools.setdefault(tool, []).append(at)
         for text in () if rule.effect else rule.run:
             programs, _, words = text.partition(" ")
+            programs = "|".join(name.rpartition("/")[2] or name for name in programs.split("|"))
             if is_glob(programs):
                 self._globbed.append((at, programs, words))
                 continue

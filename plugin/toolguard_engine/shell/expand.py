@@ -21,7 +21,7 @@ MAX_NUMBERS = 8
 MAX_TEMPLATE = 2_000
 
 KNOWN = {
-    "HOME": "~", "PWD": ".", "OLDPWD": ".", "TMPDIR": "/tmp", "IFS": " ", "SHELL": "sh", "BASH": "bash",  # noqa: S108
+    "HOME": "~", "PWD": ".", "OLDPWD": ".", "IFS": " ", "SHELL": "sh", "BASH": "bash",
     "PPID": "$PPID", "$": "$$", "OPENCLAW_STATE_DIR": "$OPENCLAW_STATE_DIR", "OPENCLAW_HOME": "$OPENCLAW_HOME",
     "OPENCLAW_CONFIG_PATH": "$OPENCLAW_CONFIG_PATH", "CLAWDBOT_STATE_DIR": "$CLAWDBOT_STATE_DIR", "#": "0",
     "-": "", "?": "0",
