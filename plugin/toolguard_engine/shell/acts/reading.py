@@ -37,13 +37,14 @@ def _searches(run: Run, where: Where) -> Iterator[Effect]:
     if not patterns and not words.has("-f", "--file"):
         patterns, paths = paths[:1], paths[1:]
     yield from secrets_read(paths, run, where, *(["names"] if asked(words, *_TELLS_NAMES) else []))
-    if run.stdin is not None and _from_history(run, where) and any(_HUNTED.search(pattern[:256]) for pattern in patterns):
+    hunts = any(_HUNTED.search(pattern[:256]) for pattern in patterns)
+    if hunts and (_from_history(run, where) or any("history" in marks(path, where) for path in paths)):
         yield Effect("search", "history", "home", frozenset(["secrets"]), run)
     if run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs) and _prints_secrets(words, patterns):
         yield Effect("search", "environment", "home", frozenset(["secrets"]), run)
     if run.name not in _ALWAYS_DEEP and not asked(words, "-r", "-R", "--recursive", "--dereference-recursive"):
         return
-    if any(_HUNTED.search(pattern[:256]) for pattern in patterns):
+    if hunts:
         yield from (on("search", path, run, where, ["secrets"]) for path in paths if place(path, where, run.cwd) in _WIDE)
 
 
