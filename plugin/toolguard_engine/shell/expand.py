@@ -170,11 +170,18 @@ def _value(part: Part, state: State, capture: Captured) -> tuple[str, Feed | Non
     return UNKNOWN if feed.text is None else feed.text.rstrip("\n"), feed
 
 
+_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE)(?:_|\Z)", re.IGNORECASE)
+_SECRET = Feed(None, ("$secret",))
+"""What a variable of the environment comes to that is named like a secret."""
+
+
 def _variable(part: Variable, state: State, capture: Captured) -> tuple[str, Feed | None]:
     value = _looked_up(part.name, state)
     operator = part.operator
     if not operator:
-        return UNKNOWN if value is None else value, None
+        if value is None:
+            return UNKNOWN, _SECRET if _SECRET_NAME.search(part.name) else None
+        return value, None
     if operator[-1:] in "-=+?" and operator != "##":
         other, feed = text_of(part.operand, state, capture)
         if operator[-1] == "+":

@@ -35,6 +35,8 @@ def printed(run: Run) -> Feed:
         text = None if len(text) > MAX_TEXT else text
     files = tuple(word for word in run.argv[1:] if not word.startswith("-")) if run.name in _READERS else ()
     programs = fed.programs if run.name in _HANDING_ON and not files else (*fed.programs[-MAX_PROGRAMS:], run.name)
+    if run.given:
+        programs += tuple(name for _, feed in run.given for name in feed.programs)[:MAX_PROGRAMS]
     return Feed(text, programs, (fed.files + files)[:MAX_PROGRAMS])
 
 

@@ -105,7 +105,7 @@ def _leaving(send: Effect, run: Run, reading: Reading, found: tuple[Effect, ...]
         same = taker.piped and (taker.pipeline == run.pipeline or (run.given and "$()" in taker.via))
         if same or _through_file(taker, run, reading):
             return frozenset() if taken.place == "credentials" else frozenset({"bulk"})
-    return frozenset({"bulk"}) if "bulk" in flags else None
+    return frozenset({"bulk", "secret"} & flags) or None
 
 
 def _taken_before(run: Run, reading: Reading, found: tuple[Effect, ...]) -> list[Effect]:

@@ -177,7 +177,7 @@ def reach(host: str) -> frozenset[str]:
 
 
 def carried(feed: Feed | None, where: Where, cwd: str) -> frozenset[str]:
-    """What it means to send this on: the flags `file`, `output`, `personal`, `credentials`."""
+    """What it means to send this on: the flags `file`, `output`, `personal`, `secret` (a variable), `credentials`."""
     if feed is None:
         return frozenset()
     places = {place(path, where, cwd) for path in feed.files} - {"null"}
@@ -194,6 +194,8 @@ def carried(feed: Feed | None, where: Where, cwd: str) -> frozenset[str]:
             found.add("credentials")
         elif name in _PERSONAL:
             found.add("personal")
+        elif name == "$secret":
+            found.add("secret")
     if feed.text is None and feed.programs:
         found.add("output")
     if not _DUMPERS.isdisjoint(feed.programs):
