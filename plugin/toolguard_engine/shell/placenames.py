@@ -59,13 +59,19 @@ ARTEFACTS: Final = words(
     "playwright-report test-results package-lock.json yarn.lock pnpm-lock.yaml "
     ".egg _site .sass-cache .jekyll-cache .astro .swc .esbuild .rollup.cache .wireit .stryker-tmp .expo .metro-cache "
     ".metals .bloop .zig-cache zig-cache zig-out elm-stuff .stack-work dist-newstyle autom4te.cache .pub-cache .kotlin .cxx "
-    ".externalNativeBuild xcuserdata out-tsc jspm_packages .pnpm-store .rpt2_cache .eslintcache .stylelintcache"
+    ".externalNativeBuild xcuserdata out-tsc jspm_packages .pnpm-store .rpt2_cache .eslintcache .stylelintcache "
+    "coverage.xml coverage.json lcov.info junit.xml"
 )
 ARTEFACT_ENDS: Final = (
-    ".egg-info", ".pyc", ".pyo", ".o", ".obj", ".class", ".dist-info", ".tsbuildinfo", "__pycache__",
+    ".egg-info", ".pyc", ".pyo", ".pyd", ".o", ".obj", ".class", ".dist-info", ".tsbuildinfo", "__pycache__",
     ".a", ".la", ".lo", ".gch", ".gcda", ".gcno", ".gcov", ".elc", ".beam", ".hi", ".dSYM", ".swp", ".orig", ".rej", ".aux",
-    ".synctex.gz", ".fdb_latexmk",
+    ".synctex.gz", ".fdb_latexmk", "~", ".js.map", ".css.map", ".d.ts.map",
 )  # fmt: skip
+BUILT: Final = re.compile(
+    r"(?:[^\W_]{1,20}[-_])?(?:build|dist)(?:[-_](?:\*|ssr|electron|web|node|debug|release|linux|mac|macos|darwin|win|windows|android"
+    r"|ios|arm\w{0,5}|x86\w{0,5}|amd64|wasm|tests?|prod|dev|esm|cjs|umd|types|lib|client|server|docs|site|static|output|\d{1,6}))?"
+)
+"""Folders that are named after a kind of build: `build-debug`, `dist_electron`, `cross-build`, `build-*`."""
 
 HISTORIES: Final = words(
     ".bash_history .zsh_history .zhistory .history .sh_history .ash_history .python_history .mysql_history .psql_history "

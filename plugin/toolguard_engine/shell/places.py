@@ -29,6 +29,7 @@ from toolguard_engine.shell.model import UNKNOWN, Place
 
 MAX_CACHED = 512
 MAX_PATH = 8192
+MAX_PARTS = 100
 """No system takes a longer path; the rest of a longer text is not looked at."""
 
 _NO_HOME = "/~"
@@ -290,6 +291,8 @@ def _rebuilt(path: str) -> Place:
     if ".git" in parts:
         return "repository"
     if not names.ARTEFACTS.isdisjoint(parts) or parts[-1].endswith(names.ARTEFACT_ENDS):
+        return "artefact"
+    if ("build" in path or "dist" in path) and any(names.BUILT.fullmatch(part) for part in parts[:MAX_PARTS]):
         return "artefact"
     return ""
 

@@ -198,9 +198,19 @@ def search_flags(run: Run, where: Where) -> set[str]:
     tests = found_in(run)[1]
     wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in _NAMES and tests[i - 1] not in ("!", "-not")]
     flags = {"filtered"} if not _FILTERS.isdisjoint(tests) else set()
-    if wanted and all(place(basename(name) or name, where) == "artefact" for name in wanted):
+    if wanted and all(place(each, where) == "artefact" for name in wanted for each in _spelled(basename(name) or name)):
         flags.add("rebuilt")
     return flags
+
+
+def _spelled(pattern: str) -> list[str]:
+    """What `*.py[co]` stands for: `*.pyc` and `*.pyo`."""
+    found = _LETTERS.search(pattern[:MAX_PATTERN])
+    return [pattern[: found.start()] + letter + pattern[found.end() :] for letter in found[1]] if found else [pattern]
+
+
+MAX_PATTERN = 256
+_LETTERS = re.compile(r"\[([a-z0-9]{1,6})\]")
 
 
 def found_in(run: Run) -> tuple[list[str], list[str]]:
