@@ -1,8 +1,8 @@
 """`toolguard check --stdin`: calls in, verdicts out, one JSON line each, in the same order, for as long as lines come.
 
 A line is `{"tool", "params"}`, and may have `agent`, `session`, `cwd`, and an `id` that is sent back. The law: every line
-that says anything gets exactly one answer, a line that cannot be read too (`hold`, code `check.bad-input`); and nothing is
-kept back while more input is waited for.
+that says anything gets exactly one answer; one that is not understood, or that the gateway would refuse for what it lacks,
+is never allowed (`hold`, code `check.bad-input`); and nothing is kept back while more input is waited for.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli.judging import Judging, effect_texts
+from toolguard_cli.judging import Judging, effect_texts, missing
 from toolguard_engine.lines import Lines
 from toolguard_engine.model import Call
 
@@ -60,12 +60,12 @@ _DECODE = msgspec.json.Decoder(Asked).decode
 
 def run(judging: Judging, source: int = 0, sink: int = 1) -> int:
     """Answers until the input ends or nobody reads the answers any more. The exit code."""
-    lines = Lines(MAX_LINE)
+    lines, count = Lines(MAX_LINE), 0
     gc.freeze()  # what is loaded by now stays: looking through it again and again costs a tenth of the time
     try:
         while data := os.read(source, CHUNK):
-            _answer_all(judging, lines, data, sink)
-        _answer_all(judging, lines, b"\n", sink)
+            count = _answer_all(judging, lines, data, sink, count)
+        _answer_all(judging, lines, b"\n", sink, count)
     except BrokenPipeError:
         pass
     except KeyboardInterrupt:
@@ -73,18 +73,21 @@ def run(judging: Judging, source: int = 0, sink: int = 1) -> int:
     return 0
 
 
-def _answer_all(judging: Judging, lines: Lines, data: bytes, sink: int) -> None:
+def _answer_all(judging: Judging, lines: Lines, data: bytes, sink: int, before: int) -> int:
+    """The number of the last line; `before`: that of the line before these."""
     answers: list[bytes] = []
-    for line, too_long in lines.feed(data):
+    number = before
+    for number, (line, too_long) in enumerate(lines.feed(data), before + 1):
         if too_long:
-            answers.append(_ENCODE(_bad(f"a line of more than {MAX_LINE} bytes")))
+            answers.append(_ENCODE(_bad(number, f"it has more than {MAX_LINE} bytes")))
         elif line.strip():
-            answers.append(answer(judging, line))
+            answers.append(answer(judging, line, number))
         if len(answers) >= MANY:
             _send(answers, sink)
             answers = []
     if answers:
         _send(answers, sink)
+    return number
 
 
 def _send(answers: list[bytes], sink: int) -> None:
@@ -93,14 +96,16 @@ def _send(answers: list[bytes], sink: int) -> None:
         data = data[os.write(sink, data) :]
 
 
-def answer(judging: Judging, line: bytes) -> bytes:
+def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
     """The answer to one line, without its end."""
     try:
         asked = _DECODE(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return _ENCODE(_bad(f"{error or type(error).__name__}; a line is like {EXAMPLE}", _id_of(line)))
+        return _ENCODE(_bad(number, str(error) or type(error).__name__, _id_of(line)))
     try:
         call = Call(asked.tool, asked.params, agent=asked.agent, session=asked.session, cwd=asked.cwd)
+        if lacks := missing(call):
+            return _ENCODE(_bad(number, f"{lacks}, so the gateway would refuse this call", asked.id))
         found = judging.weigh(call)
         told = Told(
             found.decision,
@@ -119,8 +124,8 @@ def answer(judging: Judging, line: bytes) -> bytes:
         return _ENCODE(_none("hold", ERROR, f"a bug in toolguard: {type(error).__name__}; please report it", asked.id))
 
 
-def _bad(reason: str, name: Any = msgspec.UNSET) -> Told:
-    return _none("hold", BAD_INPUT, reason, name)
+def _bad(number: int, reason: str, name: Any = msgspec.UNSET) -> Told:
+    return _none("hold", BAD_INPUT, f"line {number}: {reason}; a line is like {EXAMPLE}", name)
 
 
 def _none(verdict: str, code: str, reason: str, name: Any) -> Told:

@@ -23,12 +23,14 @@ from toolguard_engine import answers, rulepacks
 from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, inner_call
 from toolguard_engine.layers import grants
+from toolguard_engine.layers.calltexts import EXEC_TOOLS
 from toolguard_engine.layers.grants import Grant
 from toolguard_engine.model import Call, Host
 from toolguard_engine.rulebook import Rule, Rulebook
 from toolguard_engine.stores.calllog import resolve
 from toolguard_engine.stores.policy import Policies
 from toolguard_engine.stores.userrules import UserRules
+from toolguard_engine.toolsearch import OUTER_TOOL, is_envelope, tool_name
 
 if TYPE_CHECKING:
     from toolguard_engine.judgement import Judgement
@@ -108,6 +110,32 @@ class Judging:
 
     def config_for(self, agent: str) -> Config:
         return self.config.for_agent(agent)
+
+
+def missing(call: Call) -> str:
+    """What a call lacks, so that nothing can be said about it and the gateway would refuse it; empty where it is one."""
+    if not call.tool.strip():
+        return "the tool is not named"
+    if not isinstance(call.params, dict):
+        return "params must be an object"
+    if tool_name(call.tool) == OUTER_TOOL and not is_envelope(call.tool, call.params):
+        return f"{OUTER_TOOL} needs the id of a tool"
+    inner = inner_call(call)
+    if not isinstance(inner.params, dict):
+        return "args must be an object"
+    if tool_name(inner.tool) not in EXEC_TOOLS:
+        return "" if inner.tool.strip() else "the tool is not named"
+    command = inner.params.get("command")
+    if command is None:
+        return "command is missing"
+    return "" if _is_command(command) else "command must be a text"
+
+
+def _is_command(value: Any) -> bool:
+    """A list of words is judged too."""
+    return isinstance(value, str) or (
+        isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+    )
 
 
 def load(places: Places) -> Judging:

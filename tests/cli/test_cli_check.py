@@ -147,7 +147,8 @@ class TestForAPerson:
         ("a b", "bash", '{"workdir": "/x"}', {"command": "a b", "workdir": "/x"}),
         ("a.md", "read", "", {"path": "a.md"}),
         (None, "nodes", '{"action": "list"}', {"action": "list"}),
-        (None, "exec", "{}", {}),
+        (None, "exec", '{"command": ["ls", "-l"]}', {"command": ["ls", "-l"]}),
+        (None, "nodes", "{}", {}),
     ],
 )
 def test_the_call_that_is_meant(text: str | None, tool: str, params: str, found: dict[str, Any]) -> None:
@@ -162,6 +163,12 @@ def test_the_call_that_is_meant(text: str | None, tool: str, params: str, found:
         ("x", "message", "", "by name"),
         (None, "exec", "{", "no JSON"),
         (None, "exec", "[1]", "no JSON object"),
+        (None, "exec", "{}", "would refuse this call: command is missing"),
+        (None, "exec", '{"cmd": "ls"}', "would refuse this call: command is missing"),
+        (None, "exec", '{"command": 5}', "would refuse this call: command must be a text"),
+        (None, "exec", '{"command": []}', "command must be a text"),
+        (None, " ", "{}", "the tool is not named"),
+        ("ls", "exec", '{"command": "wipe"}', "command is given twice"),
     ],
 )
 def test_what_is_no_call(text: str | None, tool: str, params: str, said: str) -> None:
@@ -290,6 +297,34 @@ def test_a_line_that_cannot_be_read(stream: Any, bad: bytes) -> None:
     first, second = stream(bad, line("ls"))
     assert (first["verdict"], first["code"], second["verdict"]) == ("hold", "check.bad-input", "allow")
     assert first["reason"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"tool": "exec", "command": "wipe"}, "params must be an object"),
+        ({"tool": "exec", "params": "wipe"}, "params must be an object"),
+        ({"tool": "exec", "params": ["wipe"]}, "params must be an object"),
+        ({"tool": "exec", "arguments": {"command": "wipe"}}, "params must be an object"),
+        ({"tool": "exec"}, "params must be an object"),
+        ({"tool": "read"}, "params must be an object"),
+        ({"tool": "exec", "params": {"cmd": "wipe"}}, "command is missing"),
+        ({"tool": "openclaw:core:Exec", "params": {"cmd": "wipe"}}, "command is missing"),
+        ({"tool": "exec", "params": {"command": None}}, "command is missing"),
+        ({"tool": "exec", "params": {"command": {"a": 1}}}, "command must be a text"),
+        ({"tool": "", "params": {"command": "wipe"}}, "the tool is not named"),
+        ({"tool": "tool_call", "params": {"args": {"command": "wipe"}}}, "tool_call needs the id of a tool"),
+        ({"tool": "tool_call", "params": {"id": "exec", "args": "wipe"}}, "args must be an object"),
+        ({"tool": "tool_call", "params": {"id": "exec"}}, "command is missing"),
+        ({"tool": "tool_call", "params": {"id": ""}}, "the tool is not named"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else json.dumps(value)[:50],
+)
+def test_what_lacks_something_is_not_allowed(stream: Any, asked: dict[str, Any], said: str) -> None:
+    first, found = stream(line("ls"), b"", json.dumps({**asked, "id": 7}).encode())[0:2]
+    assert first["verdict"] == "allow"
+    assert (found["verdict"], found["code"], found["id"]) == ("hold", "check.bad-input", 7)
+    assert found["reason"].startswith(f"line 3: {said}")
 
 
 def test_an_unreadable_line_keeps_its_id(stream: Any) -> None:

@@ -39,10 +39,16 @@ def call_of(text: str | None, tool: str, params: str, agent: str, cwd: str) -> C
     """The call that these options mean. Raises `ValueError`, whose text says what is missing or wrong."""
     given = _params(params)
     if text is not None:
-        given = {_subject(tool): text, **given}
+        subject = _subject(tool)
+        if subject in given:
+            raise ValueError(f"{subject} is given twice, before and in --params: which of them?")
+        given = {subject: text, **given}
     elif not params:
         raise ValueError("say what to check: a command, or --params with the arguments of the call")
-    return Call(tool, given, agent=agent, cwd=cwd)
+    call = Call(tool, given, agent=agent, cwd=cwd)
+    if lacks := judging.missing(call):
+        raise ValueError(f"the gateway would refuse this call: {lacks}")
+    return call
 
 
 def _params(text: str) -> dict[str, Any]:
