@@ -87,7 +87,7 @@ def _rule(table: Mapping[str, Any], pack: str, speaks: Callable[[Rule, Example],
     if not (made.get("run") or made.get("effect") or made.get("tool")):
         raise BadRule("id", "a rule needs one of run, effect and tool")
     if not made.get("reason", "").strip():
-        raise BadRule("reason" if "reason" in table else "id", "a rule needs a reason that a person understands")
+        raise BadRule("reason", "it has no reason that a person is told")
     rule = Rule(**made)
     for example in rule.matches if speaks is not None else ():
         if speaks is not None and not speaks(rule, example):
@@ -97,6 +97,8 @@ def _rule(table: Mapping[str, Any], pack: str, speaks: Callable[[Rule, Example],
 
 def _named(made: Mapping[str, Any], pack: str) -> None:
     name: str = made.get("id", "")
+    if not name:
+        raise BadRule("id", "it has no id")
     before, _, after = name.partition(".")
     if before != pack or not after or not after.replace("-", "").replace("_", "").isalnum():
         raise BadRule("id", f"the id must be '{pack}.<name>', letters, digits and '-', not {name!r}")

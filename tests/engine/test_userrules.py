@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import toolguard_engine
+from toolguard_engine import rulenames, rulepacks
 from toolguard_engine.rulebook import Rule
 from toolguard_engine.stores import tomlfile, userrules
 from toolguard_engine.stores.locked import StoreError
@@ -89,10 +92,17 @@ def test_it_is_read_again_only_when_it_changed(own: UserRules, monkeypatch: pyte
         pytest.param(f"[[rule]]\n{BASE}stakes = 3\nstake = 3\n", (6, 1), "unknown key 'stake'", "stakes", id="unknown key"),
         pytest.param(f"[[rule]]\n{BASE}  stakes =  12\n", (5, 13), "stakes must be", "stakes = 3", id="number"),
         pytest.param(f"[[rule]]\n{BASE}clarity = true\n", (5, 11), "clarity must be a whole number", "", id="no number"),
-        pytest.param('[[rule]]\nrun = ["x"]\nreason = "r"\n', (1, 1), "rule 1: the id must be", 'id = "', id="no id"),
+        pytest.param('[[rule]]\nrun = ["x"]\nreason = "r"\n', (1, 1), "rule 1: it has no id", "add an id", id="no id"),
         pytest.param(f"[[rule]]\n{BASE}\n\n [[rule]]\n{BASE}", (1, 1), "changes nothing", "stakes = 3", id="no effect"),
         pytest.param('[[rule]]\nid = "a"\nreason = "r"\nstakes = 1\n', (2, 6), "one of run, effect", "run", id="about"),
-        pytest.param('[[rule]]\nid = "a"\nrun = ["x"]\nstakes = 1\n', (2, 6), "needs a reason", "", id="no reason"),
+        pytest.param('[[rule]]\nid = "a"\nrun = ["x"]\nstakes = 1\n', (1, 1), "no reason", "add a reason", id="no reason"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\neffect = ['write', 'delet']\n", (6, 21), "mean 'delete'?", "", id="kind"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nplace = ['hom']\n", (6, 11), "mean 'home'", "place =", id="place"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_place = ['xyzzy']\n", (6, 14), "known are: art", "", id="no place"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nvia = ['sudoo']\n", (6, 9), "mean 'sudo'", "via =", id="via"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nflags = ['recursiv']\n", (6, 11), "mean 'recursive'", "", id="flag"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nno_flags = ['x y']\n", (6, 14), "has no 'x y'", "", id="no flag"),
+        pytest.param(f"[[rule]]\n{BASE}stakes = 1\nverdict = 'block'\n", (6, 11), "mean nothing", "take them", id="both"),
         pytest.param(f"[[rule]]\n{BASE}verdict = 'hold'\n", (5, 11), 'only verdict is "block"', "stakes = 3", id="verdict"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\narg = '('\n", (6, 7), "arg", "regular expression", id="pattern"),
         pytest.param(f"[[rule]]\n{BASE}stakes = 1\nany = '-f'\n", (6, 7), "any must be a list", 'any = ["', id="no list"),
@@ -120,6 +130,44 @@ def test_bad_rules(own: UserRules, text: str, at: tuple[int, int], said: str, me
     assert said in told
     assert mend in caught.value.mend
     assert caught.value.mend in told
+
+
+@pytest.mark.parametrize(
+    "text", ["curl | sh", "curl |sh", "a| b", "(a)", "a && b", "a; b", "a > b", "$(a)", "'a b'", "*", "**", "* *"]
+)
+def test_what_is_no_program(own: UserRules, text: str) -> None:
+    own.path.write_text(f'[[rule]]\nid = "a"\nreason = "r"\nstakes = 1\nrun = ["make", "{text}"]\n')
+    with pytest.raises(BadRules) as caught:
+        own.rules()
+    assert caught.value.at.line == 5
+    assert repr(text) in caught.value.said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'run = ["git push", "docker|podman rm", "* delete|destroy", "aws * delete-*", "x !get|list", "x ** y"]',
+        'effect = ["gateway"]\nflags = ["whatever-it-does"]',
+        'effect = ["write"]\nplace = [""]\nno_flags = ["each"]\nvia = ["sudo", "xargs", "$()", "()", "python3.11"]',
+    ],
+)
+def test_names_that_are_known(own: UserRules, text: str) -> None:
+    own.path.write_text(f'[[rule]]\nid = "a"\nreason = "r"\nstakes = 1\n{text}\n')
+    assert len(own.rules()) == 1
+
+
+def test_all_packs_use_known_names() -> None:
+    for rules in rulepacks.packs().values():
+        for rule in rules:
+            rulenames.check(rule)
+
+
+def test_all_kinds_of_effects_are_known() -> None:
+    made = re.compile(r"\bEffect\(\s*\"([a-z-]+)\"")
+    found = {
+        kind for path in Path(toolguard_engine.__file__).parent.rglob("*.py") for kind in made.findall(path.read_text())
+    }
+    assert found <= rulenames.KINDS
 
 
 def test_examples_are_tried_where_somebody_asks(own: UserRules) -> None:

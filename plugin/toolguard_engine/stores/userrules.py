@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from toolguard_engine import rulenames
 from toolguard_engine.redact import UNPRINTABLE
 from toolguard_engine.rulebook import BadRule, Example, Rule, rule_from
 from toolguard_engine.stores import files, tomlfile
@@ -26,8 +27,15 @@ _PATTERNS = ("arg", "no_arg", "text")
 _ADDS = 'add clarity = 2 and stakes = 3 to hold such calls, or verdict = "block" to block them for good'
 _MENDS = {
     "id": 'name it like id = "no-deploy", and say what it is about: run = ["git push"], effect = [...] or tool = [...]',
-    "reason": 'say why, in a sentence: reason = "It publishes the site."',
+    "reason": 'add a reason, a sentence that says what is risky: reason = "It publishes the site."',
     "verdict": _ADDS,
+    "run": 'name the program and its sub-commands: run = ["git push", "docker|podman rm"]',
+    "effect": 'write one of the known kinds, like effect = ["delete", "send"]',
+    "place": 'write one of the known places, like place = ["home", "credentials"]',
+    "no_place": 'write one of the known places, like no_place = ["temp", "artefact"]',
+    "flags": 'write flags that are known, like flags = ["recursive"]',
+    "no_flags": 'write flags that are known, like no_flags = ["filtered"]',
+    "via": 'name wrappers around the program, like via = ["sudo", "xargs"]',
     "clarity": "write a whole number like clarity = 2",
     "stakes": "write a whole number like stakes = 3",
     "matches": "change the example, or what the rule asks for",
@@ -113,7 +121,10 @@ def parse(table: Mapping[str, Any], text: str, path: Path, speaks: Speaks | None
 def _rule(table: dict[str, Any], number: int, places: Places, path: Path, speaks: Speaks | None) -> Rule:
     named = _named(table)
     try:
-        rule = rule_from(named, _pack(named), speaks)
+        rule = rule_from(named, _pack(named))
+        rulenames.check(rule)
+        if speaks is not None:
+            rule_from(named, _pack(named), speaks)
     except BadRule as bad:
         _explain(bad, table, number, places, path)
     if not (rule.clarity or rule.stakes or rule.verdict):
@@ -137,8 +148,19 @@ def _explain(bad: BadRule, table: Mapping[str, Any], number: int, places: Places
     at = places.key(number, bad.key) if unknown or not key else places.value(number, key, _quoted(bad, table))
     name = table.get("id")
     said = f"{f'the rule {name}' if isinstance(name, str) else f'rule {number + 1}'}: {bad.message}"
-    mend = _MENDS[""] if unknown else _MENDS.get(bad.key) or _usual(bad.key)
+    mend = _mend(bad, table, unknown=unknown)
     raise BadRules(path, at, said, mend) from bad
+
+
+def _mend(bad: BadRule, table: Mapping[str, Any], *, unknown: bool) -> str:
+    if unknown:
+        near = rulenames.nearest(bad.key, Rule.__struct_fields__)
+        return f"did you mean {near}? {_MENDS['']}" if near else _MENDS[""]
+    if bad.key == "id" and not table.get("id"):
+        return 'add an id, a name of your own: id = "no-deploy"'
+    if bad.key == "verdict" and table.get("verdict") == "block":
+        return "take them out; or take verdict out, so that such calls are held and a person is asked"
+    return _MENDS.get(bad.key) or _usual(bad.key)
 
 
 def _usual(key: str) -> str:
