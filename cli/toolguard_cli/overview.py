@@ -20,6 +20,7 @@ from toolguard_engine.layers.grants import active
 from toolguard_engine.ledger import Entry
 from toolguard_engine.stores.audit import AuditLog
 from toolguard_engine.stores.policy import Policies
+from toolguard_engine.stores.userrules import UserRules
 
 NEWEST_FILES = 2
 
@@ -46,6 +47,7 @@ def look(places: Places, now: float) -> Overview:
     try:
         with stores.told():
             grants = len(active(Policies(places.state_dir).grants(), now))
+            UserRules(places.state_dir).rules()
     except UserError as error:
         damaged.append((error.message, error.fix))
     return Overview(waiting, grants, damaged, _today(places, now))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from toolguard_cli import judging, stores
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
-from toolguard_engine import answers, rubric, rulepacks
+from toolguard_engine import answers, rubric, rulenames, rulepacks
 from toolguard_engine.layers.calltexts import EXEC_TOOLS
 from toolguard_engine.model import Call
 from toolguard_engine.redact import UNPRINTABLE
@@ -28,6 +30,7 @@ EXAMPLE = (
     'matches = ["make deploy"]',
     'passes = ["make test"]',
 )
+LIST = "toolguard check --list"
 MAX_LINE = 160
 
 
@@ -80,9 +83,11 @@ def check(places: Places) -> Result:
     if not found:
         return Result("check", {"rules": []}, tuple(_none(str(own.path))))
     judged = judging.load(places)
-    problems = [problem for placed in found for problem in _problems(placed, judged, str(own.path))]
-    lines = [Line("ok", _words(placed.rule, judged.basis.threshold)) for placed in found]
+    by_rule = [(placed, _problems(placed, judged, own.path)) for placed in found]
+    problems = [problem for _, wrong in by_rule for problem in wrong]
+    lines = [Line("ok", _words(placed.rule, judged.basis.threshold)) for placed, wrong in by_rule if not wrong]
     lines += [Line("error", problem) for problem in problems]
+    lines += off(judged)
     data = {"rules": [{"id": p.rule.id, "line": p.at.line, "reason": p.rule.reason} for p in found], "problems": problems}
     return Result("check", data, tuple(lines), 1 if problems else 0)
 
@@ -92,12 +97,35 @@ def _none(path: str) -> list[Line]:
     return [*lines, Line("info", ""), *(Line("info", f"    {text}") for text in EXAMPLE)]
 
 
-def _problems(placed: Placed, judged: judging.Judging, path: str) -> list[str]:
+def unknown_off(names: Iterable[str], own: Iterable[str] = ()) -> Iterator[tuple[str, str]]:
+    """Names under `rulesOff` that no rule and no pack has, and what to say of each."""
+    rules = {rule.id for rule in judging.all_rules()}.union(own)
+    known = rules.union(name.partition(".")[0] for name in rules)
+    for name in names:
+        if name not in known:
+            near = rulenames.nearest(name, known)
+            meant = f"; did you mean {near}?" if near else ""
+            yield name, f"rulesOff names {answers.cut(answers.plain(name), 80)}: no such rule and no such pack{meant}"
+
+
+def off(judged: judging.Judging) -> list[Line]:
+    """What is wrong with `rulesOff`, for a person."""
+    return [Line("warn", said) for _, said in unknown_off(judged.config.rules_off, judged.own)]
+
+
+def taken(placed: Placed, path: Path) -> str:
+    """What is wrong with a rule that has the name of one that comes with toolguard; empty where it has not."""
+    if all(known.id != placed.rule.id for known in judging.all_rules()):
+        return ""
+    return f"{answers.plain(str(path))}, line {placed.at.line}: {placed.rule.id} is the name of a rule of toolguard's own"
+
+
+def _problems(placed: Placed, judged: judging.Judging, path: Path) -> list[str]:
     """Examples that must pass and do not, and rules that could take the place of one that comes with toolguard."""
-    rule, where = placed.rule, f"{answers.plain(path)}, line {placed.at.line}"
+    rule, where = placed.rule, f"{answers.plain(str(path))}, line {placed.at.line}"
     problems = []
-    if any(known.id == rule.id for known in judging.all_rules()):
-        problems.append(f"{where}: {rule.id} is the name of a rule of toolguard's own; choose another id")
+    if same := taken(placed, path):
+        problems.append(f"{same}; choose another id")
     for example in rule.passes:
         found = judged.weigh_bare(_call(example))
         if found.decision != "allow":

@@ -224,7 +224,16 @@ class TestOwnRules:
 
     def test_a_name_that_is_taken(self, places: Places) -> None:
         policy(places, OWN.replace("no-fax", "demo.wipe"))
-        assert "choose another id" in check.rules(places).data["problems"][0]
+        result = check.rules(places)
+        assert "choose another id" in result.data["problems"][0]
+        assert not any(line.kind == "ok" for line in result.lines)
+
+    def test_a_name_under_rules_off_that_nothing_has(self, places: Places) -> None:
+        settings(places, rulesOff=["demo.deplo", "demo.notice", "lore", "user"])
+        policy(places, OWN)
+        for result in (ask(places, "ls"), check.rules(places)):
+            warned = [line.text for line in result.lines if line.kind == "warn" and "rulesOff" in line.text]
+            assert warned == ["rulesOff names demo.deplo: no such rule and no such pack; did you mean demo.deploy?"]
 
     def test_a_notice(self, places: Places) -> None:
         policy(places, OWN.replace("= 3", "= 0"))
@@ -255,7 +264,7 @@ def test_list(places: Places) -> None:
     assert shown[0].split() == list(check.HEAD)
     assert any(text.split()[:2] == ["lore", "off"] for text in shown)
     assert any(text.split()[:3] == ["demo.wipe", "on", "blocks"] for text in shown)
-    assert shown[-2] == "rulesOff names demo.none, which is no rule and no pack"
+    assert shown[-2].startswith("rulesOff names demo.none: no such rule and no such pack; did you mean demo.")
     assert shown[-1].startswith("6 rules in 3 packs, 2 switched off; calls are held at 36")
 
 

@@ -38,6 +38,7 @@ IDS = [
     "stores",
     "key",
     "policy",
+    "rules",
     "audit",
     "self-approval",
     "openclaw",
@@ -451,6 +452,33 @@ FAULTS = [
         "no openclaw on PATH, and no gateway has run with the plugin yet",
         "start the gateway",
     ),
+    Fault(
+        "own rule",
+        lambda places: (places.own / "policy.toml").write_text('[[rule]]\nid = "a"\nrun = ["x"]\nstakes = 1\n'),
+        "rules",
+        "error",
+        "S/toolguard/policy.toml, line 1, column 1: the rule a: it has no reason that a person is told",
+        'add a reason, a sentence that says what is risky: reason = "It publishes the site."',
+    ),
+    Fault(
+        "own rule with the name of another",
+        lambda places: (places.own / "policy.toml").write_text(
+            '[[rule]]\nid = "vcs.push-force"\nrun = ["x"]\nstakes = 1\nreason = "r"\n'
+        ),
+        "rules",
+        "error",
+        "S/toolguard/policy.toml, line 1: vcs.push-force is the name of a rule of toolguard's own",
+        "choose another id",
+    ),
+    Fault(
+        "rulesOff",
+        settings(rulesOff=["databases", "vcs.push-forc"]),
+        "rules",
+        "error",
+        "C, line 1: plugins.entries.toolguard.config.rulesOff names vcs.push-forc: no such rule and no such pack; "
+        "did you mean vcs.push-force?",
+        "mend rulesOff; toolguard check --list names all rules and packs",
+    ),
     Fault("no Node", lambda _: None, "node", "warn", "no node on PATH", "nothing, if the gateway brings its own Node"),
 ]
 
@@ -462,7 +490,7 @@ def test_faults(places: Places, fault: Fault) -> None:
 
     def real(text: str) -> str:
         named = {"C": str(places.config), "X": str(places.extension), "S": str(places.state_dir)}
-        words = [f"{named.get(w[:1], w[:1])}{w[1:]}" if w in named or w[1:2] == "/" else w for w in text.split(" ")]
+        words = [f"{named.get(w[:1], w[:1])}{w[1:]}" if w.rstrip(",") in named or w[1:2] == "/" else w for w in text.split(" ")]
         return " ".join(words)
 
     before = picture(places.state_dir)
@@ -503,7 +531,7 @@ def test_the_first_thing_to_mend_is_named(places: Places) -> None:
     put_in(places)
     places.config.unlink()
     last = doctor.run(places).lines[-1]
-    assert (last.kind, last.text) == ("info", "2 of 19 checks failed: mend the first one, then run this again")
+    assert (last.kind, last.text) == ("info", "2 of 20 checks failed: mend the first one, then run this again")
 
 
 # The engine check itself.

@@ -123,6 +123,16 @@ def test_a_bad_policy(places: Places) -> None:
         assert caught.value.fix.startswith("known are: ")
 
 
+def test_a_bad_rule_beside_the_grants_is_told(places: Places) -> None:
+    give(places)
+    policy = places.own / "policy.toml"
+    policy.write_text(policy.read_text() + "\n[[rule]]\nstakes = 99\n")
+    result = grants.run(places, everything=False)
+    (error,) = [line.text for line in result.lines if line.kind == "error"]
+    assert "stakes must be a whole number" in error
+    assert len(result.data["grants"]) == 1
+
+
 def test_what_cannot_be_logged_is_not_granted(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_self: AuditLog, _events: object) -> None:
         raise StoreError("audit.jsonl: No space left on device")

@@ -73,6 +73,15 @@ def test_nothing_is_there(tmp_path: Path) -> None:
     assert not places.state_dir.exists()
 
 
+def test_a_bad_rule(places: Places) -> None:
+    places.own.mkdir()
+    (places.own / "policy.toml").write_text('[[rule]]\nid = "a"\nrun = ["x"]\nstakes = 1\n')
+    result = status.run(places)
+    (error,) = [line.text for line in result.lines if line.kind == "error"]
+    assert f"{places.own / 'policy.toml'}, line 1, column 1: the rule a: it has no reason" in error
+    assert result.data["held"]["damaged"] == [error]
+
+
 @pytest.mark.parametrize("link", [False, True], ids=["copied", "linked"])
 def test_installed(places: Places, link: bool) -> None:  # noqa: FBT001 - of a table
     python = put_in(places, link=link).data["python"]

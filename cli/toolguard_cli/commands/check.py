@@ -85,6 +85,7 @@ def run(places: Places, call: Call) -> Result:
         Line("info", answers.plain(found.reason)) if found.reason else None,
         *_section("it would", judging.effect_texts(found.effects)),
         *_section("because", [_because(match) for match in found.matches] or _code_only(found)),
+        *ownrules.off(judged),
         *_mode(judged.config_for(call.agent).active_mode, found.decision),
         *ways,
         Line("info", f"({judged.basis.words()})"),
@@ -213,18 +214,11 @@ def listing(places: Places) -> Result:
         rows.append((pack, "on" if on else "off", f"{len(inside)} rules", _pack_words(pack)))
         rows += [(f"  {r.id}", _state(r, judged), _adds(r), r.reason) for r in inside]
         data.append({"pack": pack, "on": on, "rules": [_public(rule, judged) for rule in inside]})
-    lines = [*tables.table(HEAD, rows), *_unknown(judged, known)]
+    lines = [*tables.table(HEAD, rows), *ownrules.off(judged)]
     off = sum(_state(rule, judged) == "off" for rule in known)
     counted = f"{len(known)} rules in {len(packs)} packs, {off} switched off"
     lines.append(Line("info", f"{counted}; calls are held at {judged.basis.threshold} ({judged.basis.words()})"))
     return Result("check", {"packs": data, "basis": judged.basis.public()}, tuple(lines))
-
-
-def _unknown(judged: Judging, known: list[Rule]) -> Iterator[Line]:
-    names = {name for rule in known for name in (rule.id, rule.pack)}
-    for name in judged.config.rules_off:
-        if name not in names:
-            yield Line("warn", f"rulesOff names {name}, which is no rule and no pack")
 
 
 def _pack_words(pack: str) -> str:

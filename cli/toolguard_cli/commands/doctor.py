@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 import msgspec
 
 from toolguard_cli import configfile, inside
-from toolguard_cli.checks import approvals, config, engine, health, host, log, order, plugin
+from toolguard_cli.checks import approvals, config, engine, health, host, log, order, plugin, rules
 from toolguard_cli.checks.check import Check, Subject
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
@@ -32,6 +32,7 @@ CHECKS: tuple[Callable[[Subject], Check], ...] = (
     approvals.whole,
     approvals.signed,
     approvals.policy,
+    rules.count,
     approvals.logged,
     approvals.by_persons,
     host.openclaw,

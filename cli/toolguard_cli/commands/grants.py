@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 
 from toolguard_cli import stores, tables
+from toolguard_cli.errors import UserError
 from toolguard_cli.granted import left, public
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine.layers.grants import Grant, is_expired
 from toolguard_engine.stores.policy import Policies
+from toolguard_engine.stores.userrules import UserRules
 
 HEAD = ("ID", "LEFT", "TOOL", "AGENT", "BY", "PATTERN")
 NOT_SIGNED = "not signed"
@@ -24,8 +26,19 @@ def run(places: Places, *, everything: bool) -> Result:
     rows = (_row(grant, left(grant, now) if grant in signed else NOT_SIGNED) for grant in found)
     lines = tables.table(HEAD, rows) if found else [_nothing(len(known))]
     lines += _to_accept([grant.id for grant in found if grant not in signed])
+    lines += _rules(places)
     data = [{**public(grant, now), "signed": grant in signed} for grant in found]
     return Result("grants", {"grants": data}, tuple(lines))
+
+
+def _rules(places: Places) -> list[Line]:
+    """What is wrong with the rules in the same file."""
+    try:
+        with stores.told():
+            UserRules(places.state_dir).rules()
+    except UserError as error:
+        return [Line("error", error.message), Line("info", f"-> {error.fix}")]
+    return []
 
 
 def _to_accept(ids: list[str]) -> list[Line]:
