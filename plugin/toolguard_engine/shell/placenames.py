@@ -178,6 +178,7 @@ HOME_SECRETS: Final[dict[str, tuple[str, ...]]] = {
 """First part of a path in the home folder to what of it is secret; nothing named means all."""
 
 SYSTEM_SECRETS: Final = (
+    "/proc/self/environ", "/proc/1/environ",
     "/etc/shadow", "/etc/gshadow", "/etc/master.passwd", "/etc/ssl/private", "/etc/pki/tls/private", "/etc/krb5.keytab",
     "/etc/letsencrypt/live",
     "/etc/letsencrypt/archive", "/etc/letsencrypt/accounts", "/etc/kubernetes/pki", "/etc/kubernetes/admin.conf",

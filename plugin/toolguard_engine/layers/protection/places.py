@@ -38,6 +38,8 @@ _ROOT_CODE = re.compile(r"rmtree|rmdir|rename|unlink|remove|rmSync|\bmove\b|copy
 _OWN_WORDS = 16
 """So many words of a wrapper may be its own; the others are those of the program that it runs."""
 
+_SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "ag"})
+_PATTERN_OPTION = re.compile(r"-[A-Za-z]*[ef]|--(?:regexp|file|files)\b")
 _SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
 _SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|&?\d|-")
 _ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)")
@@ -82,7 +84,7 @@ def _kinds(run: Run, scene: Scene) -> set[Place]:
 
 def _paths(run: Run, scene: Scene) -> Iterator[str]:
     words = [
-        *(run.argv[:_OWN_WORDS] if scene.is_wrapper(run) else run.argv),
+        *(run.argv[:_OWN_WORDS] if scene.is_wrapper(run) else _without_pattern(run)),
         *(each.target for each in run.redirects if each.kind != "text"),
         *(value for _, value in run.assigns),
     ]
@@ -93,6 +95,15 @@ def _paths(run: Run, scene: Scene) -> Iterator[str]:
         if attached := _ATTACHED.fullmatch(word):
             yield attached[1]
         yield from (path for path in _SPLIT.split(word) if path and path != "?")
+
+
+def _without_pattern(run: Run) -> tuple[str, ...]:
+    """The words of a program without what it searches for, where that is told apart from where it searches."""
+    argv = run.argv
+    if run.name not in _SEARCHES or any(_PATTERN_OPTION.match(word) for word in argv[1:]):
+        return argv
+    at = next((at for at, word in enumerate(argv[1:], 1) if not word.startswith("-")), 0)
+    return argv if not at else (*argv[:at], *argv[at + 1 :])
 
 
 def _only_reads(run: Run, scene: Scene) -> bool:
