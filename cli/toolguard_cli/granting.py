@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 
 import msgspec
 
+from toolguard_engine import answers
 from toolguard_engine.layers import grants
 from toolguard_engine.layers.grants import Grant
 from toolguard_engine.model import Call
 from toolguard_engine.redact import UNPRINTABLE
-from toolguard_engine.toolsearch import short_name
+from toolguard_engine.toolsearch import short_name, tool_name
 
 NEW = "g-new"
 MAX_TYPED = 400
@@ -36,9 +38,36 @@ def of(call: Call, pattern: str, *, agent: str = "", cwd: str = "") -> Grant | N
     return grant if grants.covers(grant, call, 0.0) else None
 
 
-def command(grant: Grant, lasts: str) -> str:
-    """What to type."""
-    words = ["--tool", grant.tool, "--for", lasts]
+_COVERED = {
+    "read": "reading just this file",
+    "write": "any content of this file",
+    "edit": "any change of this file",
+    "message": "any text to this address",
+}
+_BY_KIND = {
+    "words": "just this command",
+    "path": "just this path",
+    "url": "just this address",
+    "address": "just this address",
+    "json": "just these arguments",
+}
+
+
+def scope(grant: Grant, lasts: str) -> str:
+    """All that an exact grant lets through, in words."""
+    kind = grants.kind_of(grant.tool)
+    parts = [_COVERED.get(tool_name(grant.tool)) or _BY_KIND[kind]]
+    if grant.cwd:
+        parts.append(f"in {grant.cwd}")
+    elif kind == "words" or (kind == "path" and not grant.pattern.startswith(("/", "~"))):
+        parts.append("in every folder")
+    parts.append(f"by agent {grant.agent}" if grant.agent else "by every agent")
+    return answers.plain(f"for {lasts}: {', '.join(parts)}")
+
+
+def command(grant: Grant, lasts: str, places: Sequence[str] = ()) -> str:
+    """What to type. `places`: the options that name another gateway."""
+    words = ["--tool", grant.tool, "--for", lasts, *places]
     words += ["--agent", grant.agent] * bool(grant.agent) + ["--cwd", grant.cwd] * bool(grant.cwd)
     for name, glob in grant.params.items():
         words += ["--param", f"{name}={glob}"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 
@@ -26,10 +26,12 @@ CONFIG_NAMES = ("openclaw.json", "clawdbot.json")
 
 @dataclass(frozen=True)
 class Places:
-    """The places of one gateway. None of them has to exist."""
+    """The places of one gateway. None of them has to exist. `given`: the options that named them, for commands that a
+    person is told to run."""
 
     state_dir: Path
     config: Path
+    given: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def own(self) -> Path:
@@ -60,7 +62,9 @@ def find(state_dir: Path | None, config: Path | None, env: Mapping[str, str] = o
         folders = [state] if ours else [state, *usual]
         known = [folder / name for folder in folders for name in CONFIG_NAMES]
         file = next((place for place in known if place.exists()), state / CONFIG_NAMES[0])
-    return Places(state, _absolute(file, home))
+    found = _absolute(file, home)
+    given = (*(("--state-dir", str(state)) if state_dir else ()), *(("--config", str(found)) if config else ()))
+    return Places(state, found, given)
 
 
 def _absolute(path: Path, home: Path) -> Path:

@@ -48,6 +48,13 @@ def entry(places: Places) -> Any:
     return value
 
 
+def plugins(places: Places) -> dict[str, Any]:
+    """What the gateway's config says about its plugins; empty where it says nothing. Raises `UserError`."""
+    value = _config(places)
+    found = value.get("plugins") if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
 def _config(places: Places) -> Any:
     """Most configs are plain JSON, which costs a hundredth of JSON5."""
     try:

@@ -255,7 +255,8 @@ def named(paths: list[Path]) -> list[Path]:
 
 
 def within(folder: Path) -> list[Path]:
-    """All transcripts below a folder, such as a gateway's state directory or its `agents`."""
-    lines = (path for path in folder.rglob("*.jsonl") if path.parent.name == "sessions" or folder.name == "sessions")
+    """All transcripts below a folder, such as a gateway's state directory or its `agents`, and all JSON lines in it."""
+    known = folder.name == "sessions"
+    lines = (path for path in folder.rglob("*.jsonl") if known or path.parent == folder or path.parent.name == "sessions")
     files = [path for path in (*lines, *folder.rglob(DATABASE)) if path.is_file() and not path.name.endswith(TRACE)]
     return sorted(files)

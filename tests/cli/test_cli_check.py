@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,11 @@ class TestForAPerson:
     def test_allowed(self, places: Places) -> None:
         result = ask(places, "ls -la")
         assert (result.lines[0].kind, result.exit_code) == ("allow", 0)
-        assert texts(result) == ["clarity 4 x stakes 5 = 20, held at 36", "(default settings; no policy.toml)"]
+        assert texts(result) == [
+            "clarity 4 x stakes 5 = 20, held at 36",
+            f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
+            "(default settings; no policy.toml)",
+        ]
         assert list(places.state_dir.iterdir()) == []
 
     def test_held(self, places: Places) -> None:
@@ -57,8 +62,12 @@ class TestForAPerson:
             "clarity 6 x stakes 8 = 48, held at 36",
             "It publishes the site. (deploy site)",
             "because   demo.deploy (clarity +2, stakes +3): It publishes the site.",
+            f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
             "a person is asked: toolguard approve lets it run once",
-            "toolguard grant 'deploy site' --tool exec --for 24h --agent main   (lets just this through, for a day)",
+            (
+                "toolguard grant 'deploy site' --tool exec --for 24h --agent main   "
+                "(for a day: just this command, in every folder, by agent main)"
+            ),
             'wider: "escalationThreshold": 49 lets every call up to 48 through',
             '       "rulesOff": ["demo.deploy"] ends this rule',
             f"       (settings are plugins.entries.toolguard.config in {places.config})",
@@ -91,6 +100,56 @@ class TestForAPerson:
     def test_self_protection(self, places: Places) -> None:
         result = ask(places, "toolguard approve 1234abcd")
         assert (result.exit_code, result.data["code"]) == (5, "rule.self-protection")
+        assert texts(result)[0] == "rule.self-protection, whatever it would score"
+
+    def test_a_broken_command(self, places: Places) -> None:
+        assert "because   its syntax is broken (clarity +2)" in texts(ask(places, "echo 'a"))
+        assert not any("syntax" in text for text in texts(ask(places, "echo a")))
+
+    def test_what_is_not_judged(self, places: Places) -> None:
+        result = check.run(places, Call("memory_search", {"query": "x"}))
+        assert (result.exit_code, texts(result)[0]) == (0, "it is not judged: its tool is under neverBlock")
+
+    @pytest.mark.parametrize(
+        ("call", "words"),
+        [
+            (
+                Call("exec", {"command": "deploy a"}, cwd="/w"),
+                "--cwd /w   (for a day: just this command, in /w, by every agent)",
+            ),
+            (
+                Call("exec", {"command": "deploy a", "workdir": "/v"}, cwd="/w"),
+                "just this command, in every folder, by every",
+            ),
+            (Call("read", {"path": "/secret"}, agent="a"), "(for a day: reading just this file, by agent a)"),
+            (Call("read", {"path": "secret"}), "(for a day: reading just this file, in every folder, by every agent)"),
+        ],
+    )
+    def test_what_the_grant_covers(self, places: Places, call: Call, words: str) -> None:
+        (found,) = check.run(places, call).data["allow"]
+        assert words in found
+
+    def test_commands_that_it_names_keep_the_gateway(self, places: Places) -> None:
+        given = ("--state-dir", str(places.state_dir), "--config", str(places.config))
+        result = ask(replace(places, given=given), "deploy site")
+        assert f"--for 24h {' '.join(given)}   (" in result.data["allow"][0]
+        warned = [line.text for line in result.lines if line.kind == "warn"]
+        assert warned[0] == f"--config {places.config}: there is no such place, so the defaults are used"
+
+    @pytest.mark.parametrize(
+        ("plugins", "said"),
+        [
+            ({"enabled": False, "entries": {"toolguard": {"enabled": True}}}, "plugins.enabled is false"),
+            ({"entries": {"toolguard": {"enabled": False}}}, "plugins.entries.toolguard.enabled is not true"),
+            ({"entries": {"toolguard": {"enabled": True, "config": {"enabled": False}}}}, "the guard is switched off"),
+            ({"entries": {"toolguard": {"enabled": True}}}, ""),
+            ({"entries": []}, "is not installed in"),
+        ],
+    )
+    def test_a_gateway_that_would_not_ask(self, places: Places, plugins: dict[str, Any], said: str) -> None:
+        places.config.write_text(json.dumps({"plugins": plugins}))
+        warned = [line.text for line in ask(places, "ls").lines if line.kind == "warn"]
+        assert [said in text for text in warned] == [True] * bool(said)
 
     def test_the_settings_count(self, places: Places) -> None:
         settings(
@@ -132,7 +191,10 @@ class TestForAPerson:
             ],
             "reason": "It publishes the site. (deploy site)",
             "threshold": 36,
-            "allow": ["toolguard grant 'deploy site' --tool exec --for 24h   (lets just this through, for a day)"],
+            "allow": [
+                ("toolguard grant 'deploy site' --tool exec --for 24h   "
+                "(for a day: just this command, in every folder, by every agent)")
+            ],
             "basis": {"config": None, "policy": None, "mode": "enforce", "threshold": 36, "ownRules": 0, "grants": 0},
         }  # fmt: skip
 

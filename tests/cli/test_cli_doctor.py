@@ -490,7 +490,9 @@ def test_faults(places: Places, fault: Fault) -> None:
 
     def real(text: str) -> str:
         named = {"C": str(places.config), "X": str(places.extension), "S": str(places.state_dir)}
-        words = [f"{named.get(w[:1], w[:1])}{w[1:]}" if w.rstrip(",") in named or w[1:2] == "/" else w for w in text.split(" ")]
+        words = [
+            f"{named.get(w[:1], w[:1])}{w[1:]}" if w.rstrip(",") in named or w[1:2] == "/" else w for w in text.split(" ")
+        ]
         return " ".join(words)
 
     before = picture(places.state_dir)

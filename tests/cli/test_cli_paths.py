@@ -160,3 +160,9 @@ def test_plugin_source_of_an_installed_package(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(toolguard_engine, "__file__", str(tmp_path / "toolguard_engine" / "__init__.py"))
     found = paths.plugin_source()
     assert (found.parent.name, found.name) == ("toolguard_manifests", "gateway")
+
+
+def test_the_options_are_remembered(tmp_path: Path) -> None:
+    found = paths.find(tmp_path / "s", tmp_path / "c.json", {"HOME": str(tmp_path)})
+    assert found.given == ("--state-dir", str(tmp_path / "s"), "--config", str(tmp_path / "c.json"))
+    assert paths.find(None, None, {"HOME": str(tmp_path), "TOOLGUARD_STATE_DIR": str(tmp_path)}).given == ()

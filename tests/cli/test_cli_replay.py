@@ -6,6 +6,7 @@ import json
 import os
 import sqlite3
 import tracemalloc
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,7 +83,7 @@ def test_no_calls(places: Places, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
     path.write_text('# nothing\n{"a": 1}\n[2]\n')
     result = replay.run(places, [path])
-    assert (result.data["calls"], result.data["damaged"]) == (0, 1)
+    assert (result.data["calls"], result.data["damaged"], result.exit_code) == (0, 1, 1)
     assert texts(result)[0].startswith("no calls in 1 file")
 
 
@@ -94,6 +95,21 @@ def test_files_and_folders(places: Places, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(UserError, match="there is no transcript below"):
         replay.run(places, [tmp_path / "empty"])
+
+
+def test_lines_right_in_a_folder(places: Places, tmp_path: Path) -> None:
+    folder = tmp_path / "kept"
+    (folder / "deeper").mkdir(parents=True)
+    for path in (folder / "calls.jsonl", folder / "deeper" / "calls.jsonl"):
+        path.write_text('{"tool": "exec", "params": {"command": "ls"}}\n')
+    result = replay.run(places, [folder])
+    assert (result.data["calls"], result.exit_code) == (1, 0)
+
+
+def test_the_next_step_keeps_the_gateway(places: Places) -> None:
+    path = transcript(places, answer(exec_("wipe")))
+    named = replace(places, given=("--state-dir", str(places.state_dir)))
+    assert f"toolguard tune --state-dir {places.state_dir} finds" in texts(replay.run(named, [path]))[-1]
 
 
 def test_what_a_transcript_keeps(places: Places) -> None:

@@ -243,6 +243,25 @@ def test_what_to_type(call: Call, typed: str | None) -> None:
     assert grant is None or grants.covers(grant, call, 0.0)
 
 
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (Call("write", {"path": "~/.bashrc", "content": "x"}), "for a day: any content of this file, by every agent"),
+        (
+            Call("write", {"path": "a.md", "content": "x"}),
+            "for a day: any content of this file, in every folder, by every agent",
+        ),
+        (Call("message", {"target": "+123", "message": "x"}), "for a day: any text to this address, by every agent"),
+        (Call("web_fetch", {"url": "https://example.com/"}), "for a day: just this address, by every agent"),
+        (Call("nodes", {"action": "run"}), "for a day: just these arguments, by every agent"),
+    ],
+)
+def test_what_it_covers(call: Call, words: str) -> None:
+    grant = granting.exact(call)
+    assert grant
+    assert granting.scope(grant, "a day") == words
+
+
 def test_the_command(places: Places) -> None:
     story = Story(places)
     for _ in range(3):

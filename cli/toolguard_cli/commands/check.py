@@ -7,20 +7,22 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolguard_cli import granting, judging, ownrules, stores, tables
+from toolguard_cli import granting, judging, ownrules, standing, stores, tables
 from toolguard_cli.judging import Judging
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
 from toolguard_engine.guard import inner_call
-from toolguard_engine.layers import always, grants
+from toolguard_engine.layers import always, calltexts, exemptions, grants, rubric
 from toolguard_engine.layers.calltexts import EXEC_TOOLS
 from toolguard_engine.model import Call
 from toolguard_engine.rulebook import Rule
+from toolguard_engine.shell.unwrap import read
 from toolguard_engine.toolsearch import tool_name
 
 if TYPE_CHECKING:
     from toolguard_engine.judgement import Judgement
+    from toolguard_engine.layers.grants import Grant
     from toolguard_engine.rulebook import Match
 
 EXIT = {"allow": 0, "hold": 4, "block": 5}
@@ -31,6 +33,11 @@ GRAVE = 64
 SHOWN = 12
 """Effects and rules that a person is shown."""
 LASTS = "24h"
+UNJUDGED = {
+    exemptions.DISABLED.code: "the guard is switched off",
+    exemptions.EXEMPT.code: "its tool is under neverBlock",
+    exemptions.ENVELOPE.code: "it is the envelope of another call",
+}
 NO_OBJECT = '--params is no JSON object; write it like \'{"path": "notes.md"}\''
 HEAD = ("RULE", "STATE", "ADDS", "WHY")
 
@@ -78,15 +85,17 @@ def run(places: Places, call: Call) -> Result:
         return ownrules.told("check", broken)
     judged = judging.load(places)
     found = judged.weigh(call)
-    threshold = judged.config_for(call.agent).escalation_threshold
+    config = judged.config_for(call.agent)
+    threshold = config.escalation_threshold
     ways = list(_ways(judged, inner_call(call), found, places))
     lines = [
         Line(found.decision, _score(found, threshold)),
         Line("info", answers.plain(found.reason)) if found.reason else None,
         *_section("it would", judging.effect_texts(found.effects)),
-        *_section("because", [_because(match) for match in found.matches] or _code_only(found)),
+        *_section("because", list(_causes(inner_call(call), found))),
         *ownrules.off(judged),
-        *_mode(judged.config_for(call.agent).active_mode, found.decision),
+        *_mode(config.active_mode, found.decision),
+        *(Line("warn", text) for text in standing.warnings(places, config.active_mode)),
         *ways,
         Line("info", f"({judged.basis.words()})"),
     ]
@@ -117,6 +126,10 @@ def public(found: Judgement) -> dict[str, Any]:
 
 
 def _score(found: Judgement, threshold: int) -> str:
+    if found.code in UNJUDGED:
+        return f"it is not judged: {UNJUDGED[found.code]}"
+    if found.decision == "block" and not found.matches:
+        return f"{found.code}, whatever it would score"
     text = f"clarity {found.clarity} x stakes {found.stakes} = {found.score}"
     if found.decision != "allow" and (found.decision == "block" or found.score < threshold):
         return f"{found.code}, whatever its score ({text})"
@@ -134,8 +147,13 @@ def _because(match: Match) -> str:
     return f"{match.rule} ({'blocks' if match.blocks else adds(match.clarity, match.stakes)}): {match.reason}"
 
 
-def _code_only(found: Judgement) -> list[str]:
-    return [found.code] if found.decision != "allow" or found.code != "allow" else []
+def _causes(call: Call, found: Judgement) -> Iterator[str]:
+    if not found.matches and found.code not in ("allow", rubric.CODE, *UNJUDGED):
+        yield found.code
+    yield from map(_because, found.matches)
+    texts = calltexts.commands(tool_name(call.tool), call.params) if found.code not in UNJUDGED else ()
+    if any("broken" in read(text).flaws for text in texts):
+        yield f"its syntax is broken (clarity +{rubric.BROKEN_CLARITY})"
 
 
 def adds(clarity: int, stakes: int) -> str:
@@ -145,8 +163,6 @@ def adds(clarity: int, stakes: int) -> str:
 def _mode(mode: str, decision: str) -> Iterator[Line]:
     if decision != "allow" and mode == "shadow":
         yield Line("warn", "the mode is shadow: the gateway only logs this, and lets the call through")
-    if mode == "disabled":
-        yield Line("warn", "the guard is switched off (mode disabled): it judges nothing")
 
 
 def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iterator[Line]:
@@ -157,8 +173,8 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
     if found.decision != "hold":
         return
     yield Line("info", "a person is asked: toolguard approve lets it run once")
-    if grant := granting.exact(call, agent=call.agent):
-        yield Line("next", f"{granting.command(grant, LASTS)}   (lets just this through, for a day)")
+    if grant := _grant(call):
+        yield Line("next", f"{granting.command(grant, LASTS, places.given)}   ({granting.scope(grant, 'a day')})")
     else:
         yield Line("info", "no grant can cover just this call: approve it when it is held")
     wider = list(_wider(judged, call, found, threshold))
@@ -166,6 +182,13 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
         yield Line("info", f"{'wider: ' if not at else '       '}{text}")
     if wider:
         yield Line("info", f"       (settings are {'.'.join(stores.ENTRY)} in {config})")
+
+
+def _grant(call: Call) -> Grant | None:
+    """The narrowest grant: for this agent and this folder, where they are known and matter."""
+    local = call.cwd and grants.kind_of(call.tool) in ("words", "path")
+    narrow = granting.exact(call, agent=call.agent, cwd=call.cwd) if local else None
+    return narrow or granting.exact(call, agent=call.agent)
 
 
 def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,7 +82,7 @@ def run(places: Places, files: list[Path]) -> Result:
     with progress.told() as tell:
         for source, kept, found in each(judged, sources, report, tell):
             _count(report, source, kept, found)
-    return _result(report, judged)
+    return _result(report, judged, places)
 
 
 def each(
@@ -114,7 +115,7 @@ def _count(report: Report, source: Source, kept: Kept, found: Judgement) -> None
     known.counts.add(found.decision)
 
 
-def _result(report: Report, judged: Judging) -> Result:
+def _result(report: Report, judged: Judging, places: Places) -> Result:
     rules = sorted(report.rules.items(), key=lambda item: -item[1].counts.calls)
     damaged = sum(source.damaged for source, _ in report.files)
     packed = sum(source.packed for source, _ in report.files)
@@ -130,8 +131,10 @@ def _result(report: Report, judged: Judging) -> Result:
     lines = [_totals(report), *_by_rule(rules), *_by_file(report.files), *_notes(report, damaged, packed)]
     lines.append(Line("info", f"({judged.basis.words()})"))
     if rules:
-        lines.append(Line("next", "toolguard check 'COMMAND' says why; toolguard tune finds out what you always approve"))
-    return Result("replay", data, tuple(lines))
+        where = f" {shlex.join(places.given)}" if places.given else ""
+        why, spare = f"toolguard check{where} 'COMMAND' says why", f"toolguard tune{where} finds out what you always approve"
+        lines.append(Line("next", f"{why}; {spare}"))
+    return Result("replay", data, tuple(lines), 0 if report.counts.calls else 1)
 
 
 def _rule(name: str, rule: ByRule) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,9 +30,9 @@ def run(places: Places, *, since: str, at_least: int, replayed: list[Path]) -> R
     advice = [found for tally in tallies if (found := tuning.advise(tally, asked, judged, at_least))]
     tuning.weigh_against(advice, asked, judged)
     report = _replay(advice, judged, replayed)
-    lines = [*_head(asked, since), *_table(tallies)]
+    lines = [*_head(asked, since, places), *_table(tallies)]
     for found in advice:
-        lines += _advice(found, len(asked), report)
+        lines += _advice(found, len(asked), report, places)
     if asked and not advice:
         lines.append(
             Line("info", f"no rule was approved {at_least} times or more without a single no: nothing to spare yet")
@@ -42,7 +43,7 @@ def run(places: Places, *, since: str, at_least: int, replayed: list[Path]) -> R
         "since": since,
         "asked": len(asked),
         "rules": [_public(tally) for tally in tallies],
-        "advice": [_advice_data(found, report) for found in advice],
+        "advice": [_advice_data(found, report, places) for found in advice],
         "replayed": report.counts.calls if report else None,
         "basis": judged.basis.public(),
     }
@@ -63,12 +64,11 @@ def _replay(advice: list[Advice], judged: judging.Judging, files: list[Path]) ->
     return report
 
 
-def _head(asked: list[tuning.Asked], since: str) -> Iterator[Line]:
+def _head(asked: list[tuning.Asked], since: str, places: Places) -> Iterator[Line]:
     if not asked:
         yield Line("info", f"the audit log has no call that a person was asked about in the last {since}")
-        yield Line(
-            "next", "toolguard replay shows what would have been held in your transcripts; --since 90d looks further back"
-        )
+        replayed = shlex.join(["toolguard", "replay", *places.given])
+        yield Line("next", f"{replayed} shows what would have been held in your transcripts; --since 90d looks further back")
         return
     yes = sum(each.answer == "yes" for each in asked)
     yield Line("ok", f"{len(asked)} calls asked for a person in the last {since}; {yes} were approved")
@@ -91,14 +91,14 @@ def _table(tallies: list[Tally]) -> list[Line]:
     return [*tables.table(HEAD, rows), *more] if rows else []
 
 
-def _advice(found: Advice, asked: int, report: replay.Report | None) -> Iterator[Line]:
+def _advice(found: Advice, asked: int, report: replay.Report | None, places: Places) -> Iterator[Line]:
     tally = found.tally
     yield Line("info", "")
     yield Line("ok", f"{tally.rule}: always approved, {tally.count('yes')} times")
     if not found.grants and not found.threshold:
         yield Line("info", f"no grant fits: {found.why}")
     for option in found.grants:
-        yield Line("next", granting.command(option.grant, LASTS))
+        yield Line("next", granting.command(option.grant, LASTS, places.given))
         yield Line("info", f"      spares {option.spared} of {asked} prompts{_else(option.others, report)}")
     if found.threshold and found.score:
         others = found.score.others
@@ -121,9 +121,13 @@ def _public(tally: Tally) -> dict[str, Any]:
     return {"rule": tally.rule, "asked": len(tally.asked), **counts, "medianSeconds": tally.median}
 
 
-def _advice_data(found: Advice, report: replay.Report | None) -> dict[str, Any]:
+def _advice_data(found: Advice, report: replay.Report | None, places: Places) -> dict[str, Any]:
     options: list[dict[str, Any]] = [
-        {"grant": granting.command(o.grant, LASTS), "spares": o.spared, "others": o.others.public(report is not None)}
+        {
+            "grant": granting.command(o.grant, LASTS, places.given),
+            "spares": o.spared,
+            "others": o.others.public(report is not None),
+        }
         for o in found.grants
     ]
     if found.threshold and found.score:
