@@ -90,7 +90,7 @@ def _acl(run: Run, where: Where) -> Iterator[Effect]:
 def _format(run: Run, where: Where) -> Iterator[Effect]:
     """Making a file system, a swap area or a partition table: the last operand is where, but for `parted`'s commands."""
     words = options(run, _FORMAT_VALUES)
-    if _only_shows(words):
+    if _only_shows(words, run.name):
         return
     for path in operands(words, run):
         if place(path, where, run.cwd) in ("device", "unknown") or path == operands(words, run)[-1]:
@@ -102,8 +102,16 @@ _FORMAT_VALUES = names(
 )
 
 
-def _only_shows(words: Options) -> bool:
-    return any(name in ("--help", "-h", "--version", "-V", "-n") for name, _ in words.options) and not words.has("-F")
+def _only_shows(words: Options, program: str) -> bool:
+    """`-n` makes nothing of ext and ntfs alone; with all others it has a label or a size behind it."""
+    if any(name in ("--help", "-h", "--version", "-V") for name, _ in words.options) and not words.has("-F"):
+        return True
+    kind = words.last("-t", "--type") if program == "mkfs" else ""
+    dry = program.endswith(_DRY_RUNS) or (program == "mkfs" and (kind or "ext2").endswith(_DRY_RUNS))
+    return dry and words.has("-n", "--no-action")
+
+
+_DRY_RUNS = ("ext2", "ext3", "ext4", "mke2fs", "ntfs")
 
 
 def _elevated(run: Run, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - the shape of an act
