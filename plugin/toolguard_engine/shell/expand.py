@@ -191,7 +191,9 @@ def _variable(part: Variable, state: State, capture: Captured) -> tuple[str, Fee
         if operator[-1] == "=":
             state.assign(part.name, other)
         return (UNKNOWN if operator[-1] == "?" else other), feed
-    if value is None or UNKNOWN in value or not isinstance(part.operand, str):
+    if not isinstance(part.operand, str):
+        return UNKNOWN, text_of(part.operand, state, capture)[1]
+    if value is None or UNKNOWN in value:
         return UNKNOWN, None
     return _CHANGES.get(operator, _unknown)(value, part.operand)[:MAX_VALUE], None
 

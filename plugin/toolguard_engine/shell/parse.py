@@ -36,7 +36,7 @@ _TOKEN = re.compile(
 )
 _WORDS = re.compile(rf"""(?:[ \t]*+(?!\#|\d{{0,9}}[<>])[^\s;|&()<>\\'"`${{]++{_DELIMITED})++""")
 """As many plain words as stand there: most words of most commands."""
-_ASSIGN = re.compile(r"([A-Za-z_]\w*+)(?:\[[^\]]*+\])?(\+?)=")
+_ASSIGN = re.compile(r"([A-Za-z_]\w*+)(?:\[([^\]]*+)\])?(\+?)=")
 _OPENERS = frozenset({"if", "for", "while", "until", "case", "select", "function", "{", "[["})
 _SKIPPED = frozenset({"!", "time", "coproc"})
 _CLOSERS = frozenset({"then", "else", "elif", "fi", "do", "done", "esac", "}"})
@@ -127,6 +127,8 @@ class _Reader(WordReader):
                 self.at = len(self.text)
                 self._bodies(depth)
                 return ""
+            elif kind == "complex" and self.text.startswith("!(", token.end()):
+                self.at = token.end() + 1  # not a pattern: shells that run commands take it for a negated subshell
             else:
                 pipeline = self._add(script, pipeline, self._simple(depth))
 
@@ -217,16 +219,18 @@ class _Reader(WordReader):
 
     def _assign(self, command: Simple, found: re.Match[str], rest: str | None, depth: int) -> None:
         """One assignment; `rest`: its value where that is plain text, None where it still has to be read."""
+        if found[2] and DYNAMIC.search(found[2]):  # what a subscript runs is run
+            command.assigns += (("_", self._inner(found[2], depth), False),)
         if not rest and self.text.startswith("(", self.at):
             self.at += 1
             values = self._until_parenthesis(depth)
             command.assigns += tuple(
-                (found[1], _spaced(value) if position else value, bool(found[2]) or position > 0)
+                (found[1], _spaced(value) if position else value, bool(found[3]) or position > 0)
                 for position, value in enumerate(values)
             )
             return
         value = self._word(depth) if rest is None else rest
-        command.assigns += ((found[1], value, bool(found[2])),)
+        command.assigns += ((found[1], value, bool(found[3])),)
 
     def _until_parenthesis(self, depth: int) -> list[Word]:
         """The words of an array."""
@@ -273,7 +277,7 @@ class _Reader(WordReader):
             self.flaws.add("broken")
             return found
         self.at = match.end()
-        name = match[1]
+        name = _DOLLAR_QUOTE.sub("", match[1].replace("\\\n", ""))
         plain = name.translate(_QUOTES)
         self._waiting.append((found, plain, plain != name, operator == "<<-"))
         return found
@@ -296,7 +300,8 @@ class _Reader(WordReader):
             if end is None:
                 self.flaws.add("broken")
             body = self.text[self.at : end.start() if end else len(self.text)]
-            self.at = min(end.end() + 1, len(self.text)) if end else len(self.text)
+            if end is not None:  # without an end it may as well be commands: then it is read as both
+                self.at = min(end.end() + 1, len(self.text))
             if tabs:
                 body = _LEADING_TABS.sub("", body)
             redirection.target = body if quoted or not DYNAMIC.search(body) else self._inner(body, depth)
@@ -422,6 +427,8 @@ class _Reader(WordReader):
             self.at = pattern.end()
             if pattern["end"]:
                 return
+            if DYNAMIC.search(pattern[0]):
+                group.words.append(self._inner(pattern[0], depth))
             found_stop = self._into(group, _CASE_ENDS, depth)
             if found_stop in ("", "esac"):
                 return
@@ -430,7 +437,8 @@ class _Reader(WordReader):
 _FUNCTION = re.compile(r"[ \t]*+\)(?=\s*+[^\s;|&)<>])")
 """What makes a word the name of a function: `()` and a body behind it."""
 _PARENS = re.compile(r"[ \t]*+\([ \t]*+\)")
-_DELIMITER = re.compile(r"""[ \t]*+((?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.)++)""")
+_DELIMITER = re.compile(r"""[ \t]*+((?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.|\\\n)++)""")
+_DOLLAR_QUOTE = re.compile(r"\$(?=['\"])")
 _QUOTES = str.maketrans("", "", "\\'\"")
 _LEADING_TABS = re.compile(r"^\t++", re.MULTILINE)
 _ARITHMETIC_FOR = re.compile(r"[ \t]*+\(\(")

@@ -10,6 +10,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from toolguard_engine.shell import expand as fields
+from toolguard_engine.shell import guesses
 from toolguard_engine.shell.acts import code
 from toolguard_engine.shell.expand import State
 from toolguard_engine.shell.model import UNKNOWN, Feed, Flaw, Redirect, Run
@@ -234,7 +235,11 @@ class Walk:
         run = Run(
             tuple(found), _called(found[0]), state.via, own, redirects, stdin, tuple(given), piped, pipeline, state.cwd
         )
-        return self.run(run, state)
+        feed = self.run(run, state)
+        if not found[0].strip(UNKNOWN) and found[1:] and found[1][:1] not in ("", "-"):  # it may be empty: `$SUDO rm x`
+            behind = tuple((at - 1, each) for at, each in given if at)
+            self.run(replace(run, argv=tuple(found[1:]), name=_called(found[1]), given=behind), state)
+        return feed
 
     def _expanded(self, words: list[Word], state: State) -> tuple[list[str], list[tuple[int, Feed]]]:
         argv: list[str] = []
@@ -299,6 +304,8 @@ class Walk:
         if len(self.runs) >= MAX_RUNS:
             raise _Full
         self.runs.append(run)
+        if guesses.is_open(name):
+            return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
             if name in code.PROGRAMS or (name[-1].isdigit() and INTERPRETER.fullmatch(name)):
@@ -319,6 +326,12 @@ class Walk:
         feed = special(self, run, state) if special else self._wrapped(run, wrapper, state) if wrapper else None
         self.wrapped -= 1
         return printed(run) if feed is None else feed
+
+    def _guessed(self, run: Run, state: State) -> Feed:
+        """A program whose name is not spelled out, as each one that it may be."""
+        for name in guesses.fitting(run.name):
+            self.run(replace(run, argv=(name, *run.argv[1:]), name=name), state)
+        return Feed(None, (run.name,))
 
     def written(self, path: str, cwd: str) -> str | None:
         """What stands in a file that this command itself wrote."""

@@ -15,8 +15,9 @@ _PLAIN = re.compile(r"""[^\s;|&()<>\\'"`$]++""")
 _IN_DOUBLE = re.compile(r'[^"\\$`]++')
 _IN_TEXT = re.compile(r"[^\\$`]++")
 _IN_BRACES = re.compile(r"""[^}'"\\$`]++""")
+_IN_QUOTED_BRACES = re.compile(r"""[^}"\\$`]++""")
 _NAME = re.compile(r"[A-Za-z_]\w*+|[0-9@*#?$!_-]")
-_PARAMETER = re.compile(r"([!#]?)([A-Za-z_]\w*+|\d++|[@*#?$!-])(?:\[[^\]}]*+\])?(:?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@)?")
+_PARAMETER = re.compile(r"([!#]?)([A-Za-z_]\w*+|\d++|[@*#?$!-])(\[[^\]}]*+\])?(:?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@)?")
 _ANSI = re.compile(r"'((?:[^'\\]|\\.)*+)'?", re.DOTALL)
 _TO_BACKTICK = re.compile(r"((?:[^`\\]|\\.)*+)(`?)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|[uU]\{?([0-9A-Fa-f]{1,8})\}?|0?([0-7]{1,3})|c(.)|(.))", re.DOTALL)
@@ -203,8 +204,13 @@ class WordReader:
             self.at = at
             return Literal("${", quoted=True)
         self.at = found.end()
-        operand = word_of(self.quoted_parts(_IN_BRACES, "}", depth + 1))
-        operator = found[3] or ""
+        parts = self.quoted_parts(_IN_QUOTED_BRACES if quoted else _IN_BRACES, "}", depth + 1)
+        operator = found[4] or ""
+        if found[3] and DYNAMIC.search(found[3]):  # what a subscript runs is run
+            inner = self._inner(found[3], depth)
+            parts += [] if isinstance(inner, str) else list(inner)
+            operator = operator or "["
+        operand = word_of(parts)
         if found[1] == "#":
             operator = "len"
         every = "[@]" in found[0]
