@@ -23,8 +23,8 @@ What a rule may ask for; all that it names must hold of one and the same program
 - `no_run`: programs (globs allowed) that it does not speak about.
 - `any`, `all`, `none`: options and words. `-f` is found in a cluster (`-xfd`); `-delete` is one word, with one dash or two;
   `--force` also as `--force=x` and as a beginning of 4 letters or more (`--forc`; of `--hard` 3 do); everything else is a
-  glob over a whole word. `--force=false` is no `--force`, and behind a lone `--` no word counts for `none`,
-  and its `-h` and `-V` count alone only.
+  glob over a whole word. `--force=false` is no `--force`. For `none` no word counts behind a lone `--`, before what
+  takes it back (`--no-dry-run`) or as the value of another option (`-m --help`), and its `-h` and `-V` count alone only.
 - `arg`, `no_arg`: a regular expression that some (no) word behind the program's name must contain.
 - `via`: names of wrappers, one of which is around the program (`["xargs"]`).
 - `effect`: kinds (`shell.effects` lists them); `place`, `no_place`: where; `flags` (all of them), `no_flags` (none of them);
@@ -42,7 +42,7 @@ from dataclasses import dataclass
 import msgspec
 
 from toolguard_engine.ruleform import BadRule, Example, Rule, rule_from
-from toolguard_engine.ruleterms import Wanted, follows, found_in, found_in_some, is_glob, starts, word_test
+from toolguard_engine.ruleterms import Unwanted, Wanted, follows, found_in, found_in_some, is_glob, starts, word_test
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Run
 
 __all__ = ["BadRule", "Example", "Match", "Rule", "Rulebook", "rule_from"]
@@ -107,7 +107,7 @@ class _Terms:
         self._rule = rule
         self._any = Wanted(rule.any) if rule.any else None
         self._all = tuple(Wanted((item,)) for item in rule.all)
-        self._none = Wanted(rule.none, _ASKING) if rule.none else None
+        self._none = Unwanted(rule.none, _ASKING) if rule.none else None
 
     def hold(self, run: Run) -> bool:
         rule, words = self._rule, run.argv[1:]
@@ -117,7 +117,7 @@ class _Terms:
             return False
         if rule.via and not any(name in run.via for name in rule.via):
             return False
-        if self._none is not None and self._none.is_in(words[: words.index("--")] if "--" in words else words):
+        if self._none is not None and self._none.lasts(run.name, words[: words.index("--")] if "--" in words else words):
             return False
         if rule.arg and not found_in_some(rule.arg, words):
             return False

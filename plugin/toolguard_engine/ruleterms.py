@@ -3,7 +3,8 @@
 The laws:
 - What a rule asks for is looked up in a table or tested in time that grows with the text alone: a regular expression
   that could take longer is refused (`rulecost`), and no text of more than `LONGEST` characters is searched as a whole.
-- An option that is switched off (`--force=false`) is not there. Behind a lone `--` nothing lets a call through.
+- An option that is switched off (`--force=false`) is not there. Behind a lone `--` nothing lets a call through, nor does
+  what is taken back later (`--dry-run --no-dry-run`) or is the value of another option (`-o -s`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,25 @@ _SHORT = re.compile(r"-[A-Za-z0-9?@#]\Z")
 _ONE_DASH = re.compile(r"-[^-].")
 _CLUSTER = re.compile(r"-[A-Za-z0-9]++")
 _OFF = frozenset(("false", "none", "no", "0", "off"))
+_VALUED_ANYWHERE = (
+    "--description --message --comment --reason --title --body --notes --name --namespace --context --set --var --filter"
+    " --config --timeout --user --host --tag --format --exclude --include --label --selector -var -var-file"
+)
+_VALUED_BY: dict[str, str] = {
+    "git": "-e --exclude -o --push-option -m --message -C -c -F --file --receive-pack --exec --repo --author --date",
+    "apt apt-get aptitude": "-o --option -c --config-file -t --target-release --default-release -a --host-architecture",
+    "dnf yum zypper": "-c -x --exclude --setopt --enablerepo --disablerepo --installroot --releasever",
+    "rsync": "-e --rsh -f --filter -B -M -T --temp-dir --exclude --include --files-from --log-file --backup-dir --suffix",
+    "kubectl oc k3s": "-n --namespace -l --selector -o --output -f --filename -c --context --cluster --kubeconfig -k --user"
+    " --field-selector --timeout --grace-period --as --token -s --server --request-timeout",
+    "helm": "--description -n --namespace --set --set-string --set-file -f --values --kube-context --timeout --kubeconfig"
+    " --history-max --cascade --version --post-renderer -l --selector",
+    "terraform tofu terragrunt": "-var -var-file -target -state -state-out -backup -lock-timeout -parallelism -chdir -replace"
+    " --var --var-file --target",
+    "npm pnpm yarn bun": "--tag --otp --access --registry -w --workspace --prefix -C --filter -F --userconfig --loglevel",
+    "docker podman": "-f --filter --format --context -H --host --config -l --log-level",
+    "aws gcloud az": "--profile --region --query --output --project --format --filter --account --subscription --resource-group",
+}
 _ABBREVIATED = 6
 """Two dashes and four letters; of a shorter option all but one."""
 
@@ -145,6 +165,44 @@ class Wanted:
             return any(long.startswith(head) and len(head) >= min(_ABBREVIATED, len(long) - 1) for long in self._longs)
         cluster = _CLUSTER.match(head) if self._letters else None
         return cluster is not None and any(letter in cluster[0] for letter in self._letters)
+
+
+class Unwanted(Wanted):
+    """Options and words that let a call through: those count that are neither taken back nor the value of an option."""
+
+    __slots__ = ()
+
+    def lasts(self, program: str, words: Sequence[str]) -> bool:
+        """Whether one of them counts in the end."""
+        if not self.is_in(words):
+            return False
+        valued = _VALUED.get(program, _COMMONLY_VALUED)
+        kept: list[str] = []
+        for before, word in zip(("", *words), words, strict=False):
+            if word[:1] == "-" and self._takes_back(word):
+                kept.clear()
+            elif word[:1] != "-" or not _awaits(before, valued):
+                kept.append(word)
+        return self.is_in(kept)
+
+    def _takes_back(self, word: str) -> bool:
+        head, switched, value = word.partition("=")
+        if switched:
+            return value.lower() in _OFF and self._option(head)
+        return head.startswith("--no-") and f"--{head[5:]}" in self._longs
+
+
+def _awaits(word: str, valued: frozenset[str]) -> bool:
+    """Whether the next word is the value of this option, or of the last one in this cluster."""
+    if word in valued:
+        return True
+    return word[:1] == "-" and word[1:2] != "-" and f"-{word[-1]}" in valued and _CLUSTER.fullmatch(word) is not None
+
+
+_COMMONLY_VALUED = frozenset(_VALUED_ANYWHERE.split())
+_VALUED = {
+    name: _COMMONLY_VALUED.union(given.split()) for programs, given in _VALUED_BY.items() for name in programs.split()
+}
 
 
 @lru_cache(maxsize=4_000)

@@ -70,6 +70,17 @@ def asked(options: Options, *names: str) -> bool:
     return False
 
 
+def stays(options: Options, given: tuple[str, ...], back: tuple[str, ...]) -> bool:
+    """Whether the last of these options is one of those that are asked for, and none that takes them back."""
+    asked_for = False
+    for name, _ in options.options:
+        if name in back:
+            asked_for = False
+        elif name in given or (len(name) > 3 and any(each.startswith(name) for each in given)):  # noqa: PLR2004 - `--` and 2 letters
+            asked_for = True
+    return asked_for
+
+
 def operands(options: Options, run: Run) -> list[str]:
     """The words that are no options; what `xargs` and the like would add counts as one unknown word."""
     words = [word.text for word in options.operands]

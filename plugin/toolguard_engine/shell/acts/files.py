@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from posixpath import basename
 
-from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read, telling, wrote
+from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read, stays, telling, wrote
 from toolguard_engine.shell.acts.getopt import Options, options
 from toolguard_engine.shell.model import UNKNOWN, Effect, Run
 from toolguard_engine.shell.placenames import words as names
@@ -134,7 +134,7 @@ def _landing(source: str, target: str, count: int, run: Run, where: Where) -> st
 def _rsync(run: Run, where: Where) -> Iterator[Effect]:
     words = options(run, _RSYNC)
     sources, target = _sources_and_target(words, run)
-    if asked(words, "-n", "--dry-run"):
+    if stays(words, ("-n", "--dry-run"), ("--no-dry-run", "--no-n")):
         return
     yield from secrets_read(sources, run, where, "copied")
     if not target:

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-from toolguard_engine.shell.acts import Act, web, wrote
+from toolguard_engine.shell.acts import Act, stays, web, wrote
 from toolguard_engine.shell.acts.getopt import Word, options
 from toolguard_engine.shell.acts.web import carried, fed, file_flags, reach, stdin_flags, table, target
 from toolguard_engine.shell.model import UNKNOWN, Effect, Run
@@ -198,7 +198,7 @@ def _scp(run: Run, where: Where) -> Iterator[Effect]:
 
 def _rsync(run: Run, where: Where) -> Iterator[Effect]:
     read = options(run, _RSYNC_VALUED)
-    if read.has("-n", "--dry-run", "--list-only"):
+    if read.has("--list-only") or stays(read, ("-n", "--dry-run"), ("--no-dry-run", "--no-n")):
         return
     deletes = (
         frozenset({"delete"})
