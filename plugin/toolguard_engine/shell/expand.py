@@ -34,7 +34,10 @@ Value = str | tuple[str, ...]
 
 @dataclass(slots=True)
 class State:
-    """What a shell knows at one point of a command. `args`: `$1` and so on, None where they cannot be known."""
+    """What a shell knows at one point of a command. `args`: `$1` and so on, None where they cannot be known.
+
+    `feeds`: what made the values of variables that cannot be known (`x=$(cat .env)`).
+    """
 
     variables: dict[str, Value] = field(default_factory=dict)
     functions: dict[str, Script] = field(default_factory=dict)
@@ -44,12 +47,13 @@ class State:
     cwd: str = ""
     maybe: int = 0
     calling: frozenset[str] = frozenset()
+    feeds: dict[str, Feed] = field(default_factory=dict)
 
     def fork(self, *via: str) -> State:
         """A subshell: it knows all of this, and what it changes is gone afterwards."""
         return State(
             dict(self.variables), dict(self.functions), dict(self.aliases), self.args, self.via + via, self.cwd, self.maybe,
-            self.calling,
+            self.calling, dict(self.feeds),
         )  # fmt: skip
 
     def elsewhere(self, *via: str) -> State:
@@ -181,7 +185,7 @@ def _variable(part: Variable, state: State, capture: Captured) -> tuple[str, Fee
     if not operator:
         if value is None:
             return UNKNOWN, _SECRET if _SECRET_NAME.search(part.name) else None
-        return value, None
+        return value, state.feeds.get(part.name)
     if operator[-1:] in "-=+?" and operator != "##":
         other, feed = text_of(part.operand, state, capture)
         if operator[-1] == "+":

@@ -163,7 +163,7 @@ class _Reader(WordReader):
         words: list[Word] = []
         if begun and "=" not in begun[0]:
             words, self.at = [*begun], end
-        command = Simple(words, (), [])
+        command = Simple(words, [], [])
         dynamic = False
         while True:
             token = match(text, self.at)
@@ -220,17 +220,17 @@ class _Reader(WordReader):
     def _assign(self, command: Simple, found: re.Match[str], rest: str | None, depth: int) -> None:
         """One assignment; `rest`: its value where that is plain text, None where it still has to be read."""
         if found[2] and DYNAMIC.search(found[2]):  # what a subscript runs is run
-            command.assigns += (("_", self._inner(found[2], depth), False),)
+            command.assigns.append(("_", self._inner(found[2], depth), False))
         if not rest and self.text.startswith("(", self.at):
             self.at += 1
             values = self._until_parenthesis(depth)
-            command.assigns += tuple(
+            command.assigns += (
                 (found[1], _spaced(value) if position else value, bool(found[3]) or position > 0)
                 for position, value in enumerate(values)
             )
             return
         value = self._word(depth) if rest is None else rest
-        command.assigns += ((found[1], value, bool(found[3])),)
+        command.assigns.append((found[1], value, bool(found[3])))
 
     def _until_parenthesis(self, depth: int) -> list[Word]:
         """The words of an array."""

@@ -55,7 +55,7 @@ class Simple:
     """
 
     words: list[Word] = field(default_factory=list)
-    assigns: tuple[tuple[str, Word, bool], ...] = ()
+    assigns: list[tuple[str, Word, bool]] = field(default_factory=list)
     redirects: list[Redirection] = field(default_factory=list)
     plain: bool = False
 

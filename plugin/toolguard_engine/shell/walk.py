@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase as fnmatch
 from posixpath import normpath
 from typing import cast
 
@@ -14,7 +15,7 @@ from toolguard_engine.shell import guesses
 from toolguard_engine.shell.acts import code
 from toolguard_engine.shell.expand import State
 from toolguard_engine.shell.model import UNKNOWN, Feed, Flaw, Redirect, Run
-from toolguard_engine.shell.outputs import NOTHING, printed
+from toolguard_engine.shell.outputs import NOTHING, known, printed, together
 from toolguard_engine.shell.parse import MAX_CHARS, parse
 from toolguard_engine.shell.placenames import words as spelled
 from toolguard_engine.shell.tree import Command, Group, Pipeline, Script, Simple, Substitution, Word
@@ -42,6 +43,9 @@ _LOGINS = frozenset(
     {"ssh", "sudo", "doas", "su", "runuser", "chroot", "nsenter", "unshare", "proot", "fakeroot", "pkexec", "mosh"}
 )
 """Wrappers that start a shell where they are given no program."""
+
+STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+"""Names of the standard input."""
 
 _DESCRIPTOR = re.compile(r"\d+-?|-")
 
@@ -102,12 +106,7 @@ class Walk:
 
     def script(self, script: Script, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
         feeds = [self.pipeline(each, state, stdin, piped=piped, pipeline=pipeline) for each in script]
-        if len(feeds) == 1:
-            return feeds[0]
-        texts = [feed.text for feed in feeds]
-        known = "".join(text for text in texts if text is not None) if None not in texts else None
-        programs = tuple(dict.fromkeys(name for feed in feeds for name in feed.programs))
-        return Feed(known, programs, tuple(file for feed in feeds for file in feed.files))
+        return feeds[0] if len(feeds) == 1 else together(feeds, exact=True)
 
     def pipeline(self, pipe: Pipeline, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
         if not pipeline:
@@ -168,7 +167,7 @@ class Walk:
             found = [self.script(body, state, stdin, piped=piped, pipeline=shared) for body in group.bodies]
         finally:
             state.maybe -= conditional
-        return found[0] if len(found) == 1 else Feed(None, tuple(name for feed in found for name in feed.programs))
+        return found[0] if len(found) == 1 else together(found, exact=False)
 
     def _loop(self, group: Group, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
         values: list[str] = []
@@ -180,9 +179,7 @@ class Walk:
         for value in dict.fromkeys(values[:MAX_LOOP] or [UNKNOWN]):
             state.variables[group.name] = value
             found += [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
-        texts = [feed.text for feed in found]
-        known = "".join(text for text in texts if text is not None) if None not in texts else None
-        return Feed(known, tuple(dict.fromkeys(name for feed in found for name in feed.programs)))
+        return together(found, exact=True)
 
     def simple(self, command: Simple, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
         words = command.words
@@ -258,7 +255,11 @@ class Walk:
 
     def _assigned(self, assign: tuple[str, Word, bool], state: State) -> tuple[str, str, bool]:
         name, word, append = assign
-        value = word if isinstance(word, str) else fields.text_of(word, state, self.capture)[0]
+        value, feed = fields.text_of(word, state, self.capture)
+        if feed is not None and UNKNOWN in value:
+            state.feeds[name] = feed
+        elif state.feeds:
+            state.feeds.pop(name, None)
         self.total += len(value)
         if self.total > MAX_TOTAL + MAX_CHARS:
             raise _Full
@@ -332,6 +333,21 @@ class Walk:
         for name in guesses.fitting(run.name):
             self.run(replace(run, argv=(name, *run.argv[1:]), name=name), state)
         return Feed(None, (run.name,))
+
+    def fed(self, run: Run) -> str | None:
+        """What arrives at the standard input of a program, or what it was made of."""
+        return known(run.stdin)
+
+    def scripts(self, path: str, cwd: str) -> str | None:
+        """What a shell reads from a file that this command wrote; from all of them where its name cannot be told."""
+        if not self.files:
+            return None
+        if (said := self.written(path, cwd)) is not None:
+            return said
+        if UNKNOWN not in path and not any(sign in path for sign in "*?["):
+            return None
+        pattern = _located(path, cwd)
+        return "\n".join(text for place, text in self.files.items() if UNKNOWN in path or fnmatch(place, pattern)) or None
 
     def written(self, path: str, cwd: str) -> str | None:
         """What stands in a file that this command itself wrote."""
