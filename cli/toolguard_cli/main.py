@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from toolguard_cli import paths, quick
+from toolguard_cli import paths, quick, unquoted
 from toolguard_cli.errors import UserError
 from toolguard_cli.result import Line, Result, show
 
@@ -258,12 +258,12 @@ With --stdin 0, whatever the verdicts.
         "toolguard check --stdin < calls.jsonl > verdicts.jsonl",
         "toolguard check --rules",
         "toolguard check --list",
-    )
+    ),
 )
 def check(  # noqa: PLR0913, PLR0917 - the options of a command line
     command: Annotated[
-        str | None,
-        typer.Argument(metavar="[COMMAND]", help="What exec would run; the path of read and write.", show_default=False),
+        list[str] | None,
+        typer.Argument(metavar="COMMAND", help="What exec would run; the path of read and write.", show_default=False),
     ] = None,
     tool: Annotated[str, typer.Option("--tool", help="The tool that is called.")] = "exec",
     params: Annotated[str, typer.Option("--params", metavar="JSON", help="Its arguments.", show_default=False)] = "",
@@ -279,6 +279,7 @@ def check(  # noqa: PLR0913, PLR0917 - the options of a command line
     """Ask what the guard would say to a call, and why.
 
     Nothing runs and nothing is changed. Your settings, rules and grants count where there are any, else the defaults.
+    Put the command in quotes, or your own shell reads it first; without them, options of check stand before it.
 
     --stdin takes lines like {"tool": "exec", "params": {"command": "ls"}}, each perhaps with agent, session, cwd and an id,
     and answers each at once, in order, with {"verdict": "allow", "code": ..., "clarity": ..., "stakes": ..., "score": ...,
@@ -288,7 +289,7 @@ def check(  # noqa: PLR0913, PLR0917 - the options of a command line
 
     places = paths.find(state_dir, config)
     chosen = [name for name, given in (("--stdin", stdin), ("--rules", rules), ("--list", listing)) if given]
-    if len(chosen) > 1 or (chosen and (command is not None or params)):
+    if len(chosen) > 1 or (chosen and (command or params)):
         raise typer.BadParameter("stands alone: no command, no --params, no other of its kind", param_hint=chosen[0])
     if stdin:
         from toolguard_cli import checkstream, judging
@@ -300,9 +301,12 @@ def check(  # noqa: PLR0913, PLR0917 - the options of a command line
         result = command_check.listing(places)
     else:
         try:
-            call = command_check.call_of(command, tool, params, agent, command_check.working_folder(cwd))
+            text = command_check.text_of(command or [], tool)
+            call = command_check.call_of(text, tool, params, agent, command_check.working_folder(cwd))
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
+        if len(command or []) > 1 and not as_json:
+            typer.echo("taken as one command; quotes are better, because your own shell reads what has none first", err=True)
         result = command_check.run(places, call)
     _finish(result, as_json=as_json)
 
@@ -441,9 +445,18 @@ def _root(
 
 
 def _finish(result: Result, *, as_json: bool) -> None:
-    show(result, as_json=as_json)
+    try:
+        show(result, as_json=as_json)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever reads it has seen enough
+        _look_away()
     if result.exit_code:
         raise typer.Exit(result.exit_code)
+
+
+def _look_away() -> None:
+    """What is still to be written goes nowhere, so that the end of the program does not fail on it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def run() -> None:
@@ -453,7 +466,7 @@ def run() -> None:
     try:
         result = quick.run(sys.argv[1:])
         if result is None:
-            app()
+            app(unquoted.spelled(sys.argv[1:]))
             return
         show(result, as_json=as_json)
         sys.exit(result.exit_code)
@@ -462,7 +475,7 @@ def run() -> None:
         show(Result(name, {}, (Line("error", error.message), *fix), EXIT_USER), as_json=as_json, failed=True)
         sys.exit(EXIT_USER)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _look_away()
         sys.exit(EXIT_USER)
     except OSError as error:  # a full disk, a place that may not be written: nothing that a traceback would explain
         told = Line("error", f"{error.filename or 'the system'}: {error.strerror or error}")

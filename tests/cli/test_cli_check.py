@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 import time
@@ -12,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from cli_stage import LIMIT, SCRIPT, envelope, picture, texts, toolguard
 from judged_stage import BOOK, policy, settings
 
-from toolguard_cli import checkstream, judging, quick
+from toolguard_cli import checkstream, judging, main, quick, unquoted
 from toolguard_cli.commands import check, grant
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
@@ -236,6 +238,72 @@ def test_the_call_that_is_meant(text: str | None, tool: str, params: str, found:
 def test_what_is_no_call(text: str | None, tool: str, params: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         check.call_of(text, tool, params, "", "")
+
+
+@pytest.mark.parametrize(
+    ("typed", "parsed"),
+    [
+        ("", ""),
+        ("ls", "ls"),
+        ("ls --json", "ls --json"),
+        ("--json ls", "--json ls"),
+        ("ls --state-dir x --json --cwd=/a", "ls --state-dir x --json --cwd=/a"),
+        ("ls -l", "-- ls -l"),
+        ("rm -rf x", "-- rm -rf x"),
+        ("rm -rf --json", "-- rm -rf --json"),
+        ("rm --json x", "-- rm --json x"),
+        ("--json --tool exec git push --force", "--json --tool exec -- git push --force"),
+        ("--tool=bash ls a", "--tool=bash -- ls a"),
+        ("-- rm -rf x", "-- rm -rf x"),
+        ("--lst ls", "--lst ls"),
+        ("--tool", "--tool"),
+        ("'rm -rf x' --jsn", "'rm -rf x' --jsn"),
+        ("'rm -rf x' --json", "'rm -rf x' --json"),
+        ("--stdin ls x", "--stdin -- ls x"),
+    ],
+)
+def test_words_without_quotes(typed: str, parsed: str) -> None:
+    assert unquoted.spelled(["check", *shlex.split(typed)]) == ["check", *shlex.split(parsed)]
+    assert unquoted.spelled(["grant", *shlex.split(typed)]) == ["grant", *shlex.split(typed)]
+
+
+def test_the_options_of_check_are_known() -> None:
+    app = typer.main.get_command(main.app)
+    options = [each for each in app.commands["check"].params if each.param_type_name == "option"]  # type: ignore[attr-defined]
+    valued = {name for each in options if not each.is_flag for name in each.opts}
+    flags = {name for each in options if each.is_flag for name in each.opts}
+    assert (valued, flags | {"--help"}) == (unquoted.VALUED, unquoted.FLAGS)
+
+
+@pytest.mark.parametrize(
+    ("words", "tool", "text"),
+    [
+        ([], "exec", None),
+        (["ls -l"], "exec", "ls -l"),
+        (["rm", "a b", "-r"], "bash", "rm 'a b' -r"),
+        (["a b"], "read", "a b"),
+    ],
+)
+def test_the_words_are_one_text(words: list[str], tool: str, text: str | None) -> None:
+    assert check.text_of(words, tool) == text
+
+
+@pytest.mark.parametrize(
+    ("words", "tool", "said"), [(["rm -rf x", "y"], "exec", "in quotes already"), (["a", "b"], "read", "takes one argument")]
+)
+def test_words_that_are_no_text(words: list[str], tool: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        check.text_of(words, tool)
+
+
+def test_nobody_reads_the_verdict(places: Places) -> None:
+    words = [SCRIPT, "check", "rm -rf ~/important", "--state-dir", places.state_dir]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        assert process.wait(LIMIT) == 4
+        assert process.stderr.read() == b""
 
 
 @pytest.mark.usefixtures("book")
@@ -480,6 +548,10 @@ def test_what_the_parser_has_to_look_at(arguments: list[str]) -> None:
         (["check", "ls"], 0),
         (["check", "rm -rf ~/important"], 4),
         (["check", "rm -rf /"], 5),
+        (["check", "rm", "-rf", "/"], 5),
+        (["check", "--params", '{"cmd": "ls"}'], 2),
+        (["check", "--params", '{"command": "ls"}'], 0),
+        (["check", "--params", '{"command": "ls"}', "wipe"], 2),
         (["check"], 2),
         (["check", "--params", "{"], 2),
         (["check", "--stdin", "ls"], 2),

@@ -103,6 +103,21 @@ def test_refused(places: Places, pattern: str, more: dict[str, Any], words: str)
     assert list(places.state_dir.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("pattern", "tool", "told"),
+    [
+        ("rm -rf /", "exec", True),
+        ("toolguard approve 1234", "exec", True),
+        ("rm -rf build", "exec", False),
+        ("a b c", "message", False),
+        ("{}", "nodes", False),
+    ],
+)
+def test_what_is_blocked_stays_so(places: Places, pattern: str, tool: str, *, told: bool) -> None:
+    lines = give(places, pattern, tool, yes=True).lines
+    assert any("no grant lifts a block" in line.text for line in lines if line.kind == "warn") is told
+
+
 def test_everything_if_it_is_meant(places: Places) -> None:
     give(places, "*", yes=True)
     assert len(Policies(places.state_dir).grants()) == 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolguard_cli import granting, judging, ownrules, standing, stores, tables
+from toolguard_cli import granting, judging, ownrules, standing, stores, tables, unquoted
 from toolguard_cli.judging import Judging
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
@@ -40,6 +40,17 @@ UNJUDGED = {
 }
 NO_OBJECT = '--params is no JSON object; write it like \'{"path": "notes.md"}\''
 HEAD = ("RULE", "STATE", "ADDS", "WHY")
+
+
+def text_of(words: list[str], tool: str) -> str | None:
+    """The words of the command line as one text; None where there are none. Raises `ValueError`."""
+    if not words:
+        return None
+    if len(words) > 1 and unquoted.is_text(words[0]):
+        raise ValueError(f"the command is in quotes already; {answers.cut(words[1], 80)!r} behind it is one too many")
+    if len(words) > 1 and tool_name(tool) not in EXEC_TOOLS:
+        raise ValueError(f"{tool} takes one argument here, not {len(words)}; put it in quotes")
+    return unquoted.joined(words)
 
 
 def call_of(text: str | None, tool: str, params: str, agent: str, cwd: str) -> Call:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -15,10 +16,12 @@ from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
 from toolguard_engine.layers import grants
 from toolguard_engine.layers.grants import Grant
+from toolguard_engine.model import Call
 from toolguard_engine.redact import UNPRINTABLE
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.policy import Policies
+from toolguard_engine.toolsearch import tool_name
 
 NEVER = "never"
 
@@ -48,9 +51,28 @@ def run(places: Places, wanted: Wanted, *, yes: bool, dry_run: bool) -> Result:
         Line("ok", f"{verb} {words(grant)}"),
         Line("info", f"{ends(grant, now)}; * stands for {grants.meaning(grant.tool)}"),
     ]
+    lines += [Line("warn", text) for text in _blocked(places, grant)]
     if not dry_run:
         lines.append(Line("next", f"toolguard revoke {grant.id} takes it back; toolguard grants lists all"))
     return Result("grant", {"dryRun": dry_run, "grant": public(grant, now)}, tuple(lines))
+
+
+def _blocked(places: Places, grant: Grant) -> Iterator[str]:
+    """What is blocked stays so: no grant lifts it. Told where the pattern itself is such a call."""
+    from toolguard_cli import judging  # noqa: PLC0415 - half of the engine
+
+    subject = grants.SUBJECTS.get(tool_name(grant.tool))
+    if subject is None or len(subject.params) > 1:
+        return
+    call = Call(grant.tool, {**grant.params, subject.params[0]: grant.pattern}, agent=grant.agent, cwd=grant.cwd)
+    try:
+        found = judging.load(places).weigh_bare(call)
+    except UserError:
+        return  # `check` and `doctor` tell what is wrong
+    if found.decision == "block":
+        yield answers.plain(
+            f"it changes nothing for such a call: that is blocked, and no grant lifts a block ({found.code})"
+        )
 
 
 def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bool, as_json: bool) -> Result:
