@@ -32,12 +32,14 @@ class Feed(msgspec.Struct, frozen=True):
     """What arrives at the standard input of a program, or what a substitution prints.
 
     `text`: what it says, None where that cannot be known. `programs`: the names of the programs that made it, in order, as
-    in `("curl", "base64")`; of those that hand on a file, `files` has the paths.
+    in `("curl", "base64")`; of those that hand on a file, `files` has the paths. `was`: where `text` is None, what was said
+    before a program changed it in a way that is not known; what runs it as a text is judged by that.
     """
 
     text: str | None = None
     programs: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    was: str | None = None
 
 
 class Run(msgspec.Struct, frozen=True):

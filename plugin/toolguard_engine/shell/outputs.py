@@ -24,12 +24,35 @@ _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*+")
 _PIPES = re.compile(r"[^|]*\|")
 
 
+def known(feed: Feed | None) -> str | None:
+    """The text of a feed, or else what it was made of."""
+    return None if feed is None else feed.was if feed.text is None else feed.text
+
+
+def together(feeds: list[Feed], *, exact: bool) -> Feed:
+    """What several programs print one after the other; not `exact` where some of them may not run at all."""
+    programs = tuple(dict.fromkeys(name for feed in feeds for name in feed.programs))
+    files = tuple(file for feed in feeds for file in feed.files)
+    texts = [text for feed in feeds if (text := known(feed)) is not None]
+    if exact and all(feed.text is not None for feed in feeds):
+        return Feed("".join(texts)[: MAX_TEXT * 4], programs, files)
+    return Feed(None, programs, files, "\n".join(filter(None, texts))[: MAX_TEXT * 4] or None)
+
+
+def _before(run: Run) -> str | None:
+    """What arrived at a program that prints something unknown."""
+    if run.given:
+        given = [text for at, feed in run.given if run.argv[at] == UNKNOWN and (text := known(feed))]
+        return "\n".join([*given, known(run.stdin) or ""])[:MAX_TEXT] if given else known(run.stdin)
+    return known(run.stdin) if run.stdin else None
+
+
 def printed(run: Run) -> Feed:
     """The standard output of a program."""
     maker = _MAKERS.get(run.name)
     fed = run.stdin or NOTHING
     if maker is None:
-        return Feed(None, (*fed.programs[-MAX_PROGRAMS:], run.name), fed.files)
+        return Feed(None, (*fed.programs[-MAX_PROGRAMS:], run.name), fed.files, _before(run))
     text = maker(run, fed)
     if text is not None and (len(text) > MAX_TEXT or UNKNOWN in text):
         text = None if len(text) > MAX_TEXT else text
@@ -37,7 +60,7 @@ def printed(run: Run) -> Feed:
     programs = fed.programs if run.name in _HANDING_ON and not files else (*fed.programs[-MAX_PROGRAMS:], run.name)
     if run.given:
         programs += tuple(name for _, feed in run.given for name in feed.programs)[:MAX_PROGRAMS]
-    return Feed(text, programs, (fed.files + files)[:MAX_PROGRAMS])
+    return Feed(text, programs, (fed.files + files)[:MAX_PROGRAMS], _before(run) if text is None else None)
 
 
 def _echo(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from toolguard_engine.shell.acts import code
 from toolguard_engine.shell.expand import State
 from toolguard_engine.shell.model import UNKNOWN, Feed, Run
-from toolguard_engine.shell.outputs import NOTHING
-from toolguard_engine.shell.walk import ASSIGNMENT, Special, Walk
+from toolguard_engine.shell.outputs import NOTHING, known
+from toolguard_engine.shell.walk import ASSIGNMENT, STDIN, Special, Walk
 from toolguard_engine.shell.wrappers import SHELLS, Wrapper, options
 
 MAX_GIVEN = 50
@@ -23,37 +23,59 @@ _DECLARING = frozenset({"export", "declare", "local", "readonly", "typeset"})
 
 def _shell(walk: Walk, run: Run, state: State) -> Feed:
     """`sh`: what stands behind `-c`, or what arrives at its standard input."""
-    argv, at, text = run.argv, 1, None
-    while at < len(argv) and argv[at][:1] in "-+" and len(argv[at]) > 1:
-        option = argv[at]
-        at += 1
-        if option == "--":
-            break
-        if not option.startswith("--") and "c" in option:
-            while at < len(argv) and argv[at][:1] == "-" and len(argv[at]) > 1:
-                at += 1
-            text = argv[at] if at < len(argv) else None
-            break
-        if option in ("-o", "-O", "+o", "+O", "--rcfile", "--init-file"):
-            at += 1
+    argv = run.argv
+    at, signs, text = _shell_options(argv)
     inner = state.fork(run.name)
     inner.variables.update(run.assigns)
-    if text is not None:
+    if "c" in signs:
         inner.args = argv[at + 1 :] or ("sh",)
-        return walk.inner_text(text, run, inner)
-    said = _script(walk, run, at)
+        text = text or "".join(argv[at : at + 1])
+        return walk.inner_text(text, run, inner) if text else Feed(None, (run.name,))
+    said = walk.fed(run) if "s" in signs else _script(walk, run, at)
     if said:
-        inner.args = ("sh", *argv[at + 1 :])
+        inner.args = ("sh", *argv[at + ("s" not in signs) :])
         return walk.text(said, inner, None, piped=run.piped, pipeline=run.pipeline)
     return Feed(None, (run.name,))
 
 
+def _shell_options(argv: tuple[str, ...]) -> tuple[int, str, str]:
+    """The position behind the options of a shell, the letters among them, and a text that one of them has in itself."""
+    at, signs, text = 1, "", ""
+    attached = argv[0].endswith("fish")
+    while at < len(argv) and argv[at][:1] in ("-", "+"):
+        option = argv[at]
+        at += 1
+        if option in ("-", "--"):
+            break
+        if option.startswith("--") or option in _SHELL_LONG:
+            name, sign, value = option.partition("=")
+            if name in ("--command", "--commands"):
+                signs += "c"
+                text = value
+                if attached and not sign:
+                    break
+            at += not sign and name.lstrip("-") in ("rcfile", "init-file", "init-command", "config")
+            continue
+        for place, letter in enumerate(option[1:], 2):
+            signs += letter
+            if attached and letter in "cCdDfop":
+                text = option[place:] if letter == "c" else text
+                at += place == len(option) and letter != "c"
+                break
+            at += letter in "oO"
+    return min(at, len(argv)), signs, text
+
+
+_SHELL_LONG = frozenset({"-norc", "-noprofile", "-rcfile", "-init-file", "-login", "-posix", "-noediting", "-restricted"})
+
+
 def _script(walk: Walk, run: Run, at: int) -> str | None:
     """What stands in the script that is `argv[at]`, or arrives at the standard input; None where that cannot be known."""
-    if at >= len(run.argv) or run.argv[at] in ("-", "/dev/stdin", "-s"):
-        return run.stdin.text if run.stdin else None
+    if at >= len(run.argv) or run.argv[at] in STDIN:
+        return walk.fed(run)
     fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
-    return fed.text if fed else walk.written(run.argv[at], run.cwd)
+    said = known(fed)
+    return walk.scripts(run.argv[at], run.cwd) if said is None else said
 
 
 def _source(walk: Walk, run: Run, state: State) -> Feed:
