@@ -170,6 +170,22 @@ def test_all_kinds_of_effects_are_known() -> None:
     assert found <= rulenames.KINDS
 
 
+GUIDE = (Path(__file__).parents[2] / "docs" / "rules.md").read_text()
+
+
+def test_the_rules_of_the_guide_are_good(own: UserRules) -> None:
+    own.path.write_text("\n".join(re.findall(r"```toml\n(.*?)```", GUIDE, re.DOTALL)))
+    found = own.placed(rulepacks.speaks)
+    assert len(found) == 5
+    assert all(placed.rule.matches for placed in found)
+
+
+def test_the_guide_has_all_names() -> None:
+    prose = re.sub(r"```.*?```", "", GUIDE, flags=re.DOTALL)
+    told = {name.strip('"') for name in re.findall(r"`([^`]*)`", prose)}
+    assert {*rulenames.KINDS, *rulenames.PLACES, *rulenames.FLAGS, *Rule.__struct_fields__} <= told
+
+
 def test_examples_are_tried_where_somebody_asks(own: UserRules) -> None:
     own.path.write_text(f'[[rule]]\n{BASE}stakes = 1\nmatches = ["x 1",\n  "y 2"]\n')
     assert len(own.rules()) == 1
