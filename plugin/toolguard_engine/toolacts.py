@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
@@ -38,11 +39,14 @@ Acts = tuple[Effect, ...]
 Tool = Callable[[Params, Where], Acts]
 
 _NONE: frozenset[str] = frozenset()
-_PATHS = (
-    "path", "file", "file_path", "filePath", "filename", "filepath",
-    "relative_path", "target_file", "source", "destination", "dest", "from", "to",
-    "old_path", "new_path", "uri", "directory", "dir", "folder",
-)  # fmt: skip
+_PATH_KEYS = words(
+    "path file filepath filename relativepath absolutepath fullpath localpath pathname uri fileuri documenturi directory "
+    "dir dirpath directorypath folder folderpath from to target targetfile targetpath targetdir targetdirectory source "
+    "sourcefile sourcepath sourcedir sourcedirectory src srcpath destination destinationpath destinationfile destinationdirectory dest "
+    "destpath dst dstpath oldpath newpath output outputpath outputfile outfile paths files filepaths filenames uris "
+    "directories dirs folders sources targets"
+)
+"""Names of parameters that may hold a path, in small letters and without `_` and `-`."""
 _FILE_PATHS = (
     "path",
     "file_path",
@@ -59,7 +63,8 @@ _FILE_PATHS = (
 _PATCHED = re.compile(r"^[^\S\n]*+\*\*\* (Update File|Add File|Delete File|Move to):(.+)$", re.MULTILINE)
 _URL = re.compile(r"\s*(?!file:)[A-Za-z][A-Za-z0-9+.-]{1,20}:(?://|(?<=data:)|(?<=mailto:))")
 _LOCAL = re.compile(
-    r"\s*[a-z]{2,6}://(?:[^/@\s]{1,200}@)?(?:localhost|127\.\d|\[::1?\]|0\.0\.0\.0|[\w-]+\.localhost)", re.IGNORECASE
+    r"\s*[a-z]{2,6}://(?:[^/@\s]{1,200}@)?(?:localhost|127(?:\.\d{1,3}){3}|\[::1?\]|0\.0\.0\.0|[\w-]{1,200}\.localhost)\.?(?:[:/?#\s]|\Z)",
+    re.IGNORECASE,
 )
 _METADATA = re.compile(
     r"\s*(?:[a-z]{2,6}://)?(?:169\.254\.169\.254|169\.254\.170\.2|metadata\.google\.internal|100\.100\.100\.200|\[fd00:ec2::254\])",
@@ -91,9 +96,35 @@ def commands(tool: str, params: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in _command_lines(named(tool), params) if text))
 
 
+def path_texts(value: Any, depth: int = MAX_DEPTH, most: int = 4 * MAX_ITEMS) -> Iterator[str]:
+    """The texts, nested ones too, that stand under the name of a path; `most`: so many values are looked at."""
+    waiting: list[tuple[Any, bool, int]] = [(value, False, 0)]
+    while waiting and most > 0:
+        most -= 1
+        item, named_so, level = waiting.pop()
+        if isinstance(item, str):
+            if item and named_so:
+                yield item
+        elif level > depth:
+            continue
+        elif isinstance(item, dict):
+            parts = [(part, _is_path_key(key), level + 1) for key, part in islice(item.items(), most)]
+            waiting += reversed(parts)
+        elif isinstance(item, list):
+            waiting += [(part, named_so, level + 1) for part in reversed(item[:most])]
+
+
+def _is_path_key(key: Any) -> bool:
+    return isinstance(key, str) and len(key) <= _MAX_KEY and key.lower().replace("_", "").replace("-", "") in _PATH_KEYS
+
+
+_MAX_KEY = 40
+
+
 def _command_lines(name: Named, params: Params) -> Iterator[str]:
-    for key in ("command", "cmd", "shell_command", "bash_command", "command_line", "commandLine"):
-        yield _joined(params.get(key), params.get("args", params.get("arguments")))
+    arguments = params.get("args", params.get("arguments"))
+    for key in ("command", "cmd", "argv", "shell_command", "bash_command", "command_line", "commandLine"):
+        yield _joined(params.get(key), arguments)
     commands_ = params.get("commands")
     if isinstance(commands_, list):
         yield "\n".join(item for item in commands_[:MAX_ITEMS] if isinstance(item, str))
@@ -471,8 +502,8 @@ def _paths_of(name: Named, params: Params, where: Where) -> Acts:
         return ()
     kind = "mcp-write" if name.deed in _WRITES else "mcp-read"
     flags = _DELETES if name.deed in ("destroy", "take-away") else _NONE
-    paths = [path for path in _texts(params, (*_PATHS, "paths", "files")) if _is_path(path)]
-    return tuple(_file(kind, path, where, flags) for path in paths[:MAX_PATHS])
+    paths = dict.fromkeys(path for path in path_texts(params) if _is_path(path))
+    return tuple(_file(kind, path, where, flags) for path in islice(paths, MAX_PATHS))
 
 
 def _is_path(text: str) -> bool:

@@ -124,12 +124,16 @@ _RUN_TOGETHER = ("delete", "destroy", "purge", "wipe", "truncate")
 _SQL = words("sql query statement psql mysql sqlite postgres postgresql bigquery snowflake")
 
 
-@lru_cache(maxsize=1024)
 def named(tool: str) -> Named:
-    """What a tool's name says. Any text will do."""
-    last = _SERVER.split(tool[-MAX_NAME:])[-1] or tool[-MAX_NAME:]
+    """What a tool's name says. Any text will do; of a long one the end counts."""
+    return _named(tool[-MAX_NAME:])
+
+
+@lru_cache(maxsize=1024)
+def _named(tool: str) -> Named:
+    last = _SERVER.split(tool)[-1] or tool
     found = [word.lower() for word in _SPLIT.findall(last)]
-    whole = frozenset(word.lower() for word in _SPLIT.findall(tool[-MAX_NAME:]))
+    whole = frozenset(word.lower() for word in _SPLIT.findall(tool))
     if not found:
         return Named("", whole=whole)
     known = frozenset(found)

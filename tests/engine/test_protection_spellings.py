@@ -544,6 +544,36 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("cron", {"action": "add", "job": {"payload": {"command": "sh -c 'toolguard approve abcd'"}}}),
     ("sessions_send", {"sessionKey": "agent:main:main", "message": "/toolguard approve abcd"}),
     ("write", {"path": "../.openclaw/toolguard/key", "content": "x"}),
+    ("fs__move_file", {"source": "/home/u/.openclaw/toolguard", "destination": "/tmp/x"}),
+    ("fs__rename", {"oldPath": "~/.openclaw", "newPath": "~/old"}),
+    ("fs__copy", {"from": "a.toml", "to": "~/.openclaw/toolguard/policy.toml"}),
+    ("fs__write", {"files": [{"path": "a.md"}, {"path": "/home/u/.openclaw/openclaw.json"}]}),
+    ("fs__write_file", {"uri": "file:///home/u/.openclaw/openclaw.json"}),
+    ("fs__write_file", {"uri": "file://localhost/home/u/%2eopenclaw/toolguard/policy.toml"}),
+    ("edit", {"edits": [{"path": "~/.openclaw/openclaw.json", "oldText": "a", "newText": "b"}]}),
+    ("fs__write_file", {"options": {"output": {"file_path": ["~/.openclaw/toolguard/grants.json"]}}}),
+    ("fs__delete_directory", {"directory": "~/.openclaw/toolguard"}),
+    ("fs__remove_directory", {"directory": "/home/u/.openclaw"}),
+    ("automations", {"action": "add", "job": {"payload": {"argv": ["toolguard", "approve", "abcd"]}}}),
+    ("job_runner", {"argv": ["toolguard", "approve", "abcd"]}),
+    ("exec", {"command": "ls", "env": {"BASH_FUNC_ls%%": "() { toolguard approve abcd; }"}}),
+    ("exec", {"command": "go approve abcd", "env": {"BASH_FUNC_go%%": '() { toolguard "$@"; }'}}),
+    ("exec", {"command": "ls", "env": {"PROMPT_COMMAND": "toolguard approve abcd"}}),
+    ("exec", {"command": "bash -x a.sh", "env": {"PS4": "+ $(toolguard approve abcd)"}}),
+    ("exec", {"command": "bash a.sh", "env": {"BASH_ENV": "$(toolguard approve abcd)"}}),
+    ("exec", {"command": "toolguard approve abcd", "env": {"PROMPT_COMMAND": "echo '"}}),
+]
+
+FREE_CALLS: list[tuple[str, dict[str, Any]]] = [
+    ("fs__read_file", {"path": "/home/u/.openclaw/openclaw.json"}),
+    ("fs__read_file", {"uri": "file:///home/u/.openclaw/openclaw.json"}),
+    ("fs__list_directory", {"path": "~/.openclaw/toolguard"}),
+    ("fs__get_file_info", {"path": "~/.openclaw/openclaw.json"}),
+    ("fs__move_file", {"source": "~/.openclaw/workspace/a.md", "destination": "~/.openclaw/workspace/b.md"}),
+    ("fs__create_directory", {"path": "~/.openclaw/workspace/notes"}),
+    ("fs__delete_directory", {"directory": "~/projects/toolguard"}),
+    ("automations", {"action": "add", "job": {"payload": {"argv": ["npm", "test"]}}}),
+    ("exec", {"command": "ls", "env": {"BASH_FUNC_ls%%": "() { command ls --color; }", "PS4": "+ ", "ENV": "dev"}}),
 ]
 
 
@@ -564,6 +594,11 @@ def test_harmless(command: str) -> None:
 @pytest.mark.parametrize(("tool", "params"), CALLS)
 def test_blocked_calls(tool: str, params: dict[str, Any]) -> None:
     assert blocked(tool, params)
+
+
+@pytest.mark.parametrize(("tool", "params"), FREE_CALLS)
+def test_free_calls(tool: str, params: dict[str, Any]) -> None:
+    assert not blocked(tool, params)
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,11 @@ OWN = [rule for pack in PACKS for rule in ALL[pack]]
 
 CASES: dict[str, tuple[str, dict[str, Any], list[tuple[str, str, str, str]]]] = {
     "write": ("write", {"path": "src/a.py", "content": "x"}, [("write", "src/a.py", "in-workspace", "")]),
+    "nested paths": (
+        "fs__write_many",
+        {"items": [{"filePath": "~/.ssh/authorized_keys"}, {"destination_path": "a.md"}]},
+        [("mcp-write", "~/.ssh/authorized_keys", "startup", ""), ("mcp-write", "a.md", "in-workspace", "")],
+    ),
     "write to keys": ("write", {"path": "~/.ssh/authorized_keys"}, [("write", "~/.ssh/authorized_keys", "startup", "")]),
     "edit with a list": (
         "multiedit",

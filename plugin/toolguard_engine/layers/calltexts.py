@@ -14,7 +14,10 @@ _TYPING = frozenset({"write", "send-keys", "paste", "submit"})
 _KEYS = {"Enter": "\n", "Return": "\n", "Space": " ", "Tab": " ", "C-m": "\n"}
 _MAX_NESTED = 6
 _MAX_KEYS = 16_384
-_PATH_KEYS = ("path", "file", "file_path", "filePath", "filename", "target", "dest", "destination")
+_MAX_VALUES = 10_000
+_FUNCTION = re.compile(r"BASH_FUNC_([\w.:+-]{1,100})(?:%%|\(\))", re.ASCII)
+_SOURCED = ("BASH_ENV", "ENV")
+_EXPANDED = ("PS0", "PS1", "PS2", "PS4")
 _PATCHED = re.compile(r"^[^\S\n]*+\*\*\* (?:Update File|Add File|Delete File|Move to):(.+)$", re.MULTILINE)
 
 
@@ -23,7 +26,7 @@ def commands(tool: str, params: Any) -> tuple[str, ...]:
     if not isinstance(params, dict):
         return ()
     if tool in EXEC_TOOLS:
-        return (_executed(params),)
+        return (_executed(params), *_in_environment(params))
     extract = _EXTRACTORS.get(tool)
     if extract is None:
         return toolacts.commands(tool, params)
@@ -32,11 +35,11 @@ def commands(tool: str, params: Any) -> tuple[str, ...]:
 
 def paths(tool: str, params: dict[str, Any]) -> tuple[str, ...]:
     """The files that a file tool names."""
-    found = [params.get(name) for name in _PATH_KEYS]
+    found = list(toolacts.path_texts(params, _MAX_NESTED, _MAX_VALUES))
     if tool == "apply_patch":
         text = params.get("input") or params.get("patch")
         found += [path.strip() for path in _PATCHED.findall(text)] if isinstance(text, str) else []
-    return tuple(dict.fromkeys(path for path in found if path and isinstance(path, str)))
+    return tuple(dict.fromkeys(found))
 
 
 def _executed(params: dict[str, Any]) -> str:
@@ -44,6 +47,33 @@ def _executed(params: dict[str, Any]) -> str:
     if command and isinstance(env, dict) and env:
         return "".join(f"{k}={shlex.quote(str(v))}\n" for k, v in env.items() if str(k).isidentifier()) + command
     return command
+
+
+def _in_environment(params: dict[str, Any]) -> Iterator[str]:
+    """What a shell runs because of variables that a call sets: functions, files that it reads first, prompts.
+
+    Each is a text of its own, so that an open quote in one of them hides nothing of the command.
+    """
+    env = params.get("env")
+    if not isinstance(env, dict):
+        return
+    functions = ""
+    for name, value in env.items():
+        if not isinstance(name, str) or not isinstance(value, str) or not value:
+            continue
+        if name.startswith("BASH_FUNC_"):
+            match = _FUNCTION.fullmatch(name)
+            called = match[1] if match else "f"
+            functions += f"{called} {value}\n"
+            yield f"{called} {value}\n{called}"
+        elif name == "PROMPT_COMMAND":
+            yield value
+        elif (name in _SOURCED or name in _EXPANDED) and ("$(" in value or "`" in value):
+            yield f": {value}"
+        elif name in _SOURCED:
+            yield f". {shlex.quote(value)}"
+    if functions:
+        yield functions + _command(params.get("command"))
 
 
 def _command(value: Any) -> str:
@@ -85,7 +115,8 @@ def _all_texts(value: Any, depth: int) -> Iterator[str]:
 
 
 def _scheduled(params: dict[str, Any]) -> Iterator[str]:
-    return map(_command, _named("command", params, 0))
+    for name in ("command", "argv"):
+        yield from map(_command, _named(name, params, 0))
 
 
 def _named(name: str, value: Any, depth: int) -> Iterator[Any]:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from toolguard_engine import protectedpaths
+from toolguard_engine import protectedpaths, toolnames
 from toolguard_engine.layers import calltexts
 from toolguard_engine.layers.protection import command
 from toolguard_engine.layers.protection.scene import base
@@ -22,6 +22,7 @@ from toolguard_engine.toolsearch import tool_name
 CODE = "rule.self-protection"
 
 _READERS = frozenset({"read", "ls", "grep", "find", "glob", "image", "pdf"})
+_MOVES = frozenset({"move", "rename", "mv"})
 _MAX_NESTED = 4
 _MAX_PATH = 4096
 _REMOTE = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
@@ -51,7 +52,7 @@ def _reason(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
     if tool in calltexts.EXEC_TOOLS:
         return ""
     special = _SPECIAL.get(tool)
-    return (special(params) if special else "") or _paths(tool, params, host)
+    return (special(params) if special else "") or _paths(tool, params, host, cwd)
 
 
 def _folder(params: dict[str, Any], cwd: str) -> str:
@@ -88,9 +89,9 @@ def _message(params: dict[str, Any]) -> str:
 _SPECIAL = {"gateway": _gateway, "message": _message, "sessions_send": _message}
 
 
-def _paths(tool: str, params: dict[str, Any], host: Host) -> str:
+def _paths(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
     for path in calltexts.paths(tool, params):
-        if reason := _path(tool, path, host):
+        if reason := _path(tool, _of_address(path), host, cwd):
             return reason
     return KEY if any(_is_key(text, host) for text in _strings(params, 0)) else ""
 
@@ -107,23 +108,42 @@ def _is_key(text: str, host: Host) -> bool:
     """Whether a whole parameter is a path or a `file:` address of the key."""
     if len(text) > _MAX_PATH or "\n" in text or not _KEY_LIKE.search(text) or _REMOTE.match(text):
         return False
-    url = text.strip().lower().startswith("file:")
-    path = "/" + unquote(text.strip().partition(":")[2]).removeprefix("//localhost").lstrip("/") if url else text
-    return (url or "/" in path) and _path("read", path, host) == KEY
+    path = _of_address(text)
+    return "/" in path and _path("read", path, host) == KEY
 
 
-def _path(tool: str, path: str, host: Host) -> str:
+def _of_address(text: str) -> str:
+    """The path that a `file:` address means; any other text as it is."""
+    if text.lstrip()[:5].lower() != "file:":
+        return text
+    return "/" + unquote(text.strip()[5:]).removeprefix("//localhost").lstrip("/")
+
+
+def _path(tool: str, path: str, host: Host, cwd: str = "") -> str:
     if not _may_be_ours(path, host):
         return ""
-    own = (protectedpaths.of(host).state + "/workspace",)
+    own = (protectedpaths.of(host).state + "/workspace", *((cwd,) if cwd.startswith("/") else ()))
     found = protectedpaths.kind(path, host) or protectedpaths.kind(path, host, own)
     if found == "key" or (found and tool == "grep" and "." not in base(path.rstrip("/")).lstrip(".")):
         return KEY
-    return PATH if found == "guard" and tool not in _READERS else ""
+    if found == "root":
+        return PATH if _takes_away(tool) else ""
+    return PATH if found == "guard" and not _only_reads(tool) else ""
+
+
+def _only_reads(tool: str) -> bool:
+    return tool in _READERS or toolnames.named(tool).deed == "look"
+
+
+def _takes_away(tool: str) -> bool:
+    """Whether a folder that is given to this tool may be gone afterwards."""
+    name = toolnames.named(tool)
+    return name.deed in ("destroy", "take-away") or not name.words.isdisjoint(_MOVES)
 
 
 def _may_be_ours(path: str, host: Host) -> bool:
+    path = path.lower()
     return (
-        "toolguard" in path or "claw" in path or ".." in path or "*" in path
+        "toolguard" in path or "claw" in path or ".." in path or "*" in path or "?" in path or "[" in path
         or any(word in path for word in protectedpaths.of(host).words)
     )  # fmt: skip
