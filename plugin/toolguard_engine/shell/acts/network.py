@@ -241,8 +241,10 @@ def _to_cloud(run: Run, where: Where) -> Iterator[Effect]:
     if _CLOUD_VERBS.isdisjoint(run.argv[1:5]):
         return
     words = [word for word in run.argv[2:] if not word.startswith("-")]
-    flags = frozenset[str]().union(*(_bulk(word, run, where) for word in words[:12] if not remote(word)))
-    if flags & {"credentials", "bulk"}:
+    own = [word for word in words[:12] if not remote(word)]
+    flags = frozenset[str]().union(*(_bulk(word, run, where) for word in own))
+    personal = run.name == "rclone" and any(place(word, where, run.cwd) == "in-home" for word in own) and remote(words[-1])
+    if flags & {"credentials", "bulk"} or personal:
         yield Effect("copy-out", words[-1], "remote", flags, run)
 
 

@@ -9,7 +9,10 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from toolguard_engine.shell.acts import Act, wrote
+from toolguard_engine.shell.acts.addresses import is_quad, spelled
 from toolguard_engine.shell.acts.getopt import Options, Word, given, options
 from toolguard_engine.shell.model import UNKNOWN, Effect, Feed, Place, Run
 from toolguard_engine.shell.places import Where, place
@@ -144,6 +147,10 @@ def target(text: str) -> Target:
     host = authority.rpartition("@")[2]
     port = host.rpartition(":")[2]
     host = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
+    plain = spelled(host)
+    if plain != host:
+        at = url.find(host, len(scheme) + 3 + authority.rfind("@") + 1)
+        url, host = url[:at] + plain + url[at + len(host) :], plain
     flags = set(reach(host))
     if scheme.lower() in ("https", "ftps", "sftp", "scp", "wss"):
         flags.add("tls")
@@ -166,8 +173,8 @@ def asks(method: str, to: Target) -> frozenset[str]:
 
 def reach(host: str) -> frozenset[str]:
     """`local` for this machine, `private` for the own network, nothing for the rest of the world."""
-    host = host.lower()
-    if host in _LOCAL or host.startswith("127."):
+    host = spelled(host.lower())
+    if host in _LOCAL or (host.startswith("127.") and is_quad(host)):
         return frozenset({"local"})
     if _LAN.match(host):
         return frozenset({"private", "lan"})
@@ -279,7 +286,7 @@ _CURL_VALUED = frozenset({
     "--form-string",
     "--upload-file", "--output", "--output-dir", "--header", "--user", "--user-agent", "--referer", "--cookie",
     "--cookie-jar",
-    "--proxy", "--config", "--max-time", "--connect-timeout", "--retry", "--retry-delay", "--retry-max-time", "--url",
+    "--proxy", "--preproxy", "--socks4", "--socks4a", "--proxy1.0", "--config", "--max-time", "--connect-timeout", "--retry", "--retry-delay", "--retry-max-time", "--url",
     "--url-query", "--cert", "--key", "--cacert", "--capath", "--resolve", "--connect-to", "--interface", "--limit-rate",
     "--range", "--write-out", "--dump-header", "--stderr", "--trace", "--trace-ascii", "--socks5", "--socks5-hostname",
     "--unix-socket", "--abstract-unix-socket", "--proto", "--proto-default", "--proto-redir", "--max-redirs",
@@ -306,6 +313,27 @@ _CURL_LITERAL = ("--data-raw", "--form-string")
 
 def _curl(run: Run, where: Where) -> Iterator[Effect]:
     read = options(run, _CURL_VALUED)
+    found = _curl_asks(run, read, where)
+    return (_far(effect) for effect in found) if _through_others(run, read) else found
+
+
+def _far(effect: Effect) -> Effect:
+    return replace(effect, flags=effect.flags - {"local", "private", "lan"})
+
+
+def _through_others(run: Run, read: Options) -> bool:
+    """Whether a proxy or an address of one's own choice stands between, so that the name of the host says nothing."""
+    ends = [value.text for value in read.values(*_PROXIES)]
+    ends += [value for name, value in run.assigns if name.lower() in _PROXY_VARIABLES]
+    ends += [value.text.partition(":")[2].partition(":")[2] for value in read.values("--resolve", "--connect-to")]
+    return any(end and "local" not in target(end.partition(",")[0]).flags for end in ends)
+
+
+_PROXIES = ("-x", "--proxy", "--preproxy", "--socks4", "--socks4a", "--socks5", "--socks5-hostname", "--proxy1.0")
+_PROXY_VARIABLES = frozenset({"http_proxy", "https_proxy", "all_proxy"})
+
+
+def _curl_asks(run: Run, read: Options, where: Where) -> Iterator[Effect]:
     sent = _curl_sent(run, read, where)
     url_query = read.has("-G", "--get") and sent is not None
     method = _curl_method(read, sent)
@@ -321,6 +349,7 @@ def _curl(run: Run, where: Where) -> Iterator[Effect]:
             yield from _asked(run, url.at, url.text, where)
     if urls:
         yield from _curl_headers(run, read, urls[0].text, where)
+        yield from _curl_logs_in(run, read, urls[0].text, where)
     yield from _curl_saved(run, read, urls, where)
 
 
@@ -388,8 +417,21 @@ def _curl_headers(run: Run, read: Options, url: str, where: Where) -> Iterator[E
             flags = carried(feed, where, run.cwd)
             if name in ("-H", "--header") and value.text.startswith("@"):
                 flags |= file_flags(value.text[1:], run, where)
+            if name in ("-b", "--cookie") and "=" not in value.text:
+                flags |= file_flags(value.text, run, where) & {"credentials"}
             if flags & {"file", "credentials", "personal"}:
                 yield Effect("send", to.url, "remote", to.flags | flags | {"address"}, run)
+
+
+def _curl_logs_in(run: Run, read: Options, url: str, where: Where) -> Iterator[Effect]:
+    """A file of keys as the name to log in with, or as the options themselves."""
+    to = target(url)
+    for name, value in read.options:
+        if name in ("-u", "--user", "-U", "--proxy-user", "-K", "--config"):
+            feed = given(run, value.at)
+            paths = [*(feed.files if feed else ()), *([value.text] if name in ("-K", "--config") else [])]
+            if any(place(path, where, run.cwd) == "credentials" for path in paths):
+                yield Effect("send", to.url, "remote", to.flags | {"file", "credentials", "address"}, run)
 
 
 def _curl_saved(run: Run, read: Options, urls: tuple[Word, ...], where: Where) -> Iterator[Effect]:
@@ -420,6 +462,10 @@ def _wget(run: Run, where: Where) -> Iterator[Effect]:
         sent = (sent or frozenset()) | _words(run, value.at, where)
     for value in read.values("--post-file", "--body-file"):
         sent = (sent or frozenset()) | file_flags(value.text, run, where) | {"upload"}
+    for value in read.values("--header", "--user", "--password", "--http-user", "--http-password", "--referer", "-U"):
+        secret = carried(given(run, value.at), where, run.cwd) & {"file", "credentials", "personal"}
+        if secret >= {"file", "credentials"}:
+            sent = (sent or frozenset()) | secret
     method = read.last("--method").upper() or ("GET" if sent is None else "POST")
     for url in read.operands:
         yield from _request(run, url.text, method, sent)
@@ -520,6 +566,35 @@ def _api(word: str) -> Callable[[Run, Where], Iterator[Effect]]:
     return act
 
 
+_KEEPS_SECRETS = frozenset({"secret", "variable", "auth", "ssh-key", "gpg-key"})
+
+
+def _published(run: Run, where: Where) -> Iterator[Effect]:
+    """`gh gist create key.pem`, `gh issue create --body "$(cat .env)"`: files of keys for others to read."""
+    if len(run.argv) < 3 or run.argv[1] in _KEEPS_SECRETS or run.argv[2] not in _PUBLISHES:  # noqa: PLR2004 - a thing and what is done
+        return
+    fed_in = any("credentials" in carried(feed, where, run.cwd) for _, feed in run.given) or (
+        "credentials" in stdin_flags(run, where)
+    )
+    words = run.argv[3:64] if run.argv[1] in ("gist", "snippet", "release") else _files_named(run.argv)
+    if fed_in or any(place(word.partition("#")[0], where, run.cwd) == "credentials" for word in words if word[:1] != "-"):
+        flags = frozenset({"tls", "file", "credentials"})
+        yield Effect("send", " ".join((run.name, *run.argv[1:3])), "remote", flags, run)
+
+
+_PUBLISHES = frozenset({"create", "comment", "edit", "upload", "review", "note", "new", "add"})
+
+
+def _files_named(argv: tuple[str, ...]) -> list[str]:
+    named = [argv[at + 1] for at, word in enumerate(argv[:-1]) if word in ("-F", "--body-file", "--notes-file")]
+    return named + [word.partition("=")[2] for word in argv if word.startswith(("--body-file=", "--notes-file="))]
+
+
+def _platform(run: Run, where: Where) -> Iterator[Effect]:
+    yield from _api("api")(run, where)
+    yield from _published(run, where)
+
+
 def table(*rows: tuple[str, Act]) -> dict[str, Act]:
     return {name: act for names, act in rows for name in names.split()}
 
@@ -529,6 +604,6 @@ PROGRAMS: dict[str, Act] = table(
     ("wget wget2", _wget),
     ("aria2c axel", _aria),
     ("http https xh xhs httpie", _httpie),
-    ("gh glab", _api("api")),
+    ("gh glab", _platform),
     ("az", _api("rest")),
 )
