@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import get_args
 
 from toolguard_engine.ruleform import BadRule, Rule
@@ -25,6 +24,7 @@ KINDS = frozenset(
     variable fetch send http copy-out copy-in transfer connect listen tunnel scan remote-shell code delete-found method
     shell-out run-text sql nosql exfiltrate stage act message gateway plugin session secret-store skill device schedule spawn
     expose mcp mcp-read mcp-write provenance
+    kill-found
     """.split()  # noqa: SIM905 - a table of names
 )
 FLAGS = frozenset(
@@ -66,6 +66,8 @@ def check(rule: Rule) -> None:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known name that was probably meant; empty where none is near."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only where a name is wrong
+
     return next(iter(get_close_matches(name, sorted(known), 1, 0.6)), "")
 
 
