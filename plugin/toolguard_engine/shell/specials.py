@@ -13,7 +13,7 @@ from toolguard_engine.shell.expand import State
 from toolguard_engine.shell.model import UNKNOWN, Feed, Run
 from toolguard_engine.shell.outputs import NOTHING, known
 from toolguard_engine.shell.walk import ASSIGNMENT, STDIN, Special, Walk
-from toolguard_engine.shell.wrappers import SHELLS, Wrapper, options
+from toolguard_engine.shell.wrappers import SHELLS, Wrapper, options, value_of
 
 MAX_GIVEN = 50
 """So many words or lines that arrive at `xargs` and the like are looked at."""
@@ -29,7 +29,7 @@ def _shell(walk: Walk, run: Run, state: State) -> Feed:
     inner.variables.update(run.assigns)
     if "c" in signs:
         inner.args = argv[at + 1 :] or ("sh",)
-        text = text or "".join(argv[at : at + 1])
+        text = text or (walk.unknown(run, at) if at < len(argv) else "")
         return walk.inner_text(text, run, inner) if text else Feed(None, (run.name,))
     said = walk.fed(run) if "s" in signs else _script(walk, run, at)
     if said:
@@ -73,6 +73,8 @@ def _script(walk: Walk, run: Run, at: int) -> str | None:
     """What stands in the script that is `argv[at]`, or arrives at the standard input; None where that cannot be known."""
     if at >= len(run.argv) or run.argv[at] in STDIN:
         return walk.fed(run)
+    if run.argv[at].startswith(("/dev/fd/", "/proc/self/fd/")):
+        return known(walk.opened.get(run.argv[at].rpartition("/")[2]))
     fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
     said = known(fed)
     return walk.scripts(run.argv[at], run.cwd) if said is None else said
@@ -98,21 +100,36 @@ def _xargs(walk: Walk, run: Run, state: State) -> Feed | None:
     rest = argv[at:]
     if not rest:
         return None
-    known = run.stdin.text if run.stdin else None
-    words = known.replace("'", "").replace('"', "").split()[:MAX_GIVEN] if known else []
-    if known and any(_WHOLE_LINES.fullmatch(option) for option in argv[1:at]):
-        words = known.replace("\0", "\n").splitlines()[:MAX_GIVEN]
+    feed = _listed(walk, run, at) or run.stdin
+    said = known(feed)
+    words = said.replace("'", "").replace('"', "").split()[:MAX_GIVEN] if said else []
+    if said and any(_WHOLE_LINES.fullmatch(option) for option in argv[1:at]):
+        words = said.replace("\0", "\n").splitlines()[:MAX_GIVEN]
+    more = [UNKNOWN] if said and feed and feed.text is None else []
     inner = state.fork("xargs")
     if mark:
-        lines = [line.strip() for line in known.splitlines()[:MAX_GIVEN] if line.strip()] if known else []
-        feed = NOTHING
-        for line in lines or [UNKNOWN]:
+        lines = [line.strip() for line in said.splitlines()[:MAX_GIVEN] if line.strip()] if said else []
+        last = NOTHING
+        for line in [*lines, *more] or [UNKNOWN]:
             filled = tuple(word.replace(mark, line) for word in rest)
-            feed = walk.inner(filled, run, inner.fork())
-        return feed
-    feeds = run.stdin and Feed(None, run.stdin.programs, run.stdin.files)
+            last = walk.inner(filled, run, inner.fork())
+        return last
+    feeds = feed and Feed(None, feed.programs, feed.files)
     given = ((len(rest), feeds),) if feeds else ()
-    return walk.inner((*rest, *(words or [UNKNOWN])), run, inner, given)
+    return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
+
+
+def _listed(walk: Walk, run: Run, end: int) -> Feed | None:
+    """The file from which `xargs -a` reads."""
+    for at in range(1, end):
+        name, sign, value = run.argv[at].partition("=")
+        if name not in ("-a", "--arg-file") and not (name.startswith("-a") and name != "-a"):
+            continue
+        place = at if sign or name not in ("-a", "--arg-file") else at + 1
+        path = value if sign else run.argv[at][2:] if place == at else "".join(run.argv[place : place + 1])
+        fed = next((feed for position, feed in run.given if position == place), None)
+        return fed or Feed(walk.written(path, run.cwd), (), (path,))
+    return None
 
 
 def _replaced(given: tuple[str, ...]) -> str:
@@ -355,13 +372,37 @@ def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
             yield value
 
 
+_MAKE_SETS = re.compile(r"(\w{1,80})\s{0,8}(?:[:?+]{0,3})=\s{0,8}(.{0,2000})")
+_MAKE_NAMES = re.compile(r"\$\((\w{1,80})\)")
+
+
+def _make(walk: Walk, run: Run, state: State) -> Feed | None:
+    """The recipes of a makefile that this command wrote."""
+    if not walk.files:
+        return None
+    own = value_of(run.argv, ("-f", "--file", "--makefile"))
+    inner = state.fork(run.name)
+    for text in filter(None, (walk.scripts(path, run.cwd) for path in (own, *_MAKEFILES) if path)):
+        for line in text.splitlines():
+            if not line.startswith("\t") and (found := _MAKE_SETS.match(line)):
+                inner.variables[found[1]] = found[2]
+            recipe = line.lstrip("\t@-+ ") if line.startswith("\t") else line.partition(";")[2]
+            said = _MAKE_NAMES.sub(r"${\1}", recipe).replace("$(shell ", "$(").replace("$$", "$")
+            if said.strip():
+                walk.inner_text(said, replace(run, piped=False, stdin=None), inner.fork())
+    return None
+
+
+_MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
+
+
 def _quoted(word: str) -> str:
     return (
         word if word.replace("-", "").replace("/", "").replace(".", "").isalnum() else "'" + word.replace("'", "'\\''") + "'"
     )
 
 
-_XARGS = Wrapper("nPIdLsaE")
+_XARGS = Wrapper("nPIdLsaE", flags=frozenset({"--max-lines"}))
 _PARALLEL = Wrapper("jNSnLaI")
 _WHOLE_LINES = re.compile(r"-[rtpox]*(?:0|d.*)|--null|--delimiter.*")
 _EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
@@ -387,6 +428,7 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(("vim", "vi", "nvim", "ex", "view", "rvim", "rview", "vimdiff", "gvim"), _editor),
     **dict.fromkeys(_RARER, _interpreted),
     **dict.fromkeys(("sed", "gsed"), _sed),
+    **dict.fromkeys(("make", "gmake"), _make),
     "xargs": _xargs,
     "parallel": _parallel,
     "git": _git,

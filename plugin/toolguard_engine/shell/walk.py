@@ -33,6 +33,8 @@ INTERPRETER = re.compile(r"(?:python|pypy|node|nodejs|deno|bun|perl|ruby|php|lua
 _WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
 ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
 _COPIERS = frozenset({"cp", "mv", "ln", "install"})
+_STORING = frozenset({"tee", "sponge", "dd"})
+_USUAL = frozenset({"", "0", "1", "2"})
 _OUTPUT = frozenset({"write", "append"})
 _COMMANDS = spelled(
     "PAGER MANPAGER GIT_PAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR SUDO_EDITOR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF"
@@ -40,7 +42,7 @@ _COMMANDS = spelled(
 )
 """Variables whose value is a command that other programs run."""
 _LOGINS = frozenset(
-    {"ssh", "sudo", "doas", "su", "runuser", "chroot", "nsenter", "unshare", "proot", "fakeroot", "pkexec", "mosh"}
+    {"ssh", "sudo", "doas", "su", "runuser", "chroot", "nsenter", "unshare", "proot", "fakeroot", "pkexec", "mosh", "script"}
 )
 """Wrappers that start a shell where they are given no program."""
 
@@ -72,6 +74,9 @@ class Walk:
         self.calls = 0
         self.files: dict[str, str] = {}
         self.kept = 0
+        self.opened: dict[str, Feed] = {}
+        self.targets: dict[str, str] = {}
+        self.sinks: list[tuple[Script, State]] = []
 
     def text(self, text: str, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
         """A text that a shell runs."""
@@ -272,26 +277,55 @@ class Walk:
         for each in command.redirects:
             target, feed = fields.text_of(each.target, state, self.capture)
             if each.operator in ("<<", "<<-", "<<<"):
-                fed = Feed(
-                    None if UNKNOWN in target and not target.strip(UNKNOWN) else target, feed.programs if feed else ()
-                )
+                text = None if UNKNOWN in target and not target.strip(UNKNOWN) else target
+                fed = self._opened(each.fd, Feed(text, feed.programs if feed else (), (), feed.was if feed else None), fed)
                 found.append(Redirect("text", target, each.fd))
             elif each.operator == "<":
-                fed = feed if feed and target == UNKNOWN else Feed(self.written(target, state.cwd), (), (target,))
+                shown = feed if feed and target == UNKNOWN else self._shown(target, state.cwd)
+                fed = self._opened(each.fd, shown, fed)
                 found.append(Redirect("read", target, each.fd))
             elif each.operator == "<&" or (each.operator == ">&" and _DESCRIPTOR.fullmatch(target)):
                 if each.operator == "<&" and each.fd in ("", "0") and target not in ("-", "0"):
-                    fed = Feed()
+                    fed = self._descriptor(target)
+                elif each.operator == ">&" and target in self.targets:
+                    found.append(Redirect("append", self.targets[target], each.fd))
             else:
                 found.append(Redirect("append" if _WRITING[each.operator] == "append" else "write", target, each.fd))
+                if each.fd not in _USUAL:
+                    self.targets[each.fd] = target
         return tuple(found), fed
+
+    def _opened(self, fd: str, feed: Feed, fed: Feed | None) -> Feed | None:
+        """What the standard input is once `feed` is opened at a descriptor; another one may become it later."""
+        if fd in _USUAL:
+            return feed
+        self.opened[fd] = feed
+        return fed
+
+    def _descriptor(self, number: str) -> Feed:
+        """What was opened at a descriptor; all that was opened where its number cannot be told."""
+        if UNKNOWN in number and self.opened:
+            return together(list(self.opened.values()), exact=False)
+        return self.opened.get(number.rstrip("-")) or Feed()
+
+    def _shown(self, path: str, cwd: str) -> Feed:
+        """What is read from a path."""
+        text = self.written(path, cwd)
+        return Feed(text, (), (path,), self.scripts(path, cwd) if text is None else None)
 
     def capture(self, part: Substitution, state: State) -> Feed:
         """What a substitution prints; what it runs is collected."""
         inner = state.fork("$()")
+        sinks, self.sinks = self.sinks, []
         feed = self.script(part.script, inner, None, piped=True, pipeline=0)
         self._uncalled(inner, state)
-        return feed if part.kind != ">(" else Feed(None, feed.programs, feed.files)
+        self.sinks = sinks
+        if part.kind == ">(":
+            self.sinks.append((part.script, state.fork("$()")))
+            return Feed(None, feed.programs, feed.files)
+        if _shows(part.script) and (fed := self.runs[-1].stdin):
+            return Feed(fed.text, (*fed.programs, "cat"), fed.files, fed.was)
+        return feed
 
     def run(self, run: Run, state: State) -> Feed:
         """One program and all that it runs; what it prints."""
@@ -302,22 +336,26 @@ class Walk:
             text, inner = state.aliases[name], state.fork()
             del inner.aliases[name]
             return self.joined((text, *run.argv[1:]), inner, run)
+        if self.sinks:
+            return self._sunk(run, state)
         if len(self.runs) >= MAX_RUNS:
             raise _Full
         self.runs.append(run)
+        if (self.files or run.given) and (said := self._own(run, state)):
+            inner = state.fork(name)
+            inner.args = run.argv
+            ran = self.text(said, inner, run.stdin, piped=run.piped, pipeline=run.pipeline)
+            if "/" in run.argv[0] and self.written(run.argv[0], run.cwd):
+                return ran
         if guesses.is_open(name):
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
             if name in code.PROGRAMS or (name[-1].isdigit() and INTERPRETER.fullmatch(name)):
                 self._code(run, state)
-            elif self.files and run.argv[0] != name and (said := self.written(run.argv[0], run.cwd)):
-                inner = state.fork(name)
-                inner.args = run.argv
-                return self.text(said, inner, run.stdin, piped=run.piped, pipeline=run.pipeline)
-            if self.files and name in _COPIERS:
+            if name in _COPIERS and (self.files or run.stdin):
                 self._copy(run)
-            if name == "tee" or (run.redirects and _writes(run)):
+            if name in _STORING or (run.redirects and _writes(run)):
                 self._keep(run, self._printed(run))
             return self._printed(run) if run.piped else NOTHING
         if self.wrapped >= MAX_WRAPPED:
@@ -336,7 +374,34 @@ class Walk:
 
     def fed(self, run: Run) -> str | None:
         """What arrives at the standard input of a program, or what it was made of."""
-        return known(run.stdin)
+        return known(run.stdin or self.opened.get("0"))
+
+    def _own(self, run: Run, state: State) -> str | None:
+        """What a program says that this command wrote itself, or of whose name only that is known of which it was made."""
+        word = run.argv[0]
+        if run.given and run.given[0][0] == 0 and word == UNKNOWN and (was := run.given[0][1].was):
+            return " ".join((was.rstrip("\n"), *run.argv[1:]))
+        if not self.files:
+            return None
+        if "/" in word or UNKNOWN in word or guesses.is_open(word):
+            return self.scripts(word, run.cwd)
+        if "PATH" in state.variables or any(variable == "PATH" for variable, _ in run.assigns):
+            return next((text for place, text in self.files.items() if _base(place) == word), None)
+        return None
+
+    def _sunk(self, run: Run, state: State) -> Feed:
+        """A program that has `>(sh)` among its words or its redirections."""
+        sinks, self.sinks = self.sinks, []
+        feed = self.run(replace(run, piped=True), state)
+        for script, inner in sinks:
+            self.script(script, inner, feed, piped=run.piped, pipeline=run.pipeline)
+        return feed if run.piped else NOTHING
+
+    def unknown(self, run: Run, at: int) -> str:
+        """A word that becomes a text to be run; behind what it was made of, where that is all that is known."""
+        word = run.argv[at]
+        was = next((feed.was for position, feed in run.given if position == at), None) if word == UNKNOWN else None
+        return f"{was}\n{UNKNOWN}" if was else word
 
     def scripts(self, path: str, cwd: str) -> str | None:
         """What a shell reads from a file that this command wrote; from all of them where its name cannot be told."""
@@ -355,23 +420,29 @@ class Walk:
 
     def _keep(self, run: Run, feed: Feed) -> None:
         """Remembers what a program writes to files, where that is known: it may be run later."""
-        if feed.text is None:
+        text = feed.text
+        if text is None:
+            text = f"{feed.was}\n{UNKNOWN}\n" if feed.was else None
+        if text is None:
             return
         paths = [each.target for each in run.redirects if each.kind in _OUTPUT and each.fd in ("", "1")]
-        for path in (*paths, *(run.argv[1:] if run.name == "tee" else ())):
-            self.kept += len(feed.text)
+        if run.name in _STORING:
+            paths += [word.removeprefix("of=") for word in run.argv[1:]]
+        for path in paths:
+            self.kept += len(text)
             if self.kept > MAX_TOTAL:
                 self.flaws.add("long")
                 return
             place = _located(path, run.cwd)
             before = self.files.get(place, "") if any(each.kind == "append" for each in run.redirects) else ""
-            self.files[place] = (before + feed.text)[:MAX_CHARS]
+            self.files[place] = (before + text)[:MAX_CHARS]
 
     def _copy(self, run: Run) -> None:
         """Remembers what is copied, moved or linked under its new name as well."""
         words = [word for word in run.argv[1:] if not word.startswith("-")]
         for source in words[:-1]:
-            if (text := self.written(source, run.cwd)) is not None:
+            text = known(run.stdin) if source in STDIN else self.scripts(source, run.cwd)
+            if text is not None:
                 self.files[_located(words[-1], run.cwd)] = text
                 self.files[_located(f"{words[-1]}/{_base(source)}", run.cwd)] = text
 
@@ -381,7 +452,11 @@ class Walk:
             texts = [self.written(word, run.cwd) for word in run.argv[1:]]
             if None not in texts:
                 return Feed("".join(text for text in texts if text is not None), ("cat",), run.argv[1:])
-        return printed(run)
+        feed = printed(run)
+        if self.files and feed.text is None and feed.was is None:
+            said = "\n".join(text for word in run.argv[1:] if (text := self.scripts(word, run.cwd)))
+            return Feed(None, feed.programs, feed.files, said) if said else feed
+        return feed
 
     def add(self, run: Run) -> None:
         if len(self.runs) >= MAX_RUNS:
@@ -427,8 +502,9 @@ class Walk:
         if run.name == "env" and (split := _split_string(argv)):
             return self.inner_text(split, run, inner)
         if wrapper.skip == NEVER:
-            text = value_of(argv, wrapper.text)
-            return self.inner_text(text, run, inner) if text else None
+            if text := value_of(argv, wrapper.text):
+                return self.inner_text(text, run, inner)
+            return self._logged_in(run, inner)
         at, text = options(argv, at, wrapper)
         if text:
             return self.inner_text(text, run, inner)
@@ -443,13 +519,20 @@ class Walk:
             if text:
                 return self.inner_text(text, run, inner)
         if at >= len(argv):
-            fed = run.stdin.text if run.stdin and run.name in _LOGINS else None
-            return self.text(fed, inner, None, piped=run.piped, pipeline=run.pipeline) if fed else None
+            return self._logged_in(run, inner)
         if wrapper.folder and (folder := value_of(argv[:at], wrapper.folder)):
             inner.cwd = _located(folder, inner.cwd)
         if wrapper.joined and run.name != "trap":
-            return self.joined(argv[at:], state if run.name == "eval" else inner, run)
+            words = tuple(self.unknown(run, n) for n in range(at, len(argv))) if run.given else argv[at:]
+            return self.joined(words, state if run.name == "eval" else inner, run)
         return self._behind(run, at, inner)
+
+    def _logged_in(self, run: Run, inner: State) -> Feed | None:
+        """The shell that a wrapper starts where it is given no program; `exec` goes on with another input."""
+        if run.name == "exec" and run.stdin:
+            self.opened["0"] = run.stdin
+        fed = self.fed(run) if run.name in _LOGINS else None
+        return self.text(fed, inner, None, piped=run.piped, pipeline=run.pipeline) if fed else None
 
     def _behind(self, run: Run, at: int, inner: State) -> Feed | None:
         """The program that begins at one of a wrapper's words."""
@@ -483,14 +566,35 @@ def _writes(run: Run) -> bool:
 
 def _split_string(argv: tuple[str, ...]) -> str:
     """What `env -S` runs: the text behind the option, and all words behind that."""
-    for at, word in enumerate(argv[1:], 1):
-        if word in ("-S", "--split-string") or (word[:1] == "-" and word[1:2] != "-" and word[-1] == "S"):
-            return " ".join(argv[at + 1 :])
-        if word.startswith(("-S", "--split-string=")):
-            return " ".join((word.removeprefix("-S").removeprefix("--split-string="), *argv[at + 1 :]))
-        if word[:1] != "-" and "=" not in word:
-            break
+    at = 1
+    while at < len(argv) and (argv[at][:1] == "-" or "=" in argv[at]):
+        word = argv[at]
+        at += 1
+        if word[:2] == "--":
+            name, sign, value = word.partition("=")
+            if name[2:3] == "s" and "--split-string".startswith(name):
+                return _split_words((value,) if sign else (), argv[at:])
+            at += not sign and name in ("--unset", "--chdir")
+            continue
+        for place, letter in enumerate(word[1:] if word[:1] == "-" else "", 2):
+            if letter == "S":
+                return _split_words((word[place:],) if word[place:] else (), argv[at:])
+            if letter in "uCa":
+                at += place == len(word)
+                break
     return ""
+
+
+def _split_words(own: tuple[str, ...], rest: tuple[str, ...]) -> str:
+    return " ".join((*own, *rest)).replace("\\_", " ")
+
+
+def _shows(script: Script) -> bool:
+    """Whether it is `<file` alone."""
+    command = script[0].commands[0] if len(script) == 1 and len(script[0].commands) == 1 else None
+    if not isinstance(command, Simple) or command.words or len(command.redirects) != 1:
+        return False
+    return command.redirects[0].operator == "<" and not command.assigns
 
 
 def _located(path: str, cwd: str) -> str:
