@@ -1,4 +1,7 @@
-"""Which files are the guard's own, and whether a path, however spelled, is one of them. Text only: no file is asked."""
+"""Which files are the guard's own, and whether a path, however spelled, is one of them. Text only: no file is asked.
+
+Capitals make no difference: on some systems they make none to the files either.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _TILDE = re.compile(r"^~[\w.-]*(?=/|$)")
 class Protected:
     """The protected places of one host as tuples of path parts, and the words one of which an innocent spelling has.
 
-    `starts`, `tops`: places and roots as text; `names`: what a path of ours from an unknown folder has in it.
+    `starts`, `tops`: places and roots as text, in small letters; `names`: what a path of ours from an unknown folder has.
     """
 
     home: str
@@ -61,8 +64,8 @@ def of(host: Host) -> Protected:
     places += [config, *host.guarded]
     names = dict.fromkeys([*_STATE_NAMES, _parts(state)[-1]])
     roots = [*states, *(above for place in host.guarded for above in _above(place, home))]
-    starts = dict.fromkeys("/" + "/".join(_parts(path)) for path in places)
-    tops = dict.fromkeys("/" + "/".join(_parts(path)) for path in roots)
+    starts = dict.fromkeys("/" + "/".join(_parts(path.lower())) for path in places)
+    tops = dict.fromkeys("/" + "/".join(_parts(path.lower())) for path in roots)
     last = {_parts(path)[-1].lower() for path in (state, config, *host.guarded)}
     return Protected(
         home, state, config,
@@ -73,7 +76,7 @@ def of(host: Host) -> Protected:
         tuple(last),
         tuple(starts),
         tuple(tops),
-        (*names, *CONFIG_NAMES),
+        (*map(str.lower, names), *CONFIG_NAMES),
     )  # fmt: skip
 
 
@@ -95,7 +98,8 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
     path = _expanded(path.strip().removeprefix("@").removeprefix("file://"), protected)
     options = [_rooted(option) for option in _absolute(path, folders)]
     found = {_place(_parts(option), protected) for option in options if _may_be(option, protected)}
-    if not any(name in path for name in protected.names):
+    lower = path.lower()
+    if not any(name in lower for name in protected.names):
         pass
     elif not path.startswith("/"):
         found.add(_by_tail(path, protected, known=bool(folders)))
@@ -107,7 +111,8 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
 
 def _may_be(option: str, protected: Protected) -> bool:
     """Whether an absolute path is worth a closer look: a cheap question that most paths answer."""
-    return option.startswith(protected.starts) or option in protected.tops or _GLOB.search(option) is not None
+    lower = option.lower()
+    return lower.startswith(protected.starts) or lower in protected.tops or _GLOB.search(lower) is not None
 
 
 def _rooted(option: str) -> str:
@@ -127,7 +132,7 @@ def resolved(path: str, host: Host, folders: tuple[str, ...]) -> tuple[str, ...]
 def is_above(path: str, host: Host, folders: tuple[str, ...] = ()) -> bool:
     """Whether `path` is a state folder, or one that holds a protected place (the home folder, `/`)."""
     protected = of(host)
-    options = [_rooted(option).rstrip("/") + "/" for option in _absolute(_expanded(path, protected), folders)]
+    options = [_rooted(option).lower().rstrip("/") + "/" for option in _absolute(_expanded(path, protected), folders)]
     return any(f"{top}/".startswith(option) for option in options for top in protected.tops)
 
 
@@ -156,7 +161,7 @@ def _covers(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
     for part, real in zip(parts, place, strict=False):
         if part == "**":
             return True
-        if part != real and not (_GLOB.search(part) and _glob(real, part)):
+        if part.lower() != real.lower() and not (_GLOB.search(part) and _glob(real.lower(), part.lower())):
             return False
     return bool(parts)
 
@@ -174,5 +179,5 @@ def _by_tail(path: str, protected: Protected, *, known: bool) -> Place:
     for tail in protected.tails:
         for at in range(len(parts) - len(tail) + 1):
             if _covers(parts[at : at + len(tail)], tail) and not _GLOB.search(parts[at]):
-                return "key" if parts[at + len(tail) :] == ("key",) else "guard"
-    return "guard" if not known and parts and parts[-1] in CONFIG_NAMES else ""
+                return "key" if [part.lower() for part in parts[at + len(tail) :]] == ["key"] else "guard"
+    return "guard" if not known and parts and parts[-1].lower() in CONFIG_NAMES else ""

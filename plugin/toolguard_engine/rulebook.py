@@ -49,6 +49,7 @@ __all__ = ["BadRule", "Example", "Match", "Rule", "Rulebook", "rule_from"]
 
 _SHOWN = 120
 _REMEMBERED = 4_000
+_MAX_REMEMBERED_NAME = 200
 _MANY_WORDS = 40
 _ASKING = "hV"
 """`-h` and `-V` ask for help and the version where they stand alone; in a cluster as `-sV` they mean other things."""
@@ -195,10 +196,12 @@ class Rulebook:
                 self._named.setdefault(name, []).append((at, words))
 
     def _learn(self, name: str) -> _Program | None:
-        """All that the book has about a program, kept for the next time."""
+        """All that the book has about a program, kept for the next time unless the name is absurdly long."""
         known = [*self._named.get(name, ()), *((at, words) for at, names, words in self._globbed if word_test(names)(name))]
         forms = [_Form(at, tuple(words.split())) for at, words in known if not _named_in(self.rules[at].no_run, name)]
         program = _program(forms)
+        if len(name) > _MAX_REMEMBERED_NAME:
+            return program
         if len(self._programs) >= _REMEMBERED:
             self._programs.clear()
         self._programs[name] = program

@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
-from toolguard_engine.shell.acts import sql
+from toolguard_engine.shell.acts import sql, web
 from toolguard_engine.shell.model import Effect
 from toolguard_engine.shell.places import Where, marks, place
 from toolguard_engine.toolnames import Named, named, words
@@ -42,9 +42,9 @@ _NONE: frozenset[str] = frozenset()
 _PATH_KEYS = words(
     "path file filepath filename relativepath absolutepath fullpath localpath pathname uri fileuri documenturi directory "
     "dir dirpath directorypath folder folderpath from to target targetfile targetpath targetdir targetdirectory source "
-    "sourcefile sourcepath sourcedir sourcedirectory src srcpath destination destinationpath destinationfile destinationdirectory dest "
-    "destpath dst dstpath oldpath newpath output outputpath outputfile outfile paths files filepaths filenames uris "
-    "directories dirs folders sources targets"
+    "sourcefile sourcepath sourcedir sourcedirectory src srcpath destination destinationpath destinationfile "
+    "destinationdirectory dest destpath dst dstpath oldpath newpath output outputpath outputfile outfile paths files filepaths "
+    "filenames uris directories dirs folders sources targets"
 )
 """Names of parameters that may hold a path, in small letters and without `_` and `-`."""
 _FILE_PATHS = (
@@ -70,6 +70,7 @@ _METADATA = re.compile(
     r"\s*(?:[a-z]{2,6}://)?(?:169\.254\.169\.254|169\.254\.170\.2|metadata\.google\.internal|100\.100\.100\.200|\[fd00:ec2::254\])",
     re.IGNORECASE,
 )
+MAX_SCHEME = 20
 _MUCH = 400
 """Characters of a query string, and of one part of an address that is no word (`_BLOB`), that make it a parcel."""
 _BLOB = re.compile(r"[/=][A-Za-z0-9+_%-]{200,}+={0,2}(?:$|[&#/?])")
@@ -218,9 +219,10 @@ _DELETES = frozenset(["deletes"])
 
 def _fetch(address: str, more: frozenset[str] = _NONE) -> Effect:
     flags = set(more)
-    if _LOCAL.match(address):
+    plain = web.target(address.strip()).url if "://" in address[:MAX_SCHEME] else address
+    if _LOCAL.match(plain):
         flags.add("local")
-    elif _METADATA.match(address):
+    elif _METADATA.match(plain):
         flags.add("metadata")
     elif len(address) > _MUCH // 2 and (len(address.partition("?")[2]) > _MUCH or _BLOB.search(address[:MAX_TEXT])):
         flags.add("data")

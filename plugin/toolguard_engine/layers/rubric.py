@@ -49,7 +49,8 @@ def judge(call: Call, config: Config, host: Host, book: Rulebook, heard: Heard |
     commands = calltexts.commands(tool, params)
     executes = tool in calltexts.EXEC_TOOLS
     if commands and not executes:
-        clarity, stakes = max((clarity, stakes), rubric.base("exec", params))
+        executed = rubric.base("exec", params)
+        clarity, stakes = max(clarity, executed[0]), max(stakes, executed[1])
     for command in commands:
         reading = read(command)
         found = effects(reading, _where(call, params, host))

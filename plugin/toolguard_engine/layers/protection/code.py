@@ -12,7 +12,7 @@ from binascii import Error as Base64Error
 from collections.abc import Iterator
 
 from toolguard_engine.layers.protection.commands import CHANGES, CLI
-from toolguard_engine.layers.protection.scene import FILES, KEY, Scene
+from toolguard_engine.layers.protection.scene import FILES, KEY, SEDS, Scene, sed_prints
 
 _JOINED = re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
 _STATE = re.compile(
@@ -81,6 +81,8 @@ def _about(code: str, program: str, scene: Scene) -> str:
     found = {scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path}
     if "key" in found:
         return KEY
+    if program in SEDS and sed_prints(code.split("\n")):
+        return ""
     writes = program in _EDITORS or _WRITES.search(code) is not None
     if "guard" in found and writes:
         return FILES

@@ -50,6 +50,8 @@ def _whole(run: Run, scene: Scene) -> str:
         return FILES if _holds(_value(rest, ("-d",)), run, scene) else ""
     if name in {"zip", "7z"}:
         return KEY if any(_holds(word, run, scene) for word in rest if not word.startswith("-")) else ""
+    if name == "ln":
+        return FILES if any(_holds(word, run, scene) for word in _linked(rest)) else ""
     return _copied(run, rest, scene) if name in _COPIERS else ""
 
 
@@ -84,6 +86,12 @@ def _copied(run: Run, rest: tuple[str, ...], scene: Scene) -> str:
         return FILES if run.name == "mv" else KEY
     contents = any(_is_contents(word, run.name) for word in given[:-1])
     return FILES if contents and _holds(given[-1], run, scene) else ""
+
+
+def _linked(rest: tuple[str, ...]) -> list[str]:
+    """What `ln` makes another way to."""
+    given = [word for word in rest if not word.startswith("-")]
+    return given[: max(1, len(given) - 1)]
 
 
 def _is_contents(word: str, name: str) -> bool:

@@ -45,7 +45,7 @@ class _Signs:
 @lru_cache(maxsize=8)
 def _signs(host: Host) -> _Signs:
     protected = protectedpaths.of(host)
-    common = ("claw", "toolguard", ".open", "kill", "fuser")
+    common = ("claw", "toolguard", ".open", "kill", "fuser", "systemctl")
     words = (*common, *(word for word in protected.words if not any(sign in word for sign in common)))
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
     starts = ("~", "..", "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))

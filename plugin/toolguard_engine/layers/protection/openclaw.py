@@ -13,8 +13,25 @@ REASON = "This command would remove or switch off the guard, or change the confi
 _PACKAGE = re.compile(r"(?:^|[/+@])openclaw[-_.]+toolguard", re.IGNORECASE)
 _PACKAGERS = re.compile(r"(?:pip[\d.]*|pipx|uv|poetry|pdm|conda|mamba|npm|pnpm|yarn|bun)")
 _PACKAGE_VERBS = frozenset(
-    {"install", "uninstall", "remove", "rm", "add", "upgrade", "update", "reinstall", "inject", "uninject"}
+    {
+        "install",
+        "uninstall",
+        "remove",
+        "rm",
+        "r",
+        "un",
+        "unlink",
+        "add",
+        "upgrade",
+        "update",
+        "reinstall",
+        "inject",
+        "uninject",
+    }
 )
+_UNINSTALLS = frozenset({"uninstall", "remove", "rm", "r", "un", "unlink"})
+_GLOBALLY = frozenset({"-g", "--global", "global", "--location=global"})
+_GATEWAY_PACKAGE = re.compile(r"(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?")
 _PLUGIN_VERBS = frozenset({"disable", "uninstall", "remove", "install", "update", "enable"})
 _CONFIG_VERBS = frozenset({"set", "unset", "patch", "apply", "edit", "delete"})
 _GATEWAY = re.compile(
@@ -43,6 +60,8 @@ def reason(scene: Scene) -> str:
 def _removes(words: tuple[str, ...]) -> bool:
     if _PACKAGE_VERBS.isdisjoint(words) or not any(_PACKAGERS.fullmatch(base(word)) for word in words[:4]):
         return False
+    if not (_UNINSTALLS.isdisjoint(words) or _GLOBALLY.isdisjoint(words)):
+        return any(_GATEWAY_PACKAGE.fullmatch(word) or _PACKAGE.search(word) or base(word) in NAMES for word in words)
     return any(_PACKAGE.search(word) or base(word) in NAMES for word in words)
 
 

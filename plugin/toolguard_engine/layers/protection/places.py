@@ -10,7 +10,17 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import protectedpaths
-from toolguard_engine.layers.protection.scene import FILES, KEY, Scene, hands_on, is_interpreter, place_of, targets
+from toolguard_engine.layers.protection.scene import (
+    FILES,
+    KEY,
+    SEDS,
+    Scene,
+    hands_on,
+    is_interpreter,
+    place_of,
+    sed_prints,
+    targets,
+)
 from toolguard_engine.protectedpaths import Place
 from toolguard_engine.shell.model import UNKNOWN, Run
 
@@ -111,6 +121,8 @@ def _only_reads(run: Run, scene: Scene) -> bool:
         return False
     if scene.is_wrapper(run) and run.name != "find":
         return True
+    if run.name in SEDS:
+        return sed_prints(run.argv[1:])
     if run.name not in READERS:
         return False
     options = [word for word in run.argv[1:] if word.startswith("-")] if run.name in _CHECKED else []

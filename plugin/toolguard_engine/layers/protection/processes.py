@@ -40,6 +40,8 @@ _SERVICES = frozenset(
     {"systemctl", "service", "launchctl", "supervisorctl", "pm2", "docker", "podman", "rc-service", "initctl"}
 )
 _ENDING = frozenset({"stop", "disable", "mask", "kill", "rm", "remove", "delete", "unload", "bootout", "down", "pause"})
+_UNITS = ("openclaw-gateway.service", "openclaw-gateway", "openclaw.service", "openclaw")
+_GLOB = re.compile(r"[*?\[]")
 _SERVICE_NAMES = re.compile(r"openclaw|toolguard|clawdbot", re.IGNORECASE)
 _MAX_PATTERN = 64
 _MAX_PATTERNS = 50
@@ -102,7 +104,16 @@ def _ends(run: Run, scene: Scene) -> bool:
         return "k" in options and (_our_port(rest) or _mentions(scene))
     if any(base(word).partition("@")[0] in _PORT_KILLERS for word in run.argv[:4]):
         return _our_port(rest) or _mentions(scene)
-    return name in _SERVICES and not _ENDING.isdisjoint(rest) and any(_SERVICE_NAMES.search(word) for word in rest)
+    return name in _SERVICES and not _ENDING.isdisjoint(rest) and any(_is_service(word, name) for word in rest)
+
+
+def _is_service(word: str, manager: str) -> bool:
+    """Whether a service of ours is named, by a pattern too where that is one; `*` for all is a restart of the machine."""
+    if _SERVICE_NAMES.search(word):
+        return True
+    if manager != "systemctl" or len(word) > _MAX_PATTERN or word.startswith("-") or _GLOB.search(word) is None:
+        return False
+    return any(fnmatchcase(unit, word.lower()) for unit in _UNITS)
 
 
 def _number(text: str) -> int:
@@ -148,9 +159,12 @@ def _by_name(run: Run) -> bool:
     return any(_fits(word, exact=exact) or "$" in word or UNKNOWN in word for word in patterns)
 
 
-@lru_cache(maxsize=256)
 def _fits(pattern: str, *, exact: bool) -> bool:
-    pattern = pattern.lower()[:_MAX_PATTERN]
+    return _fits_ours(pattern.lower()[:_MAX_PATTERN], exact=exact)
+
+
+@lru_cache(maxsize=256)
+def _fits_ours(pattern: str, *, exact: bool) -> bool:
     if exact:
         return base(pattern) in _NAMES or bool(_SERVICE_NAMES.search(pattern))
     for option in re.sub(r"[()]", "", pattern).split("|"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -16,6 +17,8 @@ from toolguard_engine.shell.wrappers import SHELLS, WRAPPERS
 MAX_FOLDERS = 8
 MAX_MOVES = 100
 MAX_PATH = 2048
+_MAX_CACHED = 512
+_MAX_NAME = 100
 MAX_CODE = 20_000
 MAX_CODES = 30
 """So many pieces of code are looked at each for itself; all others as one."""
@@ -28,6 +31,7 @@ _SCRIPTED = frozenset(
 )
 _WRITING = frozenset({"write", "append"})
 _GIT_TEXTUAL = frozenset({"commit", "log", "grep", "tag", "notes", "show", "stash", "merge", "branch", "diff", "shortlog"})
+SEDS = frozenset({"sed", "gsed"})
 _TEXTUAL = frozenset(
     {
         "echo", "printf", "cat", "tee", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ls", "head", "tail", "jq", "yq",
@@ -39,13 +43,27 @@ _TEXTUAL = frozenset(
 _LOOKED_THROUGH = frozenset({"xargs", "parallel", "eval", "trap", "find", "fd", *WRAPPERS, *SHELLS})
 
 
+_PRINTING = frozenset(
+    {"-n", "-e", "-E", "-r", "-u", "-s", "-ne", "-nE", "-En", "-nr", "--quiet", "--silent", "--regexp-extended"}
+)
+_ADDRESS = r"(?:\d{1,9}|\$|/[^/\n\\]{0,200}/)"
+_SHOWN_LINES = re.compile(
+    rf"\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=](?:\s*;\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=])*+\s*;?\s*"
+)
+"""A script of `sed` that writes nothing."""
+
+
 def base(word: str) -> str:
     return word.rpartition("/")[2]
 
 
-@lru_cache(maxsize=1024)
 def is_interpreter(name: str) -> bool:
     """Whether a program takes code in a language of its own."""
+    return len(name) <= _MAX_NAME and _is_interpreter(name)
+
+
+@lru_cache(maxsize=1024)
+def _is_interpreter(name: str) -> bool:
     return name in _SCRIPTED or INTERPRETER.fullmatch(name) is not None
 
 
@@ -54,6 +72,13 @@ def is_textual(run: Run) -> bool:
     if run.name == "git":
         return bool(_GIT_TEXTUAL.intersection(run.argv[1:4]))
     return run.name in _TEXTUAL
+
+
+def sed_prints(words: Iterable[str]) -> bool:
+    """Whether `sed`, called with these words, only prints: no option but `-n` and its kin, a plain script."""
+    plain = [word for word in words if not word.startswith("-") or word == "-"]
+    options = [word for word in words if word.startswith("-") and word != "-"]
+    return all(word in _PRINTING for word in options) and bool(plain) and _SHOWN_LINES.fullmatch(plain[0]) is not None
 
 
 def hands_on(run: Run) -> bool:
@@ -75,21 +100,33 @@ def texts(run: Run) -> Iterator[str]:
         yield run.stdin.text
 
 
-@lru_cache(maxsize=4096)
 def place_of(path: str, host: Host, folders: tuple[str, ...]) -> Place:
+    return (_place_of if len(path) <= _MAX_CACHED else _place_of.__wrapped__)(path, host, folders)
+
+
+def resolved(path: str, host: Host, folder: str) -> str:
+    """The absolute path of `path`, seen from `folder`."""
+    return (_resolved if len(path) <= _MAX_CACHED else _resolved.__wrapped__)(path, host, folder)
+
+
+def holds_ours(path: str, host: Host, folder: str) -> bool:
+    """Whether a folder is one of the gateway's state, or holds a protected place."""
+    return bool(path) and (_holds_ours if len(path) <= _MAX_CACHED else _holds_ours.__wrapped__)(path, host, folder)
+
+
+@lru_cache(maxsize=4096)
+def _place_of(path: str, host: Host, folders: tuple[str, ...]) -> Place:
     return protectedpaths.kind(path, host, folders)
 
 
 @lru_cache(maxsize=1024)
-def resolved(path: str, host: Host, folder: str) -> str:
-    """The absolute path of `path`, seen from `folder`."""
+def _resolved(path: str, host: Host, folder: str) -> str:
     return protectedpaths.resolved(path, host, (folder,))[0][:MAX_PATH]
 
 
 @lru_cache(maxsize=1024)
-def holds_ours(path: str, host: Host, folder: str) -> bool:
-    """Whether a folder is one of the gateway's state, or holds a protected place."""
-    return bool(path) and protectedpaths.is_above(path, host, (folder,))
+def _holds_ours(path: str, host: Host, folder: str) -> bool:
+    return protectedpaths.is_above(path, host, (folder,))
 
 
 @dataclass(frozen=True)
