@@ -80,9 +80,15 @@ def look(path: str, where: Where, cwd: str = "") -> tuple[Place, frozenset[str]]
     return _looked(path, where, cwd)
 
 
-@lru_cache(maxsize=4096)
 def normal(path: str, where: Where, cwd: str = "") -> str:
     """The absolute path that is meant; what cannot be known is `UNKNOWN` in it."""
+    if len(path) + len(cwd) > MAX_CACHED:
+        return _normal.__wrapped__(path, where, cwd)
+    return _normal(path, where, cwd)
+
+
+@lru_cache(maxsize=4096)
+def _normal(path: str, where: Where, cwd: str) -> str:
     text = path.removeprefix("file://localhost").removeprefix("file://") if path.startswith("file:") else path
     if not text.startswith("/"):
         text = _absolute(text, where, cwd)
