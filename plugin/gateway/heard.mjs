@@ -14,6 +14,7 @@ const INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>";
 /** Characters. A line of this many fits into an empty pipe, so that it never stands in the way of a question. */
 const MAX_TEXT = 49_152;
 const MAX_BYTES = 57_000;
+const MAX_READ = 1_000_000;
 const MAX_PARAM = 300;
 const MAX_PARAMS = 20;
 const MAX_COMMAND = 2_000;
@@ -24,10 +25,29 @@ const MAX_COMMAND = 2_000;
  * @returns {string}
  */
 export function heardText(event) {
-  if (event.error || SILENT.has(event.toolName) || event.result?.details?.status === "blocked") return "";
-  if (COMMANDS.has(event.toolName) && !namesTheNetwork(event.params?.command)) return "";
-  return cut(textOf(event.result?.content ?? event.result));
+  if (SILENT.has(event.toolName) || event.result?.details?.status === "blocked") return "";
+  if (COMMANDS.has(event.toolName) && !asksTheNetwork(event)) return "";
+  const text = textOf(event.result?.content ?? event.result);
+  return cut(event.error && !text ? textOf(event.error.message ?? event.error) : text);
 }
+
+/**
+ * Whether a command names the network, or what is asked of a command in the background that does.
+ * @param {any} event
+ */
+function asksTheNetwork({ toolName, params, result }) {
+  if (toolName === "process") return inBackground.has(params?.sessionId) || namesTheNetwork(params?.data ?? params?.text);
+  if (!namesTheNetwork(params?.command)) return false;
+  const id = result?.details?.sessionId;
+  if (typeof id !== "string" || id.length > MAX_PARAM) return true;
+  inBackground.add(id);
+  if (inBackground.size > MAX_BACKGROUND) inBackground.delete(/** @type {string} */ (inBackground.values().next().value));
+  return true;
+}
+
+/** Sessions of commands that went on in the background and name the network. @type {Set<string>} */
+const inBackground = new Set();
+const MAX_BACKGROUND = 200;
 
 /** @param {unknown} command */
 function namesTheNetwork(command) {
@@ -41,8 +61,9 @@ function namesTheNetwork(command) {
 export function saidBy(message) {
   if (message?.role !== "user") return null;
   const text = cut(textOf(message.content));
-  if (!text || text.startsWith(INTERNAL)) return null;
-  return { text, owner: message.__openclaw?.senderIsOwner !== false };
+  const owner = message.__openclaw?.senderIsOwner !== false;
+  if (!text || (owner && text.startsWith(INTERNAL))) return null; // a stranger may write that line as well
+  return { text, owner };
 }
 
 /**
@@ -65,13 +86,33 @@ function textOf(content) {
   let text = "";
   for (const block of content) {
     if (typeof block?.text === "string") text += text ? `\n${block.text}` : block.text;
-    if (text.length > MAX_TEXT) break;
+    if (text.length > MAX_READ) text = bothEnds(text, MAX_READ / 2);
   }
   return text;
 }
 
-/** @param {string} text */
+/**
+ * As much of a text as fits into a line, the half of it from its beginning and the half from its end.
+ * @param {string} text
+ */
 function cut(text) {
-  const short = text.slice(0, MAX_TEXT);
-  return Buffer.byteLength(JSON.stringify(short)) <= MAX_BYTES ? short : short.slice(0, MAX_TEXT / 4);
+  let short = bothEnds(text, MAX_TEXT);
+  for (let bytes = bytesOf(short); bytes > MAX_BYTES; bytes = bytesOf(short))
+    short = bothEnds(short, Math.floor((short.length * MAX_BYTES * 0.97) / bytes));
+  return short;
+}
+
+/** @param {string} text */
+function bytesOf(text) {
+  return Buffer.byteLength(JSON.stringify(text));
+}
+
+/**
+ * @param {string} text
+ * @param {number} most characters
+ */
+function bothEnds(text, most) {
+  if (text.length <= most) return text;
+  const half = Math.floor((most - 1) / 2);
+  return `${text.slice(0, half)}\n${text.slice(text.length - half)}`;
 }

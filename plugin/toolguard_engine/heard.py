@@ -109,8 +109,8 @@ class Heard:
         return bool(self.outside or self.others)
 
     def by_person(self, needle: bytes) -> int:
-        """Where a person named this; below 0 where none did."""
-        return max(self.said.find(needle), self.known.find(needle)) if needle else -1
+        """Where a person named this, as whole words; below 0 where none did."""
+        return max(_found(self.said, needle), _found(self.known, needle)) if needle else -1
 
     def add(self, where: deque[bytes], text: bytes) -> int:
         """Keeps a text; the bytes that the run grew by."""
@@ -124,15 +124,20 @@ class Heard:
 
 
 def _names(text: bytes, needle: bytes) -> bool:
+    return _found(text, needle) >= 0
+
+
+def _found(text: bytes, needle: bytes) -> int:
+    """Where a text has this with an edge of a word on both sides; below 0 where it has not."""
     at = text.find(needle)
     for _ in range(_MAX_HITS):
         if at < 0:
-            return False
+            return -1
         end = at + len(needle)
         if not _EDGE.match(text[max(0, at - 1) : at]) and not _EDGE.match(text[end : end + 1]) and not _goes_on(text, end):
-            return True
+            return at
         at = text.find(needle, at + 1)
-    return True  # so often that it is surely meant
+    return at  # so often that it is surely meant
 
 
 def _goes_on(text: bytes, end: int) -> bool:

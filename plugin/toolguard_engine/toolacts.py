@@ -43,8 +43,8 @@ _PATH_KEYS = words(
     "path file filepath filename relativepath absolutepath fullpath localpath pathname uri fileuri documenturi directory "
     "dir dirpath directorypath folder folderpath from to target targetfile targetpath targetdir targetdirectory source "
     "sourcefile sourcepath sourcedir sourcedirectory src srcpath destination destinationpath destinationfile "
-    "destinationdirectory dest destpath dst dstpath oldpath newpath output outputpath outputfile outfile paths files filepaths "
-    "filenames uris directories dirs folders sources targets"
+    "destinationdirectory dest destpath dst dstpath oldpath newpath output outputpath outputfile outfile paths files "
+    "filepaths filenames uris directories dirs folders sources targets"
 )
 """Names of parameters that may hold a path, in small letters and without `_` and `-`."""
 _FILE_PATHS = (

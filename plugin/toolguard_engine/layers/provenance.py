@@ -6,7 +6,8 @@ The laws:
 - What a person said themselves (an address, a command), and what a call named before any text from outside was heard, is
   theirs. An answer into the conversation that is under way (no address, or that of the session) is not looked at.
 - `target`: something is sent to an address that outside text named. `payload`: a message says word for word what outside
-  text said, to an address. `command`: a command that destroys or sends repeats outside text. `local`: what was read on this
+  text said, to an address, or to another run as its task, now or later.
+  `command`: a command that destroys or sends repeats outside text. `local`: what was read on this
   machine is carried elsewhere after outside text was read.
 - An address that stands in outside text may be fetched as it stands there; with more data in it, it may not.
 """
@@ -48,7 +49,10 @@ _SENDING = words("send publish pay")
 _SKIP = words("local api")
 """What goes to this machine, and to an interface that the user is logged in to by name."""
 
-_INTERESTING = _SENDS | _PATHS | _STATEMENTS | {"write", "fetch", "mcp", "act", "schedule"}
+_TOLD = words("spawn schedule")
+"""What another run is told to do; that run has not heard where it came from."""
+
+_INTERESTING = _SENDS | _PATHS | _STATEMENTS | _TOLD | {"write", "fetch", "mcp", "act"}
 _TARGETS = words(
     "target targets to cc bcc recipient recipients channelId userId conversation address sessionKey email phone url webhook "
     "account iban wallet host"
@@ -57,6 +61,7 @@ _ANSWERS = words("replyTo reply_to thread_id threadId in_reply_to inReplyTo mess
 """What makes a message an answer: the conversation is the one that was read."""
 
 _BODIES = words("message text content body caption html subject comment description data value query task input")
+_TASKS = words("prompt instructions systemEvent agentTurn")
 _COMMON = words(
     "github.com api.github.com gitlab.com bitbucket.org pypi.org npmjs.com registry.npmjs.org google.com www.google.com "
     "googleapis.com wikipedia.org en.wikipedia.org stackoverflow.com youtube.com x.com twitter.com linkedin.com reddit.com "
@@ -88,7 +93,9 @@ def judge(call: Call, effects: tuple[Effect, ...], heard: Heard | None) -> tuple
     found: dict[str, Effect] = {}
     looked = 0
     for effect in effects:
-        if effect.kind in _INTERESTING and (effect.kind == "fetch" or _leaves(effect) or _is_grave(effect)):
+        if effect.kind in _INTERESTING and (
+            effect.kind == "fetch" or effect.kind in _TOLD or _leaves(effect) or _is_grave(effect)
+        ):
             looked += 1
             for flag, target in _suspicions(call.params, effect, call, heard):
                 found.setdefault(flag, Effect(KIND, target[:MAX_TEXT], "", frozenset([flag]), effect.run))
@@ -101,6 +108,8 @@ def _suspicions(params: dict[str, Any], effect: Effect, call: Call, heard: Heard
     if effect.kind == "fetch":
         yield from _fetched(effect.target, effect.flags, heard)
         return
+    if effect.kind in _TOLD and (told := next((text for text in _tasks(params, 0) if _is_dictated(text, heard)), "")):
+        yield "payload", told
     if effect.run is not None and _is_grave(effect) and (command := _repeated(effect, call, heard)):
         yield "command", command
     if not _leaves(effect) or not _SKIP.isdisjoint(effect.flags):
@@ -171,6 +180,24 @@ def _texts(value: Any, depth: int) -> Iterator[str]:
     elif isinstance(value, list | dict) and depth < MAX_DEPTH:
         for item in list(value.values() if isinstance(value, dict) else value)[:MAX_TARGETS]:
             yield from _texts(item, depth + 1)
+
+
+def _tasks(value: Any, depth: int) -> Iterator[str]:
+    """What another run would be told, wherever the call says it."""
+    if not isinstance(value, dict | list) or depth > MAX_DEPTH:
+        return
+    for key, item in islice(value.items() if isinstance(value, dict) else enumerate(value), MAX_TARGETS * 2):
+        if isinstance(item, str):
+            if key in _BODIES or key in _TASKS or not isinstance(key, str):
+                yield item
+        else:
+            yield from _tasks(item, depth + 1)
+
+
+def _is_dictated(text: str, heard: Heard) -> bool:
+    """Whether a text says word for word what outside text said."""
+    said = normal(text[:MAX_TEXT])
+    return len(said) >= _MIN_PAYLOAD and b" " in said and _is_theirs(said, heard)
 
 
 def _needle(target: str) -> bytes:
@@ -253,7 +280,7 @@ def _carried(params: dict[str, Any], effect: Effect, target: str, heard: Heard) 
         bodies = [text[:MAX_TEXT] for name in _BODIES if name in params for text in _texts(params[name], 0)][:MAX_TARGETS]
     for body in bodies:
         text = normal(body)
-        if effect.run is None and len(text) >= _MIN_PAYLOAD and b" " in text and _is_theirs(text, heard):
+        if effect.run is None and _is_dictated(body, heard):
             yield "payload", target
         if heard.inside and any(heard.inside_has(piece) for piece in _pieces(text)):
             yield "local", target
