@@ -215,6 +215,18 @@ LAST = {
     "echo 'rm x' > s; sh < s": "rm x",
     "echo 'rm x' > s; sh < s*": "rm x",
     "echo 'rm x' > s; bash -c \"$(cat s)\"": "rm x",
+    "$(tail -n1 <<< sh) -c 'rm x'": "rm x",
+    "$(echo /bin/sh | tail -n1) -c 'rm x'": "rm x",
+    "ln -s /bin/sh q; ./q -c 'rm x'": "rm x",
+    "cp /bin/bash q; ./q -c 'rm x'": "rm x",
+    "make -f - <<< 'a:;rm x'": "rm x",
+    "make -f /dev/null --eval 'a:;rm x' a": "rm x",
+    "git grep -O'rm x' a": "rm x",
+    "mapfile -C 'rm x' -c 1 a <<< x": "rm x",
+    "compgen -C 'rm x' a": "rm x",
+    "echo 'rm x' | dd of=s; sh s": "rm x",
+    "printf '#!/usr/bin/env python3\\nimport os; os.system(\"rm x\")\\n' > p; chmod +x p; ./p": "rm x",
+    "printf '#!/bin/bash -e\\nrm x\\n' > p; chmod +x p; ./p": "rm x",
     # compound commands
     "if true; then rm x; fi": "rm x",
     "while true; do rm x; done": "rm x",
@@ -328,6 +340,18 @@ def test_a_fork_bomb_is_known_by_what_it_does() -> None:
     for text in (":(){ :|:& };:", "bomb() { bomb | bomb & }; bomb", "f(){ f & f; };f"):
         assert "fork-bomb" in [run.name for run in read(text).runs]
     assert "fork-bomb" not in [run.name for run in read('walk() { for d in a; do walk "$d"; done; }; walk .').runs]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "echo './s' > s; ./s", "printf '#!s\\n' > s; PATH=. s", "printf '#!/a/?\\n' > s; ./s; s*", "echo '. s' > s; . s",
+        "echo a | " + "tee >(" * 12 + "sh" + ")" * 12, "f() { f > >(f); }; f > >(f)", "exec 3<&3; sh <&3",
+    ],
+    ids=range(7),
+)  # fmt: skip
+def test_what_runs_itself_ends(command: str) -> None:
+    assert len(read(command).runs) <= 2_000
 
 
 def test_variables_of_the_call_itself() -> None:

@@ -103,6 +103,10 @@ def _tee(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
     return fed.text
 
 
+def _dd(run: Run, fed: Feed) -> str | None:
+    return None if any(word.startswith(("if=", "skip=", "count=", "conv=")) for word in run.argv[1:]) else fed.text
+
+
 def _base64(run: Run, fed: Feed) -> str | None:
     options = " ".join(run.argv[1:])
     if not re.search(r"(?:^| )-(?:[a-zA-Z]*[dD]|-d)", options):
@@ -220,6 +224,7 @@ def _url(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
 
 
 _MAKERS: dict[str, Callable[[Run, Feed], str | None]] = {
+    "dd": _dd,
     "echo": _echo, "printf": _printf, "cat": _cat, "tee": _tee, "base64": _base64, "base32": _base64, "openssl": _openssl,
     "xxd": _xxd, "rev": _rev, "tr": _tr, "which": _found, "command": _found, "type": _found, "pwd": _fixed("."),
     "realpath": _paths, "readlink": _paths, "mktemp": _mktemp, "basename": _basename, "dirname": _dirname,

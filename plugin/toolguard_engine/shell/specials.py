@@ -202,7 +202,13 @@ def _fd(walk: Walk, run: Run, state: State) -> Feed | None:
 
 def _git(walk: Walk, run: Run, state: State) -> Feed | None:
     spelled = " ".join(run.argv)
-    if _GIT_RUNS.isdisjoint(run.argv) and "-filter" not in spelled and "--exec=" not in spelled:
+    if (
+        _GIT_RUNS.isdisjoint(run.argv)
+        and "-O" not in spelled
+        and "--open" not in spelled
+        and "-filter" not in spelled
+        and "--exec=" not in spelled
+    ):
         return None
     for text in _git_texts(run.argv):
         walk.inner_text(text, replace(run, piped=False, stdin=None), state.fork("git"))
@@ -368,6 +374,8 @@ def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
             yield " ".join(dropwhile(lambda each: each in ("--recursive", "--quiet"), argv[at + 1 :]))
         elif word == "run" and "bisect" in argv[:at]:
             yield " ".join(_quoted(each) for each in argv[at + 1 :])
+        elif "grep" in argv[:at] and word.startswith(("-O", "--open-files-in-pager=")):
+            yield word.removeprefix("-O").removeprefix("--open-files-in-pager=")
         elif re.fullmatch(r"--(?:env|tree|index|parent|msg|commit|tag-name)-filter", word):
             yield value
 
@@ -378,15 +386,22 @@ _MAKE_NAMES = re.compile(r"\$\((\w{1,80})\)")
 
 def _make(walk: Walk, run: Run, state: State) -> Feed | None:
     """The recipes of a makefile that this command wrote."""
-    if not walk.files:
-        return None
     own = value_of(run.argv, ("-f", "--file", "--makefile"))
+    said = value_of(run.argv, ("--eval",))
+    if not walk.files and not said and own not in STDIN:
+        return None
     inner = state.fork(run.name)
-    for text in filter(None, (walk.scripts(path, run.cwd) for path in (own, *_MAKEFILES) if path)):
+    texts = [
+        said,
+        walk.fed(run) if own in STDIN else "",
+        *(walk.scripts(path, run.cwd) for path in (own, *_MAKEFILES) if path),
+    ]
+    for text in filter(None, texts):
         for line in text.splitlines():
             if not line.startswith("\t") and (found := _MAKE_SETS.match(line)):
                 inner.variables[found[1]] = found[2]
             recipe = line.lstrip("\t@-+ ") if line.startswith("\t") else line.partition(";")[2]
+            recipe = recipe or (line if line.startswith("$(shell ") else "")
             said = _MAKE_NAMES.sub(r"${\1}", recipe).replace("$(shell ", "$(").replace("$$", "$")
             if said.strip():
                 walk.inner_text(said, replace(run, piped=False, stdin=None), inner.fork())
@@ -411,6 +426,7 @@ _COMMAND_OPTIONS = {
     "gtar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
     "man": ("-P=", "--pager="), "rsync": ("-e=", "--rsh="), "less": ("+!",), "split": ("--filter=",),
     "zip": ("-TT=", "--unzip-command="), "sort": ("--compress-program=",), "expect": ("-c=",),
+    "mapfile": ("-C=",), "readarray": ("-C=",), "compgen": ("-C=",), "complete": ("-C=",),
 }  # fmt: skip
 _RARER = (
     "julia", "Rscript", "R", "elixir", "groovy", "scala", "swift", "ghc", "racket", "guile", "tsx", "ts-node", "jruby",

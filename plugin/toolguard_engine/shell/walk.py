@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase as fnmatch
 from posixpath import normpath
+from shlex import quote
 from typing import cast
 
 from msgspec.structs import replace
@@ -19,7 +20,7 @@ from toolguard_engine.shell.outputs import NOTHING, known, printed, together
 from toolguard_engine.shell.parse import MAX_CHARS, parse
 from toolguard_engine.shell.placenames import words as spelled
 from toolguard_engine.shell.tree import Command, Group, Pipeline, Script, Simple, Substitution, Word
-from toolguard_engine.shell.wrappers import NEVER, WRAPPERS, Wrapper, behind_verb, options, value_of
+from toolguard_engine.shell.wrappers import NEVER, SHELLS, WRAPPERS, Wrapper, behind_verb, options, value_of
 
 MAX_RUNS = 2_000
 MAX_NESTED = 12
@@ -111,7 +112,10 @@ class Walk:
 
     def script(self, script: Script, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
         feeds = [self.pipeline(each, state, stdin, piped=piped, pipeline=pipeline) for each in script]
-        return feeds[0] if len(feeds) == 1 else together(feeds, exact=True)
+        if len(feeds) == 1:
+            return feeds[0]
+        said = [feed for feed in feeds if feed is not NOTHING]
+        return together(said, exact=True) if said else NOTHING
 
     def pipeline(self, pipe: Pipeline, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
         if not pipeline:
@@ -342,9 +346,7 @@ class Walk:
             raise _Full
         self.runs.append(run)
         if (self.files or run.given) and (said := self._own(run, state)):
-            inner = state.fork(name)
-            inner.args = run.argv
-            ran = self.text(said, inner, run.stdin, piped=run.piped, pipeline=run.pipeline)
+            ran = self._scripted(said, run, state.fork(name))
             if "/" in run.argv[0] and self.written(run.argv[0], run.cwd):
                 return ran
         if guesses.is_open(name):
@@ -353,7 +355,7 @@ class Walk:
         if special is None and wrapper is None:
             if name in code.PROGRAMS or (name[-1].isdigit() and INTERPRETER.fullmatch(name)):
                 self._code(run, state)
-            if name in _COPIERS and (self.files or run.stdin):
+            if name in _COPIERS:
                 self._copy(run)
             if name in _STORING or (run.redirects and _writes(run)):
                 self._keep(run, self._printed(run))
@@ -380,7 +382,7 @@ class Walk:
         """What a program says that this command wrote itself, or of whose name only that is known of which it was made."""
         word = run.argv[0]
         if run.given and run.given[0][0] == 0 and word == UNKNOWN and (was := run.given[0][1].was):
-            return " ".join((was.rstrip("\n"), *run.argv[1:]))
+            return " ".join((was.rstrip("\n"), *map(quote, run.argv[1:])))
         if not self.files:
             return None
         if "/" in word or UNKNOWN in word or guesses.is_open(word):
@@ -388,6 +390,20 @@ class Walk:
         if "PATH" in state.variables or any(variable == "PATH" for variable, _ in run.assigns):
             return next((text for place, text in self.files.items() if _base(place) == word), None)
         return None
+
+    def _scripted(self, said: str, run: Run, inner: State) -> Feed:
+        """A script that is started by its name."""
+        name = _shebang(said)
+        if not name:
+            inner.args = run.argv
+            return self.text(said, inner, run.stdin, piped=run.piped, pipeline=run.pipeline)
+        if self.wrapped >= MAX_WRAPPED:
+            self.flaws.add("deep")
+            return Feed(None)
+        self.wrapped += 1
+        feed = self.run(replace(run, argv=(name, *run.argv), name=name), inner)
+        self.wrapped -= 1
+        return feed
 
     def _sunk(self, run: Run, state: State) -> Feed:
         """A program that has `>(sh)` among its words or its redirections."""
@@ -442,6 +458,8 @@ class Walk:
         words = [word for word in run.argv[1:] if not word.startswith("-")]
         for source in words[:-1]:
             text = known(run.stdin) if source in STDIN else self.scripts(source, run.cwd)
+            if _base(source) in SHELLS and text is None:
+                text = f'{_base(source)} "$@"'
             if text is not None:
                 self.files[_located(words[-1], run.cwd)] = text
                 self.files[_located(f"{words[-1]}/{_base(source)}", run.cwd)] = text
@@ -587,6 +605,13 @@ def _split_string(argv: tuple[str, ...]) -> str:
 
 def _split_words(own: tuple[str, ...], rest: tuple[str, ...]) -> str:
     return " ".join((*own, *rest)).replace("\\_", " ")
+
+
+def _shebang(text: str) -> str:
+    """The interpreter that the first line of a script names, where that is no shell; else empty."""
+    words = text[2:200].partition("\n")[0].split() if text[:2] == "#!" else []
+    name = next((base for word in words if word[:1] != "-" and (base := _base(word)) != "env"), "")
+    return "" if name in SHELLS or UNKNOWN in name else name
 
 
 def _shows(script: Script) -> bool:
