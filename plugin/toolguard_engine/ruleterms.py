@@ -30,18 +30,19 @@ _VALUED_ANYWHERE = (
 )
 _VALUED_BY: dict[str, str] = {
     "git": "-e --exclude -o --push-option -m --message -C -c -F --file --receive-pack --exec --repo --author --date",
-    "apt apt-get aptitude": "-o --option -c --config-file -t --target-release --default-release -a --host-architecture",
+    "apt apt-get aptitude": "-o --option -c --config-file -t --target-release --default-release -a",
     "dnf yum zypper": "-c -x --exclude --setopt --enablerepo --disablerepo --installroot --releasever",
     "rsync": "-e --rsh -f --filter -B -M -T --temp-dir --exclude --include --files-from --log-file --backup-dir --suffix",
     "kubectl oc k3s": "-n --namespace -l --selector -o --output -f --filename -c --context --cluster --kubeconfig -k --user"
-    " --field-selector --timeout --grace-period --as --token -s --server --request-timeout",
+    " --field-selector --timeout --grace-period --as --token --server",
     "helm": "--description -n --namespace --set --set-string --set-file -f --values --kube-context --timeout --kubeconfig"
     " --history-max --cascade --version --post-renderer -l --selector",
-    "terraform tofu terragrunt": "-var -var-file -target -state -state-out -backup -lock-timeout -parallelism -chdir -replace"
-    " --var --var-file --target",
+    "terraform tofu terragrunt": "-var -var-file -target -state -state-out -backup -lock-timeout -parallelism -chdir"
+    " -replace --var --var-file --target",
     "npm pnpm yarn bun": "--tag --otp --access --registry -w --workspace --prefix -C --filter -F --userconfig --loglevel",
     "docker podman": "-f --filter --format --context -H --host --config -l --log-level",
-    "aws gcloud az": "--profile --region --query --output --project --format --filter --account --subscription --resource-group",
+    "aws gcloud az": "--profile --region --query --output --project --format --filter --account --subscription"
+    " --resource-group",
 }
 _ABBREVIATED = 6
 """Two dashes and four letters; of a shorter option all but one."""

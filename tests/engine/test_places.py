@@ -31,7 +31,8 @@ PLACES = [
     ("/home/ada", "home"), ("/home/eve/*", "home"), ("/Users/eve", "home"), ("/root", "home"), ("~eve", "home"), ("~root",
     "home"),
     ("..", "home"), ("../*", "home"), ("~/Documents", "in-home"), ("../other", "in-home"), ("$HOME/x/y", "in-home"),
-    ("~/.vimrc", "in-home"), ("~/dist", "in-home"), ("%USERPROFILE%\\x", "in-home"),
+    ("~/.nanorc", "in-home"), ("~/.vimrc", "startup"), ("~/.local/bin/git", "startup"), ("~/.cache/pip", "artefact"),
+    ("~/dist", "in-home"), ("%USERPROFILE%\\x", "in-home"),
     # the system
     ("/etc/hosts", "system"), ("/usr/local/bin/x", "system"), ("/var/log/syslog", "system"), ("/System/x", "system"),
     ("/opt/x", "system"), ("/run/x", "system"), ("/private/var/db/x", "system"), ("/boot/grub/x", "system"),
@@ -41,7 +42,7 @@ PLACES = [
     ("~/.aws/config", "in-home"), ("~/.netrc", "credentials"), ("~/.kube/config", "credentials"), ("~/.gnupg/x",
     "credentials"),
     ("~/.config/gcloud/x.db", "credentials"), ("~/.config/app.toml", "in-home"), ("/etc/shadow", "credentials"),
-    ("/proc/1/root/etc/shadow", "credentials"), ("/proc/4242/environ", "credentials"), ("/proc/self/environ", "system"),
+    ("/proc/1/root/etc/shadow", "credentials"), ("/proc/4242/environ", "credentials"), ("/proc/self/environ", "credentials"),
     ("~/Library/Keychains/login.keychain-db", "credentials"), ("~/.openclaw/agents/main/agent/auth-profiles.json",
     "credentials"),
     (".env", "credentials"), ("deploy.key", "credentials"), (".env.example", "in-workspace"), ("cert.pem", "in-workspace"),

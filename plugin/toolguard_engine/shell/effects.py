@@ -3,7 +3,8 @@
 The kinds, and the flags that they may have beside those of the path (`places.marks`):
 
 - `delete`: gone. `recursive`; `forced`; `wiped` (not recoverable); `filtered` (only what a search finds); `each` (whatever a
-  search finds: the target is where it looks); `rebuilt` (only what can be built again); `mirror` (what the source lacks).
+  search finds: the target is where it looks); `leftover` (and that is `*.bak` and the like); `rebuilt` (only what can be
+  built again); `mirror` (what the source lacks).
 - `empty`: the file stays, its content does not; `moved-away`: moved to where nothing comes back from.
 - `write`: made or changed. `truncates`, `append`, `in-place`, `copied`, `unpacked`, `touched` (`dated`: its time is forged);
   `erases`: the content is zeros or noise.
@@ -61,7 +62,7 @@ _SEARCHERS = frozenset(["find", "gfind", "fd", "fdfind"])
 def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
     found: list[Effect] = []
     searches: dict[tuple[str, ...], Run] = {}
-    for run in seen.runs:
+    for at, run in enumerate(seen.runs):
         if run.name not in PROGRAMS and not run.redirects and not run.assigns:
             continue  # most programs
         if run.name in _SEARCHERS:
@@ -70,12 +71,32 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
             found_by = searches and run.via and effect.target.endswith(UNKNOWN) and _search_around(run, searches)
             found.append(_searched(effect, found_by, where) if found_by else effect)
             if len(found) > MOST:
-                return (*found, Effect("flood"), *flows.effects(seen, tuple(found), where))
+                grave = list(_grave(seen.runs[at:], where))
+                return (*found, *grave, Effect("flood"), *flows.effects(seen, (*found[-PARTNERS:], *grave), where))
     if any(effect.kind == "run-text" for effect in found):
         found = _with_address(found)
     if len(seen.runs) > 1 and any(rebuilt.possible(effect) for effect in found):
         found = list(rebuilt.marked(seen, found))
     return (*found, *flows.effects(seen, tuple(found), where))
+
+
+PARTNERS = 100
+"""Of a flood, the last ones are looked at together with the grave ones behind them."""
+_GRAVE_KINDS = frozenset(["device-write", "format", "send", "copy-out", "remote-shell", "run-text", "load"])
+
+
+def _grave(runs: tuple[Run, ...], where: Where) -> Iterator[Effect]:
+    """What nobody would ever approve, behind more effects than can be looked at: padding hides nothing."""
+    count = 0
+    for run in runs:
+        if run.name not in PROGRAMS and not run.redirects:
+            continue
+        for effect in _of(run, where):
+            if effect.kind in _GRAVE_KINDS or effect.place in ("root", "home", "device", "credentials"):
+                yield effect
+                count += 1
+                if count > MOST:
+                    return
 
 
 def _with_address(found: list[Effect]) -> list[Effect]:
@@ -129,10 +150,14 @@ def _search_around(run: Run, searches: dict[tuple[str, ...], Run]) -> Run | None
 
 def _searched(effect: Effect, search: Run, where: Where) -> Effect:
     """An effect on whatever a search finds, told as one on the folder in which it looks."""
+    flags = {"each"} | reading.search_flags(search, where)
     folder = effect.target[: -len(UNKNOWN)].rstrip("/") or ("/" if effect.target.startswith("/") else ".")
+    kind = place(folder, where, search.cwd)
+    if kind in ("workspace", "in-workspace") and reading.finds_leftovers(search):
+        flags.add("leftover")
     return replace(
         effect,
         target=folder,
-        place=place(folder, where, search.cwd) or effect.place,
-        flags=effect.flags | {"each"} | reading.search_flags(search, where),
+        place=kind or effect.place,
+        flags=effect.flags | flags,
     )

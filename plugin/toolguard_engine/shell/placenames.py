@@ -56,7 +56,7 @@ ARTEFACTS: Final = words(
     ".venv venv .cache .parcel-cache .turbo .next .nuxt .output .svelte-kit .angular .vite .eggs htmlcov coverage .coverage "
     ".nyc_output .gradle .terraform .dart_tool DerivedData Pods CMakeFiles cmake-build-debug cmake-build-release bazel-out "
     "storybook-static .docusaurus .serverless .aws-sam cdk.out .hypothesis .ipynb_checkpoints tmp temp .tmp .DS_Store "
-    "playwright-report test-results package-lock.json yarn.lock pnpm-lock.yaml "
+    "playwright-report test-results test-output test-reports test-report package-lock.json yarn.lock pnpm-lock.yaml "
     ".egg _site .sass-cache .jekyll-cache .astro .swc .esbuild .rollup.cache .wireit .stryker-tmp .expo .metro-cache "
     ".metals .bloop .zig-cache zig-cache zig-out elm-stuff .stack-work dist-newstyle autom4te.cache .pub-cache .kotlin .cxx "
     ".externalNativeBuild xcuserdata out-tsc jspm_packages .pnpm-store .rpt2_cache .eslintcache .stylelintcache "
@@ -90,7 +90,7 @@ HOME_STARTUP: Final = words(
     ".shrc .shinit "
     ".kshrc .mkshrc .cshrc .tcshrc .login .logout .xinitrc .xprofile .xsession .xsessionrc .Xsession .pam_environment "
     ".rhosts "
-    ".shosts .claude.json .aider.conf.yml "
+    ".shosts .claude.json .aider.conf.yml .gitconfig .vimrc .gvimrc .exrc .emacs .tmux.conf .screenrc "
     ".forward .k5login .pythonrc .pythonrc.py .launchd.conf .bashrc.d .profile.d .zshrc.d"
 )
 HOME_STARTUP_BELOW: Final = (
@@ -99,6 +99,9 @@ HOME_STARTUP_BELOW: Final = (
     ".config/autostart-scripts", ".local/share/systemd", ".local/share/dbus-1/services", ".oh-my-zsh/custom",
     ".kde/Autostart",
     "Library/LaunchAgents", "Library/LaunchDaemons", "Library/StartupItems", "Library/Scripts/Folder Action Scripts",
+    ".config/git/config", ".cargo/config", ".gradle/init.gradle", ".gradle/init.d", ".config/nvim/init", ".vim/vimrc",
+    ".vim/plugin", ".vim/autoload", ".vim/after", ".emacs.d/init", ".config/emacs/init", ".ipython/profile_default/startup",
+    ".config/pip/pip.conf", ".pip/pip.conf", ".config/direnv/direnvrc", ".tmux/", ".config/tmux/tmux.conf",
     ".config/cron", ".config/zsh/.z", "AppData/Roaming/Microsoft/Windows/Start Menu/Programs/Startup",
     "appdata/roaming/microsoft/windows/start menu/programs/startup",
     ".claude/settings", ".claude/hooks", ".codex/config", ".codex/hooks", ".codex/rules", ".gemini/settings",
@@ -110,6 +113,25 @@ HOME_STARTUP_BELOW: Final = (
     "AppData/Roaming/Claude/claude_desktop_config.json",
 )  # fmt: skip
 """The last ones are of other agents: their hooks and servers run by themselves, and their settings say what they may do."""
+
+SHADOWED: Final = words(
+    "git ssh scp sftp sudo su doas pkexec ls cat cp mv rm ps grep find sh bash zsh fish dash env curl wget gpg gpg2"
+    " ssh-agent ssh-add passwd login less more top id whoami which cd make cc gcc sed awk tar open xdg-open security"
+)
+"""What the system brings: a program of that name in a folder of the user's own runs in its stead."""
+HOME_PROGRAMS: Final = (".local/bin/", "bin/", ".bin/")
+HOME_CACHES: Final = (
+    ".cache/", ".npm/_cacache", ".npm/_npx", ".npm/_logs", ".gradle/caches", ".gradle/daemon",
+    ".gradle/wrapper/dists",
+    ".m2/repository", ".cargo/registry", ".cargo/git", ".yarn/cache", ".yarn/berry/cache", ".bun/install/cache",
+    ".pnpm-store",
+    ".nuget/packages", ".ivy2/cache", ".sbt/boot", "go/pkg/mod", "Library/Caches/", ".terraform.d/plugin-cache",
+    ".node-gyp",
+    ".cocoapods/repos", ".conda/pkgs", ".local/share/pnpm/store", ".composer/cache", ".gem/cache", ".pub-cache",
+    ".kube/cache",
+)  # fmt: skip
+"""What package managers fetch or build again. Models and data sets take days, so they are no cache here."""
+NO_CACHES: Final = (".cache/huggingface", ".cache/torch", ".cache/kagglehub", ".cache/whisper")
 
 SYSTEM_STARTUP: Final = (
     "/etc/profile", "/etc/bash.bashrc", "/etc/bashrc", "/etc/zsh", "/etc/zprofile", "/etc/csh.", "/etc/fish/",

@@ -260,6 +260,8 @@ def _of_home(inside: str, last: str) -> Place:
         return names.SSH.get(rest, "" if last.endswith(names.PUBLIC) else "credentials")
     if first in names.HOME_STARTUP or (slash and inside.startswith(names.HOME_STARTUP_BELOW)):
         return "startup"
+    if last in names.SHADOWED and inside.startswith(names.HOME_PROGRAMS):
+        return "startup"
     tails = names.HOME_SECRETS.get(first)
     if tails is None:
         return ""
@@ -307,6 +309,8 @@ def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
     if inside is not None:  # a home may lie in a temporary folder, and is one all the same
         if inside in names.HISTORIES:
             found.add("history")
+        if inside.startswith(names.HOME_CACHES) and not inside.startswith(names.NO_CACHES):
+            return "artefact"
         if inside.startswith("."):
             found.add("dotfile")
         return (_rebuilt(inside) if "/" in inside and not inside.startswith(".") else "") or "in-home"

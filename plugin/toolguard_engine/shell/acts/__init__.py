@@ -22,6 +22,7 @@ _TO_HARDWARE = frozenset(["write", "empty", "move-in"])
 _MANY = 64
 MOST = 500
 """More than that, nobody looks through: it is told as a `flood`."""
+_FURTHEST = 4_000
 
 _SECRET = frozenset(["credentials", "device"])
 
@@ -47,7 +48,8 @@ def secrets_read(paths: Iterable[str], run: Run | None, where: Where, *flags: st
     listed = telling(paths)
     if len(listed) > MOST:
         yield Effect("flood", run=run)
-    for path in listed[:MOST]:
+        listed = listed[:MOST] + [path for path in listed[MOST:_FURTHEST] if path[:1] in "/~$." or is_secret_name(path)]
+    for path in listed:
         if path and place(path, where, run.cwd if run else "") in _SECRET:
             yield on("read", path, run, where, flags)
 

@@ -7,7 +7,7 @@ import re
 _NUMBERS = re.compile(r"(?:0[xX][0-9a-fA-F]{1,8}|[0-9]{1,12})(?:\.(?:0[xX][0-9a-fA-F]{1,8}|[0-9]{1,12})){0,3}\.?\Z")
 _QUAD = re.compile(r"(?:0|[1-9][0-9]{0,2})(?:\.(?:0|[1-9][0-9]{0,2})){3}\Z")
 _MAPPED = re.compile(r"(?:0{0,4}:){2,6}[fF]{4}:(?:([0-9.]{7,15})|([0-9a-fA-F]{1,4}):([0-9a-fA-F]{1,4}))\Z")
-_BYTES = 4
+_BYTES, _HIGHEST = 4, 0xFF
 
 
 def is_quad(host: str) -> bool:
@@ -30,10 +30,10 @@ def _quad(parts: list[str]) -> str:
     except ValueError:
         return ""
     *heads, last = numbers
-    if any(head > 0xFF for head in heads) or last >= 1 << 8 * (_BYTES + 1 - len(parts)):
+    if any(head > _HIGHEST for head in heads) or last >= 1 << 8 * (_BYTES + 1 - len(parts)):
         return ""
     whole = last + sum(head << 8 * (_BYTES - 1 - at) for at, head in enumerate(heads))
-    return ".".join(str(whole >> shift & 0xFF) for shift in (24, 16, 8, 0))
+    return ".".join(str(whole >> shift & _HIGHEST) for shift in (24, 16, 8, 0))
 
 
 def _number(part: str) -> int:

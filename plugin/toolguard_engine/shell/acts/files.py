@@ -149,8 +149,17 @@ def _rsync(run: Run, where: Where) -> Iterator[Effect]:
 def _tee(run: Run, where: Where) -> Iterator[Effect]:
     words = options(run, _NONE)
     flags = ["append"] if asked(words, "-a", "--append") else ["truncates"]
+    fed = [
+        *(run.stdin.files if run.stdin else ()),
+        *(redirect.target for redirect in run.redirects if redirect.kind == "read"),
+    ]
+    if any(path in _NOISE for path in fed):
+        flags = ["erases"]
     for path in telling(operands(words, run)):
         yield from wrote(path, run, where, *flags)
+
+
+_NOISE = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
 
 
 def _truncate(run: Run, where: Where) -> Iterator[Effect]:
@@ -226,6 +235,17 @@ def _rimraf(run: Run, where: Where) -> Iterator[Effect]:
         yield on("delete", path, run, where, ["recursive", "forced"])
 
 
+def _git(run: Run, where: Where) -> Iterator[Effect]:
+    """`git config -f file name value` writes the file."""
+    if "config" not in run.argv[1:6]:
+        return
+    words = options(run, names("-f --file --type --default"), start=run.argv.index("config") + 1)
+    path = words.last("-f", "--file")
+    asks = words.has("--get", "--get-all", "--get-regexp", "-l", "--list", "--get-urlmatch") or len(words.operands) < 2  # noqa: PLR2004 - a name and a value
+    if path and not asks and words.operands[0].text not in ("get", "list"):
+        yield from wrote(path, run, where, "in-place")
+
+
 PROGRAMS: dict[str, Act] = _aliased({
     "rm": _rm, "unlink": _rm, "shred": _wipe, "rmdir": _rmdir, "mv": _mv, "cp": _cp, "ln": _ln, "tee": _tee,
     "truncate": _truncate,
@@ -236,5 +256,5 @@ PROGRAMS: dict[str, Act] = _aliased({
     "rd": _rmdir, "del": _del, "erase": _del, "Remove-Item": _del, "rimraf": _rimraf,
     "sponge": _tee, "ed": _editor, "ex": _editor, "vim": _editor, "vi": _editor, "nvim": _editor,
     "gpg": _crypted, "gpg2": _crypted, "ccencrypt": _crypted, "ccrypt": _crypted, "age": _crypted, "7z": _crypted,
-    "mcrypt": _crypted,
+    "mcrypt": _crypted, "git": _git,
 }  # fmt: skip

@@ -203,6 +203,24 @@ def search_flags(run: Run, where: Where) -> set[str]:
     return flags
 
 
+_LEFT = re.compile(r"\*?\.(?:bak|tmp|temp|old|orig|rej|swp|swo|log|pid|pyc|pyo|cache|DS_Store)|\*~|\.#\*|Thumbs\.db")
+
+
+def finds_leftovers(run: Run) -> bool:
+    """Whether a search by name is for nothing but what editors and programs leave behind: `*.bak`, `*~`, `.DS_Store`."""
+    if run.name not in ("find", "gfind"):
+        return False
+    tests = found_in(run)[1]
+    if not _BUT_THESE.isdisjoint(tests):
+        return False
+    wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in ("-name", "-iname")]
+    joined = tests.count("-o") + tests.count("-or")
+    return bool(wanted) and joined < len(wanted) and all(_LEFT.fullmatch(name[:MAX_PATTERN]) for name in wanted)
+
+
+_BUT_THESE = frozenset(["!", "-not", ",", "-prune"])
+
+
 def _spelled(pattern: str) -> list[str]:
     """What `*.py[co]` stands for: `*.pyc` and `*.pyo`."""
     found = _LETTERS.search(pattern[:MAX_PATTERN])

@@ -85,6 +85,9 @@ _REWRITES = re.compile(
 )
 
 
+_SCRATCH = re.compile(r"drop\s(?:temporary\s)?table\s(?:if\sexists\s)?(?:\w{1,60}\.)?[\"`]?(?:tmp|temp)_\w{1,60}[\"`]?")
+"""One table whose name says that it was made for a while."""
+
 _ANALYSED = re.compile(
     r"explain\s(?:\([^()]{0,80}\banaly[sz]e\b(?!\s(?:off|false))[^()]{0,80}\)|analy[sz]e)\s(?:verbose\s)?"
 )
@@ -116,6 +119,8 @@ def flags(statement: str) -> frozenset[str]:
     for names, pattern in _FLAGS:
         if pattern.search(text):
             found.update(names.split())
+    if _SCRATCH.fullmatch(text):
+        found.discard("drop")
     if text.startswith(("create ", "insert ", "comment ", "grant ", "revoke ")):
         return frozenset(found)
     rewrite = _REWRITES.search(text)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from toolguard_engine.shell.acts import Act, asked, on, operands, secrets_read, telling
 from toolguard_engine.shell.acts.getopt import Options, options
-from toolguard_engine.shell.model import Effect, Run
+from toolguard_engine.shell.model import UNKNOWN, Effect, Run
 from toolguard_engine.shell.placenames import words as names
 from toolguard_engine.shell.places import Where, place
 
@@ -63,6 +63,7 @@ def _mode_flags(mode: str) -> Iterator[str]:
 
 
 def _owned(run: Run, where: Where) -> Iterator[Effect]:
+    """Of the workspace, an owner that the text does not name (`$USER`, `$(id -u)`) is taken for the user."""
     words = options(run, _REFERENCE)
     named = operands(words, run)
     flags = ["recursive"] if asked(words, "-R", "--recursive") else []
@@ -71,7 +72,11 @@ def _owned(run: Run, where: Where) -> Iterator[Effect]:
         return
     if named[0].split(":")[0] in ("root", "0"):
         flags.append("to-root")
-    yield from (on("owner", path, run, where, flags) for path in telling(paths))
+    to_self = not named[0].replace(UNKNOWN, "").strip(":.")
+    for path in telling(paths):
+        found = on("owner", path, run, where, flags)
+        if not (to_self and found.place == "workspace"):
+            yield found
 
 
 def _attributes(run: Run, where: Where) -> Iterator[Effect]:

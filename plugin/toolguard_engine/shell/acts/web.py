@@ -286,7 +286,8 @@ _CURL_VALUED = frozenset({
     "--form-string",
     "--upload-file", "--output", "--output-dir", "--header", "--user", "--user-agent", "--referer", "--cookie",
     "--cookie-jar",
-    "--proxy", "--preproxy", "--socks4", "--socks4a", "--proxy1.0", "--config", "--max-time", "--connect-timeout", "--retry", "--retry-delay", "--retry-max-time", "--url",
+    "--proxy", "--preproxy", "--socks4", "--socks4a", "--proxy1.0",
+    "--config", "--max-time", "--connect-timeout", "--retry", "--retry-delay", "--retry-max-time", "--url",
     "--url-query", "--cert", "--key", "--cacert", "--capath", "--resolve", "--connect-to", "--interface", "--limit-rate",
     "--range", "--write-out", "--dump-header", "--stderr", "--trace", "--trace-ascii", "--socks5", "--socks5-hostname",
     "--unix-socket", "--abstract-unix-socket", "--proto", "--proto-default", "--proto-redir", "--max-redirs",
@@ -417,8 +418,8 @@ def _curl_headers(run: Run, read: Options, url: str, where: Where) -> Iterator[E
             flags = carried(feed, where, run.cwd)
             if name in ("-H", "--header") and value.text.startswith("@"):
                 flags |= file_flags(value.text[1:], run, where)
-            if name in ("-b", "--cookie") and "=" not in value.text:
-                flags |= file_flags(value.text, run, where) & {"credentials"}
+            if name in ("-b", "--cookie") and place(value.text, where, run.cwd) == "credentials":
+                flags |= {"file", "credentials"}
             if flags & {"file", "credentials", "personal"}:
                 yield Effect("send", to.url, "remote", to.flags | flags | {"address"}, run)
 
