@@ -8,6 +8,8 @@ const SILENT = new Set([
   "video_generate", "progress_card", "update_plan", "get_goal", "create_goal", "update_goal", "heartbeat_respond", "theme",
   "dashboard", "show_widget", "secrets", "portal", "toolguard_approve",
 ]);
+/** Tools that reach nothing outside of this machine: when they fail, only the gateway speaks. */
+const LOCAL = new Set(["read", "grep", "memory_get", "memory_search"]);
 const COMMANDS = new Set(["exec", "bash", "process"]);
 const OFF_HOST = /https?:|\b(?:curl|wget|gh|glab|ssh|lynx|w3m|aws|gcloud|az|kubectl)\b/;
 const INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>";
@@ -26,6 +28,7 @@ const MAX_COMMAND = 2_000;
  */
 export function heardText(event) {
   if (SILENT.has(event.toolName) || event.result?.details?.status === "blocked") return "";
+  if (event.error && LOCAL.has(event.toolName)) return "";
   if (COMMANDS.has(event.toolName) && !asksTheNetwork(event)) return "";
   const text = textOf(event.result?.content ?? event.result);
   return cut(event.error && !text ? textOf(event.error.message ?? event.error) : text);

@@ -19,6 +19,7 @@ describe("what a tool brought", () => {
     ["the envelope of another tool", { toolName: "tool_call", result: result("x") }, ""],
     ["a failure that brought something", { toolName: "web_fetch", error: "no", result: result("x") }, "x"],
     ["a failure that says something", { toolName: "web_fetch", error: "404: read this", result: undefined }, "404: read this"],
+    ["a failure on this machine", { toolName: "read", error: "Validation failed", result: result("x") }, ""],
     ["a failure as an object", { toolName: "web_fetch", error: new Error("404: read this") }, "404: read this"],
     ["a call that was blocked", { toolName: "web_fetch", result: { ...result("x"), details: { status: "blocked" } } }, ""],
     ["nothing", { toolName: "web_fetch" }, ""],

@@ -6,9 +6,8 @@ The laws:
 - What a person said themselves (an address, a command), and what a call named before any text from outside was heard, is
   theirs. An answer into the conversation that is under way (no address, or that of the session) is not looked at.
 - `target`: something is sent to an address that outside text named. `payload`: a message says word for word what outside
-  text said, to an address, or to another run as its task, now or later.
-  `command`: a command that destroys or sends repeats outside text. `local`: what was read on this
-  machine is carried elsewhere after outside text was read.
+  text said, to an address, or to another run as its task, now or later. `command`: a command that destroys or
+  sends repeats outside text. `local`: what was read on this machine is carried elsewhere after outside text was read.
 - An address that stands in outside text may be fetched as it stands there; with more data in it, it may not.
 """
 
