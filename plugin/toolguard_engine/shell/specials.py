@@ -374,7 +374,7 @@ def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
             yield " ".join(dropwhile(lambda each: each in ("--recursive", "--quiet"), argv[at + 1 :]))
         elif word == "run" and "bisect" in argv[:at]:
             yield " ".join(_quoted(each) for each in argv[at + 1 :])
-        elif "grep" in argv[:at] and word.startswith(("-O", "--open-files-in-pager=")):
+        elif word.startswith(("-O", "--open-files-in-pager=")) and "grep" in argv[:MAX_GIVEN]:
             yield word.removeprefix("-O").removeprefix("--open-files-in-pager=")
         elif re.fullmatch(r"--(?:env|tree|index|parent|msg|commit|tag-name)-filter", word):
             yield value
