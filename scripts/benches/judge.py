@@ -36,7 +36,8 @@ PARTS = [
     "npm test -- --watch=false --reporter dot{n}", 'echo "done with {n} tests, {n} of them new" >> notes{n}.txt',
     "python3 -m pytest -q tests/unit/test_module{n}.py -k 'fast or {n}' 2>&1 | tail -20",
     "ls -la src/part{n} docs",
-    "git add -A && git commit -m 'Part {n}: say what was wrong and why this mends it'", "cp config/a{n}.json config/b{n}.json",
+    "git add -A && git commit -m 'Part {n}: say what was wrong and why this mends it'",
+    "cp config/a{n}.json config/b{n}.json",
     "sed -n '1,{n}p' src/components/module{n}.js", "git diff HEAD~{n} --stat", "cat docs/guide{n}.md | wc -l",
     "find . -name '*{n}.ts' -not -path './node_modules/*'", "curl -s https://api.example.test/v1/items/{n} | jq .name",
     "docker ps --filter name=n{n}", "test -f a{n} || touch a{n}", "awk '{{print ${n}}}' data{n}.txt", "make -j{n} all",
@@ -149,6 +150,14 @@ def speed(guard: Guard) -> list[Figure]:
         Figure("exec of 10 kB, p50", long, "ms", 2),
     ]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "engine"))
+    from hostile_texts import texts as hostile_texts  # noqa: PLC0415 - those that the tests look at as well
+
+    taken, name = max(
+        (microseconds(guard.weigh, calls("exec", [{"command": text}]))[0], name)
+        for name, text in hostile_texts(65_536).items()
+    )
+    figures.append(Figure("the dearest text of the tests, 64 kB", taken / 1e3, "ms", 50, beside=name))
     for name, text in HOSTILE.items():
         (taken,) = microseconds(guard.weigh, calls("exec", [{"command": text}]))
         verdict = guard.weigh(calls("exec", [{"command": text}])[0]).decision

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -266,14 +265,12 @@ def test_memory_is_bounded() -> None:
 )
 def test_hostile_texts_are_taken(text: str) -> None:
     _, heard = run(("web_fetch", {"url": text}, text), ("read", {"path": text}, text))
-    started = time.perf_counter()
     for tool, params in [
         ("web_fetch", {"url": f"https://x/{text}?{text}"}),
         ("message", {"target": text, "message": text}),
         ("exec", {"command": f"curl -d x {text[:50_000]}"}),
     ]:
-        flags(tool, params, heard)
-    assert time.perf_counter() - started < 2
+        assert set(flags(tool, params, heard)) <= {"target", "payload", "command", "local"}
 
 
 @pytest.mark.parametrize("flag", ["target", "payload", "command", "local"])

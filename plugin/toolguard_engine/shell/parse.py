@@ -15,6 +15,9 @@ from toolguard_engine.shell.tree import Command, Group, Literal, Pipeline, Redir
 from toolguard_engine.shell.words import DYNAMIC, MAX_COMMANDS, MAX_DEPTH, NO_STOPS, SUBSHELL, Enough, WordReader
 
 MAX_CHARS = 65_536
+MAX_ENDLESS = 20
+"""Here-documents without an end; a text with more of them is no command."""
+
 MAX_STRAYS = 20
 """Tokens that belong nowhere; a text with more of them is no command."""
 
@@ -71,6 +74,7 @@ class _Reader(WordReader):
         super().__init__(text)
         self._waiting: list[tuple[Redirection, str, bool, bool]] = []
         self._token: re.Match[str] | None = None
+        self._endless = 0
 
     def read(self, script: Script, stops: frozenset[str], depth: int) -> str:  # noqa: PLR0912 - one branch a kind of token
         """Reads pipelines into `script` until one of `stops` stands where a command may begin, and goes behind it.
@@ -294,13 +298,16 @@ class _Reader(WordReader):
         """The here-documents that were announced on the line that ends here."""
         waiting, self._waiting = self._waiting, []
         for redirection, name, quoted, tabs in waiting:
-            end = re.compile(rf"^{chr(9) + '*' if tabs else ''}{re.escape(name)}\r?$", re.MULTILINE).search(
-                self.text, self.at
-            )
-            if end is None:
-                self.flaws.add("broken")
-            body = self.text[self.at : end.start() if end else len(self.text)]
-            if end is not None:  # without an end it may as well be commands: then it is read as both
+            end = None
+            if self._endless < MAX_ENDLESS:
+                pattern = rf"^{chr(9) + '*' if tabs else ''}{re.escape(name)}\r?$"
+                end = re.compile(pattern, re.MULTILINE).search(self.text, self.at)
+            if end is None:  # then it may as well be commands: the first such text is read as both, further ones as commands
+                self._endless += 1
+                self.flaws.add("broken" if self._endless < MAX_ENDLESS else "long")
+                body = self.text[self.at :] if self._endless == 1 else ""
+            else:
+                body = self.text[self.at : end.start()]
                 self.at = min(end.end() + 1, len(self.text))
             if tabs:
                 body = _LEADING_TABS.sub("", body)

@@ -1,0 +1,33 @@
+"""Whatever a command is made of, it gets a verdict, and what is kept of it is bounded. How long that takes: `scripts/bench judge`."""
+
+from __future__ import annotations
+
+import pytest
+
+from hostile_texts import texts
+from toolguard_engine import rulepacks
+from toolguard_engine.config import Config
+from toolguard_engine.guard import Guard
+from toolguard_engine.model import Call, Host
+from toolguard_engine.shell.parse import MAX_CHARS
+from toolguard_engine.shell.unwrap import read
+
+HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), frozenset({4242}))
+GUARD = Guard(Config(), {}, HOST, rulepacks.load())
+HOSTILE = texts(MAX_CHARS)
+MAX_KEPT = 8_000_000
+"""Characters; a command of 64 kB that is told in more is multiplied by what it says itself."""
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_text_gets_a_verdict_and_is_not_multiplied(name: str) -> None:
+    text = HOSTILE[name]
+    assert GUARD.weigh(Call("exec", {"command": text}, cwd="/home/u/work")).decision in ("allow", "hold", "block")
+    runs = read(text).runs
+    assert sum(len(word) for run in runs for word in run.argv) < MAX_KEPT
+
+
+@pytest.mark.parametrize("piece", ["\n", " ", "*** Add File: a\n", "*** Add File: a ", "\t\r"])
+def test_a_long_patch_gets_a_verdict(piece: str) -> None:
+    call = Call("apply_patch", {"input": (piece * 200_000)[:200_000]}, cwd="/home/u/work")
+    assert GUARD.weigh(call).decision in ("allow", "hold")
