@@ -1,4 +1,4 @@
-"""Whatever a command is made of, it gets a verdict, and what is kept of it is bounded. How long that takes: `scripts/bench judge`."""
+"""Whatever a command is made of, it gets a verdict, and what is kept of it is bounded. `scripts/bench judge` times them."""
 
 from __future__ import annotations
 

@@ -328,7 +328,8 @@ def test_a_word_knows_what_made_it() -> None:
         ("echo 'a", "broken"), ('echo "a', "broken"), ("echo $(a", "broken"), ("(a", "broken"), ("if a; then b", "broken"),
         ("a )", "broken"), ("cat <<X\na", "broken"), ("f('x')", "broken"), ("echo " + "$(" * 60, "deep"),
         ("eval " * 60, "deep"), ("sudo " * 60 + "ls", "deep"), ("a;" * 5000, "long"), ("a " * 40_000, "long"),
-        ("rm {a..z}{a..z}", "long"), ("rm {1..9}{1..9}{1..9}", "long"), ("rm {1..6500}", ""), ("A=ab;" + "A=$A$A;" * 40 + "$A", ""),
+        ("rm {a..z}{a..z}", "long"), ("rm {1..9}{1..9}{1..9}", "long"), ("rm {1..6500}", ""),
+        ("A=ab;" + "A=$A$A;" * 40 + "$A", ""),
     ],
     ids=range(17),
 )  # fmt: skip
