@@ -408,8 +408,8 @@ def test_programs_that_run_others(pattern: str) -> None:
     "pattern",
     [
         "sudo", "bash deploy.sh", "sudo systemctl restart *", "bash deploy.sh *", "python -m pytest *",
-        "python x.py *",
-        "ssh host uptime *", "docker exec -it web ls *", "docker ps *", "kubectl exec pod -- ls *", "npm run *", "npx tsc *",
+        "python x.py *", "ssh host uptime *",
+        "docker exec -it web ls *", "docker ps *", "kubectl exec pod -- ls *", "npm run *", "npx tsc *",
         "timeout 5 make *", "env A=1 make *", "make *", "echo bash *", "xargs rm *", "kubectl exec pod ls *", "npm exec tsc *",
         "sudo -E make *",
     ],
