@@ -410,8 +410,8 @@ def test_programs_that_run_others(pattern: str) -> None:
         "sudo", "bash deploy.sh", "sudo systemctl restart *", "bash deploy.sh *", "python -m pytest *",
         "python x.py *", "ssh host uptime *",
         "docker exec -it web ls *", "docker ps *", "kubectl exec pod -- ls *", "npm run *", "npx tsc *",
-        "timeout 5 make *", "env A=1 make *", "make *", "echo bash *", "xargs rm *", "kubectl exec pod ls *", "npm exec tsc *",
-        "sudo -E make *",
+        "timeout 5 make *", "env A=1 make *", "make *", "echo bash *", "xargs rm *", "kubectl exec pod ls *",
+        "npm exec tsc *", "sudo -E make *",
     ],
 )  # fmt: skip
 def test_what_they_run_is_named(pattern: str) -> None:
