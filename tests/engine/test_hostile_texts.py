@@ -14,7 +14,7 @@ from toolguard_engine.shell.unwrap import read
 
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), frozenset({4242}))
 GUARD = Guard(Config(), {}, HOST, rulepacks.load())
-HOSTILE = texts(MAX_CHARS)
+HOSTILE = texts(MAX_CHARS // 4)
 MAX_KEPT = 8_000_000
 """Characters; a command of 64 kB that is told in more is multiplied by what it says itself."""
 

@@ -21,7 +21,7 @@ from toolguard_engine.shell.unwrap import read
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json")
 GUARD = Guard(Config(), {}, HOST, rulepacks.load())
 RANK = {"allow": 0, "hold": 1, "block": 2}
-MUTATIONS = int(os.environ.get("TOOLGUARD_FUZZ", "4000"))
+MUTATIONS = int(os.environ.get("TOOLGUARD_FUZZ", "2000"))
 
 COMMANDS = [
     "rm -rf /", "rm -rf ~", "rm -rf ~/letters", "rm -rf src", "rm -r -f ../other", "find ~ -name '*.txt' -delete",
