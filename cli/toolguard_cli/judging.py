@@ -6,7 +6,6 @@ What is used is what the gateway would use: the settings, the person's own rules
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-import toolguard_engine
 from toolguard_cli import stores
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
@@ -26,6 +24,7 @@ from toolguard_engine.layers import grants
 from toolguard_engine.layers.calltexts import EXEC_TOOLS
 from toolguard_engine.layers.grants import Grant
 from toolguard_engine.model import Call, Host
+from toolguard_engine.ownplaces import own_places
 from toolguard_engine.rulebook import Rule, Rulebook
 from toolguard_engine.stores.calllog import resolve
 from toolguard_engine.stores.policy import Policies
@@ -175,9 +174,7 @@ def _settings(places: Places) -> tuple[Config, str]:
 
 def _host(places: Places, config: Config) -> Host:
     """As the engine is told by its gateway, but for the processes."""
-    guarded = [str(Path(toolguard_engine.__file__).parent.parent)]
-    if sys.prefix != sys.base_prefix:
-        guarded.append(sys.prefix)
+    guarded = [*own_places()]
     if isinstance(config.store_path, str):
         guarded.append(str(resolve(config.store_path, places.state_dir)))
     return Host(str(Path.home()), str(places.state_dir), str(places.config), tuple(guarded))

@@ -33,6 +33,8 @@ from toolguard_engine.lines import Lines
 from toolguard_engine.model import Call
 
 MAX_LINE = 32 * 1024 * 1024
+MAX_UNPACKED = MAX_LINE
+"""Bytes; what is longer is cut, and thereby damaged."""
 CHUNK = 1 << 18
 DATABASE = "openclaw-agent.sqlite"
 TRACE = ".trajectory.jsonl"
@@ -188,13 +190,13 @@ def _is_of_the_model(about: Any) -> bool:
 
 @cache
 def _unpacker() -> Callable[[bytes], bytes] | None:
-    """What undoes zstd, of the Pythons and packages that can; None where there is none."""
+    """What undoes zstd, of the Pythons and packages that can, to a limit; None where there is none."""
     for name in ("compression.zstd", "backports.zstd"):
         try:
-            undo: Callable[[bytes], bytes] = import_module(name).decompress
+            unpacker = import_module(name).ZstdDecompressor
         except ImportError:
             continue
-        return undo
+        return lambda blob: unpacker().decompress(blob, max_length=MAX_UNPACKED)
     return None
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import select
-import sys
 import time
 import traceback
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from toolguard_engine import __version__, hints, protocol, rulepacks
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
+from toolguard_engine.ownplaces import own_places
 from toolguard_engine.rulebook import Rule
 from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, Session, Setup
 from toolguard_engine.stores import audit, calllog, engines
@@ -60,7 +60,7 @@ class Engine:
                 pid=os.getpid(),
                 book=rulepacks.load(),
                 home=str(Path.home()),
-                guarded=_own_places(),
+                guarded=own_places(),
                 open_approvals=self._open_approvals,
             )
         )
@@ -325,12 +325,3 @@ class Engine:
             engines.retire(self._state_dir, self._session.setup.pid)
         except (OSError, ValueError):
             pass  # the state directory went away before the gateway did
-
-
-def _own_places() -> tuple[str, ...]:
-    """What the engine and the command line are made of: a virtual environment as a whole, else our packages in it."""
-    if sys.prefix != sys.base_prefix:
-        return (sys.prefix, str(Path(__file__).parent.parent))
-    packages = Path(__file__).parent.parent
-    names = ("toolguard_engine", "toolguard_cli", "toolguard_manifests")
-    return (*(str(packages / name) for name in names), str(Path(sys.executable).with_name("toolguard")))
