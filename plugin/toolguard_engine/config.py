@@ -2,13 +2,14 @@
 
 `scripts/build_manifest` derives the plugin's JSON schema from these types; a test holds both in step. Names and
 defaults of `enabled`, `maxIdenticalFailures`, `maxFailuresPerTurn`, `logPath`, `logLevel`, `escalationThreshold`,
-`pendingTimeoutMs`, `approvalWindowMs`, `storePath`, `alwaysBlock` and `neverBlock` are those of the plugins that toolguard
-replaces, so that an old entry stays valid.
+`pendingTimeoutMs`, `approvalWindowMs`, `storePath`, `alwaysBlock`, `neverBlock` and `metrics` are those of the plugins that
+toolguard replaces, those of `loopDetection` are the gateway's, so that an old entry stays valid. `settingrules` names
+settings that are valid one by one and contradict each other.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
@@ -18,7 +19,16 @@ FailMode = Literal["closed", "open"]
 LogLevel = Literal["debug", "info", "warn", "error"]
 PinParams = Literal["approved", "always"]
 ApprovalMode = Literal["nonce", "native"]
+RiskLevel = Literal["SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"]
 Threshold = Annotated[int, Meta(ge=1, le=100)]
+CallCount = Annotated[int, Meta(ge=1, le=10_000)]
+HistorySize = Annotated[int, Meta(ge=1, le=1000)]
+WindowSize = Annotated[int, Meta(ge=1, le=100)]
+Port = Annotated[int, Meta(ge=1, le=65_535)]
+Days = Annotated[int, Meta(ge=1, le=3650)]
+BudgetSize = Annotated[float, Meta(ge=0.1, le=100)]
+Trust = Annotated[float, Meta(ge=0, le=1)]
+Cost = Annotated[float, Meta(ge=0, le=100)]
 ToolName = Annotated[str, Meta(min_length=1, max_length=200)]
 ToolNames = Annotated[list[ToolName], Meta(max_length=500)]
 RuleName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9.-]{0,79}$")]
@@ -27,8 +37,34 @@ FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
 PendingTimeout = Annotated[int, Meta(ge=60_000, le=600_000)]
 ApprovalWindow = Annotated[int, Meta(ge=10_000, le=120_000)]
 Prefix = Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,39}$")]
+BindAddress = Annotated[str, Meta(min_length=1, max_length=255)]
+ToolRisks = Annotated[dict[ToolName, RiskLevel], Meta(max_length=500)]
 
 DEFAULT_LOG_PATH = "~/.openclaw/tool-guard.log"
+DEFAULT_METRICS_PATH = "~/.openclaw/metrics.db"
+NOT_YET = ("loopDetection", "metrics", "budget")
+"""Settings that are checked and kept but have no effect in this version."""
+
+
+class AgentDetectors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
+    generic_repeat: bool | msgspec.UnsetType = msgspec.UNSET
+    known_poll_no_progress: bool | msgspec.UnsetType = msgspec.UNSET
+    ping_pong: bool | msgspec.UnsetType = msgspec.UNSET
+
+
+class AgentCompactionGuard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
+    window_size: WindowSize | msgspec.UnsetType = msgspec.UNSET
+
+
+class AgentLoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
+    enabled: bool | msgspec.UnsetType = msgspec.UNSET
+    history_size: HistorySize | msgspec.UnsetType = msgspec.UNSET
+    warning_threshold: CallCount | msgspec.UnsetType = msgspec.UNSET
+    critical_threshold: CallCount | msgspec.UnsetType = msgspec.UNSET
+    unknown_tool_threshold: CallCount | msgspec.UnsetType = msgspec.UNSET
+    global_circuit_breaker_threshold: CallCount | msgspec.UnsetType = msgspec.UNSET
+    detectors: AgentDetectors | msgspec.UnsetType = msgspec.UNSET
+    post_compaction_guard: AgentCompactionGuard | msgspec.UnsetType = msgspec.UNSET
 
 
 class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
@@ -39,6 +75,7 @@ class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     max_failures_per_turn: Threshold | msgspec.UnsetType = msgspec.UNSET
     escalation_threshold: Threshold | msgspec.UnsetType = msgspec.UNSET
     always_block: ToolNames | msgspec.UnsetType = msgspec.UNSET
+    loop_detection: AgentLoopDetection | msgspec.UnsetType = msgspec.UNSET
 
 
 class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -48,6 +85,69 @@ class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, re
     prefix: Prefix = "TOOLGUARD"
     wake: bool = True
     agent_tool: bool = False
+
+
+class Detectors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    generic_repeat: bool = True
+    known_poll_no_progress: bool = True
+    ping_pong: bool = True
+
+
+class CompactionGuard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    window_size: WindowSize = 3
+
+
+class LoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Repetition without progress. `enabled` has three states: true switches all on; absent only the guard after a
+    compaction; false neither."""
+
+    enabled: bool | msgspec.UnsetType = msgspec.UNSET
+    history_size: HistorySize = 30
+    warning_threshold: CallCount = 10
+    critical_threshold: CallCount = 20
+    unknown_tool_threshold: CallCount = 10
+    global_circuit_breaker_threshold: CallCount = 30
+    detectors: Detectors = Detectors()
+    post_compaction_guard: CompactionGuard = CompactionGuard()
+
+
+class DashboardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    enabled: bool = False
+    port: Port = 8080
+    bind: BindAddress = "127.0.0.1"
+
+
+class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """How many days single calls, hourly and daily sums are kept."""
+
+    raw_days: Days = 30
+    hourly_days: Days = 90
+    daily_days: Days = 365
+
+
+class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    enabled: bool = False
+    db_path: FilePath = DEFAULT_METRICS_PATH
+    dashboard: DashboardConfig = DashboardConfig()
+    retention: Retention = Retention()
+
+
+class RiskCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="upper"):
+    safe: Cost = 0.0
+    low: Cost = 0.05
+    medium: Cost = 0.15
+    high: Cost = 0.4
+    critical: Cost = 1.0
+
+
+class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """What an agent may risk before a person is asked; a call costs what `risk_costs` says of its tool's level."""
+
+    mode: Mode = "shadow"
+    size: BudgetSize = 1.0
+    initial_trust: Trust = 0.7
+    risk_costs: RiskCosts = RiskCosts()
+    tool_risk_map: ToolRisks = msgspec.field(default_factory=dict)
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -66,6 +166,9 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     store_path: FilePath | msgspec.UnsetType = msgspec.UNSET
     pin_params: PinParams = "approved"
     approval: ApprovalConfig = ApprovalConfig()
+    loop_detection: LoopDetection = LoopDetection()
+    metrics: MetricsConfig = MetricsConfig()
+    budget: BudgetConfig = BudgetConfig()
     log_path: FilePath = DEFAULT_LOG_PATH
     log_level: LogLevel = "info"
     fail_mode: FailMode = "closed"
@@ -75,14 +178,22 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     def for_agent(self, agent: str) -> Config:
         """The settings with this agent's own laid over them."""
         own = self.agents.get(agent)
-        if own is None:
-            return self
-        changes = {name: value for name in own.__struct_fields__ if (value := getattr(own, name)) is not msgspec.UNSET}
-        return msgspec.structs.replace(self, **changes)
+        laid: Config = self if own is None else _laid_over(self, own)
+        return laid
 
     @property
     def active_mode(self) -> Mode:
         return self.mode if self.enabled else "disabled"
+
+
+def _laid_over(general: Any, own: msgspec.Struct) -> Any:
+    """`general`, a settings struct, with the set fields of `own`, in nested settings too."""
+    changes: dict[str, Any] = {}
+    for name in own.__struct_fields__:
+        value = getattr(own, name)
+        if value is not msgspec.UNSET:
+            changes[name] = _laid_over(getattr(general, name), value) if isinstance(value, msgspec.Struct) else value
+    return msgspec.structs.replace(general, **changes)
 
 
 def parse(raw: object) -> Config:

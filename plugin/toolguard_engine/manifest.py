@@ -10,11 +10,12 @@ from typing import Any, get_args
 import msgspec
 
 from toolguard_engine import __version__
-from toolguard_engine.config import ApprovalMode, Config, FailMode, LogLevel, Mode, PinParams
+from toolguard_engine.config import ApprovalMode, Config, FailMode, LogLevel, Mode, PinParams, RiskLevel
 
 # The settings page shows choices in the order of the schema; msgspec sorts them, their authors had a better order.
 _ORDERS = {
-    frozenset(get_args(choice)): list(get_args(choice)) for choice in (Mode, FailMode, LogLevel, PinParams, ApprovalMode)
+    frozenset(get_args(choice)): list(get_args(choice))
+    for choice in (Mode, FailMode, LogLevel, PinParams, ApprovalMode, RiskLevel)
 }
 
 

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from toolguard_engine import manifest
-from toolguard_engine.config import AgentConfig, Config, parse
+from toolguard_engine.config import NOT_YET, AgentConfig, Config, parse
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED_EXAMPLE = {"maxIdenticalFailures": 2, "maxFailuresPerTurn": 5, "logPath": "~/.openclaw/tool-guard.log"}
@@ -31,6 +31,28 @@ def test_defaults() -> None:
         "approvalWindowMs": 30_000,
         "pinParams": "approved",
         "approval": {"mode": "nonce", "prefix": "TOOLGUARD", "wake": True, "agentTool": False},
+        "loopDetection": {
+            "historySize": 30,
+            "warningThreshold": 10,
+            "criticalThreshold": 20,
+            "unknownToolThreshold": 10,
+            "globalCircuitBreakerThreshold": 30,
+            "detectors": {"genericRepeat": True, "knownPollNoProgress": True, "pingPong": True},
+            "postCompactionGuard": {"windowSize": 3},
+        },
+        "metrics": {
+            "enabled": False,
+            "dbPath": "~/.openclaw/metrics.db",
+            "dashboard": {"enabled": False, "port": 8080, "bind": "127.0.0.1"},
+            "retention": {"rawDays": 30, "hourlyDays": 90, "dailyDays": 365},
+        },
+        "budget": {
+            "mode": "shadow",
+            "size": 1.0,
+            "initialTrust": 0.7,
+            "riskCosts": {"SAFE": 0.0, "LOW": 0.05, "MEDIUM": 0.15, "HIGH": 0.4, "CRITICAL": 1.0},
+            "toolRiskMap": {},
+        },
         "logPath": "~/.openclaw/tool-guard.log",
         "logLevel": "info",
         "failMode": "closed",
@@ -43,6 +65,30 @@ def test_what_means_the_defaults(raw: Any) -> None:
     assert parse(raw) == Config()
 
 
+GUARDIAN_ANGEL = {
+    "enabled": True,
+    "logLevel": "info",
+    "escalationThreshold": 36,
+    "pendingTimeoutMs": 300000,
+    "approvalWindowMs": 30000,
+    "alwaysBlock": [],
+    "neverBlock": ["memory_search", "memory_get", "session_status"],
+}
+LOOP_DETECTION = {
+    "enabled": False,
+    "historySize": 30,
+    "warningThreshold": 10,
+    "criticalThreshold": 20,
+    "unknownToolThreshold": 10,
+    "globalCircuitBreakerThreshold": 30,
+    "detectors": {"genericRepeat": True, "knownPollNoProgress": True, "pingPong": True},
+    "postCompactionGuard": {"windowSize": 3},
+}
+METRICS = {
+    "enabled": True,
+    "dbPath": "~/.openclaw/metrics.db",
+    "dashboard": {"enabled": True, "port": 8080, "bind": "127.0.0.1"},
+}
 VALID: list[Any] = [
     {},
     SEED_EXAMPLE,
@@ -53,6 +99,16 @@ VALID: list[Any] = [
     {"neverBlock": ["x"] * 500},
     {"python": "/usr/bin/python3"},
     {"agents": {"main": {}, "other": {"mode": "soft", "maxIdenticalFailures": 3, "maxFailuresPerTurn": 9}}},
+    {"agents": {"main": {"loopDetection": {"enabled": True, "warningThreshold": 8, "detectors": {"pingPong": False}}}}},
+]
+VALID_IN_PART: list[Any] = [
+    GUARDIAN_ANGEL,
+    {"loopDetection": LOOP_DETECTION},
+    {"loopDetection": {"enabled": True}},
+    {"metrics": METRICS},
+    {"metrics": {"retention": {"rawDays": 1, "dailyDays": 3650}}},
+    {"budget": {"mode": "enforce", "size": 100, "initialTrust": 0, "riskCosts": {"LOW": 0.1, "HIGH": 2}}},
+    {"budget": {"toolRiskMap": {"exec": "HIGH", "read": "SAFE"}}},
 ]
 INVALID: list[tuple[Any, str]] = [
     ({"maxIdenticalFailure": 2}, "Object contains unknown field `maxIdenticalFailure`"),
@@ -74,6 +130,38 @@ INVALID: list[tuple[Any, str]] = [
     ({"agents": {"main": {"mode": "strict"}}}, "Invalid enum value 'strict' - at `$.agents[...].mode`"),
     ({"agents": {"main": {"logPath": "x"}}}, "Object contains unknown field `logPath` - at `$.agents[...]`"),
     ({"agents": {"main": {"maxFailuresPerTurn": 0}}}, "Expected `int` >= 1 - at `$.agents[...].maxFailuresPerTurn`"),
+    ({"loopDetection": {"enabled": None}}, "Expected `bool`, got `null` - at `$.loopDetection.enabled`"),
+    ({"loopDetection": {"historySize": 0}}, "Expected `int` >= 1 - at `$.loopDetection.historySize`"),
+    ({"loopDetection": {"historySize": 1001}}, "Expected `int` <= 1000 - at `$.loopDetection.historySize`"),
+    ({"loopDetection": {"warningThreshold": 10_001}}, "Expected `int` <= 10000 - at `$.loopDetection.warningThreshold`"),
+    (
+        {"loopDetection": {"detectors": {"pong": True}}},
+        "Object contains unknown field `pong` - at `$.loopDetection.detectors`",
+    ),
+    (
+        {"loopDetection": {"postCompactionGuard": {"windowSize": 101}}},
+        "Expected `int` <= 100 - at `$.loopDetection.postCompactionGuard.windowSize`",
+    ),
+    (
+        {"agents": {"main": {"loopDetection": {"historySize": 0}}}},
+        "Expected `int` >= 1 - at `$.agents[...].loopDetection.historySize`",
+    ),
+    ({"metrics": {"dashboard": {"port": 0}}}, "Expected `int` >= 1 - at `$.metrics.dashboard.port`"),
+    ({"metrics": {"dashboard": {"port": 65_536}}}, "Expected `int` <= 65535 - at `$.metrics.dashboard.port`"),
+    ({"metrics": {"dashboard": {"bind": ""}}}, "Expected `str` of length >= 1 - at `$.metrics.dashboard.bind`"),
+    ({"metrics": {"dbPath": ""}}, "Expected `str` of length >= 1 - at `$.metrics.dbPath`"),
+    ({"metrics": {"retention": {"rawDays": 0}}}, "Expected `int` >= 1 - at `$.metrics.retention.rawDays`"),
+    ({"budget": {"mode": "off"}}, "Invalid enum value 'off' - at `$.budget.mode`"),
+    ({"budget": {"size": 0.05}}, "Expected `float` >= 0.1 - at `$.budget.size`"),
+    ({"budget": {"size": True}}, "Expected `float`, got `bool` - at `$.budget.size`"),
+    ({"budget": {"initialTrust": 1.1}}, "Expected `float` <= 1.0 - at `$.budget.initialTrust`"),
+    ({"budget": {"riskCosts": {"low": 1}}}, "Object contains unknown field `low` - at `$.budget.riskCosts`"),
+    ({"budget": {"toolRiskMap": {"exec": "high"}}}, "Invalid enum value 'high' - at `$.budget.toolRiskMap[...]`"),
+    ({"budget": {"toolRiskMap": {"": "HIGH"}}}, "Expected `str` of length >= 1 - at `key` in `$.budget.toolRiskMap`"),
+    (
+        {"budget": {"toolRiskMap": {f"tool{n}": "LOW" for n in range(501)}}},
+        "Expected `object` of length <= 500 - at `$.budget.toolRiskMap`",
+    ),
     ([], "Expected `object`, got `array`"),
 ]
 
@@ -83,6 +171,17 @@ def test_valid(raw: Any) -> None:
     assert schema_errors(raw) == []
     parsed = msgspec.to_builtins(parse(raw))
     assert {key: parsed[key] for key in raw} == raw
+
+
+@pytest.mark.parametrize("raw", VALID_IN_PART, ids=[json.dumps(raw)[:60] for raw in VALID_IN_PART])
+def test_absent_fields_of_nested_settings_have_their_defaults(raw: Any) -> None:
+    assert schema_errors(raw) == []
+    assert msgspec.to_builtins(parse(raw)) == deep_update(msgspec.to_builtins(Config()), raw)
+
+
+def deep_update(base: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
+    nested = {key: deep_update(base.get(key, {}), value) for key, value in change.items() if isinstance(value, dict)}
+    return {**base, **change, **nested}
 
 
 @pytest.mark.parametrize(("raw", "error"), INVALID, ids=[json.dumps(row[0])[:60] for row in INVALID])
@@ -111,6 +210,27 @@ AGENTS = Config(
 def test_for_agent(agent: str, expected: tuple[str, int, int]) -> None:
     config = AGENTS.for_agent(agent)
     assert (config.active_mode, config.max_identical_failures, config.max_failures_per_turn) == expected
+
+
+def test_what_an_agent_has_of_its_own_is_laid_over_field_by_field() -> None:
+    general = {"historySize": 40, "detectors": {"genericRepeat": False}}
+    own = {"enabled": True, "warningThreshold": 8, "detectors": {"pingPong": False}}
+    config = parse({"loopDetection": general, "agents": {"main": {"loopDetection": own}}})
+    assert "enabled" not in msgspec.to_builtins(config.for_agent("other").loop_detection)
+    assert msgspec.to_builtins(config.for_agent("main").loop_detection) == {
+        "enabled": True,
+        "historySize": 40,
+        "warningThreshold": 8,
+        "criticalThreshold": 20,
+        "unknownToolThreshold": 10,
+        "globalCircuitBreakerThreshold": 30,
+        "detectors": {"genericRepeat": False, "knownPollNoProgress": True, "pingPong": False},
+        "postCompactionGuard": {"windowSize": 3},
+    }
+
+
+def test_what_has_no_effect_yet_are_settings() -> None:
+    assert set(NOT_YET) <= set(msgspec.to_builtins(Config()))
 
 
 def test_the_committed_manifest_is_in_step() -> None:
