@@ -1,0 +1,142 @@
+"""Settings that are valid one by one and contradict each other: what a JSON schema cannot say.
+
+The law: a problem is named only where a setting has no effect, or the opposite one, because of another. Nothing here keeps
+the engine from starting. What an agent has of its own is judged as it is laid over the general settings, and only where the
+agent's own values are part of the problem.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import msgspec
+
+from toolguard_engine.config import Config
+from toolguard_engine.stores.calllog import HOME_STATE
+from toolguard_engine.toolsearch import tool_name
+
+Path = tuple[str, ...]
+MAX_NAMES = 5
+"""Tools that one problem names."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """`path`: the keys below the plugin's settings that lead to a value to change, one that is not a default."""
+
+    path: Path
+    text: str
+
+
+@dataclass(frozen=True)
+class _Order:
+    """`low` must be below `high`, or equal to it where `may_equal`; otherwise `then` happens."""
+
+    low: Path
+    high: Path
+    then: str
+    may_equal: bool = False
+
+    def broken(self, values: Any) -> bool:
+        low, high = _get(values, self.low), _get(values, self.high)
+        return bool(low > high or (low == high and not self.may_equal))
+
+
+_ORDERS = (
+    _Order(
+        ("maxIdenticalFailures",),
+        ("maxFailuresPerTurn",),
+        "the run ends before the model is told that it loops",
+        may_equal=True,
+    ),
+    _Order(
+        ("loopDetection", "warningThreshold"),
+        ("loopDetection", "criticalThreshold"),
+        "a call is blocked before the warning",
+    ),
+    _Order(
+        ("loopDetection", "criticalThreshold"),
+        ("loopDetection", "globalCircuitBreakerThreshold"),
+        "the breaker for all calls comes before the block of one",
+    ),
+    _Order(
+        ("metrics", "retention", "rawDays"),
+        ("metrics", "retention", "hourlyDays"),
+        "single calls outlive their hourly sums",
+        may_equal=True,
+    ),
+    _Order(
+        ("metrics", "retention", "hourlyDays"),
+        ("metrics", "retention", "dailyDays"),
+        "hourly sums outlive the daily ones",
+        may_equal=True,
+    ),
+)
+_FILES: tuple[Path, ...] = (("storePath",), ("logPath",), ("metrics", "dbPath"))
+_DEFAULTS = {"storePath": f"{HOME_STATE}toolguard/nonces.json", **msgspec.to_builtins(Config())}
+
+Written = Callable[[Path], bool]
+"""Whether the value at this path was set by a person, here and not elsewhere."""
+
+
+def problems(config: Config) -> list[Problem]:
+    """What is contradictory, general settings first. Empty where all is well."""
+    general = {**_DEFAULTS, **msgspec.to_builtins(config)}
+    found = list(_in(general, lambda path: bool(_get(general, path) != _get(_DEFAULTS, path))))
+    found += _one_file_for_two(general)
+    for agent in config.agents:
+        found += _of_agent(config, agent)
+    return found
+
+
+def _of_agent(config: Config, agent: str) -> list[Problem]:
+    own = msgspec.to_builtins(config.agents[agent])
+    laid_over = msgspec.to_builtins(config.for_agent(agent))
+    found = _in(laid_over, lambda path: _get(own, path) is not None)
+    return [Problem(("agents", agent, *problem.path), problem.text) for problem in found]
+
+
+def _in(values: Any, written: Written) -> Iterator[Problem]:
+    yield from _out_of_order(values, written)
+    yield from _exempt_and_held(values, written)
+
+
+def _out_of_order(values: Any, written: Written) -> Iterator[Problem]:
+    for order in _ORDERS:
+        blamed = next(filter(written, (order.low, order.high)), None)
+        if blamed and order.broken(values):
+            must = "be at most" if order.may_equal else "be below"
+            low, high = (f"{'.'.join(path)} ({_get(values, path)})" for path in (order.low, order.high))
+            yield Problem(blamed, f"{low} must {must} {high}: else {order.then}")
+
+
+def _exempt_and_held(values: Any, written: Written) -> Iterator[Problem]:
+    exempt = set(map(tool_name, values["neverBlock"]))
+    both = sorted({tool_name(name) for name in values["alwaysBlock"]} & exempt)
+    if both and written(("alwaysBlock",)):
+        more = f" and {len(both) - MAX_NAMES} more" if len(both) > MAX_NAMES else ""
+        names = ", ".join(map(repr, both[:MAX_NAMES])) + more
+        yield Problem(("alwaysBlock",), f"alwaysBlock and neverBlock both name {names}: neverBlock wins, nothing is held")
+
+
+def _one_file_for_two(values: Any) -> Iterator[Problem]:
+    for one, other in combinations(_FILES, 2):
+        if _place(_get(values, one)) == _place(_get(values, other)):
+            blamed = one if _get(values, one) != _get(_DEFAULTS, one) else other
+            yield Problem(blamed, f"{'.'.join(one)} and {'.'.join(other)} name the same file: each would spoil the other")
+
+
+def _place(path: str) -> str:
+    """Equal for two spellings of one file, as far as that can be told without looking."""
+    return posixpath.normpath(path.removeprefix(HOME_STATE))
+
+
+def _get(values: Any, path: Path) -> Any:
+    """The value at this path; none where there is none."""
+    for key in path:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values

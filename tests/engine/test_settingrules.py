@@ -1,0 +1,148 @@
+"""Settings that contradict each other: each is named once, where its cause was written, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from toolguard_engine.config import parse
+from toolguard_engine.settingrules import Problem, problems
+
+WARNING_LATE = (
+    "loopDetection.warningThreshold ({}) must be below loopDetection.criticalThreshold ({}): "
+    "else a call is blocked before the warning"
+)
+BREAKER_EARLY = (
+    "loopDetection.criticalThreshold ({}) must be below loopDetection.globalCircuitBreakerThreshold ({}): "
+    "else the breaker for all calls comes before the block of one"
+)
+LOOP_UNSEEN = "maxIdenticalFailures ({}) must be at most maxFailuresPerTurn ({}): else the run ends before the model is told that it loops"
+RAW_OUTLIVE = (
+    "metrics.retention.rawDays ({}) must be at most metrics.retention.hourlyDays ({}): "
+    "else single calls outlive their hourly sums"
+)
+HOURLY_OUTLIVE = "metrics.retention.hourlyDays ({}) must be at most metrics.retention.dailyDays ({}): else hourly sums outlive the daily ones"
+BOTH = "alwaysBlock and neverBlock both name {}: neverBlock wins, nothing is held"
+SAME_FILE = "{} and {} name the same file: each would spoil the other"
+
+
+def thresholds(warning: int, critical: int, breaker: int) -> dict[str, Any]:
+    return {"warningThreshold": warning, "criticalThreshold": critical, "globalCircuitBreakerThreshold": breaker}
+
+
+def loops(name: str, *path: str) -> tuple[str, ...]:
+    return (*path, "loopDetection", name)
+
+
+CASES: list[tuple[str, Any, list[Problem]]] = [
+    ("defaults", {}, []),
+    ("thresholds one apart", {"loopDetection": thresholds(1, 2, 3)}, []),
+    (
+        "warning equals critical",
+        {"loopDetection": thresholds(20, 20, 30)},
+        [Problem(loops("warningThreshold"), WARNING_LATE.format(20, 20))],
+    ),
+    (
+        "critical equals breaker, by the breaker",
+        {"loopDetection": {"globalCircuitBreakerThreshold": 20}},
+        [Problem(loops("globalCircuitBreakerThreshold"), BREAKER_EARLY.format(20, 20))],
+    ),
+    (
+        "critical below the warning's default",
+        {"loopDetection": {"criticalThreshold": 9}},
+        [Problem(loops("criticalThreshold"), WARNING_LATE.format(10, 9))],
+    ),
+    (
+        "all the wrong way round",
+        {"loopDetection": thresholds(30, 20, 10)},
+        [
+            Problem(loops("warningThreshold"), WARNING_LATE.format(30, 20)),
+            Problem(loops("globalCircuitBreakerThreshold"), BREAKER_EARLY.format(20, 10)),
+        ],
+    ),
+    (
+        "an agent against the general settings",
+        {"agents": {"a.b": {"loopDetection": {"warningThreshold": 25}}, "fine": {"loopDetection": {"enabled": True}}}},
+        [Problem(loops("warningThreshold", "agents", "a.b"), WARNING_LATE.format(25, 20))],
+    ),
+    (
+        "an agent that mends the general settings",
+        {
+            "loopDetection": {"warningThreshold": 25},
+            "agents": {"main": {"loopDetection": {"criticalThreshold": 28}}, "other": {"mode": "soft"}},
+        },
+        [Problem(loops("warningThreshold"), WARNING_LATE.format(25, 20))],
+    ),
+    ("loop text at the last failure", {"maxIdenticalFailures": 5, "maxFailuresPerTurn": 5}, []),
+    (
+        "loop text never shown",
+        {"maxIdenticalFailures": 6},
+        [Problem(("maxIdenticalFailures",), LOOP_UNSEEN.format(6, 5))],
+    ),
+    (
+        "run ended at the first failure",
+        {"maxFailuresPerTurn": 1},
+        [Problem(("maxFailuresPerTurn",), LOOP_UNSEEN.format(2, 1))],
+    ),
+    (
+        "loop text never shown to one agent",
+        {"agents": {"main": {"maxFailuresPerTurn": 1}}},
+        [Problem(("agents", "main", "maxFailuresPerTurn"), LOOP_UNSEEN.format(2, 1))],
+    ),
+    ("retention all equal", {"metrics": {"retention": {"rawDays": 90, "dailyDays": 90}}}, []),
+    (
+        "retention the wrong way round",
+        {"metrics": {"retention": {"rawDays": 91, "dailyDays": 89}}},
+        [
+            Problem(("metrics", "retention", "rawDays"), RAW_OUTLIVE.format(91, 90)),
+            Problem(("metrics", "retention", "dailyDays"), HOURLY_OUTLIVE.format(90, 89)),
+        ],
+    ),
+    ("held and exempt tools apart", {"alwaysBlock": ["exec"], "neverBlock": ["read"]}, []),
+    (
+        "one tool held and exempt, spelled differently",
+        {"alwaysBlock": ["openclaw:core:Message", "exec"], "neverBlock": ["message"]},
+        [Problem(("alwaysBlock",), BOTH.format("'message'"))],
+    ),
+    (
+        "many tools held and exempt",
+        {"alwaysBlock": [f"t{n}" for n in range(7)], "neverBlock": [f"t{n}" for n in range(7)]},
+        [Problem(("alwaysBlock",), BOTH.format("'t0', 't1', 't2', 't3', 't4' and 2 more"))],
+    ),
+    (
+        "a tool that is exempt, held for one agent",
+        {"agents": {"main": {"alwaysBlock": ["memory_get"]}, "other": {}}},
+        [Problem(("agents", "main", "alwaysBlock"), BOTH.format("'memory_get'"))],
+    ),
+    (
+        "log in the store of held calls",
+        {"logPath": "toolguard/../toolguard/nonces.json"},
+        [Problem(("logPath",), SAME_FILE.format("storePath", "logPath"))],
+    ),
+    (
+        "database in the log",
+        {"logPath": "/var/a.db", "metrics": {"dbPath": "/var//a.db"}},
+        [Problem(("logPath",), SAME_FILE.format("logPath", "metrics.dbPath"))],
+    ),
+    (
+        "database in the log's default",
+        {"metrics": {"dbPath": "tool-guard.log"}},
+        [Problem(("metrics", "dbPath"), SAME_FILE.format("logPath", "metrics.dbPath"))],
+    ),
+]
+
+
+@pytest.mark.parametrize(("raw", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_contradictions(raw: Any, expected: list[Problem]) -> None:
+    assert problems(parse(raw)) == expected
+
+
+def test_every_problem_points_at_a_value_that_was_written() -> None:
+    for _, raw, expected in CASES:
+        for problem in expected:
+            value = raw
+            for key in problem.path:
+                value = value[key]
+            assert json.dumps(value)
