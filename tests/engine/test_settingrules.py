@@ -18,12 +18,18 @@ BREAKER_EARLY = (
     "loopDetection.criticalThreshold ({}) must be below loopDetection.globalCircuitBreakerThreshold ({}): "
     "else the breaker for all calls comes before the block of one"
 )
-LOOP_UNSEEN = "maxIdenticalFailures ({}) must be at most maxFailuresPerTurn ({}): else the run ends before the model is told that it loops"
+LOOP_UNSEEN = (
+    "maxIdenticalFailures ({}) must be at most maxFailuresPerTurn ({}): "
+    "else the run ends before the model is told that it loops"
+)
 RAW_OUTLIVE = (
     "metrics.retention.rawDays ({}) must be at most metrics.retention.hourlyDays ({}): "
     "else single calls outlive their hourly sums"
 )
-HOURLY_OUTLIVE = "metrics.retention.hourlyDays ({}) must be at most metrics.retention.dailyDays ({}): else hourly sums outlive the daily ones"
+HOURLY_OUTLIVE = (
+    "metrics.retention.hourlyDays ({}) must be at most metrics.retention.dailyDays ({}): "
+    "else hourly sums outlive the daily ones"
+)
 BOTH = "alwaysBlock and neverBlock both name {}: neverBlock wins, nothing is held"
 SAME_FILE = "{} and {} name the same file: each would spoil the other"
 
