@@ -6,8 +6,10 @@ was inserted gives the text back byte for byte (the forms of `insert` are chosen
 
 from __future__ import annotations
 
+from toolguard_cli.json5_edit.clips import Clip
 from toolguard_cli.json5_edit.edits import append_unique, delete, remove_element, set_value
-from toolguard_cli.json5_edit.errors import EditError, Json5Error
+from toolguard_cli.json5_edit.errors import EditError, Json5Error, path_name
+from toolguard_cli.json5_edit.moves import cut, paste, replace_key
 from toolguard_cli.json5_edit.scanner import MAX_DEPTH, parse
 from toolguard_cli.json5_edit.spans import (
     ArrayNode,
@@ -25,6 +27,7 @@ from toolguard_cli.json5_edit.values import loads, value_of
 __all__ = [
     "MAX_DEPTH",
     "ArrayNode",
+    "Clip",
     "EditError",
     "Element",
     "Json5Error",
@@ -35,11 +38,15 @@ __all__ = [
     "Path",
     "ScalarNode",
     "append_unique",
+    "cut",
     "delete",
     "find",
     "loads",
     "parse",
+    "paste",
+    "path_name",
     "remove_element",
+    "replace_key",
     "set_value",
     "value_of",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from toolguard_cli.errors import UserError
-from toolguard_cli.json5_edit.errors import EditError, Json5Error, path_name
-from toolguard_cli.json5_edit.insert import NewItem, insert
+from toolguard_cli.json5_edit.adding import add, described, in_one_line
+from toolguard_cli.json5_edit.checked import checked
+from toolguard_cli.json5_edit.errors import EditError, path_name
 from toolguard_cli.json5_edit.remove import remove
 from toolguard_cli.json5_edit.render import Layout, render
 from toolguard_cli.json5_edit.scanner import parse
@@ -12,7 +13,6 @@ from toolguard_cli.json5_edit.spans import (
     ArrayNode,
     JsonValue,
     Node,
-    ObjectNode,
     Path,
     ScalarNode,
     chain,
@@ -21,9 +21,7 @@ from toolguard_cli.json5_edit.spans import (
 )
 from toolguard_cli.json5_edit.style import detect
 from toolguard_cli.json5_edit.trivia import has_break, line_indent
-from toolguard_cli.json5_edit.values import check_value, loads, same, value_of, with_value, without, wrapped
-
-JUDGED_BY_JSON5 = 20_000  # characters; json5 takes some 0.2 ms a line, too long for longer texts
+from toolguard_cli.json5_edit.values import check_value, same, value_of, with_value, without
 
 
 def set_value(text: str, path: Path, value: JsonValue) -> str:
@@ -40,8 +38,8 @@ def set_value(text: str, path: Path, value: JsonValue) -> str:
             return text
         result = _replace(text, nodes, path, value)
     else:
-        result = _add(text, nodes, path, value)
-    return _checked(text, result, with_value(value_of(root), path, value))
+        result = add(text, nodes, path, value)
+    return checked(text, result, with_value(value_of(root), path, value))
 
 
 def delete(text: str, path: Path) -> str:
@@ -55,7 +53,7 @@ def delete(text: str, path: Path) -> str:
     container, index = nodes[-2], child_index(nodes[-2], path[-1])
     if isinstance(container, ScalarNode) or index is None:
         raise EditError(f"{path_name(tuple(path))} is in no container")
-    return _checked(text, remove(text, container, index), without(value_of(root), path))
+    return checked(text, remove(text, container, index), without(value_of(root), path))
 
 
 def append_unique(text: str, path: Path, value: JsonValue) -> str:
@@ -108,80 +106,10 @@ def _layout(text: str, nodes: list[Node]) -> Layout:
     old = nodes[-1]
     if not isinstance(old, ScalarNode) and old.items:
         return "spread" if has_break(text, old.start, old.end) else "inline"
-    return "inline" if _in_one_line(text, nodes[:-1]) else "auto"
-
-
-def _in_one_line(text: str, nodes: list[Node]) -> bool:
-    return bool(nodes) and not has_break(text, nodes[-1].start, nodes[-1].end)
-
-
-def _add(text: str, nodes: list[Node], path: Path, value: JsonValue) -> str:
-    container, depth = nodes[-1], len(nodes) - 1
-    step, deeper = path[depth], path[depth + 1 :]
-    for at, index in enumerate(path):
-        if at > depth and isinstance(index, int) and index != 0:
-            raise UserError(f"{path_name(tuple(path[: at + 1]))} cannot be set: there is no array yet, so only [0] can")
-    if isinstance(container, ObjectNode) and isinstance(step, str):
-        item = NewItem(step, wrapped(deeper, value))
-    elif isinstance(container, ArrayNode) and isinstance(step, int):
-        item = NewItem(None, wrapped(deeper, value))
-        if step != len(container.items):
-            raise UserError(f"{path_name(tuple(path[: depth + 1]))} cannot be set: {_described(container)}")
-    else:
-        wanted = "an object" if isinstance(step, str) else "an array"
-        raise UserError(f"{path_name(tuple(path[:depth]))} is not {wanted}: {_described(container)}")
-    style = detect(text, nodes[0])
-    return insert(text, container, item, style, crowded=_in_one_line(text, nodes[:-1]))
+    return "inline" if in_one_line(text, nodes[:-1]) else "auto"
 
 
 def _array(node: Node, path: Path) -> ArrayNode:
     if not isinstance(node, ArrayNode):
-        raise UserError(f"{path_name(tuple(path))} is not an array: {_described(node)}")
+        raise UserError(f"{path_name(tuple(path))} is not an array: {described(node)}")
     return node
-
-
-def _described(node: Node) -> str:
-    """What is there, without showing it: it may be a secret."""
-    if isinstance(node, ObjectNode):
-        return "there is an object"
-    if isinstance(node, ArrayNode):
-        count = len(node.items)
-        return f"there is an array of {count} element{'' if count == 1 else 's'}"
-    if node.value is None or isinstance(node.value, bool):
-        return f"there is {'null' if node.value is None else str(node.value).lower()}"
-    return f"there is a {'string' if isinstance(node.value, str) else 'number'}"
-
-
-def _checked(before: str, after: str, intended: JsonValue) -> str:
-    """`after`, once it was read again: by this package, and by json5 as long as that is quick."""
-    try:
-        value = loads(after)
-    except Json5Error as error:
-        raise EditError(f"the edited text is not JSON5: {error}") from error
-    if not same(value, intended):
-        raise EditError("the edited text does not hold the intended value")
-    if len(after) <= JUDGED_BY_JSON5 and not _judged_right(before, after, intended):
-        raise EditError("the edited text does not hold the intended value, as json5 reads it")
-    return after
-
-
-def _judged_right(before: str, after: str, intended: JsonValue) -> bool:
-    import json5  # noqa: PLC0415 - 20 ms that only an edit should pay
-
-    try:
-        return same(json5.loads(after, allow_duplicate_keys=False), intended)
-    except RecursionError:
-        return True  # json5 gives up below 100 levels, and is no judge of deeper texts
-    except ValueError:
-        return not _readable(before)
-
-
-def _readable(text: str) -> bool:
-    """Whether json5 reads `text` at all; integers of more than 4300 digits are beyond it."""
-    import json5  # noqa: PLC0415 - as above
-
-    try:
-        json5.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from toolguard_cli.json5_edit.clips import Clip
 from toolguard_cli.json5_edit.render import Layout, gap, padding, render, render_key
 from toolguard_cli.json5_edit.spans import ArrayNode, Container, JsonValue, ObjectNode
 from toolguard_cli.json5_edit.style import Style, among, item_indent, left_edge
@@ -23,18 +24,39 @@ from toolguard_cli.json5_edit.trivia import has_break, last_break, line_indent, 
 
 @dataclass(frozen=True, slots=True)
 class NewItem:
-    """`key` is None for an element of an array."""
+    """`key` is None for an element of an array; a Clip brings its own text and its comments."""
 
     key: str | None
-    value: JsonValue
+    value: JsonValue | Clip
+
+    @property
+    def needs_lines(self) -> bool:
+        """Whether its comments need lines of their own, or a line break behind them."""
+        return isinstance(self.value, Clip) and bool(self.value.above or self.value.ends_line)
 
     def text(self, style: Style, indent: str, layout: Layout) -> str:
-        value = render(self.value, style, indent, layout)
+        clip = self.value
+        value = clip.text(style, indent) if isinstance(clip, Clip) else render(clip, style, indent, layout)
         return value if self.key is None else render_key(self.key, style) + style.colon + value
 
+    def lines(self, style: Style, indent: str, layout: Layout = "auto") -> str:
+        """From a line break on: the comments above the item, and the item."""
+        above = self.value.lines_above(style, indent) if isinstance(self.value, Clip) else []
+        return "".join(style.newline + indent + line for line in [*above, self.text(style, indent, layout)])
 
-def insert(text: str, container: Container, item: NewItem, style: Style, *, crowded: bool) -> str:
-    """`text` with `item` as the last of `container`; `crowded` if the container is within a single line of others."""
+    def behind(self, style: Style, indent: str) -> str:
+        return self.value.text_behind(style, indent) if isinstance(self.value, Clip) else ""
+
+    def before_bracket(self) -> NewItem:
+        """The same without a comment behind it that would swallow a bracket on its line."""
+        return NewItem(self.key, self.value.before_bracket()) if isinstance(self.value, Clip) else self
+
+
+def insert(text: str, container: Container, item: NewItem, style: Style, *, crowded: bool, comma: bool = False) -> str:
+    """`text` with `item` as the last of `container`; `crowded` if the container is within a single line of others.
+
+    `comma`: in an empty `{}` over several lines the item has a trailing comma, if that is the style.
+    """
     style = among(style, container.items)
     if container.items:
         return _behind_last(text, container, item, style)
@@ -45,8 +67,8 @@ def insert(text: str, container: Container, item: NewItem, style: Style, *, crow
     newline = next((piece.start for piece in inner if piece.kind == "newline"), None)
     if newline is not None:
         indent = item_indent(text, container, style)
-        return text[:newline] + style.newline + indent + item.text(style, indent, "auto") + "," + text[newline:]
-    return _into_blank(text, container, item, style, crowded=crowded)
+        return text[:newline] + item.lines(style, indent) + "," + item.behind(style, indent) + text[newline:]
+    return _into_blank(text, container, item, style, crowded=crowded, comma=comma)
 
 
 def _behind_last(text: str, container: Container, item: NewItem, style: Style) -> str:
@@ -55,40 +77,47 @@ def _behind_last(text: str, container: Container, item: NewItem, style: Style) -
     line = tail(text, value_end if comma is None else comma + 1, container.end - 1)
     before = pieces(text, left_edge(container, len(container.items) - 1), last.start)
     at = line.stop if line.broken else line.comment_end
-    if line.broken or last_break(before):
+    item = item if line.broken else item.before_bracket()
+    if line.broken or item.needs_lines or last_break(before):
         indent = item_indent(text, container, style)
-        added = style.newline + indent + item.text(style, indent, "auto")
+        added = item.lines(style, indent)
     else:
         indent = line_indent(text, last.start)
         added = _separator(text, container, style) + item.text(style, indent, "inline")
+    behind = item.behind(style, indent)
     if comma is None:
-        return text[:value_end] + "," + text[value_end:at] + added + text[at:]
-    return text[:at] + added + "," + text[at:]
+        return text[:value_end] + "," + text[value_end:at] + added + behind + text[at:]
+    return text[:at] + added + "," + behind + text[at:]
 
 
 def _behind_comment(text: str, container: Container, item: NewItem, style: Style, comment_end: int) -> str:
     line = tail(text, comment_end, container.end - 1)
-    if line.broken:
+    at = line.stop if line.broken else comment_end
+    item = item if line.broken else item.before_bracket()
+    if line.broken or item.needs_lines:
         indent = item_indent(text, container, style)
-        added = style.newline + indent + item.text(style, indent, "auto")
-        return text[: line.stop] + added + text[line.stop :]
-    added = " " + item.text(style, line_indent(text, container.start), "inline")
-    return text[:comment_end] + added + text[comment_end:]
+        added = item.lines(style, indent)
+    else:
+        indent = line_indent(text, container.start)
+        added = " " + item.text(style, indent, "inline")
+    return text[:at] + added + item.behind(style, indent) + text[at:]
 
 
-def _into_blank(text: str, container: Container, item: NewItem, style: Style, *, crowded: bool) -> str:
+def _into_blank(text: str, container: Container, item: NewItem, style: Style, *, crowded: bool, comma: bool) -> str:
     start, end = container.start + 1, container.end - 1
     outer = line_indent(text, container.start)
-    if style.multiline and not crowded:
-        indent = outer + style.unit
-        shown = item.text(style, indent, "auto")
-        if isinstance(container, ObjectNode) or has_break(shown, 0, len(shown)):
-            return text[:end] + style.newline + indent + shown + style.newline + outer + text[end:]
+    indent = outer + style.unit
+    spread = style.multiline and not crowded
+    shown = item.text(style, indent, "auto")
+    if item.needs_lines or (spread and (isinstance(container, ObjectNode) or has_break(shown, 0, len(shown)))):
+        behind = ("," if comma and style.trailing_comma else "") + item.behind(style, indent)
+        return text[:end] + item.lines(style, indent) + behind + style.newline + outer + text[end:]
     shown = item.text(style, outer, "inline")
+    behind = item.behind(style, outer)
     if start == end:
         pad = "" if isinstance(container, ArrayNode) else padding(style)
-        return text[:start] + pad + shown + pad + text[end:]
-    return text[:start] + " " + shown + "," + text[start:]
+        return text[:start] + pad + shown + behind + pad + text[end:]
+    return text[:start] + " " + shown + "," + behind + text[start:]
 
 
 def _separator(text: str, container: Container, style: Style) -> str:

@@ -152,7 +152,7 @@ def test_a_path_is_not_a_string() -> None:
 
 
 def test_an_edit_that_went_wrong_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolguard_cli.json5_edit.edits.insert", lambda text, *_, **__: text)
+    monkeypatch.setattr("toolguard_cli.json5_edit.adding.insert", lambda text, *_, **__: text)
     with pytest.raises(json5_edit.EditError):
         json5_edit.set_value("{}", ["a"], 1)
 
