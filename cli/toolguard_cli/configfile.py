@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from toolguard_cli import json5_edit
 from toolguard_cli.errors import UserError
+from toolguard_cli.json5_edit import Node
 from toolguard_engine.stores import files
 
 NEW_MODE = 0o600
@@ -29,37 +30,32 @@ class ConfigFile:
     path: Path
     data: bytes | None
     text: str
-    value: dict[str, Any]
+    root: Node
 
     @property
     def exists(self) -> bool:
         return self.data is not None
 
-    def get(self, *steps: str) -> Any:
-        """The value at this path, or None."""
-        value: Any = self.value
-        for step in steps:
-            value = value.get(step) if isinstance(value, dict) else None
-        return value
+    def edited(self, text: str) -> ConfigFile:
+        """The same file with another text. Raises `Json5Error`."""
+        return replace(self, text=text, root=json5_edit.parse(text))
 
 
 def read(path: Path) -> ConfigFile:
-    """Raises `UserError` where the file cannot be read, or is no JSON5 object (`Json5Error` with line and column)."""
+    """Raises `UserError` where the file cannot be read, or is no JSON5 (with line and column)."""
     data = _bytes(path)
     if data is None:
-        return ConfigFile(path, None, EMPTY, {})
+        return ConfigFile(path, None, EMPTY, json5_edit.parse(EMPTY))
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UserError(f"{path} is not UTF-8 text (byte {error.start})", "save it as UTF-8, then repeat") from error
     try:
-        value = json5_edit.loads(text)
+        root = json5_edit.parse(text)
     except json5_edit.Json5Error as error:
         message = f"{path} is not valid JSON5: {error.message}\n{error.excerpt}"
         raise UserError(message, "mend that line, then repeat; the file was not touched") from error
-    if not isinstance(value, dict):
-        raise UserError(f"{path} holds no object", "its outermost value must be { ... }; the file was not touched")
-    return ConfigFile(path, data, text, value)
+    return ConfigFile(path, data, text, root)
 
 
 def _bytes(path: Path) -> bytes | None:
@@ -79,25 +75,43 @@ def write(config: ConfigFile, data: bytes, *, again: bool = False) -> Path | Non
     `again`: toolguard has changed this file before, and the backup of what was there before that is kept.
     """
     real = config.path.resolve()
-    if _bytes(config.path) != config.data:
-        raise UserError(f"{config.path} was changed by somebody else just now", "repeat the command")
+    _refuse_changed(config)
     try:
         if config.data is None:
             real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            files.replace(real, data, NEW_MODE)
+            files.replace(real, data, NEW_MODE, last=lambda: _refuse_changed(config))
             return None
         info = real.stat()
         backup = backup_path(real, again=again)
         _put(backup, config.data, info)
-        _put(real, data, info)
+        _put(real, data, info, last=lambda: _refuse_changed(config))
     except OSError as error:
         raise UserError(f"cannot write {real}: {error.strerror}", "check its owner and mode; nothing was changed") from error
     return backup
 
 
-def _put(path: Path, data: bytes, like: os.stat_result) -> None:
+def restore(config: ConfigFile, written: bytes) -> None:
+    """Takes a `write` of `written` back, unless somebody has changed the file since. Raises `UserError`."""
+    real = config.path.resolve()
+    if _bytes(config.path) != written:
+        return
+    try:
+        if config.data is None:
+            real.unlink()
+        else:
+            _put(real, config.data, real.stat())
+    except OSError as error:
+        raise UserError(f"cannot put {real} back: {error.strerror}", f"its backup is {backup_path(real)}") from error
+
+
+def _refuse_changed(config: ConfigFile) -> None:
+    if _bytes(config.path) != config.data:
+        raise UserError(f"{config.path} was changed by somebody else just now", "nothing was written; repeat the command")
+
+
+def _put(path: Path, data: bytes, like: os.stat_result, last: Callable[[], None] = lambda: None) -> None:
     """With mode and owner of the file that `like` is about: what root writes must stay readable to the gateway."""
-    files.replace(path, data, like.st_mode & 0o7777)
+    files.replace(path, data, like.st_mode & 0o7777, last=last)
     if (like.st_uid, like.st_gid) != (os.geteuid(), os.getegid()):
         with suppress(PermissionError):
             os.chown(path, like.st_uid, like.st_gid)

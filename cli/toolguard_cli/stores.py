@@ -26,6 +26,7 @@ from toolguard_engine.stores.nonces import FileNonces
 ENTRY = ("plugins", "entries", PLUGIN_ID, "config")
 NEEDED = ("approvalWindowMs", "pendingTimeoutMs", "storePath")
 MAX_BYTES = 20 * 1024 * 1024
+COMPOSED = (b"$include", b"${")
 _USUAL_FIX = "check that it exists, its owner, its mode and the space on its disk"
 _DAMAGED_FIX = "toolguard doctor --fix"
 
@@ -56,16 +57,19 @@ def plugins(places: Places) -> dict[str, Any]:
 
 
 def _config(places: Places) -> Any:
-    """Most configs are plain JSON, which costs a hundredth of JSON5."""
+    """Most configs are plain JSON in one file, which costs a hundredth of JSON5."""
     try:
         with places.config.open("rb") as file:
-            return msgspec.json.decode(file.read(MAX_BYTES))
+            data = file.read(MAX_BYTES)
+        if not any(sign in data for sign in COMPOSED):
+            return msgspec.json.decode(data)
     except FileNotFoundError:
         return None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        from toolguard_cli import configfile  # noqa: PLC0415 - see above
+        pass
+    from toolguard_cli import configtree, configvars  # noqa: PLC0415 - see above
 
-        return configfile.read(places.config).value
+    return configvars.filled(configtree.read(places.config).value)
 
 
 def nonces(places: Places, config: Config | None = None) -> FileNonces:

@@ -17,11 +17,10 @@ import pytest
 from cli_stage import LIMIT, SCRIPT, SOURCE, envelope, names, picture, put_in, take_out, texts, toolguard
 from config_texts import CASES, Case
 
-from toolguard_cli import configfile, paths
-from toolguard_cli.commands import install
+from toolguard_cli import configfile, configtree, paths
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
-from toolguard_cli.setup import folder, record
+from toolguard_cli.setup import folder, lock, record
 
 CREATED = CASES[0].copied
 RESTART = "restart the gateway (or `openclaw plugins reload toolguard`), then: toolguard doctor"
@@ -221,16 +220,16 @@ def test_changes_elsewhere_in_the_config_are_no_reason_to_install_again(places: 
         *(
             pytest.param(
                 text,
-                "CONFIG takes its plugins from another file ($include)",
-                "name that file with --config, or add there: plugins: { entries: { toolguard: { enabled: true } } }",
+                "plugins.entries.toolguard.enabled may lie in a file that cannot be read: "
+                f"CONFIG, line 1, column {column}: $include ./part.json5 is not there",
+                "mend the path, or make the file",
                 id=name,
             )
-            for name, text in {
-                "include at the top": "{ $include: './base.json5' }",
-                "include in plugins": "{ plugins: { $include: './plugins.json5' } }",
-                "include in entries": "{ plugins: { entries: { $include: './entries.json5' } } }",
-                "include in load": "{ plugins: { load: { $include: './load.json5' } } }",
-            }.items()
+            for name, text, column in (
+                ("include at the top", "{ $include: './part.json5' }", 3),
+                ("include in plugins", "{ plugins: { $include: './part.json5' } }", 14),
+                ("include in entries", "{ plugins: { entries: { $include: './part.json5' } } }", 25),
+            )
         ),
     ],
 )
@@ -389,7 +388,7 @@ def test_linking_another_checkout_drops_the_first(places: Places, tmp_path: Path
     shutil.copytree(SOURCE, other)
     monkeypatch.setattr(paths, "plugin_source", lambda: other)
     put_in(places, link=True)
-    assert configfile.read(places.config).get("plugins", "load", "paths") == [str(other)]
+    assert configtree.read(places.config).get("plugins", "load", "paths") == [str(other)]
 
 
 @pytest.mark.parametrize("before", ["{}\n", None], ids=["changed", "created"])
@@ -408,7 +407,7 @@ def test_a_config_that_changes_meanwhile_is_not_overwritten(
     with pytest.raises(UserError) as caught:
         put_in(places)
     assert caught.value.message == f"{places.config} was changed by somebody else just now"
-    assert caught.value.fix == "repeat the command"
+    assert caught.value.fix == "nothing was written; repeat the command"
     assert text_of(places) == '{"by": "somebody else"}\n'
     assert not places.extension.exists()
     assert not places.record.exists()
@@ -481,11 +480,11 @@ def test_damaged_record(places: Places, damage: bytes) -> None:
 
 
 def test_a_lock_that_is_not_released(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(install, "LOCK_SECONDS", 0)
+    monkeypatch.setattr(lock, "LOCK_SECONDS", 0)
     places.own.mkdir()
-    with install.locked(places), pytest.raises(UserError) as caught:
+    with lock.locked(places), pytest.raises(UserError) as caught:
         put_in(places)
-    assert caught.value.message == "another install or uninstall is under way"
+    assert caught.value.message == "another toolguard changes the config right now"
     assert names(places.state_dir) == ["toolguard"]
 
 

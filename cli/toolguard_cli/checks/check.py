@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from toolguard_cli.configfile import ConfigFile
+from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.paths import Places
 from toolguard_cli.setup.entry import ENTRY
 from toolguard_cli.setup.record import Record
@@ -34,7 +34,7 @@ class Subject:
     """
 
     places: Places
-    config: ConfigFile | None
+    config: ConfigTree | None
     record: Record | None
     problem: str = ""
     settings: settings.Config = field(default_factory=settings.Config)

@@ -34,7 +34,7 @@ def _off(subject: Subject, own: frozenset[str]) -> Iterator[str]:
 
 
 def _line(subject: Subject, name: str) -> str:
-    lines = subject.config.text.splitlines() if subject.config else []
+    lines = subject.config.main.text.splitlines() if subject.config else []
     named = (json.dumps(name), json.dumps(name, ensure_ascii=False), f"'{name}'")
     at = next((number for number, line in enumerate(lines, 1) if any(text in line for text in named)), 0)
     return f", line {at}" if at else ""

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 import msgspec
 
-from toolguard_cli import configfile, inside
+from toolguard_cli import configtree, configvars, inside
 from toolguard_cli.checks import approvals, config, engine, health, host, log, order, plugin, rules
 from toolguard_cli.checks.check import Check, Subject
 from toolguard_cli.errors import UserError
@@ -75,11 +75,11 @@ def look(places: Places) -> Subject:
     """The installation at these places, as far as it can be read."""
     known = _record(places)
     try:
-        found = configfile.read(places.config)
+        found = configtree.read(places.config)
     except UserError as error:
         return Subject(places, None, known, error.message)
     try:
-        own = settings.parse(found.get(*ENTRY, "config"))
+        own = settings.parse(configvars.filled(found.get(*ENTRY, "config")))
     except msgspec.ValidationError:
         own = settings.Config()  # `config.fits` reports it
     return Subject(places, found, known, settings=own)

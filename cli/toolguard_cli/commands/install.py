@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-import filelock
 import msgspec
 
-from toolguard_cli import configfile, paths
+from toolguard_cli import configfile, configtree, paths
 from toolguard_cli.checks.config import explain
+from toolguard_cli.configdraft import Draft
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import entry, folder, record
+from toolguard_cli.setup.lock import locked
 from toolguard_engine import __version__
 from toolguard_engine import config as settings
-
-LOCK_SECONDS = 10
 
 
 def run(places: Places, *, link: bool, dry_run: bool) -> Result:
@@ -30,27 +27,11 @@ def run(places: Places, *, link: bool, dry_run: bool) -> Result:
         _check_link(source)
     plan = _Plan(places, source, link=link)
     if dry_run:
-        return _result(plan, done=False, backup=None)
-    for made in (places.state_dir, places.own):
-        made.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _result(plan, done=False, backups=[])
     with locked(places):
         plan = _Plan(places, source, link=link)
-        backup = _perform(plan)
-    return _result(plan, done=True, backup=backup)
-
-
-@contextmanager
-def locked(places: Places) -> Iterator[None]:
-    """One install or uninstall at a time. Raises `UserError` where another one does not end."""
-    lock = filelock.FileLock(places.own / "install.lock", timeout=LOCK_SECONDS)
-    try:
-        lock.acquire()
-    except filelock.Timeout as error:
-        raise UserError("another install or uninstall is under way", "wait for it to end, then repeat") from error
-    try:
-        yield
-    finally:
-        lock.release()
+        backups = _perform(plan)
+    return _result(plan, done=True, backups=backups)
 
 
 class _Plan:
@@ -60,7 +41,7 @@ class _Plan:
         self.places = places
         self.source = source
         self.mode: Literal["copy", "link"] = "link" if link else "copy"
-        self.config = configfile.read(places.config)
+        self.config = configtree.read(places.config)
         self.known = record.load(places.record)
         if self.known and self.known.edits and self.known.config != str(self.config.path):
             raise UserError(
@@ -73,7 +54,8 @@ class _Plan:
         self.removes_copy = link and places.extension.exists()
         if self.copies or self.removes_copy:
             folder.refuse_foreign(places.extension)
-        self.text = entry.apply(self.config.text, self.edits)
+        self.draft = Draft(self.config)
+        entry.apply(self.draft, self.edits)
 
     @property
     def record(self) -> record.Record:
@@ -83,14 +65,18 @@ class _Plan:
         kept = earlier.edits if earlier else []
         if now and kept[-len(now) :] == now:  # they are to be made again: the install that recorded them was interrupted
             kept = kept[: -len(now)]
+        continued = earlier is not None and bool(kept or not now)
+        files = [change.file for change in self.draft.changes() if change.file.path != self.config.path]
+        touched = {str(file.path): configfile.digest(file.data) for file in files}
         return record.Record(
             version=__version__,
             python=sys.executable,
             mode=self.mode,
             plugin=str(self.plugin),
             config=str(self.config.path),
-            before=earlier.before if earlier and (kept or not now) else configfile.digest(self.config.data),
+            before=earlier.before if earlier and continued else configfile.digest(self.config.main.data),
             edits=[*kept, *now],
+            others={**touched, **(earlier.others if earlier and continued else {})},
         )
 
     @property
@@ -99,7 +85,7 @@ class _Plan:
         return bool(self.edits or self.copies or self.removes_copy or not same_record)
 
 
-def _perform(plan: _Plan) -> Path | None:
+def _perform(plan: _Plan) -> list[Path]:
     """The record goes first: an install that is killed can then still be finished, or undone."""
     folder.sweep(plan.places.state_dir)
     had_copy = plan.places.extension.exists()
@@ -108,13 +94,13 @@ def _perform(plan: _Plan) -> Path | None:
             record.save(plan.places.record, plan.record)
         if plan.copies:
             folder.copy(plan.source, plan.places.extension, __version__)
-        backup = configfile.write(plan.config, plan.text.encode(), again=plan.known is not None) if plan.edits else None
+        backups = plan.draft.write(again=plan.known is not None)
     except (UserError, OSError):
         _take_back(plan, had_copy=had_copy)
         raise
     if plan.removes_copy:
         folder.remove(plan.places.extension)
-    return backup
+    return backups
 
 
 def _take_back(plan: _Plan, *, had_copy: bool) -> None:
@@ -134,7 +120,7 @@ def _check_link(source: Path) -> None:
         )
 
 
-def _result(plan: _Plan, *, done: bool, backup: Path | None) -> Result:
+def _result(plan: _Plan, *, done: bool, backups: list[Path]) -> Result:
     data = {
         "changed": plan.changes,
         "dryRun": not done,
@@ -142,13 +128,13 @@ def _result(plan: _Plan, *, done: bool, backup: Path | None) -> Result:
         "plugin": str(plan.plugin),
         "config": str(plan.config.path),
         "edits": [f"{edit.kind} {edit.words}" for edit in plan.edits],
-        "backup": str(backup) if backup else None,
+        "backup": str(backups[0]) if backups else None,
         "python": sys.executable,
     }
-    return Result("install", data, tuple(_lines(plan, done=done, backup=backup)))
+    return Result("install", data, tuple(_lines(plan, done=done, backups=backups)))
 
 
-def _lines(plan: _Plan, *, done: bool, backup: Path | None) -> list[Line]:
+def _lines(plan: _Plan, *, done: bool, backups: list[Path]) -> list[Line]:
     if not plan.changes:
         return [
             Line("ok", f"already installed at {plan.plugin}; nothing to change"),
@@ -157,8 +143,7 @@ def _lines(plan: _Plan, *, done: bool, backup: Path | None) -> list[Line]:
     lines = [Line("ok", _told(words, done=done)) for words in _steps(plan)]
     if plan.edits and not plan.config.exists:
         lines.append(Line("info", f"{plan.config.path} did not exist" + (": it was created" if done else " yet")))
-    if backup:
-        lines.append(Line("info", f"the file as it was: {backup}"))
+    lines += [Line("info", f"the file as it was: {backup}") for backup in backups]
     lines += [Line("warn", text) for text in _warnings(plan)]
     if not done:
         return [*lines, Line("info", "nothing was written (--dry-run)")]
@@ -174,7 +159,7 @@ def _steps(plan: _Plan) -> list[tuple[str, str]]:
         steps.append(("link", f"the plugin at {plan.plugin}: changes there are live at the next reload"))
     if plan.removes_copy:
         steps.append(("remove", f"the earlier copy at {plan.places.extension}"))
-    steps += [(edit.kind, f"{edit.words} in {plan.config.path}") for edit in plan.edits]
+    steps += [(edit.kind, f"{edit.words} in {plan.config.owner(edit.path).file.path}") for edit in plan.edits]
     if not steps or (plan.known and plan.known.python != sys.executable):
         steps.append(("record", f"{sys.executable} as the Python that runs the engine"))
     return steps

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli import configfile, overview
+from toolguard_cli import configtree, configvars, overview
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
@@ -54,7 +54,7 @@ def _installation(known: record.Record | None) -> dict[str, Any] | None:
 def _log_path(places: Places) -> str:
     """As the config says; the default where it cannot be read, which `doctor` explains."""
     try:
-        raw = configfile.read(places.config).get(*entry.ENTRY, "config")
+        raw = configvars.filled(configtree.read(places.config).get(*entry.ENTRY, "config"))
         return settings.parse(raw).log_path
     except (UserError, msgspec.ValidationError):
         return settings.DEFAULT_LOG_PATH

@@ -5,32 +5,38 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolguard_cli import configfile, inside
-from toolguard_cli.commands.install import locked
-from toolguard_cli.configfile import ConfigFile
+from toolguard_cli import configfile, configtree, inside
+from toolguard_cli.configdraft import Draft
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import entry, folder, record
+from toolguard_cli.setup.lock import locked
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What there is to undo. `text` is the config without toolguard's lines."""
+    """What there is to undo. `draft` is the config without toolguard's lines."""
 
     places: Places
     known: record.Record
-    config: ConfigFile
-    text: str
+    draft: Draft
+
+    @property
+    def config(self) -> configtree.ConfigTree:
+        return self.draft.before
 
     @property
     def removes_config(self) -> bool:
         """`install` had made it, and nobody else put anything into it."""
-        return self.config.exists and self.known.before == "" and self.text.strip() == "{}"
+        return self.config.exists and self.known.before == "" and self.draft.tree.main.text.strip() == "{}"
 
     @property
     def exact(self) -> bool:
-        return self.removes_config or configfile.digest(self.text.encode()) == self.known.before
+        texts = {str(file.path): file.text for file in self.draft.tree.files}
+        digests = {name: configfile.digest(text.encode()) for name, text in texts.items()}
+        before = {**self.known.others, str(self.config.path): self.known.before}
+        return self.removes_config or all(digests.get(name) == digest for name, digest in before.items())
 
 
 def run(places: Places, *, dry_run: bool) -> Result:
@@ -57,15 +63,15 @@ def _plan(places: Places) -> _Plan | None:
                 "run `toolguard install`, then `toolguard uninstall`",
             )
         return None
-    config = configfile.read(Path(known.config))
-    text = entry.undo(config.text, known.undoable()) if config.exists else config.text
-    return _Plan(places, known, config, text)
+    draft = Draft(configtree.read(Path(known.config)))
+    if draft.before.exists:
+        entry.undo(draft, known.undoable())
+    return _Plan(places, known, draft)
 
 
 def _perform(plan: _Plan) -> None:
     """The record goes last: an uninstall that is interrupted can be repeated."""
-    if plan.config.exists and plan.text != plan.config.text:
-        configfile.write(plan.config, plan.text.encode(), again=True)
+    plan.draft.write(again=True)
     if plan.removes_config:
         plan.config.path.resolve().unlink()
     if folder.is_ours(plan.places.extension):
@@ -77,14 +83,17 @@ def _perform(plan: _Plan) -> None:
 def _result(plan: _Plan, *, done: bool) -> Result:
     known, config = plan.known, plan.config
     lines = [_line("removed the plugin" if known.mode == "copy" else "unlinked the plugin", known.plugin, done=done)]
-    edited = config.exists and plan.text != config.text
+    changed = plan.draft.changes()
+    edited = bool(changed)
     if plan.removes_config:
         lines.append(_line("removed the config that install had created", str(config.path), done=done))
     elif edited:
         state = "as it was before the installation" if plan.exact else "what else was changed in it is kept"
-        lines.append(_line(f"took toolguard's lines out of the config ({state})", str(config.path), done=done))
-    if done and edited:
-        lines.append(Line("info", f"the config with them: {configfile.backup_path(config.path.resolve(), again=True)}"))
+        names = ", ".join(str(change.file.path) for change in changed)
+        lines.append(_line(f"took toolguard's lines out of the config ({state})", names, done=done))
+    if done:
+        backups = [configfile.backup_path(change.file.path.resolve(), again=True) for change in changed]
+        lines += [Line("info", f"the config with them: {backup}") for backup in backups]
     if edited and config.get(*entry.ENTRY, "config"):
         lines.append(Line("warn", "your settings of toolguard went with its entry; they are in that file"))
     lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))

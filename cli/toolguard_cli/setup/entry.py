@@ -1,4 +1,4 @@
-"""The plugin's lines in `openclaw.json`, as edits of its text: what `install` adds is what `uninstall` takes away.
+"""The plugin's lines in the config, as edits of its text: what `install` adds is what `uninstall` takes away.
 
 An `Edit` remembers what was there before, so that it can be undone on a file that has changed elsewhere since.
 """
@@ -9,8 +9,8 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from toolguard_cli import json5_edit
-from toolguard_cli.configfile import ConfigFile
+from toolguard_cli.configdraft import Draft
+from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import PLUGIN_ID
 
@@ -37,12 +37,11 @@ class Edit:
         return f"{where}: {shown}" if self.kind == "set" else f"{shown} {'to' if self.kind == 'append' else 'from'} {where}"
 
 
-def wanted(config: ConfigFile, link: str | None, drop: str | None) -> list[Edit]:
+def wanted(config: ConfigTree, link: str | None, drop: str | None) -> list[Edit]:
     """The edits that make the gateway load the plugin; none where it does already. Raises `UserError`.
 
     `link`: load it from this folder. `drop`: a load path of an earlier link that is not wanted any more.
     """
-    _refuse_includes(config)
     _refuse_odd_shapes(config)
     if PLUGIN_ID in (config.get("plugins", "deny") or []):
         raise UserError(f"plugins.deny in {config.path} names {PLUGIN_ID}", f'remove "{PLUGIN_ID}" there, then repeat')
@@ -59,20 +58,7 @@ def wanted(config: ConfigFile, link: str | None, drop: str | None) -> list[Edit]
     return edits
 
 
-def _refuse_includes(config: ConfigFile) -> None:
-    """`plugins` may come from another file; adding to the wrong one would do nothing, or shadow what is there."""
-    plugins = config.get("plugins")
-    inside = isinstance(plugins, dict) and any(
-        "$include" in part for part in (plugins, plugins.get("entries"), plugins.get("load")) if isinstance(part, dict)
-    )
-    if inside or ("$include" in config.value and plugins is None):
-        raise UserError(
-            f"{config.path} takes its plugins from another file ($include)",
-            f"name that file with --config, or add there: plugins: {{ entries: {{ {PLUGIN_ID}: {{ enabled: true }} }} }}",
-        )
-
-
-def _refuse_odd_shapes(config: ConfigFile) -> None:
+def _refuse_odd_shapes(config: ConfigTree) -> None:
     for steps, kind, word in (
         (("plugins",), dict, "an object"),
         (("plugins", "entries"), dict, "an object"),
@@ -86,7 +72,7 @@ def _refuse_odd_shapes(config: ConfigFile) -> None:
             raise UserError(f"{'.'.join(steps)} in {config.path} is not {word}", "mend it, then repeat")
 
 
-def _first_missing(config: ConfigFile, path: tuple[str, ...]) -> tuple[str, ...]:
+def _first_missing(config: ConfigTree, path: tuple[str, ...]) -> tuple[str, ...]:
     """The outermost part of this path that the config does not have; empty where it has all of it."""
     for length in range(1, len(path) + 1):
         holder = config.get(*path[: length - 1]) if length > 1 else config.value
@@ -95,48 +81,47 @@ def _first_missing(config: ConfigFile, path: tuple[str, ...]) -> tuple[str, ...]
     return ()
 
 
-def apply(text: str, edits: list[Edit]) -> str:
-    """The text with all edits made."""
+def apply(draft: Draft, edits: list[Edit]) -> None:
+    """Makes all edits."""
     for edit in edits:
         match edit.kind:
             case "set":
-                text = json5_edit.set_value(text, edit.path, edit.value)
+                draft.set(edit.path, edit.value)
             case "append":
-                text = json5_edit.append_unique(text, edit.path, edit.value)
+                draft.append(edit.path, edit.value)
             case "remove":
-                text = json5_edit.remove_element(text, edit.path, edit.value)
-    return text
+                draft.remove(edit.path, edit.value)
 
 
-def undo(text: str, edits: list[Edit]) -> str:
-    """The text with the edits taken back, newest first. What somebody added beside them stays."""
+def undo(draft: Draft, edits: list[Edit]) -> None:
+    """Takes the edits back, newest first. What somebody added beside them stays."""
     for edit in reversed(edits):
         match edit.kind:
             case "set":
-                text = _undo_set(text, edit)
+                _undo_set(draft, edit)
             case "append":
-                text = _without_empty(json5_edit.remove_element(text, edit.path, edit.value), edit)
+                draft.remove(edit.path, edit.value)
+                _drop_empty(draft, edit)
             case "remove":
-                text = json5_edit.append_unique(text, edit.path, edit.value)
-    return text
+                draft.append(edit.path, edit.value)
 
 
-def _undo_set(text: str, edit: Edit) -> str:
-    if json5_edit.find(json5_edit.parse(text), edit.path) is None and not edit.top:
-        return text  # it was taken out by hand
+def _undo_set(draft: Draft, edit: Edit) -> None:
+    if draft.tree.part(edit.path) is None and not edit.top:
+        return  # it was taken out by hand
     if not edit.top:
-        return json5_edit.set_value(text, edit.path, edit.before)
+        draft.set(edit.path, edit.before)
+        return
     # The plugin's entry goes as a whole: its settings mean nothing without the plugin, and the backup has them.
     owned = edit.path[: max(len(ENTRY), len(edit.top))] if edit.path[: len(ENTRY)] == ENTRY else edit.path
-    return _without_empty(json5_edit.delete(text, owned), edit)
+    draft.delete(owned)
+    _drop_empty(draft, edit)
 
 
-def _without_empty(text: str, edit: Edit) -> str:
+def _drop_empty(draft: Draft, edit: Edit) -> None:
     """Removes the containers that the edit had made, from the inside out, as far as they are empty."""
     if not edit.top:
-        return text
+        return
     for length in range(len(edit.path), len(edit.top) - 1, -1):
-        node = json5_edit.find(json5_edit.parse(text), edit.path[:length])
-        if node is not None and json5_edit.value_of(node) in ({}, []):
-            text = json5_edit.delete(text, edit.path[:length])
-    return text
+        if draft.tree.get(*edit.path[:length]) in ({}, []):
+            draft.delete(edit.path[:length])

@@ -22,8 +22,9 @@ class StoredEdit(msgspec.Struct, frozen=True):
     before: Any
 
 
-class Record(msgspec.Struct, frozen=True, rename="camel"):
-    """`before` names the config's content before all edits so far; it is empty where there was no file.
+class Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """`before` names the config's content before all edits so far; it is empty where there was no file. `others` does so for
+    the files that the config includes and that were edited, by path.
 
     It is written before the edits are made, so that these can be undone whatever interrupts them.
     """
@@ -35,6 +36,7 @@ class Record(msgspec.Struct, frozen=True, rename="camel"):
     config: str
     before: str
     edits: list[StoredEdit]
+    others: dict[str, str] = {}
 
     def undoable(self) -> list[Edit]:
         return [Edit(e.kind, tuple(e.path), e.value, tuple(e.top), e.before) for e in self.edits]

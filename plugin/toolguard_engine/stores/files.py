@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 OUR_FOLDER = "toolguard"
@@ -14,10 +15,13 @@ def own_folder(state_dir: Path) -> Path:
     return state_dir / OUR_FOLDER
 
 
-def replace(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True) -> None:
+def replace(
+    path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True, last: Callable[[], None] = lambda: None
+) -> None:
     """Puts `data` at `path`, whole. Raises `OSError`; then the old file is untouched.
 
     `durable`: it is on the disk when this returns, which can take long; without it a power cut may lose the change.
+    `last`: called right before the old file goes; what it raises keeps the old file.
     """
     handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -28,6 +32,7 @@ def replace(path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True)
                 os.fsync(file.fileno())
             os.fchmod(file.fileno(), mode)
         belong_to_folder(Path(beside))
+        last()
         Path(beside).replace(path)
     except BaseException:
         Path(beside).unlink(missing_ok=True)

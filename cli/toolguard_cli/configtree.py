@@ -1,0 +1,266 @@
+"""The config as the gateway puts it together: `openclaw.json` and what it takes in with `$include`.
+
+The rules of OpenClaw (its docs, "Config includes"; arrays as its code merges them): an object with `$include` stands for the
+file or files named there, merged in order, and its own other keys are merged over them. Objects merge key by key, lists
+are joined, of anything else the last one counts. Paths are relative to the main config's folder, and must lie in it or in
+a folder of `OPENCLAW_INCLUDE_ROOTS`, also once links are followed. `${VAR}` is left as it is written.
+
+Every part remembers where it is written, so that it can be pointed at, and edited in the file that owns it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+from toolguard_cli import configfile, json5_edit
+from toolguard_cli.configfile import ConfigFile
+from toolguard_cli.errors import UserError
+from toolguard_cli.json5_edit import ArrayNode, Node, ObjectNode, ScalarNode
+
+INCLUDE = "$include"
+MAX_LEVELS = 10
+MAX_INCLUDES = 500
+"""Files taken in, counted each time: files that include each other often would grow without end."""
+MAX_NAME = 4096
+MAX_INCLUDED_BYTES = 2 * 1024 * 1024
+ROOTS = "OPENCLAW_INCLUDE_ROOTS"
+
+Steps = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Spot:
+    """A place in a file: `path` leads there from the top of that file."""
+
+    file: ConfigFile
+    path: Steps
+
+    @property
+    def words(self) -> str:
+        """`openclaw.json, line 3, column 5`, for a person."""
+        line, column = json5_edit.locate(self.file.text, self.path)
+        return f"{self.file.path}, line {line}, column {column}"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One value of the merged config.
+
+    `spots`: everywhere it is written, in the order of merging. `problem`: why some of it could not be read.
+    """
+
+    content: dict[str, Part] | list[Part] | bool | int | float | str | None
+    spots: tuple[Spot, ...]
+    problem: UserError | None = None
+
+    def child(self, step: str | int) -> Part | None:
+        if isinstance(self.content, dict) and isinstance(step, str):
+            return self.content.get(step)
+        if isinstance(self.content, list) and isinstance(step, int) and 0 <= step < len(self.content):
+            return self.content[step]
+        return None
+
+    @property
+    def value(self) -> Any:
+        if isinstance(self.content, dict):
+            return {key: part.value for key, part in self.content.items()}
+        if isinstance(self.content, list):
+            return [part.value for part in self.content]
+        return self.content
+
+
+@dataclass(frozen=True)
+class ConfigTree:
+    """`files`: the main file first, then what it includes. `twice`: files that are included at more than one place.
+    `problems`: includes that could not be followed; the gateway does not start with them. What they hold is missing here.
+    """
+
+    files: tuple[ConfigFile, ...]
+    root: Part
+    value: dict[str, Any]
+    twice: frozenset[Path] = field(default_factory=frozenset)
+    problems: tuple[UserError, ...] = ()
+
+    @property
+    def main(self) -> ConfigFile:
+        return self.files[0]
+
+    @property
+    def path(self) -> Path:
+        return self.main.path
+
+    @property
+    def exists(self) -> bool:
+        return self.main.exists
+
+    def get(self, *steps: str | int) -> Any:
+        """The value at this path, or None."""
+        part = self.part(steps)
+        return None if part is None else part.value
+
+    def part(self, steps: Steps) -> Part | None:
+        part: Part | None = self.root
+        for step in steps:
+            part = part.child(step) if part is not None else None
+        return part
+
+    def spot(self, steps: Steps) -> Spot | None:
+        """Where the value that counts is written; None where there is none."""
+        part = self.part(steps)
+        return part.spots[-1] if part is not None else None
+
+    def owner(self, steps: Steps) -> Spot:
+        """Where a value at this path is to be written. Raises `UserError` where that is not one clear place."""
+        part, depth = self.root, 0
+        while depth < len(steps) and (child := part.child(steps[depth])) is not None:
+            part, depth = child, depth + 1
+        name = json5_edit.path_name(steps)
+        if part.problem:
+            raise UserError(f"{name} may lie in a file that cannot be read: {part.problem.message}", part.problem.fix)
+        if len(part.spots) > 1:
+            told = " and ".join(str(spot.file.path) for spot in part.spots)
+            raise UserError(f"{name} is put together from {told} ($include)", f"write it by hand into one of them: {name}")
+        spot = part.spots[0]
+        self._refuse_unwritable(spot.file, name)
+        if steps and depth == len(steps) and not spot.path:
+            raise UserError(
+                f"{name} is the whole of {spot.file.path} ($include)", "name a part of it, or edit that file by hand"
+            )
+        return Spot(spot.file, (*spot.path, *steps[depth:]))
+
+    def _refuse_unwritable(self, file: ConfigFile, name: str) -> None:
+        if file.path in self.twice:
+            raise UserError(
+                f"{name} lies in {file.path}, which is included at several places",
+                "edit that file by hand: it counts at all",
+            )
+        if file.path != self.path and not _inside(file.path.resolve(), self.path.parent.resolve()):
+            raise UserError(f"{name} lies in {file.path}, outside of the config's folder", "edit that file by hand")
+
+
+def read(path: Path, files: Mapping[Path, ConfigFile] | None = None, env: Mapping[str, str] = os.environ) -> ConfigTree:
+    """Raises `UserError` for the main file, as `configfile.read` does; what is wrong with an include is in `problems`.
+
+    `files` stand for what is on the disk, by their path.
+    """
+    composer = _Composer(path, dict(files or {}), env)
+    try:
+        root = composer.main()
+    except RecursionError as error:
+        raise UserError(f"{path} and what it includes are nested too deep", "the gateway cannot read that either") from error
+    value = root.value
+    if not isinstance(value, dict):
+        raise UserError(f"{path} holds no object", "its outermost value must be { ... }; the file was not touched")
+    twice = frozenset(name for name, count in composer.uses.items() if count > 1)
+    return ConfigTree(tuple(composer.read.values()), root, value, twice, tuple(composer.problems))
+
+
+class _Composer:
+    def __init__(self, path: Path, files: dict[Path, ConfigFile], env: Mapping[str, str]) -> None:
+        self.path = path
+        self.given = files
+        self.read: dict[Path, ConfigFile] = {}
+        self.uses: Counter[Path] = Counter()
+        self.open: list[Path] = []
+        self.problems: list[UserError] = []
+        named = [Path(name).expanduser() for name in env.get(ROOTS, "").split(os.pathsep) if name]
+        self.roots = [path.parent, *(root for root in named if root.is_absolute())]
+
+    def main(self) -> Part:
+        return self._file(self.path)
+
+    def _file(self, path: Path) -> Part:
+        file = self.read.get(path) or self.given.get(path) or configfile.read(path)
+        self.read[path] = file
+        self.uses[path] += 1
+        if self.uses.total() > MAX_INCLUDES:
+            raise UserError(f"{self.path} includes more than {MAX_INCLUDES} files", "include fewer, or each but once")
+        self.open.append(path)
+        part = self._part(file, file.root, ())
+        self.open.pop()
+        return part
+
+    def _part(self, file: ConfigFile, node: Node, path: Steps) -> Part:
+        spot = Spot(file, path)
+        if isinstance(node, ScalarNode):
+            return Part(node.value, (spot,))
+        if isinstance(node, ArrayNode):
+            items = [self._part(file, item.value, (*path, at)) for at, item in enumerate(node.items)]
+            return Part(items, (spot,))
+        own = {
+            member.key: self._part(file, member.value, (*path, member.key)) for member in node.items if member.key != INCLUDE
+        }
+        if len(own) == len(node.items):
+            return Part(own, (spot,))
+        return self._included(spot, node, own)
+
+    def _included(self, spot: Spot, node: ObjectNode, own: dict[str, Part]) -> Part:
+        directive = Spot(spot.file, (*spot.path, INCLUDE))
+        named = json5_edit.value_of(next(member.value for member in node.items if member.key == INCLUDE))
+        parts = [self._taken_in(name, directive) for name in (named if isinstance(named, list) else [named])]
+        if own:
+            if not all(isinstance(part.content, dict) for part in parts):
+                parts = [
+                    self._unread(UserError(f"{directive.words}: keys stand beside an $include that is no object"), spot)
+                ]
+            parts.append(Part(own, (spot,)))
+        return reduce(_merged, parts, Part({}, ())) if isinstance(named, list) else reduce(_merged, parts)
+
+    def _taken_in(self, name: Any, directive: Spot) -> Part:
+        opened = len(self.open)
+        try:
+            return self._file(self._place(name, directive))
+        except UserError as error:
+            del self.open[opened:]
+            return self._unread(error, Spot(directive.file, directive.path[:-1]))
+
+    def _unread(self, error: UserError, spot: Spot) -> Part:
+        self.problems.append(error)
+        return Part({}, (spot,), error)
+
+    def _place(self, name: Any, directive: Spot) -> Path:
+        """The file that this name means. Raises `UserError` where the gateway would refuse it."""
+        if not isinstance(name, str) or "\0" in name or len(name) >= MAX_NAME:
+            raise UserError(f"{directive.words}: $include names no file", "it takes a path, or a list of paths")
+        place = Path(os.path.normpath(directive.file.path.parent / name))
+        problem, mend = self._problem(place)
+        if problem:
+            raise UserError(f"{directive.words}: $include {name} {problem}", mend)
+        return place
+
+    def _problem(self, place: Path) -> tuple[str, str]:
+        if not any(_inside(place, root) and _inside(place.resolve(), root.resolve()) for root in self.roots):
+            return "leaves the folder of the config", f"move the file there, or name its folder in {ROOTS}"
+        if place in self.open:
+            return "includes itself", "take one of the two out"
+        if len(self.open) > MAX_LEVELS:
+            return f"is nested deeper than {MAX_LEVELS} levels", "include it further up"
+        if place in self.given or place in self.read:
+            return "", ""
+        if not place.is_file():
+            return "is not there", "mend the path, or make the file"
+        if place.stat().st_size > MAX_INCLUDED_BYTES:
+            return f"is larger than {MAX_INCLUDED_BYTES} bytes", "the gateway takes no more"
+        return "", ""
+
+
+def _merged(below: Part, above: Part) -> Part:
+    spots, problem = (*below.spots, *above.spots), above.problem or below.problem
+    if isinstance(below.content, dict) and isinstance(above.content, dict):
+        content = dict(below.content)
+        for key, part in above.content.items():
+            content[key] = _merged(content[key], part) if key in content else part
+        return Part(content, spots, problem)
+    if isinstance(below.content, list) and isinstance(above.content, list):
+        return Part([*below.content, *above.content], spots, problem)
+    return replace(above, spots=spots, problem=problem)
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    return path.is_relative_to(folder)

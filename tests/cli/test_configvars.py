@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolguard_cli import configvars
+
+ENV = {"A": "one", "EMPTY": "", "B_2": "${A}"}
+
+
+@pytest.mark.parametrize(
+    ("value", "filled", "unset"),
+    [
+        ("plain", "plain", []),
+        ("${A}/x", "one/x", []),
+        ("${A}${A}", "oneone", []),
+        ("$${A}", "${A}", []),
+        ("${NOT_SET} ${EMPTY}", "${NOT_SET} ${EMPTY}", ["NOT_SET", "EMPTY"]),
+        ("${lower} $A ${A", "${lower} $A ${A", []),
+        ("${B_2}", "${A}", []),
+        ([1, True, None, {"${A}": ["${A}"]}], [1, True, None, {"${A}": ["one"]}], []),
+    ],
+)
+def test_variables(value: Any, filled: Any, unset: list[str]) -> None:
+    assert configvars.filled(value, ENV) == filled
+    assert list(configvars.unset(value, ENV)) == unset
