@@ -38,7 +38,6 @@ PendingTimeout = Annotated[int, Meta(ge=60_000, le=600_000)]
 ApprovalWindow = Annotated[int, Meta(ge=10_000, le=120_000)]
 Prefix = Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,39}$")]
 BindAddress = Annotated[str, Meta(min_length=1, max_length=255)]
-ToolRisks = Annotated[dict[ToolName, RiskLevel], Meta(max_length=500)]
 
 DEFAULT_LOG_PATH = "~/.openclaw/tool-guard.log"
 DEFAULT_METRICS_PATH = "~/.openclaw/metrics.db"
@@ -147,7 +146,7 @@ class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     size: BudgetSize = 1.0
     initial_trust: Trust = 0.7
     risk_costs: RiskCosts = RiskCosts()
-    tool_risk_map: ToolRisks = msgspec.field(default_factory=dict)
+    tool_risk_map: dict[str, RiskLevel] = msgspec.field(default_factory=dict)
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

@@ -1,9 +1,8 @@
-"""The settings: defaults and ranges of the seeds, errors that name the key, and the manifest that is made from them."""
+"""The settings: defaults and ranges of the seeds, and errors that name the key, for the types and for the JSON schema."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -13,7 +12,6 @@ import pytest
 from toolguard_engine import manifest
 from toolguard_engine.config import NOT_YET, AgentConfig, Config, parse
 
-ROOT = Path(__file__).resolve().parents[2]
 SEED_EXAMPLE = {"maxIdenticalFailures": 2, "maxFailuresPerTurn": 5, "logPath": "~/.openclaw/tool-guard.log"}
 
 
@@ -157,11 +155,7 @@ INVALID: list[tuple[Any, str]] = [
     ({"budget": {"initialTrust": 1.1}}, "Expected `float` <= 1.0 - at `$.budget.initialTrust`"),
     ({"budget": {"riskCosts": {"low": 1}}}, "Object contains unknown field `low` - at `$.budget.riskCosts`"),
     ({"budget": {"toolRiskMap": {"exec": "high"}}}, "Invalid enum value 'high' - at `$.budget.toolRiskMap[...]`"),
-    ({"budget": {"toolRiskMap": {"": "HIGH"}}}, "Expected `str` of length >= 1 - at `key` in `$.budget.toolRiskMap`"),
-    (
-        {"budget": {"toolRiskMap": {f"tool{n}": "LOW" for n in range(501)}}},
-        "Expected `object` of length <= 500 - at `$.budget.toolRiskMap`",
-    ),
+    ({"budget": {"toolRiskMap": ["exec"]}}, "Expected `object`, got `array` - at `$.budget.toolRiskMap`"),
     ([], "Expected `object`, got `array`"),
 ]
 
@@ -231,20 +225,3 @@ def test_what_an_agent_has_of_its_own_is_laid_over_field_by_field() -> None:
 
 def test_what_has_no_effect_yet_are_settings() -> None:
     assert set(NOT_YET) <= set(msgspec.to_builtins(Config()))
-
-
-def test_the_committed_manifest_is_in_step() -> None:
-    committed = (ROOT / "plugin" / "gateway" / "openclaw.plugin.json").read_text("utf-8")
-    assert manifest.encode(manifest.build()) == committed
-
-
-def test_the_schema_itself_is_valid_and_flat() -> None:
-    schema = manifest.config_schema()
-    jsonschema.Draft202012Validator.check_schema(schema)
-    assert "$ref" not in json.dumps(schema)
-
-
-def test_settings_without_words_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifest, "config_schema", lambda: {"properties": {"enabled": {}, "brandNew": {}}})
-    with pytest.raises(ValueError, match=r"settings and their words differ: \[.*'brandNew'.*\]"):
-        manifest.build()
