@@ -37,7 +37,7 @@ INSTALLED = {
         "  entries: {\n    toolguard: {\n      enabled: true,\n    },\n  },\n}\n"
     },
     "entries": {
-        MAIN: "{ plugins: { entries: { $include: 'conf/entries.json5' }, allow: [\"toolguard\"] } }\n",
+        MAIN: "{ plugins: { entries: { $include: 'conf/entries.json5' }, allow: ['toolguard'] } }\n",
         "conf/entries.json5": "{\r\n  other: { enabled: true }, // theirs\r\n"
         "  toolguard: {\r\n    enabled: true,\r\n  },\r\n}\r\n",
     },
