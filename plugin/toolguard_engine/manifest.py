@@ -41,14 +41,18 @@ def build() -> dict[str, Any]:
 
 
 def config_schema() -> dict[str, Any]:
-    """JSON schema of the plugin's entry, with every reference put in place: the gateway's settings page follows none."""
+    """JSON schema of the plugin's entry, with every reference put in place: the gateway's settings page follows none.
+
+    Settings with inner ones have no default of their own: the page would write all of it when one of them is changed.
+    """
     (schema,), components = msgspec.json.schema_components([Config])
     name = schema["$ref"].rpartition("/")[2]
     inlined: dict[str, Any] = _inline(components[name], components)
     inlined.pop("title", None)
     inlined.pop("description", None)
     for setting, default in msgspec.to_builtins(Config()).items():
-        inlined["properties"][setting].setdefault("default", default)
+        if "properties" not in inlined["properties"][setting]:
+            inlined["properties"][setting].setdefault("default", default)
     return inlined
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -37,13 +38,30 @@ def test_the_schema_itself_is_valid_and_flat() -> None:
 UNSHOWN = {"propertyNames", "patternProperties", "minProperties", "maxProperties", "$defs"}
 
 
-def test_the_schema_has_nothing_that_the_settings_page_cannot_show() -> None:
-    def keywords(node: Any) -> set[str]:
-        inner = [*node.get("properties", {}).values()]
-        inner += [node[key] for key in ("items", "additionalProperties") if isinstance(node.get(key), dict)]
-        return set(node).union(*map(keywords, inner))
+def nodes(schema: Any) -> Iterator[Any]:
+    """The schema and all that are inside it."""
+    yield schema
+    inner = [*schema.get("properties", {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    for node in inner:
+        if isinstance(node, dict):
+            yield from nodes(node)
 
-    assert keywords(manifest.config_schema()) & UNSHOWN == set()
+
+def test_the_schema_has_nothing_that_the_settings_page_cannot_show() -> None:
+    assert {keyword for node in nodes(manifest.config_schema()) for keyword in node} & UNSHOWN == set()
+
+
+def test_only_settings_without_inner_ones_have_a_default() -> None:
+    assert [node for node in nodes(manifest.config_schema()) if "properties" in node and "default" in node] == []
+
+
+@pytest.mark.parametrize("path", sorted(path for path in PATHS if "*" not in path))
+def test_the_schema_tells_the_defaults_of_the_types(path: str) -> None:
+    node = manifest.config_schema()
+    for key in path.split("."):
+        node = node["properties"][key]
+    if "properties" not in node:
+        assert node.get("default", msgspec.UNSET) == default_of(path)
 
 
 def test_paths_of_settings() -> None:
