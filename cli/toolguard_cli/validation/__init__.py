@@ -1,0 +1,91 @@
+"""What is wrong in the gateway's config: each check looks at one thing and answers findings; none prints or writes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from toolguard_cli.configtree import ConfigTree
+from toolguard_cli.json5_edit import path_name
+from toolguard_cli.paths import Places
+from toolguard_cli.validation import entry, hostcheck, loading, pluginids, resources, texts
+from toolguard_cli.validation.finding import LEVELS, Finding, Level
+from toolguard_cli.validation.subject import OWN, Subject
+
+Check = Callable[[Subject], Iterator[Finding]]
+
+CHECKS: tuple[Check, ...] = (
+    texts.there,
+    texts.included,
+    entry.is_there,
+    entry.is_an_object,
+    entry.fits,
+    entry.agrees,
+    entry.counts,
+    loading.is_allowed,
+    loading.is_on,
+    loading.agree,
+    loading.lie_there,
+    pluginids.are_known,
+    resources.can_be_written,
+    resources.can_run,
+    resources.is_free,
+)
+_KEYS = path_name(OWN)
+
+
+def findings(
+    tree: ConfigTree,
+    places: Places,
+    *,
+    openclaw: Sequence[str] = (),
+    checks: Sequence[Check] = CHECKS,
+    env: Mapping[str, str] = os.environ,
+) -> list[Finding]:
+    """All that these checks find, errors first; and what OpenClaw says, where the command that runs it is named.
+
+    It is not asked about a config with an include that cannot be followed, or with no file.
+    """
+    subject = Subject(tree, places, env)
+    found = [each for check in checks for each in check(subject)]
+    if openclaw and can_be_asked(tree):
+        found += _added(found, hostcheck.ask(tree, places, openclaw, env), subject)
+    else:
+        found += entry.knows_its_variables(subject)
+    return sorted(dict.fromkeys(found), key=lambda each: LEVELS.index(each.level))
+
+
+def can_be_asked(tree: ConfigTree) -> bool:
+    """Whether OpenClaw could say more than is known: with a broken include that is all it says."""
+    return tree.exists and not tree.problems
+
+
+def errors(found: Sequence[Finding]) -> list[Finding]:
+    return [each for each in found if each.level == "error"]
+
+
+def _added(found: Sequence[Finding], told: Sequence[Finding], subject: Subject) -> Iterator[Finding]:
+    """What OpenClaw says and our checks do not."""
+    for each in told:
+        if not any(_says_so(ours, each) for ours in found):
+            yield _older_plugin(each, subject) if each.level == "error" and _is_ours(each.path) else each
+
+
+def _says_so(ours: Finding, other: Finding) -> bool:
+    if other.level == "warn":
+        return ours.path == other.path or ours.path.startswith((f"{other.path}.", f"{other.path}["))
+    return ours.level == "error" and ours.path == other.path
+
+
+def _is_ours(path: str) -> bool:
+    return path == _KEYS or path.startswith(f"{_KEYS}.")
+
+
+def _older_plugin(told: Finding, subject: Subject) -> Finding:
+    """Our own schema is the newer one where only the plugin in the gateway finds a fault."""
+    message = f"the plugin in the gateway does not take this, and may be older than this toolguard ({told.message})"
+    return replace(told, message=message, fix=f"{subject.mend('install')} first")
+
+
+__all__ = ["CHECKS", "LEVELS", "Check", "Finding", "Level", "Subject", "can_be_asked", "errors", "findings"]
