@@ -9,7 +9,9 @@ from __future__ import annotations
 from toolguard_cli.json5_edit.clips import Clip
 from toolguard_cli.json5_edit.edits import append_unique, delete, remove_element, set_value
 from toolguard_cli.json5_edit.errors import EditError, Json5Error, path_name
+from toolguard_cli.json5_edit.locating import locate
 from toolguard_cli.json5_edit.moves import cut, paste, replace_key
+from toolguard_cli.json5_edit.places import excerpt
 from toolguard_cli.json5_edit.scanner import MAX_DEPTH, parse
 from toolguard_cli.json5_edit.spans import (
     ArrayNode,
@@ -40,8 +42,10 @@ __all__ = [
     "append_unique",
     "cut",
     "delete",
+    "excerpt",
     "find",
     "loads",
+    "locate",
     "parse",
     "paste",
     "path_name",

@@ -7,25 +7,24 @@ from collections.abc import Sequence
 from toolguard_cli.errors import UserError
 from toolguard_cli.json5_edit.clips import Clip
 from toolguard_cli.json5_edit.errors import path_name
-from toolguard_cli.json5_edit.insert import NewItem, insert
+from toolguard_cli.json5_edit.insert import Nest, NewItem, insert
 from toolguard_cli.json5_edit.spans import ArrayNode, JsonValue, Node, ObjectNode, Path
 from toolguard_cli.json5_edit.style import detect
 from toolguard_cli.json5_edit.trivia import has_break
 from toolguard_cli.json5_edit.values import wrapped
 
 
-def add(text: str, nodes: Sequence[Node], path: Path, value: JsonValue | Clip, *, comma: bool = False) -> str:
-    """`text` with `value` at `path`, of which the `nodes` exist; a Clip needs a path whose parents all exist.
+def add(text: str, nodes: Sequence[Node], path: Path, value: JsonValue | Clip) -> str:
+    """`text` with `value` at `path`, of which the `nodes` exist.
 
-    `comma`: a container that has no items yet gets a trailing comma if the document is written so. Raises UserError for
-    a path that runs into something that is no container of the right kind.
+    Raises UserError for a path that runs into something that is no container of the right kind.
     """
     container, depth = nodes[-1], len(nodes) - 1
     step, deeper = path[depth], path[depth + 1 :]
     for at, index in enumerate(path):
         if at > depth and isinstance(index, int) and index != 0:
             raise UserError(f"{path_name(tuple(path[: at + 1]))} cannot be set: there is no array yet, so only [0] can")
-    item = NewItem(str(step), value if isinstance(value, Clip) else wrapped(deeper, value))
+    item = NewItem(str(step), _nested(deeper, value) if isinstance(value, Clip) else wrapped(deeper, value))
     if isinstance(container, ArrayNode) and isinstance(step, int):
         item = NewItem(None, item.value)
         if step != len(container.items):
@@ -33,7 +32,14 @@ def add(text: str, nodes: Sequence[Node], path: Path, value: JsonValue | Clip, *
     elif not isinstance(container, ObjectNode) or isinstance(step, int):
         wanted = "an object" if isinstance(step, str) else "an array"
         raise UserError(f"{path_name(tuple(path[:depth]))} is not {wanted}: {described(container)}")
-    return insert(text, container, item, detect(text, nodes[0]), crowded=in_one_line(text, nodes[:-1]), comma=comma)
+    return insert(text, container, item, detect(text, nodes[0]), crowded=in_one_line(text, nodes[:-1]))
+
+
+def _nested(steps: Path, clip: Clip) -> Clip | Nest:
+    nested: Clip | Nest = clip
+    for step in reversed(steps):
+        nested = Nest(step, nested)
+    return nested
 
 
 def in_one_line(text: str, nodes: Sequence[Node]) -> bool:

@@ -50,6 +50,11 @@ class Clip:
         """Whether nothing may follow on the item's line."""
         return any(comment.startswith("//") for comment in self.behind)
 
+    @property
+    def needs_lines(self) -> bool:
+        """Whether its comments need lines of their own, or a line break behind them."""
+        return bool(self.above) or self.ends_line
+
     def before_bracket(self) -> Clip:
         """The same for a line that goes on behind the item."""
         if not self.ends_line:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 
 from toolguard_cli.errors import UserError
+from toolguard_cli.json5_edit.places import excerpt, place
 
 _NEWLINE = re.compile("\r\n|[\n\r\u2028\u2029]")
 _TOKEN = re.compile(r"""[\w$+.-]+|"[^"\r\n]*"?|'[^'\r\n]*'?""")
-_WIDTH = 76
-_LEAD = 50
 _FOUND_WIDTH = 24
 
 
 class Json5Error(UserError):
     """The text is not JSON5, or is JSON5 this package refuses.
 
-    `line` and `column` count from 1, in characters; a byte order mark is not counted. `excerpt` is two lines: the
-    line of the text, cut, and a caret below the place.
+    `line`, `column` and `excerpt` are those of `places`.
     """
 
     def __init__(self, problem: str, *, line: int, column: int, excerpt: str) -> None:
@@ -33,13 +31,8 @@ class EditError(Exception):
 
 def syntax_error(text: str, at: int, problem: str) -> Json5Error:
     """The error for `problem` at offset `at` of `text`."""
-    line, line_start = 1, 1 if text.startswith("\ufeff") else 0
-    for found in _NEWLINE.finditer(text, 0, at):
-        line, line_start = line + 1, found.end()
-    ended = _NEWLINE.search(text, at)
-    column = max(at - line_start, 0) + 1
-    content = text[line_start : ended.start() if ended else len(text)]
-    return Json5Error(problem, line=line, column=column, excerpt=_excerpt(content, column))
+    line, column = place(text, at)
+    return Json5Error(problem, line=line, column=column, excerpt=excerpt(text, line, column))
 
 
 def found_at(text: str, at: int) -> str:
@@ -66,10 +59,3 @@ def path_name(path: tuple[str | int, ...]) -> str:
         else:
             name += '["' + step.replace("\\", "\\\\").replace('"', '\\"') + '"]'
     return name or "the top level"
-
-
-def _excerpt(content: str, column: int) -> str:
-    left = max(0, column - 1 - _LEAD)
-    shown = "".join(ch if ch.isprintable() else " " for ch in content[left : left + _WIDTH])
-    lead, tail = "..." if left else "", "..." if left + _WIDTH < len(content) else ""
-    return f"{lead}{shown}{tail}\n{' ' * (len(lead) + column - 1 - left)}^"

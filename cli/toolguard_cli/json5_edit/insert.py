@@ -23,26 +23,57 @@ from toolguard_cli.json5_edit.trivia import has_break, last_break, line_indent, 
 
 
 @dataclass(frozen=True, slots=True)
+class Nest:
+    """A Clip within new containers: `step` is its key or, in an array, 0."""
+
+    step: str | int
+    inner: Nest | Clip
+
+    @property
+    def item(self) -> NewItem:
+        return NewItem(self.step if isinstance(self.step, str) else None, self.inner)
+
+    @property
+    def needs_lines(self) -> bool:
+        return self.inner.needs_lines
+
+    def text(self, style: Style, indent: str, layout: Layout) -> str:
+        opening, closing = "{}" if isinstance(self.step, str) else "[]"
+        if not self.needs_lines and (layout == "inline" or not style.multiline):
+            pad = padding(style) if isinstance(self.step, str) else ""
+            return opening + pad + self.item.text(style, indent, "inline") + pad + closing
+        inner = indent + style.unit
+        comma = "," if style.trailing_comma else ""
+        shown = self.item.lines(style, inner) + comma + self.item.behind(style, inner)
+        return opening + shown + style.newline + indent + closing
+
+
+@dataclass(frozen=True, slots=True)
 class NewItem:
     """`key` is None for an element of an array; a Clip brings its own text and its comments."""
 
     key: str | None
-    value: JsonValue | Clip
+    value: JsonValue | Clip | Nest
 
     @property
     def needs_lines(self) -> bool:
         """Whether its comments need lines of their own, or a line break behind them."""
-        return isinstance(self.value, Clip) and bool(self.value.above or self.value.ends_line)
+        return isinstance(self.value, Clip) and self.value.needs_lines
 
     def text(self, style: Style, indent: str, layout: Layout) -> str:
-        clip = self.value
-        value = clip.text(style, indent) if isinstance(clip, Clip) else render(clip, style, indent, layout)
-        return value if self.key is None else render_key(self.key, style) + style.colon + value
+        value = self.value
+        if isinstance(value, Clip):
+            shown = value.text(style, indent)
+        elif isinstance(value, Nest):
+            shown = value.text(style, indent, layout)
+        else:
+            shown = render(value, style, indent, layout)
+        return shown if self.key is None else render_key(self.key, style) + style.colon + shown
 
-    def lines(self, style: Style, indent: str, layout: Layout = "auto") -> str:
+    def lines(self, style: Style, indent: str) -> str:
         """From a line break on: the comments above the item, and the item."""
         above = self.value.lines_above(style, indent) if isinstance(self.value, Clip) else []
-        return "".join(style.newline + indent + line for line in [*above, self.text(style, indent, layout)])
+        return "".join(style.newline + indent + line for line in [*above, self.text(style, indent, "auto")])
 
     def behind(self, style: Style, indent: str) -> str:
         return self.value.text_behind(style, indent) if isinstance(self.value, Clip) else ""
@@ -52,11 +83,8 @@ class NewItem:
         return NewItem(self.key, self.value.before_bracket()) if isinstance(self.value, Clip) else self
 
 
-def insert(text: str, container: Container, item: NewItem, style: Style, *, crowded: bool, comma: bool = False) -> str:
-    """`text` with `item` as the last of `container`; `crowded` if the container is within a single line of others.
-
-    `comma`: in an empty `{}` over several lines the item has a trailing comma, if that is the style.
-    """
+def insert(text: str, container: Container, item: NewItem, style: Style, *, crowded: bool) -> str:
+    """`text` with `item` as the last of `container`; `crowded` if the container is within a single line of others."""
     style = among(style, container.items)
     if container.items:
         return _behind_last(text, container, item, style)
@@ -68,7 +96,7 @@ def insert(text: str, container: Container, item: NewItem, style: Style, *, crow
     if newline is not None:
         indent = item_indent(text, container, style)
         return text[:newline] + item.lines(style, indent) + "," + item.behind(style, indent) + text[newline:]
-    return _into_blank(text, container, item, style, crowded=crowded, comma=comma)
+    return _into_blank(text, container, item, style, crowded=crowded)
 
 
 def _behind_last(text: str, container: Container, item: NewItem, style: Style) -> str:
@@ -103,15 +131,14 @@ def _behind_comment(text: str, container: Container, item: NewItem, style: Style
     return text[:at] + added + item.behind(style, indent) + text[at:]
 
 
-def _into_blank(text: str, container: Container, item: NewItem, style: Style, *, crowded: bool, comma: bool) -> str:
+def _into_blank(text: str, container: Container, item: NewItem, style: Style, *, crowded: bool) -> str:
     start, end = container.start + 1, container.end - 1
     outer = line_indent(text, container.start)
     indent = outer + style.unit
     spread = style.multiline and not crowded
     shown = item.text(style, indent, "auto")
     if item.needs_lines or (spread and (isinstance(container, ObjectNode) or has_break(shown, 0, len(shown)))):
-        behind = ("," if comma and style.trailing_comma else "") + item.behind(style, indent)
-        return text[:end] + item.lines(style, indent) + behind + style.newline + outer + text[end:]
+        return text[:end] + item.lines(style, indent) + item.behind(style, indent) + style.newline + outer + text[end:]
     shown = item.text(style, outer, "inline")
     behind = item.behind(style, outer)
     if start == end:

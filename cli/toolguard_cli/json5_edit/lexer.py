@@ -1,7 +1,11 @@
 """The tokens of JSON5, by the specification at spec.json5.org (which takes identifiers from ECMAScript 5.1).
 
 Every function takes the text and an offset and returns what it read and the offset behind it. No function looks at a
-character twice, so that hostile text takes linear time.
+character more than a fixed number of times, so that hostile text takes linear time: all that repeats in a pattern is
+possessive.
+
+`PLAIN_MEMBER` and `PLAIN_ELEMENT` are for speed only: one match for a whole item whose key and value are plain. What they
+do not match is read token by token, and only there are errors found.
 """
 
 from __future__ import annotations
@@ -17,19 +21,37 @@ NEWLINES = "\n\r\u2028\u2029"
 SPACE = re.compile(f"[{BLANKS}{NEWLINES}]*")
 LINE_REST = re.compile(f"[^{NEWLINES}]*")
 
+_TRIVIA = rf"(?:[{BLANKS}{NEWLINES}]++|//[^{NEWLINES}]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+"
+_STRINGS = "|".join(rf"{quote}[^{quote}\\\x00-\x08\x0a-\x1f\ud800-\udfff]*+{quote}" for quote in "\"'")
 _NUMBER = re.compile(
     r"[+-]?(?:(?P<hex>0[xX][0-9a-fA-F]+)|(?P<constant>Infinity|NaN)"
     r"|(?P<real>(?:0|[1-9][0-9]*)(?:\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
     r"|(?P<integer>0|[1-9][0-9]*))(?![\w$.\\])"
 )
+_SHORT_INTEGER = r"-?(?:0|[1-9][0-9]{0,17})"
+_SHORT_REAL = r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,17}"
+_VALUE = rf"({_STRINGS}|(?:{_SHORT_REAL}|{_SHORT_INTEGER}|true|false|null)(?![\w$.\\]))"
+_KEY = rf"({_STRINGS}|[A-Za-z_$][A-Za-z0-9_$]*+)"
+PLAIN_MEMBER = re.compile(rf"{_TRIVIA}{_KEY}{_TRIVIA}:{_TRIVIA}(?:{_VALUE}{_TRIVIA}(?:(,)|(?=}}))|(?=[{{\[]))")
+PLAIN_ELEMENT = re.compile(rf"{_TRIVIA}(?:{_VALUE}{_TRIVIA}(?:(,)|(?=]))|(?=[{{\[]))")
+
 _WORD = re.compile(r"[\w$]+")
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*+(?![^\x00-\x7f]|\\)")
 _KEY_CHAR = re.compile(r"\\u([0-9a-fA-F]{4})|([\w$\u200c\u200d]|[^\x00-\x7f])")
 # Raw control characters in strings are legal in JSON5; but for the tab they are refused here: they are accidents.
 _PLAIN = {quote: re.compile(rf"[^{quote}\\\x00-\x08\x0a-\x1f]*") for quote in "\"'"}
-_SIMPLE = {quote: re.compile(rf"{quote}([^{quote}\\\x00-\x08\x0a-\x1f\ud800-\udfff]*){quote}") for quote in "\"'"}
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_SIMPLE = re.compile(_STRINGS)
+SURROGATE = re.compile("[\ud800-\udfff]")
 _HEX_ESCAPE = re.compile(r"x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})")
+_ESCAPED = re.compile(r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\(?:u[0-9a-fA-F]{4}|(?s:.))")
+_DIGIT = re.compile("[0-9]")
+_NEEDED = MappingProxyType(
+    {
+        "x": r"\x needs two hexadecimal digits, as in \x41",
+        "u": r"\u needs four hexadecimal digits, as in \u00e9",
+        "0": r"\0 must not be followed by a digit, write \x00",
+    }
+)
 _CONTINUATION = re.compile(f"\r\n|[{NEWLINES}]")
 _SIMPLE_ESCAPES = MappingProxyType({"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"})
 _WORDS = MappingProxyType({"null": None, "true": True, "false": False})
@@ -62,6 +84,15 @@ def comment_end(text: str, at: int) -> int:
     return end + 2
 
 
+def plain_value(raw: str) -> bool | int | float | str | None:
+    """The value that `PLAIN_MEMBER` or `PLAIN_ELEMENT` matched."""
+    if raw[0] in "\"'":
+        return raw[1:-1]
+    if raw in _WORDS:
+        return _WORDS[raw]
+    return float(raw) if "." in raw else int(raw)
+
+
 def read_scalar(text: str, at: int) -> tuple[bool | int | float | str | None, int]:
     if text[at : at + 1] in {'"', "'"}:
         return read_string(text, at)
@@ -72,13 +103,14 @@ def read_scalar(text: str, at: int) -> tuple[bool | int | float | str | None, in
     if word and word[0] in _WORDS:
         return _WORDS[word[0]], word.end()
     kind = "a number" if text[at : at + 1] in {"+", "-", "."} or text[at : at + 1].isdigit() else "a value"
-    raise syntax_error(text, at, f"expected {kind}, {found_at(text, at)}")
+    hint = "; a text needs quotes" if word and kind == "a value" else ""
+    raise syntax_error(text, at, f"expected {kind}, {found_at(text, at)}{hint}")
 
 
 def read_string(text: str, at: int) -> tuple[str, int]:
-    simple = _SIMPLE[text[at]].match(text, at)
+    simple = _SIMPLE.match(text, at)
     if simple:
-        return simple[1], simple.end()
+        return simple[0][1:-1], simple.end()
     quote, opened, parts = text[at], at, []
     at += 1
     while True:
@@ -88,7 +120,7 @@ def read_string(text: str, at: int) -> tuple[str, int]:
             at = plain.end()
         following = text[at : at + 1]
         if following == quote:
-            return join_surrogates("".join(parts)), at + 1
+            return _whole(text, opened, at + 1, "".join(parts)), at + 1
         if following != "\\":
             raise syntax_error(text, *_string_problem(text, opened, at))
         part, at = _escape(text, at, opened)
@@ -120,7 +152,7 @@ def is_identifier(name: str) -> bool:
 
 def join_surrogates(value: str) -> str:
     """Surrogate pairs (from two `\\u` escapes) as the one character they mean; lone surrogates stay."""
-    if not _SURROGATE.search(value):
+    if not SURROGATE.search(value):
         return value
     return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
@@ -155,11 +187,26 @@ def _escape(text: str, at: int, opened: int) -> tuple[str, int]:
     coded = _HEX_ESCAPE.match(text, at + 1)
     if coded:
         return chr(int(coded[1] or coded[2], 16)), coded.end()
-    if kind == "0" and not text[at + 2 : at + 3].isdigit():
+    if kind == "0" and not _DIGIT.match(text, at + 2):
         return "\0", at + 2
-    if kind in "xu" or kind.isdigit() or (kind < " " and kind != "\t"):
-        raise syntax_error(text, at, f"a bad escape in a string, {found_at(text, at)}")
+    if kind < " " and kind != "\t":
+        raise syntax_error(text, *_string_problem(text, opened, at + 1))
+    if kind in "xu" or _DIGIT.match(kind):
+        needed = _NEEDED.get(kind, f"\\{kind} is no escape")
+        raise syntax_error(text, at, f"a bad escape in a string: {needed}; a backslash itself is written \\\\")
     return _SIMPLE_ESCAPES.get(kind, kind), at + 2
+
+
+def _whole(text: str, opened: int, end: int, value: str) -> str:
+    """The value of the string at `text[opened:end]`, unless it holds half of a character."""
+    joined = join_surrogates(value)
+    half = SURROGATE.search(joined)
+    if half:
+        code = f"\\u{ord(half[0]):04x}"
+        at = next((found.start() for found in _ESCAPED.finditer(text, opened, end) if found[0].lower() == code), opened)
+        other = "its second half, \\udc00 to \\udfff, must follow" if half[0] < "\udc00" else "its first half is missing"
+        raise syntax_error(text, at, f"{code} is only half of a character: {other}")
+    return joined
 
 
 def _unicode_key(text: str, at: int) -> tuple[str, int]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from toolguard_cli.errors import UserError
 from toolguard_cli.json5_edit.adding import add
 from toolguard_cli.json5_edit.checked import checked
-from toolguard_cli.json5_edit.clips import Clip, clip_of, owned_comments
+from toolguard_cli.json5_edit.clips import Clip, Span, clip_of, owned_comments
 from toolguard_cli.json5_edit.errors import EditError, path_name
 from toolguard_cli.json5_edit.remove import remove
 from toolguard_cli.json5_edit.render import render_key
 from toolguard_cli.json5_edit.scanner import parse
-from toolguard_cli.json5_edit.spans import Container, Member, Node, Path, ScalarNode, chain, child_index
+from toolguard_cli.json5_edit.spans import Container, Element, Member, Node, Path, ScalarNode, chain, child_index
 from toolguard_cli.json5_edit.style import among, detect
 from toolguard_cli.json5_edit.values import check_value, value_of, with_value, without
 
@@ -24,7 +27,7 @@ def cut(text: str, path: Path) -> tuple[str, Clip]:
     container, index = _item(root, path)
     owned = owned_comments(text, container, index)
     taken = clip_of(text, container, index, value_of(container.items[index].value), detect(text, root), owned)
-    return checked(text, _without(text, path, container, index, owned.spans), without(value_of(root), path)), taken
+    return checked(text, _without(text, container, index, owned.spans), without(value_of(root), path)), taken
 
 
 def paste(text: str, path: Path, clip: Clip) -> str:
@@ -38,14 +41,7 @@ def paste(text: str, path: Path, clip: Clip) -> str:
     if len(nodes) > len(path):
         raise UserError(f"{path_name(tuple(path))} is there already", "choose another place, or remove it first")
     check_value(clip.value, len(path))
-    intended = with_value(value_of(root), path, clip.value)
-    parents = path[:-1]
-    created = len(nodes) < len(path)
-    result = text
-    if created:
-        result = add(text, nodes, parents, {} if isinstance(path[-1], str) else [])
-        nodes = chain(parse(result), parents)
-    return checked(text, add(result, nodes, path, clip, comma=created), intended)
+    return checked(text, add(text, nodes, path, clip), with_value(value_of(root), path, clip.value))
 
 
 def replace_key(text: str, path: Path, new_key: str) -> str:
@@ -81,9 +77,25 @@ def _item(root: Node, path: Path) -> tuple[Container, int]:
     return container, index
 
 
-def _without(text: str, path: Path, container: Container, index: int, comments: tuple[tuple[int, int], ...]) -> str:
-    if not comments:
-        return remove(text, container, index)
+def _without(text: str, container: Container, index: int, comments: Sequence[Span]) -> str:
+    near = _near(container, index, comments)
     for start, end in sorted(comments, reverse=True):
         text = text[:start] + text[end:]
-    return remove(text, *_item(parse(text), path))
+    return remove(text, near, min(index, 1))
+
+
+def _near(container: Container, index: int, gone: Sequence[Span]) -> Container:
+    """The container with only the item and its neighbours, as they stand when the spans that are `gone` are taken out."""
+
+    def moved(at: int) -> int:
+        return at - sum(end - start for start, end in gone if end <= at)
+
+    def item(old: Member | Element) -> Member | Element:
+        value = ScalarNode(moved(old.value.start), moved(old.value.end), None)
+        comma = None if old.comma is None else moved(old.comma)
+        if isinstance(old, Element):
+            return Element(value, comma)
+        return Member(old.key, moved(old.start), moved(old.key_end), old.quote, value, comma)
+
+    items: Any = tuple(item(old) for old in container.items[max(0, index - 1) : index + 2])
+    return type(container)(moved(container.start), moved(container.end), items)

@@ -6,7 +6,7 @@ A style of the whole file is the vote of all its values; `among` narrows it to t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
@@ -34,12 +34,14 @@ class Style:
 def detect(text: str, root: Node) -> Style:
     """The style of a document; what it does not show is double quotes, two spaces, LF, no trailing commas."""
     votes = _Votes()
-    for node in _walk(root):
-        votes.count(text, node)
+    if isinstance(root, ScalarNode):
+        votes.count_strings(text, [root])
+    for container in _containers(root):
+        votes.count(text, container)
     string_quote = _favourite(votes.string_quotes, _favourite(votes.key_quotes, '"'))
     return Style(
         newline=_newline(text),
-        unit=_favourite(Counter(islice(_units(text, root), _UNIT_VOTERS)), DEFAULT_UNIT),
+        unit=_favourite(islice(_units(text, root), _UNIT_VOTERS), DEFAULT_UNIT),
         colon=_favourite(votes.colons, ": "),
         bare_keys=votes.bare > votes.needlessly_quoted,
         key_quote=_favourite(votes.key_quotes, string_quote),
@@ -66,48 +68,48 @@ def among(style: Style, siblings: Sequence[Member | Element]) -> Style:
 
 @dataclass(slots=True)
 class _Votes:
-    key_quotes: Counter[str] = field(default_factory=Counter)
-    string_quotes: Counter[str] = field(default_factory=Counter)
-    colons: Counter[str] = field(default_factory=Counter)
+    key_quotes: list[str] = field(default_factory=list)
+    string_quotes: list[str] = field(default_factory=list)
+    colons: list[str] = field(default_factory=list)
     bare: int = 0
     needlessly_quoted: int = 0
     trailing_commas: int = 0  # containers over several lines that have one, less those that have none
 
-    def count(self, text: str, node: Node) -> None:
-        if isinstance(node, ScalarNode):
-            if isinstance(node.value, str):
-                self.string_quotes[text[node.start]] += 1
-            return
-        if node.items:
-            last = node.items[-1]
-            if has_break(text, last.value.end, node.end):
+    def count(self, text: str, container: Container) -> None:
+        self.count_strings(text, [item.value for item in container.items])
+        if container.items:
+            last = container.items[-1]
+            if has_break(text, last.value.end, container.end):
                 self.trailing_commas += -1 if last.comma is None else 1
-        if isinstance(node, ObjectNode):
-            self.count_members(node.items)
+        if isinstance(container, ObjectNode):
+            self.count_members(container.items)
+
+    def count_strings(self, text: str, nodes: Sequence[Node]) -> None:
+        self.string_quotes += [
+            text[node.start] for node in nodes if isinstance(node, ScalarNode) and isinstance(node.value, str)
+        ]
 
     def count_members(self, members: Sequence[Member]) -> None:
-        for member in members:
-            self.colons[":" if member.key_end + 1 == member.value.start else ": "] += 1
-            if not member.quote:
-                self.bare += 1
-                continue
-            self.key_quotes[member.quote] += 1
-            self.needlessly_quoted += member.key.replace("$", "_").isidentifier()
+        self.colons += [":" if member.key_end + 1 == member.value.start else ": " for member in members]
+        quoted = [member for member in members if member.quote]
+        self.bare += len(members) - len(quoted)
+        self.key_quotes += [member.quote for member in quoted]
+        self.needlessly_quoted += sum([member.key.replace("$", "_").isidentifier() for member in quoted])
 
 
-def _walk(root: Node) -> Iterator[Node]:
+def _containers(root: Node) -> Iterator[Container]:
     todo = [root]
     while todo:
         node = todo.pop()
-        yield node
         if not isinstance(node, ScalarNode):
+            yield node
             items: Sequence[Member | Element] = node.items
-            todo.extend(item.value for item in reversed(items))
+            todo += [item.value for item in reversed(items) if not isinstance(item.value, ScalarNode)]
 
 
 def _units(text: str, root: Node) -> Iterator[str]:
-    for node in _walk(root):
-        if isinstance(node, ScalarNode) or not node.items:
+    for node in _containers(root):
+        if not node.items:
             continue
         first = node.items[0]
         if last_break(pieces(text, node.start + 1, first.start)):
@@ -122,8 +124,9 @@ def _newline(text: str) -> str:
     return max(counts, key=lambda newline: counts[newline])
 
 
-def _favourite(votes: Counter[str], default: str) -> str:
-    return max(votes, key=lambda choice: votes[choice]) if votes else default
+def _favourite(votes: Iterable[str], default: str) -> str:
+    """The one with the most votes, of several the first."""
+    return next((choice for choice, _ in Counter(votes).most_common(1)), default)
 
 
 def item_indent(text: str, container: Container, style: Style) -> str:

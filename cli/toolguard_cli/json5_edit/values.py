@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from toolguard_cli.errors import UserError
-from toolguard_cli.json5_edit.lexer import join_surrogates
+from toolguard_cli.json5_edit.lexer import SURROGATE, join_surrogates
 from toolguard_cli.json5_edit.scanner import MAX_DEPTH, parse
 from toolguard_cli.json5_edit.spans import ArrayNode, JsonValue, Node, Path, ScalarNode
 
@@ -35,23 +35,28 @@ def same(left: JsonValue, right: JsonValue) -> bool:
     todo = [(left, right)]
     while todo:
         one, other = todo.pop()
+        if type(one) is type(other) and not isinstance(one, dict | list) and one == other:
+            continue
         if isinstance(one, dict) and isinstance(other, dict):
             if one.keys() != other.keys():
                 one, other = _joined(one), _joined(other)
             if one.keys() != other.keys():
                 return False
-            todo.extend((one[key], other[key]) for key in one)
+            todo += [(child, other[key]) for key, child in one.items()]
         elif isinstance(one, list) and isinstance(other, list):
             if len(one) != len(other):
                 return False
-            todo.extend(zip(one, other, strict=True))
+            todo += zip(one, other, strict=True)
         elif not _same_scalar(one, other):
             return False
     return True
 
 
 def check_value(value: JsonValue, above: int) -> None:
-    """Raises TypeError for what is not JSON, UserError when `value`, `above` levels down, would nest too deep."""
+    """Raises TypeError for what is not JSON, UserError for half of a surrogate pair, and for what would nest too deep.
+
+    `above`: how many levels down `value` is to be put.
+    """
     todo = [(value, above)]
     while todo:
         one, depth = todo.pop()
@@ -60,10 +65,20 @@ def check_value(value: JsonValue, above: int) -> None:
                 raise UserError(f"the value would be nested deeper than {MAX_DEPTH} levels")
             inner = one.values() if isinstance(one, dict) else one
             todo.extend((child, depth + 1) for child in inner)
-            if isinstance(one, dict) and not all(isinstance(key, str) for key in one):
-                raise TypeError("the keys of a JSON object are strings")
+            for key in one if isinstance(one, dict) else ():
+                if not isinstance(key, str):
+                    raise TypeError("the keys of a JSON object are strings")
+                _check_text(key)
         elif one is not None and not isinstance(one, bool | int | float | str):
             raise TypeError(f"not a JSON value: {type(one).__name__}")
+        elif isinstance(one, str):
+            _check_text(one)
+
+
+def _check_text(text: str) -> None:
+    half = SURROGATE.search(join_surrogates(text))
+    if half:
+        raise UserError(f"the text holds half of a character (U+{ord(half[0]):04X}), which no file can hold")
 
 
 def wrapped(steps: Path, value: JsonValue) -> JsonValue:

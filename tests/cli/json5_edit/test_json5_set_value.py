@@ -146,6 +146,12 @@ def test_values_nested_too_deep() -> None:
         json5_edit.set_value("{}", ["a"], value)
 
 
+@pytest.mark.parametrize("value", ["a\ud83d", {"\udc80": 1}, [["\ude00\ud83d"]]], ids=["text", "key", "wrong order"])
+def test_halves_of_characters_are_refused(value: Any) -> None:
+    with pytest.raises(UserError, match="holds half of a character"):
+        json5_edit.set_value("{}", ["a"], value)
+
+
 def test_a_path_is_not_a_string() -> None:
     with pytest.raises(TypeError):
         json5_edit.set_value("{}", "ab", 1)
