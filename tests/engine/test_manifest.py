@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 WORDS = files("toolguard_manifests").joinpath("plugin.toml").read_text("utf-8")
 HINTS = manifest.build()["uiHints"]
 PATHS = set(manifest.setting_paths(manifest.config_schema()))
+LEAVES = {path for path in PATHS if not any(other.startswith(f"{path}.") for other in PATHS)}
 OF_AN_AGENT = "agents.*."
 HOST_HINTS = {"label", "help", "tags", "advanced", "sensitive", "placeholder", "order"}
 
@@ -55,13 +56,12 @@ def test_only_settings_without_inner_ones_have_a_default() -> None:
     assert [node for node in nodes(manifest.config_schema()) if "properties" in node and "default" in node] == []
 
 
-@pytest.mark.parametrize("path", sorted(path for path in PATHS if "*" not in path))
+@pytest.mark.parametrize("path", sorted(path for path in LEAVES if "*" not in path))
 def test_the_schema_tells_the_defaults_of_the_types(path: str) -> None:
     node = manifest.config_schema()
     for key in path.split("."):
         node = node["properties"][key]
-    if "properties" not in node:
-        assert node.get("default", msgspec.UNSET) == default_of(path)
+    assert node.get("default", msgspec.UNSET) == default_of(path)
 
 
 def test_paths_of_settings() -> None:
@@ -153,8 +153,7 @@ def default_of(path: str) -> Any:
 def test_every_setting_is_in_the_readme_or_what_it_belongs_to() -> None:
     rows = readme_rows()
     assert set(rows) <= PATHS
-    leaves = {path for path in PATHS if not any(other.startswith(f"{path}.") for other in PATHS)}
-    assert {leaf for leaf in leaves if not any(leaf == row or leaf.startswith(f"{row}.") for row in rows)} == set()
+    assert {leaf for leaf in LEAVES if not any(leaf == row or leaf.startswith(f"{row}.") for row in rows)} == set()
 
 
 @pytest.mark.parametrize("key", sorted(readme_rows()))
