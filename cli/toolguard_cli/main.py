@@ -77,6 +77,43 @@ def uninstall(state_dir: StateDir = None, config: Config = None, dry_run: DryRun
     _finish(command.run(paths.find(state_dir, config), dry_run=dry_run), as_json=as_json)
 
 
+@app.command(
+    epilog=examples(
+        "toolguard migrate --dry-run",
+        "toolguard migrate",
+        "toolguard migrate --from guardian-angel",
+        "toolguard migrate --undo",
+    )
+)
+def migrate(
+    source: Annotated[
+        str, typer.Option("--from", metavar="ID", help="Only this one, like tool-guard or host-loop-detection.")
+    ] = "auto",
+    dry_run: DryRun = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Put everything back as it was before the last migration.")] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask; with --undo: whatever was changed since.")] = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Take over from the plugins that toolguard replaces.
+
+    Finds tool-guard, guardian-angel, equilibrium-guard, and what the gateway's own loop detection knows no more. Shows what
+    moves where, asks, then moves their settings with their comments, switches the old entries off, puts old held calls
+    aside, and imports old metrics. Running it again changes nothing more.
+    """
+    from toolguard_cli.commands import migrate as command
+
+    places = paths.find(state_dir, config)
+    if undo:
+        if source != "auto":
+            raise typer.BadParameter("the last migration is taken back as a whole", param_hint="--from")
+        result = command.undo(places, yes=yes, dry_run=dry_run)
+    else:
+        result = command.run(places, source=source, dry_run=dry_run, yes=yes, as_json=as_json)
+    _finish(result, as_json=as_json)
+
+
 @app.command(epilog=examples("toolguard status", "toolguard status --json"))
 def status(state_dir: StateDir = None, config: Config = None, as_json: Json = False) -> None:
     """See whether it runs and what it did."""

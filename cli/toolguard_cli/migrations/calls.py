@@ -1,0 +1,89 @@
+"""What the plugin that held calls kept of them: its file is put aside, because nothing in it says which call was meant.
+
+Where it lies, toolguard's own store may come to lie (`storePath`), so it cannot stay.
+"""
+
+from __future__ import annotations
+
+import json
+import stat
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from toolguard_cli.configtree import ConfigTree
+from toolguard_cli.migrations import disk
+from toolguard_cli.migrations.data import Migration
+from toolguard_cli.migrations.work import ENTRIES
+from toolguard_cli.paths import Places
+
+DEFAULT = ".ga-state.json"
+MAX_BYTES = 20 * 1024 * 1024
+KINDS = ("pending", "approved")
+
+
+class OldCalls:
+    """`waiting`: how many calls in the file were not answered, or not made, and are not over."""
+
+    def __init__(self, path: Path, waiting: int) -> None:
+        self.path = path
+        self.waiting = waiting
+
+
+def found(tree: ConfigTree, places: Places, migration: Migration, now: Callable[[], float] = time.time) -> list[OldCalls]:
+    """Each file once. `now`: in seconds."""
+    folders = [places.state_dir, *disk.workspaces(tree, places)]
+    named = [disk.expanded(name, folder) for name in _named(tree, migration) for folder in folders]
+    usual = [folder / DEFAULT for folder in folders]
+    kept: dict[Path, OldCalls] = {}
+    for path in dict.fromkeys([*named, *usual]):
+        state = _read(path)
+        if state is not None or (path in named and _is_file(path) and not _is_ours(path)):
+            kept[path.resolve()] = OldCalls(path, _waiting(state or {}, now() * 1000))
+    return list(kept.values())
+
+
+def _named(tree: ConfigTree, migration: Migration) -> Iterator[str]:
+    """The paths that the plugin was given."""
+    for plugin in migration.ids:
+        for steps in ((*ENTRIES, plugin, "config", "storePath"), (*ENTRIES, plugin, "storePath")):
+            name = tree.get(*steps)
+            if isinstance(name, str) and name and "\0" not in name:
+                yield name
+
+
+def _read(path: Path) -> dict[str, Any] | None:
+    """What the file holds; None where it is not that plugin's."""
+    value = _json(path)
+    if isinstance(value, dict) and set(value) == set(KINDS) and all(isinstance(value[kind], dict) for kind in KINDS):
+        return value
+    return None
+
+
+def _json(path: Path) -> Any:
+    try:
+        if not _is_file(path) or path.stat().st_size > MAX_BYTES:
+            return None
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def _is_ours(path: Path) -> bool:
+    """A store of toolguard lies there already."""
+    value = _json(path)
+    return isinstance(value, dict) and "entries" in value
+
+
+def _waiting(state: dict[str, Any], now_ms: float) -> int:
+    entries = [entry for kind in KINDS for entry in state.get(kind, {}).values()]
+    ends = [entry.get("expiresAt") for entry in entries if isinstance(entry, dict)]
+    return sum(isinstance(end, int | float) and end > now_ms for end in ends)

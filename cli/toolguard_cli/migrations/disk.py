@@ -1,0 +1,73 @@
+"""Where old plugins lie, and where agents work: what the config does not say itself."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from toolguard_cli import configvars
+from toolguard_cli.configtree import ConfigTree
+from toolguard_cli.paths import Places
+from toolguard_cli.setup.entry import LOAD_PATHS
+
+MANIFEST = "openclaw.plugin.json"
+MAX_MANIFEST = 1024 * 1024
+MAX_PLACES = 200
+"""Workspaces, or load paths, that are looked at."""
+
+
+def workspaces(tree: ConfigTree, places: Places) -> list[Path]:
+    """Where agents work, each once; none of them has to be there."""
+    named = [tree.get("agents", "defaults", "workspace")]
+    for agents in (tree.get("agents", "list"), tree.get("agents", "entries")):
+        each = agents.values() if isinstance(agents, dict) else agents if isinstance(agents, list) else ()
+        named += [agent.get("workspace") for agent in each if isinstance(agent, dict)]
+    written = [name for name in named if isinstance(name, str) and name][:MAX_PLACES]
+    return list(dict.fromkeys([places.state_dir / "workspace", *(expanded(name, places.state_dir) for name in written)]))
+
+
+def plugins(tree: ConfigTree, places: Places, ids: list[str]) -> dict[str, list[Path]]:
+    """Folders that hold one of these plugins, where the gateway looks for plugins."""
+    roots = [places.state_dir, *(workspace / ".openclaw" for workspace in workspaces(tree, places))]
+    found: dict[str, list[Path]] = {}
+    for plugin in ids:
+        folders = [root / "extensions" / plugin for root in roots]
+        there = [folder for folder in folders if _is_folder(folder)]
+        there += [folder for folder in _loaded(tree, places) if plugin in (folder.name, _plugin_id(folder))]
+        if there:
+            found[plugin] = there
+    return found
+
+
+def _loaded(tree: ConfigTree, places: Places) -> Iterator[Path]:
+    paths = tree.get(*LOAD_PATHS)
+    for path in paths[:MAX_PLACES] if isinstance(paths, list) else ():
+        if isinstance(path, str) and path and "\0" not in path:
+            folder = expanded(path, places.state_dir)
+            if _is_folder(folder):
+                yield folder
+
+
+def _plugin_id(folder: Path) -> str:
+    try:
+        with (folder / MANIFEST).open("rb") as file:
+            manifest = json.loads(file.read(MAX_MANIFEST))
+    except (OSError, ValueError, RecursionError):
+        return ""
+    found = manifest.get("id") if isinstance(manifest, dict) else ""
+    return found if isinstance(found, str) else ""
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except (OSError, ValueError):
+        return False
+
+
+def expanded(written: str, folder: Path) -> Path:
+    """A path of the config: variables filled in, `~` is the home, what is relative lies in `folder`."""
+    filled: str = configvars.filled(written)
+    return folder / os.path.expanduser(filled)  # noqa: PTH111 - a home that is unknown stays as it is

@@ -1,0 +1,235 @@
+"""What a migration changes, written down before it is changed, so that it can be taken back byte for byte.
+
+`<state dir>/toolguard/migrations/<n>.json` names the files with digests of before and after; copies of both lie in the
+folder `<n>` beside it. Digests decide what a file is, never guesses. A journal that has `begun` only was interrupted.
+"""
+
+from __future__ import annotations
+
+import difflib
+import shutil
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from toolguard_cli import configfile, json5_edit
+from toolguard_cli.configdraft import Change
+from toolguard_cli.configfile import ConfigFile, digest
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_engine.redact import UNPRINTABLE
+from toolguard_engine.stores import files
+
+MAX_BYTES = 4 * 1024 * 1024
+MAX_DIFF = 100
+"""Lines that are shown of what was changed since."""
+
+Status = Literal["begun", "done", "undone"]
+
+
+class KeptFile(msgspec.Struct, frozen=True):
+    """A file of the config. `before` and `after` are digests; `before` is empty where there was no file."""
+
+    path: str
+    before: str
+    after: str
+
+
+class KeptMove(msgspec.Struct, frozen=True):
+    """A file that was put aside; `digest` is that of its content."""
+
+    source: str
+    target: str
+    digest: str
+
+
+class KeptImport(msgspec.Struct, frozen=True):
+    """Rows of one database that were taken into another, up to the time `last`."""
+
+    old: str
+    into: str
+    last: int
+
+
+class Journal(msgspec.Struct, frozen=True):
+    number: int
+    version: str
+    time: str
+    status: Status
+    config: str
+    files: list[KeptFile] = []
+    moves: list[KeptMove] = []
+    imports: list[KeptImport] = []
+
+
+def folder(places: Places) -> Path:
+    return places.own / "migrations"
+
+
+def aside(places: Places, number: int) -> Path:
+    """Where files go that nobody reads any more."""
+    return places.own / "migrated" / str(number)
+
+
+def kept(places: Places, number: int, at: int, which: Literal["before", "after"]) -> Path:
+    """The copy of a journal's file, by its place in the journal."""
+    return folder(places) / str(number) / f"{at}.{which}"
+
+
+def journals(places: Places) -> list[Journal]:
+    """All, the oldest first. Raises `UserError` for one that cannot be read."""
+    names = [path for path in folder(places).glob("*.json") if path.stem.isdecimal()]
+    return [_load(path) for path in sorted(names, key=lambda path: int(path.stem))]
+
+
+def _load(path: Path) -> Journal:
+    try:
+        with path.open("rb") as file:
+            return msgspec.json.decode(file.read(MAX_BYTES), type=Journal)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise UserError(f"{path} cannot be read: {error}", f"what was before lies in {path.with_suffix('')}") from error
+
+
+def unfinished(places: Places) -> Journal | None:
+    return next((each for each in journals(places) if each.status == "begun"), None)
+
+
+def imported(places: Places) -> dict[str, int]:
+    """How far each old database was read, by its path."""
+    known: dict[str, int] = {}
+    for each in journals(places):
+        for one in each.imports:
+            if each.status == "done":
+                known[one.old] = one.last
+            else:  # an undo removes all that was ever imported
+                known.pop(one.old, None)
+    return known
+
+
+def next_number(places: Places) -> int:
+    taken = [int(path.stem) for path in folder(places).glob("*") if path.stem.isdecimal()]
+    return max(taken, default=0) + 1
+
+
+def begin(places: Places, journal: Journal, changes: list[Change]) -> None:
+    """Keeps the files, then writes the journal. Raises `OSError`."""
+    files.make_folder(places.own)
+    files.make_folder(folder(places))
+    files.make_folder(folder(places) / str(journal.number))
+    for at, change in enumerate(changes):
+        if change.file.data is not None:
+            files.replace(kept(places, journal.number, at, "before"), change.file.data)
+        files.replace(kept(places, journal.number, at, "after"), change.data)
+    save(places, journal)
+
+
+def save(places: Places, journal: Journal) -> None:
+    data = msgspec.json.format(msgspec.json.encode(journal)) + b"\n"
+    files.replace(folder(places) / f"{journal.number}.json", data)
+
+
+def before(places: Places, journal: Journal) -> dict[Path, ConfigFile]:
+    """The files of the config as they were. Raises `UserError` where one was changed by somebody else since."""
+    refuse_changed(places, journal, "toolguard migrate --undo --yes puts it back")
+    found = {}
+    for at, file in enumerate(journal.files):
+        data = _kept_before(places, journal, at)
+        text = data.decode() if data is not None else configfile.EMPTY
+        found[Path(file.path)] = ConfigFile(Path(file.path), data, text, json5_edit.parse(text))
+    return found
+
+
+def refuse_changed(places: Places, journal: Journal, fix: str) -> None:
+    """Raises `UserError` with what was changed since, and by how much."""
+    for at, file in enumerate(journal.files):
+        present = _bytes(Path(file.path))
+        if digest(present) not in (file.before, file.after):
+            lines = list(_since(kept(places, journal.number, at, "after"), present))
+            more = [f"... and {len(lines) - MAX_DIFF} more lines"] if len(lines) > MAX_DIFF else []
+            original = kept(places, journal.number, at, "before")
+            text = "\n".join([f"{file.path} was changed since the migration:", *lines[:MAX_DIFF], *more])
+            raise UserError(f"{text}\nas it was before the migration: {original}", fix)
+    for move in journal.moves:
+        if _blocked(move):
+            raise UserError(f"{move.source} is there again; the old one is {move.target}", fix)
+
+
+def _since(migrated: Path, present: bytes | None) -> Iterator[str]:
+    old, new = (_lines(data or b"") for data in (_bytes(migrated), present))
+    yield from islice(difflib.unified_diff(old, new, n=0, lineterm=""), 2, None)
+
+
+def _lines(data: bytes) -> list[str]:
+    return [UNPRINTABLE.sub("?", line) for line in data.decode("utf-8", "replace").splitlines()]
+
+
+def _blocked(move: KeptMove) -> bool:
+    """Something else lies where the file was."""
+    there = _bytes(Path(move.source))
+    return there is not None and digest(there) != move.digest
+
+
+def put_aside(journal: Journal) -> None:
+    """Moves the files away. Raises `OSError`."""
+    for move in journal.moves:
+        target = Path(move.target)
+        for made in (target.parent.parent, target.parent):
+            files.make_folder(made)
+        shutil.move(move.source, move.target)
+
+
+def restore(places: Places, journal: Journal) -> list[str]:
+    """Puts files and config back whatever they are now, and says so line by line. A file that was changed since is kept
+    beside. Raises `UserError`, `OSError`."""
+    told = [_put_back(move) for move in journal.moves if Path(move.target).is_file()]
+    for at, file in enumerate(journal.files):
+        path, present = Path(file.path), _bytes(Path(file.path))
+        if digest(present) == file.before:
+            continue
+        original = _kept_before(places, journal, at)
+        if original is None:
+            path.resolve().unlink(missing_ok=True)
+            told.append(f"removed {path}: there was none")
+            continue
+        stands = ConfigFile(path, present, configfile.EMPTY, json5_edit.parse(configfile.EMPTY))
+        backup = configfile.write(stands, original, again=True)
+        told.append(f"put back {path}" + (f" (the one until now: {backup})" if backup else ""))
+    save(places, msgspec.structs.replace(journal, status="undone"))
+    return told
+
+
+def _put_back(move: KeptMove) -> str:
+    source = Path(move.source)
+    if digest(_bytes(source)) == move.digest:  # it was interrupted between copy and removal
+        Path(move.target).unlink()
+        return f"{source} is still there"
+    if source.exists():
+        source.rename(configfile.backup_path(source, again=True))
+    source.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(move.target, move.source)
+    return f"put back {source}"
+
+
+def _kept_before(places: Places, journal: Journal, at: int) -> bytes | None:
+    """Raises `UserError` where the copy is not what was kept."""
+    file = journal.files[at]
+    if not file.before:
+        return None
+    copy = kept(places, journal.number, at, "before")
+    data = _bytes(copy)
+    if digest(data) != file.before:
+        raise UserError(
+            f"{copy} is not what was kept there of {file.path}",
+            f"the backup beside may be: {configfile.backup_path(Path(file.path))}",
+        )
+    return data
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None

@@ -1,0 +1,75 @@
+"""The old plugin's metrics: which databases there are to read, and into which one of ours."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolguard_cli import configvars
+from toolguard_cli.configtree import ConfigTree
+from toolguard_cli.migrations.data import Migration
+from toolguard_cli.migrations.moving import OURS
+from toolguard_cli.migrations.work import ENTRIES
+from toolguard_cli.paths import Places
+from toolguard_engine import config as settings
+from toolguard_engine.metrics import importing
+from toolguard_engine.metrics.database import MetricsError
+from toolguard_engine.stores import calllog
+
+
+@dataclass(frozen=True)
+class OldDatabase:
+    """`last`: the time of its newest row, in milliseconds since 1970."""
+
+    path: Path
+    into: Path
+    events: int
+    last: int
+
+
+def found(
+    before: ConfigTree, after: ConfigTree, places: Places, migration: Migration, known: Mapping[str, int]
+) -> tuple[list[OldDatabase], list[str]]:
+    """Those with rows that were not taken over yet, and what is wrong with others. `known`: how far each was read."""
+    into = _ours(after, places)
+    databases, problems = [], []
+    for path in dict.fromkeys(_candidates(before, places, migration, into)):
+        try:
+            old = importing.find(path) if path.is_file() else None
+        except MetricsError as error:
+            problems.append(f"the old metrics are not taken over: {error}")
+            continue
+        if old and (old.events or old.hours or old.days) and (old.last or 0) > known.get(str(path), -1):
+            databases.append(OldDatabase(path, into, old.events, old.last or 0))
+    return databases, problems
+
+
+def _candidates(tree: ConfigTree, places: Places, migration: Migration, into: Path) -> Iterator[Path]:
+    """Where the plugin may have written. It knew the account's own home alone, never another state directory."""
+    for plugin in migration.ids:
+        for steps in ((*ENTRIES, plugin, "config"), (*ENTRIES, plugin)):
+            metrics = tree.get(*steps, "metrics")
+            if isinstance(metrics, dict):
+                yield from _spelled(metrics.get("dbPath", settings.DEFAULT_METRICS_PATH), places)
+    yield calllog.resolve(settings.DEFAULT_METRICS_PATH, places.state_dir)
+    yield into
+
+
+def _spelled(name: Any, places: Places) -> Iterator[Path]:
+    if isinstance(name, str) and name and "\0" not in name:
+        filled = configvars.filled(name)
+        yield Path(os.path.expanduser(filled)).absolute()  # noqa: PTH111 - a home that is unknown stays as it is
+        yield calllog.resolve(filled, places.state_dir)
+
+
+def _ours(tree: ConfigTree, places: Places) -> Path:
+    try:
+        config = settings.parse(configvars.filled(tree.get(*OURS)))
+    except msgspec.ValidationError:
+        config = settings.Config()
+    return calllog.resolve(config.metrics.db_path, places.state_dir)

@@ -1,0 +1,119 @@
+"""Which settings move where: the largest parts that may, so that comments and layout stay together.
+
+The law: a part moves as a whole where nothing of it is set here yet and every value in it is one that the setting here may
+have; else what lies in it is looked at by itself. Nothing that would keep the gateway from starting is moved.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from toolguard_cli import json5_edit
+from toolguard_cli.configdraft import Draft
+from toolguard_cli.configtree import ConfigTree, Steps
+from toolguard_cli.json5_edit import path_name
+from toolguard_cli.migrations import allowed
+from toolguard_cli.migrations.data import Migration
+from toolguard_cli.migrations.report import Left, Moved, Report, named, shown
+from toolguard_cli.setup.entry import ENTRY
+
+OURS: Steps = (*ENTRY, "config")
+NONE_SUCH = "toolguard has no such setting"
+
+_EMPTY = re.compile(r"\{\s*\}")
+_COMMENTS = ("//", "/*")
+
+
+@dataclass(frozen=True)
+class Move:
+    """From one path of the config to another. `told`: the settings in it."""
+
+    source: Steps
+    target: Steps
+    told: tuple[Moved, ...]
+
+
+Act = Move | Left
+
+
+class Holder:
+    """An object of the config that holds old settings. `label` is how a person calls it."""
+
+    def __init__(self, tree: ConfigTree, steps: Steps, label: str, report: Report) -> None:
+        self.tree = tree
+        self.steps = steps
+        self.label = label
+        self.report = report
+
+    def whole(self, migration: Migration) -> Iterator[Act]:
+        """For an object that holds nothing but settings."""
+        value = self.tree.get(*self.steps)
+        same = all(migration.target(key) == (key,) for key in value)
+        if value and same and self.tree.part(OURS) is None and allowed.fits((), value):
+            told = tuple(Moved(self._name((key,)), (key,), each) for key, each in value.items())
+            yield Move(self.steps, OURS, told)
+        else:
+            yield from self.some(migration, value)
+
+    def some(self, migration: Migration, keys: Iterable[str]) -> Iterator[Act]:
+        """These keys, each by itself."""
+        for key in keys:
+            target = migration.target(key)
+            if target is None:
+                yield Left(self._name((key,)), migration.gone.get(key, NONE_SUCH))
+            else:
+                yield from self.setting((key,), target)
+
+    def setting(self, below: Steps, target: Steps) -> Iterator[Act]:
+        """The value at `below`, which would be the setting `target` here."""
+        value = self.tree.get(*self.steps, *below)
+        own = self.tree.part((*OURS, *target))
+        if own is None and allowed.fits(target, value):
+            yield Move((*self.steps, *below), (*OURS, *target), (Moved(self._name(below), target, value),))
+        elif isinstance(value, dict) and value and (own is None or isinstance(own.content, dict)):
+            for key in value:
+                yield from self.setting((*below, key), (*target, key))
+        else:
+            taken = self._taken(target, own.value) if own is not None else ""
+            yield Left(self._name(below), taken or _unfit(target, value))
+
+    def _taken(self, target: Steps, value: object) -> str:
+        origin = self.report.origin(target)
+        owner = f"{origin} became" if origin else "toolguard has"
+        return f"{owner} {path_name(target)} = {shown(value)}, which stays"
+
+    def _name(self, below: Steps) -> str:
+        return named(self.label, path_name(below)) if self.label else named(path_name((*self.steps, *below)))
+
+
+def _unfit(target: Steps, value: object) -> str:
+    may = allowed.words(target)
+    return f"{shown(value)} is not allowed; {path_name(target)} is {may}" if may else NONE_SUCH
+
+
+def perform(draft: Draft, acts: list[Act], report: Report, floor: int) -> None:
+    """Makes the moves; objects that are empty then are taken out, if their path has `floor` steps at least."""
+    for act in acts:
+        if isinstance(act, Left):
+            report.left.append(act)
+        else:
+            draft.move(act.source, act.target)
+            report.moved += act.told
+            for length in range(len(act.source) - 1, floor - 1, -1):
+                drop_empty(draft, act.source[:length])
+
+
+def drop_empty(draft: Draft, steps: Steps) -> None:
+    """Takes out an object that holds nothing, not even a comment, unless a comment beside it would go too."""
+    part = draft.tree.part(steps)
+    if part is None or part.content != {} or len(part.spots) != 1 or not part.spots[0].path:
+        return
+    spot = part.spots[0]
+    node = json5_edit.find(spot.file.root, spot.path)
+    if node is None or not _EMPTY.fullmatch(spot.file.text, node.start, node.end):
+        return
+    less = json5_edit.delete(spot.file.text, spot.path)
+    if all(less.count(sign) == spot.file.text.count(sign) for sign in _COMMENTS):
+        draft.delete(steps)
