@@ -1,0 +1,224 @@
+"""The metrics file: opened, made, brought to the present schema.
+
+The law: the file may be another's too (the plugin that toolguard replaces has its tables in the same one), so every name of
+ours begins with `toolguard_`, our schema's version stands in a table of ours, and a file that is no database, is damaged,
+belongs to another program or comes from a newer toolguard is reported and left as it is. Before the schema of a file that
+holds something is changed, the whole file is checked.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from functools import cache, partial
+from importlib.resources import files as resources
+from pathlib import Path
+
+from toolguard_engine.stores import files
+from toolguard_engine.stores.locked import StoreError, unusable
+
+PREFIX = "toolguard_"
+OLD_EVENTS = "usage_events"
+"""The old plugin's table: a file that has it may be shared."""
+
+BUSY_SECONDS = 5.0
+BUSY_POLL_SECONDS = 0.01
+WAL_LIMIT = 32 * 1024 * 1024
+_PRAGMAS = ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = NORMAL", f"journal_size_limit = {WAL_LIMIT}")
+PRIMARY_CODE = 0xFF
+
+_NUMBERED = re.compile(r"(\d{3})-[a-z0-9-]+\.sql\Z")
+_WORDS = {
+    sqlite3.SQLITE_NOTADB: "is no SQLite database; move it away, or name another file in metrics.dbPath",
+    sqlite3.SQLITE_CORRUPT: "is damaged; move it away, or put back a copy of it",
+    sqlite3.SQLITE_BUSY: "is held by another process; if none of yours hangs, try again",
+    sqlite3.SQLITE_LOCKED: "is held by another process; if none of yours hangs, try again",
+    sqlite3.SQLITE_FULL: "cannot grow: the disk is full",
+    sqlite3.SQLITE_READONLY: "cannot be written; see who owns it and its folder",
+    sqlite3.SQLITE_PERM: "cannot be opened; see who owns it and its folder",
+    sqlite3.SQLITE_CANTOPEN: "cannot be opened; see who owns it and its folder",
+    sqlite3.SQLITE_IOERR: "cannot be read or written: the disk reports an error",
+}
+
+
+class MetricsError(StoreError):
+    """The metrics file cannot be used now; one line that says why and what to do."""
+
+    code = "metrics.unavailable"
+
+    @classmethod
+    def of(cls, path: Path, words: str) -> MetricsError:
+        return cls(f"{str(path)!a} {words}")
+
+
+class Missing(MetricsError):  # noqa: N818 - an answer
+    """There is no such file."""
+
+
+@contextmanager
+def reported(path: Path) -> Iterator[None]:
+    """What SQLite says about this file, as `MetricsError`. Its own words may quote what stands in the file: left out."""
+    try:
+        yield
+    except sqlite3.DatabaseError as error:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
+        name = getattr(error, "sqlite_errorname", "no reason")
+        words = _WORDS.get(code & PRIMARY_CODE, f"cannot be used: SQLite gives {name}")
+        raise MetricsError.of(path, words) from error
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """The file with our tables in it; it and its folder are made (0600, 0700) where they are missing. Raises `MetricsError`.
+
+    Statements commit by themselves; several belong together under `transaction`.
+    """
+    _make(path)
+    connection = open_existing(path)
+    try:
+        with reported(path):
+            _refuse_foreign(path, connection)
+            _refuse_damaged(path, connection)
+            _log_ahead(connection)
+            _migrate(connection)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def open_existing(path: Path) -> sqlite3.Connection:
+    """A connection to a file that is there, whatever it holds. Raises `MetricsError`, `Missing` where nothing is there.
+
+    Text that is no UTF-8 is read with replacement characters.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise MetricsError.of(path, "is no file; name another one in metrics.dbPath")
+        uri = f"{path.absolute().as_uri()}?mode=rw"
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise Missing(str(unusable(path, error))) from error
+    except (OSError, ValueError) as error:
+        raise MetricsError(str(unusable(path, error))) from error
+    with reported(path):
+        connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        try:
+            for pragma in _PRAGMAS:
+                connection.execute(f"PRAGMA {pragma}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+
+def is_ours(path: Path) -> bool:
+    """Whether this file is there and a toolguard has been at it. Raises `MetricsError`."""
+    try:
+        with closing(open_existing(path)) as connection, reported(path):
+            return _version(connection) > 0
+    except Missing:
+        return False
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """All of it or nothing; nobody else writes meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def latest() -> int:
+    """The version of the schema that this toolguard knows."""
+    return len(migrations())
+
+
+@cache
+def migrations() -> tuple[str, ...]:
+    """The SQL of every version, the first version first."""
+    folder = resources("toolguard_manifests").joinpath("metrics")
+    named = sorted((file.name, file) for file in folder.iterdir() if _NUMBERED.match(file.name))
+    return tuple(file.read_text("utf-8") for _, file in named)
+
+
+def _make(path: Path) -> None:
+    try:
+        files.make_folder(path.parent)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+        files.belong_to_folder(path)
+    except FileExistsError:
+        return
+    except (OSError, ValueError) as error:
+        raise MetricsError(str(unusable(path, error))) from error
+
+
+def _refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
+    tables = _tables(connection)
+    if tables and OLD_EVENTS not in tables and not any(name.startswith(PREFIX) for name in tables):
+        raise MetricsError.of(path, "holds the tables of another program; name another file in metrics.dbPath")
+    if (version := _version(connection)) > latest():
+        found = f"has schema {version}, and this toolguard knows {latest()}"
+        raise MetricsError.of(path, f"was written by a newer toolguard ({found}); update toolguard")
+
+
+def _refuse_damaged(path: Path, connection: sqlite3.Connection) -> None:
+    """Looks at the whole file, once for every schema."""
+    if _version(connection) < latest() and connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise MetricsError.of(path, _WORDS[sqlite3.SQLITE_CORRUPT])
+
+
+def _log_ahead(connection: sqlite3.Connection) -> None:
+    """Readers and a writer side by side. SQLite does not wait by itself where another process does the same just now."""
+    until = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL").fetchone()
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & PRIMARY_CODE != sqlite3.SQLITE_BUSY or time.monotonic() > until:
+                raise
+            time.sleep(BUSY_POLL_SECONDS)
+        else:
+            return
+
+
+def _migrate(connection: sqlite3.Connection) -> None:
+    if _version(connection) == latest():
+        return
+    with transaction(connection):
+        for version, script in enumerate(migrations()[(done := _version(connection)) :], done + 1):
+            for statement in _statements(script):
+                connection.execute(statement)
+            now = time.time_ns() // 1_000_000
+            connection.execute("INSERT INTO toolguard_schema (version, applied_at) VALUES (?, ?)", (version, now))
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    if "toolguard_schema" not in _tables(connection):
+        return 0
+    (version,) = connection.execute("SELECT coalesce(max(version), 0) FROM toolguard_schema").fetchone()
+    return int(version)
+
+
+def _tables(connection: sqlite3.Connection) -> set[str]:
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    return {name for (name,) in found if not name.startswith("sqlite_")}
+
+
+def _statements(script: str) -> Iterator[str]:
+    """`executescript` would commit first, and a version must come whole."""
+    statement = ""
+    for line in script.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""

@@ -1,0 +1,331 @@
+"""The metrics file: made, shared by several processes, and refused where it is not ours to write."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from importlib.resources import files as resources
+from multiprocessing.synchronize import Event
+from pathlib import Path
+
+import pytest
+
+from toolguard_engine.metrics import database
+from toolguard_engine.metrics.database import MetricsError, connect, is_ours, transaction
+from toolguard_engine.metrics.record import Call, record
+
+fork = multiprocessing.get_context("fork")
+HOUR = 3_600_000
+NOON = 1_750_000_000_000 - 1_750_000_000_000 % (24 * HOUR) + 12 * HOUR
+TABLES = {
+    "toolguard_schema",
+    "toolguard_sources",
+    "toolguard_calls",
+    "toolguard_verdicts",
+    "toolguard_hours",
+    "toolguard_days",
+}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state" / "metrics.db"
+
+
+@pytest.fixture
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(connect(path)) as connection:
+        yield connection
+
+
+def names(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")}
+
+
+def rows(connection: sqlite3.Connection, table: str, columns: str = "*") -> list[tuple[object, ...]]:
+    return connection.execute(f"SELECT {columns} FROM {table} ORDER BY 1, 2, 3, 4, 5, 6").fetchall()  # noqa: S608
+
+
+def test_made_for_nobody_elses_eyes(path: Path) -> None:
+    with closing(connect(path)) as connection, transaction(connection):
+        record(connection, [Call(NOON)])
+        beside = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
+    assert beside == {"metrics.db": 0o600, "metrics.db-wal": 0o600, "metrics.db-shm": 0o600}
+    assert path.parent.stat().st_mode & 0o777 == 0o700
+    assert [file.name for file in path.parent.iterdir()] == ["metrics.db"]
+
+
+def test_nobody_waits_for_the_disk_and_nobody_fails_at_once(opened: sqlite3.Connection) -> None:
+    asked = ("journal_mode", "synchronous", "busy_timeout", "user_version", "application_id", "trusted_schema")
+    assert [opened.execute(f"PRAGMA {name}").fetchone()[0] for name in asked] == ["wal", 1, 5000, 0, 0, 0]
+
+
+def test_every_name_is_marked_as_ours(path: Path) -> None:
+    connect(path).close()
+    assert {name for name in names(path) if not name.startswith("toolguard_")} == set()
+    assert names(path) >= TABLES
+
+
+def test_what_is_there_stays(path: Path) -> None:
+    with closing(connect(path)) as connection, transaction(connection):
+        record(connection, [Call(NOON, "home")])
+    with closing(connect(path)) as connection:
+        assert rows(connection, "toolguard_calls", "at, gateway, id, source, total, model") == [(NOON, "home", 1, 1, 0, "")]
+        assert connection.execute("SELECT version FROM toolguard_schema").fetchall() == [(1,)]
+
+
+def test_a_file_with_an_odd_name(tmp_path: Path) -> None:
+    path = tmp_path / "50%25 ?mode=memory#x;' .db"
+    connect(path).close()
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+def test_the_sql_files_are_numbered_without_a_gap() -> None:
+    names = sorted(file.name for file in resources("toolguard_manifests").joinpath("metrics").iterdir())
+    numbers = [int(name[:3]) for name in names]
+    assert numbers == list(range(1, database.latest() + 1))
+
+
+# What is refused, and how it is left
+
+
+def text(path: Path) -> None:
+    path.write_text("Dear diary, " * 1_000)
+
+
+def noise(path: Path) -> None:
+    path.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
+
+
+def foreign(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE moz_places (url TEXT)")
+
+
+def broken_schema(path: Path) -> None:
+    connect(path).close()
+    overwrite(path, 100, b"\x42" * 200)
+
+
+def cut_off(path: Path) -> None:
+    connect(path).close()
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) // 2])
+
+
+def broken_inside(path: Path) -> None:
+    """The old plugin's file, damaged where its schema is not: only a look at all of it finds that."""
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("CREATE TABLE usage_events (id INTEGER PRIMARY KEY, ts TEXT)")
+        connection.executemany("INSERT INTO usage_events (ts) VALUES (?)", [("2025-06-15T12:00:00Z" * 20,)] * 500)
+    overwrite(path, 4096 * 5, b"\x42" * 4096)
+
+
+def newer(path: Path) -> None:
+    with closing(connect(path)) as connection:
+        connection.execute("INSERT INTO toolguard_schema VALUES (7, 0)")
+
+
+def odd_schema(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute('CREATE TABLE toolguard_schema ("<b>DROP</b>" TEXT)')
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+
+
+def pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def dangling(path: Path) -> None:
+    path.symlink_to(path.with_name("nowhere"))
+
+
+def overwrite(path: Path, at: int, data: bytes) -> None:
+    with path.open("r+b") as file:
+        file.seek(at)
+        file.write(data)
+
+
+REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
+    "a text": (text, "is no SQLite database; move it away, or name another file in metrics.dbPath"),
+    "noise": (noise, "is no SQLite database; move it away, or name another file in metrics.dbPath"),
+    "another program's": (foreign, "holds the tables of another program; name another file in metrics.dbPath"),
+    "broken schema": (broken_schema, "is damaged; move it away, or put back a copy of it"),
+    "cut off": (cut_off, "is damaged; move it away, or put back a copy of it"),
+    "broken inside": (broken_inside, "is damaged; move it away, or put back a copy of it"),
+    "newer": (newer, "was written by a newer toolguard (has schema 7, and this toolguard knows 1); update toolguard"),
+    "odd schema": (odd_schema, "cannot be used: SQLite gives SQLITE_ERROR"),
+    "a folder": (folder, "is no file; name another one in metrics.dbPath"),
+    "a pipe": (pipe, "is no file; name another one in metrics.dbPath"),
+    "a link to nowhere": (dangling, ": No such file or directory"),
+}
+
+
+@pytest.mark.parametrize(("make", "said"), REFUSED.values(), ids=REFUSED)
+def test_refused_and_left_as_it_is(tmp_path: Path, make: Callable[[Path], None], said: str) -> None:
+    path = tmp_path / "metrics.db"
+    make(path)
+    before = path.read_bytes() if path.is_file() else None
+    for _ in range(2):
+        with pytest.raises(MetricsError) as refused:
+            connect(path)
+        assert str(refused.value).replace(f"'{path}'", "").lstrip() == said
+    assert (path.read_bytes() if path.is_file() else None) == before
+    assert [file.name for file in tmp_path.iterdir()] == ["metrics.db"]
+
+
+def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+    tmp_path.joinpath("file").touch()
+    with pytest.raises(MetricsError, match=r"Not a directory|File exists"):
+        connect(tmp_path / "file" / "metrics.db")
+
+
+def test_a_name_that_cannot_be(tmp_path: Path) -> None:
+    with pytest.raises(MetricsError, match="embedded null byte"):
+        connect(tmp_path / "a\0b")
+
+
+def test_whose_file_it_is(tmp_path: Path) -> None:
+    assert not is_ours(tmp_path / "metrics.db")
+    foreign(tmp_path / "foreign.db")
+    assert not is_ours(tmp_path / "foreign.db")
+    connect(tmp_path / "metrics.db").close()
+    assert is_ours(tmp_path / "metrics.db")
+
+
+# New versions of the schema
+
+
+def with_another(script: str) -> Callable[[], tuple[str, ...]]:
+    scripts = (*database.migrations(), script)
+    return lambda: scripts
+
+
+def test_a_new_version_is_added_once_and_keeps_what_is_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with closing(connect(path)) as connection, transaction(connection):
+        record(connection, [Call(NOON)])
+    second = (
+        "CREATE TABLE toolguard_prices (\n  model TEXT -- ; not the end\n);\nINSERT INTO toolguard_prices VALUES ('a;b');\n"
+    )
+    monkeypatch.setattr(database, "migrations", with_another(second))
+    for _ in range(2):
+        with closing(connect(path)) as connection:
+            assert connection.execute("SELECT version FROM toolguard_schema").fetchall() == [(1,), (2,)]
+            assert connection.execute("SELECT model FROM toolguard_prices").fetchall() == [("a;b",)]
+            assert connection.execute("SELECT count(*) FROM toolguard_calls").fetchone() == (1,)
+
+
+def test_a_version_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(path).close()
+    before = names(path)
+    with monkeypatch.context() as patch:
+        broken = "CREATE TABLE toolguard_prices (model TEXT);\nCREATE TABLE toolguard_calls (at INTEGER);\n"
+        patch.setattr(database, "migrations", with_another(broken))
+        with pytest.raises(MetricsError):
+            connect(path)
+    assert names(path) == before
+    connect(path).close()
+
+
+# Writing
+
+CALLS = [
+    Call(NOON, "home", "main", "s1", "telegram", "anthropic", "big", 10, 5, 3, 2, 20, 0.5, 0, 1_000, "completed"),
+    Call(NOON + 1, "home", "main", "s1", "telegram", "anthropic", "big", 1, 1, 0, 0, 2, 0.25, 1, None, "error"),
+    Call(NOON + HOUR, "home", "main", "s2", "", "anthropic", "big", 7, 0, 0, 0, 7, None, 0, 500, ""),
+    Call(NOON + HOUR, "away", "", "", "", "", "small", 1, 0, 0, 0, 1),
+]
+
+
+def test_calls_and_their_sums(opened: sqlite3.Connection) -> None:
+    for call in CALLS:
+        with transaction(opened):
+            record(opened, [call])
+    assert rows(opened, "toolguard_calls") == [(number, *call, 1) for number, call in enumerate(CALLS, 1)]
+    assert rows(opened, "toolguard_hours") == [
+        (NOON, "home", "big", "anthropic", "main", 1, 2, 1, 11, 6, 3, 2, 22, 2, 0.75, 0.25, 1, 1_000),
+        (NOON + HOUR, "away", "small", "", "", 1, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0),
+        (NOON + HOUR, "home", "big", "anthropic", "main", 1, 1, 0, 7, 0, 0, 0, 7, 0, 0, 0, 1, 500),
+    ]
+    day = NOON - 12 * HOUR
+    assert rows(opened, "toolguard_days") == [
+        (day, "away", "small", "", "", 1, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0),
+        (day, "home", "big", "anthropic", "main", 1, 3, 1, 18, 6, 3, 2, 29, 2, 0.75, 0.25, 2, 1_500),
+    ]
+
+
+def test_one_batch_gives_the_same_sums_as_many(path: Path, tmp_path: Path) -> None:
+    with closing(connect(path)) as one, closing(connect(tmp_path / "many.db")) as many:
+        with transaction(one):
+            record(one, CALLS)
+        for call in CALLS:
+            with transaction(many):
+                record(many, [call])
+        for table in ("toolguard_calls", "toolguard_hours", "toolguard_days"):
+            assert rows(one, table) == rows(many, table)
+
+
+def test_the_sums_outlive_the_calls(opened: sqlite3.Connection) -> None:
+    with transaction(opened):
+        record(opened, CALLS[:2])
+    opened.execute("DELETE FROM toolguard_calls")
+    with transaction(opened):
+        record(opened, CALLS[2:])
+    assert opened.execute("SELECT sum(calls) FROM toolguard_hours").fetchone() == (4,)
+
+
+def test_all_or_nothing(opened: sqlite3.Connection) -> None:
+    def fail_in_between() -> None:
+        with transaction(opened):
+            record(opened, CALLS)
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail_in_between()
+    assert rows(opened, "toolguard_calls") == rows(opened, "toolguard_hours") == []
+
+
+# Several processes
+
+WRITERS, BATCHES, BATCH = 4, 40, 25
+
+
+def write(path: Path, number: int, start: Event) -> None:
+    start.wait()
+    with closing(connect(path)) as connection:
+        for batch in range(BATCHES):
+            with transaction(connection):
+                record(connection, [Call(NOON + batch * HOUR, f"gateway-{number}", input=1, total=1)] * BATCH)
+
+
+def test_several_processes_make_and_write_one_file(path: Path) -> None:
+    """The first four racers all find no file; the next four find it."""
+    for _ in range(2):
+        start = fork.Event()
+        racers = [fork.Process(target=write, args=(path, number, start)) for number in range(WRITERS)]
+        for racer in racers:
+            racer.start()
+        start.set()
+        for racer in racers:
+            racer.join()
+        assert [racer.exitcode for racer in racers] == [0] * WRITERS
+    with closing(connect(path)) as connection:
+        calls = "SELECT gateway, count(*) FROM toolguard_calls GROUP BY 1"
+        assert connection.execute(calls).fetchall() == [
+            (f"gateway-{number}", 2 * BATCHES * BATCH) for number in range(WRITERS)
+        ]
+        hours = "SELECT count(*), sum(calls), min(calls), max(calls) FROM toolguard_hours"
+        each = 2 * BATCH
+        assert connection.execute(hours).fetchone() == (WRITERS * BATCHES, WRITERS * BATCHES * each, each, each)
+        assert connection.execute("SELECT sum(calls), sum(total) FROM toolguard_days").fetchone() == (
+            WRITERS * BATCHES * each,
+            WRITERS * BATCHES * each,
+        )
+        assert connection.execute("SELECT count(*) FROM toolguard_schema").fetchone() == (1,)
