@@ -1,0 +1,239 @@
+"""Takes over the metrics of the plugin that toolguard replaces, from the same file or another; its tables stay as they are.
+
+The law, why nothing counts twice:
+- Events are taken in the order of their ids, which the old plugin never uses again; how far, is remembered per database.
+- The old plugin keeps events 30 days, hours 90, days 365, and counts every event in its hour and day. So of an hour (day),
+  gateway and model it knows at least as many calls as we took events; where it knows more, the difference in calls, tokens
+  and cost is added to our hour (day), with no provider and no agent. After an import our hours and days say what the old
+  ones say. The last events, the hours and the days are read as of one moment. An event that makes no sense is no call of
+  ours, but it stays in the old sums, and so in ours.
+- Every transaction leaves the file consistent: a process that is killed loses at most what the next run takes.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+from toolguard_engine.metrics import oldplugin
+from toolguard_engine.metrics.database import MetricsError, connect, is_ours, reported, transaction
+from toolguard_engine.metrics.oldplugin import OldPlugin, Sum
+from toolguard_engine.metrics.record import ADDED, DAY_MS, ROLLUPS, Call, record
+
+KIND = "tool-guard"
+CHUNK = 5_000
+"""Rows to a transaction: others wait for it, some 0.1 s."""
+
+Progress = Callable[[int, int], None]
+"""Told after every chunk of events: how many are done, and how many there are to do."""
+
+
+@dataclass(frozen=True)
+class OldMetrics:
+    """What the old plugin left. `first` and `last`: milliseconds since 1970, `None` where no row tells."""
+
+    events: int
+    hours: int
+    days: int
+    first: int | None
+    last: int | None
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What one run took: events, and rows of hours and days that knew of more calls than there are events.
+
+    `skipped`: rows of the old tables that made no sense.
+    """
+
+    events: int
+    hours: int
+    days: int
+    skipped: int
+
+
+def find(path: Path) -> OldMetrics | None:
+    """What the old plugin left in this file; `None` where there is nothing of it. Raises `MetricsError`."""
+    old = oldplugin.look(path)
+    if old is None:
+        return None
+    with closing(old), reported(path):
+        return OldMetrics(*old.sizes(), *old.span(_newest()))
+
+
+def run(path_old: Path, path_new: Path, progress: Progress | None = None) -> Imported:
+    """Takes what was not taken yet. Raises `MetricsError`; what was taken until then stays, the next run goes on."""
+    old = oldplugin.look(path_old)
+    if old is None:
+        raise MetricsError.of(path_old, "holds no metrics of tool-guard")
+    with closing(old), closing(connect(path_new)) as new, reported(path_new):
+        _remove_rest(new)
+        return _Import(old, new).run(progress or _nobody)
+
+
+def undo(path_new: Path) -> int:
+    """Removes all that was ever imported, and nothing else: how many rows. Raises `MetricsError`."""
+    if not is_ours(path_new):
+        return 0
+    with closing(connect(path_new)) as new, reported(path_new):
+        with transaction(new):
+            new.execute("UPDATE toolguard_sources SET identity = NULL WHERE kind = ?", (KIND,))
+        return _remove_rest(new)
+
+
+class _Import:
+    """One run. `_last` is the id up to which the events were taken; if another run moves it too, this one ends."""
+
+    def __init__(self, old: OldPlugin, new: sqlite3.Connection) -> None:
+        self._old = old
+        self._new = new
+        self._source, self._last = _source(new, old.identity)
+        self._newest = _newest()
+        self._skipped = 0
+
+    def run(self, progress: Progress) -> Imported:
+        with reported(self._old.path):
+            wanted = self._old.waiting(self._last)
+        taken = done = 0
+        more = True
+        while more:
+            events, more = self._read()
+            calls = [call for _, call in events if call is not None]
+            with transaction(self._new):
+                self._advance(events[-1][0] if events else self._last)
+                record(self._new, calls, self._source)
+            self._skipped += len(events) - len(calls)
+            taken, done = taken + len(calls), done + len(events)
+            progress(done, max(wanted, done))
+        hours, days = (self._top_up(table, length) for table, length in ROLLUPS.items())
+        return Imported(taken, hours, days, self._skipped)
+
+    def _read(self) -> tuple[list[tuple[int, Call | None]], bool]:
+        """The next events, and whether there may be more; with the last ones, the sums as of the same moment."""
+        with reported(self._old.path), self._old.unchanged():
+            events = self._old.events(self._last, CHUNK, self._newest)
+            more = len(events) == CHUNK
+            if not more:
+                self._stage()
+        return events, more
+
+    def _advance(self, last: int) -> None:
+        moved = self._new.execute(
+            "UPDATE toolguard_sources SET last_event = ? WHERE id = ? AND last_event = ? AND identity = ?",
+            (last, self._source, self._last, self._old.identity),
+        )
+        if not moved.rowcount:
+            raise MetricsError.of(self._old.path, "is being imported, or removed again, by another process; try again")
+        self._last = last
+
+    def _stage(self) -> None:
+        self._new.execute(_STAGE)
+        self._new.execute("BEGIN")
+        for length in ROLLUPS.values():
+            for sums in _chunks(self._old.sums(length, self._newest)):
+                usable = [(length, *one) for one in sums if one is not None]
+                self._skipped += len(sums) - len(usable)
+                self._new.executemany(_PUT_ASIDE, usable)
+        self._new.execute("COMMIT")
+
+    def _top_up(self, table: str, length: int) -> int:
+        """Adds what the staged sums know and we do not; safe to repeat, because it adds only what is missing."""
+        (last,) = self._new.execute("SELECT coalesce(max(id), 0) FROM temp.staged").fetchone()
+        added = 0
+        for first in range(1, last + 1, CHUNK):
+            with transaction(self._new):
+                self._advance(self._last)
+                values = {"source": self._source, "length": length, "first": first, "end": first + CHUNK}
+                added += self._new.execute(_TOP_UP[table], values).rowcount
+        return added
+
+
+def _newest() -> int:
+    """No time later than this is believed: clocks differ, but not by more than a day."""
+    return time.time_ns() // 1_000_000 + DAY_MS
+
+
+def _nobody(done: int, wanted: int) -> None:
+    """Nobody wants to know."""
+
+
+_STAGE = """
+    CREATE TEMP TABLE staged (
+        id INTEGER PRIMARY KEY,
+        length INTEGER, at INTEGER, gateway TEXT, model TEXT,
+        calls INTEGER, input INTEGER, output INTEGER, total INTEGER, cost_usd REAL,
+        UNIQUE (length, at, gateway, model)
+    )"""
+
+_PUT_ASIDE = """
+    INSERT INTO temp.staged (length, at, gateway, model, calls, input, output, total, cost_usd)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (length, at, gateway, model) DO UPDATE SET
+        calls = calls + excluded.calls, input = input + excluded.input, output = output + excluded.output,
+        total = total + excluded.total, cost_usd = cost_usd + excluded.cost_usd"""
+
+
+def _tops_up(table: str) -> str:
+    return f"""
+        INSERT INTO {table} (at, gateway, model, provider, agent, source, calls, input, output, total, priced, cost_usd)
+        SELECT at, gateway, model, '', '', :source, calls, input, output, total,
+            CASE WHEN cost_usd > 0 THEN calls ELSE 0 END, cost_usd
+        FROM (
+            SELECT known.at AS at, known.gateway AS gateway, known.model AS model,
+                known.calls - coalesce(sum(ours.calls), 0) AS calls,
+                max(known.input - coalesce(sum(ours.input), 0), 0) AS input,
+                max(known.output - coalesce(sum(ours.output), 0), 0) AS output,
+                max(known.total - coalesce(sum(ours.total), 0), 0) AS total,
+                max(known.cost_usd - total(ours.cost_usd), 0) AS cost_usd
+            FROM temp.staged AS known LEFT JOIN {table} AS ours
+                ON ours.at = known.at AND ours.gateway = known.gateway AND ours.model = known.model
+                AND ours.source = :source
+            WHERE known.length = :length AND known.id >= :first AND known.id < :end
+            GROUP BY known.id
+        )
+        WHERE calls > 0
+        ON CONFLICT (at, gateway, model, provider, agent, source) DO UPDATE SET {ADDED}
+        """  # noqa: S608 - names of tables and columns
+
+
+_TOP_UP = {table: _tops_up(table) for table in ROLLUPS}
+
+
+def _source(new: sqlite3.Connection, identity: str) -> tuple[int, int]:
+    """The id under which this database is known, and the last of its events that was taken."""
+    with transaction(new):
+        new.execute("INSERT OR IGNORE INTO toolguard_sources (kind, identity) VALUES (?, ?)", (KIND, identity))
+    known = "SELECT id, last_event FROM toolguard_sources WHERE kind = ? AND identity = ?"
+    found: tuple[int, int] = new.execute(known, (KIND, identity)).fetchone()
+    return found
+
+
+def _remove_rest(new: sqlite3.Connection) -> int:
+    """Removes what came from sources without identity, also what is left of a removal that was killed."""
+    leaving = [source for (source,) in new.execute("SELECT id FROM toolguard_sources WHERE identity IS NULL")]
+    return sum(_remove(new, source) for source in leaving)
+
+
+def _remove(new: sqlite3.Connection, source: int) -> int:
+    (last,) = new.execute("SELECT coalesce(max(id), 0) FROM toolguard_calls").fetchone()
+    removed = 0
+    for first in range(0, last + 1, CHUNK):
+        with transaction(new):
+            window = "DELETE FROM toolguard_calls WHERE id >= ? AND id < ? AND source = ?"
+            removed += new.execute(window, (first, first + CHUNK, source)).rowcount
+    with transaction(new):
+        removed += new.execute("DELETE FROM toolguard_hours WHERE source = ?", (source,)).rowcount
+        removed += new.execute("DELETE FROM toolguard_days WHERE source = ?", (source,)).rowcount
+        new.execute("DELETE FROM toolguard_sources WHERE id = ?", (source,))
+    return removed
+
+
+def _chunks(sums: Iterable[Sum | None]) -> Iterator[list[Sum | None]]:
+    rest = iter(sums)
+    while chunk := list(islice(rest, CHUNK)):
+        yield chunk
