@@ -41,7 +41,8 @@ class Browser:
         assert PROGRAM is not None
         as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
         command = [PROGRAM, *OPTIONS, *as_root, self._size, f"--user-data-dir={self._profile}", "about:blank"]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        own = {**os.environ, "TMPDIR": str(self._profile)}
+        self._process = subprocess.Popen(command, env=own, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         try:
             port = self._port()
             with urlopen(f"http://127.0.0.1:{port}/json/list", timeout=LIMIT_SECONDS) as answer:
