@@ -122,22 +122,26 @@ def status(state_dir: StateDir = None, config: Config = None, as_json: Json = Fa
     _finish(command.run(paths.find(state_dir, config)), as_json=as_json)
 
 
-@app.command(epilog=examples("toolguard doctor", "toolguard doctor --json", "toolguard doctor --fix"))
+@app.command(epilog=examples("toolguard doctor", "toolguard doctor --fix", "toolguard doctor --json"))
 def doctor(
     state_dir: StateDir = None,
     config: Config = None,
     fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended without losing anything.")] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="With --fix: do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: say what would be done; write nothing.")] = False,
     as_json: Json = False,
 ) -> None:
     """Check that the guard really guards.
 
-    Each fault comes with its fix; the exit code is 1 if any check fails. Asking OpenClaw for all hooks takes some seconds.
+    Each fault comes with its fix; the exit code is 1 if any check fails, 0 where there are only warnings. Asking OpenClaw
+    for all hooks takes some seconds. --fix shows what it would repair and asks, then looks again.
     """
     from toolguard_cli.commands import doctor as command
 
-    if sys.stderr.isatty() and not as_json:
-        typer.echo("looking; OpenClaw is asked for all hooks, which takes some seconds ...", err=True)
-    _finish(command.run(paths.find(state_dir, config), fix=fix), as_json=as_json)
+    if (yes or dry_run) and not fix:
+        raise typer.BadParameter("goes with --fix; without it nothing changes", param_hint="--yes" if yes else "--dry-run")
+    places = paths.find(state_dir, config)
+    _finish(command.run(places, fix=fix, yes=yes, dry_run=dry_run, as_json=as_json), as_json=as_json)
 
 
 @app.command(epilog=examples("toolguard approve 3f9a", "toolguard approve 3f9a51c2 --yes --reason 'release day'"))

@@ -1,4 +1,4 @@
-"""Is there a config, can it be read, and does our entry in it fit."""
+"""Is there a config, and can it be read; and the names of our settings, for whoever tells what is wrong with one."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 
 import msgspec
 
-from toolguard_cli.checks.check import UNREAD, Check, Subject
+from toolguard_cli.checks.check import Check, Subject
 from toolguard_cli.paths import PLUGIN_ID
-from toolguard_engine import config as settings
 
 KEYS = f"plugins.entries.{PLUGIN_ID}.config"
 
@@ -17,21 +16,13 @@ def found(subject: Subject) -> Check:
     if subject.problem:
         return Check("config", "error", subject.problem, "mend the file; toolguard has not touched it")
     if subject.config is None or not subject.config.exists:
-        return Check(
-            "config", "error", f"no config at {subject.places.config}", "toolguard install, or name it with --config"
-        )
-    return Check("config", "ok", f"{subject.places.config}")
-
-
-def fits(subject: Subject) -> Check:
-    """The gateway does not start with settings that break the schema; this names the key."""
-    if subject.config is None:
-        return Check("settings", "warn", UNREAD, "mend the config first")
-    try:
-        settings.parse(subject.entry.get("config"))
-    except msgspec.ValidationError as error:
-        return Check("settings", "error", explain(error), f"mend {key(error)} in {subject.places.config}")
-    return Check("settings", "ok", f"{KEYS} fits")
+        fix = f"{subject.command('install')}, or name it with --config"
+        return Check("config", "error", f"no config at {subject.places.config}", fix)
+    if subject.config.problems:
+        first = subject.config.problems[0]
+        return Check("config", "error", f"the gateway does not start: {first.message}", first.fix or "mend that line")
+    included = len(subject.config.files) - 1
+    return Check("config", "ok", f"{subject.places.config}{f' and {included} that it includes' if included else ''}")
 
 
 def key(error: msgspec.ValidationError) -> str:

@@ -1,59 +1,93 @@
-"""Does the engine start with the interpreter that the gateway part will use, and does it answer."""
+"""Does the engine start with the interpreter that the gateway part will use, does it answer, and how fast."""
 
 from __future__ import annotations
 
-import os
+import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import time
-from pathlib import Path
+from collections.abc import Iterator
+from statistics import median
+from types import TracebackType
+from typing import Any, Self
 
 import msgspec
 
-from toolguard_cli.checks.check import Check, Subject
+from toolguard_cli.checks import mending
+from toolguard_cli.checks.check import Check, Step, Subject
 from toolguard_cli.paths import PLUGIN_ID
 from toolguard_engine import protocol
+from toolguard_engine.answers import plain
 
-LIMIT_SECONDS = 5
+LIMIT_SECONDS = 20
 ARGUMENTS = ("-P", "-E", "-m", "toolguard_engine")
+OLDEST = (3, 11)
+ECHO = "import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.buffer.flush()\n"
+ROUNDS = 200
+MANY_TIMES = 50
+"""So many times the bare pipe a verdict may take; some 4 times is usual."""
 
 
 def interpreter(subject: Subject) -> tuple[str, str]:
     """As the gateway part finds it (plugin/gateway/command.mjs), and what to do where it does not work."""
     named = subject.settings.python
     if named is not msgspec.UNSET:
-        return named, f"mend plugins.entries.{PLUGIN_ID}.config.python, or remove it there"
+        unset = subject.command("config", "unset", f"plugins.entries.{PLUGIN_ID}.config.python")
+        return named, f"{unset} (or mend it there)"
     recorded = subject.record.python if subject.record else ""
-    return recorded or "python3", "toolguard install (it records the Python that runs it)"
+    return recorded or "python3", f"{subject.command('install')} (it records the Python that runs it)"
+
+
+def python(subject: Subject) -> Check:
+    """Its version, asked without toolguard."""
+    program, mend = interpreter(subject)
+    if shutil.which(program) is None:
+        return Check("python", "error", f"{program} is not there", mend)
+    try:
+        done = subprocess.run(
+            [program, "-I", "-S", "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"],
+            capture_output=True, text=True, errors="replace", timeout=LIMIT_SECONDS, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+        return Check("python", "error", f"{program}: {error}", mend)
+    said = re.fullmatch(r"(\d+)\.(\d+)\.\d+", done.stdout.strip())
+    if not said:
+        return Check("python", "error", f"{program} is no Python that runs", mend)
+    if (int(said[1]), int(said[2])) < OLDEST:
+        return Check("python", "error", f"{program} is Python {said[0]}; the engine needs 3.11 or later", mend)
+    return Check("python", "ok", f"Python {said[0]} ({program})", data={"version": said[0], "path": program})
+
+
+def mend_python(subject: Subject) -> Iterator[Step]:
+    """Only where it was recorded: what a person wrote into the settings stays."""
+    if subject.settings.python is msgspec.UNSET:
+        yield from mending.reinstall(subject)
 
 
 def answers(subject: Subject) -> Check:
-    python, mend = interpreter(subject)
-    if shutil.which(python) is None:
-        return Check("engine", "error", f"{python} is not there", mend)
+    program, mend = interpreter(subject)
+    if shutil.which(program) is None:
+        return Check("engine", "error", f"{program} is not there", mend)
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="toolguard-doctor-") as scratch:
-        problem = _ask(python, scratch)
+        problem = _ask(program, scratch)
     if problem:
-        return Check("engine", "error", f"{python}: {problem}", mend)
-    return Check("engine", "ok", f"{python} answered after {(time.monotonic() - started) * 1000:.0f} ms")
+        return Check("engine", "error", plain(f"{program}: {problem}"), mend)
+    return Check("engine", "ok", f"{program} answered after {(time.monotonic() - started) * 1000:.0f} ms")
 
 
 def _ask(python: str, scratch: str) -> str:
     """Why the engine did not answer as it should; empty where it did. It writes only below `scratch`."""
-    questions = [
-        {"id": 0, "type": "hello", "v": protocol.VERSION, "stateDir": scratch},
-        {"id": 1, "type": "judge", "tool": "read", "params": {"path": "a"}},
-    ]
-    lines = b"".join(msgspec.json.encode(question) + b"\n" for question in questions)
+    lines = b"".join(msgspec.json.encode(question) + b"\n" for question in (_hello(scratch), _call(1)))
     try:
         done = subprocess.run(
             [python, *ARGUMENTS], input=lines, capture_output=True, timeout=LIMIT_SECONDS, check=False, cwd=scratch
         )
     except subprocess.TimeoutExpired:
         return f"no answer within {LIMIT_SECONDS} s"
-    except OSError as error:
+    except (OSError, ValueError) as error:
         return str(error)
     if b'"type":"ready"' in done.stdout and b'"decision":"allow"' in done.stdout:
         return ""
@@ -61,8 +95,69 @@ def _ask(python: str, scratch: str) -> str:
     return words[-1] if words else f"it ended with code {done.returncode} and said nothing"
 
 
-def scratch_free(path: Path) -> bool:
-    """Whether a file can be made in this folder, or in the nearest one above that exists."""
-    while not path.exists() and path != path.parent:
-        path = path.parent
-    return os.access(path, os.W_OK | os.X_OK)
+def _hello(scratch: str) -> dict[str, Any]:
+    return {"id": 0, "type": "hello", "v": protocol.VERSION, "stateDir": scratch}
+
+
+def _call(number: int) -> dict[str, Any]:
+    return {"id": number, "type": "judge", "tool": "exec", "params": {"command": f"ls -l folder-{number}"}}
+
+
+def latency(subject: Subject) -> Check:
+    """A verdict beside the bare echo of a line through such a pipe, in turns, so that a busy machine slows both."""
+    program, mend = interpreter(subject)
+    if shutil.which(program) is None:
+        return Check("latency", "warn", "cannot be told: the engine does not start", "mend `engine` first")
+    try:
+        with tempfile.TemporaryDirectory(prefix="toolguard-doctor-") as scratch:
+            verdict, bare = _measured(program, scratch)
+    except (OSError, ValueError) as error:
+        told = f"cannot be told: {error or 'the engine ended'}"
+        return Check("latency", "warn", plain(told), "mend `engine` first")
+    told = f"{verdict:.2f} ms a call, {verdict / bare:.1f} times a bare pipe"
+    data = {"verdictMs": round(verdict, 4), "bareMs": round(bare, 4)}
+    if verdict > MANY_TIMES * bare:
+        return Check("latency", "warn", told, f"look at what slows {program} down; {mend}", data)
+    return Check("latency", "ok", told, data=data)
+
+
+def _measured(program: str, scratch: str) -> tuple[float, float]:
+    """The median time of a verdict and of an echo, in ms."""
+    with _Asked([program, *ARGUMENTS], scratch) as engine, _Asked([program, "-I", "-S", "-c", ECHO], scratch) as echo:
+        engine.ask(_hello(scratch))
+        pairs = [(engine.ask(_call(number)), echo.ask(_call(number))) for number in range(1, ROUNDS + 1)]
+    taken, bare = zip(*pairs, strict=True)
+    return median(taken), median(bare)
+
+
+class _Asked:
+    """A process that answers each line with one that has the same id. It is ended when the block is left, or hangs."""
+
+    def __init__(self, command: list[str], folder: str) -> None:
+        self._process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        self._watch = threading.Timer(LIMIT_SECONDS, self._process.kill)
+
+    def __enter__(self) -> Self:
+        self._watch.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._watch.cancel()
+        self._process.kill()
+        self._process.communicate()
+
+    def ask(self, question: dict[str, Any]) -> float:
+        """How long the answer took, in ms. Raises `ValueError` where none comes."""
+        asks, told = self._process.stdin, self._process.stdout
+        if asks is None or told is None:
+            raise ValueError("no pipe")
+        started = time.perf_counter()
+        asks.write(msgspec.json.encode(question) + b"\n")
+        asks.flush()
+        mark = b'"id":%d,' % question["id"]
+        for line in told:
+            if mark in line[:40]:
+                return (time.perf_counter() - started) * 1000
+        raise ValueError("the engine ended")

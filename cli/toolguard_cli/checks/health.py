@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
-from toolguard_cli.checks.check import Check, Subject
-from toolguard_engine import __version__
+from toolguard_cli.checks.check import RESTART, Check, Subject
+from toolguard_engine import __version__, answers
 from toolguard_engine.stores import engines
+
+
+def ours(subject: Subject) -> Check:
+    """What was installed beside what this is."""
+    known = subject.record
+    if known is None:
+        return Check("toolguard", "warn", f"toolguard {__version__}, not installed here", subject.command("install"))
+    if known.version != __version__:
+        told = f"toolguard {__version__}; it was installed here as {answers.plain(known.version)}"
+        return Check("toolguard", "warn", told, subject.command("install"))
+    return Check("toolguard", "ok", f"toolguard {__version__}", data={"version": __version__})
 
 
 def running(subject: Subject) -> Check:
     infos = engines.running(subject.places.state_dir)
+    data = {"engines": [engines.describe(info) for info in infos]}
     complaints = [text for info in infos for text in (info.config_error, info.log_error) if text]
     if complaints:
-        return Check("running", "error", complaints[0], "mend it, then restart the gateway")
+        return Check("running", "error", answers.plain(complaints[0]), f"mend it, then {RESTART}", data)
     old = [info for info in infos if info.version != __version__ or info.plugin != __version__]
     if old:
-        return Check(
-            "running",
-            "warn",
-            f"engine {old[0].pid} is toolguard {old[0].version}, its plugin {old[0].plugin}; this is {__version__}",
-            "restart the gateway",
-        )
+        told = f"engine {old[0].pid} is toolguard {answers.plain(old[0].version)}, its plugin {answers.plain(old[0].plugin)}"
+        return Check("running", "warn", f"{told}; this is {__version__}", RESTART, data)
     names = ", ".join(f"{info.pid} of gateway {info.gateway_pid}" for info in infos)
-    return Check("running", "ok", f"engine {names}" if infos else "no gateway is running with the plugin")
+    return Check("running", "ok", f"engine {names}" if infos else "no gateway is running with the plugin", data=data)

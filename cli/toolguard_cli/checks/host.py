@@ -1,90 +1,93 @@
-"""Which OpenClaw and which Node are here, and whether that OpenClaw really calls the plugin's hooks."""
+"""Which OpenClaw is here, and whether it really calls the plugin's hooks."""
 
 from __future__ import annotations
 
 import json
-import os
-import re
-import shutil
-import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from toolguard_cli.checks.check import Check, Subject
+from toolguard_cli.checks.check import RESTART, Check, Subject
+from toolguard_engine import answers
 from toolguard_engine.stores import engines
+from toolguard_engine.stores.engines import EngineInfo
 
-OLDEST = (2026, 6, 11)
-NODE_OLDEST = (22, 19)
-NODE_LIMIT_SECONDS = 10
+OLDEST = "2026.6.11"
+HAND = "npm install -g openclaw@latest"
 
 
 def openclaw(subject: Subject) -> Check:
-    """From the program on PATH, else from what the last engine was told by its gateway."""
-    version = _installed_version() or _seen_version(subject)
+    """From the program's own package, else from what the last engine was told by its gateway."""
+    version = installed_version(subject) or _seen_version(subject)
     if not version:
-        program = shutil.which("openclaw")
-        why = f"{program} does not tell its version" if program else "no openclaw on PATH"
-        return Check("openclaw", "warn", f"{why}, and no gateway has run with the plugin yet", "start the gateway")
-    if _numbers(version) < OLDEST:
-        return Check("openclaw", "error", f"OpenClaw {version} is too old", "update OpenClaw to 2026.6.11 or later")
-    return Check("openclaw", "ok", f"OpenClaw {version}")
+        why = f"{subject.openclaw[0]} does not tell its version" if subject.openclaw else "no openclaw on PATH"
+        return Check(
+            "openclaw", "warn", f"{why}, and no gateway has run with the plugin yet", "openclaw gateway run, then repeat"
+        )
+    if numbers(version) < numbers(OLDEST):
+        return Check("openclaw", "error", f"OpenClaw {version} is too old", f"{HAND} ({OLDEST} or later)")
+    gateway = next((info.host for info in engines.running(subject.places.state_dir) if info.host), version)
+    if gateway != version:
+        return Check(
+            "openclaw", "warn", f"the gateway runs OpenClaw {answers.plain(gateway)}, installed is {version}",
+            RESTART,
+        )  # fmt: skip
+    return Check("openclaw", "ok", f"OpenClaw {version}", data={"version": version})
 
 
-def _installed_version() -> str:
-    program = shutil.which("openclaw")
-    for folder in Path(program).resolve().parents if program else ():
+def installed_version(subject: Subject) -> str:
+    return answers.plain(str(package(subject).get("version", "")))
+
+
+def package(subject: Subject) -> dict[str, Any]:
+    """The `package.json` of the OpenClaw that is started here; empty where it cannot be found."""
+    return next((found for word in subject.openclaw for found in _packages_above(Path(word).resolve())), {})
+
+
+def _packages_above(program: Path) -> Iterator[dict[str, Any]]:
+    for folder in program.parents:
         try:
-            package = json.loads((folder / "package.json").read_text("utf-8"))
+            found = json.loads((folder / "package.json").read_text("utf-8"))
         except (OSError, ValueError):
             continue
-        if isinstance(package, dict) and package.get("name") == "openclaw":
-            return str(package.get("version", ""))
-    return ""
+        if isinstance(found, dict) and found.get("name") == "openclaw":
+            yield found
 
 
 def _seen_version(subject: Subject) -> str:
-    seen = [*engines.running(subject.places.state_dir), engines.last(subject.places.state_dir)]
-    return next((info.host for info in seen if info and info.host), "")
+    return next((answers.plain(info.host) for info in _seen(subject) if info.host), "")
 
 
-def _numbers(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+def _seen(subject: Subject) -> list[EngineInfo]:
+    """The engines that run, and the one that ended last."""
+    last = engines.last(subject.places.state_dir)
+    return [*engines.running(subject.places.state_dir), *([last] if last else [])]
 
 
-def node(subject: Subject) -> Check:  # noqa: ARG001 - every check has this shape
-    program = shutil.which("node")
-    if program is None:
-        return Check("node", "warn", "no node on PATH", "nothing, if the gateway brings its own Node")
-    try:
-        done = subprocess.run(
-            [program, "--version"], capture_output=True, text=True, timeout=NODE_LIMIT_SECONDS, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return Check("node", "warn", f"{program}: {error}", "check that Node runs")
-    version = done.stdout.strip().lstrip("v")
-    if _numbers(version)[:2] < NODE_OLDEST:
-        return Check("node", "warn", f"Node {version} on PATH is too old for OpenClaw", "install Node 24")
-    return Check("node", "ok", f"Node {version} ({os.path.realpath(program)})")
+def numbers(version: str) -> tuple[int, ...]:
+    """`2026.6.11-beta.1` as (2026, 6, 11)."""
+    parts = version.partition("-")[0].split(".")[:3]
+    return tuple(int(part) for part in parts if part.isdecimal() and part.isascii())
 
 
 def hooks(subject: Subject) -> Check:
     """What the last runs proved about this OpenClaw."""
-    seen = [*engines.running(subject.places.state_dir), engines.last(subject.places.state_dir)]
-    info = next((info for info in seen if info and info.seams.get("hooks", "unknown") != "unknown"), None)
+    info = next((info for info in _seen(subject) if info.seams.get("hooks", "unknown") != "unknown"), None)
     if info is None:
         return Check("hooks", "ok", "not proved yet: send the agent a message, then run this again")
+    host, data = answers.plain(info.host), {"seams": info.seams}
     if info.seams["hooks"] == "fails":
         return Check(
             "hooks",
             "error",
-            f"NOT FULLY GUARDED: OpenClaw {info.host} loads the plugin but did not call its hooks in the last run",
+            f"NOT FULLY GUARDED: OpenClaw {host} loads the plugin but did not call its hooks in the last run",
             "use a gateway run instead of `agent --local`, or a newer OpenClaw",
+            data,
         )
     broken = [name for name, evidence in info.seams.items() if evidence == "fails"]
     if {"inPlaceText", "textTransform"} <= set(broken):
-        return Check("hooks", "error", f"no way to correct a tool result works on OpenClaw {info.host}", "update OpenClaw")
+        return Check("hooks", "error", f"no way to correct a tool result works on OpenClaw {host}", HAND, data)
     if broken:
-        return Check(
-            "hooks", "warn", f"on OpenClaw {info.host} these ways do not work: {', '.join(broken)}", "update OpenClaw"
-        )
+        return Check("hooks", "warn", f"on OpenClaw {host} these ways do not work: {', '.join(broken)}", HAND, data)
     proved = [name for name, evidence in info.seams.items() if evidence == "works"]
-    return Check("hooks", "ok", f"proved on OpenClaw {info.host}: {', '.join(proved)}")
+    return Check("hooks", "ok", f"proved on OpenClaw {host}: {', '.join(proved)}", data=data)

@@ -9,55 +9,79 @@ from typing import Any
 
 from toolguard_cli.checks.check import Check, Subject
 from toolguard_cli.paths import PLUGIN_ID
+from toolguard_engine import answers
 
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 120
 HOOK = "before_tool_call"
 ID = "hook-order"
+ASK = ("plugins", "inspect", "--all", "--runtime", "--json")
 
 
 def last(subject: Subject) -> Check:
     """Hooks run from the highest priority to the lowest, equal ones as they were registered."""
+    if subject.config is None or not subject.config.exists:
+        return Check(ID, "warn", "cannot be told: there is no config that OpenClaw could load", "mend `config` first")
     if not subject.openclaw:
         return Check(ID, "warn", "cannot be told: no openclaw on PATH", "run this where the gateway's openclaw is on PATH")
     try:
-        hooks = _hooks(subject)
+        hooks = _hooks(_ask(subject))
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
-        return Check(ID, "warn", f"OpenClaw does not list its hooks: {error}", "openclaw plugins inspect --all --runtime")
+        return Check(
+            ID, "warn", f"OpenClaw does not list its hooks: {answers.plain(str(error))}", f"openclaw {' '.join(ASK[:-1])}"
+        )
+    data = {"hooks": [{"plugin": plugin, "priority": priority} for plugin, priority in hooks]}
     told = ", then ".join(f"{plugin} ({priority})" for plugin, priority in hooks)
     ours = [index for index, (plugin, _) in enumerate(hooks) if plugin == PLUGIN_ID]
     if not ours:
-        return Check(ID, "error", f"toolguard is not among the hooks: {told or 'there are none'}", "toolguard install")
-    after = ", ".join(plugin for plugin, _ in hooks[ours[-1] + 1 :])
+        fix = subject.command("install")
+        return Check(ID, "error", f"toolguard is not among the hooks: {told or 'there are none'}", fix, data)
+    after = ", ".join(dict.fromkeys(plugin for plugin, _ in hooks[ours[-1] + 1 :]))
     if after:
         return Check(
-            ID, "error", f"{after} runs after the guard and can change what was judged: {told}",
-            f"remove {after}, or raise the priority of its hook; until then changed calls end their run",
+            ID, "warn", f"{after} runs after the guard and can change what was judged: {told}",
+            f"remove {after}, or raise the priority of its hook; until then changed calls end their run", data,
         )  # fmt: skip
-    return Check(ID, "ok", f"the guard runs last: {told}")
+    return Check(ID, "ok", f"the guard runs last: {told}", data=data)
 
 
-def _hooks(subject: Subject) -> list[tuple[str, int]]:
-    listed = _ask(subject)
+def _hooks(listed: Any) -> list[tuple[str, float]]:
+    entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     found = [
-        (str(entry.get("plugin", {}).get("id", "?")), int(hook.get("priority", 0)))
-        for entry in listed
-        for hook in entry.get("typedHooks", [])
-        if hook.get("name") == HOOK
+        (_plugin(entry), _priority(hook))
+        for entry in entries
+        for hook in entry.get("typedHooks") or []
+        if isinstance(hook, dict) and hook.get("name") == HOOK
     ]
     return sorted(found, key=lambda hook: -hook[1])
 
 
-def _ask(subject: Subject) -> list[dict[str, Any]]:
+def _plugin(entry: dict[str, Any]) -> str:
+    plugin = entry.get("plugin")
+    return answers.plain(str(plugin.get("id", "?"))) if isinstance(plugin, dict) else "?"
+
+
+def _priority(hook: dict[str, Any]) -> float:
+    found = hook.get("priority")
+    return found if isinstance(found, int | float) else 0
+
+
+def _ask(subject: Subject) -> Any:
     """Loads all plugins in a process of OpenClaw's own; takes some seconds."""
     places = subject.places
     where = {"OPENCLAW_STATE_DIR": str(places.state_dir), "OPENCLAW_CONFIG_PATH": str(places.config)}
-    command = [*subject.openclaw, "plugins", "inspect", "--all", "--runtime", "--json"]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False, env={**os.environ, **where}
+        [*subject.openclaw, *ASK],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=LIMIT_SECONDS,
+        check=False,
+        stdin=subprocess.DEVNULL,
+        cwd=places.state_dir if places.state_dir.is_dir() else None,
+        env={**os.environ, **where},
     )
     start = done.stdout.find("[\n")
     if done.returncode != 0 or start < 0:
         words = (done.stderr or done.stdout).strip().splitlines()
         raise ValueError(words[-1][:200] if words else f"it ended with code {done.returncode}")
-    found: list[dict[str, Any]] = json.loads(done.stdout[start:])
-    return found
+    return json.loads(done.stdout[start:])

@@ -1,86 +1,99 @@
-"""Is the plugin where the gateway looks, and would the gateway load it."""
+"""Would the gateway load the plugin from where it is, and is it the one that belongs to this toolguard."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
-from toolguard_cli.checks.check import UNREAD, Check, Subject
+from toolguard_cli.checks import mending
+from toolguard_cli.checks.check import RESTART, Check, Step, Subject, shown
+from toolguard_cli.checks.discovery import locations
 from toolguard_cli.paths import PLUGIN_ID, plugin_source
 from toolguard_cli.setup import folder
-from toolguard_cli.setup.entry import ALLOW, LOAD_PATHS
+from toolguard_cli.setup.lock import locked
+from toolguard_engine import __version__, answers
 
-
-def locations(subject: Subject) -> list[Path]:
-    """Every folder from which the gateway would load the plugin."""
-    paths = subject.get(*LOAD_PATHS)
-    linked = [Path(path).expanduser() for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
-    candidates = [*(path for path in linked if _is_plugin(path)), subject.places.extension]
-    return [path for path in candidates if path.exists()]
-
-
-def _is_plugin(path: Path) -> bool:
-    try:
-        manifest = json.loads((path / "openclaw.plugin.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("id") == PLUGIN_ID
-
-
-def found(subject: Subject) -> Check:
-    places = locations(subject)
-    if not places:
-        return Check("plugin", "error", "the plugin is not where the gateway looks", "toolguard install")
-    if len(places) > 1:
-        return Check("plugin", "warn", f"two copies: {places[0]} and {places[1]}", _one_of(subject, places))
-    return Check("plugin", "ok", f"{places[0]}")
-
-
-def _one_of(subject: Subject, places: list[Path]) -> str:
-    linked = subject.record is not None and subject.record.mode == "link"
-    if linked and folder.is_ours(subject.places.extension):
-        return "toolguard install --link (it removes the copy)"
-    return f"take {places[0]} out of plugins.load.paths in {subject.places.config}"
+MANIFEST = "openclaw.plugin.json"
+COPY_ANEW = "it copies the files anew"
 
 
 def loadable(subject: Subject) -> Check:
-    refused = [reason for place in locations(subject) for reason in folder.refusals(place)]
-    if refused:
-        return Check(
-            "plugin-files", "error", f"OpenClaw refuses it: {refused[0]}", "toolguard install (it copies the files anew)"
-        )
-    return Check("plugin-files", "ok", "owner, modes and links are as OpenClaw wants them")
+    refused = [(place, reason) for place in locations(subject) for reason in folder.refusals(place, subject.user)]
+    if not refused:
+        return Check("plugin-files", "ok", "owner, modes and links are as OpenClaw wants them")
+    place, reason = refused[0]
+    return Check("plugin-files", "error", f"OpenClaw refuses it: {reason}", _fix(subject, place))
+
+
+def _fix(subject: Subject, place: Path) -> str:
+    if place.is_symlink():
+        return f"rm {shown(place)}, then {subject.command('install')}"
+    if place == subject.places.extension and not folder.is_ours(place):
+        return f"mv {shown(place)} {shown(place.with_name('not-' + place.name))}, then {subject.command('install')}"
+    return f"{subject.command('install')} ({COPY_ANEW})"
+
+
+def manifest(subject: Subject) -> Check:
+    """The gateway takes the id from one file and what it runs from another."""
+    wrong = next((text for place in locations(subject) for text in _wrong(place)), "")
+    if wrong:
+        return Check("manifest", "error", wrong, f"{subject.command('install')} ({COPY_ANEW})")
+    return Check("manifest", "ok", f"it names {PLUGIN_ID} and what to run")
+
+
+def _wrong(place: Path) -> Iterator[str]:
+    told = _object(place / MANIFEST)
+    if told.get("id") != PLUGIN_ID:
+        yield f"{place / MANIFEST} does not name {PLUGIN_ID}"
+    openclaw = _object(place / "package.json").get("openclaw")
+    entries = openclaw.get("extensions") if isinstance(openclaw, dict) else None
+    if not isinstance(entries, list) or not entries:
+        yield f"{place / 'package.json'} names nothing to run (openclaw.extensions)"
+        return
+    for entry in entries:
+        if not isinstance(entry, str) or not _is_file_inside(place, entry):
+            yield f"{place} has no {answers.plain(str(entry))}, which package.json names"
+
+
+def _is_file_inside(place: Path, entry: str) -> bool:
+    target = (place / entry).resolve()
+    return "\0" not in entry and target.is_file() and target.is_relative_to(place.resolve())
+
+
+def _object(path: Path) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 def current(subject: Subject) -> Check:
+    """The copy beside the package that it was made from."""
     extension = subject.places.extension
-    if extension.exists() and not folder.same(plugin_source(), extension):
-        return Check("plugin-copy", "warn", f"{extension} is not the copy of this toolguard", "toolguard install")
-    return Check("plugin-copy", "ok", "it belongs to this toolguard")
+    if not extension.exists() or folder.same(plugin_source(), extension):
+        return Check("plugin-copy", "ok", f"it belongs to toolguard {__version__}")
+    copied = answers.plain(str(_object(extension / folder.MARKER).get("version", "")))
+    if copied and copied != __version__:
+        told = f"{extension} is the copy of toolguard {copied}; this is {__version__}"
+    else:
+        told = f"{extension} is not the copy of this toolguard"
+    return Check("plugin-copy", "warn", told, subject.command("install"))
 
 
-def enabled(subject: Subject) -> Check:
-    if subject.config is None:
-        return Check("enabled", "warn", UNREAD, "mend the config first")
-    if subject.get("plugins", "enabled") is False:
-        return Check(
-            "enabled", "error", "plugins.enabled is false: the gateway loads no plugin", "set plugins.enabled to true"
-        )
-    if subject.entry.get("enabled") is not True:
-        return Check("enabled", "error", f"plugins.entries.{PLUGIN_ID}.enabled is not true", "toolguard install")
-    if subject.settings.active_mode == "disabled":
-        return Check(
-            "enabled", "warn", "its settings switch it off", 'set enabled to true and mode to "enforce" in its config'
-        )
-    return Check("enabled", "ok", f"mode {subject.settings.active_mode}")
+def mend(subject: Subject) -> Iterator[Step]:
+    """Our own copy is made anew, also where only owners or modes are wrong."""
+    again = list(mending.reinstall(subject))
+    yield from again
+    place = subject.places.extension
+    if not again and folder.is_ours(place) and (folder.refusals(place, subject.user) or list(_wrong(place))):
+        yield Step(f"copy the plugin anew to {place}", partial(_copied, subject))
 
 
-def allowed(subject: Subject) -> Check:
-    if subject.config is None:
-        return Check("allowed", "warn", UNREAD, "mend the config first")
-    deny, allow = subject.get("plugins", "deny"), subject.get(*ALLOW)
-    if isinstance(deny, list) and PLUGIN_ID in deny:
-        return Check("allowed", "error", f"plugins.deny names {PLUGIN_ID}", f'remove "{PLUGIN_ID}" from plugins.deny')
-    if isinstance(allow, list) and PLUGIN_ID not in allow:
-        return Check("allowed", "error", f"plugins.allow does not name {PLUGIN_ID}", "toolguard install")
-    return Check("allowed", "ok", "plugins.allow and plugins.deny let it load")
+def _copied(subject: Subject) -> str:
+    with locked(subject.places):
+        folder.copy(plugin_source(), subject.places.extension, __version__)
+    return RESTART

@@ -1,74 +1,83 @@
-"""`toolguard doctor`: one look that tells whether the guard really guards."""
+"""`toolguard doctor`: one look that tells whether the guard really guards; `--fix` mends what is safe to mend."""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import msgspec
 
-from toolguard_cli import configtree, configvars, inside
-from toolguard_cli.checks import approvals, config, engine, health, host, log, order, plugin, rules
-from toolguard_cli.checks.check import Check, Subject
+from toolguard_cli import asking, configtree, configvars, inside, progress
+from toolguard_cli.checks.check import Check, Step, Subject
+from toolguard_cli.checks.table import TABLE, Row
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import record
 from toolguard_cli.setup.entry import ENTRY
 from toolguard_engine import config as settings
+from toolguard_engine.stores.locked import StoreError
 
-CHECKS: tuple[Callable[[Subject], Check], ...] = (
-    config.found,
-    config.fits,
-    plugin.found,
-    plugin.loadable,
-    plugin.current,
-    plugin.enabled,
-    plugin.allowed,
-    engine.answers,
-    health.running,
-    log.writable,
-    approvals.whole,
-    approvals.signed,
-    approvals.policy,
-    rules.count,
-    approvals.logged,
-    approvals.by_persons,
-    host.openclaw,
-    host.node,
-    host.hooks,
-    order.last,
-)
-
-REPAIRS: tuple[tuple[Callable[[Subject], Check], Callable[[Subject], str]], ...] = (
-    (approvals.whole, approvals.clear),
-    (approvals.signed, approvals.renew),
-)
-"""What `--fix` does where a check fails: only what takes nothing away that somebody needs."""
+AT_ONCE = 4
+"""Checks that run at the same time."""
+SLOW = frozenset({"hook-order", "whole-config"})
+"""They ask OpenClaw, so they begin first."""
+TICK = 0.1
+_GROUP, _ID = max(len(row.group) for row in TABLE), max(len(row.id) for row in TABLE)
 
 
-def run(places: Places, *, openclaw: tuple[str, ...] | None = None, fix: bool = False) -> Result:
+@dataclass(frozen=True)
+class Found:
+    """What one check said, and what would mend it."""
+
+    row: Row
+    check: Check
+    steps: list[Step]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return {**asdict(self.check), "group": self.row.group, "fixable": bool(self.steps)}
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A repair that was tried. `problem`: why it failed; `note`: what else there is to do."""
+
+    words: str
+    note: str = ""
+    problem: str = ""
+
+
+def run(
+    places: Places,
+    *,
+    openclaw: tuple[str, ...] | None = None,
+    fix: bool = False,
+    yes: bool = False,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> Result:
     """Exit code 1 where any check is an error. `openclaw`: the command that runs it, where it is not the one on PATH."""
-    if fix:
+    if fix and not dry_run:
         inside.refuse(places, "doctor --fix")
-    subject = replace(look(places), openclaw=_found() if openclaw is None else openclaw)
-    mended = [repair(subject) for check, repair in REPAIRS if check(subject).status == "error"] if fix else []
-    told = tuple(Line("ok", f"mended: {text}") for text in mended)
-    result = _checked(subject)
-    return replace(result, lines=(*told, *result.lines))
+    program = _found() if openclaw is None else openclaw
+    seen = examine(replace(look(places), openclaw=program))
+    planned = list({step.words: step for found in seen for step in found.steps}.values()) if fix else []
+    if not planned:
+        return _result(seen, fix=fix)
+    words = [step.words for step in planned]
+    if dry_run or not (yes or asking.confirm(words, "make these repairs?", as_json=as_json, what="what would be repaired")):
+        return _result(seen, fix=fix, planned=words)
+    repairs = [_repaired(step) for step in planned]
+    return _result(examine(replace(look(places), openclaw=program)), fix=fix, repairs=repairs)
 
 
 def _found() -> tuple[str, ...]:
     program = shutil.which("openclaw")
     return (program,) if program else ()
-
-
-def _checked(subject: Subject) -> Result:
-    checks = [check(subject) for check in CHECKS]
-    failed = any(check.status == "error" for check in checks)
-    lines = [line for check in checks for line in _lines(check)]
-    return Result("doctor", {"checks": [asdict(check) for check in checks]}, (*lines, _summary(checks)), int(failed))
 
 
 def look(places: Places) -> Subject:
@@ -81,7 +90,7 @@ def look(places: Places) -> Subject:
     try:
         own = settings.parse(configvars.filled(found.get(*ENTRY, "config")))
     except msgspec.ValidationError:
-        own = settings.Config()  # `config.fits` reports it
+        own = settings.Config()  # `settings` reports it
     return Subject(places, found, known, settings=own)
 
 
@@ -92,16 +101,78 @@ def _record(places: Places) -> record.Record | None:
         return None  # then the interpreter is looked for elsewhere, as the gateway part does
 
 
-def _lines(check: Check) -> list[Line]:
-    lines = [Line(check.status, f"{check.id:<13} {check.detail}")]
-    return [*lines, Line("info", f"{'':<13} -> {check.fix}")] if check.fix else lines
+def examine(subject: Subject) -> list[Found]:
+    """All checks, several at the same time, in the order of the table."""
+    with progress.told() as tell, ThreadPoolExecutor(AT_ONCE) as pool:
+        futures = {row: pool.submit(row.checked, subject) for row in sorted(TABLE, key=lambda row: row.id not in SLOW)}
+        _wait(futures, tell)
+    checks = [(row, futures[row].result()) for row in TABLE]
+    return [Found(row, check, row.steps(subject) if check.status != "ok" else []) for row, check in checks]
 
 
-def _summary(checks: list[Check]) -> Line:
-    errors = sum(check.status == "error" for check in checks)
-    warnings = sum(check.status == "warn" for check in checks)
-    if errors:
-        return Line("info", f"{errors} of {len(checks)} checks failed: mend the first one, then run this again")
-    if warnings:
-        return Line("info", f"no errors, {warnings} warning{'s' if warnings > 1 else ''}")
-    return Line("info", "all checks passed")
+def _wait(futures: dict[Row, Future[Check]], tell: progress.Tell) -> None:
+    while left := [row.id for row, future in futures.items() if not future.done()]:
+        what = "asking OpenClaw" if SLOW.issuperset(left) else "looking"
+        tell(what, len(futures) - len(left), len(futures))
+        wait(futures.values(), TICK)
+
+
+def _repaired(step: Step) -> Repair:
+    try:
+        return Repair(step.words, note=step.perform())
+    except (UserError, StoreError, OSError) as error:
+        return Repair(step.words, problem=str(error))
+
+
+def _result(
+    seen: list[Found], *, fix: bool, planned: list[str] | None = None, repairs: list[Repair] | None = None
+) -> Result:
+    checks = [found.check for found in seen]
+    lines = [
+        *(line for repair in repairs or () for line in _told(repair)),
+        *(line for number, found in enumerate(seen) for line in _lines(found, first=_opens(seen, number))),
+        *(Line("info", f"would repair: {words}") for words in planned or ()),
+        *_summary(seen, fix=fix),
+    ]
+    data: dict[str, Any] = {"checks": [found.data for found in seen]}
+    if fix:
+        data |= {"planned": planned or [], "repairs": [asdict(repair) for repair in repairs or ()]}
+    return Result("doctor", data, tuple(lines), int(any(check.status == "error" for check in checks)))
+
+
+def _told(repair: Repair) -> Iterator[Line]:
+    if repair.problem:
+        yield Line("error", f"not repaired: {repair.words}: {repair.problem}")
+        return
+    yield Line("ok", f"repaired: {repair.words}")
+    if repair.note:
+        yield Line("info", f"-> {repair.note}")
+
+
+def _opens(seen: list[Found], number: int) -> bool:
+    return number == 0 or seen[number - 1].row.group != seen[number].row.group
+
+
+def _lines(found: Found, *, first: bool) -> Iterator[Line]:
+    """One line, or more where it has something to show; the group stands at its first check."""
+    check, indent = found.check, " " * (_GROUP + _ID + 2)
+    detail = check.detail.replace("\n", f"\n{indent}       ")
+    yield Line(check.status, f"{found.row.group if first else '':<{_GROUP}} {check.id:<{_ID}} {detail}")
+    if check.fix:
+        yield Line("info", f"{indent}-> {check.fix}")
+
+
+def _summary(seen: list[Found], *, fix: bool) -> Iterator[Line]:
+    errors = sum(found.check.status == "error" for found in seen)
+    warnings = sum(found.check.status == "warn" for found in seen)
+    if not errors and not warnings:
+        yield Line("info", f"all {len(seen)} checks passed")
+        return
+    yield Line("info", f"{len(seen)} checks: {_many(errors, 'error')}, {_many(warnings, 'warning')}")
+    mendable = sum(bool(found.steps) for found in seen)
+    if mendable and not fix:
+        yield Line("next", f"toolguard doctor --fix (it shows what it would do; {mendable} of them it can mend)")
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

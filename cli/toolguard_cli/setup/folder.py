@@ -87,21 +87,22 @@ def refuse_foreign(target: Path) -> None:
         raise UserError(f"{target} was not put there by toolguard", "move it away, then repeat")
 
 
-def refusals(folder: Path) -> list[str]:
-    """Why OpenClaw would not load the plugin from this folder; empty where it would."""
+def refusals(folder: Path, user: int | None = None) -> list[str]:
+    """Why OpenClaw would not load the plugin from this folder; empty where it would. `user`: who runs it, else this one."""
     if not (folder / "openclaw.plugin.json").is_file():
         return [f"{folder} holds no openclaw.plugin.json"]
-    return [reason for path in [folder, *sorted(folder.rglob("*"))] if (reason := _refusal(path))]
+    runs = os.getuid() if user is None else user
+    return [reason for path in [folder, *sorted(folder.rglob("*"))] if (reason := _refusal(path, runs))]
 
 
-def _refusal(path: Path) -> str:
+def _refusal(path: Path, user: int) -> str:
     info = path.lstat()
     if stat.S_ISLNK(info.st_mode):
         return f"{path} is a symbolic link"
     if stat.S_IMODE(info.st_mode) & 0o002:
         return f"{path} may be written by everybody (mode {stat.S_IMODE(info.st_mode):o})"
-    if info.st_uid not in (os.getuid(), 0):
-        return f"{path} belongs to user {info.st_uid}, not to you"
+    if info.st_uid not in (user, 0):
+        return f"{path} belongs to user {info.st_uid}, not to the one who runs the gateway ({user})"
     if stat.S_ISREG(info.st_mode) and info.st_nlink > 1:
         return f"{path} is a hard link ({info.st_nlink} names)"
     return ""

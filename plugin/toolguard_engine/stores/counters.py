@@ -39,6 +39,10 @@ class Counters:
     def load(self) -> dict[str, Run]:
         return {name: saved.run for name, saved in self._fresh(self._file.read()).items()}
 
+    def look(self) -> None:
+        """Raises `Damaged` where the file is; nothing is changed."""
+        self._file.read(keep_aside=False)
+
     def save(self, changed: dict[str, Run | None]) -> None:
         """Merges these runs in; None takes one out. Raises `Busy` at once where somebody else is at it."""
         with self._file.locked(patient=False):

@@ -59,8 +59,8 @@ class LockedFile(Generic[T]):
         self._kind = kind
         self._decoder = msgspec.json.Decoder(kind)
 
-    def read(self) -> T:
-        """The value as it is now. Raises `StoreError`."""
+    def read(self, *, keep_aside: bool = True) -> T:
+        """The value as it is now. Raises `StoreError`. Without `keep_aside` a damaged file stays where it is."""
         self._refuse_after_damage()
         try:
             data = _bounded(self.path)
@@ -72,6 +72,8 @@ class LockedFile(Generic[T]):
         try:
             return self._decoder.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            if not keep_aside:
+                raise Damaged(f"{self.path} is damaged; run `toolguard doctor --fix`") from error
             kept_as = self._keep_aside()
             raise Damaged(f"{self.path} was damaged and is kept as {kept_as}; run `toolguard doctor --fix`") from error
 

@@ -120,6 +120,14 @@ class FileNonces:
             self._change(Ledger.check, time.time())
         return sorted(trusted, key=lambda entry: entry.created)
 
+    def look(self) -> tuple[list[Entry], list[Entry]]:
+        """The entries that can be trusted, and the others; nothing is changed. Raises `StoreError`."""
+        signed = self._file.read(keep_aside=False).entries
+        if not signed:
+            return [], []
+        own = self._key(signed)
+        return [entry for entry in signed if _trusted(own, entry)], [entry for entry in signed if not _trusted(own, entry)]
+
     def sweep(self, now: float) -> None:
         if self.path.exists():
             self._change(lambda ledger: None, now, patient=False)  # noqa: ARG005

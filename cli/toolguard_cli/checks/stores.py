@@ -1,0 +1,135 @@
+"""The stores of held calls and counts: whole, ours, and nothing in them that should be gone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+
+from toolguard_cli import stores
+from toolguard_cli.checks.check import Check, Step, Subject
+from toolguard_engine import answers
+from toolguard_engine.ledger import OPEN, Entry
+from toolguard_engine.stores import counters, files, key
+from toolguard_engine.stores.files import own_folder
+from toolguard_engine.stores.locked import Damaged, StoreError, corrupt_files, lock
+from toolguard_engine.stores.nonces import FileNonces
+
+KEPT = "damaged"
+STALE_SECONDS = 3_600
+"""An engine closes what is over within seconds; where none runs it lies until one does."""
+
+
+def whole(subject: Subject) -> Check:
+    mend = subject.command("doctor", "--fix")
+    if damaged := _damaged(subject):
+        told = ", ".join(path.name for path in damaged)
+        return Check("stores", "error", f"a store is damaged, nothing is approved: {told}", mend)
+    try:
+        trusted, others = book(subject).look()
+    except key.BadKey:
+        return Check("stores", "warn", "cannot be told without the key", "mend `key` first")
+    except StoreError as error:
+        return Check("stores", "error", answers.plain(str(error)), "check its owner, its mode and the disk")
+    if others:
+        return Check("stores", "error", f"{len(others)} held calls are not signed by toolguard; they do not count", mend)
+    waiting = sum(entry.status == "pending" and subject.now < entry.expires for entry in trusted)
+    return Check("stores", "ok", f"{waiting} waiting for a person", data={"waiting": waiting})
+
+
+def mend_whole(subject: Subject) -> Iterator[Step]:
+    """Puts what is left of damaged stores out of the way; nothing is thrown away."""
+    for path in _damaged(subject):
+        yield Step(f"move {path} to {_kept_in(subject)}", partial(_cleared, subject, path))
+    if not _damaged(subject) and _forged(subject):
+        yield Step("take out held calls that toolguard has not signed; the audit log names them", partial(_checked, subject))
+
+
+def _cleared(subject: Subject, path: Path) -> str:
+    with lock(book(subject).path):
+        put_away(subject, path)
+    return "what waited must be asked for again"
+
+
+def _forged(subject: Subject) -> list[Entry]:
+    try:
+        return book(subject).look()[1]
+    except StoreError:
+        return []
+
+
+def _checked(subject: Subject) -> str:
+    book(subject).entries()
+    return ""
+
+
+def put_away(subject: Subject, path: Path) -> Path:
+    """Moves a file where it hurts nobody and nothing is lost. Raises `OSError`."""
+    folder = _kept_in(subject)
+    files.make_folder(folder)
+    names = [path.name, *(f"{path.name}.{number}" for number in range(1, 1_000))]
+    free = next(folder / name for name in names if not (folder / name).exists())
+    shutil.move(path, free)
+    return free
+
+
+def _kept_in(subject: Subject) -> Path:
+    return own_folder(subject.places.state_dir) / KEPT
+
+
+def book(subject: Subject) -> FileNonces:
+    return stores.nonces(subject.places, subject.settings)
+
+
+def _damaged(subject: Subject) -> list[Path]:
+    """What was put aside before, and what would be now."""
+    counts = own_folder(subject.places.state_dir) / counters.NAME
+    kept = [path for place in (book(subject).path, counts) for path in corrupt_files(place)]
+    return kept or [path for path, look in _looks(subject, counts) if _is_damaged(look)]
+
+
+def _looks(subject: Subject, counts: Path) -> Iterator[tuple[Path, Callable[[], object]]]:
+    yield book(subject).path, book(subject).look
+    yield counts, counters.Counters(subject.places.state_dir).look
+
+
+def _is_damaged(look: Callable[[], object]) -> bool:
+    try:
+        look()
+    except Damaged:
+        return True
+    except StoreError:
+        return False
+    return False
+
+
+def fresh(subject: Subject) -> Check:
+    """A yes or a question that was over long ago and still lies there as if it were open."""
+    old = _stale(subject)
+    if not old:
+        return Check("stale", "ok", "no held call is open beyond its time")
+    names = ", ".join(entry.nonce for entry in old[:5])
+    more = f" and {len(old) - 5} more" if len(old) > 5 else ""  # noqa: PLR2004 - as many as are named
+    return Check(
+        "stale", "warn", f"{len(old)} held calls are over and still open, like {names}{more}",
+        subject.command("doctor", "--fix"), {"nonces": [entry.nonce for entry in old]},
+    )  # fmt: skip
+
+
+def _stale(subject: Subject) -> list[Entry]:
+    try:
+        trusted, _ = book(subject).look()
+    except StoreError:
+        return []  # `stores` tells
+    return [entry for entry in trusted if entry.status in OPEN and subject.now > entry.expires + STALE_SECONDS]
+
+
+def mend_fresh(subject: Subject) -> Iterator[Step]:
+    if old := _stale(subject):
+        yield Step(f"close {len(old)} held calls whose time is over", partial(_swept, subject))
+
+
+def _swept(subject: Subject) -> str:
+    book(subject).sweep(subject.now)
+    return ""

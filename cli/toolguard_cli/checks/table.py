@@ -1,0 +1,100 @@
+"""All checks of `doctor` in the order in which a person reads them, and the repairs that go with them.
+
+A repair takes nothing away that somebody needs, and is offered only where its check found a fault. Repairs are made in this
+order as well: modes and owners come before what reads the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from toolguard_cli.checks import (
+    auditlog,
+    clock,
+    config,
+    dashboard,
+    discovery,
+    disk,
+    engine,
+    entry,
+    environment,
+    files,
+    grants,
+    health,
+    host,
+    keyfile,
+    log,
+    mending,
+    nativeloops,
+    node,
+    order,
+    plugin,
+    rules,
+    stores,
+    wholeconfig,
+)
+from toolguard_cli.checks.check import Check, Step, Subject
+from toolguard_cli.errors import UserError
+from toolguard_engine.answers import plain
+from toolguard_engine.stores.locked import StoreError
+
+
+@dataclass(frozen=True)
+class Row:
+    group: str
+    id: str
+    look: Callable[[Subject], Check]
+    mend: Callable[[Subject], Iterator[Step]] | None = None
+
+    def checked(self, subject: Subject) -> Check:
+        """What the check says; what it could not look at is its fault."""
+        try:
+            return self.look(subject)
+        except (OSError, UserError, StoreError) as error:
+            return Check(self.id, "error", plain(f"cannot be told: {error}"), "mend its owner and mode, then repeat")
+
+    def steps(self, subject: Subject) -> list[Step]:
+        try:
+            return list(self.mend(subject)) if self.mend else []
+        except (OSError, UserError, StoreError):
+            return []
+
+
+TABLE = (
+    Row("gateway", "openclaw", host.openclaw),
+    Row("gateway", "node", node.recent),
+    Row("gateway", "hooks", host.hooks),
+    Row("gateway", "hook-order", order.last),
+    Row("gateway", "loops", nativeloops.beside),
+    Row("plugin", "toolguard", health.ours, mending.reinstall),
+    Row("plugin", "plugin", discovery.found, discovery.mend),
+    Row("plugin", "plugin-files", plugin.loadable, plugin.mend),
+    Row("plugin", "manifest", plugin.manifest, plugin.mend),
+    Row("plugin", "plugin-copy", plugin.current, mending.reinstall),
+    Row("plugin", "enabled", entry.enabled, mending.reinstall),
+    Row("plugin", "allowed", entry.allowed, mending.reinstall),
+    Row("config", "config", config.found),
+    Row("config", "settings", wholeconfig.fits),
+    Row("config", "whole-config", wholeconfig.whole),
+    Row("config", "old-plugins", wholeconfig.old_plugins),
+    Row("config", "environment", environment.shown),
+    Row("engine", "python", engine.python, engine.mend_python),
+    Row("engine", "engine", engine.answers),
+    Row("engine", "latency", engine.latency),
+    Row("engine", "running", health.running),
+    Row("state", "user", files.user),
+    Row("state", "state-dir", files.state_dir, files.mend_state_dir),
+    Row("state", "state-files", files.own_files, files.mend_own_files),
+    Row("state", "stores", stores.whole, stores.mend_whole),
+    Row("state", "key", keyfile.signed, keyfile.mend),
+    Row("state", "audit", auditlog.logged),
+    Row("state", "log", log.writable),
+    Row("state", "disk", disk.room),
+    Row("state", "clock", clock.plausible),
+    Row("state", "dashboard", dashboard.port),
+    Row("approvals", "stale", stores.fresh, stores.mend_fresh),
+    Row("approvals", "policy", grants.policy),
+    Row("approvals", "rules", rules.count),
+    Row("approvals", "self-approval", grants.by_persons),
+)

@@ -1,0 +1,68 @@
+"""What is wrong in the config: our settings, the rest of it, and what is left of plugins that toolguard replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from toolguard_cli import migrations, validation
+from toolguard_cli.checks.check import MEND_CONFIG, UNREAD, Check, Status, Subject
+from toolguard_cli.checks.config import KEYS
+from toolguard_cli.validation import Finding, entry, loading, pluginids
+from toolguard_engine import answers
+
+_OWN = (entry.is_an_object, entry.fits, entry.agrees)
+_REST = (loading.agree, loading.lie_there, pluginids.are_known)
+
+
+def fits(subject: Subject) -> Check:
+    """The gateway does not start with settings that break the schema; this names the key, and what contradicts what."""
+    if subject.config is None:
+        return Check("settings", "warn", UNREAD, MEND_CONFIG)
+    return _told("settings", _findings(subject, _OWN), f"{KEYS} fits")
+
+
+def whole(subject: Subject) -> Check:
+    """All the rest of the config, also as OpenClaw sees it."""
+    if subject.config is None or not subject.config.exists:
+        return Check("whole-config", "warn", UNREAD, MEND_CONFIG)
+    others = [found for found in _findings(subject, _REST, subject.openclaw) if not _told_elsewhere(found)]
+    asked = "OpenClaw takes it" if subject.openclaw else "nothing is wrong with its plugins"
+    return _told("whole-config", others, asked)
+
+
+def _findings(subject: Subject, checks: Sequence[validation.Check], openclaw: Sequence[str] = ()) -> list[Finding]:
+    """Without what is only worth knowing."""
+    if subject.config is None:
+        return []
+    found = validation.findings(subject.config, subject.places, openclaw=openclaw, checks=checks, env=subject.env)
+    return [each for each in found if each.level != "info"]
+
+
+def _told_elsewhere(found: Finding) -> bool:
+    """Our settings, and plugins that we replace, have checks of their own."""
+    return found.path.startswith(KEYS) or "toolguard migrate" in found.fix
+
+
+def _told(name: str, found: list[Finding], well: str) -> Check:
+    """The gravest finding, and how many there are."""
+    data = {"findings": [asdict(each) for each in found]}
+    if not found:
+        return Check(name, "ok", well, data=data)
+    first = found[0]
+    more = f" (and {len(found) - 1} more: toolguard config validate)" if len(found) > 1 else ""
+    line = f", line {first.line}" if first.line else ""
+    told = answers.plain(f"{first.path}{': ' if first.path else ''}{first.message}")
+    status: Status = "error" if first.level == "error" else "warn"
+    return Check(name, status, f"{told}{more}", f"{first.fix or 'mend it'} ({first.file}{line})", data)
+
+
+def old_plugins(subject: Subject) -> Check:
+    """What toolguard takes the place of, still in force beside it."""
+    if subject.config is None:
+        return Check("old-plugins", "warn", UNREAD, MEND_CONFIG)
+    left = migrations.found(subject.config)
+    if left:
+        told = f"not taken over yet: {answers.plain(', '.join(left))}"
+        return Check("old-plugins", "warn", told, subject.command("migrate"), {"found": left})
+    return Check("old-plugins", "ok", "none that toolguard replaces")
