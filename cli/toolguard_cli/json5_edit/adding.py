@@ -26,7 +26,7 @@ def add(text: str, nodes: Sequence[Node], path: Path, value: JsonValue | Clip) -
             raise UserError(f"{path_name(tuple(path[: at + 1]))} cannot be set: there is no array yet, so only [0] can")
     item = NewItem(str(step), _nested(deeper, value) if isinstance(value, Clip) else wrapped(deeper, value))
     if isinstance(container, ArrayNode) and isinstance(step, int):
-        item = NewItem(None, item.value)
+        item = NewItem.element(item.value)
         if step != len(container.items):
             raise UserError(f"{path_name(tuple(path[: depth + 1]))} cannot be set: {described(container)}")
     elif not isinstance(container, ObjectNode) or isinstance(step, int):

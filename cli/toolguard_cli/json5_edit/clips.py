@@ -35,13 +35,15 @@ _PARTS = re.compile(
 class Clip:
     """`source` is the text of the value; `above` holds lines of comments without their indentation.
 
-    `indent` is the indentation of the line that the item started on, `unit` one step of it.
+    `before` is the text from the first comment behind the colon to the value, mostly empty. `indent` is the indentation
+    of the line that the item started on, `unit` one step of it.
     """
 
     value: JsonValue
     source: str
     above: tuple[str, ...] = ()
     behind: tuple[str, ...] = ()
+    before: str = ""
     indent: str = ""
     unit: str = "  "
 
@@ -61,9 +63,14 @@ class Clip:
             return self
         return replace(self, above=(*self.above, *self.behind), behind=())
 
+    def without_key(self) -> Clip:
+        """The same for an array, where there is no colon that a comment could stand behind."""
+        comments = [self.before[piece.start : piece.end] for piece in pieces(self.before, 0, len(self.before))]
+        return replace(self, above=(*self.above, *filter(None, map(str.strip, comments))), before="")
+
     def text(self, style: Style, indent: str) -> str:
-        """`source` for a line indented by `indent`; what is inside of strings is the same to the character."""
-        return _relaid(self.source, self, style, indent)
+        """The value, and the comment before it, for a line indented by `indent`; no character within strings changes."""
+        return _relaid(self.before + self.source, self, style, indent)
 
     def lines_above(self, style: Style, indent: str) -> list[str]:
         return [_relaid(line, self, style, indent) for line in self.above]
@@ -83,11 +90,11 @@ class Owned:
 
 def clip_of(text: str, container: Container, index: int, value: JsonValue, style: Style, owned: Owned) -> Clip:
     item = container.items[index]
-    start = item.value.start
+    end = start = item.value.start
     if isinstance(item, Member):
-        start = next((piece.start for piece in _behind_colon(text, item) if piece.is_comment), start)
+        start = next((piece.start for piece in _behind_colon(text, item) if piece.is_comment), end)
     indent = line_indent(text, item.start)
-    return Clip(value, text[start : item.value.end], owned.above, owned.behind, indent, style.unit)
+    return Clip(value, text[end : item.value.end], owned.above, owned.behind, text[start:end], indent, style.unit)
 
 
 def owned_comments(text: str, container: Container, index: int) -> Owned:

@@ -31,17 +31,18 @@ class Nest:
 
     @property
     def item(self) -> NewItem:
-        return NewItem(self.step if isinstance(self.step, str) else None, self.inner)
+        return NewItem(self.step, self.inner) if isinstance(self.step, str) else NewItem.element(self.inner)
 
     @property
     def needs_lines(self) -> bool:
-        return self.inner.needs_lines
+        return self.inner.needs_lines if isinstance(self.inner, Nest) else self.item.needs_lines
 
     def text(self, style: Style, indent: str, layout: Layout) -> str:
         opening, closing = "{}" if isinstance(self.step, str) else "[]"
         if not self.needs_lines and (layout == "inline" or not style.multiline):
             pad = padding(style) if isinstance(self.step, str) else ""
-            return opening + pad + self.item.text(style, indent, "inline") + pad + closing
+            shown = self.item.text(style, indent, "inline") + self.item.behind(style, indent)
+            return opening + pad + shown + pad + closing
         inner = indent + style.unit
         comma = "," if style.trailing_comma else ""
         shown = self.item.lines(style, inner) + comma + self.item.behind(style, inner)
@@ -54,6 +55,10 @@ class NewItem:
 
     key: str | None
     value: JsonValue | Clip | Nest
+
+    @classmethod
+    def element(cls, value: JsonValue | Clip | Nest) -> NewItem:
+        return cls(None, value.without_key() if isinstance(value, Clip) else value)
 
     @property
     def needs_lines(self) -> bool:
