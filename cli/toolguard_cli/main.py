@@ -454,6 +454,151 @@ def audit_export(
         _finish(result, as_json=as_json)
 
 
+settings = typer.Typer(
+    help="""Read, check and change the gateway's config, and toolguard's settings in it.
+
+    Comments, order and layout stay; a value goes into the file that holds it, included ones too. PATH is one of toolguard's
+    settings, like mode or agents.main.mode, or any path of the whole config, like plugins.allow.
+    """,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    epilog=examples(
+        "toolguard config validate",
+        "toolguard config show",
+        "toolguard config set mode soft",
+        "toolguard config unset mode",
+    ),
+)
+app.add_typer(settings, name="config")
+
+Setting = Annotated[
+    str, typer.Argument(metavar="PATH", help='Like mode, agents.main.mode, plugins.entries["a b"].', show_default=False)
+]
+Root = Annotated[
+    bool, typer.Option("--root", help="PATH is one of the whole config, whatever toolguard's settings are called.")
+]
+Offline = Annotated[bool, typer.Option("--offline", help="Do not ask OpenClaw.")]
+
+
+def _asking(*, offline: bool, as_json: bool) -> None:
+    """Tells a person why it takes some seconds."""
+    from toolguard_cli.validation import hostcheck
+
+    if sys.stderr.isatty() and not as_json and not offline and hostcheck.command():
+        typer.echo("OpenClaw is asked too, which takes some seconds ...", err=True)
+
+
+@settings.command("validate", epilog=examples("toolguard config validate", "toolguard config validate --offline --json"))
+def config_validate(
+    offline: Offline = False, state_dir: StateDir = None, config: Config = None, as_json: Json = False
+) -> None:
+    """Find all that is wrong in the config.
+
+    Its JSON5 and includes, toolguard's settings, the plugins it names, files and ports; and what OpenClaw itself says, where
+    it is on PATH. Each fault is told with file, line and column. Nothing is changed; the exit code is 1 on any error.
+    """
+    from toolguard_cli.commands.config import validate as command
+
+    _asking(offline=offline, as_json=as_json)
+    _finish(command.run(paths.find(state_dir, config), offline=offline), as_json=as_json)
+
+
+@settings.command(
+    "get",
+    epilog=examples("toolguard config get mode", "toolguard config get plugins.allow", "toolguard config get --root agents"),
+)
+def config_get(
+    path: Setting, root: Root = False, state_dir: StateDir = None, config: Config = None, as_json: Json = False
+) -> None:
+    """Print one value as JSON, as the gateway sees it.
+
+    Includes are followed, variables filled in, defaults of toolguard's settings count. --json tells where it comes from.
+    """
+    from toolguard_cli.commands.config import get as command
+
+    _finish(command.run(paths.find(state_dir, config), path, root=root), as_json=as_json)
+
+
+@settings.command(
+    "set",
+    epilog=examples(
+        "toolguard config set mode soft",
+        "toolguard config set agents.main.escalationThreshold 50",
+        """toolguard config set alwaysBlock '["gateway", "nodes"]'""",
+        "toolguard config set plugins.entries.toolguard.enabled true --dry-run",
+    ),
+)
+def config_set(  # noqa: PLR0913, PLR0917 - the options of a command line
+    path: Setting,
+    value: Annotated[
+        str,
+        typer.Argument(
+            metavar="VALUE", help="JSON5; what is none is a text. Behind -- if it begins with -.", show_default=False
+        ),
+    ],
+    root: Root = False,
+    dry_run: DryRun = False,
+    offline: Offline = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Change one value.
+
+    The whole config is checked as it would be, also by OpenClaw where it is on PATH, before anything is written: what would
+    keep the gateway from starting is refused. A backup lies beside the file.
+    """
+    from toolguard_cli.commands.config import change
+    from toolguard_cli.commands.config import set as command
+
+    _asking(offline=offline, as_json=as_json)
+    options = change.Options(root=root, dry_run=dry_run, offline=offline)
+    _finish(command.run(paths.find(state_dir, config), path, value, options), as_json=as_json)
+
+
+@settings.command("unset", epilog=examples("toolguard config unset mode", "toolguard config unset agents.main --dry-run"))
+def config_unset(
+    path: Setting,
+    root: Root = False,
+    dry_run: DryRun = False,
+    offline: Offline = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Take a value out, so that its default counts.
+
+    Comments around it stay. It is checked like a change, and refused where the gateway could not start without it.
+    """
+    from toolguard_cli.commands.config import change
+    from toolguard_cli.commands.config import unset as command
+
+    _asking(offline=offline, as_json=as_json)
+    options = change.Options(root=root, dry_run=dry_run, offline=offline)
+    _finish(command.run(paths.find(state_dir, config), path, options), as_json=as_json)
+
+
+@settings.command("show", epilog=examples("toolguard config show", "toolguard config show --all --json"))
+def config_show(
+    everything: Annotated[bool, typer.Option("--all", help="Also settings without effect in this version.")] = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """List toolguard's settings: what counts, and where it comes from."""
+    from toolguard_cli.commands.config import show as command
+
+    _finish(command.run(paths.find(state_dir, config), everything=everything), as_json=as_json)
+
+
+@settings.command("schema", epilog=examples("toolguard config schema", "toolguard config schema > toolguard.schema.json"))
+def config_schema(as_json: Json = False) -> None:
+    """Print the JSON schema of toolguard's settings."""
+    from toolguard_cli.commands.config import schema as command
+
+    _finish(command.run(), as_json=as_json)
+
+
 @app.command(epilog=examples("toolguard demo", "toolguard demo --requests 20", "toolguard demo --openclaw 2026.6.11"))
 def demo(
     requests: Annotated[int, typer.Option(min=5, max=500, help="Where the run without the guard is cut off.")] = 60,

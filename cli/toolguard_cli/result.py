@@ -36,12 +36,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Result:
-    """What happened: `data` for scripts, `lines` for people; both say the same."""
+    """What happened: `data` for scripts, `lines` for people; both say the same. `printed` stands in the place of the lines
+    where the answer is a text to be piped on."""
 
     command: str
     data: dict[str, Any] = field(default_factory=dict)
     lines: tuple[Line, ...] = ()
     exit_code: int = 0
+    printed: str | None = None
 
     def envelope(self) -> dict[str, Any]:
         return {
@@ -58,6 +60,9 @@ def show(result: Result, *, as_json: bool, failed: bool = False) -> None:
     """Prints a result to standard output; that of a command which could not do its work goes to standard error."""
     if as_json:
         print(json.dumps(result.envelope(), ensure_ascii=False))  # noqa: T201 - the command's output
+        return
+    if result.printed is not None:
+        print(result.printed)  # noqa: T201 - the command's output
         return
     for line in result.lines:
         typer.echo(_styled(line), file=sys.stderr if failed else sys.stdout)

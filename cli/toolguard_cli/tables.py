@@ -24,10 +24,10 @@ _SPAN = re.compile(r"(\d{1,4})([smhdw])", re.ASCII)
 _UNITS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Line]:
-    """The rows under their head; the last column takes what the others leave."""
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], most: int = MAX_CELL) -> list[Line]:
+    """The rows under their head, no cell wider than `most`; the last column takes what the others leave."""
     cells = [tuple(head), *(tuple(answers.plain(cell) or "-" for cell in row) for row in rows)]
-    widths = [min(MAX_CELL, max(len(row[at]) for row in cells)) for at in range(len(head) - 1)]
+    widths = [min(most, max(len(row[at]) for row in cells)) for at in range(len(head) - 1)]
     rest = max(20, width() - MARK - sum(widths) - len(GAP) * len(widths))
     return [Line("info", _row(row, widths, rest)) for row in cells]
 

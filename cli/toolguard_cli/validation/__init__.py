@@ -19,7 +19,7 @@ CHECKS: tuple[Check, ...] = (
     texts.there,
     texts.included,
     entry.is_there,
-    entry.is_an_object,
+    entry.plugins_have_their_shape,
     entry.fits,
     entry.agrees,
     entry.counts,

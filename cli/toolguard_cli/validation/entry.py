@@ -4,31 +4,45 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
 from toolguard_cli import configvars
 from toolguard_cli.configtree import Steps
-from toolguard_cli.setup.entry import ENTRY
 from toolguard_cli.validation import schema
 from toolguard_cli.validation.finding import Finding, finding, name
 from toolguard_cli.validation.subject import DEFAULTS, OWN, Subject, parts, value_at
 from toolguard_engine import config as settings
 from toolguard_engine import manifest, settingrules
 
+_TEXTS = {"type": "array", "items": {"type": "string"}}
+_ENTRY = {"type": "object", "properties": {"enabled": {"type": "boolean"}}, "additionalProperties": {}}
+_LISTS = {
+    "enabled": {"type": "boolean"},
+    "allow": _TEXTS,
+    "deny": _TEXTS,
+    "load": {"type": "object", "properties": {"paths": _TEXTS}, "additionalProperties": {}},
+    "entries": {"type": "object", "additionalProperties": _ENTRY},
+}
+PLUGINS: dict[str, Any] = {
+    "type": "object",
+    "properties": {"plugins": {"type": "object", "properties": _LISTS, "additionalProperties": {}}},
+    "additionalProperties": {},
+}
+"""The gateway's config, as far as toolguard has to know it. Of the rest only OpenClaw can tell."""
+
 
 def is_there(subject: Subject) -> Iterator[Finding]:
     if subject.tree.exists and not subject.installed:
-        yield finding(subject.tree, ENTRY, "info", "toolguard is not in this config", subject.mend("install"))
+        yield Finding("info", "", "toolguard is not in this config", subject.mend("install"), str(subject.tree.path))
 
 
-def is_an_object(subject: Subject) -> Iterator[Finding]:
-    """Only the outermost fault: what lies in it is none then."""
-    for length in range(1, len(ENTRY) + 1):
-        value = subject.tree.get(*ENTRY[:length])
-        if value is not None and not isinstance(value, dict):
-            yield finding(subject.tree, ENTRY[:length], "error", "must be an object { ... }", "mend it by hand")
-            return
+def plugins_have_their_shape(subject: Subject) -> Iterator[Finding]:
+    """What of the gateway's own section about plugins is known here."""
+    for misfit in schema.misfits(configvars.filled(subject.tree.value, subject.env), PLUGINS):
+        if not any(configvars.unset(value_at(subject.tree.value, misfit.steps), subject.env)):
+            yield finding(subject.tree, misfit.steps, "error", misfit.text, "mend it by hand")
 
 
 def fits(subject: Subject) -> Iterator[Finding]:
@@ -38,7 +52,7 @@ def fits(subject: Subject) -> Iterator[Finding]:
         return
     found = list(schema.misfits(value, manifest.config_schema()))
     for misfit in found:
-        if not misfit.unknown and any(configvars.unset(value_at(value, misfit.steps), subject.env)):
+        if not misfit.unknown and subject.is_open(misfit.steps):
             continue
         yield finding(subject.tree, (*OWN, *misfit.steps), "error", misfit.text, _mend(subject, misfit))
     if not found:

@@ -32,6 +32,7 @@ MAX_BYTES = 4 * 1024 * 1024
 MAX_ISSUES = 200
 MAX_MESSAGE = 1000
 MAX_STEPS = 64
+SILENT = "OpenClaw could not be asked"
 _FOLDER = ".asking-"
 _KEYS = re.compile(r"(?:Unrecognized keys?|must not have additional properties): (\".*)")
 _KEY = re.compile(r'"((?:[^"\\]|\\.)*)"')
@@ -59,6 +60,11 @@ def command() -> tuple[str, ...]:
     return (program,) if program else ()
 
 
+def is_silent(found: Finding) -> bool:
+    """Whether this says that OpenClaw gave no answer."""
+    return found.message.startswith(SILENT)
+
+
 def ask(tree: ConfigTree, places: Places, openclaw: Sequence[str], env: Mapping[str, str] = os.environ) -> list[Finding]:
     """The errors and warnings of OpenClaw about the config of this tree, as it is here and not as it is on the disk.
 
@@ -73,7 +79,7 @@ def ask(tree: ConfigTree, places: Places, openclaw: Sequence[str], env: Mapping[
             answer = _decoded(_run([*openclaw, "config", "validate", "--json"], known, places))
         except _SilentError as silent:
             fix = "run `openclaw config validate` yourself"
-            return [Finding("warn", "", f"OpenClaw could not be asked: {silent}", fix, str(tree.path))]
+            return [Finding("warn", "", f"{SILENT}: {silent}", fix, str(tree.path))]
     hide = str(folder) if folder else ""
     told: list[tuple[Level, _Issue]] = [("error", issue) for issue in answer.issues]
     told += [("warn", issue) for issue in answer.warnings]

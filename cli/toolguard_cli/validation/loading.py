@@ -59,7 +59,7 @@ def lie_there(subject: Subject) -> Iterator[Finding]:
     """The places that plugins are loaded from: there, and not for others to write."""
     for at, written in enumerate(listed(subject.tree.get(*LOAD_PATHS))):
         named = configvars.filled(written, subject.env)
-        if isinstance(named, str) and not any(configvars.unset(named, subject.env)):
+        if isinstance(named, str) and not any(configvars.unset(written, subject.env)):
             for level, message, fix in _faults(subject, named):
                 yield finding(subject.tree, (*LOAD_PATHS, at), level, message, fix)
 

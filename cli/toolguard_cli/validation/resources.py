@@ -10,7 +10,6 @@ import socket
 from collections.abc import Iterator
 from pathlib import Path
 
-from toolguard_cli import configvars
 from toolguard_cli.configtree import Steps
 from toolguard_cli.validation.finding import Finding, finding
 from toolguard_cli.validation.subject import OWN, Subject
@@ -42,11 +41,13 @@ def can_be_written(subject: Subject) -> Iterator[Finding]:
 def _text(subject: Subject, steps: Names) -> str:
     """A setting that is a text, with all its variables known; else empty: other checks tell why."""
     value = subject.setting(*steps)
-    return value if isinstance(value, str) and not any(configvars.unset(value, subject.env)) else ""
+    return value if isinstance(value, str) and not subject.is_open(steps) else ""
 
 
 def _unwritable(subject: Subject, named: str) -> str:
     """Why nothing can be written there; empty where it can. Nothing is made."""
+    if "\0" in named:
+        return "it is no path"
     try:
         path = calllog.resolve(named, subject.places.state_dir)
         if path.is_dir():
@@ -57,8 +58,8 @@ def _unwritable(subject: Subject, named: str) -> str:
         if not around.is_dir():
             return f"{path} cannot be made: {around} is no folder"
         return "" if os.access(around, os.W_OK | os.X_OK) else f"{path} cannot be made: {around} may not be written"
-    except (OSError, ValueError) as error:
-        return f"it is no path that can be written: {getattr(error, 'strerror', None) or error}"
+    except OSError as error:
+        return f"it cannot be written: {error.strerror}"
 
 
 def can_run(subject: Subject) -> Iterator[Finding]:

@@ -83,11 +83,13 @@ def misfits(value: Any, schema: dict[str, Any], steps: Steps = ()) -> Iterator[M
 
 
 def below(schema: dict[str, Any], step: str | int) -> dict[str, Any] | None:
-    """The schema of what lies at this step; None where nothing may."""
-    found = schema.get("items") if isinstance(step, int) else schema.get("properties", {}).get(step)
-    more = schema.get("additionalProperties")
-    if found is None and isinstance(step, str) and isinstance(more, dict):
-        found = more
+    """The schema of what lies at this step; None where nothing may, empty where anything may."""
+    kind = schema.get("type")
+    if isinstance(step, int):
+        found = schema.get("items", {}) if kind in {None, "array"} else False
+    else:
+        more = schema.get("additionalProperties", {})
+        found = schema.get("properties", {}).get(step, more) if kind in {None, "object"} else False
     return found if isinstance(found, dict) else None
 
 

@@ -30,9 +30,14 @@ class Subject:
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     @cached_property
+    def written(self) -> Any:
+        """Our settings as they are written; None where there are none."""
+        return self.tree.get(*OWN)
+
+    @cached_property
     def own(self) -> Any:
-        """Our settings as they are written, with variables filled in; None where there are none."""
-        return configvars.filled(self.tree.get(*OWN), self.env)
+        """Our settings with variables filled in."""
+        return configvars.filled(self.written, self.env)
 
     @cached_property
     def settings(self) -> settings.Config | None:
@@ -41,6 +46,10 @@ class Subject:
             return settings.parse(self.own)
         except msgspec.ValidationError:
             return None
+
+    def is_open(self, steps: Steps) -> bool:
+        """Whether a variable in one of our settings is not set here, so that its value cannot be told."""
+        return any(configvars.unset(value_at(self.written, steps), self.env))
 
     @property
     def installed(self) -> bool:

@@ -1,0 +1,116 @@
+"""The path that a person writes: one of toolguard's settings, or any path of the whole config.
+
+`mode`, `agents.main.mode`, `rulesOff[0]` mean our settings, wherever they lie in the config; `plugins.allow` means the whole
+config. A key with odd characters is quoted: `plugins.entries["a b"]`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from toolguard_cli import json5_edit
+from toolguard_cli.configtree import ConfigTree, Steps
+from toolguard_cli.errors import UserError
+from toolguard_cli.setup.entry import ENTRY
+from toolguard_cli.validation import schema
+from toolguard_cli.validation.subject import OWN
+from toolguard_engine import answers, manifest
+
+MAX_STEPS = 64
+EXAMPLES = """mode, agents.main.mode, rulesOff[0], plugins.entries["a b"]"""
+MAX_LENGTH = 1000
+_STEP = re.compile(
+    r"""(?P<dot>\.)?(?P<bare>[^.\[\]"'\s](?:[^.\[\]"']*[^.\[\]"'\s])?)"""
+    r"""|\[(?P<index>\d{1,6})\]"""
+    r"""|\[(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')\]"""
+)
+
+
+@dataclass(frozen=True)
+class Named:
+    """A path of the whole config. `schema`: what ours says of it; None where it is not ours, or there is no such setting."""
+
+    steps: Steps
+    schema: dict[str, Any] | None
+
+    @property
+    def is_ours(self) -> bool:
+        return self.steps[: len(OWN)] == OWN
+
+    @property
+    def setting(self) -> Steps:
+        """The path below our settings."""
+        return self.steps[len(OWN) :]
+
+    @property
+    def whole(self) -> str:
+        return json5_edit.path_name(self.steps)
+
+
+def resolve(text: str, tree: ConfigTree, *, root: bool) -> Named:
+    """Raises `UserError` where it is no path, or a name that is nearly one of our settings."""
+    written = _parsed(text)
+    ours = manifest.config_schema()
+    first = str(written[0])
+    if not root and first in ours["properties"]:
+        written = (*OWN, *written)
+    elif not root and first not in tree.value and (meant := schema.like(first, ours)):
+        raise UserError(
+            f"toolguard has no setting {answers.cut(first, 80)}, and the config no such key",
+            f"did you mean {meant}? With --root it means the whole config",
+        )
+    steps = _indexed(tree, written)
+    return Named(steps, schema.at(ours, steps[len(OWN) :]) if steps[: len(OWN)] == OWN else None)
+
+
+def _parsed(text: str) -> Steps:
+    steps: list[str | int] = []
+    at = 0
+    while at < len(text) and len(steps) < MAX_STEPS:
+        found = _STEP.match(text, at)
+        if not found or (found["bare"] is not None and bool(found["dot"]) is (at == 0)):
+            break
+        steps.append(_step(found))
+        at = found.end()
+    if at < len(text) or not steps or len(text) > MAX_LENGTH:
+        raise UserError(f"{answers.cut(text, 80)!r} is no path", f"write it like {EXAMPLES}")
+    return tuple(steps)
+
+
+def _step(found: re.Match[str]) -> str | int:
+    if found["index"] is not None:
+        return int(found["index"])
+    return str(json5_edit.loads(found["quoted"])) if found["quoted"] else found["bare"]
+
+
+def _indexed(tree: ConfigTree, written: Steps) -> Steps:
+    """`rulesOff.0` means `rulesOff[0]` where a list is."""
+    steps: Steps = ()
+    for step in written:
+        is_list = isinstance(tree.get(*steps), list)
+        steps = (*steps, int(step) if is_list and isinstance(step, str) and step.isdecimal() else step)
+    return steps
+
+
+def value_for(named: Named, text: str) -> Any:
+    """The value that the text means: JSON5, or the text itself where it is none or where the setting wants a text."""
+    try:
+        value: Any = json5_edit.loads(text)
+    except json5_edit.Json5Error:
+        return text
+    wants_text = named.schema is not None and named.schema.get("type") == "string"
+    return text if wants_text and not isinstance(value, str) else value
+
+
+def shown(value: Any) -> str:
+    """For the end of a line."""
+    return answers.cut(json.dumps(value, ensure_ascii=False), 120)
+
+
+def refuse_missing_entry(named: Named, tree: ConfigTree, command: str) -> None:
+    """Our settings belong to an entry that `install` makes. Raises `UserError`."""
+    if named.is_ours and tree.part(ENTRY) is None:
+        raise UserError(f"{tree.path} has no entry {json5_edit.path_name(ENTRY)}", f"{command} makes it; then repeat")

@@ -1,0 +1,630 @@
+"""Each check of the config: what it finds in which text, and where."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from toolguard_cli import configtree, validation
+from toolguard_cli.paths import Places
+from toolguard_cli.validation import Finding, Subject, entry, loading, pluginids, resources, texts
+
+MAIN = "openclaw.json"
+Found = list[tuple[str, str, str, int, int]]
+"""Level, path, message, line and column of each finding."""
+
+
+def ours(settings: str) -> str:
+    """A config of one line with these settings of ours."""
+    return f"{{ plugins: {{ entries: {{ toolguard: {{ enabled: true, config: {settings} }} }} }} }}"
+
+
+START = len("{ plugins: { entries: { toolguard: { enabled: true, config: { ")
+"""The column in front of the first setting."""
+
+
+def lay(places: Places, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        path = places.state_dir / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(text.encode())
+
+
+def look(places: Places, check: validation.Check, text: str, **env: str) -> list[Finding]:
+    lay(places, {MAIN: text})
+    return list(check(Subject(configtree.read(places.config), places, env)))
+
+
+def short(found: list[Finding]) -> Found:
+    return [(each.level, each.path, each.message, each.line, each.column) for each in found]
+
+
+KEYS = "plugins.entries.toolguard.config"
+
+
+# ---- the files
+
+
+def test_no_file(places: Places) -> None:
+    found = list(texts.there(Subject(configtree.read(places.config), places)))
+    assert found == [
+        Finding(
+            "error",
+            "",
+            "there is no such file",
+            "toolguard install makes it; or name the right one with --config",
+            str(places.config),
+        )
+    ]
+
+
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        pytest.param({MAIN: "{ a: { $include: 'a.json5' } }", "a.json5": "{ b: 1 }"}, [], id="fine"),
+        pytest.param(
+            {MAIN: "{\n  a: { $include: './a.json5' } }"},
+            [("error", "a.$include", "$include ./a.json5 is not there", 2, 8)],
+            id="missing",
+        ),
+        pytest.param(
+            {MAIN: "{ a: { $include: '../x.json5' } }"},
+            [("error", "a.$include", "$include ../x.json5 leaves the folder of the config", 1, 8)],
+            id="outside",
+        ),
+        pytest.param(
+            {MAIN: "{ a: { $include: 'a.json5' } }", "a.json5": "{ b: { $include: './a.json5' } }"},
+            [("error", "a.b.$include", "$include ./a.json5 includes itself", 1, 8)],
+            id="itself",
+        ),
+        pytest.param(
+            {MAIN: "{ a: { $include: 'a.json5' } }", "a.json5": "{\n  b: 1\n  c: 2\n}"},
+            [("error", "a", "not valid JSON5: expected ',' or '}' after a member, found 'c'", 3, 3)],
+            id="no JSON5",
+        ),
+        pytest.param(
+            {MAIN: "{ a: { $include: 3 }, b: { $include: 'b.json5' } }"},
+            [
+                ("error", "a.$include", "$include names no file", 1, 8),
+                ("error", "b.$include", "$include b.json5 is not there", 1, 28),
+            ],
+            id="two",
+        ),
+    ],
+)
+def test_includes(places: Places, files: dict[str, str], found: Found) -> None:
+    lay(places, files)
+    assert short(list(texts.included(Subject(configtree.read(places.config), places)))) == found
+
+
+def test_an_included_file_that_is_no_json5_is_named(places: Places) -> None:
+    lay(places, {MAIN: "{ a: { $include: 'a.json5' } }", "a.json5": "{ b: ]}"})
+    (found,) = texts.included(Subject(configtree.read(places.config), places))
+    assert found.where == f"{places.state_dir / 'a.json5'}, line 1, column 6"
+    assert found.excerpt == "{ b: ]}\n     ^"
+
+
+# ---- our entry
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("{}", [], id="nothing"),
+        pytest.param("{ plugins: [] }", [("error", "plugins", "must be an object { ... }, not []", 1, 3)], id="plugins"),
+        pytest.param(
+            "{ plugins: {\n entries: 1 } }",
+            [("error", "plugins.entries", "must be an object { ... }, not 1", 2, 2)],
+            id="entries",
+        ),
+        pytest.param(
+            "{ plugins: { entries: { toolguard: true } } }",
+            [("error", "plugins.entries.toolguard", "must be an object { ... }, not true", 1, 25)],
+            id="entry",
+        ),
+        pytest.param(
+            "{ plugins: { enabled: '${ON}', allow: ['a', 1], load: { paths: 'x' }, entries: { a: { enabled: 1 } } } }",
+            [
+                ("error", "plugins.allow[1]", "must be a text, not 1", 1, 45),
+                ("error", "plugins.load.paths", 'must be a list [ ... ], not "x"', 1, 57),
+                ("error", "plugins.entries.a.enabled", "must be true or false, not 1", 1, 87),
+            ],
+            id="lists and switches",
+        ),
+        pytest.param("{ plugins: { slots: 7, installs: {} }, gateway: 3 }", [], id="what only OpenClaw knows"),
+    ],
+)
+def test_plugins_have_their_shape(places: Places, text: str, found: Found) -> None:
+    assert short(look(places, entry.plugins_have_their_shape, text)) == found
+
+
+def test_all_wrong_settings_are_named_at_once(places: Places) -> None:
+    text = """{
+  plugins: { entries: { toolguard: { config: {
+    // comment
+    mode: "loud",
+    approval: { prefix: "x",
+      colour: 1 },
+    agents: { "a.b": { mode: 1 } }, /* two */ alwaysBlock: ["ok", 7],
+  } } } },
+}"""
+    found = look(places, entry.fits, text)
+    modes = "must be one of enforce, soft, shadow, disabled"
+    assert short(found) == [
+        ("error", f"{KEYS}.mode", f'{modes}, not "loud"', 4, 5),
+        ("error", f"{KEYS}.approval.prefix", 'must be a text that matches ^[A-Z][A-Z0-9_]{0,39}$, not "x"', 5, 17),
+        (
+            "error",
+            f"{KEYS}.approval.colour",
+            "there is no such setting; known here: mode, prefix, wake, agentTool",
+            6,
+            7,
+        ),
+        ("error", f'{KEYS}.agents["a.b"].mode', f"{modes}, not 1", 7, 24),
+        ("error", f"{KEYS}.alwaysBlock[1]", "must be a text of 1 to 200 characters, not 7", 7, 67),
+    ]
+    assert [each.fix for each in found] == [
+        'toolguard config unset mode (the default is "enforce")',
+        'toolguard config unset approval.prefix (the default is "TOOLGUARD")',
+        "toolguard config unset approval.colour",
+        """toolguard config unset 'agents["a.b"].mode'""",
+        "toolguard config unset 'alwaysBlock[1]'",
+    ]
+    assert found[0].excerpt == '    mode: "loud",\n    ^'
+
+
+def test_the_command_names_the_gateway(places: Places) -> None:
+    given = Places(places.state_dir, places.config, ("--config", str(places.config)))
+    lay(places, {MAIN: ours("{ mode: 1 }")})
+    (found,) = entry.fits(Subject(configtree.read(places.config), given, {}))
+    assert found.fix == f'toolguard config unset mode --config {places.config} (the default is "enforce")'
+
+
+@pytest.mark.parametrize(
+    ("settings", "env", "wrong"),
+    [
+        ("{ mode: '${MODE}' }", {"MODE": "soft"}, 0),
+        ("{ mode: '${MODE}' }", {"MODE": "loud"}, 1),
+        ("{ mode: '${MODE}' }", {}, 0),
+        ("{ mode: '$${MODE}' }", {}, 1),
+        ("{ '${MODE}': 1 }", {}, 1),
+    ],
+    ids=["fits", "does not fit", "cannot be told", "no variable", "in a name"],
+)
+def test_variables_are_filled_in(places: Places, settings: str, env: dict[str, str], wrong: int) -> None:
+    assert len(look(places, entry.fits, ours(settings), **env)) == wrong
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "message"),
+    [
+        (
+            "{ loopDetection: { warningThreshold: 20 } }",
+            "loopDetection.warningThreshold",
+            "loopDetection.warningThreshold (20) must be below loopDetection.criticalThreshold (20)",
+        ),
+        (
+            "{ loopDetection: { criticalThreshold: 40 } }",
+            "loopDetection.criticalThreshold",
+            "loopDetection.criticalThreshold (40) must be below loopDetection.globalCircuitBreakerThreshold (30)",
+        ),
+        ("{ alwaysBlock: ['session_status'] }", "alwaysBlock", "alwaysBlock and neverBlock both name 'session_status'"),
+    ],
+    ids=["warning and critical", "critical and global", "always and never"],
+)
+def test_what_contradicts(places: Places, settings: str, path: str, message: str) -> None:
+    (found,) = look(places, entry.agrees, ours(settings))
+    assert (found.level, found.path) == ("error", f"{KEYS}.{path}")
+    assert found.message.startswith(message)
+    assert found.fix == f"change one of the two: toolguard config set {path} VALUE"
+    assert found.line == 1
+
+
+def test_defaults_agree_and_what_does_not_fit_is_not_judged_twice(places: Places) -> None:
+    assert look(places, entry.agrees, ours("{}")) == []
+    assert look(places, entry.agrees, ours("{ mode: 1, loopDetection: { warningThreshold: 20 } }")) == []
+
+
+def test_what_has_no_effect_yet(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry.settings, "NOT_YET", ("budget", "loopDetection"))
+    text = ours("{ mode: 'soft', budget: {}, agents: { main: { loopDetection: {} } } }")
+    message = "has no effect in this version; it is checked and kept"
+    assert short(look(places, entry.counts, text)) == [
+        ("info", f"{KEYS}.budget", message, 1, START + len("mode: 'soft', ") + 1),
+        (
+            "info",
+            f"{KEYS}.agents.main.loopDetection",
+            message,
+            1,
+            START + len("mode: 'soft', budget: {}, agents: { main: { ") + 1,
+        ),
+    ]
+
+
+def test_variables_that_are_not_set(places: Places) -> None:
+    text = ours("{ python: '${PY}/bin/${PY}', logPath: '${HOME_DIR}/x', alwaysBlock: ['$${A}', '${B}'] }")
+    said = "is not set here; where the gateway does not know it either, it stays as it is"
+    assert [
+        (each.level, each.path, each.message) for each in look(places, entry.knows_its_variables, text, HOME_DIR="/h")
+    ] == [
+        ("warn", f"{KEYS}.python", f"${{PY}} {said}"),
+        ("warn", f"{KEYS}.alwaysBlock[1]", f"${{B}} {said}"),
+    ]
+
+
+# ---- loading
+
+
+@pytest.mark.parametrize(
+    ("check", "plugins", "found"),
+    [
+        pytest.param(loading.is_allowed, "allow: ['x']", [], id="not installed"),
+        pytest.param(loading.is_allowed, "entries: { toolguard: {} }", [], id="no lists"),
+        pytest.param(loading.is_allowed, "allow: ['toolguard'], entries: { toolguard: {} }", [], id="allowed"),
+        pytest.param(
+            loading.is_allowed,
+            "allow: ['x'], entries: { toolguard: {} }",
+            [("error", "plugins.allow", "does not name toolguard: the gateway does not load the guard", 1, 14)],
+            id="not allowed",
+        ),
+        pytest.param(
+            loading.is_allowed,
+            "allow: ['toolguard'], deny: ['x', 'toolguard'], entries: { toolguard: {} }",
+            [("error", "plugins.deny[1]", "names toolguard: the gateway does not load the guard", 1, 48)],
+            id="denied",
+        ),
+        pytest.param(loading.is_on, "enabled: false", [], id="off and not installed"),
+        pytest.param(loading.is_on, "enabled: true, entries: { toolguard: { enabled: true } }", [], id="on"),
+        pytest.param(
+            loading.is_on,
+            "enabled: false, entries: { toolguard: { enabled: false } }",
+            [
+                ("warn", "plugins.enabled", "is false: the gateway loads no plugin", 1, 14),
+                ("warn", "plugins.entries.toolguard.enabled", "is not true: the guard is off", 1, 54),
+            ],
+            id="off",
+        ),
+        pytest.param(
+            loading.agree,
+            "allow: ['a', 'b'], deny: ['c', 'b']",
+            [("warn", "plugins.deny[1]", '"b" is in plugins.allow too; it is not loaded', 1, 45)],
+            id="in both lists",
+        ),
+        pytest.param(loading.agree, "allow: 'a', deny: {}", [], id="no lists at all"),
+    ],
+)
+def test_loading(places: Places, check: validation.Check, plugins: str, found: Found) -> None:
+    assert short(look(places, check, f"{{ plugins: {{ {plugins} }} }}")) == found
+
+
+def plugin(place: Path, named: str) -> Path:
+    place.mkdir(parents=True)
+    (place / "openclaw.plugin.json").write_text(json.dumps({"id": named}))
+    return place
+
+
+def _open_to_all(place: Path) -> None:
+    place.chmod(0o777)
+
+
+def _open_file(place: Path) -> None:
+    (place / "openclaw.plugin.json").chmod(0o666)
+
+
+def _hard_link(place: Path) -> None:
+    (place / "other.json").hardlink_to(place / "openclaw.plugin.json")
+
+
+def _nothing(place: Path) -> None:
+    """As it is."""
+
+
+@pytest.mark.parametrize(
+    ("named", "spoil", "level", "said"),
+    [
+        ("toolguard", _nothing, "", ""),
+        ("other", _nothing, "", ""),
+        ("toolguard", _open_to_all, "error", "the gateway refuses the guard: PLACE may be written by everybody (mode 777)"),
+        (
+            "toolguard",
+            _open_file,
+            "error",
+            "the gateway refuses the guard: PLACE/openclaw.plugin.json may be written by everybody (mode 666)",
+        ),
+        (
+            "toolguard",
+            _hard_link,
+            "error",
+            "the gateway refuses the guard: PLACE/openclaw.plugin.json is a hard link (2 names)",
+        ),
+        ("other", _open_to_all, "warn", "PLACE may be written by everybody (mode 777): the gateway refuses it"),
+    ],
+    ids=["ours", "another", "ours, open", "a file of ours, open", "ours, linked", "another, open"],
+)
+def test_load_paths(
+    places: Places, tmp_path: Path, named: str, spoil: Callable[[Path], None], level: str, said: str
+) -> None:
+    place = plugin(tmp_path / "plugins" / named, named)
+    place.chmod(0o755)
+    spoil(place)
+    found = look(places, loading.lie_there, json.dumps({"plugins": {"load": {"paths": [str(place)]}}}))
+    assert [(each.level, each.message.replace(str(place), "PLACE")) for each in found] == ([(level, said)] if level else [])
+    assert all(each.path == "plugins.load.paths[0]" for each in found)
+
+
+@pytest.mark.parametrize(
+    ("written", "said"),
+    [
+        ("/nowhere/at/all", "/nowhere/at/all is not there"),
+        ("plugins/x", "'plugins/x' depends on the folder that the gateway is started in"),
+        ("a\0b", "'a\\x00b' depends on the folder that the gateway is started in"),
+        ("${PLUGINS}/x", ""),
+        (3, ""),
+    ],
+    ids=["missing", "relative", "no path", "a variable", "no text"],
+)
+def test_odd_load_paths(places: Places, written: object, said: str) -> None:
+    found = look(places, loading.lie_there, json.dumps({"plugins": {"load": {"paths": ["/", written]}}}))
+    assert [(each.level, each.path, each.message) for each in found] == (
+        [("warn", "plugins.load.paths[1]", said)] if said else []
+    )
+
+
+def test_a_load_path_that_belongs_to_a_foreigner(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = plugin(tmp_path / "other", "other")
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    real = Path.stat
+
+    def stat_as(self: Path, **options: bool) -> os.stat_result:
+        info = real(self, **options)
+        return os.stat_result((*info[:4], 54321 if self == place else 12345, *info[5:10]))
+
+    monkeypatch.setattr(Path, "stat", stat_as)
+    found = look(places, loading.lie_there, json.dumps({"plugins": {"load": {"paths": [str(place)]}}}))
+    assert [each.message for each in found] == [f"{place} belongs to user 54321: the gateway refuses it"]
+
+
+@pytest.mark.parametrize(
+    ("plugins", "found"),
+    [
+        pytest.param("entries: { 'toolguard': {}, browser: {} }, allow: ['memory-core']", [], id="fine"),
+        pytest.param(
+            "entries: { 'tool-guard': { enabled: true } }",
+            [("warn", "plugins.entries.tool-guard", "toolguard takes the place of tool-guard")],
+            id="an old one",
+        ),
+        pytest.param("entries: { 'tool-guard': { enabled: false } }", [], id="an old one that is off"),
+        pytest.param(
+            "allow: ['guardian-angel'], deny: ['equilibrium-guard'], slots: { memory: 'equilibrium-guard' }",
+            [
+                ("warn", "plugins.slots.memory", "toolguard takes the place of equilibrium-guard"),
+                ("warn", "plugins.allow[0]", "toolguard takes the place of guardian-angel"),
+            ],
+            id="old ones in lists",
+        ),
+        pytest.param(
+            "entries: { toolgaurd: {} }, allow: ['my-plugn', 'my-plugin', 'lnked']",
+            [
+                ("warn", "plugins.entries.toolgaurd", "there is no plugin toolgaurd"),
+                ("warn", "plugins.allow[0]", "there is no plugin my-plugn"),
+                ("warn", "plugins.allow[2]", "there is no plugin lnked"),
+            ],
+            id="slips",
+        ),
+    ],
+)
+def test_plugin_ids(places: Places, tmp_path: Path, plugins: str, found: list[tuple[str, str, str]]) -> None:
+    plugin(places.state_dir / "extensions" / "mine", "my-plugin")
+    (places.state_dir / "extensions" / "broken").mkdir()
+    (places.state_dir / "extensions" / "broken" / "openclaw.plugin.json").write_text("[")
+    linked = plugin(tmp_path / "linked", "linked")
+    text = f"{{ plugins: {{ {plugins}, load: {{ paths: [{str(linked)!r}, 7] }} }} }}"
+    told = look(places, pluginids.are_known, text)
+    assert [(each.level, each.path, each.message) for each in told] == found
+
+
+# ---- files, interpreter, port
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ("{}", []),
+        ("{ logPath: '~/.openclaw/log/x.log' }", []),
+        ("{ logPath: 'taken/x' }", [("logPath", "STATE/taken/x cannot be made: STATE/taken is no folder")]),
+        ("{ logPath: '~/.openclaw/folder' }", [("logPath", "STATE/folder is a folder")]),
+        ("{ storePath: 'STATE/taken/x' }", [("storePath", "STATE/taken/x cannot be made: STATE/taken is no folder")]),
+        ("{ logPath: 'a\\0b' }", [("logPath", "it is no path")]),
+        ("{ logPath: '" + "a" * 300 + "' }", [("logPath", "it cannot be written: File name too long")]),
+        ("{ logPath: '${LOGS}/x' }", []),
+        ("{ logPath: 7 }", []),
+        ("{ metrics: { dbPath: 'taken/x' } }", []),
+        (
+            "{ metrics: { enabled: true, dbPath: 'taken/x' } }",
+            [("metrics.dbPath", "STATE/taken/x cannot be made: STATE/taken is no folder")],
+        ),
+        (
+            "{ logPath: 'locked/x', storePath: 'shut' }",
+            [
+                ("logPath", "STATE/locked/x cannot be made: STATE/locked may not be written"),
+                ("storePath", "STATE/shut may not be written"),
+            ],
+        ),
+    ],
+    ids=[
+        "defaults", "a new folder", "a file in the way", "a folder", "whole path", "no path", "too long", "a variable",
+        "no text", "metrics are off", "metrics are on", "not allowed",
+    ],
+)  # fmt: skip
+def test_paths(places: Places, monkeypatch: pytest.MonkeyPatch, settings: str, found: list[tuple[str, str]]) -> None:
+    lay(places, {"taken": "", "shut": "", "locked/y": ""})
+    (places.state_dir / "folder").mkdir()
+    may = os.access  # root may write everywhere
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name not in {"locked", "shut"} and may(path, mode))
+    state = str(places.state_dir)
+    before = sorted(places.state_dir.rglob("*"))
+    told = look(places, resources.can_be_written, ours(settings.replace("STATE", state)))
+    assert [(each.path.removeprefix(f"{KEYS}."), each.message.replace(state, "STATE")) for each in told] == found
+    assert sorted(places.state_dir.rglob("*")) == sorted({*before, places.config})
+
+
+@pytest.mark.parametrize(
+    ("python", "said"),
+    [
+        (sys.executable, ""),
+        ("python3", ""),
+        ("${PY}/python", ""),
+        ("/nowhere/python", "/nowhere/python is not there"),
+        ("/", "/ is not there"),
+        ("no-such-python", "no-such-python is not on PATH"),
+        ("~/venv/bin/python", "~/venv/bin/python is no whole path"),
+        ("/etc/hostname-of-mine", "/etc/hostname-of-mine is not there"),
+        ("a\0b", "it is no path"),
+    ],
+)
+def test_python(places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, python: str, said: str) -> None:
+    (tmp_path / "python3").write_text("#!/bin/sh\n")
+    (tmp_path / "python3").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    told = look(places, resources.can_run, ours(json.dumps({"python": python})))
+    assert [(each.level, each.path, each.message) for each in told] == ([("error", f"{KEYS}.python", said)] if said else [])
+
+
+def test_python_that_may_not_be_executed(places: Places, tmp_path: Path) -> None:
+    program = tmp_path / "python"
+    program.write_text("")
+    program.chmod(stat.S_IRUSR)
+    (told,) = look(places, resources.can_run, ours(json.dumps({"python": str(program)})))
+    assert told.message == f"{program} may not be executed"
+
+
+@pytest.fixture
+def taken() -> Iterator[int]:
+    """A port that somebody listens on."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        yield listening.getsockname()[1]
+
+
+def dashboard(port: object, *, enabled: bool = True, bind: str = "127.0.0.1", gateway: object = None) -> str:
+    settings = {"metrics": {"dashboard": {"enabled": enabled, "port": port, "bind": bind}}}
+    return json.dumps({"gateway": {"port": gateway}, "plugins": {"entries": {"toolguard": {"config": settings}}}})
+
+
+def test_a_port_that_is_taken(places: Places, taken: int) -> None:
+    def said(text: str, **env: str) -> list[tuple[str, str]]:
+        return [(each.level, each.message) for each in look(places, resources.is_free, text, **env)]
+
+    assert said(dashboard(taken)) == [("warn", f"port {taken} of 127.0.0.1 is in use")]
+    assert said(dashboard(taken, bind="localhost")) == [("warn", f"port {taken} of localhost is in use")]
+    assert said(dashboard(taken, enabled=False)) == []
+    assert said(dashboard(taken, bind="not.looked.up.example")) == []
+    assert said(dashboard("x")) == said(dashboard(0)) == said(dashboard(None)) == []
+    assert said(dashboard(taken, gateway=taken)) == [("error", f"{taken} is the gateway's own port")]
+    assert said(dashboard(18789)) == [("error", "18789 is the gateway's own port")]
+    assert said(dashboard(1234), OPENCLAW_GATEWAY_PORT="1234") == [("error", "1234 is the gateway's own port")]
+
+
+def test_a_port_that_is_free_and_an_address_of_somebody_else(places: Places, taken: int) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    assert look(places, resources.is_free, dashboard(port)) == []
+    (found,) = look(places, resources.is_free, dashboard(port, bind="192.0.2.1"))
+    assert found.message == f"nothing can listen on port {port} of 192.0.2.1: Cannot assign requested address"
+
+
+# ---- all together
+
+
+HEALTHY = """{
+  // mine
+  gateway: { mode: "local" },
+  plugins: { allow: ["toolguard"], entries: { toolguard: { enabled: true, config: { mode: "soft" } } } },
+}
+"""
+
+
+def answering(folder_: Path, answer: object) -> list[str]:
+    script = folder_ / "openclaw.py"
+    script.write_text(f"print({json.dumps(answer)!r})")
+    return [sys.executable, str(script)]
+
+
+def test_a_healthy_config(places: Places, tmp_path: Path) -> None:
+    lay(places, {MAIN: HEALTHY})
+    tree = configtree.read(places.config)
+    assert validation.findings(tree, places) == []
+    assert validation.findings(tree, places, openclaw=answering(tmp_path, {"valid": True})) == []
+
+
+def test_errors_come_first(places: Places) -> None:
+    lay(places, {MAIN: ours("{ budget: {}, python: '${NOBODY_HAS_SET_IT}', mode: 1 }")})
+    found = validation.findings(configtree.read(places.config), places)
+    assert [each.level for each in found] == ["error", "warn", *(["info"] if "budget" in entry.settings.NOT_YET else [])]
+
+
+def test_nothing_is_said_twice(places: Places, tmp_path: Path) -> None:
+    """Of what both find, ours stays: it knows what to do."""
+    text = (
+        "{ plugins: { allow: ['toolguard', 'tool-guard'], entries: { toolguard: { enabled: true, config: { mode: 1 } } } } }"
+    )
+    lay(places, {MAIN: text})
+    answer = {
+        "valid": False,
+        "issues": [
+            {"path": f"{KEYS}.mode", "message": "must be equal to one of"},
+            {"path": "gateway.port", "message": "no"},
+        ],
+        "warnings": [
+            {"path": "plugins.allow", "message": "plugin not found: tool-guard"},
+            {"path": "gateway.auth.token", "message": 'Missing env var "X"'},
+        ],
+    }
+    found = validation.findings(configtree.read(places.config), places, openclaw=answering(tmp_path, answer))
+    assert [(each.level, each.path) for each in found] == [
+        ("error", f"{KEYS}.mode"),
+        ("error", "gateway.port"),
+        ("warn", "plugins.allow[1]"),
+        ("warn", "gateway.auth.token"),
+    ]
+    assert found[0].message.startswith("must be one of enforce")
+
+
+def test_a_plugin_that_is_older_than_this_toolguard(places: Places, tmp_path: Path) -> None:
+    lay(places, {MAIN: HEALTHY})
+    answer = {
+        "valid": False,
+        "issues": [{"path": KEYS, "message": 'invalid config: must not have additional properties: "mode"'}],
+    }
+    (found,) = validation.findings(configtree.read(places.config), places, openclaw=answering(tmp_path, answer))
+    assert (found.level, found.path, found.fix) == ("error", f"{KEYS}.mode", "toolguard install first")
+    why = "OpenClaw does not know this key"
+    assert found.message == f"the plugin in the gateway does not take this, and may be older than this toolguard ({why})"
+    assert (found.line, found.column) == (4, 85)
+
+
+@pytest.mark.parametrize("text", ["{ a: { $include: 'gone' } }", None], ids=["broken include", "no file"])
+def test_openclaw_is_not_asked_what_it_cannot_read(places: Places, tmp_path: Path, text: str | None) -> None:
+    if text is not None:
+        lay(places, {MAIN: text})
+    script = tmp_path / "openclaw.py"
+    script.write_text(f"open({str(tmp_path / 'asked')!r}, 'w')")
+    found = validation.findings(configtree.read(places.config), places, openclaw=[sys.executable, str(script)])
+    assert len(validation.errors(found)) == 1
+    assert not (tmp_path / "asked").exists()
+
+
+def test_only_the_checks_that_are_wanted(places: Places) -> None:
+    lay(places, {MAIN: ours("{ mode: 1, python: '/nowhere' }")})
+    tree = configtree.read(places.config)
+    found = validation.findings(tree, places, checks=(resources.can_run,))
+    assert [each.path for each in found] == [f"{KEYS}.python"]

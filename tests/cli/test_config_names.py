@@ -1,0 +1,130 @@
+"""The paths that people write, and the values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolguard_cli import configtree
+from toolguard_cli.commands.config import names
+from toolguard_cli.configtree import ConfigTree, Steps
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+
+OWN = ("plugins", "entries", "toolguard", "config")
+TEXT = """{
+  agents: { list: [{ id: "main" }] },
+  plugins: { allow: ["a", "b"], entries: { "a b": {}, "x.y": {}, toolguard: { config: { rulesOff: ["r"] } } } },
+}"""
+
+
+@pytest.fixture
+def tree(places: Places) -> ConfigTree:
+    places.config.write_text(TEXT)
+    return configtree.read(places.config)
+
+
+@pytest.mark.parametrize(
+    ("text", "steps"),
+    [
+        ("mode", (*OWN, "mode")),
+        ("approval.prefix", (*OWN, "approval", "prefix")),
+        ("agents.main.mode", (*OWN, "agents", "main", "mode")),
+        ("agents.my-agent.mode", (*OWN, "agents", "my-agent", "mode")),
+        ("rulesOff[0]", (*OWN, "rulesOff", 0)),
+        ("rulesOff.0", (*OWN, "rulesOff", 0)),
+        ("rulesOff[1]", (*OWN, "rulesOff", 1)),
+        ("loopDetection.detectors.pingPong", (*OWN, "loopDetection", "detectors", "pingPong")),
+        ('agents["a.b"].mode', (*OWN, "agents", "a.b", "mode")),
+        ("plugins.allow", ("plugins", "allow")),
+        ("plugins.allow[1]", ("plugins", "allow", 1)),
+        ('plugins.entries["a b"]', ("plugins", "entries", "a b")),
+        ("plugins.entries['x.y'].enabled", ("plugins", "entries", "x.y", "enabled")),
+        ("plugins.entries.a b", ("plugins", "entries", "a b")),
+        (r'plugins.entries["q\"]"]', ("plugins", "entries", 'q"]')),
+        ("plugins.entries.toolguard.config.mode", (*OWN, "mode")),
+        ('["plugins"].allow', ("plugins", "allow")),
+        ("tools.exec.security", ("tools", "exec", "security")),
+    ],
+)
+def test_a_path(tree: ConfigTree, text: str, steps: Steps) -> None:
+    assert names.resolve(text, tree, root=False).steps == steps
+
+
+def test_root_means_the_whole_config(tree: ConfigTree) -> None:
+    assert names.resolve("agents.list.0.id", tree, root=True).steps == ("agents", "list", 0, "id")
+    assert names.resolve("mode", tree, root=True).steps == ("mode",)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "",
+            ".",
+            ".mode",
+            "mode.",
+            "a..b",
+            "a[",
+            "a[]",
+            "a[x]",
+            "a[-1]",
+            "[",
+            '["a',
+            "a b[",
+            "a.[0]",
+            "a]",
+            " mode",
+            'a"b"',
+        ),
+        "a" * 2000,
+        ".".join("a" * 100),
+    ],
+    ids=lambda text: text[:12] or "empty",
+)
+def test_no_path(tree: ConfigTree, text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        names.resolve(text, tree, root=False)
+    assert caught.value.message.endswith("is no path")
+    assert caught.value.fix == """write it like mode, agents.main.mode, rulesOff[0], plugins.entries["a b"]"""
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("mdoe", "mode"), ("escalationTreshold", "escalationThreshold"), ("Mode", "mode"), ("agent.main.mode", "agents")],
+)
+def test_a_slip(tree: ConfigTree, text: str, meant: str) -> None:
+    with pytest.raises(UserError) as caught:
+        names.resolve(text, tree, root=False)
+    assert caught.value.message == f"toolguard has no setting {text.partition('.')[0]}, and the config no such key"
+    assert caught.value.fix == f"did you mean {meant}? With --root it means the whole config"
+    assert names.resolve(text, tree, root=True).steps[0] == text.partition(".")[0]
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "value"),
+    [
+        ("mode", "soft", "soft"),
+        ("mode", '"soft"', "soft"),
+        ("approval.prefix", "123", "123"),
+        ("approval.prefix", "true", "true"),
+        ("approval.prefix", "null", "null"),
+        ("logPath", "/a b/c", "/a b/c"),
+        ("logPath", "{a: 1}", "{a: 1}"),
+        ("escalationThreshold", "40", 40),
+        ("escalationThreshold", "forty", "forty"),
+        ("enabled", "false", False),
+        ("alwaysBlock", "['a', 'b',]", ["a", "b"]),
+        ("rulesOff[0]", "12", "12"),
+        ("approval", "{ prefix: 'X' } // mine", {"prefix": "X"}),
+        ("agents.main", "{}", {}),
+        ("gateway.port", "18789", 18789),
+        ("gateway.port", "x", "x"),
+        ("gateway.token", "0x10", 16),
+        ("gateway.token", "", ""),
+    ],
+)
+def test_a_value(tree: ConfigTree, path: str, text: str, value: Any) -> None:
+    found = names.value_for(names.resolve(path, tree, root=False), text)
+    assert (type(found), found) == (type(value), value)
