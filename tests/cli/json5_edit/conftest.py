@@ -3,6 +3,17 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="module")
+def judged_once() -> Iterator[None]:
+    """The json5 package, which is slow, judges in the tests only and not after each edit as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("toolguard_cli.json5_edit.checked.JUDGED_BY_JSON5", 0)
+        yield

@@ -22,7 +22,7 @@ from toolguard_cli import json5_edit
 from toolguard_cli.errors import UserError
 from toolguard_cli.json5_edit.values import same
 
-DOCUMENTS = int(os.environ.get("TOOLGUARD_FUZZ", "1200"))
+DOCUMENTS = int(os.environ.get("TOOLGUARD_FUZZ", "1400"))
 BATCHES = 8
 LARGE_ONE_IN = 50
 VALUES: list[json5_edit.JsonValue] = [
@@ -50,9 +50,7 @@ _BEHIND = re.compile(r"(?:[^\S\n\r]|,|/\*[\s\S]*?\*/|//[^\n\r]*)*")
 Place = tuple[str | int, ...]
 
 
-@pytest.fixture(autouse=True)
-def _judged_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolguard_cli.json5_edit.checked.JUDGED_BY_JSON5", 0)
+pytestmark = pytest.mark.usefixtures("judged_once")
 
 
 def tokens(text: str, kind: str) -> Counter[str]:

@@ -1,17 +1,20 @@
 """The laws of the package, over generated documents: comments and line breaks anywhere, every spelling of values.
 
-The json5 package is the judge of values.
+The json5 package is the judge of values. TOOLGUARD_FUZZ is a number of documents; a tenth of it goes to each law.
 """
 
 from __future__ import annotations
 
 import copy
+import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import json5
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -70,7 +73,9 @@ documents = st.tuples(st.sampled_from(["", "\ufeff"]), fill, _containers, fill).
 any_documents = st.one_of(documents, st.tuples(fill, scalars, fill).map("".join))
 
 
-laws = settings(max_examples=150, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
+pytestmark = pytest.mark.usefixtures("judged_once")
+EXAMPLES = int(os.environ.get("TOOLGUARD_FUZZ", "1800")) // 10
+laws = settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 picks = st.integers(0, 10**6)
 _ENDS = "\r\n\u2028\u2029"
 Place = tuple[str | int, ...]
@@ -226,6 +231,66 @@ def test_delete_takes_its_own_lines_only(text: str, pick: int) -> None:
     changed = json5_edit.delete(text, path)
     assert same(json5.loads(changed, allow_duplicate_keys=False), _intended(text, path))
     assert _is_subsequence(_untouched(text, path), _lines(changed))
+
+
+_COMMENT = re.compile(r"""("(?:[^"\\]|\\[\s\S])*"|'(?:[^'\\]|\\[\s\S])*')|//[^\n\r\u2028\u2029]*|/\*[\s\S]*?\*/""")
+
+
+def _comments(*texts: str) -> Counter[str]:
+    """All comments of the texts; the blanks within them do not count."""
+    found = [match[0] for text in texts for match in _COMMENT.finditer(text) if not match[1]]
+    return Counter(" ".join(comment.split()) for comment in found)
+
+
+def _own(clip: json5_edit.Clip) -> list[str]:
+    return [*clip.above, clip.before, clip.source, *clip.behind]
+
+
+@laws
+@given(documents, picks)
+def test_cut_takes_the_item_and_its_comments(text: str, pick: int) -> None:
+    path = _taken_place(text, pick)
+    if path is None:
+        return
+    after, clip = json5_edit.cut(text, path)
+    assert same(json5.loads(after, allow_duplicate_keys=False), _intended(text, path))
+    assert same(json5.loads(clip.source), clip.value)
+    assert _comments(text) == _comments(after, *_own(clip))
+
+
+@laws
+@given(documents, documents, picks, picks, new_keys, st.lists(new_keys, max_size=2))
+def test_paste_brings_the_item_and_its_comments(
+    source: str, text: str, pick: int, gap: int, key: str, deeper: list[str]
+) -> None:
+    taken, free = _taken_place(source, pick), _free_place(text, gap, key)
+    if taken is None or free is None:
+        return
+    _, clip = json5_edit.cut(source, taken)
+    pasted = json5_edit.paste(text, [*free, *deeper], clip)
+    value = clip.value
+    for step in reversed(deeper):
+        value = {step: value}
+    assert same(json5.loads(pasted, allow_duplicate_keys=False), _intended(text, free, value))
+    assert _comments(pasted) == _comments(text) + _comments(*_own(clip))
+    if deeper:
+        assert json5_edit.delete(pasted, free) == text
+
+
+@laws
+@given(documents, documents, picks, picks, new_keys)
+def test_cut_undoes_paste(source: str, text: str, pick: int, gap: int, key: str) -> None:
+    taken, free = _taken_place(source, pick), _free_place(text, gap, key)
+    if taken is None or free is None:
+        return
+    container = json5_edit.find(json5_edit.parse(text), free[:-1])
+    assert isinstance(container, json5_edit.ObjectNode | json5_edit.ArrayNode)
+    if not container.items and _comments(text[container.start : container.end]):
+        return  # comments that were alone become those of the first item
+    _, clip = json5_edit.cut(source, taken)
+    again, back = json5_edit.cut(json5_edit.paste(text, free, clip), free)
+    assert again == text
+    assert _comments(*_own(back)) == _comments(*_own(clip))
 
 
 def _missing() -> json5_edit.Node:
