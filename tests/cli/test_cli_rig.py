@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import stat
@@ -205,6 +206,47 @@ def test_environment_of_a_home(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["PATH"] == os.environ["PATH"]
     assert "secret" not in found.values()
     assert "/of/the/user" not in found.values()
+
+
+def test_more_config_is_laid_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    extra = {"models": {"catalogRefresh": {"enabled": False}}, "gateway": {"port": 1, "auth": "none"}}
+    with Home("http://127.0.0.1:1/v1", extra=extra) as home:
+        config = json.loads(home.config_path.read_text())
+    assert config["models"]["catalogRefresh"] == {"enabled": False}
+    assert list(config["models"]["providers"]) == ["scripted"]
+    assert (config["gateway"]["port"], config["gateway"]["auth"], config["gateway"]["bind"]) == (1, "none", "loopback")
+
+
+def test_sealed_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TMPDIR", "/of/the/user")
+    with Home("u", sealed=True) as home:
+        config = json.loads(home.config_path.read_text())
+        assert home.environment["TMPDIR"] == str(home.root / "tmp")
+        assert (home.root / "tmp").is_dir()
+        assert config["logging"] == {"file": str(home.root / "tmp" / "openclaw.log")}
+        assert config["update"] == {"checkOnStart": False}
+        assert home.environment["OPENCLAW_DISABLE_BONJOUR"] == "1"
+    with Home("u") as home:
+        assert home.environment["TMPDIR"] == "/of/the/user"
+
+
+def test_lock_files_that_openclaw_keeps_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Those of this home's databases go; their names are the SHA-256 of the database's path, as OpenClaw names them."""
+    monkeypatch.setattr("toolguard_cli.rig.home.LOCKS", tmp_path)
+    foreign = tmp_path / "state-handles.00000000.lock.sqlite"
+    foreign.touch()
+    with Home("u") as home:
+        database = home.state_dir / "state" / "openclaw.sqlite"
+        database.parent.mkdir()
+        database.touch()
+        name = hashlib.sha256(str(database.resolve()).encode()).hexdigest()[:8]
+        for own in (f"state-handles.{name}.lock.sqlite", f"gateway-lifecycle.{name}.lock.sqlite-journal"):
+            (tmp_path / own).touch()
+    assert list(tmp_path.iterdir()) == [foreign]
+
+
+def test_an_openclaw_that_is_one_command() -> None:
+    assert runtime.Program(("/usr/bin/openclaw",)).command("gateway", "run") == ["/usr/bin/openclaw", "gateway", "run"]
 
 
 def test_free_port() -> None:

@@ -7,6 +7,8 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
@@ -16,11 +18,12 @@ from typing import Any, Self
 
 from toolguard_cli.errors import UserError
 from toolguard_cli.rig.home import Home
-from toolguard_cli.rig.runtime import Runtime
+from toolguard_cli.rig.runtime import Openclaw
 
 START_SECONDS = 90
 TURN_SECONDS = 120
 STOP_SECONDS = 20
+KILL_SECONDS = 5
 POLL_SECONDS = 0.05
 POLL_LIMIT_SECONDS = 10
 
@@ -35,7 +38,9 @@ class Turn:
     seconds: float
 
 
-def openclaw(runtime: Runtime, home: Home, *arguments: str, limit: float = TURN_SECONDS) -> subprocess.CompletedProcess[str]:
+def openclaw(
+    runtime: Openclaw, home: Home, *arguments: str, limit: float = TURN_SECONDS
+) -> subprocess.CompletedProcess[str]:
     """One command of OpenClaw. At the limit its whole process group is ended, and the exit code is -9."""
     process = subprocess.Popen(
         runtime.command(*arguments),
@@ -52,10 +57,13 @@ def openclaw(runtime: Runtime, home: Home, *arguments: str, limit: float = TURN_
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         output, errors = process.communicate()
+    except KeyboardInterrupt:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
-def local_turn(runtime: Runtime, home: Home, message: str, limit: float = TURN_SECONDS) -> Turn:
+def local_turn(runtime: Openclaw, home: Home, message: str, limit: float = TURN_SECONDS) -> Turn:
     """Sends one message to the agent `main` in an embedded run: `openclaw agent --local`."""
     started = time.monotonic()
     done = openclaw(runtime, home, "agent", "--local", "--agent", "main", "--message", message, limit=limit)
@@ -74,11 +82,18 @@ def _is_log(line: str) -> bool:
 
 
 class Gateway:
-    """A running gateway. Use it as a context manager; leaving it ends the process and what it started."""
+    """A running gateway. Use it as a context manager; leaving it ends the process and what it started.
 
-    def __init__(self, runtime: Runtime, home: Home) -> None:
+    `within`: the seconds that it gets to start; `patience`: those to end by itself.
+    """
+
+    def __init__(
+        self, runtime: Openclaw, home: Home, *, within: float = START_SECONDS, patience: float = STOP_SECONDS
+    ) -> None:
         self.runtime = runtime
         self.home = home
+        self.within = within
+        self.patience = patience
         self.log = home.root / "gateway.log"
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -94,26 +109,46 @@ class Gateway:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        limit = time.monotonic() + START_SECONDS
-        while not self._ready():
-            if self.process.poll() is not None or time.monotonic() > limit:
-                self.stop()
-                raise UserError(f"the gateway does not start:\n{self.tail()}")
-            time.sleep(POLL_SECONDS)
+        with self._ended_on_error():
+            self._wait()
         return self
 
+    @contextmanager
+    def _ended_on_error(self) -> Iterator[None]:
+        """Whatever interrupts the start, Ctrl-C too, leaves nothing running."""
+        try:
+            yield
+        except BaseException:
+            self.stop()
+            raise
+
+    def _wait(self) -> None:
+        limit = time.monotonic() + self.within
+        while not self._ready():
+            if problem := self._not_starting(limit):
+                raise UserError(f"the gateway does not start: {problem}\n{self.tail()}")
+            time.sleep(POLL_SECONDS)
+
+    def _not_starting(self, limit: float) -> str:
+        """Why there is nothing more to wait for; empty while there is."""
+        code = self.process.poll() if self.process else -1
+        if code is not None:
+            return f"it ended with exit code {code}"
+        return f"no answer within {self.within:.0f} s" if time.monotonic() > limit else ""
+
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Ends the gateway; after `STOP_SECONDS` its whole process group is killed."""
+        """Ends the gateway; after `patience`, or when it has ended, whatever is left of its process group is killed."""
         process, self.process = self.process, None
         if process is None:
             return
-        if process.poll() is None:
-            process.send_signal(how)
         try:
-            process.wait(STOP_SECONDS)
+            if process.poll() is None:
+                process.send_signal(how)
+            process.wait(self.patience)
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            pass  # it hangs: see below
+        finally:
+            _end_group(process)
 
     def turn(self, message: str, session: str = "agent:main:rehearsal", limit: float = TURN_SECONDS) -> Turn:
         """Sends one message to the agent `main`; messages of one session share its history."""
@@ -161,6 +196,19 @@ class Gateway:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.stop()
+
+
+def _end_group(leader: subprocess.Popen[bytes]) -> None:
+    """Kills the process group of this leader, and waits until it is gone, so that nothing writes any more."""
+    gone = (ProcessLookupError, PermissionError)  # the second is what macOS says
+    with suppress(*gone):
+        os.killpg(leader.pid, signal.SIGKILL)
+    leader.wait()
+    limit = time.monotonic() + KILL_SECONDS
+    with suppress(*gone):
+        while time.monotonic() < limit:
+            os.killpg(leader.pid, 0)
+            time.sleep(POLL_SECONDS)
 
 
 def _content(text: str) -> str:

@@ -8,7 +8,9 @@ import secrets
 import shutil
 import socket
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -16,26 +18,44 @@ from typing import Any, Self
 from toolguard_cli.rig.model import MODEL, PROVIDER
 
 PASSED_ON = ("PATH", "LANG", "TZ", "TMPDIR")
+SEALED = {
+    "NODE_DISABLE_COMPILE_CACHE": "1",
+    "OPENCLAW_DISABLE_BONJOUR": "1",
+    "OPENCLAW_EXEC_SHELL_SNAPSHOT": "0",
+    "OPENCLAW_NO_AUTO_UPDATE": "1",
+    "OPENCLAW_NO_RESPAWN": "1",
+    "OPENCLAW_SKIP_CRON": "1",
+}
+"""What keeps a gateway to itself: no announcements in the local network, no request for updates, no cache outside."""
+
+LOCKS = Path("/tmp").resolve() / f"openclaw-state-locks-{os.getuid()}"  # noqa: S108 - OpenClaw's choice
 
 
 @dataclass
 class Home:
-    """Everything below `root` is thrown away at the end; nothing outside is written."""
+    """Everything below `root` is thrown away at the end; nothing that belongs to the user is written.
+
+    `extra` is laid over the config. `sealed`: OpenClaw's own log and temporary files stay inside as well, and it asks
+    nobody but the model; its start takes some seconds longer, because it can use no cache of compiled code.
+    """
 
     base_url: str
     plugins: dict[str, Any] = field(default_factory=dict)
     extra: dict[str, Any] = field(default_factory=dict)
     workspace: bool = True
+    sealed: bool = False
 
     def __post_init__(self) -> None:
         self.root = Path(tempfile.mkdtemp(prefix="toolguard-rig-"))
         self.state_dir = self.root / ".openclaw"
         self.workspace_dir = self.root / "workspace"
+        self.temporary_dir = self.root / "tmp"
         self.config_path = self.state_dir / "openclaw.json"
         self.port = free_port()
         self.token = secrets.token_hex(16)
         self.state_dir.mkdir(mode=0o700)
         self.workspace_dir.mkdir()
+        self.temporary_dir.mkdir()
         self.config_path.write_text(json.dumps(self._config(), indent=2) + "\n")
         self.config_path.chmod(0o600)
 
@@ -50,7 +70,7 @@ class Home:
             "maxTokens": 32_000,
         }
         provider = {"baseUrl": self.base_url, "apiKey": "rehearsal", "api": "openai-completions", "models": [model]}
-        return {
+        config: dict[str, Any] = {
             "gateway": {
                 "mode": "local",
                 "port": self.port,
@@ -68,8 +88,9 @@ class Home:
                 }
             },
             **({"plugins": self.plugins} if self.plugins else {}),
-            **self.extra,
         }
+        sealed = {"logging": {"file": str(self.temporary_dir / "openclaw.log")}, "update": {"checkOnStart": False}}
+        return _over(_over(config, sealed if self.sealed else {}), self.extra)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -82,13 +103,32 @@ class Home:
             "OPENCLAW_CONFIG_PATH": str(self.config_path),
             "OPENCLAW_SKIP_CHANNELS": "1",
             "NO_COLOR": "1",
+            **({**SEALED, "TMPDIR": str(self.temporary_dir)} if self.sealed else {}),
         }
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for lock in _locks_outside(self.state_dir):
+            with suppress(OSError):
+                lock.unlink()
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def _locks_outside(state_dir: Path) -> list[Path]:
+    """The lock files of this state directory's databases: OpenClaw keeps them in a folder that cannot be moved."""
+    names = [sha256(str(database.resolve()).encode()).hexdigest()[:8] for database in state_dir.rglob("*.sqlite")]
+    return [lock for name in names for lock in LOCKS.glob(f"*.{name}.lock.sqlite*")]
+
+
+def _over(value: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+    """`more` laid over `value`: objects are merged, whatever else there is takes the place of what was there."""
+    merged = dict(value)
+    for name, new in more.items():
+        old = merged.get(name)
+        merged[name] = _over(old, new) if isinstance(old, dict) and isinstance(new, dict) else new
+    return merged
 
 
 def free_port() -> int:

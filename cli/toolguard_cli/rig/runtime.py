@@ -15,6 +15,7 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import filelock
 import platformdirs
@@ -31,6 +32,23 @@ INSTALL_LIMIT = 600
 VERSION_FORM = re.compile(r"\d{4}\.\d{1,2}\.\d{1,3}(-[a-z0-9.]+)?")
 
 Progress = Callable[[str], None]
+
+
+class Openclaw(Protocol):
+    """Some OpenClaw that can be run."""
+
+    def command(self, *arguments: str) -> list[str]:
+        """What to run for these arguments."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """An OpenClaw that is one command, such as the one on PATH."""
+
+    words: tuple[str, ...]
+
+    def command(self, *arguments: str) -> list[str]:
+        return [*self.words, *arguments]
 
 
 @dataclass(frozen=True)
