@@ -1,0 +1,563 @@
+"""`doctor --live` without a gateway: what facts mean, what is taken from the user, and what is left when it goes wrong."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_stage import LIMIT, SOURCE, picture
+
+from toolguard_cli import live, paths
+from toolguard_cli.checks.check import Check
+from toolguard_cli.live import canary, guard, stage, verdicts
+from toolguard_cli.live.seen import Forbidden, Held, Loop, Started, Told, Valid
+from toolguard_cli.paths import Places
+from toolguard_cli.rig.home import Home
+from toolguard_cli.setup import folder, record
+from toolguard_cli.setup.record import Record
+from toolguard_engine import __version__
+from toolguard_engine.config import Config
+
+FAKE = Path(__file__).with_name("fake_openclaw.py")
+
+
+# What facts mean.
+
+WORD = "0123456789abcdef"
+CLOSING = "I could not read it."
+CORRECTION = "[TOOL ERROR] read() requires 'path'. Fix your call and retry."
+REASON = "This call would change the files of the guard itself."
+BLOCK = f"TOOLGUARD_BLOCK|{REASON}\nThis cannot be approved."
+ESCALATION = "TOOLGUARD_ESCALATE|1a2b3c4d|It runs a command.\nApprove with `toolguard approve 1a2b3c4d`."
+
+
+def told(*results: str, requests: int = 2, answer: str = "Done.", ok: bool = True, seconds: float = 1.25) -> Told:
+    return Told(requests, results, answer, ok, seconds)
+
+
+STARTED = Started("2026.9.6", "/s/extensions/toolguard", "/usr/bin/python3", engine=True, log="", seconds=8.04)
+
+
+@pytest.mark.parametrize(
+    ("seen", "check"),
+    [
+        pytest.param(
+            STARTED,
+            Check(
+                "live-gateway",
+                "ok",
+                "OpenClaw 2026.9.6 with the plugin from /s/extensions/toolguard and /usr/bin/python3: ready after 8.0 s",
+            ),
+            id="ready",
+        ),
+        pytest.param(
+            replace(STARTED, engine=False, log="the engine ended (spawn /usr/bin/python3 ENOENT)\x1b[2J"),
+            Check(
+                "live-gateway",
+                "error",
+                "OpenClaw 2026.9.6 with the plugin from /s/extensions/toolguard: it runs, but no engine of /usr/bin/python3 "
+                'answers: "the engine ended (spawn /usr/bin/python3 ENOENT)?[2J"',
+                "mend it",
+            ),
+            id="no engine",
+        ),
+        pytest.param(
+            replace(STARTED, engine=False),
+            Check(
+                "live-gateway",
+                "error",
+                "OpenClaw 2026.9.6 with the plugin from /s/extensions/toolguard: it runs, but no engine of /usr/bin/python3 "
+                "answers: its log does not mention the plugin, so it was not loaded",
+                "toolguard doctor (without --live) shows why the plugin does not load",
+            ),
+            id="not loaded",
+        ),
+    ],
+)
+def test_gateway(seen: Started, check: Check) -> None:
+    assert verdicts.gateway(seen, "mend it") == check
+
+
+VALID = Valid(told(f"{WORD}\n"), WORD, "works", 1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "status", "detail"),
+    [
+        pytest.param(VALID, "ok", "a call was judged before it ran, 1.2 s", id="works"),
+        pytest.param(
+            replace(VALID, hooks="unknown", judged=0),
+            "error",
+            "the gateway loads the plugin but does not call its hooks: it was shown no message",
+            id="no hook",
+        ),
+        pytest.param(
+            replace(VALID, hooks="fails"),
+            "error",
+            "the gateway loads the plugin but does not call its hooks: it was shown no message",
+            id="hooks fail",
+        ),
+        pytest.param(
+            replace(VALID, judged=0),
+            "error",
+            "the gateway loads the plugin but does not call its hooks: it judged no call",
+            id="no call judged",
+        ),
+        pytest.param(
+            replace(VALID, told=told(BLOCK)),
+            "error",
+            f'a harmless call was disturbed: the model was told "{" ".join(BLOCK.split())}"',
+            id="disturbed",
+        ),
+    ],
+)
+def test_hooks(seen: Valid, status: str, detail: str) -> None:
+    assert verdicts.hooks(seen) == Check("live-hooks", status, detail, "" if status == "ok" else verdicts.RELEASE)  # type: ignore[arg-type]
+
+
+FORBIDDEN = Forbidden(told(BLOCK), REASON, ran=False)
+
+
+@pytest.mark.parametrize(
+    ("seen", "status", "detail", "fix"),
+    [
+        pytest.param(FORBIDDEN, "ok", "a forbidden call did not run, and the model was told why, 1.2 s", "", id="verbatim"),
+        pytest.param(
+            replace(FORBIDDEN, ran=True),
+            "error",
+            "a call that changes the guard's own files ran: nothing is guarded",
+            verdicts.REINSTALL,
+            id="it ran",
+        ),
+        pytest.param(
+            replace(FORBIDDEN, told=told(f'{{"error": "{BLOCK}"}}')),
+            "error",
+            f'the verdict does not reach the model: it was told "{{"error": "{" ".join(BLOCK.split())}"}}"',
+            verdicts.RELEASE,
+            id="wrapped",
+        ),
+        pytest.param(
+            replace(FORBIDDEN, told=told(BLOCK.replace("itself.", "its..."))),
+            "error",
+            'the verdict does not reach the model: it was told "TOOLGUARD_BLOCK|This call would change the files of the '
+            'guard its... This cannot be approved."',
+            verdicts.RELEASE,
+            id="cut",
+        ),
+        pytest.param(
+            replace(FORBIDDEN, told=told("Permission denied"), reason=""),
+            "error",
+            'there was no verdict: it was told "Permission denied"',
+            verdicts.RELEASE,
+            id="refused by somebody else",
+        ),
+        pytest.param(
+            replace(FORBIDDEN, told=told(requests=1, answer="Something went wrong")),
+            "error",
+            'after a blocked call the model was not asked again: after 1 request the person got "Something went wrong"',
+            verdicts.RELEASE,
+            id="not asked again",
+        ),
+    ],
+)
+def test_block(seen: Forbidden, status: str, detail: str, fix: str) -> None:
+    assert verdicts.block(seen) == Check("live-block", status, detail, fix)  # type: ignore[arg-type]
+
+
+LOOP = Loop(told(CORRECTION, "[LOOP DETECTED]", "[TOOL ERROR LIMIT]", requests=4, answer=CLOSING), CLOSING, told(WORD), WORD)
+
+
+@pytest.mark.parametrize(
+    ("results", "status", "detail"),
+    [
+        pytest.param(
+            [CORRECTION], "ok", "the next request after read({}) says what was wrong, and how to do it right", id="corrected"
+        ),
+        pytest.param(
+            ["Validation failed for tool read", CORRECTION],
+            "error",
+            'the model was told "Validation failed for tool read" of its read({})',
+            id="one request later",
+        ),
+        pytest.param(
+            ["[TOOL ERROR] it failed"], "error", 'the model was told "[TOOL ERROR] it failed" of its read({})', id="no help"
+        ),
+        pytest.param(
+            [],
+            "error",
+            f'after read({{}}) the model was not asked again: after 4 requests the person got "{CLOSING}"',
+            id="not asked again",
+        ),
+    ],
+)
+def test_correction(results: list[str], status: str, detail: str) -> None:
+    seen = replace(LOOP, told=replace(LOOP.told, results=tuple(results)))
+    fix = "" if status == "ok" else verdicts.RELEASE
+    assert verdicts.correction(seen) == Check("live-correct", status, detail, fix)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("seen", "status", "detail"),
+    [
+        pytest.param(
+            LOOP,
+            "ok",
+            "an endless read({}) ended after 4 requests with the model's own closing answer; the session goes on, 2.5 s",
+            id="closing answer",
+        ),
+        pytest.param(
+            replace(LOOP, told=told(CORRECTION, requests=3, answer="[TOOL ERROR LIMIT] 3 calls failed.")),
+            "ok",
+            "an endless read({}) ended after 3 requests with the guard's text as the answer; the session goes on, 2.5 s",
+            id="as 2026.6.11 does",
+        ),
+        pytest.param(
+            replace(LOOP, told=told(CORRECTION, requests=3, answer="Read blocked")),
+            "ok",
+            'an endless read({}) ended after 3 requests with a notice of this release: "Read blocked"; the session goes on, '
+            "2.5 s",
+            id="as 2026.8.2 does",
+        ),
+        pytest.param(
+            replace(LOOP, told=replace(LOOP.told, requests=5)),
+            "error",
+            "an endless read({}) was still going on after 5 requests",
+            id="one request too many",
+        ),
+        pytest.param(
+            replace(LOOP, told=replace(LOOP.told, answer=" \n")),
+            "error",
+            "the loop ended, but without an answer: after 4 requests the person got no words",
+            id="no answer",
+        ),
+        pytest.param(
+            replace(LOOP, told=replace(LOOP.told, ok=False, answer="internal error")),
+            "error",
+            'the loop ended, but without an answer: after 4 requests the person got "internal error"',
+            id="failure",
+        ),
+        pytest.param(
+            replace(LOOP, after=told(requests=0, answer="session is broken", ok=False)),
+            "error",
+            'the session cannot be used after a loop was ended: after 0 requests the person got "session is broken"',
+            id="broken session",
+        ),
+        pytest.param(
+            replace(LOOP, after=told(BLOCK, answer="It is blocked.")),
+            "error",
+            'the session cannot be used after a loop was ended: after 2 requests the person got "It is blocked."',
+            id="session without tools",
+        ),
+    ],
+)
+def test_stop(seen: Loop, status: str, detail: str) -> None:
+    fix = "" if status == "ok" else verdicts.RELEASE
+    assert verdicts.stop(seen) == Check("live-stop", status, detail, fix)  # type: ignore[arg-type]
+
+
+HELD = Held(told(ESCALATION), "1a2b3c4d", 0, told("ran", ESCALATION), 1)
+
+
+@pytest.mark.parametrize(
+    ("seen", "status", "detail", "fix"),
+    [
+        pytest.param(HELD, "ok", "a held call was approved from outside and ran exactly once, 2.5 s", "", id="once"),
+        pytest.param(
+            Held(told("ran"), "", 1),
+            "error",
+            "a call that needs an approval ran without one",
+            verdicts.REINSTALL,
+            id="unasked",
+        ),
+        pytest.param(
+            Held(told("exec is not available"), "", 0),
+            "error",
+            'the call was not held: it was told "exec is not available"',
+            verdicts.RELEASE,
+            id="refused by somebody else",
+        ),
+        pytest.param(
+            replace(HELD, told=told(f"Error: {ESCALATION}")),
+            "error",
+            f'the nonce does not reach the model: it was told "Error: {" ".join(ESCALATION.split())}"',
+            verdicts.RELEASE,
+            id="wrapped",
+        ),
+        pytest.param(
+            replace(HELD, told=told(ESCALATION.replace("1a2b3c4d", "99999999"))),
+            "error",
+            'the nonce does not reach the model: it was told "TOOLGUARD_ESCALATE|99999999|It runs a command. Approve with '
+            '`toolguard approve 99999999`."',
+            verdicts.RELEASE,
+            id="another nonce",
+        ),
+        pytest.param(
+            replace(HELD, told=told(requests=1)),
+            "error",
+            "the nonce does not reach the model: it was told nothing",
+            verdicts.RELEASE,
+            id="not asked again",
+        ),
+        pytest.param(
+            replace(HELD, ran=0, again=told(ESCALATION, ESCALATION)),
+            "error",
+            f'approved once, the call did not run; the model was told "{" ".join(ESCALATION.split())}"',
+            verdicts.RELEASE,
+            id="never",
+        ),
+        pytest.param(
+            replace(HELD, ran=2, again=told("ran", "ran")),
+            "error",
+            'approved once, the call ran 2 times; the model was told "ran"',
+            verdicts.RELEASE,
+            id="twice",
+        ),
+    ],
+)
+def test_approval(seen: Held, status: str, detail: str, fix: str) -> None:
+    assert verdicts.approval(seen) == Check("live-approval", status, detail, fix)  # type: ignore[arg-type]
+
+
+def test_quoted_words_are_bounded() -> None:
+    assert verdicts.quoted(" one\n\ttwo ") == '"one two"'
+    assert len(verdicts.quoted("x" * 5000)) == verdicts.SHOWN + 2
+    assert verdicts.quoted(" \n") == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2026.9.6", (2026, 9, 6)),
+        ("2026.10.1-beta.2", (2026, 10, 1)),
+        ("2026.9", ()),
+        ("OpenClaw", ()),
+        ("v2026.9.6", ()),
+        ("", ()),
+    ],
+)
+def test_numbers_of_a_release(text: str, found: tuple[int, ...]) -> None:
+    assert stage.numbers(text) == found
+
+
+# What is taken from the user.
+
+
+def put_in(places: Places, python: str = "/of/the/record/python") -> None:
+    folder.copy(SOURCE, places.extension, __version__)
+    record.save(places.record, Record(__version__, python, "copy", str(places.extension), str(places.config), "", []))
+
+
+ENTRY = {"enabled": True, "config": guard.SETTINGS}
+
+
+def test_the_guard_of_an_installation(places: Places) -> None:
+    put_in(places)
+    found = guard.find(places, Config())
+    assert (found.lies, found.named, found.recorded, found.python) == (
+        places.extension,
+        "",
+        "/of/the/record/python",
+        "/of/the/record/python",
+    )
+    assert found.plugins == {"load": {"paths": [str(places.extension)]}, "entries": {"toolguard": ENTRY}}
+    with Home("u", plugins=found.plugins) as home:
+        assert found.put_into(home) == places.extension
+        known = record.load(guard.places_of(home).record)
+        assert known is not None
+        assert (known.python, known.edits) == ("/of/the/record/python", [])
+        assert not guard.places_of(home).extension.exists()
+
+
+def test_a_python_that_the_settings_name(places: Places) -> None:
+    put_in(places)
+    found = guard.find(places, Config(python="/named/python"))
+    assert (found.named, found.python) == ("/named/python", "/named/python")
+    assert found.plugins["entries"] == {
+        "toolguard": {"enabled": True, "config": {**guard.SETTINGS, "python": "/named/python"}}
+    }
+
+
+def test_a_linked_plugin(places: Places) -> None:
+    places.config.write_text(json.dumps({"plugins": {"load": {"paths": ["/elsewhere", str(SOURCE)]}}}))
+    assert guard.find(places, Config()).lies == SOURCE
+
+
+def test_where_nothing_is_installed(places: Places) -> None:
+    found = guard.find(places, Config())
+    assert (found.lies, found.recorded) == (None, sys.executable)
+    assert found.plugins == {"entries": {"toolguard": ENTRY}}
+    with Home("u", plugins=found.plugins) as home:
+        extension = guard.places_of(home).extension
+        assert found.put_into(home) == extension
+        assert folder.same(paths.plugin_source(), extension)
+
+
+@pytest.mark.parametrize("damaged", ["config", "record"])
+def test_damaged_files_of_the_user_count_as_missing(places: Places, damaged: str) -> None:
+    put_in(places)
+    file = {"config": places.config, "record": places.record}[damaged]
+    file.write_text("{ not JSON")
+    found = guard.find(places, Config())
+    assert found.lies == places.extension
+    assert found.python == ("python3" if damaged == "record" else "/of/the/record/python")
+
+
+# What is left when it goes wrong.
+
+
+@pytest.fixture
+def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where all temporary files of this process go."""
+    made = tmp_path / "scratch"
+    made.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(made))
+    return made
+
+
+@pytest.fixture
+def noted(tmp_path: Path) -> Path:
+    """What the fake OpenClaw writes down."""
+    made = tmp_path / "noted"
+    made.mkdir()
+    return made
+
+
+def fake(kind: str, noted: Path) -> list[str]:
+    return [sys.executable, str(FAKE), kind, str(noted)]
+
+
+def assert_all_ended(noted: Path) -> None:
+    with (noted / "alive").open("a") as alive:
+        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def test_without_openclaw(places: Places, scratch: Path) -> None:
+    assert live.prove([], places, Config()) == [
+        Check(
+            "live-gateway",
+            "error",
+            "there is no openclaw on PATH to prove anything on",
+            "put the openclaw that runs your gateway on PATH, then repeat",
+        )
+    ]
+
+
+def test_an_openclaw_that_is_not_there(places: Places, scratch: Path) -> None:
+    assert live.prove(["/no/such/openclaw"], places, Config()) == [
+        Check("live-gateway", "error", "/no/such/openclaw cannot be run: No such file or directory", canary.BROKEN)
+    ]
+    assert list(scratch.iterdir()) == []
+
+
+def test_an_openclaw_without_a_version(places: Places, scratch: Path, noted: Path) -> None:
+    (check,) = live.prove(fake("dumb", noted), places, Config())
+    assert (check.status, check.detail) == ("error", f"{noted} does not tell its version: no idea")
+
+
+def test_a_gateway_that_does_not_start(places: Places, scratch: Path, noted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sesame")
+    monkeypatch.setenv("OPENCLAW_CONFIG_PATH", str(places.config))
+    put_in(places)
+    places.config.write_text('{ plugins: { entries: { toolguard: { enabled: true } } }, secret: "sesame" }\n')
+    before = picture(places.state_dir)
+    said: list[str] = []
+    assert live.prove(fake("ends", noted), places, Config(), said.append) == [
+        Check(
+            "live-gateway",
+            "error",
+            'the gateway does not start: it ended with exit code 78 "reading the config Config invalid: port is taken"',
+            canary.BROKEN,
+        )
+    ]
+    assert said == ["starting OpenClaw 2026.9.6 with the guard in a throw-away home"]
+    assert picture(places.state_dir) == before
+    assert list(scratch.iterdir()) == []
+    assert_all_ended(noted)
+    for name in ("version", "gateway"):
+        environment = json.loads((noted / f"{name}.json").read_text())
+        assert "sesame" not in environment.values()
+        inside = {name for name, value in environment.items() if value.startswith(str(scratch))}
+        assert {"HOME", "OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", "TMPDIR"} <= inside
+        assert environment["OPENCLAW_NO_AUTO_UPDATE"] == environment["OPENCLAW_DISABLE_BONJOUR"] == "1"
+
+
+def test_a_gateway_that_hangs(places: Places, scratch: Path, noted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "START_SECONDS", 1)
+    monkeypatch.setattr(stage, "PATIENCE_SECONDS", 0.1)
+    assert live.prove(fake("hangs", noted), places, Config()) == [
+        Check("live-gateway", "error", "the gateway does not start: no answer within 1 s", canary.BROKEN)
+    ]
+    assert list(scratch.iterdir()) == []
+    assert_all_ended(noted)
+
+
+def test_a_gateway_without_the_plugin(places: Places, scratch: Path, noted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stage, "ENGINE_SECONDS", 0)
+    monkeypatch.setattr("toolguard_cli.live.scenes.ENGINE_SECONDS", 0)
+    (check,) = live.prove(fake("bare", noted), places, Config())
+    assert check.detail.endswith("answers: its log does not mention the plugin, so it was not loaded")
+    assert list(scratch.iterdir()) == []
+    assert_all_ended(noted)
+
+
+def test_a_gateway_that_hangs_up(places: Places, scratch: Path, noted: Path) -> None:
+    said: list[str] = []
+    started, first = live.prove(fake("mute", noted), places, Config(), said.append)
+    assert (started.id, started.status) == ("live-gateway", "ok")
+    assert first == Check(
+        "live-hooks",
+        "error",
+        'the gateway did not answer ("Remote end closed connection without response"); what comes after was not tried',
+        canary.BROKEN,
+    )
+    assert said[1:] == ["a harmless call"]
+    assert list(scratch.iterdir()) == []
+    assert_all_ended(noted)
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from toolguard_cli import live
+from toolguard_cli.live import stage
+from toolguard_cli.paths import Places
+from toolguard_engine.config import Config
+
+stage.PATIENCE_SECONDS = 0.1
+live.prove(sys.argv[2:], Places(Path(sys.argv[1]), Path(sys.argv[1]) / "openclaw.json"), Config())
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda how: how.name)
+def test_interrupted(places: Places, scratch: Path, noted: Path, how: signal.Signals) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, str(places.state_dir), *fake("hangs", noted)]
+    environment: dict[str, Any] = {**os.environ, "TMPDIR": str(scratch)}
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+    try:
+        limit = time.monotonic() + LIMIT
+        while not (noted / "child").exists():
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        process.send_signal(how)
+        assert process.wait(LIMIT) != 0
+    finally:
+        process.kill()
+        process.wait()
+    assert list(scratch.iterdir()) == []
+    assert_all_ended(noted)
+
+
+def test_no_room(places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    (check,) = live.prove([sys.executable], places, Config())
+    assert (check.id, check.status, check.fix) == ("live-gateway", "error", canary.ROOM)
