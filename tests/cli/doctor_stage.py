@@ -49,10 +49,14 @@ class Host:
         (self.package / "package.json").write_text(json.dumps(told))
 
     def answers(self, text: str, code: int = 0) -> None:
-        """What this OpenClaw prints when it is asked for its plugins; its config is valid."""
+        """What this OpenClaw prints when it is asked for its plugins."""
         (self.root / "answer").write_text(text)
-        valid = 'if [ "$1" = config ]; then echo \'{"valid": true}\'; exit; fi'
+        valid = f'if [ "$1" = config ]; then cat "{self.root}/valid"; exit; fi'
         _program(self.package / "openclaw.mjs", f'{valid}\ncat "{self.root}/answer"; exit {code}')
+
+    def validates(self, text: str) -> None:
+        """What it says to the config."""
+        (self.root / "valid").write_text(text)
 
     def lists(self, *hooks: tuple[str, int | None]) -> None:
         self.answers(f"[plugins] a line of the log\n{json.dumps(listing(*hooks), indent=2)}\n")
@@ -68,6 +72,7 @@ def host(root: Path) -> Host:
     (root / "bin" / "openclaw").symlink_to(made.package / "openclaw.mjs")
     made.is_release("2026.9.6")
     made.lists(("other", None), ("toolguard", LOWEST))
+    made.validates('{"valid": true}')
     made.has_node("v24.19.0")
     return made
 

@@ -81,7 +81,7 @@ class Subject:
 
     def set_command(self, name: str, value: str) -> str:
         """The command that changes one of the plugin's settings."""
-        return self.command("config", "set", ".".join((*ENTRY, "config", name)), value)
+        return self.command("config", "set", name, value)
 
 
 def shown(path: Path) -> str:

@@ -72,6 +72,9 @@ def _one_of(subject: Subject, places: list[Path]) -> str:
         return f"{subject.command('install', '--link')} (it removes the copy)"
     if stray := next(_strays(subject), None):
         return f"rm -r {shown(stray)}"
+    foreign = next((path for path in places if path != subject.places.extension and path not in linked(subject)), None)
+    if foreign:
+        return f"mv {shown(foreign)} {shown(subject.places.state_dir)}"
     return f"take {places[0]} out of plugins.load.paths in {subject.places.config}"
 
 

@@ -74,7 +74,7 @@ TABLE = (
     Row("plugin", "plugin-copy", plugin.current, mending.reinstall),
     Row("plugin", "enabled", entry.enabled, mending.reinstall),
     Row("plugin", "allowed", entry.allowed, mending.reinstall),
-    Row("config", "config", config.found),
+    Row("config", "config", config.found, mending.reinstall),
     Row("config", "settings", wholeconfig.fits),
     Row("config", "whole-config", wholeconfig.whole),
     Row("config", "old-plugins", wholeconfig.old_plugins),

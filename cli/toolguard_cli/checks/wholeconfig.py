@@ -8,35 +8,48 @@ from dataclasses import asdict
 from toolguard_cli import migrations, validation
 from toolguard_cli.checks.check import MEND_CONFIG, UNREAD, Check, Status, Subject
 from toolguard_cli.checks.config import KEYS
-from toolguard_cli.validation import Finding, entry, loading, pluginids
+from toolguard_cli.validation import Finding, entry, loading, resources, texts
 from toolguard_engine import answers
 
-_OWN = (entry.is_an_object, entry.fits, entry.agrees)
-_REST = (loading.agree, loading.lie_there, pluginids.are_known)
+_ELSEWHERE = (
+    texts.there,
+    texts.included,
+    entry.is_there,
+    loading.is_allowed,
+    loading.is_on,
+    resources.can_run,
+    resources.is_free,
+)
+"""What other checks of `doctor` tell, with repairs."""
+_CHECKS = tuple(check for check in validation.CHECKS if check not in _ELSEWHERE)
+_LOG = f"{KEYS}.logPath"
 
 
 def fits(subject: Subject) -> Check:
     """The gateway does not start with settings that break the schema; this names the key, and what contradicts what."""
     if subject.config is None:
         return Check("settings", "warn", UNREAD, MEND_CONFIG)
-    return _told("settings", _findings(subject, _OWN), f"{KEYS} fits")
+    own = [found for found in _findings(subject) if found.path.startswith(KEYS)]
+    return _told("settings", own, f"{KEYS} fits")
 
 
 def whole(subject: Subject) -> Check:
     """All the rest of the config, also as OpenClaw sees it."""
     if subject.config is None or not subject.config.exists:
         return Check("whole-config", "warn", UNREAD, MEND_CONFIG)
-    others = [found for found in _findings(subject, _REST, subject.openclaw) if not _told_elsewhere(found)]
+    others = [found for found in _findings(subject, subject.openclaw) if not _told_elsewhere(found)]
     asked = "OpenClaw takes it" if subject.openclaw else "nothing is wrong with its plugins"
     return _told("whole-config", others, asked)
 
 
-def _findings(subject: Subject, checks: Sequence[validation.Check], openclaw: Sequence[str] = ()) -> list[Finding]:
-    """Without what is only worth knowing."""
+def _findings(subject: Subject, openclaw: Sequence[str] = ()) -> list[Finding]:
+    """Without what is only worth knowing, and what other checks tell."""
     if subject.config is None:
         return []
-    found = validation.findings(subject.config, subject.places, openclaw=openclaw, checks=checks, env=subject.env)
-    return [each for each in found if each.level != "info"]
+    found = validation.findings(subject.config, subject.places, openclaw=openclaw, checks=_CHECKS, env=subject.env)
+    unwritable = resources.can_be_written(validation.Subject(subject.config, subject.places, subject.env))
+    told = {each for each in unwritable if each.path == _LOG}
+    return [each for each in found if each.level != "info" and each not in told]
 
 
 def _told_elsewhere(found: Finding) -> bool:

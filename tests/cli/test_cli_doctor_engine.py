@@ -1,0 +1,229 @@
+"""The checks that start programs: the engine with its interpreter, and Node."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from cli_stage import put_in
+from doctor_stage import Host, host
+
+from toolguard_cli.checks import engine, node
+from toolguard_cli.checks.check import Subject
+from toolguard_cli.commands import doctor
+from toolguard_cli.paths import Places
+
+UNSET = "toolguard config unset plugins.entries.toolguard.config.python (or mend it there)"
+
+
+@pytest.fixture
+def subject(places: Places) -> Subject:
+    put_in(places)
+    return doctor.look(places)
+
+
+def program(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "python"
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return str(path)
+
+
+def with_python(subject: Subject, python: str) -> Subject:
+    return replace(subject, settings=msgspec.structs.replace(subject.settings, python=python))
+
+
+def test_the_engine_check_starts_one_process_and_waits_for_nothing_else(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    run = subprocess.run
+
+    def counted(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+        started.append(command)
+        assert options["timeout"] == engine.LIMIT_SECONDS
+        return run(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", counted)
+    check = engine.answers(subject)
+    assert (check.status, check.fix) == ("ok", "")
+    assert check.detail.startswith(f"{sys.executable} answered after ")
+    assert started == [[sys.executable, "-P", "-E", "-m", "toolguard_engine"]]
+
+
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        pytest.param("exit 3", "it ended with code 3 and said nothing", id="ends at once"),
+        pytest.param("echo one; echo two >&2; exit 1", "two", id="complains"),
+        pytest.param('echo \'{"type":"ready"}\'', '{"type":"ready"}', id="does not judge"),
+    ],
+)
+def test_an_engine_that_does_not_answer(subject: Subject, tmp_path: Path, script: str, problem: str) -> None:
+    python = program(tmp_path, script)
+    check = engine.answers(with_python(subject, python))
+    assert (check.status, check.detail, check.fix) == ("error", f"{python}: {problem}", UNSET)
+
+
+def test_an_engine_that_hangs(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    python = program(tmp_path, "exec sleep 1000")
+    monkeypatch.setattr(engine, "LIMIT_SECONDS", 0.2)
+    check = engine.answers(with_python(subject, python))
+    assert (check.status, check.detail) == ("error", f"{python}: no answer within 0.2 s")
+
+
+def test_a_python_without_toolguard(subject: Subject, tmp_path: Path) -> None:
+    venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
+    python = str(tmp_path / "bare" / "bin" / "python")
+    check = engine.answers(with_python(subject, python))
+    assert (check.status, check.detail) == ("error", f"{python}: {python}: No module named toolguard_engine")
+    assert engine.python(with_python(subject, python)).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("setting", "variable", "recorded", "found"),
+    [
+        pytest.param("/of/settings", "/of/env", "/of/record", "/of/settings", id="settings"),
+        pytest.param("", "/of/env", "/of/record", "/of/record", id="no variable of the environment"),
+        pytest.param("", "", "/of/record", "/of/record", id="record"),
+        pytest.param("", "", "", "python3", id="PATH"),
+    ],
+)
+def test_interpreter(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch, setting: str, variable: str, recorded: str, found: str
+) -> None:
+    monkeypatch.setenv("TOOLGUARD_PYTHON", variable)
+    assert subject.record is not None
+    known = msgspec.structs.replace(subject.record, python=recorded) if recorded else None
+    own = subject.settings if not setting else msgspec.structs.replace(subject.settings, python=setting)
+    assert engine.interpreter(replace(subject, record=known, settings=own))[0] == found
+
+
+@pytest.mark.parametrize(
+    ("says", "status", "told"),
+    [
+        pytest.param("3.11.0", "ok", "Python 3.11.0 (PROGRAM)", id="just new enough"),
+        pytest.param("3.14.2", "ok", "Python 3.14.2 (PROGRAM)", id="new"),
+        pytest.param("3.10.13", "error", "PROGRAM is Python 3.10.13; the engine needs 3.11 or later", id="old"),
+        pytest.param("2.7.18", "error", "PROGRAM is Python 2.7.18; the engine needs 3.11 or later", id="very old"),
+        pytest.param("hello", "error", "PROGRAM is no Python that runs", id="something else"),
+    ],
+)
+def test_version_of_python(subject: Subject, tmp_path: Path, says: str, status: str, told: str) -> None:
+    python = program(tmp_path, f"echo {says}")
+    check = engine.python(with_python(subject, python))
+    assert (check.status, check.detail) == (status, told.replace("PROGRAM", python))
+    assert check.fix == ("" if status == "ok" else UNSET)
+
+
+# How fast. Nothing here asserts a time: only that both sides were asked, and what becomes of the two figures.
+
+
+def test_latency_is_measured_beside_a_bare_pipe(subject: Subject) -> None:
+    check = engine.latency(subject)
+    assert check.data["verdictMs"] > 0
+    assert check.data["bareMs"] > 0
+    assert check.detail.endswith(" times a bare pipe")
+
+
+@pytest.mark.parametrize(("verdict", "status"), [(4.9, "ok"), (5.1, "warn")], ids=["usual", "far too slow"])
+def test_only_many_times_the_bare_pipe_is_a_warning(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch, verdict: float, status: str
+) -> None:
+    monkeypatch.setattr(engine, "_measured", lambda _python, _scratch: (verdict, 0.1))
+    assert engine.latency(subject).status == status
+
+
+@pytest.mark.parametrize("script", ["exit 1", "exec sleep 1000", "cat > /dev/null"], ids=["ends", "hangs", "says nothing"])
+def test_latency_of_an_engine_that_does_not_answer(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    monkeypatch.setattr(engine, "LIMIT_SECONDS", 0.2)
+    check = engine.latency(with_python(subject, program(tmp_path, script)))
+    assert (check.status, check.fix) == ("warn", "mend `engine` first")
+
+
+def test_no_process_is_left(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+    popen = subprocess.Popen
+
+    def kept(*arguments: Any, **options: Any) -> subprocess.Popen[bytes]:
+        started.append(popen(*arguments, **options))
+        return started[-1]
+
+    monkeypatch.setattr(engine.subprocess, "Popen", kept)
+    engine.latency(subject)
+    assert [process.poll() is not None for process in started] == [True, True]
+
+
+# Node.
+
+
+@pytest.fixture
+def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
+    made = host(tmp_path / "host")
+    monkeypatch.setenv("PATH", str(made.root / "bin"))
+    return made
+
+
+@pytest.mark.parametrize(
+    ("release", "version", "status"),
+    [
+        pytest.param("2026.9.6", "24.16.0", "ok", id="2026.9: just new enough"),
+        pytest.param("2026.9.6", "24.15.9", "warn", id="2026.9: too old"),
+        pytest.param("2026.9.6", "25.0.0", "warn", id="2026.9: an odd release"),
+        pytest.param("2026.9.6", "26.1.0", "ok", id="2026.9: the next"),
+        pytest.param("2026.8.2", "22.22.3", "ok", id="2026.8: the older line"),
+        pytest.param("2026.8.2", "23.1.0", "warn", id="2026.8: an odd release"),
+        pytest.param("2026.8.2", "24.14.9", "warn", id="2026.8: too old"),
+        pytest.param("2026.6.11", "22.19.0", "ok", id="2026.6: just new enough"),
+        pytest.param("2026.6.11", "22.18.9", "warn", id="2026.6: too old"),
+        pytest.param("", "22.19.0", "ok", id="unknown release"),
+        pytest.param("2026.9.6", "what", "warn", id="no number"),
+    ],
+)
+def test_node_of_each_release(subject: Subject, there: Host, release: str, version: str, status: str) -> None:
+    """By the releases that are known, where the package does not say."""
+    (there.package / "package.json").write_text(f'{{"name": "openclaw", "version": "{release}"}}')
+    there.has_node(f"v{version}")
+    assert node.recent(replace(subject, openclaw=there.openclaw)).status == status
+
+
+def test_the_package_knows_better(subject: Subject, there: Host) -> None:
+    there.is_release("2027.1.0", ">=30")
+    check = node.recent(replace(subject, openclaw=there.openclaw))
+    assert (check.status, check.detail) == ("warn", "Node 24.19.0 is not what OpenClaw 2027.1.0 takes: >=30")
+
+
+def test_the_node_that_runs_openclaw_is_asked(subject: Subject, there: Host) -> None:
+    own = there.root / "node-30"
+    own.write_text("#!/bin/sh\necho v30.1.0\n")
+    own.chmod(0o755)
+    check = node.recent(replace(subject, openclaw=(str(own), str(there.package / "openclaw.mjs"))))
+    assert check.detail == f"Node 30.1.0 ({own})"
+
+
+@pytest.mark.parametrize(
+    ("version", "wanted", "held"),
+    [
+        ("24.16.0", ">=24.16.0 <25 || >=26.1.0", True),
+        ("26.0.9", ">=24.16.0 <25 || >=26.1.0", False),
+        ("24.1.0", "24", True),
+        ("25.1.0", "24", False),
+        ("24.1.0", "24.1", True),
+        ("24.2.0", "24.1", False),
+        ("24.1.0", ">24.1", False),
+        ("24.1.1", "> 24.1.0 <= 24.1.1", True),
+        ("24.1.1", "=24.1.1", True),
+        ("v", ">=1", False),
+        ("", ">=1", False),
+    ],
+)
+def test_ranges(version: str, wanted: str, held: bool) -> None:  # noqa: FBT001 - of a table
+    assert node.fits(version, wanted) is held
