@@ -294,6 +294,38 @@ def test_all_or_nothing(opened: sqlite3.Connection) -> None:
 
 # Several processes
 
+
+class Contended:
+    """A connection to a file that another process is switching to the same mode: SQLite does not wait then."""
+
+    def __init__(self, *answers: int) -> None:
+        self.answers = [*answers]
+
+    def execute(self, statement: str) -> sqlite3.Cursor:
+        if self.answers:
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = self.answers.pop(0)
+            raise error
+        return sqlite3.connect(":memory:").execute(statement)
+
+
+def test_a_race_for_the_mode_is_run_again() -> None:
+    connection = Contended(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_BUSY_RECOVERY)
+    database._log_ahead(connection)  # type: ignore[arg-type]
+    assert connection.answers == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "patience"), [(sqlite3.SQLITE_IOERR, 5.0), (sqlite3.SQLITE_BUSY, -1.0)], ids=["disk", "late"]
+)
+def test_not_without_end(monkeypatch: pytest.MonkeyPatch, answer: int, patience: float) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", patience)
+    connection = Contended(answer, answer)
+    with pytest.raises(sqlite3.OperationalError):
+        database._log_ahead(connection)  # type: ignore[arg-type]
+    assert connection.answers == [answer]
+
+
 WRITERS, BATCHES, BATCH = 4, 40, 25
 
 

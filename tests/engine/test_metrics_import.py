@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.metrics import importing
+from toolguard_engine.metrics import importing, oldplugin
 from toolguard_engine.metrics.database import MetricsError, connect, transaction
 from toolguard_engine.metrics.importing import Imported, OldMetrics, find, run, undo
 from toolguard_engine.metrics.record import Call, record
@@ -247,6 +247,13 @@ def test_looking_leaves_nothing_behind(old: OldFile) -> None:
     find(old.path)
     assert [file.name for file in old.path.parent.iterdir()] == ["old.db"]
     assert old.path.read_bytes() == before
+
+
+def test_nothing_can_be_written_to_what_is_looked_at(old: OldFile) -> None:
+    looked = oldplugin.look(old.path)
+    assert looked is not None
+    with closing(looked), pytest.raises(sqlite3.OperationalError, match="readonly"):
+        looked._connection.execute("DELETE FROM usage_events")
 
 
 def test_a_file_that_is_none(tmp_path: Path) -> None:
@@ -628,11 +635,12 @@ def test_a_file_that_is_damaged_further_on(old: OldFile, tmp_path: Path) -> None
 # Several processes, and some that are killed
 
 MANY = 400
+GIVEN_UP = "is being imported, or removed again, by another process; try again"
 
 CHILD = """
 import sys
 from pathlib import Path
-from toolguard_engine.metrics import importing
+from toolguard_engine.metrics import importing, oldplugin
 importing.CHUNK = 20
 importing.run(Path(sys.argv[1]), Path(sys.argv[2]), lambda done, wanted: print(done, flush=True))
 """
@@ -657,6 +665,45 @@ def test_a_killed_import_leaves_a_consistent_file_and_is_finished(old: OldFile, 
     assert_sums_as_told(old, new)
 
 
+def import_all(old: Path, new: Path) -> None:
+    run(old, new)
+
+
+def remove_all(old: Path, new: Path) -> None:
+    undo(new)
+
+
+OVERTAKEN = {
+    "by an import": (3, import_all, True),
+    "by an import later": (6, import_all, True),
+    "by an import after the last event": (8, import_all, False),
+    "by an undo": (3, remove_all, True),
+    "by an undo after the last event": (8, remove_all, True),
+}
+
+
+@pytest.mark.usefixtures("small_chunks")
+@pytest.mark.parametrize(("at", "meanwhile", "gives_up"), OVERTAKEN.values(), ids=OVERTAKEN)
+def test_overtaken(old: OldFile, new: Path, at: int, meanwhile: Callable[[Path, Path], None], gives_up: bool) -> None:  # noqa: FBT001
+    """Another process imports everything, or removes everything, after this many events."""
+    old.add(*[Old(NOON + number * HOUR) for number in range(-5, 8)])
+    old.forget("usage_events", NOON)
+    said = []
+
+    def overtake(done: int, wanted: int) -> None:
+        if done == at:
+            meanwhile(old.path, new)
+
+    try:
+        run(old.path, new, overtake)
+    except MetricsError as error:
+        said.append(str(error))
+    assert said == [f"'{old.path}' {GIVEN_UP}"] * gives_up
+    run(old.path, new)
+    assert len(calls(new)) == 8
+    assert_sums_as_told(old, new)
+
+
 def test_two_imports_at_once_take_everything_once(old: OldFile, new: Path) -> None:
     """One of them may give up, and says so; what the other leaves, the next run takes."""
     old.add(*[Old(NOON + number * HOUR / 10) for number in range(-300, MANY)])
@@ -668,8 +715,7 @@ def test_two_imports_at_once_take_everything_once(old: OldFile, new: Path) -> No
         for _ in range(2)
     ]
     said = [racer.communicate()[1] for racer in racers]
-    given_up = "is being imported, or removed again, by another process; try again"
-    assert all(not words or given_up in words.splitlines()[-1] for words in said)
+    assert all(not words or GIVEN_UP in words.splitlines()[-1] for words in said)
     assert not all(said)
     run(old.path, new)
     assert len(calls(new)) == MANY
