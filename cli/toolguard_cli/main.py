@@ -122,26 +122,32 @@ def status(state_dir: StateDir = None, config: Config = None, as_json: Json = Fa
     _finish(command.run(paths.find(state_dir, config)), as_json=as_json)
 
 
-@app.command(epilog=examples("toolguard doctor", "toolguard doctor --fix", "toolguard doctor --json"))
+@app.command(
+    epilog=examples("toolguard doctor", "toolguard doctor --fix", "toolguard doctor --live", "toolguard doctor --json")
+)
 def doctor(
     state_dir: StateDir = None,
     config: Config = None,
     fix: Annotated[bool, typer.Option("--fix", help="Mend what can be mended without losing anything.")] = False,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="With --fix: do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: say what would be done; write nothing.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Also prove it, on a throw-away gateway with a scripted model.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Check that the guard really guards.
 
     Each fault comes with its fix; the exit code is 1 if any check fails, 0 where there are only warnings. Asking OpenClaw
-    for all hooks takes some seconds. --fix shows what it would repair and asks, then looks again.
+    for all hooks takes some seconds. --fix shows what it would repair and asks, then looks again. --live starts your
+    OpenClaw in a throw-away folder, without your settings, where it talks to a scripted model only; it takes up to a minute.
     """
     from toolguard_cli.commands import doctor as command
 
     if (yes or dry_run) and not fix:
         raise typer.BadParameter("goes with --fix; without it nothing changes", param_hint="--yes" if yes else "--dry-run")
     places = paths.find(state_dir, config)
-    _finish(command.run(places, fix=fix, yes=yes, dry_run=dry_run, as_json=as_json), as_json=as_json)
+    _finish(command.run(places, fix=fix, yes=yes, dry_run=dry_run, live=live, as_json=as_json), as_json=as_json)
 
 
 @app.command(epilog=examples("toolguard approve 3f9a", "toolguard approve 3f9a51c2 --yes --reason 'release day'"))

@@ -1,4 +1,5 @@
-"""How far a long command is: a bar on standard error, where a person looks at it, and only once it takes over a second."""
+"""How far a long command is, on standard error: a bar, where a person looks at it and only once it takes over a second; or,
+for what takes a minute, a line for each step."""
 
 from __future__ import annotations
 
@@ -14,6 +15,16 @@ if TYPE_CHECKING:
 PATIENCE = 1.0
 """Seconds without a bar."""
 EVERY = 0.1
+
+
+class Steps:
+    """One line per step, with the seconds since the start."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        print(f"  {time.monotonic() - self._started:5.0f} s  {text}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 class Tell(Protocol):

@@ -19,6 +19,7 @@ from cli_stage import LIMIT, SOURCE, picture
 
 from toolguard_cli import live, paths
 from toolguard_cli.checks.check import Check
+from toolguard_cli.commands import doctor
 from toolguard_cli.live import canary, guard, stage, verdicts
 from toolguard_cli.live.seen import Forbidden, Held, Loop, Started, Told, Valid
 from toolguard_cli.paths import Places
@@ -555,6 +556,25 @@ def test_interrupted(places: Places, scratch: Path, noted: Path, how: signal.Sig
         process.wait()
     assert list(scratch.iterdir()) == []
     assert_all_ended(noted)
+
+
+def test_doctor_lists_the_proof(places: Places, capsys: pytest.CaptureFixture[str], scratch: Path) -> None:
+    without = doctor.run(places, openclaw=())
+    proved = doctor.run(places, openclaw=(), live=True)
+    added = {"group": "live", "id": "live-gateway", "status": "error", "detail": canary.NO_OPENCLAW, "fix": canary.INSTALL}
+    assert [check["id"] for check in proved.data["checks"][:-1]] == [check["id"] for check in without.data["checks"]]
+    assert proved.data["checks"][-1] == {**added, "data": {}, "fixable": False}
+    assert proved.exit_code == 1
+    assert f"live      live-gateway  {canary.NO_OPENCLAW}" in [line.text for line in proved.lines]
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_steps_are_told_to_persons(
+    places: Places, capsys: pytest.CaptureFixture[str], scratch: Path, noted: Path, *, as_json: bool
+) -> None:
+    doctor.run(places, openclaw=tuple(fake("ends", noted)), live=True, as_json=as_json)
+    told = capsys.readouterr().err
+    assert ("starting OpenClaw 2026.9.6 with the guard in a throw-away home\n" in told) == (not as_json)
 
 
 def test_no_room(places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

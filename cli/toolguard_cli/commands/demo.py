@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from toolguard_cli import paths
 from toolguard_cli.commands import install
+from toolguard_cli.progress import Steps
 from toolguard_cli.result import Line, Result
 from toolguard_cli.rig import model, runtime
 from toolguard_cli.rig.gateway import Gateway
@@ -33,7 +32,7 @@ class Row:
 
 def run(*, requests: int, version: str, quiet: bool) -> Result:
     """Raises `UserError` where Node, OpenClaw or the gateway cannot be had."""
-    progress: Progress = (lambda _: None) if quiet else _Steps()
+    progress: Progress = (lambda _: None) if quiet else Steps()
     real = runtime.ensure(version or runtime.OPENCLAW_VERSION, progress)
     script = model.endless(model.call("read", {}), CLOSING, give_up_after=requests)
     with model.ScriptedModel(script) as server, Home(server.base_url) as home:
@@ -74,13 +73,3 @@ def _row(row: Row, bound: int) -> str:
     answer = "(cut off by the demo)" if cut else row.answer[:SHOWN]
     count = f"{row.requests}{'+' if cut else ''}"
     return f"{row.guard:<9}{count:>9}{row.seconds:>9}{row.tokens:>9}   {answer}"
-
-
-class _Steps:
-    """One line per step on standard error, with the seconds since the start."""
-
-    def __init__(self) -> None:
-        self._started = time.monotonic()
-
-    def __call__(self, text: str) -> None:
-        print(f"  {time.monotonic() - self._started:5.0f} s  {text}", file=sys.stderr, flush=True)  # noqa: T201

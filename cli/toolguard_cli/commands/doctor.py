@@ -1,4 +1,5 @@
-"""`toolguard doctor`: one look that tells whether the guard really guards; `--fix` mends what is safe to mend."""
+"""`toolguard doctor`: one look that tells whether the guard really guards; `--fix` mends what is safe to mend, `--live`
+proves it on a throw-away gateway."""
 
 from __future__ import annotations
 
@@ -58,21 +59,24 @@ def run(
     fix: bool = False,
     yes: bool = False,
     dry_run: bool = False,
+    live: bool = False,
     as_json: bool = False,
 ) -> Result:
     """Exit code 1 where any check is an error. `openclaw`: the command that runs it, where it is not the one on PATH."""
     if fix and not dry_run:
         inside.refuse(places, "doctor --fix")
     program = _found() if openclaw is None else openclaw
-    seen = examine(replace(look(places), openclaw=program))
+    subject = replace(look(places), openclaw=program)
+    seen = examine(subject)
     planned = list({step.words: step for found in seen for step in found.steps}.values()) if fix else []
     if not planned:
-        return _result(seen, fix=fix)
+        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], fix=fix)
     words = [step.words for step in planned]
     if dry_run or not (yes or asking.confirm(words, "make these repairs?", as_json=as_json, what="what would be repaired")):
-        return _result(seen, fix=fix, planned=words)
+        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], fix=fix, planned=words)
     repairs = [_repaired(step) for step in planned]
-    return _result(examine(replace(look(places), openclaw=program)), fix=fix, repairs=repairs)
+    subject = replace(look(places), openclaw=program)
+    return _result([*examine(subject), *_proved(subject, live=live, as_json=as_json)], fix=fix, repairs=repairs)
 
 
 def _found() -> tuple[str, ...]:
@@ -115,6 +119,21 @@ def _wait(futures: dict[Row, Future[Check]], tell: progress.Tell) -> None:
         what = "asking OpenClaw" if SLOW.issuperset(left) else "looking"
         tell(what, len(futures) - len(left), len(futures))
         wait(futures.values(), TICK)
+
+
+def _proved(subject: Subject, *, live: bool, as_json: bool) -> list[Found]:
+    """What a throw-away gateway shows; nothing where nobody wants to know."""
+    if not live:
+        return []
+    from toolguard_cli.live import prove  # noqa: PLC0415 - it brings the whole stage along
+
+    tell = (lambda _: None) if as_json else progress.Steps()
+    checks = prove(subject.openclaw, subject.places, subject.settings, tell)
+    return [_as_found(check) for check in checks]
+
+
+def _as_found(check: Check) -> Found:
+    return Found(Row("live", check.id, lambda _: check), check, [])
 
 
 def _repaired(step: Step) -> Repair:
