@@ -395,17 +395,12 @@ def test_a_load_path_that_belongs_to_a_foreigner(places: Places, tmp_path: Path,
     ("plugins", "found"),
     [
         pytest.param("entries: { 'toolguard': {}, browser: {} }, allow: ['memory-core']", [], id="fine"),
+        pytest.param("entries: { 'tool-guard': { enabled: true } }", [], id="an old one, which is not taken over"),
         pytest.param(
-            "entries: { 'tool-guard': { enabled: true } }",
-            [("warn", "plugins.entries.tool-guard", "toolguard takes the place of tool-guard")],
-            id="an old one",
-        ),
-        pytest.param("entries: { 'tool-guard': { enabled: false } }", [], id="an old one that is off"),
-        pytest.param(
-            "allow: ['guardian-angel'], deny: ['equilibrium-guard'], slots: { memory: 'equilibrium-guard' }",
+            "allow: ['guardian_angel'], deny: ['equilibrium-guard'], slots: { memory: 'equilibrium-guard' }",
             [
                 ("warn", "plugins.slots.memory", "toolguard takes the place of equilibrium-guard"),
-                ("warn", "plugins.allow[0]", "toolguard takes the place of guardian-angel"),
+                ("warn", "plugins.allow[0]", "toolguard takes the place of guardian_angel"),
             ],
             id="old ones in lists",
         ),
@@ -428,6 +423,55 @@ def test_plugin_ids(places: Places, tmp_path: Path, plugins: str, found: list[tu
     text = f"{{ plugins: {{ {plugins}, load: {{ paths: [{str(linked)!r}, 7] }} }} }}"
     told = look(places, pluginids.are_known, text)
     assert [(each.level, each.path, each.message) for each in told] == found
+
+
+NO_MORE = "OpenClaw 2026.9 and later know this no more, and throw it away with all comments of the file"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("{}", [], id="nothing"),
+        pytest.param(
+            "{ plugins: { entries: { 'tool-guard': { enabled: true } } } }",
+            [("warn", "plugins.entries.tool-guard", "toolguard takes the place of tool-guard", 1, 25)],
+            id="an old plugin",
+        ),
+        pytest.param("{ plugins: { entries: { 'tool-guard': { enabled: false } } } }", [], id="an old one that is off"),
+        pytest.param(
+            "{ tools: { loopDetection: { enabled: true, criticalThreshold: 20, postCompactionGuard: { windowSize: 3 } } } }",
+            [
+                ("warn", "tools.loopDetection.criticalThreshold", NO_MORE, 1, 44),
+                (
+                    "warn",
+                    "tools.loopDetection.postCompactionGuard",
+                    "OpenClaw 2026.9 and later know this no more, and throw it away with all comments of the file",
+                    1,
+                    67,
+                ),
+            ],
+            id="an old block",
+        ),
+        pytest.param("{ tools: { loopDetection: { enabled: true } } }", [], id="a new block"),
+    ],
+)
+def test_what_is_to_be_taken_over(places: Places, text: str, found: Found) -> None:
+    told = look(places, pluginids.are_taken_over, text)
+    assert short(told) == found
+    assert {each.fix for each in told} <= {"toolguard migrate"}
+
+
+def test_of_two_words_on_one_fault_the_graver_stays_with_the_better_advice(places: Places, tmp_path: Path) -> None:
+    lay(places, {MAIN: "{ tools: { loopDetection: { criticalThreshold: 20 } } }"})
+    answer = {
+        "valid": False,
+        "issues": [{"path": "tools.loopDetection", "message": 'Unrecognized key: "criticalThreshold"'}],
+    }
+    found = validation.findings(configtree.read(places.config), places, openclaw=answering(tmp_path, answer))
+    assert [(each.level, each.path, each.message, each.fix) for each in validation.errors(found)] == [
+        ("error", "tools.loopDetection.criticalThreshold", "OpenClaw does not know this key", "toolguard migrate")
+    ]
+    assert not [each for each in found if each.level == "warn"]
 
 
 # ---- files, interpreter, port

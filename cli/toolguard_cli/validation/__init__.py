@@ -28,6 +28,7 @@ CHECKS: tuple[Check, ...] = (
     loading.agree,
     loading.lie_there,
     pluginids.are_known,
+    pluginids.are_taken_over,
     resources.can_be_written,
     resources.can_run,
     resources.is_free,
@@ -50,7 +51,7 @@ def findings(
     subject = Subject(tree, places, env)
     found = [each for check in checks for each in check(subject)]
     if openclaw and can_be_asked(tree):
-        found += _added(found, hostcheck.ask(tree, places, openclaw, env), subject)
+        found = _merged(found, hostcheck.ask(tree, places, openclaw, env), subject)
     else:
         found += entry.knows_its_variables(subject)
     return sorted(dict.fromkeys(found), key=lambda each: LEVELS.index(each.level))
@@ -65,17 +66,25 @@ def errors(found: Sequence[Finding]) -> list[Finding]:
     return [each for each in found if each.level == "error"]
 
 
-def _added(found: Sequence[Finding], told: Sequence[Finding], subject: Subject) -> Iterator[Finding]:
-    """What OpenClaw says and our checks do not."""
-    for each in told:
-        if not any(_says_so(ours, each) for ours in found):
-            yield _older_plugin(each, subject) if each.level == "error" and _is_ours(each.path) else each
+def _merged(found: Sequence[Finding], told: Sequence[Finding], subject: Subject) -> list[Finding]:
+    """Each fault once: ours where it is as grave, for it knows what to do; else that of OpenClaw, with our next step."""
+    errors_told = {each.path for each in told if each.level == "error"}
+    lighter = {ours.path: ours for ours in found if ours.level == "warn" and ours.path in errors_told}
+    kept = [ours for ours in found if ours not in lighter.values()]
+    fresh = [each for each in told if not any(_says_so(ours, each) for ours in kept)]
+    return [*kept, *(_advised(each, lighter.get(each.path), subject) for each in fresh)]
 
 
 def _says_so(ours: Finding, other: Finding) -> bool:
     if other.level == "warn":
-        return ours.path == other.path or ours.path.startswith((f"{other.path}.", f"{other.path}["))
+        return bool(other.path) and (ours.path == other.path or ours.path.startswith((f"{other.path}.", f"{other.path}[")))
     return ours.level == "error" and ours.path == other.path
+
+
+def _advised(told: Finding, ours: Finding | None, subject: Subject) -> Finding:
+    if ours is not None:
+        return replace(told, fix=ours.fix or told.fix)
+    return _older_plugin(told, subject) if told.level == "error" and _is_ours(told.path) else told
 
 
 def _is_ours(path: str) -> bool:

@@ -10,32 +10,43 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from toolguard_cli.configtree import Steps
+from toolguard_cli.migrations import entries, hostloops
+from toolguard_cli.migrations.data import migrations
 from toolguard_cli.paths import PLUGIN_ID
 from toolguard_cli.setup.entry import ALLOW, LOAD_PATHS
 from toolguard_cli.validation.finding import Finding, finding
-from toolguard_cli.validation.loading import DENY, listed, placed, plugin_id
+from toolguard_cli.validation.loading import listed, placed, plugin_id
 from toolguard_cli.validation.subject import Subject
 
-REPLACED = frozenset({"tool-guard", "guardian-angel", "equilibrium-guard"})
 ENTRIES = ("plugins", "entries")
 SLOTS = ("plugins", "slots")
 MAX_FOLDERS = 1000
 
 
 def are_known(subject: Subject) -> Iterator[Finding]:
-    there = {PLUGIN_ID, *_there(subject)}
+    there, replaced = {PLUGIN_ID, *_there(subject)}, {plugin for each in migrations() for plugin in each.ids}
     for steps, plugin in _named(subject):
-        if plugin in REPLACED:
-            message = f"toolguard takes the place of {plugin}"
-            if _is_active(subject, steps):
-                yield finding(subject.tree, steps, "warn", message, subject.mend("migrate"))
+        if plugin in replaced:
+            if steps[:2] != ENTRIES:
+                yield _replaced(subject, steps, plugin)
         elif plugin not in there and (near := difflib.get_close_matches(plugin, there, 1, 0.85)):
             yield finding(subject.tree, steps, "warn", f"there is no plugin {plugin}", f"did you mean {near[0]}?")
 
 
-def _is_active(subject: Subject, steps: Steps) -> bool:
-    """An entry that is switched off is left for its settings."""
-    return steps[:2] != ENTRIES or subject.tree.get(*steps, "enabled") is not False
+def are_taken_over(subject: Subject) -> Iterator[Finding]:
+    """Entries of plugins that toolguard replaces, and the gateway's loop detection as it was before it had less of it."""
+    for migration in migrations():
+        for plugin in migration.ids:
+            if entries.open_matters(subject.tree, migration, plugin):
+                yield _replaced(subject, (*ENTRIES, plugin), plugin)
+        for block in hostloops.blocks(subject.tree, migration) if "host_loops" in migration.steps else ():
+            for field in block.fields:
+                message = "OpenClaw 2026.9 and later know this no more, and throw it away with all comments of the file"
+                yield finding(subject.tree, (*block.steps, field), "warn", message, subject.mend("migrate"))
+
+
+def _replaced(subject: Subject, steps: Steps, plugin: str) -> Finding:
+    return finding(subject.tree, steps, "warn", f"toolguard takes the place of {plugin}", subject.mend("migrate"))
 
 
 def _named(subject: Subject) -> Iterator[tuple[Steps, str]]:
@@ -45,10 +56,9 @@ def _named(subject: Subject) -> Iterator[tuple[Steps, str]]:
             plugin = key if group == ENTRIES else named
             if isinstance(plugin, str):
                 yield (*group, key), plugin
-    for group in (ALLOW, DENY):
-        for at, plugin in enumerate(listed(subject.tree.get(*group))):
-            if isinstance(plugin, str) and not (group == DENY and plugin in REPLACED):
-                yield (*group, at), plugin
+    for at, plugin in enumerate(listed(subject.tree.get(*ALLOW))):
+        if isinstance(plugin, str):
+            yield (*ALLOW, at), plugin
 
 
 def _there(subject: Subject) -> Iterator[str]:

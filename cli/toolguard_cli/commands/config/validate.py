@@ -47,7 +47,7 @@ def _result(places: Places, found: list[Finding], files: list[str], not_asked: s
 
 def _summary(places: Places, errors: int, warnings: int, files: list[str], not_asked: str) -> list[Line]:
     if errors:
-        more = f", {warnings} warnings" if warnings else ""
+        more = f", {_count(warnings, 'warning')}" if warnings else ""
         return [Line("info", f"{_count(errors, 'error')}{more}; the gateway or the guard does not work like this")]
     more = f" and {len(files) - 1} included" if len(files) > 1 else ""
     state = f"no errors, {_count(warnings, 'warning')}" if warnings else "nothing is wrong"

@@ -1,0 +1,688 @@
+"""`toolguard config`: the commands from end to end, on files with comments, includes, variables and odd line ends."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import filelock
+import pytest
+from cli_stage import envelope, picture, put_in, texts, toolguard
+
+from toolguard_cli import configdraft, configfile
+from toolguard_cli.commands.config import get, schema, show, unset, validate
+from toolguard_cli.commands.config import set as set_command
+from toolguard_cli.commands.config.change import Options
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_cli.result import Result
+from toolguard_cli.setup import lock
+from toolguard_engine import manifest
+
+KEYS = "plugins.entries.toolguard.config"
+TEXT = """\
+// the gateway of the office
+{
+  gateway: { mode: 'local', port: 18789 }, // as ever
+  plugins: {
+    allow: ['toolguard'],
+    entries: {
+      toolguard: {
+        enabled: true,
+        config: {
+          mode: 'soft', /* for now */
+          // who must always ask
+          alwaysBlock: ['gateway'],
+        },
+      },
+    },
+  },
+}
+"""
+OFFLINE = Options(offline=True)
+BY_ITSELF = "a running gateway takes this in by itself, within some 8 s"
+
+
+def write(places: Places, text: str, name: str = "") -> Path:
+    path = places.config.parent / (name or places.config.name)
+    path.write_bytes(text.encode())
+    return path
+
+
+def text_of(places: Places, name: str = "") -> str:
+    return (places.config.parent / (name or places.config.name)).read_bytes().decode()
+
+
+def change(places: Places, path: str, value: str | None, options: Options = OFFLINE) -> Result:
+    return unset.run(places, path, options) if value is None else set_command.run(places, path, value, options)
+
+
+def refused(places: Places, path: str, value: str | None, options: Options = OFFLINE) -> tuple[str, str]:
+    """What a change is refused with; it must leave everything as it was, but for the lock."""
+    before = picture(places.state_dir, times=False)
+    with pytest.raises(UserError) as caught:
+        change(places, path, value, options)
+    after = picture(places.state_dir, times=False)
+    for made in ("toolguard", "toolguard/install.lock"):
+        after.pop(made, None) if made not in before else None
+    assert after == before
+    return caught.value.message, caught.value.fix
+
+
+def openclaw(folder: Path, answer: Any) -> tuple[str, ...]:
+    """A program that answers like OpenClaw's validation: a value, or one made of the config that it is given."""
+    script = folder / "openclaw.py"
+    body = answer if isinstance(answer, str) else f"print({json.dumps(answer)!r})"
+    script.write_text(
+        f"import json, os, pathlib\ntext = pathlib.Path(os.environ['OPENCLAW_CONFIG_PATH']).read_text()\n{body}"
+    )
+    return sys.executable, str(script)
+
+
+# ---- set and unset
+
+
+CHANGES = [
+    pytest.param("mode", "enforce", ("mode: 'soft'", "mode: 'enforce'"), id="a text"),
+    pytest.param(
+        "escalationThreshold", "40", ("['gateway'],\n", "['gateway'],\n          escalationThreshold: 40,\n"), id="new"
+    ),
+    pytest.param("alwaysBlock[1]", "nodes", ("['gateway']", "['gateway', 'nodes']"), id="one more of a list"),
+    pytest.param("alwaysBlock.0", "nodes", ("['gateway']", "['nodes']"), id="one of a list"),
+    pytest.param("alwaysBlock", "['a','b']", ("['gateway']", "['a', 'b']"), id="a list"),
+    pytest.param("alwaysBlock[0]", None, ("['gateway']", "[]"), id="one out of a list"),
+    pytest.param("plugins.entries.browser.enabled", "false", ("toolguard: {\n", None), id="an entry of another plugin"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "swap"), CHANGES)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["no mark", "byte order mark"])
+def test_only_what_is_meant_changes(
+    places: Places, path: str, value: str | None, swap: tuple[str, str | None], line_end: str, mark: str
+) -> None:
+    before = mark + TEXT.replace("\n", line_end)
+    write(places, before)
+    done = change(places, path, value)
+    assert done.exit_code == 0
+    old, new = (part.replace("\n", line_end) if part is not None else None for part in swap)
+    if new is not None:
+        assert text_of(places) == before.replace(old or "", new)
+    else:
+        added = [line for line in text_of(places).split(line_end) if line not in before.split(line_end)]
+        assert "".join(added).split() == ["browser:", "{", "enabled:", "false,"]
+    assert configfile.backup_path(places.config, again=True).read_bytes().decode() == before
+
+
+def test_a_key_goes_and_the_comments_around_it_stay(places: Places) -> None:
+    write(places, TEXT)
+    done = change(places, "alwaysBlock", None)
+    assert "who must always ask" not in text_of(places) or "// who must always ask" in text_of(places)
+    assert text_of(places).startswith("// the gateway of the office\n")
+    assert "mode: 'soft', /* for now */" in text_of(places)
+    assert texts(done)[0] == f"unset {KEYS}.alwaysBlock; its default counts: [] ({places.config})"
+
+
+def test_what_set_says(places: Places) -> None:
+    write(places, TEXT)
+    done = change(places, "mode", "enforce")
+    assert [(line.kind, line.text) for line in done.lines] == [
+        ("ok", f'set {KEYS}.mode to "enforce" ({places.config})'),
+        ("info", "  -          mode: 'soft', /* for now */"),
+        ("info", "  +          mode: 'enforce', /* for now */"),
+        ("info", f"the file as it was: {places.config}.toolguard.last.bak"),
+        ("next", BY_ITSELF),
+    ]
+    diff = done.data.pop("diff")
+    assert diff[-2:] == ["-          mode: 'soft', /* for now */", "+          mode: 'enforce', /* for now */"]
+    assert done.data == {
+        "path": f"{KEYS}.mode",
+        "file": str(places.config),
+        "changed": True,
+        "dryRun": False,
+        "backups": [f"{places.config}.toolguard.last.bak"],
+        "openclawAsked": False,
+        "findings": [],
+    }
+
+
+@pytest.mark.parametrize(("path", "value", "swap"), CHANGES)
+def test_a_dry_run_writes_nothing(places: Places, path: str, value: str | None, swap: tuple[str, str | None]) -> None:
+    write(places, TEXT)
+    before = picture(places.state_dir)
+    done = change(places, path, value, Options(offline=True, dry_run=True))
+    assert picture(places.state_dir) == before
+    assert texts(done)[0].startswith("would set" if value else "would unset")
+    assert texts(done)[-1] == "nothing was written (--dry-run)"
+    assert done.data["changed"] is True
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        ("mode", "soft", f'{KEYS}.mode is "soft" already; nothing changes'),
+        ("alwaysBlock", "['gateway']", f'{KEYS}.alwaysBlock is ["gateway"] already; nothing changes'),
+        ("failMode", None, f'{KEYS}.failMode is not set; its default counts: "closed"; nothing changes'),
+        ("storePath", None, f"{KEYS}.storePath is not set; nothing changes"),
+        ("tools.x", None, "tools.x is not set; nothing changes"),
+    ],
+)
+def test_nothing_to_do(places: Places, path: str, value: str | None, said: str) -> None:
+    write(places, TEXT)
+    before = picture(places.state_dir)
+    done = change(places, path, value)
+    assert texts(done) == [f"{said} ({places.config})"]
+    assert (done.exit_code, done.data["changed"]) == (0, False)
+    assert picture(places.state_dir) == before
+
+
+MODES = "must be one of enforce, soft, shadow, disabled"
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message", "fix"),
+    [
+        pytest.param("mode", "loud", f'{KEYS}.mode: {MODES}, not "loud"', "name another value", id="enum"),
+        pytest.param(
+            "escalationThreshold",
+            "500",
+            f"{KEYS}.escalationThreshold: must be a whole number from 1 to 100, not 500",
+            "name another value",
+            id="range",
+        ),
+        pytest.param(
+            "approval.prefix",
+            "123",
+            f'{KEYS}.approval.prefix: must be a text that matches ^[A-Z][A-Z0-9_]{{0,39}}$, not "123"',
+            "name another value",
+            id="pattern",
+        ),
+        pytest.param(
+            "approval.prefxi",
+            "X",
+            f"{KEYS}.approval.prefxi: there is no such setting; did you mean prefix?",
+            "name another value",
+            id="slip",
+        ),
+        pytest.param(
+            "agents.main",
+            "{ mode: 'x', colour: 1 }",
+            f'{KEYS}.agents.main.mode: {MODES}, not "x"; {KEYS}.agents.main.colour: there is no such setting; known here: '
+            + ", ".join(manifest.config_schema()["properties"]["agents"]["additionalProperties"]["properties"]),
+            "toolguard config unset agents.main.mode",
+            id="two faults",
+        ),
+        pytest.param(
+            "loopDetection.warningThreshold",
+            "25",
+            f"{KEYS}.loopDetection.warningThreshold: loopDetection.warningThreshold (25) must be below "
+            "loopDetection.criticalThreshold (20): else a call is blocked before the warning",
+            "name another value",
+            id="out of order",
+        ),
+        pytest.param(
+            "plugins.allow",
+            "['other']",
+            "plugins.allow: does not name toolguard: the gateway does not load the guard",
+            "name another value",
+            id="locks the guard out",
+        ),
+        pytest.param(
+            "plugins.allow",
+            "other",
+            'plugins.allow: must be a list [ ... ], not "other"',
+            "name another value",
+            id="no list",
+        ),
+        pytest.param(
+            "python", "/nowhere/python", f"{KEYS}.python: /nowhere/python is not there", "name another value", id="python"
+        ),
+    ],
+)
+def test_what_would_break_something_is_refused(places: Places, path: str, value: str, message: str, fix: str) -> None:
+    write(places, TEXT)
+    assert refused(places, path, value) == (message, f"nothing was written; {fix}")
+
+
+@pytest.mark.parametrize("path", ["plugins", "plugins.entries", "plugins.entries.toolguard"])
+@pytest.mark.parametrize("value", ["{}", None], ids=["set", "unset"])
+def test_toolguard_is_not_taken_out(places: Places, path: str, value: str | None) -> None:
+    write(places, TEXT)
+    if value and path.endswith("toolguard"):
+        assert "is not true: the guard is off" in "\n".join(texts(change(places, path, value)))
+        return
+    assert refused(places, path, value) == (f"that would take toolguard out of {places.config}", "toolguard uninstall")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "fix"),
+    [
+        ("{}", "CONFIG has no entry plugins.entries.toolguard", "toolguard install makes it; then repeat"),
+        (None, "CONFIG has no entry plugins.entries.toolguard", "toolguard install makes it; then repeat"),
+        (
+            "{a:1 b}",
+            "CONFIG is not valid JSON5: line 1, column 6: expected ',' or '}' after a member, found 'b'\n{a:1 b}\n     ^",
+            "mend that line, then repeat; the file was not touched",
+        ),
+    ],
+    ids=["not installed", "no file", "no JSON5"],
+)
+@pytest.mark.parametrize("value", ["soft", None], ids=["set", "unset"])
+def test_there_must_be_an_entry(places: Places, text: str | None, message: str, fix: str, value: str | None) -> None:
+    if text is not None:
+        write(places, text)
+    assert refused(places, "mode", value) == (message.replace("CONFIG", str(places.config)), fix)
+
+
+def test_what_was_wrong_before_hinders_nobody_elsewhere(places: Places) -> None:
+    write(places, TEXT.replace("'soft'", "'loud'").replace("['gateway']", "[7]"))
+    done = change(places, "escalationThreshold", "40")
+    assert texts(done)[-3:] == [
+        f'wrong before, and still: {KEYS}.mode: {MODES}, not "loud"',
+        "toolguard config validate shows all that is wrong",
+        BY_ITSELF,
+    ]
+    assert [each["path"] for each in done.data["findings"]] == [f"{KEYS}.mode", f"{KEYS}.alwaysBlock[0]"]
+    assert refused(places, "mode", "louder")[0] == f'{KEYS}.mode: {MODES}, not "louder"'
+    mended = change(places, "mode", None)
+    assert [each["path"] for each in mended.data["findings"]] == [f"{KEYS}.alwaysBlock[0]"]
+
+
+def test_a_value_lands_in_the_file_that_owns_it(places: Places) -> None:
+    main = "{ // main\n  plugins: { $include: './plugins.json5' },\n}\n"
+    included = "// mine\n{ entries: { toolguard: { enabled: true, config: { mode: 'soft' } } } } // end\n"
+    write(places, main)
+    path = write(places, included, "plugins.json5")
+    done = change(places, "mode", "shadow")
+    assert text_of(places) == main
+    assert text_of(places, "plugins.json5") == included.replace("soft", "shadow")
+    assert texts(done)[0] == f'set {KEYS}.mode to "shadow" ({path})'
+    assert done.data["backups"] == [f"{path}.toolguard.last.bak"]
+    assert change(places, "mode", None).data["file"] == str(path)
+    assert text_of(places, "plugins.json5").startswith("// mine\n{ entries: { toolguard: { enabled: true, config: {")
+
+
+def test_a_value_of_two_files_is_refused(places: Places) -> None:
+    write(places, "{ plugins: { $include: ['./a.json5', './b.json5'] } }")
+    write(places, "{ entries: { toolguard: { enabled: true, config: { mode: 'soft' } } } }", "a.json5")
+    write(places, "{ entries: { toolguard: { config: { mode: 'shadow' } } } }", "b.json5")
+    message, fix = refused(places, "mode", "enforce")
+    assert message.startswith(f"{KEYS}.mode is put together from ")
+    assert fix == f"write it by hand into one of them: {KEYS}.mode"
+
+
+def test_variables_stay_as_they_are_written(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GUARD_MODE", "shadow")
+    write(places, TEXT.replace("'soft'", "'${GUARD_MODE}'"))
+    change(places, "failMode", "open")
+    assert "mode: '${GUARD_MODE}', /* for now */" in text_of(places)
+    change(places, "logPath", "${HOME}/x.log")
+    assert "logPath: '${HOME}/x.log'" in text_of(places)
+    assert get.run(places, "mode", root=False).data["value"] == "shadow"
+
+
+def _changed(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = configdraft.Draft.write
+
+    def late(self: configdraft.Draft, *, again: bool = False) -> list[Path]:
+        places.config.write_text(TEXT + "// somebody else\n")
+        return real(self, again=again)
+
+    monkeypatch.setattr(configdraft.Draft, "write", late)
+
+
+def test_a_file_that_changes_in_between(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(places, TEXT)
+    _changed(places, monkeypatch)
+    with pytest.raises(UserError) as caught:
+        change(places, "mode", "shadow")
+    assert caught.value.message == f"{places.config} was changed by somebody else just now"
+    assert text_of(places) == TEXT + "// somebody else\n"
+
+
+def test_another_command_changes_the_config(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(places, TEXT)
+    monkeypatch.setattr(lock, "LOCK_SECONDS", 0)
+    places.own.mkdir()
+    with filelock.FileLock(places.own / "install.lock"), pytest.raises(UserError) as caught:
+        change(places, "mode", "shadow")
+    assert caught.value.message == "another toolguard changes the config right now"
+    assert text_of(places) == TEXT
+
+
+def test_a_file_that_may_not_be_written(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(places, TEXT)
+
+    def may_not(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(configfile.files, "replace", may_not)
+    assert refused(places, "mode", "shadow") == (
+        f"cannot write {places.config}: Permission denied",
+        "check its owner and mode; nothing was changed",
+    )
+
+
+@pytest.mark.parametrize("value", ["soft", None], ids=["set", "unset"])
+def test_not_from_an_agents_run(places: Places, monkeypatch: pytest.MonkeyPatch, value: str | None) -> None:
+    write(places, TEXT)
+    monkeypatch.setenv("OPENCLAW_SHELL", "exec")
+    with pytest.raises(UserError) as caught:
+        change(places, "mode", value)
+    verb = "unset" if value is None else "set"
+    assert caught.value.message == f"`toolguard config {verb}` was started by an agent's exec; only a person may do that"
+    assert text_of(places) == TEXT
+
+
+# ---- what OpenClaw says
+
+
+REJECTS_PORT = """
+bad = "port: 'x'" in text
+issues = [{'path': 'gateway.port', 'message': 'Invalid input: expected number, received string'}] if bad else []
+print(json.dumps({'valid': not bad, 'issues': issues}))
+"""
+
+
+def test_openclaw_is_asked_before_anything_is_written(places: Places, tmp_path: Path) -> None:
+    write(places, TEXT)
+    asked = Options(openclaw=openclaw(tmp_path, REJECTS_PORT))
+    assert refused(places, "gateway.port", "x", asked) == (
+        "gateway.port: OpenClaw says: Invalid input: expected number, received string",
+        "nothing was written; name another value",
+    )
+    done = change(places, "gateway.port", "18790", asked)
+    assert text_of(places) == TEXT.replace("18789", "18790")
+    assert done.data["openclawAsked"] is True
+    assert texts(done)[-1] == "restart the gateway"
+
+
+def test_what_openclaw_found_before_hinders_nobody_elsewhere(places: Places, tmp_path: Path) -> None:
+    write(places, TEXT.replace("18789", "'x'"))
+    asked = Options(openclaw=openclaw(tmp_path, REJECTS_PORT))
+    done = change(places, "mode", "shadow", asked)
+    assert "wrong before, and still: gateway.port: OpenClaw says: Invalid input: expected number, received string" in texts(
+        done
+    )
+
+
+def test_a_plugin_in_the_gateway_that_does_not_know_the_setting(places: Places, tmp_path: Path) -> None:
+    write(places, TEXT)
+    issue = {"path": KEYS, "message": 'invalid config: must not have additional properties: "budget"'}
+    answer = f"print(json.dumps({{'valid': False, 'issues': [{issue!r}]}} if 'budget' in text else {{'valid': True}}))"
+    message, fix = refused(places, "budget.mode", "soft", Options(openclaw=openclaw(tmp_path, answer)))
+    assert message.startswith(
+        f"{KEYS}.budget: the plugin in the gateway does not take this, and may be older than this toolguard"
+    )
+    assert fix == "nothing was written; toolguard install first"
+
+
+UNTOLD = "only OpenClaw can tell whether the gateway takes gateway.port, and "
+ANYWAY = "nothing was written; repeat where openclaw runs, or with --offline to write it unchecked"
+
+
+def test_nobody_here_can_tell(places: Places, tmp_path: Path) -> None:
+    write(places, TEXT)
+    assert refused(places, "gateway.port", "18790", Options(openclaw=())) == (f"{UNTOLD}none is on PATH", ANYWAY)
+    broken = Options(openclaw=openclaw(tmp_path, "raise SystemExit(1)"))
+    assert refused(places, "gateway.port", "18790", broken) == (
+        f"{UNTOLD}OpenClaw could not be asked: it printed nothing",
+        ANYWAY,
+    )
+    assert "OpenClaw could not be asked" in "\n".join(texts(change(places, "mode", "shadow", broken)))
+    done = change(places, "gateway.port", "18790")
+    assert texts(done)[-2:] == ["OpenClaw was not asked whether the gateway takes this", "restart the gateway"]
+    assert change(places, "plugins.enabled", "true", Options(openclaw=())).data["changed"] is True
+
+
+# ---- validate
+
+
+def test_a_healthy_file_in_one_line(places: Places, tmp_path: Path) -> None:
+    write(places, TEXT)
+    before = picture(places.state_dir)
+    checked = "checked: its JSON5, includes, our settings, the plugins it names, files, ports; "
+    well = f"{places.config}: nothing is wrong ({checked}"
+    assert texts(validate.run(places, offline=True)) == [f"{well}OpenClaw was not asked (--offline))"]
+    assert texts(validate.run(places, offline=False, openclaw=())) == [f"{well}OpenClaw was not asked: none on PATH)"]
+    asked = validate.run(places, offline=False, openclaw=openclaw(tmp_path, {"valid": True}))
+    assert texts(asked) == [f"{well}OpenClaw was asked too)"]
+    assert asked.data == {
+        "config": str(places.config),
+        "files": [str(places.config)],
+        "openclawAsked": True,
+        "findings": [],
+    }
+    assert picture(places.state_dir) == before
+
+
+def test_faults_with_place_excerpt_and_next_step(places: Places, tmp_path: Path) -> None:
+    write(places, TEXT.replace("'soft'", "'loud'").replace("allow: ['toolguard']", "enabled: false"))
+    answer = {"valid": False, "issues": [{"path": "gateway", "message": 'Unrecognized key: "port"'}]}
+    result = validate.run(places, offline=False, openclaw=openclaw(tmp_path, answer))
+    assert [(line.kind, line.text.replace(str(places.config), "CONFIG")) for line in result.lines] == [
+        ("error", f'CONFIG, line 10, column 11: {KEYS}.mode: {MODES}, not "loud"'),
+        ("info", "            mode: 'loud', /* for now */"),
+        ("info", "            ^"),
+        ("info", '-> toolguard config unset mode (the default is "enforce")'),
+        ("error", "CONFIG, line 3, column 29: gateway.port: OpenClaw does not know this key"),
+        ("info", "    gateway: { mode: 'local', port: 18789 }, // as ever"),
+        ("info", "                              ^"),
+        ("info", "-> take it out or mend its name; `openclaw config schema` prints what may stand there"),
+        ("warn", "CONFIG, line 5, column 5: plugins.enabled: is false: the gateway loads no plugin"),
+        ("info", "      enabled: false,"),
+        ("info", "      ^"),
+        ("info", "-> toolguard config set plugins.enabled true"),
+        ("info", "2 errors, 1 warning; the gateway or the guard does not work like this"),
+    ]
+    assert result.exit_code == 1
+    assert [(each["level"], each["path"], each["line"]) for each in result.data["findings"]] == [
+        ("error", f"{KEYS}.mode", 10),
+        ("error", "gateway.port", 3),
+        ("warn", "plugins.enabled", 5),
+    ]
+
+
+def test_a_file_that_cannot_be_read(places: Places) -> None:
+    write(places, "{\n  a: 1,\n  b: [1 2],\n}\n")
+    result = validate.run(places, offline=False, openclaw=("/nowhere",))
+    assert [(line.kind, line.text.replace(str(places.config), "CONFIG")) for line in result.lines] == [
+        ("error", "CONFIG, line 3, column 9: not valid JSON5: expected ',' or ']' after an element, found '2'"),
+        ("info", "    b: [1 2],"),
+        ("info", "          ^"),
+        ("info", "-> mend that line"),
+        ("info", "1 error; the gateway or the guard does not work like this"),
+    ]
+    assert result.exit_code == 1
+    write(places, "[]")
+    (line, *_) = validate.run(places, offline=True).lines
+    assert (line.kind, line.text) == ("error", f"{places.config}: {places.config} holds no object")
+
+
+def test_warnings_alone_are_no_fault(places: Places) -> None:
+    write(places, TEXT.replace("allow: ['toolguard']", "enabled: false"))
+    result = validate.run(places, offline=True)
+    assert result.exit_code == 0
+    assert texts(result)[-1].startswith(f"{places.config}: no errors, 1 warning (checked: ")
+
+
+def test_control_characters_do_not_reach_the_terminal(places: Places) -> None:
+    write(places, TEXT.replace("'soft'", "'\\u001b[2J'").replace("alwaysBlock", '"a\\u001b[2Jb"'))
+    result = validate.run(places, offline=True)
+    assert "\x1b" not in "\n".join(texts(result))
+    assert result.exit_code == 1
+
+
+# ---- get, show, schema
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "value", "source", "line"),
+    [
+        ("mode", False, "soft", "file", 10),
+        ("alwaysBlock[0]", False, "gateway", "file", 12),
+        ("failMode", False, "closed", "default", 0),
+        ("approval", False, {"mode": "nonce", "prefix": "TOOLGUARD", "wake": True, "agentTool": False}, "default", 0),
+        ("agents.main.mode", False, "soft", "general", 10),
+        ("agents.main.escalationThreshold", False, 36, "general", 0),
+        ("agents", False, {}, "default", 0),
+        ("gateway.port", False, 18789, "file", 3),
+        ("plugins.allow", False, ["toolguard"], "file", 5),
+        ("gateway", True, {"mode": "local", "port": 18789}, "file", 3),
+    ],
+)
+def test_get(places: Places, path: str, root: bool, value: object, source: str, line: int) -> None:  # noqa: FBT001 - of a table
+    write(places, TEXT)
+    found = get.run(places, path, root=root)
+    assert (found.data["value"], found.data["source"], found.data["line"]) == (value, source, line)
+    assert found.data["file"] == (str(places.config) if line else "")
+    assert json.loads(found.printed or "") == value
+
+
+def test_get_of_our_settings_has_defaults_for_what_is_not_written(places: Places) -> None:
+    write(places, TEXT.replace("mode: 'soft'", "mode: 'soft', approval: { wake: false }"))
+    assert get.run(places, "approval", root=False).data["value"] == {
+        "mode": "nonce",
+        "prefix": "TOOLGUARD",
+        "wake": False,
+        "agentTool": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "message", "fix"),
+    [
+        ("mode", True, "CONFIG has no mode", "toolguard config show lists toolguard's settings"),
+        ("tools.exec", False, "CONFIG has no tools.exec", "toolguard config show lists toolguard's settings"),
+        ("approval.prfix", False, f"there is no setting {KEYS}.approval.prfix", "did you mean prefix?"),
+        ("agents.main.mdoe", False, f"there is no setting {KEYS}.agents.main.mdoe", "did you mean mode?"),
+        ("mode.x", False, f"there is no setting {KEYS}.mode.x", "toolguard config show lists all settings"),
+    ],
+)
+def test_get_of_nothing(places: Places, path: str, root: bool, message: str, fix: str) -> None:  # noqa: FBT001 - of a table
+    write(places, TEXT)
+    with pytest.raises(UserError) as caught:
+        get.run(places, path, root=root)
+    assert (caught.value.message, caught.value.fix) == (message.replace("CONFIG", str(places.config)), fix)
+
+
+def test_get_of_what_has_no_default_says_what_that_means(places: Places) -> None:
+    write(places, TEXT)
+    with pytest.raises(UserError) as caught:
+        get.run(places, "storePath", root=False)
+    assert caught.value.message == f"{KEYS}.storePath is not set, and has no default"
+    assert caught.value.fix == manifest.build()["uiHints"]["storePath"]["help"]
+
+
+def rows(result: Result) -> dict[str, tuple[str, ...]]:
+    """Mark, value and origin by setting."""
+    found = {}
+    for text in texts(result)[1:]:
+        if text[:3].strip(" *-") == "" and len(text.split()) > 2:
+            mark, rest = text[0], [cell for cell in text[3:].split("  ") if cell.strip()]
+            if len(rest) == 3:
+                found[rest[0].strip()] = (mark, rest[1].strip(), rest[2].strip())
+    return found
+
+
+def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOGS", "/var/log")
+    text = TEXT.replace(
+        "mode: 'soft',", "mode: 'soft', failMode: 'closed', logPath: '${LOGS}/x', agents: { main: { mode: 'shadow' } },"
+    )
+    write(places, text)
+    told = rows(show.run(places, everything=False))
+    assert told["mode"] == ("*", '"soft"', "openclaw.json:10")
+    assert told["failMode"] == (" ", '"closed"', "openclaw.json:10")
+    assert told["logPath"] == ("*", '"/var/log/x"', "openclaw.json:10, ${LOGS}")
+    assert told["alwaysBlock"] == ("*", '["gateway"]', "openclaw.json:12")
+    assert told["agents.main.mode"] == ("*", '"shadow"', "openclaw.json:10")
+    assert told["escalationThreshold"] == (" ", "36", "default")
+    assert told["storePath"] == (" ", "(not set)", "default")
+    assert told["approval.prefix"] == (" ", '"TOOLGUARD"', "default")
+
+
+def test_show_of_what_has_no_effect(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(show.settings, "NOT_YET", ("budget",))
+    write(places, TEXT.replace("mode: 'soft',", "mode: 'soft', budget: { size: 2 },"))
+    some, every = rows(show.run(places, everything=False)), rows(show.run(places, everything=True))
+    assert some["budget.size"] == ("*", "2", "openclaw.json:10")
+    assert "budget.initialTrust" not in some
+    assert every["budget.initialTrust"] == ("-", "0.7", "default")
+    assert "no effect in this version: budget" in texts(show.run(places, everything=True))
+
+
+def test_show_names_every_setting_of_the_schema_for_scripts(places: Places) -> None:
+    write(places, TEXT)
+    data = show.run(places, everything=False).data
+    assert {each["setting"].partition(".")[0] for each in data["settings"]} == set(manifest.config_schema()["properties"])
+    (mode,) = [each for each in data["settings"] if each["setting"] == "mode"]
+    assert mode == {
+        "setting": "mode",
+        "value": "soft",
+        "default": "enforce",
+        "source": "file",
+        "file": str(places.config),
+        "line": 10,
+        "variables": [],
+        "differs": True,
+        "hasEffect": True,
+    }
+
+
+NOT_RIGHT = ["some do not fit, and the gateway does not start with them", "toolguard config validate"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("{}", ["toolguard is not in this config; these would count after", "toolguard install"]),
+        (TEXT.replace("'soft'", "'loud'"), NOT_RIGHT),
+        (TEXT.replace("alwaysBlock", "colour"), NOT_RIGHT),
+    ],
+    ids=["not installed", "a bad value", "an unknown name"],
+)
+def test_show_of_a_config_that_is_not_right(places: Places, text: str, said: list[str]) -> None:
+    write(places, text)
+    assert texts(show.run(places, everything=False))[-2:] == said
+
+
+def test_schema() -> None:
+    result = schema.run()
+    assert json.loads(result.printed or "") == manifest.config_schema() == result.data["schema"]
+
+
+# ---- the console script
+
+
+def test_from_the_command_line(places: Places, tmp_path: Path) -> None:
+    write(places, '{ gateway: { mode: "local" } }\n')
+    put_in(places)
+    here = ("--state-dir", places.state_dir)
+    quiet = {"PATH": str(tmp_path)}
+    assert toolguard("config", "set", "mode", "soft", *here, **quiet).returncode == 0
+    assert toolguard("config", "get", "mode", *here).stdout == '"soft"\n'
+    bad = toolguard("config", "set", "mode", "loud", *here, **quiet)
+    assert (bad.returncode, bad.stdout) == (1, "")
+    assert bad.stderr.splitlines()[1].strip() == "-> nothing was written; name another value"
+    broken = envelope(toolguard("config", "set", "mode", "loud", "--json", *here, **quiet))
+    assert (broken["ok"], broken["command"]) == (False, "config")
+    assert envelope(toolguard("config", "unset", "mode", "--dry-run", "--json", *here, **quiet))["data"]["dryRun"] is True
+    assert toolguard("config", "show", "--all", *here).returncode == 0
+    assert json.loads(toolguard("config", "schema").stdout)["type"] == "object"
+    places.config.write_text("{")
+    assert toolguard("config", "validate", *here).returncode == 1
+    assert toolguard("config", "get", *here).returncode == 2
+
+
+def test_the_installation_can_be_undone_after_settings(places: Places) -> None:
+    """The entry goes with its settings, and everything else is as it was."""
+    before = "{\n  // mine\n  gateway: { mode: 'local' },\n}\n"
+    write(places, before)
+    put_in(places)
+    change(places, "mode", "soft")
+    change(places, "agents.main.mode", "shadow")
+    assert toolguard("uninstall", "--state-dir", places.state_dir).returncode == 0
+    assert text_of(places) == before
