@@ -19,10 +19,11 @@ from toolguard_engine import __version__
 
 HELD = ["approve", "deny", "pending", "watch", "grant", "grants", "revoke"]
 JUDGED = ["check", "replay", "tune"]
-COMMANDS = ["install", "uninstall", "status", "doctor", *HELD, *JUDGED, "demo", "audit"]
+COMMANDS = ["install", "uninstall", "migrate", "status", "doctor", *HELD, *JUDGED, "demo", "audit"]
 OPTIONS = {
     "install": ["--state-dir", "--config", "--link", "--dry-run", "--json"],
     "uninstall": ["--state-dir", "--config", "--dry-run", "--json"],
+    "migrate": ["--from", "--dry-run", "--undo", "--yes", "--state-dir", "--config", "--json"],
     "status": ["--state-dir", "--config", "--json"],
     "doctor": ["--state-dir", "--config", "--json"],
     "approve": ["--yes", "--reason", "--state-dir", "--config", "--json"],

@@ -40,8 +40,10 @@ def run(
     inside.refuse(places, COMMAND)
     chosen = data.chosen(source)
     interrupted = journal.unfinished(places)
-    planned = Plan(places, _tree(places, interrupted), chosen)
-    if not planned.changes and not interrupted:
+    if interrupted and not dry_run:
+        _finish(places)
+    planned = Plan(places, _tree(places, interrupted if dry_run else None), chosen)
+    if not planned.changes:
         return _nothing(planned)
     if planned.draft.changes():
         command = hostcheck.command() if openclaw is None else openclaw
@@ -57,13 +59,19 @@ def run(
     return Result(COMMAND, _data(planned, interrupted, done), tuple(lines))
 
 
+def _finish(places: Places) -> None:
+    """A run that was interrupted is taken back, so that this one does all of it. Raises `UserError`."""
+    with locked(places):
+        if interrupted := journal.unfinished(places):
+            fix = f"see what that is, or: {_command(places, 'migrate', '--undo', '--yes')}"
+            journal.refuse_changed(places, interrupted, fix)
+            plan.take_back(places, interrupted)
+
+
 def _performed(planned: Plan, chosen: Sequence[data.Migration]) -> Done:
     """What was shown is what is done."""
     places = planned.places
     with locked(places):
-        if interrupted := journal.unfinished(places):
-            journal.refuse_changed(places, interrupted, _command(places, "migrate", "--undo", "--yes"))
-            plan.take_back(places, interrupted)
         fresh = Plan(places, configtree.read(places.config), chosen)
         if fresh.print != planned.print:
             raise UserError("the config was changed by somebody else just now", "nothing was migrated; repeat the command")
@@ -117,7 +125,9 @@ def _lines(planned: Plan, interrupted: Journal | None) -> Iterator[Line]:
     """What is done, in words that are true before and after."""
     report = planned.report
     if interrupted:
-        yield Line("warn", f"the migration of {interrupted.time} was interrupted: it is taken back, then done again")
+        yield Line(
+            "warn", f"the migration of {interrupted.time} was interrupted; what it did is taken back, and done again here"
+        )
     if report.touched:
         yield Line("info", f"found in {planned.draft.before.path}: {', '.join(report.touched)}")
     yield from (Line("ok", moved.words) for moved in report.moved)

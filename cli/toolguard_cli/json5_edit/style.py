@@ -58,10 +58,11 @@ def among(style: Style, siblings: Sequence[Member | Element]) -> Style:
         return style
     votes = _Votes()
     votes.count_members(members)
+    undecided = not votes.bare and not votes.needlessly_quoted
     return replace(
         style,
         colon=_favourite(votes.colons, style.colon),
-        bare_keys=votes.bare > votes.needlessly_quoted,
+        bare_keys=style.bare_keys if undecided else votes.bare > votes.needlessly_quoted,
         key_quote=_favourite(votes.key_quotes, style.key_quote),
     )
 

@@ -10,7 +10,7 @@ from toolguard_cli.migrations.work import ENTRIES
 
 
 def found(tree: ConfigTree) -> list[str]:
-    """Old plugins whose entries are on or not taken over, by id; blocks of the gateway's loop detection that it refuses.
+    """Old plugins whose entries are on or not taken over, by id; blocks of the gateway's loop detection with too much.
 
     Reads nothing but the tree: what lies on the disk, `toolguard migrate` finds.
     """

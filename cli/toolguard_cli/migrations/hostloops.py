@@ -1,6 +1,7 @@
 """The gateway's own loop detection, for all and per agent: what it knows no more becomes ours; its switch stays.
 
-What is left in the gateway's block would keep it from starting, so nothing is: what cannot be taken over is told.
+The gateway calls a config with these settings invalid, and at its next start throws them away, with all comments of the
+file. So nothing of them is left in its block: what cannot be taken over is told.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def run(work: Work) -> None:
 
 
 def blocks(tree: ConfigTree, migration: Migration) -> Iterator[Block]:
-    """Those that the gateway does not start with."""
+    """Those that the gateway calls invalid."""
     for steps, target in _places(tree):
         value = tree.get(*steps)
         fields = tuple(key for key in value if key in migration.settings) if isinstance(value, dict) else ()
@@ -81,7 +82,7 @@ def _take_over(work: Work, block: Block) -> None:
             draft.move(act.source, act.target)
             report.moved += act.told
         else:
-            report.left.append(Left(act.source, f"{act.reason}; taken out all the same, the gateway refuses it"))
+            report.left.append(Left(act.source, f"{act.reason}; taken out all the same, the gateway knows it no more"))
     for key in block.fields:
         draft.delete((*block.steps, key))
     drop_empty(draft, block.steps)

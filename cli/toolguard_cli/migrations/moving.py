@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from toolguard_cli import json5_edit
 from toolguard_cli.configdraft import Draft
-from toolguard_cli.configtree import ConfigTree, Steps
+from toolguard_cli.configtree import ConfigTree, Part, Spot, Steps
 from toolguard_cli.json5_edit import path_name
 from toolguard_cli.migrations import allowed
 from toolguard_cli.migrations.data import Migration
@@ -51,7 +51,7 @@ class Holder:
         """For an object that holds nothing but settings."""
         value = self.tree.get(*self.steps)
         same = all(migration.target(key) == (key,) for key in value)
-        if value and same and self.tree.part(OURS) is None and allowed.fits((), value):
+        if value and same and self._free((), OURS) and allowed.fits((), value):
             told = tuple(Moved(self._name((key,)), (key,), each) for key, each in value.items())
             yield Move(self.steps, OURS, told)
         else:
@@ -70,7 +70,7 @@ class Holder:
         """The value at `below`, which would be the setting `target` here."""
         value = self.tree.get(*self.steps, *below)
         own = self.tree.part((*OURS, *target))
-        if own is None and allowed.fits(target, value):
+        if self._free(below, (*OURS, *target)) and allowed.fits(target, value):
             yield Move((*self.steps, *below), (*OURS, *target), (Moved(self._name(below), target, value),))
         elif isinstance(value, dict) and value and (own is None or isinstance(own.content, dict)):
             for key in value:
@@ -79,6 +79,11 @@ class Holder:
             taken = self._taken(target, own.value) if own is not None else ""
             yield Left(self._name(below), taken or _unfit(target, value))
 
+    def _free(self, below: Steps, target: Steps) -> bool:
+        """Whether this can move there as it is written: nothing is there, and all of it is written in one place."""
+        part = self.tree.part((*self.steps, *below))
+        return part is not None and self.tree.part(target) is None and _is_written(part, part.spots[0])
+
     def _taken(self, target: Steps, value: object) -> str:
         origin = self.report.origin(target)
         owner = f"{origin} became" if origin else "toolguard has"
@@ -86,6 +91,16 @@ class Holder:
 
     def _name(self, below: Steps) -> str:
         return named(self.label, path_name(below)) if self.label else named(path_name((*self.steps, *below)))
+
+
+def _is_written(part: Part, spot: Spot) -> bool:
+    """Whether the text at this spot is the whole part: nothing in it is taken in from elsewhere."""
+    content = part.content
+    inner: Iterable[tuple[str | int, Part]] = (
+        content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
+    )
+    here = len(part.spots) == 1 and part.spots[0] == spot and bool(spot.path)
+    return here and all(_is_written(child, Spot(spot.file, (*spot.path, key))) for key, child in inner)
 
 
 def _unfit(target: Steps, value: object) -> str:
