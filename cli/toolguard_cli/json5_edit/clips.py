@@ -88,13 +88,13 @@ class Owned:
     spans: tuple[Span, ...]
 
 
-def clip_of(text: str, container: Container, index: int, value: JsonValue, style: Style, owned: Owned) -> Clip:
+def clip_of(text: str, container: Container, index: int, value: JsonValue, unit: str, owned: Owned) -> Clip:
     item = container.items[index]
     end = start = item.value.start
     if isinstance(item, Member):
         start = next((piece.start for piece in _behind_colon(text, item) if piece.is_comment), end)
     indent = line_indent(text, item.start)
-    return Clip(value, text[end : item.value.end], owned.above, owned.behind, text[start:end], indent, style.unit)
+    return Clip(value, text[end : item.value.end], owned.above, owned.behind, text[start:end], indent, unit)
 
 
 def owned_comments(text: str, container: Container, index: int) -> Owned:

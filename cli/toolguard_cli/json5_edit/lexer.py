@@ -18,23 +18,19 @@ from toolguard_cli.json5_edit.errors import found_at, syntax_error
 
 BLANKS = "\t\v\f \xa0\ufeff\u1680\u2000-\u200a\u202f\u205f\u3000"
 NEWLINES = "\n\r\u2028\u2029"
-SPACE = re.compile(f"[{BLANKS}{NEWLINES}]*")
-LINE_REST = re.compile(f"[^{NEWLINES}]*")
 
 _TRIVIA = rf"(?:[{BLANKS}{NEWLINES}]++|//[^{NEWLINES}]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+"
 _STRINGS = "|".join(rf"{quote}[^{quote}\\\x00-\x08\x0a-\x1f\ud800-\udfff]*+{quote}" for quote in "\"'")
-_NUMBER = re.compile(
-    r"[+-]?(?:(?P<hex>0[xX][0-9a-fA-F]+)|(?P<constant>Infinity|NaN)"
-    r"|(?P<real>(?:0|[1-9][0-9]*)(?:\.[0-9]*(?:[eE][+-]?[0-9]+)?|[eE][+-]?[0-9]+)|\.[0-9]+(?:[eE][+-]?[0-9]+)?)"
-    r"|(?P<integer>0|[1-9][0-9]*))(?![\w$.\\])"
-)
-_SHORT_INTEGER = r"-?(?:0|[1-9][0-9]{0,17})"
-_SHORT_REAL = r"-?(?:0|[1-9][0-9]{0,17})\.[0-9]{1,17}"
-_VALUE = rf"({_STRINGS}|(?:{_SHORT_REAL}|{_SHORT_INTEGER}|true|false|null)(?![\w$.\\]))"
+_DECIMAL = r"(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
+_NUMBERS = rf"[+-]?(?:0[xX][0-9a-fA-F]++|Infinity|NaN|{_DECIMAL})(?![\w$.\\])"
+_VALUE = rf"({_STRINGS}|{_NUMBERS}|(?:true|false|null)(?![\w$\\]))"
 _KEY = rf"({_STRINGS}|[A-Za-z_$][A-Za-z0-9_$]*+)"
 PLAIN_MEMBER = re.compile(rf"{_TRIVIA}{_KEY}{_TRIVIA}:{_TRIVIA}(?:{_VALUE}{_TRIVIA}(?:(,)|(?=}}))|(?=[{{\[]))")
 PLAIN_ELEMENT = re.compile(rf"{_TRIVIA}(?:{_VALUE}{_TRIVIA}(?:(,)|(?=]))|(?=[{{\[]))")
 
+_SKIPPED = re.compile(_TRIVIA)
+_LINE_REST = re.compile(f"[^{NEWLINES}]*")
+_NUMBER = re.compile(_NUMBERS)
 _WORD = re.compile(r"[\w$]+")
 _PLAIN_KEY = re.compile(r"[A-Za-z_$][A-Za-z0-9_$]*+(?![^\x00-\x7f]|\\)")
 _KEY_CHAR = re.compile(r"\\u([0-9a-fA-F]{4})|([\w$\u200c\u200d]|[^\x00-\x7f])")
@@ -63,34 +59,26 @@ _PART = _START | {"Mn", "Mc", "Nd", "Pc"}
 
 def skip_trivia(text: str, at: int) -> int:
     """The offset of the next token behind white space and comments."""
-    while True:
-        if "/" < text[at : at + 1] <= "~":  # most tokens follow each other directly
-            return at
-        space = SPACE.match(text, at)
-        at = space.end() if space else at
-        if text[at : at + 1] != "/" or text[at + 1 : at + 2] not in {"/", "*"}:
-            return at
-        at = comment_end(text, at)
+    skipped = _SKIPPED.match(text, at)
+    at = skipped.end() if skipped else at
+    if text.startswith("/*", at):
+        raise syntax_error(text, at, "this comment is never closed, expected '*/'")
+    return at
 
 
 def comment_end(text: str, at: int) -> int:
     """The offset behind the comment that starts at `at`; the line break behind a `//` comment is not part of it."""
-    if text[at + 1] == "/":
-        rest = LINE_REST.match(text, at)
-        return rest.end() if rest else at
-    end = text.find("*/", at + 2)
-    if end < 0:
-        raise syntax_error(text, at, "this comment is never closed, expected '*/'")
-    return end + 2
+    if text[at + 1] == "*":
+        return text.index("*/", at + 2) + 2
+    rest = _LINE_REST.match(text, at)
+    return rest.end() if rest else at
 
 
 def plain_value(raw: str) -> bool | int | float | str | None:
     """The value that `PLAIN_MEMBER` or `PLAIN_ELEMENT` matched."""
     if raw[0] in "\"'":
         return raw[1:-1]
-    if raw in _WORDS:
-        return _WORDS[raw]
-    return float(raw) if "." in raw else int(raw)
+    return _WORDS[raw] if raw in _WORDS else _number(raw)
 
 
 def read_scalar(text: str, at: int) -> tuple[bool | int | float | str | None, int]:
@@ -98,7 +86,7 @@ def read_scalar(text: str, at: int) -> tuple[bool | int | float | str | None, in
         return read_string(text, at)
     number = _NUMBER.match(text, at)
     if number:
-        return _number(number), number.end()
+        return _number(number[0]), number.end()
     word = _WORD.match(text, at)
     if word and word[0] in _WORDS:
         return _WORDS[word[0]], word.end()
@@ -157,15 +145,11 @@ def join_surrogates(value: str) -> str:
     return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-def _number(found: re.Match[str]) -> int | float:
-    raw = found[0]
-    if found["hex"]:
+def _number(raw: str) -> int | float:
+    digits = raw.lstrip("+-")
+    if digits.startswith(("0x", "0X")):
         return int(raw, 16)
-    if found["constant"]:
-        return float(raw.replace("Infinity", "inf"))
-    if found["real"] or len(raw) > _MAX_INTEGER:
-        return float(raw)
-    return int(raw)
+    return int(raw) if digits.isdigit() and len(digits) <= _MAX_INTEGER else float(raw)
 
 
 def _string_problem(text: str, opened: int, at: int) -> tuple[int, str]:

@@ -14,7 +14,7 @@ from toolguard_cli.json5_edit.remove import remove
 from toolguard_cli.json5_edit.render import render_key
 from toolguard_cli.json5_edit.scanner import parse
 from toolguard_cli.json5_edit.spans import Container, Element, Member, Node, Path, ScalarNode, chain, child_index
-from toolguard_cli.json5_edit.style import among, detect
+from toolguard_cli.json5_edit.style import among, detect, indent_unit
 from toolguard_cli.json5_edit.values import check_value, value_of, with_value, without
 
 
@@ -26,7 +26,7 @@ def cut(text: str, path: Path) -> tuple[str, Clip]:
     root = parse(text)
     container, index = _item(root, path)
     owned = owned_comments(text, container, index)
-    taken = clip_of(text, container, index, value_of(container.items[index].value), detect(text, root), owned)
+    taken = clip_of(text, container, index, value_of(container.items[index].value), indent_unit(text, root), owned)
     return checked(text, _without(text, container, index, owned.spans), without(value_of(root), path)), taken
 
 

@@ -73,23 +73,21 @@ class _Scanner:
 
     def _value(self) -> Node | None:
         """The value at hand if it is complete; None if it is a container whose first item comes next."""
-        self._skip()
-        char = self.text[self.at : self.at + 1]
+        start = self.at
+        char = self.text[start : start + 1]
         if char in {"{", "["}:
             if len(self.open) == MAX_DEPTH:
                 raise self._error(f"nested deeper than {MAX_DEPTH} levels")
-            self.open.append(_OpenObject(self.at) if char == "{" else _OpenArray(self.at))
+            self.open.append(_OpenObject(start) if char == "{" else _OpenArray(start))
             self.at += 1
             return self._item()
-        start = self.at
         value, self.at = read_scalar(self.text, start)
         return ScalarNode(start, self.at, value)
 
     def _item(self) -> Node | None:
-        """The container if it closes here; None if an item follows (its key is then read)."""
+        """The container if it closes here; None if the value of an item follows (its key is then read)."""
         container = self.open[-1]
-        container_next = self._members(container) if isinstance(container, _OpenObject) else self._elements(container)
-        if container_next:
+        if self._members(container) if isinstance(container, _OpenObject) else self._elements(container):
             return None
         self._skip()
         if self.text[self.at : self.at + 1] == container.close:
@@ -155,6 +153,7 @@ class _Scanner:
         if self.text[self.at : self.at + 1] != ":":
             raise self._error(f"expected ':' after a key, {found_at(self.text, self.at)}")
         self.at += 1
+        self._skip()
 
     def _duplicate(self, container: _OpenObject, key: str, start: int) -> Json5Error:
         line, column = place(self.text, container.keys[key])
@@ -163,22 +162,22 @@ class _Scanner:
 
     def _behind(self, value: Node) -> Node | None:
         """Puts `value` into the innermost container; that container if it closes here, None if an item follows."""
-        self._skip()
-        container = self.open[-1]
-        char = self.text[self.at : self.at + 1]
+        text, container = self.text, self.open[-1]
+        self.at = at = skip_trivia(text, self.at)
+        char = text[at : at + 1]
         if char not in {",", container.close}:
             wanted = f"expected ',' or '{container.close}' after {container.kind}"
-            raise self._error(f"{wanted}, {found_at(self.text, self.at)}{self._still_open()}")
-        comma = self.at if char == "," else None
+            raise self._error(f"{wanted}, {found_at(text, at)}{self._still_open()}")
+        comma = at if char == "," else None
         if isinstance(container, _OpenObject):
             key, start, end = container.key
-            quote = self.text[start] if self.text[start] in "\"'" else ""
+            quote = text[start] if text[start] in "\"'" else ""
             container.items.append(Member(key, start, end, quote, value, comma))
         else:
             container.items.append(Element(value, comma))
         if comma is None:
             return self._close()
-        self.at += 1
+        self.at = at + 1
         return self._item()
 
     def _still_open(self) -> str:

@@ -41,7 +41,7 @@ def detect(text: str, root: Node) -> Style:
     string_quote = _favourite(votes.string_quotes, _favourite(votes.key_quotes, '"'))
     return Style(
         newline=_newline(text),
-        unit=_favourite(islice(_units(text, root), _UNIT_VOTERS), DEFAULT_UNIT),
+        unit=indent_unit(text, root),
         colon=_favourite(votes.colons, ": "),
         bare_keys=votes.bare > votes.needlessly_quoted,
         key_quote=_favourite(votes.key_quotes, string_quote),
@@ -49,6 +49,11 @@ def detect(text: str, root: Node) -> Style:
         trailing_comma=votes.trailing_commas > 0,
         multiline=isinstance(root, ScalarNode) or not root.items or has_break(text, root.start, root.end),
     )
+
+
+def indent_unit(text: str, root: Node) -> str:
+    """One step of indentation."""
+    return _favourite(islice(_units(text, root), _UNIT_VOTERS), DEFAULT_UNIT)
 
 
 def among(style: Style, siblings: Sequence[Member | Element]) -> Style:

@@ -1,0 +1,132 @@
+"""Measures what edits of a long openclaw.json cost, and prints a table; `--json FILE` also writes the figures.
+
+The document is commented JSON5 of 2,000 lines, with every kind of value. Times are those of this process on the processor.
+Beside each: how many times what the json package takes for equivalent JSON in the same run, and how much quicker than the
+json5 package reading the same text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import json5
+
+from toolguard_cli import json5_edit
+
+LINES = 2_000
+ROUNDS = 30
+PROMISE_MS = 50
+BARE = "json.loads of the same values"
+BOTH = "cut and paste together"
+EDITS = {"set_value, replaced", "set_value, new with parents", "delete", BOTH, "replace_key"}
+SECTION = """\
+  // section {n}: what the agent may do
+  "agent-{n}": {{
+    enabled: true, // since {n}
+    'name': "agent {n}",
+    limits: {{ max: {n}, min: 0x1F, ratio: .5 }},
+    tools: ['read', "write", 'exec', // and some more
+      'message'],
+    /* a block over
+       two lines */
+    nested: {{
+      token: "${{TOKEN_{n}}}",
+      note: "it\\'s \\u0041",
+      depth: {{ a: null, b: [1, 2, 3] }},
+    }}, // behind nested
+  }},
+
+"""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One measured time in milliseconds, and the promise (None where there is none)."""
+
+    name: str
+    value: float
+    worst: float
+    beside: str = ""
+    promise: float | None = None
+
+    @property
+    def kept(self) -> bool | None:
+        return None if self.promise is None else self.value <= self.promise
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/bench config", description=__doc__)
+    parser.add_argument("--lines", type=int, default=LINES, help=f"lines of the document ({LINES})")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"rounds, the median of which counts ({ROUNDS})")
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    options = parser.parse_args()
+    figures = measure(document(options.lines), options.rounds)
+    show(figures)
+    if options.json:
+        options.json.write_text(json.dumps([{**asdict(f), "kept": f.kept} for f in figures], indent=2) + "\n")
+        print(f"\nwritten to {options.json}")
+    return 0
+
+
+def document(lines: int) -> str:
+    sections = lines // SECTION.count("\n")
+    return "// the gateway\n{\n" + "".join(SECTION.format(n=n) for n in range(sections)) + "}\n"
+
+
+def measure(text: str, rounds: int) -> list[Figure]:
+    """All in turns, so that a busy machine disturbs each alike; json5 only once, it takes that long."""
+    middle = f"agent-{text.count('// section') // 2}"
+    plain = json.dumps(json5_edit.loads(text), indent=2)
+    without, clip = json5_edit.cut(text, [middle, "nested"])
+    works: dict[str, Callable[[], object]] = {
+        BARE: lambda: json.loads(plain),
+        "read (parse with spans)": lambda: json5_edit.parse(text),
+        "set_value, replaced": lambda: json5_edit.set_value(text, [middle, "nested", "depth", "a"], 7),
+        "set_value, new with parents": lambda: json5_edit.set_value(text, [middle, "x", "y"], {"on": True}),
+        "delete": lambda: json5_edit.delete(text, [middle, "nested"]),
+        "cut": lambda: json5_edit.cut(text, [middle, "nested"]),
+        "paste": lambda: json5_edit.paste(without, ["agent-0", "moved"], clip),
+        "replace_key": lambda: json5_edit.replace_key(text, [middle, "tools"], "renamed"),
+        "locate": lambda: json5_edit.locate(text, [middle, "nested", "depth"]),
+    }
+    taken: dict[str, list[float]] = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            taken[name].append(milliseconds(work))
+    taken[BOTH] = [cutting + pasting for cutting, pasting in zip(taken["cut"], taken["paste"], strict=True)]
+    oracle, bare = milliseconds(lambda: json5.loads(text)), statistics.median(taken[BARE])
+    figures = [
+        Figure(f"json5.loads of {text.count(chr(10))} lines, once", oracle, oracle, f"{oracle / bare:.0f} x json.loads")
+    ]
+    for name, times in taken.items():
+        value = statistics.median(times)
+        beside = "" if name == BARE else f"{value / bare:.0f} x json.loads, json5.loads takes {oracle / value:.0f} x as long"
+        figures.append(Figure(name, value, max(times), beside, PROMISE_MS if name in EDITS else None))
+    return figures
+
+
+def milliseconds(work: Callable[[], object]) -> float:
+    gc.collect()
+    started = time.process_time()
+    work()
+    return (time.process_time() - started) * 1000
+
+
+def show(figures: list[Figure]) -> None:
+    print(f"{'':36}{'median':>10}{'longest':>10}")
+    for figure in figures:
+        promise = "" if figure.promise is None else f"at most {figure.promise:g}"
+        mark = {None: "", True: "kept", False: "MISSED"}[figure.kept]
+        print(f"{figure.name:36}{figure.value:>7.1f} ms{figure.worst:>7.1f} ms  {promise:<11}{mark:<7}{figure.beside}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
