@@ -14,6 +14,7 @@ from toolguard_cli.migrations import allowed, data, plan
 from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Result
+from toolguard_engine.config import NOT_YET
 
 OFF = {"enabled": False}
 TOOL_GUARD = {
@@ -480,6 +481,17 @@ def test_found_names_what_is_left_to_do(places: Places) -> None:
     ]
     migrate.run(places, yes=True, openclaw=())
     assert migrations.found(configtree.read(places.config)) == []
+
+
+def test_what_has_no_effect_is_told(places: Places) -> None:
+    _, done = migrated(places, {"tools": {"loopDetection": {"historySize": 5}}})
+    told = "loopDetection is kept, but has no effect in this version"
+    assert (told in [line.text for line in done.lines]) is ("loopDetection" in NOT_YET)
+
+
+def test_a_master_switch_that_is_off_is_told(places: Places) -> None:
+    _, done = migrated(places, entries(tool_guard={"enabled": True}, guardian_angel={"config": {"enabled": False}}))
+    assert done.data["warnings"] == ["guardian-angel enabled = false: toolguard guards nothing until it is true"]
 
 
 def test_variables_stay_as_they_are_written(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

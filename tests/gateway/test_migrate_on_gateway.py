@@ -86,3 +86,16 @@ def test_a_fault_of_somebody_else_is_no_hindrance(real, home: Home) -> None:
         "colour: OpenClaw does not know this key",
     ]
     assert configtree.read(places.config).get("tools", "loopDetection") == {"enabled": False}
+
+
+def test_settings_in_the_entry_itself_keep_the_gateway_from_starting_no_more(real, home: Home) -> None:
+    entry = {"enabled": True, "mode": "shadow", "initialTrust": 0.5, "colour": "red"}
+    config = json.loads(home.config_path.read_text()) | {"plugins": {"entries": {"equilibrium-guard": entry}}}
+    home.config_path.write_text(json.dumps(config))
+    assert openclaw(real, home, "config", "validate").returncode != 0
+    migrate.run(Places(home.state_dir, home.config_path), yes=True, openclaw=real.command())
+    assert openclaw(real, home, "config", "validate").returncode == 0
+    assert configtree.read(home.config_path).get("plugins", "entries") == {
+        "equilibrium-guard": {"enabled": False, "config": {"colour": "red"}},
+        "toolguard": {"enabled": True, "config": {"budget": {"mode": "shadow", "initialTrust": 0.5}}},
+    }

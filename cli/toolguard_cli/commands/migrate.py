@@ -73,7 +73,7 @@ def _performed(planned: Plan, chosen: Sequence[data.Migration]) -> Done:
     places = planned.places
     with locked(places):
         fresh = Plan(places, configtree.read(places.config), chosen)
-        if fresh.print != planned.print:
+        if fresh.fingerprint != planned.fingerprint:
             raise UserError("the config was changed by somebody else just now", "nothing was migrated; repeat the command")
         with told() as tell:
             return plan.perform(fresh, tell)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import msgspec
@@ -27,7 +28,7 @@ def fits(target: Steps, value: Any) -> bool:
 
 def words(target: Steps) -> str:
     """For `allowed: ...`; empty where there is no such setting."""
-    node: Any = config_schema()
+    node: Any = _schema()
     for step in target:
         inner = node.get("properties", {}).get(step)
         node = inner if inner is not None else node.get("additionalProperties") or {}
@@ -35,6 +36,11 @@ def words(target: Steps) -> str:
         return "one of " + ", ".join(map(str, node["enum"]))
     say = _WORDS.get(node.get("type", ""))
     return say(node) if say else ""
+
+
+@cache
+def _schema() -> dict[str, Any]:
+    return config_schema()
 
 
 def _number(kind: str) -> Callable[[dict[str, Any]], str]:

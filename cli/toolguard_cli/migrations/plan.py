@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,12 +20,14 @@ from toolguard_cli.migrations.calls import OldCalls
 from toolguard_cli.migrations.data import Migration
 from toolguard_cli.migrations.journal import Journal, KeptFile, KeptImport, KeptMove
 from toolguard_cli.migrations.metrics import OldDatabase
+from toolguard_cli.migrations.moving import OURS
 from toolguard_cli.migrations.report import Report, named
 from toolguard_cli.migrations.work import DENY, Work, is_on, names
 from toolguard_cli.paths import PLUGIN_ID, Places
 from toolguard_cli.progress import Tell
 from toolguard_cli.setup.entry import ALLOW
 from toolguard_engine import __version__
+from toolguard_engine import config as settings
 from toolguard_engine.metrics import importing
 from toolguard_engine.metrics.database import MetricsError
 from toolguard_engine.metrics.importing import Imported
@@ -57,13 +60,14 @@ class Plan:
             if set(migration.ids) & set(self.report.touched):
                 self.report.notes += [f"{migration.ids[0]}: {note}" for note in migration.notes]
         self._lists()
+        self._effects()
 
     @property
     def changes(self) -> bool:
         return bool(self.draft.changes() or self.calls or self.databases)
 
     @property
-    def print(self) -> object:
+    def fingerprint(self) -> object:
         """Equal for plans that do the same."""
         return (
             [(change.file.path, change.file.data, change.text) for change in self.draft.changes()],
@@ -89,6 +93,14 @@ class Plan:
             for folder in self._lying.get(plugin, ()):
                 self.report.notes.append(f"{named(str(folder))} stays: a plugin that is switched off does not load")
 
+    def _effects(self) -> None:
+        """What of the moved settings does not do what it says."""
+        report = self.report
+        if report.origin(("enabled",)) and self.draft.tree.get(*OURS, "enabled") is False:
+            report.warnings.append(f"{report.origin(('enabled',))} = false: toolguard guards nothing until it is true")
+        moved = {step for each in report.moved for step in each.target}
+        report.notes += [f"{name} is kept, but has no effect in this version" for name in settings.NOT_YET if name in moved]
+
     def _look_for_calls(self, migration: Migration) -> None:
         self.calls = calls.found(self.draft.before, self.places, migration)
 
@@ -105,7 +117,8 @@ _KEEPERS: dict[str, Callable[[Plan, Migration], None]] = {
 }
 
 
-class Done(msgspec.Struct, frozen=True):
+@dataclass(frozen=True)
+class Done:
     """What came of it. `problems`: imports that failed; a further run takes them up."""
 
     number: int
