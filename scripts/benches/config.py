@@ -25,8 +25,9 @@ LINES = 2_000
 ROUNDS = 30
 PROMISE_MS = 50
 BARE = "json.loads of the same values"
-BOTH = "cut and paste together"
-EDITS = {"set_value, replaced", "set_value, new with parents", "delete", BOTH, "replace_key"}
+READ = "read (parse with spans)"
+LOCATE = "locate"
+READING = {BARE, READ, LOCATE}
 SECTION = """\
   // section {n}: what the agent may do
   "agent-{n}": {{
@@ -83,25 +84,10 @@ def document(lines: int) -> str:
 
 def measure(text: str, rounds: int) -> list[Figure]:
     """All in turns, so that a busy machine disturbs each alike; json5 only once, it takes that long."""
-    middle = f"agent-{text.count('// section') // 2}"
-    plain = json.dumps(json5_edit.loads(text), indent=2)
-    without, clip = json5_edit.cut(text, [middle, "nested"])
-    works: dict[str, Callable[[], object]] = {
-        BARE: lambda: json.loads(plain),
-        "read (parse with spans)": lambda: json5_edit.parse(text),
-        "set_value, replaced": lambda: json5_edit.set_value(text, [middle, "nested", "depth", "a"], 7),
-        "set_value, new with parents": lambda: json5_edit.set_value(text, [middle, "x", "y"], {"on": True}),
-        "delete": lambda: json5_edit.delete(text, [middle, "nested"]),
-        "cut": lambda: json5_edit.cut(text, [middle, "nested"]),
-        "paste": lambda: json5_edit.paste(without, ["agent-0", "moved"], clip),
-        "replace_key": lambda: json5_edit.replace_key(text, [middle, "tools"], "renamed"),
-        "locate": lambda: json5_edit.locate(text, [middle, "nested", "depth"]),
-    }
-    taken: dict[str, list[float]] = {name: [] for name in works}
-    for _ in range(rounds):
-        for name, work in works.items():
-            taken[name].append(milliseconds(work))
-    taken[BOTH] = [cutting + pasting for cutting, pasting in zip(taken["cut"], taken["paste"], strict=True)]
+    taken: dict[str, list[float]] = {}
+    for number in range(rounds):
+        for name, work in works(text, number).items():
+            taken.setdefault(name, []).append(milliseconds(work))
     oracle, bare = milliseconds(lambda: json5.loads(text)), statistics.median(taken[BARE])
     figures = [
         Figure(f"json5.loads of {text.count(chr(10))} lines, once", oracle, oracle, f"{oracle / bare:.0f} x json.loads")
@@ -109,8 +95,35 @@ def measure(text: str, rounds: int) -> list[Figure]:
     for name, times in taken.items():
         value = statistics.median(times)
         beside = "" if name == BARE else f"{value / bare:.0f} x json.loads, json5.loads takes {oracle / value:.0f} x as long"
-        figures.append(Figure(name, value, max(times), beside, PROMISE_MS if name in EDITS else None))
+        figures.append(Figure(name, value, max(times), beside, None if name in READING else PROMISE_MS))
     return figures
+
+
+def works(text: str, number: int) -> dict[str, Callable[[], object]]:
+    """Each on a text of its own, which nobody has read before."""
+    middle = f"agent-{text.count('// section') // 2}"
+    plain = json.dumps(json5_edit.loads(text), indent=2)
+    texts = iter([f"{text}// {number}.{which}\n" for which in range(9)])
+
+    def on(work: Callable[[str], object]) -> Callable[[], object]:
+        fresh = next(texts)
+        return lambda: work(fresh)
+
+    def move(fresh: str) -> None:
+        without, clip = json5_edit.cut(fresh, [middle, "nested"])
+        json5_edit.paste(without, ["agent-0", "moved"], clip)
+
+    return {
+        BARE: lambda: json.loads(plain),
+        READ: on(json5_edit.parse),
+        "set_value, replaced": on(lambda fresh: json5_edit.set_value(fresh, [middle, "nested", "depth", "a"], 7)),
+        "set_value, new with parents": on(lambda fresh: json5_edit.set_value(fresh, [middle, "x", "y"], {"on": True})),
+        "delete": on(lambda fresh: json5_edit.delete(fresh, [middle, "nested"])),
+        "cut": on(lambda fresh: json5_edit.cut(fresh, [middle, "nested"])),
+        "cut, then paste": on(move),
+        "replace_key": on(lambda fresh: json5_edit.replace_key(fresh, [middle, "tools"], "renamed")),
+        LOCATE: on(lambda fresh: json5_edit.locate(fresh, [middle, "nested", "depth"])),
+    }
 
 
 def milliseconds(work: Callable[[], object]) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from toolguard_cli.json5_edit.errors import Json5Error, found_at, syntax_error
 from toolguard_cli.json5_edit.lexer import (
@@ -17,6 +18,7 @@ from toolguard_cli.json5_edit.places import place
 from toolguard_cli.json5_edit.spans import ArrayNode, Element, Member, Node, ObjectNode, ScalarNode
 
 MAX_DEPTH = 200
+_REMEMBERED = 1_000_000  # characters; the tree of a longer text is too large to keep
 
 
 def parse(text: str) -> Node:
@@ -26,6 +28,12 @@ def parse(text: str) -> Node:
     nested deeper than MAX_DEPTH, raw control characters (but for the tab) in strings, and escapes of one half of a
     surrogate pair.
     """
+    return _parsed(text) if len(text) <= _REMEMBERED else _Scanner(text).document()
+
+
+# Edits come in rows: what one has read again to check it is what the next one starts from. No tree ever changes.
+@lru_cache(maxsize=4)
+def _parsed(text: str) -> Node:
     return _Scanner(text).document()
 
 
