@@ -227,6 +227,11 @@ def given_to(*paths: Callable[[Stage], Path]) -> Callable[[Stage], None]:
     return make
 
 
+def being(user: int) -> Callable[[Stage], None]:
+    """Who runs doctor, as far as it asks; the system still lets it read everything."""
+    return lambda stage: stage.patch.setattr(os, "geteuid", lambda: user)
+
+
 CONFIG = [
     Fault(
         "config missing", lambda s: s.places.config.unlink(), "config", "error", "no config at C",
@@ -436,7 +441,7 @@ GATEWAY = [
 ENGINE = [
     Fault(
         "python of the settings is gone", settings(python="/nowhere/python"), "python", "error",
-        "/nowhere/python is not there", f"toolguard config unset {ENTRY}.config.python",
+        "/nowhere/python is not there", "toolguard config unset python",
         also={"engine": "error", "latency": "warn"},
     ),
     Fault(
@@ -526,6 +531,10 @@ STATE = [
         "mend its owner and mode: ls -ld /dev/null",
     ),
     Fault(
+        "log that is no path", settings(logPath="a\0b"), "log", "error", "logPath is no path",
+        "toolguard config unset logPath",
+    ),
+    Fault(
         "a huge log", lambda s: sparse(s.state / "tool-guard.log", 200 * disk.MEGA), "log", "warn",
         "S/tool-guard.log has 200 MB", "mv S/tool-guard.log S/tool-guard.log.old",
     ),
@@ -585,6 +594,10 @@ OWNERS = [
     Fault(
         "store of another user", both(held, given_to(lambda s: s.own / "nonces.json")), "state-files", "error",
         f"S/toolguard/nonces.json belongs to {OTHER}, not to root", FIX, left={},
+    ),
+    Fault(
+        "somebody else's state", both(held, given_to(lambda s: s.own / "nonces.json"), being(OTHER + 1)), "user", "error",
+        f"you are {OTHER + 1}, and S belongs to root", "sudo -u root toolguard doctor", also={"state-files": "error"},
     ),
     Fault(
         "root in another user's state", given_to(lambda s: s.state), "user", "warn",

@@ -34,7 +34,9 @@ def port(subject: Subject) -> Check:
     if _OURS.search(command):
         return Check(ID, "ok", f"it answers at {where} (process {pid})", data=data)
     who = f"process {pid} ({answers.cut(command, 60)})" if pid else "another program"
-    return Check(ID, "error", f"{where} is taken by {who}", subject.set_command(PORT, str(_free(own.bind, own.port))), data)
+    free = _free(own.bind, own.port)
+    mend = subject.set_command(PORT, str(free)) if free else "end that program"
+    return Check(ID, "error", f"{where} is taken by {who}", mend, data)
 
 
 def _bound(address: str, number: int) -> int | None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from toolguard_cli.checks import mending
 from toolguard_cli.checks.check import Check, Step, Subject, shown
+from toolguard_cli.checks.reading import json_object
 from toolguard_cli.paths import PLUGIN_ID
 from toolguard_cli.setup import folder
 from toolguard_cli.setup.entry import LOAD_PATHS
@@ -49,11 +49,7 @@ def _inside(root: Path) -> list[Path]:
 
 
 def _is_plugin(path: Path) -> bool:
-    try:
-        manifest = json.loads((path / "openclaw.plugin.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(manifest, dict) and manifest.get("id") == PLUGIN_ID
+    return json_object(path / "openclaw.plugin.json").get("id") == PLUGIN_ID
 
 
 def found(subject: Subject) -> Check:

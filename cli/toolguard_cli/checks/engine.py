@@ -17,7 +17,6 @@ import msgspec
 
 from toolguard_cli.checks import mending
 from toolguard_cli.checks.check import Check, Step, Subject
-from toolguard_cli.paths import PLUGIN_ID
 from toolguard_engine import protocol
 from toolguard_engine.answers import plain
 
@@ -34,7 +33,7 @@ def interpreter(subject: Subject) -> tuple[str, str]:
     """As the gateway part finds it (plugin/gateway/command.mjs), and what to do where it does not work."""
     named = subject.settings.python
     if named is not msgspec.UNSET:
-        unset = subject.command("config", "unset", f"plugins.entries.{PLUGIN_ID}.config.python")
+        unset = subject.command("config", "unset", "python")
         return named, f"{unset} (or mend it there)"
     recorded = subject.record.python if subject.record else ""
     return recorded or "python3", f"{subject.command('install')} (it records the Python that runs it)"
@@ -75,7 +74,7 @@ def answers(subject: Subject) -> Check:
         problem = _ask(program, scratch)
     if problem:
         return Check("engine", "error", plain(f"{program}: {problem}"), mend)
-    return Check("engine", "ok", f"{program} answered after {(time.monotonic() - started) * 1000:.0f} ms")
+    return Check("engine", "ok", f"it answered after {(time.monotonic() - started) * 1000:.0f} ms")
 
 
 def _ask(python: str, scratch: str) -> str:

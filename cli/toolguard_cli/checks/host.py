@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from toolguard_cli.checks.check import RESTART, Check, Subject
+from toolguard_cli.checks.reading import json_object
 from toolguard_engine import answers
 from toolguard_engine.stores import engines
 from toolguard_engine.stores.engines import EngineInfo
@@ -45,13 +45,8 @@ def package(subject: Subject) -> dict[str, Any]:
 
 
 def _packages_above(program: Path) -> Iterator[dict[str, Any]]:
-    for folder in program.parents:
-        try:
-            found = json.loads((folder / "package.json").read_text("utf-8"))
-        except (OSError, ValueError):
-            continue
-        if isinstance(found, dict) and found.get("name") == "openclaw":
-            yield found
+    found = (json_object(folder / "package.json") for folder in program.parents)
+    yield from (each for each in found if each.get("name") == "openclaw")
 
 
 def _seen_version(subject: Subject) -> str:

@@ -22,6 +22,8 @@ def metrics_path(subject: Subject) -> Path:
 
 def writable(subject: Subject) -> Check:
     path = log_path(subject)
+    if "\0" in str(path):
+        return Check("log", "error", "logPath is no path", subject.command("config", "unset", "logPath"))
     if path.is_dir():
         return Check("log", "error", f"{path} is a folder", subject.set_command("logPath", f"{path}/tool-guard.log"))
     able = os.access(path, os.W_OK) and path.is_file() if path.exists() else _may_be_made(path.parent)

@@ -66,7 +66,7 @@ def _priority(hook: dict[str, Any]) -> float:
 
 
 def _ask(subject: Subject) -> Any:
-    """Loads all plugins in a process of OpenClaw's own; takes some seconds."""
+    """Loads all plugins in a process of OpenClaw's own; takes some seconds. OpenClaw opens its own database for that."""
     places = subject.places
     where = {"OPENCLAW_STATE_DIR": str(places.state_dir), "OPENCLAW_CONFIG_PATH": str(places.config)}
     done = subprocess.run(
@@ -84,4 +84,4 @@ def _ask(subject: Subject) -> Any:
     if done.returncode != 0 or start < 0:
         words = (done.stderr or done.stdout).strip().splitlines()
         raise ValueError(words[-1][:200] if words else f"it ended with code {done.returncode}")
-    return json.loads(done.stdout[start:])
+    return json.JSONDecoder().raw_decode(done.stdout[start:])[0]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from toolguard_cli.checks import mending
 from toolguard_cli.checks.check import RESTART, Check, Step, Subject, shown
 from toolguard_cli.checks.discovery import locations
+from toolguard_cli.checks.reading import json_object
 from toolguard_cli.paths import PLUGIN_ID, plugin_source
 from toolguard_cli.setup import folder
 from toolguard_cli.setup.lock import locked
@@ -45,10 +44,10 @@ def manifest(subject: Subject) -> Check:
 
 
 def _wrong(place: Path) -> Iterator[str]:
-    told = _object(place / MANIFEST)
+    told = json_object(place / MANIFEST)
     if told.get("id") != PLUGIN_ID:
         yield f"{place / MANIFEST} does not name {PLUGIN_ID}"
-    openclaw = _object(place / "package.json").get("openclaw")
+    openclaw = json_object(place / "package.json").get("openclaw")
     entries = openclaw.get("extensions") if isinstance(openclaw, dict) else None
     if not isinstance(entries, list) or not entries:
         yield f"{place / 'package.json'} names nothing to run (openclaw.extensions)"
@@ -59,16 +58,10 @@ def _wrong(place: Path) -> Iterator[str]:
 
 
 def _is_file_inside(place: Path, entry: str) -> bool:
+    if "\0" in entry:
+        return False
     target = (place / entry).resolve()
-    return "\0" not in entry and target.is_file() and target.is_relative_to(place.resolve())
-
-
-def _object(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+    return target.is_file() and target.is_relative_to(place.resolve())
 
 
 def current(subject: Subject) -> Check:
@@ -76,7 +69,7 @@ def current(subject: Subject) -> Check:
     extension = subject.places.extension
     if not extension.exists() or folder.same(plugin_source(), extension):
         return Check("plugin-copy", "ok", f"it belongs to toolguard {__version__}")
-    copied = answers.plain(str(_object(extension / folder.MARKER).get("version", "")))
+    copied = answers.plain(str(json_object(extension / folder.MARKER).get("version", "")))
     if copied and copied != __version__:
         told = f"{extension} is the copy of toolguard {copied}; this is {__version__}"
     else:

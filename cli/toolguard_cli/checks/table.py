@@ -48,16 +48,16 @@ class Row:
     mend: Callable[[Subject], Iterator[Step]] | None = None
 
     def checked(self, subject: Subject) -> Check:
-        """What the check says; what it could not look at is its fault."""
+        """What the check says; what it could not look at is its fault. `ValueError`: a name that cannot be a path."""
         try:
             return self.look(subject)
-        except (OSError, UserError, StoreError) as error:
+        except (OSError, ValueError, UserError, StoreError) as error:
             return Check(self.id, "error", plain(f"cannot be told: {error}"), "mend its owner and mode, then repeat")
 
     def steps(self, subject: Subject) -> list[Step]:
         try:
             return list(self.mend(subject)) if self.mend else []
-        except (OSError, UserError, StoreError):
+        except (OSError, ValueError, UserError, StoreError):
             return []
 
 

@@ -189,7 +189,9 @@ def _summary(seen: list[Found], *, fix: bool) -> Iterator[Line]:
         return
     yield Line("info", f"{len(seen)} checks: {_many(errors, 'error')}, {_many(warnings, 'warning')}")
     mendable = sum(bool(found.steps) for found in seen)
-    if mendable and not fix:
+    if fix and not mendable:
+        yield Line("info", "none of this can be repaired by --fix: each -> says what to do")
+    elif not fix and mendable:
         yield Line("next", f"toolguard doctor --fix (it shows what it would do; {mendable} of them it can mend)")
 
 

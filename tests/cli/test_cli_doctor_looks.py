@@ -1,0 +1,157 @@
+"""Checks that look at what others made: nothing there makes doctor wait, follow, or believe."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from cli_stage import put_in
+
+from toolguard_cli.checks import dashboard, discovery, nativeloops, order, plugin
+from toolguard_cli.checks.check import Subject
+from toolguard_cli.commands import doctor
+from toolguard_cli.paths import Places
+from toolguard_engine import config as settings
+
+LISTENER = """
+import socket, sys
+listener = socket.socket()
+listener.bind(("127.0.0.1", 0))
+listener.listen()
+print(listener.getsockname()[1], flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def subject(places: Places) -> Subject:
+    put_in(places)
+    return doctor.look(places)
+
+
+def with_dashboard(subject: Subject, port: int) -> Subject:
+    own = settings.parse({"metrics": {"enabled": True, "dashboard": {"enabled": True, "port": port}}})
+    return replace(subject, settings=own)
+
+
+@pytest.mark.parametrize(("name", "status"), [("toolguard_engine", "ok"), ("somebody", "error")])
+def test_whose_the_port_is(subject: Subject, name: str, status: str) -> None:
+    command = [sys.executable, "-c", LISTENER, name]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        port = int(other.stdout.readline())
+        check = dashboard.port(with_dashboard(subject, port))
+        other.communicate("")
+    assert check.status == status
+    assert f"process {other.pid}" in check.detail
+    assert dashboard.port(with_dashboard(subject, port)).detail == f"127.0.0.1:{port} is free"
+
+
+@pytest.mark.parametrize(
+    ("native", "own", "words"),
+    [
+        (None, None, "no detection of repeated valid calls is on"),
+        (True, None, "the gateway's own detection is on"),
+        (False, True, "toolguard's own detection is on, the gateway's is off"),
+        (True, True, "are both on, neither hides the other"),
+    ],
+)
+def test_two_detections_of_loops(
+    places: Places,
+    native: bool | None,  # noqa: FBT001 - of a table
+    own: bool | None,  # noqa: FBT001
+    words: str,
+) -> None:
+    put_in(places)
+    value = json.loads(places.config.read_text())
+    if native is not None:
+        value["tools"] = {"loopDetection": {"enabled": native}}
+    if own is not None:
+        value["plugins"]["entries"]["toolguard"]["config"] = {"loopDetection": {"enabled": own}}
+    places.config.write_text(json.dumps(value))
+    check = nativeloops.beside(doctor.look(places))
+    assert check.status == "ok"
+    assert words in check.detail
+
+
+def in_workspace(subject: Subject, name: str) -> Path:
+    place = subject.places.state_dir / "workspace" / ".openclaw" / "extensions" / name
+    place.mkdir(parents=True)
+    return place / "openclaw.plugin.json"
+
+
+def _pipe(path: Path) -> None:
+    os.mkfifo(path)
+
+
+HOSTILE = {
+    "a pipe": _pipe,
+    "a folder": lambda path: path.mkdir(),
+    "too deep": lambda path: path.write_text("[" * 100_000),
+    "too long": lambda path: path.write_bytes(b'{"id": "toolguard"}' + b" " * 2_000_000 + b"x"),
+    "no UTF-8": lambda path: path.write_bytes(b'{"id": "\xff"}'),
+    "a list": lambda path: path.write_text("[1]"),
+    "itself": lambda path: path.symlink_to(path),
+}
+
+
+@pytest.mark.parametrize("make", HOSTILE.values(), ids=list(HOSTILE))
+def test_manifests_that_an_agent_may_have_made(subject: Subject, make: Any) -> None:
+    make(in_workspace(subject, "made"))
+    assert discovery.locations(subject) == [subject.places.extension]
+
+
+def test_a_copy_in_the_workspace_counts_as_one(subject: Subject) -> None:
+    path = in_workspace(subject, "made")
+    path.write_text('{"id": "toolguard"}')
+    assert discovery.locations(subject) == [subject.places.extension, path.parent]
+    assert plugin.manifest(subject).detail == f"{path.parent / 'package.json'} names nothing to run (openclaw.extensions)"
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["../../../openclaw.json", "/etc/passwd", "none.mjs", "a\0b", "", 7],
+    ids=["out", "absolute", "gone", "NUL", "empty", "number"],
+)
+def test_what_a_package_says_to_run(subject: Subject, entry: object) -> None:
+    package = {"openclaw": {"extensions": [entry]}}
+    (subject.places.extension / "package.json").write_text(json.dumps(package))
+    check = plugin.manifest(subject)
+    assert check.status == "error"
+    assert check.detail.endswith("which package.json names")
+
+
+@pytest.mark.parametrize(
+    "listed",
+    [
+        {"a": 1},
+        [1, "x", None],
+        [{"plugin": 3, "typedHooks": [{"name": "before_tool_call", "priority": "high"}]}],
+        [
+            {"plugin": {"id": "\x1b[2J"}, "typedHooks": [{"name": "before_tool_call", "priority": None}]},
+            {"typedHooks": None},
+        ],
+    ],
+    ids=["object", "scalars", "odd types", "control characters"],
+)
+def test_a_list_of_hooks_that_is_none(subject: Subject, monkeypatch: pytest.MonkeyPatch, listed: object) -> None:
+    monkeypatch.setattr(order, "_ask", lambda _subject: listed)
+    check = order.last(replace(subject, openclaw=("openclaw",)))
+    assert check.status == "error"
+    assert check.detail.startswith("toolguard is not among the hooks: ")
+    assert check.detail.isprintable()
+
+
+def test_settings_that_do_not_fit_leave_the_defaults(places: Places) -> None:
+    put_in(places)
+    value = json.loads(places.config.read_text())
+    value["plugins"]["entries"]["toolguard"]["config"] = {"mode": "loud"}
+    places.config.write_text(json.dumps(value))
+    assert doctor.look(places).settings == msgspec.convert({}, settings.Config)
