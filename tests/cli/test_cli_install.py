@@ -601,3 +601,10 @@ def test_killed_then_uninstalled(places: Places) -> None:
         assert not places.extension.exists()
         moment += 7
     assert moment > 20
+
+
+def test_old_plugins_are_named_with_what_takes_over(places: Places) -> None:
+    write(places, '{ plugins: { entries: { "tool-guard": { enabled: true } } } }\n')
+    wanted = ("next", "toolguard migrate takes over from tool-guard")
+    assert [(line.kind, line.text) for line in put_in(places).lines].count(wanted) == 1
+    assert [(line.kind, line.text) for line in put_in(places).lines].count(wanted) == 1

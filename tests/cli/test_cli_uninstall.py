@@ -11,6 +11,7 @@ from cli_stage import LIMIT, SCRIPT, SOURCE, names, picture, put_in, take_out, t
 from config_texts import CASES, Case
 
 from toolguard_cli import configfile
+from toolguard_cli.commands import migrate
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 
@@ -252,3 +253,14 @@ def test_two_at_the_same_time(places: Places) -> None:
     assert [process.returncode for process in running] == [0, 0, 0], answers
     assert places.config.read_text() == "{}\n"
     assert not places.extension.exists()
+
+
+def test_what_was_migrated_is_told(places: Places) -> None:
+    places.config.write_text('{ plugins: { entries: { "tool-guard": { enabled: true } } } }\n')
+    put_in(places)
+    migrate.run(places, yes=True, openclaw=())
+    kept = places.own / "migrations" / "1" / "0.before"
+    assert f"the plugins that toolguard took over from stay switched off; the config with them: {kept}" in texts(
+        take_out(places)
+    )
+    assert '"tool-guard": { enabled: true }' in kept.read_text()

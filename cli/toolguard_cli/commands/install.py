@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from toolguard_cli import configfile, configtree, paths
+from toolguard_cli import configfile, configtree, migrations, paths
 from toolguard_cli.checks.config import explain
 from toolguard_cli.configdraft import Draft
 from toolguard_cli.errors import UserError
@@ -135,11 +135,11 @@ def _result(plan: _Plan, *, done: bool, backups: list[Path]) -> Result:
 
 
 def _lines(plan: _Plan, *, done: bool, backups: list[Path]) -> list[Line]:
+    old = migrations.found(plan.draft.tree)
+    after = [Line("next", f"toolguard migrate takes over from {', '.join(old)}")] if old else []
     if not plan.changes:
-        return [
-            Line("ok", f"already installed at {plan.plugin}; nothing to change"),
-            Line("next", "toolguard doctor"),
-        ]
+        nothing = Line("ok", f"already installed at {plan.plugin}; nothing to change")
+        return [nothing, *after, Line("next", "toolguard doctor")]
     lines = [Line("ok", _told(words, done=done)) for words in _steps(plan)]
     if plan.edits and not plan.config.exists:
         lines.append(Line("info", f"{plan.config.path} did not exist" + (": it was created" if done else " yet")))
@@ -147,7 +147,11 @@ def _lines(plan: _Plan, *, done: bool, backups: list[Path]) -> list[Line]:
     lines += [Line("warn", text) for text in _warnings(plan)]
     if not done:
         return [*lines, Line("info", "nothing was written (--dry-run)")]
-    return [*lines, Line("next", "restart the gateway (or `openclaw plugins reload toolguard`), then: toolguard doctor")]
+    return [
+        *lines,
+        *after,
+        Line("next", "restart the gateway (or `openclaw plugins reload toolguard`), then: toolguard doctor"),
+    ]
 
 
 def _steps(plan: _Plan) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from toolguard_cli import configfile, configtree, inside
 from toolguard_cli.configdraft import Draft
 from toolguard_cli.errors import UserError
+from toolguard_cli.migrations import journal
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import entry, folder, record
@@ -96,6 +97,11 @@ def _result(plan: _Plan, *, done: bool) -> Result:
         lines += [Line("info", f"the config with them: {backup}") for backup in backups]
     if edited and config.get(*entry.ENTRY, "config"):
         lines.append(Line("warn", "your settings of toolguard went with its entry; they are in that file"))
+    if migrated := journal.in_force(plan.places):
+        where = journal.kept(plan.places, migrated.number, 0, "before")
+        lines.append(
+            Line("warn", f"the plugins that toolguard took over from stay switched off; the config with them: {where}")
+        )
     lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))
     lines.append(Line("next", "restart the gateway") if done else Line("info", "nothing was written (--dry-run)"))
     data = {

@@ -97,6 +97,11 @@ def unfinished(places: Places) -> Journal | None:
     return next((each for each in journals(places) if each.status == "begun"), None)
 
 
+def in_force(places: Places) -> Journal | None:
+    """The newest migration that was not taken back."""
+    return next((each for each in reversed(journals(places)) if each.status == "done"), None)
+
+
 def imported(places: Places) -> dict[str, int]:
     """How far each old database was read, by its path."""
     known: dict[str, int] = {}
