@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from importlib.resources import files as resources
@@ -14,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from toolguard_engine.metrics import database
-from toolguard_engine.metrics.database import MetricsError, connect, is_ours, transaction
+from toolguard_engine.metrics.database import MetricsError, connect, is_ours, reported, transaction
 from toolguard_engine.metrics.record import Call, record
 
 fork = multiprocessing.get_context("fork")
@@ -76,6 +78,11 @@ def test_what_is_there_stays(path: Path) -> None:
     with closing(connect(path)) as connection:
         assert rows(connection, "toolguard_calls", "at, gateway, id, source, total, model") == [(NOON, "home", 1, 1, 0, "")]
         assert connection.execute("SELECT version FROM toolguard_schema").fetchall() == [(1,)]
+
+
+def test_the_engine_starts_without_it() -> None:
+    asked = "import sys, toolguard_engine.__main__; print({'sqlite3', 'toolguard_engine.metrics'} & sys.modules.keys())"
+    assert subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
 def test_a_file_with_an_odd_name(tmp_path: Path) -> None:
@@ -198,6 +205,26 @@ def test_whose_file_it_is(tmp_path: Path) -> None:
     assert not is_ours(tmp_path / "foreign.db")
     connect(tmp_path / "metrics.db").close()
     assert is_ours(tmp_path / "metrics.db")
+
+
+def test_held_by_another_process(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    connect(path).close()
+    path.write_bytes(b"")
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        with pytest.raises(MetricsError) as refused:
+            connect(path)
+    assert str(refused.value) == f"'{path}' is held by another process; if none of yours hangs, try again"
+
+
+def test_a_full_disk(path: Path, opened: sqlite3.Connection) -> None:
+    (pages,) = opened.execute("PRAGMA page_count").fetchone()
+    opened.execute(f"PRAGMA max_page_count = {pages}")
+    with pytest.raises(MetricsError) as refused, reported(path), transaction(opened):
+        record(opened, [Call(NOON, "home" * 10_000)])
+    assert str(refused.value) == f"'{path}' cannot grow: the disk is full"
+    assert rows(opened, "toolguard_calls") == []
 
 
 # New versions of the schema
