@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -28,13 +29,24 @@ def parse(text: str) -> Node:
     nested deeper than MAX_DEPTH, raw control characters (but for the tab) in strings, and escapes of one half of a
     surrogate pair.
     """
-    return _parsed(text) if len(text) <= _REMEMBERED else _Scanner(text).document()
+    return _parsed(text) if len(text) <= _REMEMBERED else _read(text)
 
 
 # Edits come in rows: what one has read again to check it is what the next one starts from. No tree ever changes.
 @lru_cache(maxsize=4)
 def _parsed(text: str) -> Node:
-    return _Scanner(text).document()
+    return _read(text)
+
+
+def _read(text: str) -> Node:
+    """Without garbage collections, which take a fifth of the time: a tree has no cycles, and nothing else is made."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return _Scanner(text).document()
+    finally:
+        if collecting:
+            gc.enable()
 
 
 @dataclass(slots=True)
@@ -72,43 +84,54 @@ class _Scanner:
         self._skip()
         if self.at >= len(self.text):
             raise self._error("there is no value in this file")
-        while True:
-            done = self._value()
-            while done is not None:
-                if not self.open:
-                    return done
-                done = self._behind(done)
+        done = self._value()
+        while self.open:
+            container = self.open[-1]
+            if done is not None and not self._put(container, done):
+                done = self._close()
+            else:
+                done = self._members(container) if isinstance(container, _OpenObject) else self._elements(container)
+        if done is None:
+            raise AssertionError("nothing is open, and there is no value")
+        return done
 
     def _value(self) -> Node | None:
-        """The value at hand if it is complete; None if it is a container whose first item comes next."""
+        """The value at hand if it is a scalar; None if it is a container, which is then open."""
         start = self.at
-        char = self.text[start : start + 1]
-        if char in {"{", "["}:
-            if len(self.open) == MAX_DEPTH:
-                raise self._error(f"nested deeper than {MAX_DEPTH} levels")
-            self.open.append(_OpenObject(start) if char == "{" else _OpenArray(start))
-            self.at += 1
-            return self._item()
+        if self.text[start : start + 1] in {"{", "["}:
+            self._open(start)
+            return None
         value, self.at = read_scalar(self.text, start)
         return ScalarNode(start, self.at, value)
 
-    def _item(self) -> Node | None:
-        """The container if it closes here; None if the value of an item follows (its key is then read)."""
-        container = self.open[-1]
-        if self._members(container) if isinstance(container, _OpenObject) else self._elements(container):
-            return None
-        self._skip()
-        if self.text[self.at : self.at + 1] == container.close:
-            return self._close()
+    def _open(self, at: int) -> None:
+        if len(self.open) == MAX_DEPTH:
+            raise syntax_error(self.text, at, f"nested deeper than {MAX_DEPTH} levels")
+        self.open.append(_OpenObject(at) if self.text[at] == "{" else _OpenArray(at))
+        self.at = at + 1
+
+    def _put(self, container: _OpenArray | _OpenObject, value: Node) -> bool:
+        """Puts `value` into its container; whether a comma follows, and not the end of the container."""
+        text = self.text
+        self.at = at = skip_trivia(text, self.at)
+        char = text[at : at + 1]
+        if char not in {",", container.close}:
+            wanted = f"expected ',' or '{container.close}' after {container.kind}"
+            raise self._error(f"{wanted}, {found_at(text, at)}{self._still_open()}")
+        comma = at if char == "," else None
         if isinstance(container, _OpenObject):
-            self._key(container)
-        return None
+            key, start, end = container.key
+            quote = text[start] if text[start] in "\"'" else ""
+            container.items.append(Member(key, start, end, quote, value, comma))
+        else:
+            container.items.append(Element(value, comma))
+        if comma is None:
+            return False
+        self.at = at + 1
+        return True
 
-    def _members(self, container: _OpenObject) -> bool:
-        """Reads members as long as they are plain; true if a container is the value of the next one.
-
-        Behind the last member it stops before the bracket, else behind a comma.
-        """
+    def _members(self, container: _OpenObject) -> Node | None:
+        """Reads on in an object: the object if it ends, a value that is not put into it yet, or None if one is opened."""
         text, at = self.text, self.at
         items, keys = container.items, container.keys
         while found := PLAIN_MEMBER.match(text, at):
@@ -124,31 +147,38 @@ class _Scanner:
                 raise self._duplicate(container, key, key_start)
             if raw is None:
                 container.key = (key, key_start, key_end)
-                self.at = at
-                return True
+                self._open(at)
+                return None
             start, end = found.span(2)
             value = ScalarNode(start, end, plain_value(raw))
             items.append(Member(key, key_start, key_end, quote, value, at - 1 if comma else None))
             if not comma:
-                break
+                self.at = at
+                return self._close()
         self.at = at
-        return False
+        self._skip()
+        if self.text.startswith("}", self.at):
+            return self._close()
+        self._key(container)
+        return self._value()
 
-    def _elements(self, container: _OpenArray) -> bool:
+    def _elements(self, container: _OpenArray) -> Node | None:
         """As `_members`."""
         text, at, items = self.text, self.at, container.items
         while found := PLAIN_ELEMENT.match(text, at):
             raw, comma = found.groups()
             at = found.end()
             if raw is None:
-                self.at = at
-                return True
+                self._open(at)
+                return None
             start, end = found.span(1)
             items.append(Element(ScalarNode(start, end, plain_value(raw)), at - 1 if comma else None))
             if not comma:
-                break
+                self.at = at
+                return self._close()
         self.at = at
-        return False
+        self._skip()
+        return self._close() if self.text.startswith("]", self.at) else self._value()
 
     def _key(self, container: _OpenObject) -> None:
         start = self.at
@@ -167,26 +197,6 @@ class _Scanner:
         line, column = place(self.text, container.keys[key])
         problem = f"this key is in the object twice, {found_at(self.text, start)}"
         return syntax_error(self.text, start, f"{problem}; the first one is on line {line}, column {column}")
-
-    def _behind(self, value: Node) -> Node | None:
-        """Puts `value` into the innermost container; that container if it closes here, None if an item follows."""
-        text, container = self.text, self.open[-1]
-        self.at = at = skip_trivia(text, self.at)
-        char = text[at : at + 1]
-        if char not in {",", container.close}:
-            wanted = f"expected ',' or '{container.close}' after {container.kind}"
-            raise self._error(f"{wanted}, {found_at(text, at)}{self._still_open()}")
-        comma = at if char == "," else None
-        if isinstance(container, _OpenObject):
-            key, start, end = container.key
-            quote = text[start] if text[start] in "\"'" else ""
-            container.items.append(Member(key, start, end, quote, value, comma))
-        else:
-            container.items.append(Element(value, comma))
-        if comma is None:
-            return self._close()
-        self.at = at + 1
-        return self._item()
 
     def _still_open(self) -> str:
         """For the end of a message where the text ends, or a bracket of the wrong kind stands."""
