@@ -180,6 +180,18 @@ def test_all_wrong_settings_are_named_at_once(places: Places) -> None:
     assert found[0].excerpt == '    mode: "loud",\n    ^'
 
 
+@pytest.mark.parametrize(
+    ("unknown", "fix"),
+    [
+        ("gateway", f"toolguard config unset {KEYS}.gateway"),
+        ("mdoe", f"rename it to mode, or toolguard config unset {KEYS}.mdoe"),
+    ],
+)
+def test_an_unknown_setting_is_not_taken_for_a_section_of_the_gateway(places: Places, unknown: str, fix: str) -> None:
+    (found,) = look(places, entry.fits, ours(f"{{ {unknown}: 1 }}"))
+    assert found.fix == fix
+
+
 def test_the_command_names_the_gateway(places: Places) -> None:
     given = Places(places.state_dir, places.config, ("--config", str(places.config)))
     lay(places, {MAIN: ours("{ mode: 1 }")})

@@ -62,7 +62,8 @@ def fits(subject: Subject) -> Iterator[Finding]:
 def _mend(subject: Subject, misfit: schema.Misfit) -> str:
     if not misfit.steps:
         return "mend it by hand"
-    back = subject.mend("config", "unset", name(misfit.steps))
+    at_top = misfit.unknown and len(misfit.steps) == 1  # it may be called like a section of the gateway
+    back = subject.mend("config", "unset", name((*OWN, *misfit.steps) if at_top else misfit.steps))
     if misfit.unknown:
         return back if not misfit.meant else f"rename it to {misfit.meant}, or {back}"
     default = value_at(DEFAULTS, misfit.steps)
