@@ -96,11 +96,12 @@ class Gateway:
         self.patience = patience
         self.log = home.root / "gateway.log"
         self.process: subprocess.Popen[bytes] | None = None
+        self._leader: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Self:
         """Returns when the gateway takes messages. Raises `UserError` with the end of its log where it does not."""
         with self.log.open("ab") as log:
-            self.process = subprocess.Popen(
+            self.process = self._leader = subprocess.Popen(
                 self.runtime.command("gateway", "run"),
                 env=self.home.environment,
                 cwd=self.home.workspace_dir,
@@ -137,18 +138,22 @@ class Gateway:
         return f"no answer within {self.within:.0f} s" if time.monotonic() > limit else ""
 
     def stop(self, how: signal.Signals = signal.SIGTERM) -> None:
-        """Ends the gateway; after `patience`, or when it has ended, whatever is left of its process group is killed."""
+        """Ends the gateway; after `patience` its whole process group is killed."""
         process, self.process = self.process, None
         if process is None:
             return
+        if process.poll() is None:
+            process.send_signal(how)
         try:
-            if process.poll() is None:
-                process.send_signal(how)
             process.wait(self.patience)
         except subprocess.TimeoutExpired:
-            pass  # it hangs: see below
-        finally:
-            _end_group(process)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+    def end_group(self) -> None:
+        """Kills whatever is left of what it started, and waits until nothing writes any more."""
+        if self._leader is not None:
+            _end_group(self._leader)
 
     def turn(self, message: str, session: str = "agent:main:rehearsal", limit: float = TURN_SECONDS) -> Turn:
         """Sends one message to the agent `main`; messages of one session share its history."""
@@ -199,7 +204,7 @@ class Gateway:
 
 
 def _end_group(leader: subprocess.Popen[bytes]) -> None:
-    """Kills the process group of this leader, and waits until it is gone, so that nothing writes any more."""
+    """Kills the process group of this leader, and waits until it is gone."""
     gone = (ProcessLookupError, PermissionError)  # the second is what macOS says
     with suppress(*gone):
         os.killpg(leader.pid, signal.SIGKILL)

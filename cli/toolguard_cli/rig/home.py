@@ -36,7 +36,7 @@ class Home:
     """Everything below `root` is thrown away at the end; nothing that belongs to the user is written.
 
     `extra` is laid over the config. `sealed`: OpenClaw's own log and temporary files stay inside as well, and it asks
-    nobody but the model; its start takes some seconds longer, because it can use no cache of compiled code.
+    nobody but the model; it uses no cache of compiled code.
     """
 
     base_url: str
