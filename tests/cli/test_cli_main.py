@@ -19,7 +19,7 @@ from toolguard_engine import __version__
 
 HELD = ["approve", "deny", "pending", "watch", "grant", "grants", "revoke"]
 JUDGED = ["check", "replay", "tune"]
-COMMANDS = ["install", "uninstall", "migrate", "status", "doctor", *HELD, *JUDGED, "demo", "audit"]
+COMMANDS = ["install", "uninstall", "migrate", "status", "doctor", *HELD, *JUDGED, "demo", "audit", "config"]
 OPTIONS = {
     "install": ["--state-dir", "--config", "--link", "--dry-run", "--json"],
     "uninstall": ["--state-dir", "--config", "--dry-run", "--json"],
@@ -38,12 +38,23 @@ OPTIONS = {
     "tune": ["--since", "--at-least", "--with", "--state-dir", "--config", "--json"],
     "demo": ["--requests", "--openclaw", "--json"],
     "audit": [],
+    "config": [],
 }
 AUDIT = {
     "show": ["--last", "--event", "--nonce", "--since", "--state-dir", "--config", "--json"],
     "verify": ["--state-dir", "--config", "--json"],
     "export": ["--csv", "--state-dir", "--config", "--json"],
 }
+CONFIG = {
+    "validate": ["--offline", "--state-dir", "--config", "--json"],
+    "get": ["--root", "--state-dir", "--config", "--json"],
+    "set": ["--root", "--dry-run", "--offline", "--state-dir", "--config", "--json"],
+    "unset": ["--root", "--dry-run", "--offline", "--state-dir", "--config", "--json"],
+    "show": ["--all", "--state-dir", "--config", "--json"],
+    "schema": ["--json"],
+}
+GROUPS = {"audit": AUDIT, "config": CONFIG}
+IN_GROUPS = [(group, command) for group, commands in GROUPS.items() for command in commands]
 
 
 def test_help() -> None:
@@ -66,13 +77,13 @@ def test_help_of_each_command(command: str) -> None:
     assert f"toolguard {command}" in examples
 
 
-@pytest.mark.parametrize("command", AUDIT)
-def test_help_of_the_audit_log(command: str) -> None:
-    done = toolguard("audit", command, "--help", COLUMNS="120")
+@pytest.mark.parametrize(("group", "command"), IN_GROUPS)
+def test_help_of_a_command_in_a_group(group: str, command: str) -> None:
+    done = toolguard(group, command, "--help", COLUMNS="120")
     assert (done.returncode, done.stderr) == (0, "")
     listed = done.stdout.partition("Options:\n")[2]
-    assert [option for option in AUDIT[command] if option not in listed] == []
-    assert f"toolguard audit {command}" in done.stdout.partition("Example")[2]
+    assert [option for option in GROUPS[group][command] if option not in listed] == []
+    assert f"toolguard {group} {command}" in done.stdout.partition("Example")[2]
 
 
 def test_the_module_is_the_same_command() -> None:
