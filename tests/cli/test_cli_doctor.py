@@ -130,6 +130,7 @@ def test_commands_name_the_places_that_were_given(places: Places) -> None:
     healthy(given)
     (places.extension / "index.mjs").write_text("old")
     assert examined(given)["plugin-copy"]["fix"] == f"toolguard install --state-dir {places.state_dir}"
+    assert texts(doctor.run(given))[-1].startswith(f"toolguard doctor --fix --state-dir {places.state_dir} (")
 
 
 @pytest.mark.usefixtures("quick", "there")
@@ -195,6 +196,13 @@ def test_dry_run_only_shows(two_faults: Places) -> None:
     assert picture(two_faults.state_dir) == before
     assert result.data["planned"] == words(two_faults)
     assert [text for text in texts(result) if text.startswith("would")] == [f"would repair: {w}" for w in words(two_faults)]
+    assert texts(result)[-1] == "nothing was changed"
+
+
+def test_nothing_to_repair(places: Places, there: Host, quick: None) -> None:
+    healthy(places)
+    there.is_release("2026.5.28")
+    assert texts(doctor.run(places, fix=True, yes=True))[-1].startswith("none of this can be repaired by --fix")
 
 
 def test_fix_repairs_and_looks_again(two_faults: Places) -> None:

@@ -257,7 +257,7 @@ CONFIG = [
     ),
     Fault(
         "unknown setting", settings(colour="red"), "settings", "error", f"{ENTRY}.config.colour: ",
-        "toolguard config unset colour",
+        f"toolguard config unset {ENTRY}.config.colour",
     ),
     Fault(
         "thresholds contradict each other", settings(maxIdenticalFailures=9), "settings", "error",
@@ -361,6 +361,10 @@ PLUGIN = [
     Fault(
         "installed by another version", lambda s: edit(s.places.record, lambda v: v.update(version="0.0.9")), "toolguard",
         "warn", f"toolguard {__version__}; it was installed here as 0.0.9", "toolguard install", left={},
+    ),
+    Fault(
+        "a damaged record of the installation", lambda s: s.places.record.write_text("{"), "toolguard", "error",
+        "S/toolguard/install.json cannot be read: ", "move it away, then run `toolguard install` again",
     ),
     Fault(
         "all plugins off", plugins(enabled=False), "enabled", "error",

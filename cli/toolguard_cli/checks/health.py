@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from toolguard_cli.checks.check import RESTART, Check, Subject
+from toolguard_cli.setup import record
 from toolguard_engine import __version__, answers
 from toolguard_engine.stores import engines
 
 
 def ours(subject: Subject) -> Check:
-    """What was installed beside what this is."""
-    known = subject.record
+    """What was installed beside what this is. Raises `UserError` where the record of it is damaged."""
+    known = subject.record or record.load(subject.places.record)
     if known is None:
         return Check("toolguard", "warn", f"toolguard {__version__}, not installed here", subject.command("install"))
     if known.version != __version__:

@@ -51,7 +51,9 @@ class Row:
         """What the check says; what it could not look at is its fault. `ValueError`: a name that cannot be a path."""
         try:
             return self.look(subject)
-        except (OSError, ValueError, UserError, StoreError) as error:
+        except UserError as error:
+            return Check(self.id, "error", plain(error.message), error.fix or "mend it, then repeat")
+        except (OSError, ValueError, StoreError) as error:
             return Check(self.id, "error", plain(f"cannot be told: {error}"), "mend its owner and mode, then repeat")
 
     def steps(self, subject: Subject) -> list[Step]:

@@ -3,8 +3,9 @@ proves it on a throw-away gateway."""
 
 from __future__ import annotations
 
+import shlex
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -69,14 +70,15 @@ def run(
     subject = replace(look(places), openclaw=program)
     seen = examine(subject)
     planned = list({step.words: step for found in seen for step in found.steps}.values()) if fix else []
+    again = shlex.join(["toolguard", "doctor", "--fix", *places.given])
     if not planned:
-        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], fix=fix)
+        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix)
     words = [step.words for step in planned]
     if dry_run or not (yes or asking.confirm(words, "make these repairs?", as_json=as_json, what="what would be repaired")):
-        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], fix=fix, planned=words)
+        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix, planned=words)
     repairs = [_repaired(step) for step in planned]
     subject = replace(look(places), openclaw=program)
-    return _result([*examine(subject), *_proved(subject, live=live, as_json=as_json)], fix=fix, repairs=repairs)
+    return _result([*examine(subject), *_proved(subject, live=live, as_json=as_json)], again, fix=fix, repairs=repairs)
 
 
 def _found() -> tuple[str, ...]:
@@ -144,18 +146,20 @@ def _repaired(step: Step) -> Repair:
 
 
 def _result(
-    seen: list[Found], *, fix: bool, planned: list[str] | None = None, repairs: list[Repair] | None = None
+    seen: list[Found], again: str, *, fix: bool, planned: Sequence[str] = (), repairs: Sequence[Repair] = ()
 ) -> Result:
+    """`again`: the command that repairs; `planned`: what it would do and did not."""
     checks = [found.check for found in seen]
     lines = [
-        *(line for repair in repairs or () for line in _told(repair)),
+        *(line for repair in repairs for line in _told(repair)),
         *(line for number, found in enumerate(seen) for line in _lines(found, first=_opens(seen, number))),
-        *(Line("info", f"would repair: {words}") for words in planned or ()),
-        *_summary(seen, fix=fix),
+        *(Line("info", f"would repair: {words}") for words in planned),
+        *_summary(seen, "" if fix else again),
+        *_unchanged(seen, planned, fix=fix),
     ]
     data: dict[str, Any] = {"checks": [found.data for found in seen]}
     if fix:
-        data |= {"planned": planned or [], "repairs": [asdict(repair) for repair in repairs or ()]}
+        data |= {"planned": list(planned), "repairs": [asdict(repair) for repair in repairs]}
     return Result("doctor", data, tuple(lines), int(any(check.status == "error" for check in checks)))
 
 
@@ -181,18 +185,23 @@ def _lines(found: Found, *, first: bool) -> Iterator[Line]:
         yield Line("info", f"{indent}-> {check.fix}")
 
 
-def _summary(seen: list[Found], *, fix: bool) -> Iterator[Line]:
+def _summary(seen: list[Found], again: str) -> Iterator[Line]:
     errors = sum(found.check.status == "error" for found in seen)
     warnings = sum(found.check.status == "warn" for found in seen)
     if not errors and not warnings:
         yield Line("info", f"all {len(seen)} checks passed")
         return
     yield Line("info", f"{len(seen)} checks: {_many(errors, 'error')}, {_many(warnings, 'warning')}")
-    mendable = sum(bool(found.steps) for found in seen)
-    if fix and not mendable:
+    if again and (mendable := sum(bool(found.steps) for found in seen)):
+        yield Line("next", f"{again} (it shows what it would do; {mendable} of them it can mend)")
+
+
+def _unchanged(seen: list[Found], planned: Sequence[str], *, fix: bool) -> Iterator[Line]:
+    """Why `--fix` did nothing, or not more."""
+    if planned:
+        yield Line("info", "nothing was changed")
+    elif fix and any(found.check.status != "ok" for found in seen) and not any(found.steps for found in seen):
         yield Line("info", "none of this can be repaired by --fix: each -> says what to do")
-    elif not fix and mendable:
-        yield Line("next", f"toolguard doctor --fix (it shows what it would do; {mendable} of them it can mend)")
 
 
 def _many(count: int, what: str) -> str:
