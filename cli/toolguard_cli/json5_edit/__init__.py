@@ -2,6 +2,8 @@
 
 Text in, text out; nothing here reads or writes files. `set_value` and `delete` are each other's inverse: deleting what
 was inserted gives the text back byte for byte (the forms of `insert` are chosen so that `remove` can recognise them).
+`cut` and `paste` move an item with the comments that are its own, between places or documents; `cut` undoes `paste`, save in
+a container that held only comments, which become those of its first item.
 """
 
 from __future__ import annotations
