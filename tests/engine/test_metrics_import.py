@@ -279,7 +279,9 @@ FULL = Old(
         "context_used": 13,
     },
 )  # fmt: skip
-BARE = Old(NOON + HOUR, gateway=None, model=None, input=None, output=None, total=None, cost=None)
+BARE = Old(
+    NOON + HOUR, gateway=None, model=None, input=None, output=None, total=None, cost=None, more={"session_id": "0f3b"}
+)  # fmt: skip
 
 
 def test_events_hours_and_days(old: OldFile, new: Path) -> None:
@@ -304,7 +306,7 @@ def test_events_hours_and_days(old: OldFile, new: Path) -> None:
         "",
         2,
     )
-    bare = ("", "", "", "", "", "", 0, 0, 0, 0, 0, None, 0, None, "", 2)
+    bare = ("", "", "0f3b", "", "", "", 0, 0, 0, 0, 0, None, 0, None, "", 2)
     assert calls(new) == [(1, at, *told), (2, later, *bare)]
     one = ("home", "big", "anthropic", "main", 2, 1, 0, 10, 5, 3, 2, 15, 1, 0.5, 0, 1, 1_234)
     none = ("", "", "", "", 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)

@@ -231,8 +231,7 @@ def _seen(text: str | None) -> int | None:
 
 @lru_cache(maxsize=20_000)
 def _clean(text: str) -> str:
-    """Printable and bounded."""
-    text = text[:MAX_NAME]
+    """Printable; SQLite has bounded it."""
     return text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text)
 
 
