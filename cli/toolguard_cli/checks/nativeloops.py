@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from toolguard_cli.checks.check import MEND_CONFIG, UNREAD, Check, Subject
+from toolguard_engine.config import NOT_YET
 
 ID = "loops"
 
@@ -14,7 +15,8 @@ def beside(subject: Subject) -> Check:
     native = subject.get("tools", "loopDetection", "enabled") is True
     own = subject.settings.loop_detection.enabled is True
     data = {"native": native, "own": own}
-    return Check(ID, "ok", _TOLD[native, own], data=data)
+    idle = "; toolguard's has no effect in this version" if own and "loopDetection" in NOT_YET else ""
+    return Check(ID, "ok", _TOLD[native, own] + idle, data=data)
 
 
 _MALFORMED = "loops of malformed calls are toolguard's in any case"

@@ -9,6 +9,7 @@ import filelock
 
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
+from toolguard_engine.stores import files
 
 LOCK_SECONDS = 10
 
@@ -17,10 +18,11 @@ LOCK_SECONDS = 10
 def locked(places: Places) -> Iterator[None]:
     """Raises `UserError` where another command does not end."""
     for made in (places.state_dir, places.own):
-        made.mkdir(mode=0o700, parents=True, exist_ok=True)
+        files.make_folder(made)
     lock = filelock.FileLock(places.own / "install.lock", timeout=LOCK_SECONDS)
     try:
         lock.acquire()
+        files.belong_to_folder(places.own / "install.lock")
     except filelock.Timeout as error:
         raise UserError("another toolguard changes the config right now", "wait for it to end, then repeat") from error
     try:

@@ -13,6 +13,11 @@ CLI = "This command would use the guard's own command line to change what it all
 
 NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
 _READ_ONLY = frozenset({"status", "pending", "grants", "check", "--help", "-h", "--version", "help"})
+_SHOWING = {
+    "audit": frozenset({"show", "verify", "--help"}),
+    "config": frozenset({"show", "schema", "validate", "--help"}),
+}
+"""Of commands with commands of their own, those that change nothing. `config get` shows secrets of the gateway."""
 ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
@@ -72,8 +77,8 @@ def _changes(rest: tuple[str, ...], *, bare: bool) -> bool:
     words = _behind_options(rest)
     if not words:
         return bare
-    if words[0] == "audit":
-        return words[1:2] not in (("show",), ("verify",), ("--help",))
+    if shows := _SHOWING.get(words[0]):
+        return not shows.intersection(words[1:2])
     if words[0] == "doctor":
         return any(word.startswith(("--f", "$")) or UNKNOWN in word for word in words)
     return words[0] not in _READ_ONLY and words[1:] != ("--help",)
