@@ -11,7 +11,8 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_engine.stores import files
 
-LOCK_SECONDS = 10
+LOCK_SECONDS = 30
+"""Long enough for a slow machine; asking OpenClaw about a change takes seconds of it."""
 
 
 @contextmanager
