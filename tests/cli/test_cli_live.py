@@ -20,7 +20,7 @@ from cli_stage import LIMIT, SOURCE, picture
 from toolguard_cli import live, paths
 from toolguard_cli.checks.check import Check
 from toolguard_cli.commands import doctor
-from toolguard_cli.live import canary, guard, stage, verdicts
+from toolguard_cli.live import canary, guard, scenes, stage, verdicts
 from toolguard_cli.live.seen import Forbidden, Held, Loop, Started, Told, Valid
 from toolguard_cli.paths import Places
 from toolguard_cli.rig.home import Home
@@ -46,47 +46,61 @@ def told(*results: str, requests: int = 2, answer: str = "Done.", ok: bool = Tru
     return Told(requests, results, answer, ok, seconds)
 
 
-STARTED = Started("2026.9.6", "/s/extensions/toolguard", "/usr/bin/python3", engine=True, log="", seconds=8.04)
+STARTED = Started("2026.9.6", "/s/extensions/toolguard", "/usr/bin/python3", engine=True, own="", about="", seconds=8.04)
+WITH = "OpenClaw 2026.9.6 with the plugin from /s/extensions/toolguard"
+REFUSAL = "blocked plugin candidate: world-writable path"
 
 
 @pytest.mark.parametrize(
-    ("seen", "check"),
+    ("seen", "status", "detail", "fix"),
     [
+        pytest.param(STARTED, "ok", f"{WITH} and /usr/bin/python3: ready after 8.0 s", "", id="ready"),
         pytest.param(
-            STARTED,
-            Check(
-                "live-gateway",
-                "ok",
-                "OpenClaw 2026.9.6 with the plugin from /s/extensions/toolguard and /usr/bin/python3: ready after 8.0 s",
-            ),
-            id="ready",
-        ),
-        pytest.param(
-            replace(STARTED, engine=False, log="the engine ended (spawn /usr/bin/python3 ENOENT)\x1b[2J"),
-            Check(
-                "live-gateway",
-                "error",
-                "OpenClaw 2026.9.6 with the plugin from /s/extensions/toolguard: it runs, but no engine of /usr/bin/python3 "
-                'answers: "the engine ended (spawn /usr/bin/python3 ENOENT)?[2J"',
-                "mend it",
-            ),
+            replace(STARTED, engine=False, own="the engine ended (ENOENT)\x1b[2J", about="loaded toolguard"),
+            "error",
+            f'{WITH}: no engine of /usr/bin/python3 runs: "the engine ended (ENOENT)?[2J"',
+            "mend it",
             id="no engine",
         ),
         pytest.param(
+            replace(STARTED, engine=False, about=REFUSAL),
+            "error",
+            f'{WITH}: it runs, but did not load the plugin: "{REFUSAL}"',
+            verdicts.NOT_LOADED,
+            id="refused",
+        ),
+        pytest.param(
             replace(STARTED, engine=False),
-            Check(
-                "live-gateway",
-                "error",
-                "OpenClaw 2026.9.6 with the plugin from /s/extensions/toolguard: it runs, but no engine of /usr/bin/python3 "
-                "answers: its log does not mention the plugin, so it was not loaded",
-                "toolguard doctor (without --live) shows why the plugin does not load",
-            ),
+            "error",
+            f"{WITH}: it runs, but did not load the plugin: its log does not mention it",
+            verdicts.NOT_LOADED,
             id="not loaded",
         ),
     ],
 )
-def test_gateway(seen: Started, check: Check) -> None:
-    assert verdicts.gateway(seen, "mend it") == check
+def test_gateway(seen: Started, status: str, detail: str, fix: str) -> None:
+    assert verdicts.gateway(seen, "mend it") == Check("live-gateway", status, detail, fix)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("log", "found"),
+    [
+        pytest.param([], ("", ""), id="empty"),
+        pytest.param(["[gateway] log file: /toolguard/openclaw.log", "[plugins] loaded github"], ("", ""), id="of others"),
+        pytest.param(
+            ["12:00 [gateway] [plugins] blocked plugin candidate (plugin=toolguard)", "12:01 [gateway] ready"],
+            ("", "blocked plugin candidate (plugin=toolguard)"),
+            id="refused",
+        ),
+        pytest.param(
+            ["[plugins] [toolguard] starting", "12:01 [plugins] [toolguard] the engine ended"],
+            ("the engine ended", "the engine ended"),
+            id="its own words",
+        ),
+    ],
+)
+def test_what_the_log_says_of_the_plugin(log: list[str], found: tuple[str, str]) -> None:
+    assert scenes.said(log) == found
 
 
 VALID = Valid(told(f"{WORD}\n"), WORD, "works", 1)
@@ -506,7 +520,7 @@ def test_a_gateway_without_the_plugin(places: Places, scratch: Path, noted: Path
     monkeypatch.setattr(stage, "ENGINE_SECONDS", 0)
     monkeypatch.setattr("toolguard_cli.live.scenes.ENGINE_SECONDS", 0)
     (check,) = live.prove(fake("bare", noted), places, Config())
-    assert check.detail.endswith("answers: its log does not mention the plugin, so it was not loaded")
+    assert check.detail.endswith(": it runs, but did not load the plugin: its log does not mention it")
     assert list(scratch.iterdir()) == []
     assert_all_ended(noted)
 

@@ -29,13 +29,14 @@ WINDOW_SECONDS = 120.0
 
 def started(stage: Stage, release: str, python: str) -> Started:
     engine = soon(stage.engine, ENGINE_SECONDS)
-    return Started(release, str(stage.folder), python, engine is not None, _complaint(stage.log()), stage.ready_after)
+    return Started(release, str(stage.folder), python, engine is not None, *said(stage.log()), stage.ready_after)
 
 
-def _complaint(log: list[str]) -> str:
-    """The last thing that the plugin said itself, or else that was said of it."""
+def said(log: list[str]) -> tuple[str, str]:
+    """By the plugin, and about it: the last line of each, without what stands before the words."""
     own = [line.partition(OWN)[2].strip() for line in log if OWN in line]
-    return own[-1] if own else log[-1] if log else ""
+    about = [line.rpartition("] ")[2] for line in log if "plugin" in line.lower() and "toolguard" in line.lower()]
+    return own[-1] if own else "", about[-1] if about else ""
 
 
 def valid(stage: Stage) -> Valid:

@@ -26,13 +26,17 @@ class Told:
 
 @dataclass(frozen=True)
 class Started:
-    """The gateway takes messages. `engine`: and an engine of the plugin answers; `log`: else what its log says of that."""
+    """The gateway takes messages. `engine`: and an engine of the plugin runs.
+
+    `own`: the last that the plugin wrote into the gateway's log; `about`: the last that the gateway wrote about the plugin.
+    """
 
     version: str
     folder: str
     python: str
     engine: bool
-    log: str
+    own: str
+    about: str
     seconds: float
 
 

@@ -89,8 +89,8 @@ class Stage:
         return next(iter(engines.running(self.home.state_dir)), None)
 
     def log(self) -> list[str]:
-        """What the gateway's log says of the plugin."""
-        return [line for line in self.gateway.log_text().splitlines() if "toolguard" in line.lower()]
+        """The gateway's own lines, without the name of this home."""
+        return self.gateway.log_text().replace(str(self.home.root), "").splitlines()
 
 
 def version(program: Openclaw) -> str:

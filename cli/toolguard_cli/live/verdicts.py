@@ -22,16 +22,18 @@ SHOWN = 160
 NOTHING = "nothing"
 
 RELEASE = "update toolguard, or use a release of OpenClaw that its README lists as really run"
+NOT_LOADED = "the checks of the plugin (toolguard doctor) tell why; toolguard install copies its files anew"
 REINSTALL = "toolguard install, then this again; if it still fails, use a release of OpenClaw that the README lists"
 
 
 def gateway(seen: Started, mend: str) -> Check:
     """`mend`: what to do about the interpreter of the engine."""
     what = f"OpenClaw {seen.version} with the plugin from {seen.folder}"
+    if not seen.engine and seen.own:
+        return Check(GATEWAY, "error", f"{what}: no engine of {seen.python} runs: {quoted(seen.own)}", mend)
     if not seen.engine:
-        why = quoted(seen.log) if seen.log else "its log does not mention the plugin, so it was not loaded"
-        fix = mend if seen.log else "toolguard doctor (without --live) shows why the plugin does not load"
-        return Check(GATEWAY, "error", f"{what}: it runs, but no engine of {seen.python} answers: {why}", fix)
+        why = quoted(seen.about) or "its log does not mention it"
+        return Check(GATEWAY, "error", f"{what}: it runs, but did not load the plugin: {why}", NOT_LOADED)
     return Check(GATEWAY, "ok", f"{what} and {seen.python}: ready after {seen.seconds:.1f} s")
 
 
