@@ -69,7 +69,7 @@ def hooks(subject: Subject) -> Check:
     """What the last runs proved about this OpenClaw."""
     info = next((info for info in _seen(subject) if info.seams.get("hooks", "unknown") != "unknown"), None)
     if info is None:
-        return Check("hooks", "ok", "not proved yet: toolguard doctor --live proves them, and so does the first message to the agent")
+        return Check("hooks", "ok", "not proved yet: a message to the agent does, or toolguard doctor --live")
     host, data = answers.plain(info.host), {"seams": info.seams}
     if info.seams["hooks"] == "fails":
         return Check(
