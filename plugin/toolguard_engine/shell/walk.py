@@ -244,7 +244,8 @@ class Walk:
         feed = self.run(run, state)
         if not found[0].strip(UNKNOWN) and found[1:] and found[1][:1] not in ("", "-"):  # it may be empty: `$SUDO rm x`
             behind = tuple((at - 1, each) for at, each in given if at)
-            self.run(replace(run, argv=tuple(found[1:]), name=_called(found[1]), given=behind), state)
+            said = self.run(replace(run, argv=tuple(found[1:]), name=_called(found[1]), given=behind), state)
+            feed = together([feed, said], exact=False) if said.text is None else said
         return feed
 
     def _expanded(self, words: list[Word], state: State) -> tuple[list[str], list[tuple[int, Feed]]]:
