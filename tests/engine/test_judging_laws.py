@@ -83,12 +83,6 @@ WRAPS = {
     "sh -s": lambda c: f"bash -s x <<< {shlex.quote(c)}",
     # A program's name only: before `C=1`, `if` or a function an empty variable changes what the shell reads.
     "unset variable": lambda c: f"$X {c}" if c[0].isalpha() and not _NO_PROGRAM.match(c) else c,
-        c
-        if c.startswith("C=")
-        else f"$X {c}"
-        if c[0].isalpha() and "() {" not in c and not c.startswith(("if ", "for "))
-        else c
-    ),
     "eval": lambda c: f"eval {shlex.quote(c)}",
     "xargs": lambda c: f"echo a | xargs -I_ sh -c {shlex.quote(c)}",
     "xargs sh": lambda c: f"echo {shlex.quote(c)} | xargs -I_ sh -c _" if "\n" not in c else c,
