@@ -13,9 +13,9 @@ from toolguard_cli.checks.reading import json_object
 from toolguard_cli.paths import PLUGIN_ID, plugin_source
 from toolguard_cli.setup import folder
 from toolguard_cli.setup.lock import locked
+from toolguard_cli.validation.loading import MANIFEST
 from toolguard_engine import __version__, answers
 
-MANIFEST = "openclaw.plugin.json"
 COPY_ANEW = "it copies the files anew"
 
 

@@ -14,10 +14,14 @@ from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import PLUGIN_ID
 
-ENTRY = ("plugins", "entries", PLUGIN_ID)
+ENTRIES = ("plugins", "entries")
+ENTRY = (*ENTRIES, PLUGIN_ID)
 ENABLED = (*ENTRY, "enabled")
 ALLOW = ("plugins", "allow")
+DENY = ("plugins", "deny")
 LOAD_PATHS = ("plugins", "load", "paths")
+HOST_KEYS = frozenset({"enabled", "hooks", "subagent", "llm", "config"})
+"""What the gateway takes in an entry; it does not start with anything else there."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ def wanted(config: ConfigTree, link: str | None, drop: str | None) -> list[Edit]
     `link`: load it from this folder. `drop`: a load path of an earlier link that is not wanted any more.
     """
     _refuse_odd_shapes(config)
-    if PLUGIN_ID in (config.get("plugins", "deny") or []):
+    if PLUGIN_ID in (config.get(*DENY) or []):
         raise UserError(f"plugins.deny in {config.path} names {PLUGIN_ID}", f'remove "{PLUGIN_ID}" there, then repeat')
     edits: list[Edit] = []
     if config.get(*ENABLED) is not True:
@@ -61,12 +65,12 @@ def wanted(config: ConfigTree, link: str | None, drop: str | None) -> list[Edit]
 def _refuse_odd_shapes(config: ConfigTree) -> None:
     for steps, kind, word in (
         (("plugins",), dict, "an object"),
-        (("plugins", "entries"), dict, "an object"),
+        (ENTRIES, dict, "an object"),
         (ENTRY, dict, "an object"),
         (("plugins", "load"), dict, "an object"),
         (LOAD_PATHS, list, "a list"),
         (ALLOW, list, "a list"),
-        (("plugins", "deny"), list, "a list"),
+        (DENY, list, "a list"),
     ):
         if config.get(*steps) is not None and not isinstance(config.get(*steps), kind):
             raise UserError(f"{'.'.join(steps)} in {config.path} is not {word}", "mend it, then repeat")

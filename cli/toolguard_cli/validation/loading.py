@@ -12,11 +12,10 @@ from typing import Any
 from toolguard_cli import configvars
 from toolguard_cli.paths import PLUGIN_ID
 from toolguard_cli.setup import folder
-from toolguard_cli.setup.entry import ALLOW, ENABLED, LOAD_PATHS
+from toolguard_cli.setup.entry import ALLOW, DENY, ENABLED, LOAD_PATHS
 from toolguard_cli.validation.finding import Finding, finding
 from toolguard_cli.validation.subject import Subject
 
-DENY = ("plugins", "deny")
 MANIFEST = "openclaw.plugin.json"
 MAX_MANIFEST_BYTES = 1024 * 1024
 

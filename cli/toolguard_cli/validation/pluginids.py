@@ -13,12 +13,11 @@ from toolguard_cli.configtree import Steps
 from toolguard_cli.migrations import entries, hostloops
 from toolguard_cli.migrations.data import migrations
 from toolguard_cli.paths import PLUGIN_ID
-from toolguard_cli.setup.entry import ALLOW, LOAD_PATHS
+from toolguard_cli.setup.entry import ALLOW, ENTRIES, LOAD_PATHS
 from toolguard_cli.validation.finding import Finding, finding
 from toolguard_cli.validation.loading import listed, placed, plugin_id
 from toolguard_cli.validation.subject import Subject
 
-ENTRIES = ("plugins", "entries")
 SLOTS = ("plugins", "slots")
 MAX_FOLDERS = 1000
 
