@@ -24,7 +24,7 @@ from toolguard_engine.layers import grants
 from toolguard_engine.layers.calltexts import EXEC_TOOLS
 from toolguard_engine.layers.grants import Grant
 from toolguard_engine.model import Call, Host
-from toolguard_engine.ownplaces import own_places
+from toolguard_engine.ownplaces import included, own_places
 from toolguard_engine.rulebook import Rule, Rulebook
 from toolguard_engine.stores.calllog import resolve
 from toolguard_engine.stores.policy import Policies
@@ -174,7 +174,7 @@ def _settings(places: Places) -> tuple[Config, str]:
 
 def _host(places: Places, config: Config) -> Host:
     """As the engine is told by its gateway, but for the processes."""
-    guarded = [*own_places()]
+    guarded = [*own_places(), *included(str(places.config))]
     if isinstance(config.store_path, str):
         guarded.append(str(resolve(config.store_path, places.state_dir)))
     return Host(str(Path.home()), str(places.state_dir), str(places.config), tuple(guarded))

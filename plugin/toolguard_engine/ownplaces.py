@@ -1,9 +1,17 @@
-"""Where toolguard itself lies: what the engine guards, and what `toolguard check` judges by."""
+"""Where toolguard and its settings lie: what the engine guards, and what `toolguard check` judges by."""
 
 from __future__ import annotations
 
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+MAX_FILES = 100
+MAX_BYTES = 2 * 1024 * 1024
+"""Of one file; the gateway includes none that is larger."""
+_INCLUDE = re.compile(r"""\$include["']?\s*+:\s*+(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')""")
+_NAME = re.compile(r""""([^"\n]+)"|'([^'\n]+)'""")
 
 
 def own_places() -> tuple[str, ...]:
@@ -13,3 +21,32 @@ def own_places() -> tuple[str, ...]:
     packages = Path(__file__).parent.parent
     names = ("toolguard_engine", "toolguard_cli", "toolguard_manifests")
     return (*(str(packages / name) for name in names), str(Path(sys.executable).with_name("toolguard")))
+
+
+def included(config_path: str) -> tuple[str, ...]:
+    """The files that the gateway's config takes in with `$include`: the guard's settings may lie in any of them.
+
+    Read as text, without the grammar of JSON5: what a comment names is guarded too. What cannot be read names nothing.
+    """
+    if not config_path:
+        return ()
+    found: dict[Path, None] = {}
+    todo = [Path(config_path)]
+    while todo and len(found) < MAX_FILES:
+        fresh = [name for name in dict.fromkeys(_named(todo.pop())) if name not in found]
+        found |= dict.fromkeys(fresh)
+        todo += fresh
+    return tuple(dict.fromkeys(str(each) for path in found for each in (path, path.resolve())))
+
+
+def _named(path: Path) -> Iterator[Path]:
+    try:
+        if not path.is_file():
+            return
+        with path.open("rb") as file:
+            text = file.read(MAX_BYTES).decode("utf-8", "replace")
+    except (OSError, ValueError):
+        return
+    for include in _INCLUDE.finditer(text):
+        for name in _NAME.finditer(include[1]):
+            yield path.parent / (name[1] or name[2])

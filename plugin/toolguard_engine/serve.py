@@ -19,7 +19,7 @@ from toolguard_engine import __version__, hints, protocol, rulepacks
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
-from toolguard_engine.ownplaces import own_places
+from toolguard_engine.ownplaces import included, own_places
 from toolguard_engine.rulebook import Rule
 from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, Session, Setup
 from toolguard_engine.stores import audit, calllog, engines
@@ -61,6 +61,7 @@ class Engine:
                 book=rulepacks.load(),
                 home=str(Path.home()),
                 guarded=own_places(),
+                included=included,
                 open_approvals=self._open_approvals,
             )
         )

@@ -52,7 +52,8 @@ class Tally:
 
 @dataclass(frozen=True)
 class Setup:
-    """What the shell gives a session besides the gateway's words. `home`, `guarded`: see `model.Host`.
+    """What the shell gives a session besides the gateway's words. `home`, `guarded`: see `model.Host`; `included`: the
+    files that the config at this path takes in.
 
     `open_approvals` is called once the gateway has said where its state is.
     """
@@ -63,6 +64,7 @@ class Setup:
     book: Rulebook | None = None
     home: str = ""
     guarded: tuple[str, ...] = ()
+    included: Callable[[str], tuple[str, ...]] = lambda _: ()
     open_approvals: Callable[[protocol.Hello, Config], Approvals] | None = None
 
 
@@ -174,7 +176,9 @@ class Session:
     def _host(self, hello: protocol.Hello) -> Host:
         state = Path(hello.state_dir)
         own = [str(resolve(path, state)) for path in (self.config.store_path,) if isinstance(path, str)]
-        guarded = tuple(place for place in (hello.root, *self.setup.guarded, *own) if place)
+        guarded = tuple(
+            place for place in (hello.root, *self.setup.guarded, *own, *self.setup.included(hello.config_path)) if place
+        )
         pids = frozenset(pid for pid in (self.setup.pid, hello.gateway_pid) if pid > 0)
         return Host(self.setup.home, hello.state_dir, hello.config_path, guarded, pids)
 

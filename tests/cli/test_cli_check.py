@@ -602,3 +602,16 @@ def test_nothing_heavy_is_imported_for_the_stream(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT)
     assert done.stdout.strip() == "[]"
+
+
+def test_files_that_the_config_includes_are_guarded(tmp_path: Path) -> None:
+    """The guard's own settings may lie in any of them."""
+    places = Places(tmp_path / "state", tmp_path / "state" / "openclaw.json")
+    (tmp_path / "state" / "sub").mkdir(parents=True)
+    places.config.write_text("{ plugins: { entries: { $include: './sub/entries.json5' } } }")
+    for command in (
+        f"sed -i s/enforce/disabled/ {tmp_path}/state/sub/entries.json5",
+        f"rm {tmp_path}/state/sub/entries.json5",
+    ):
+        done = toolguard("check", command, "--state-dir", places.state_dir, "--json")
+        assert envelope(done)["data"]["code"] == "rule.self-protection"

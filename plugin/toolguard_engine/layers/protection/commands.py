@@ -31,6 +31,9 @@ _NAMERS = _LINKERS | {"cp", "mv", "install", "rsync"}
 _BINARIES = frozenset({"bin", "Scripts"})
 _FINDERS = frozenset({"which", "command", "type", "whereis", "hash", "whence"})
 _VALUED = frozenset({"--state-dir", "--config"})
+_PLACES = frozenset(
+    {"TOOLGUARD_CONFIG", "TOOLGUARD_STATE_DIR", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"}
+)
 _MODULE = re.compile(r"-[A-Za-z]*m(\S*)")
 _GLOB = re.compile(r"[*?\[]")
 _LITERAL = re.compile(r"[A-Za-z]")
@@ -44,7 +47,7 @@ def reason(scene: Scene) -> str:
 def _answers(run: Run, scene: Scene) -> bool:
     rest = run.argv[1:]
     if run.name in NAMES:
-        return _changes(rest, bare=run.via[-1:] in (("alias",), ("xargs",), ("parallel",)))
+        return _reads_elsewhere(run) or _changes(rest, bare=run.via[-1:] in (("alias",), ("xargs",), ("parallel",)))
     if (UNKNOWN in run.name or "$" in run.name or _GLOB.search(run.name)) and _may_answer(run.name, rest, scene):
         return True
     if is_textual(run) or scene.is_wrapper(run):
@@ -54,6 +57,12 @@ def _answers(run: Run, scene: Scene) -> bool:
     if is_interpreter(run.name) and _runs_ours(rest):
         return True
     return any(base(word) in NAMES and after in CHANGES for word, after in pairwise(rest))
+
+
+def _reads_elsewhere(run: Run) -> bool:
+    """Another config: what is wrong in a file would be shown with its lines, whatever file it is."""
+    named = any(word.partition("=")[0] == "--config" for word in run.argv)
+    return named or not _PLACES.isdisjoint(name for name, _ in run.assigns)
 
 
 def _may_answer(name: str, rest: tuple[str, ...], scene: Scene) -> bool:
