@@ -489,9 +489,41 @@ def test_what_has_no_effect_is_told(places: Places) -> None:
     assert (told in [line.text for line in done.lines]) is ("loopDetection" in NOT_YET)
 
 
-def test_a_master_switch_that_is_off_is_told(places: Places) -> None:
+OFF_STAYS = "toolguard guards nothing until that is changed"
+
+
+@pytest.mark.parametrize(
+    ("more", "ours", "warnings"),
+    [
+        pytest.param({}, {"enabled": False}, [f"plugins.entries.toolguard.enabled = false: {OFF_STAYS}"], id="entry"),
+        pytest.param({"enabled": False}, {}, [f"plugins.enabled = false: {OFF_STAYS}"], id="all plugins"),
+        pytest.param(
+            {},
+            {"enabled": True, "config": {"enabled": False}},
+            [f"plugins.entries.toolguard.config.enabled = false: {OFF_STAYS}"],
+            id="setting",
+        ),
+        pytest.param(
+            {},
+            {"enabled": True, "config": {"mode": "disabled"}},
+            [f'plugins.entries.toolguard.config.mode = "disabled": {OFF_STAYS}'],
+            id="mode",
+        ),
+        pytest.param({}, {"enabled": True, "config": {"mode": "soft"}}, [], id="it guards"),
+        pytest.param({}, {}, [], id="install switches it on"),
+    ],
+)
+def test_that_nothing_guards_in_the_place_of_an_old_plugin_is_told(
+    places: Places, more: dict[str, Any], ours: dict[str, Any], warnings: list[str]
+) -> None:
+    plugins = {**more, "entries": {"tool-guard": {"enabled": True}, "toolguard": ours}}
+    _, done = migrated(places, {"plugins": plugins})
+    assert done.data["warnings"] == warnings
+
+
+def test_a_master_switch_that_is_taken_over_is_told_by_its_old_name(places: Places) -> None:
     _, done = migrated(places, entries(tool_guard={"enabled": True}, guardian_angel={"config": {"enabled": False}}))
-    assert done.data["warnings"] == ["guardian-angel enabled = false: toolguard guards nothing until it is true"]
+    assert done.data["warnings"] == [f"guardian-angel enabled = false: {OFF_STAYS}"]
 
 
 def test_variables_stay_as_they_are_written(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

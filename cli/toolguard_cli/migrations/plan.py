@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,10 @@ from pathlib import Path
 
 import msgspec
 
+from toolguard_cli import configvars
 from toolguard_cli.configdraft import Draft
 from toolguard_cli.configfile import backup_path, digest
-from toolguard_cli.configtree import ConfigTree
+from toolguard_cli.configtree import ConfigTree, Steps
 from toolguard_cli.errors import UserError
 from toolguard_cli.json5_edit import path_name
 from toolguard_cli.migrations import calls, disk, entries, hostloops, journal, metrics
@@ -25,7 +27,7 @@ from toolguard_cli.migrations.report import Report, named
 from toolguard_cli.migrations.work import DENY, Work, is_on, names
 from toolguard_cli.paths import PLUGIN_ID, Places
 from toolguard_cli.progress import Tell
-from toolguard_cli.setup.entry import ALLOW
+from toolguard_cli.setup.entry import ALLOW, ENABLED
 from toolguard_engine import __version__
 from toolguard_engine import config as settings
 from toolguard_engine.metrics import importing
@@ -37,6 +39,14 @@ STEPS: dict[str, Callable[[Work], None]] = {
     "renamed": entries.renamed,
     "host_loops": hostloops.run,
 }
+
+NOT_ON: tuple[tuple[Steps, object], ...] = (
+    (("plugins", "enabled"), False),
+    (ENABLED, False),
+    ((*OURS, "enabled"), False),
+    ((*OURS, "mode"), "disabled"),
+)
+"""Values with which nothing is guarded, though the old plugins are off."""
 
 
 class Plan:
@@ -96,8 +106,11 @@ class Plan:
     def _effects(self) -> None:
         """What of the moved settings does not do what it says."""
         report = self.report
-        if report.origin(("enabled",)) and self.draft.tree.get(*OURS, "enabled") is False:
-            report.warnings.append(f"{report.origin(('enabled',))} = false: toolguard guards nothing until it is true")
+        for steps, value in NOT_ON if report.touched else ():
+            if configvars.filled(self.draft.tree.get(*steps)) == value:
+                name = report.origin(steps[len(OURS) :]) if steps[: len(OURS)] == OURS else ""
+                text = f"{name or path_name(steps)} = {json.dumps(value)}: toolguard guards nothing until that is changed"
+                report.warnings.append(text)
         moved = {step for each in report.moved for step in each.target}
         report.notes += [f"{name} is kept, but has no effect in this version" for name in settings.NOT_YET if name in moved]
 
