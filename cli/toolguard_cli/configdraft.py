@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,8 @@ from toolguard_cli import configfile, configtree, json5_edit
 from toolguard_cli.configfile import ConfigFile
 from toolguard_cli.configtree import ConfigTree, Steps
 from toolguard_cli.errors import UserError
+
+LEFT_OUT = '"..."'
 
 
 @dataclass(frozen=True)
@@ -74,11 +78,14 @@ class Draft:
         return [Change(before[file.path], file.text) for file in self.tree.files if before[file.path].text != file.text]
 
     def diff(self) -> Iterator[str]:
-        """The changed lines, as `diff -u0` shows them: what lies beside them may be a secret."""
+        """The changed lines, as `diff -u0` shows them, without texts that did not change: they may be secrets."""
         for change in self.changes():
             name = str(change.file.path)
             old, new = change.file.text.splitlines(), change.text.splitlines()
-            yield from difflib.unified_diff(old, new, name, name, n=0, lineterm="")
+            lines = list(difflib.unified_diff(old, new, name, name, n=0, lineterm=""))
+            yield from lines[:2]
+            for _, hunk in groupby(lines[2:], key=lambda line: line.startswith("@@")):
+                yield from _without_kept_texts(list(hunk))
 
     def write(self, *, again: bool = False) -> list[Path]:
         """Writes all changed files, or none; the backups. Raises `UserError`. `again`: as in `configfile.write`."""
@@ -94,3 +101,14 @@ class Draft:
                 configfile.restore(change.file, change.data)
             raise
         return backups
+
+
+_TEXT = re.compile(r"""("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')(\s*+:)?""")
+
+
+def _without_kept_texts(hunk: list[str]) -> list[str]:
+    sides = [
+        {found[1] for line in hunk if line[0] == sign for found in _TEXT.finditer(line) if not found[2]} for sign in "-+"
+    ]
+    kept = sides[0] & sides[1]
+    return [_TEXT.sub(lambda found: LEFT_OUT if not found[2] and found[1] in kept else found[0], line) for line in hunk]

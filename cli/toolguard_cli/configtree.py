@@ -2,8 +2,8 @@
 
 The rules of OpenClaw (its docs, "Config includes"; arrays as its code merges them): an object with `$include` stands for the
 file or files named there, merged in order, and its own other keys are merged over them. Objects merge key by key, lists
-are joined, of anything else the last one counts. Paths are relative to the main config's folder, and must lie in it or in
-a folder of `OPENCLAW_INCLUDE_ROOTS`, also once links are followed. `${VAR}` is left as it is written.
+are joined, of anything else the last one counts. Paths are relative to the including file, and must lie in the main config's
+folder or in one of `OPENCLAW_INCLUDE_ROOTS`, also once links are followed. `${VAR}` is left as it is written.
 
 Every part remembers where it is written, so that it can be pointed at, and edited in the file that owns it.
 """
@@ -52,12 +52,14 @@ class Spot:
 class Part:
     """One value of the merged config.
 
-    `spots`: everywhere it is written, in the order of merging. `problem`: why some of it could not be read.
+    `spots`: everywhere it is written, in the order of merging. `problem`: why some of it could not be read. `beside`: it is
+    an object whose last spot also holds the `$include`, so that a key which is added there counts.
     """
 
     content: dict[str, Part] | list[Part] | bool | int | float | str | None
     spots: tuple[Spot, ...]
     problem: UserError | None = None
+    beside: bool = False
 
     def child(self, step: str | int) -> Part | None:
         if isinstance(self.content, dict) and isinstance(step, str):
@@ -123,10 +125,10 @@ class ConfigTree:
         name = json5_edit.path_name(steps)
         if part.problem:
             raise UserError(f"{name} may lie in a file that cannot be read: {part.problem.message}", part.problem.fix)
-        if len(part.spots) > 1:
+        if len(part.spots) > 1 and not (part.beside and depth < len(steps)):
             told = " and ".join(str(spot.file.path) for spot in part.spots)
             raise UserError(f"{name} is put together from {told} ($include)", f"write it by hand into one of them: {name}")
-        spot = part.spots[0]
+        spot = part.spots[-1]
         self._refuse_unwritable(spot.file, name)
         if steps and depth == len(steps) and not spot.path:
             raise UserError(
@@ -210,7 +212,8 @@ class _Composer:
                     self._unread(UserError(f"{directive.words}: keys stand beside an $include that is no object"), spot)
                 ]
             parts.append(Part(own, (spot,)))
-        return reduce(_merged, parts, Part({}, ())) if isinstance(named, list) else reduce(_merged, parts)
+        merged = reduce(_merged, parts, Part({}, ())) if isinstance(named, list) else reduce(_merged, parts)
+        return replace(merged, spots=merged.spots or (spot,), beside=bool(own))
 
     def _taken_in(self, name: Any, directive: Spot) -> Part:
         opened = len(self.open)

@@ -6,13 +6,17 @@ The envelope is `{"schema": 1, "command", "ok", "data", "messages", "errors"}` f
 from __future__ import annotations
 
 import json
+import re
 import sys
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import typer
 
+from toolguard_engine.redact import UNPRINTABLE
+
 SCHEMA = 1
+_PARTS = re.compile(r"[^\n\t]+")
 Kind = Literal["ok", "warn", "error", "info", "next", "allow", "hold", "block"]
 _MARKS: dict[Kind, tuple[str, str]] = {
     "ok": ("ok   ", "green"),
@@ -70,4 +74,9 @@ def show(result: Result, *, as_json: bool, failed: bool = False) -> None:
 
 def _styled(line: Line) -> str:
     mark, colour = _MARKS[line.kind]
-    return f"{typer.style(mark, fg=colour) if colour else mark} {line.text}"
+    return f"{typer.style(mark, fg=colour) if colour else mark} {_harmless(line.text)}"
+
+
+def _harmless(text: str) -> str:
+    """Whatever a file or a model put into it: nothing moves the cursor, but for line breaks and tabs."""
+    return _PARTS.sub(lambda part: UNPRINTABLE.sub("?", part[0]), text)

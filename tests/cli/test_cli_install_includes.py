@@ -26,6 +26,10 @@ LAYOUTS = {
         MAIN: "{ plugins: { entries: { toolguard: { $include: 'guard.json5' } } } }\n",
         "guard.json5": "{ enabled: false, config: { mode: 'shadow' } }\n",
     },
+    "a base": {
+        MAIN: "{ $include: 'base.json5', gateway: {} }\n",
+        "base.json5": "{ gateway: { port: 1 } }\n",
+    },
     "elsewhere": {
         MAIN: "{ agents: { $include: 'agents.json5' } }\n",
         "agents.json5": "{ list: [] }\n",
@@ -42,6 +46,7 @@ INSTALLED = {
         "  toolguard: {\r\n    enabled: true,\r\n  },\r\n}\r\n",
     },
     "one entry": {"guard.json5": "{ enabled: true, config: { mode: 'shadow' } }\n"},
+    "a base": {MAIN: "{ $include: 'base.json5', gateway: {}, plugins: { entries: { toolguard: { enabled: true } } } }\n"},
     "elsewhere": {
         MAIN: "{ agents: { $include: 'agents.json5' }, plugins: { entries: { toolguard: { enabled: true } } } }\n"
     },
@@ -106,10 +111,11 @@ def test_the_record_knows_what_each_file_was(places: Places) -> None:
 
 
 def test_what_two_files_make_is_refused(places: Places) -> None:
-    places.config.write_text("{ plugins: { $include: 'a.json5', allow: [] } }\n")
-    (places.state_dir / "a.json5").write_text("{ deny: [] }\n")
+    places.config.write_text("{ plugins: { $include: ['a.json5', 'b.json5'] } }\n")
+    for name in ("a", "b"):
+        (places.state_dir / f"{name}.json5").write_text("{ deny: [] }\n")
     with pytest.raises(UserError) as caught:
         put_in(places)
-    both = f"{places.state_dir / 'a.json5'} and {places.config}"
+    both = f"{places.state_dir / 'a.json5'} and {places.state_dir / 'b.json5'}"
     assert caught.value.message == f"plugins.entries.toolguard.enabled is put together from {both} ($include)"
     assert caught.value.fix == "write it by hand into one of them: plugins.entries.toolguard.enabled"

@@ -61,3 +61,8 @@ def test_text_outside_ascii(capsys: pytest.CaptureFixture[str]) -> None:
     show(Result("x", {"a": "ü\n\u2028"}), as_json=True)
     told = capsys.readouterr().out
     assert json.loads(told)["data"] == {"a": "ü\n\u2028"}
+
+
+def test_nothing_moves_the_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    show(Result("x", {}, (Line("info", "a\tb\x1b[31m\x07\u202e\nc"),)), as_json=False)
+    assert capsys.readouterr().out == "      a\tb?[31m??\nc\n"

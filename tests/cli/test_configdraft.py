@@ -65,6 +65,18 @@ def test_a_diff_shows_changed_lines_only(folder: Path) -> None:
     assert list(made.diff()) == [f"--- {name}", f"+++ {name}", "@@ -5 +5 @@", "-    x: 1, // here", "+    x: 5, // here"]
 
 
+def test_a_diff_leaves_out_texts_that_did_not_change(tmp_path: Path) -> None:
+    """Of a config in one line the diff would else show all of it."""
+    text = "{ token: 'SECRET', 'a b': \"SE'CRET\", mode: 'x', last: ['SECRET'] }"
+    (tmp_path / MAIN).write_text(text)
+    made = read(tmp_path)
+    made.set(("mode",), "y")
+    assert list(made.diff())[3:] == [
+        """-{ token: "...", 'a b': "...", mode: 'x', last: ["..."] }""",
+        """+{ token: "...", 'a b': "...", mode: 'y', last: ["..."] }""",
+    ]
+
+
 def test_nothing_changed(folder: Path) -> None:
     made = read(folder)
     made.set(("tools", "x"), 1)

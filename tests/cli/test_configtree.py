@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ MERGES: list[tuple[str, dict[str, str], Any]] = [
         {"a": {"b": {"c": "${VAR}"}}},
     ),
     ("in a list", {MAIN: "{ a: [0, { $include: 'a.json5' }] }", "a.json5": "{ b: 1 }"}, {"a": [0, {"b": 1}]}),
-    ("no files at all", {MAIN: "{ a: { $include: [] } }"}, {"a": {}}),
+    ("no files at all", {MAIN: "{ a: { $include: [] }, $include: [] }"}, {"a": {}}),
 ]
 
 
@@ -70,7 +71,9 @@ def test_merged_value(tmp_path: Path, files: dict[str, str], value: Any) -> None
 
 SPLIT = {
     MAIN: "{\n  plugins: { $include: 'plugins.json5' },\n  agents: { list: [] },\n"
-    "  both: { $include: 'both.json5', own: 1 },\n}\n",
+    "  both: { $include: 'both.json5', own: 1 },\n  several: { $include: ['c.json5', 'd.json5'] },\n}\n",
+    "c.json5": "{ c: 1 }\n",
+    "d.json5": "{ d: 1 }\n",
     "plugins.json5": "{ entries: { x: { enabled: true } } }\n",
     "both.json5": "{ theirs: 1, own: 2 }\n",
 }
@@ -81,6 +84,7 @@ OWNERS: list[tuple[tuple[str | int, ...], str, tuple[str | int, ...]]] = [
     (("plugins", "entries", "y", "enabled"), "plugins.json5", ("entries", "y", "enabled")),
     (("plugins", "allow"), "plugins.json5", ("allow",)),
     (("both", "theirs"), "both.json5", ("theirs",)),
+    (("both", "new"), MAIN, ("both", "new")),
 ]
 
 
@@ -93,7 +97,8 @@ def test_owner(tmp_path: Path, steps: tuple[str | int, ...], name: str, path: tu
     ("steps", "message"),
     [
         pytest.param(("both", "own"), "both.own is put together from ", id="written twice"),
-        pytest.param(("both", "new"), "both.new is put together from ", id="new in what two files make"),
+        pytest.param(("both",), "both is put together from ", id="what two files make"),
+        pytest.param(("several", "new"), "several.new is put together from ", id="new in what several files make"),
         pytest.param(("plugins",), "plugins is the whole of ", id="the include itself"),
     ],
 )
@@ -182,3 +187,14 @@ def test_spot_words(tmp_path: Path) -> None:
     assert spot is not None
     assert spot.words == f"{tmp_path / MAIN}, line 3, column 13"
     assert found.spot(("agents", "nothing")) is None
+
+
+def test_an_include_of_nothing_is_owned_by_its_file(tmp_path: Path) -> None:
+    found = tree(tmp_path, {MAIN: "{ a: { $include: [] } }"})
+    assert owner(found, "a", "b") == (MAIN, ("a", "b"))
+
+
+def test_a_pipe_is_no_config(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / MAIN)
+    with pytest.raises(UserError, match="it is a pipe, not a file"):
+        configtree.read(tmp_path / MAIN)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from toolguard_cli.errors import UserError
 from toolguard_cli.json5_edit.adding import add, described, in_one_line
 from toolguard_cli.json5_edit.checked import checked
@@ -88,6 +90,8 @@ def remove_element(text: str, path: Path, value: JsonValue) -> str:
 def _replace(text: str, nodes: list[Node], path: Path, value: JsonValue) -> str:
     old = nodes[-1]
     style = detect(text, nodes[0])
+    if isinstance(old, ScalarNode) and isinstance(old.value, str):
+        style = replace(style, string_quote=text[old.start])
     shown = render(value, style, _line_of(text, nodes, path), _layout(text, nodes))
     return text[: old.start] + shown + text[old.end :]
 

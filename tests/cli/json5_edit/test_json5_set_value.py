@@ -33,7 +33,7 @@ COMMENTED = """\
         pytest.param(["gateway", "port"], 1, "port: 18789, //", "port: 1, //", id="number"),
         pytest.param(["gateway", "token"], "it's", '"${GATEWAY_TOKEN}" /*', '"it\'s" /*', id="string"),
         pytest.param(["$include"], None, '$include: "./base.json5",', "$include: null,", id="include"),
-        pytest.param(["plugins", "allow", 1], "${X}", "'web'", '"${X}"', id="element"),
+        pytest.param(["plugins", "allow", 1], "${X}", "'web'", "'${X}'", id="element"),
         pytest.param(["plugins", "allow"], ["a"], "[\"memory\", 'web']", '["a"]', id="array"),
         pytest.param(["gateway", "port"], {"a": [1, {}]}, "18789", "{\n      a: [1, {}]\n    }", id="scalar to object"),
     ],
