@@ -255,12 +255,44 @@ def test_two_at_the_same_time(places: Places) -> None:
     assert not places.extension.exists()
 
 
+OLD = '{ plugins: { allow: ["tool-guard"], entries: { "tool-guard": { enabled: true } } } }\n'
+UNDO = "toolguard migrate --undo switches them on again, and takes out what was migrated"
+
+
 def test_what_was_migrated_is_told(places: Places) -> None:
-    places.config.write_text('{ plugins: { entries: { "tool-guard": { enabled: true } } } }\n')
+    places.config.write_text(OLD)
     put_in(places)
     migrate.run(places, yes=True, openclaw=())
     kept = places.own / "migrations" / "1" / "0.before"
-    assert f"the plugins that toolguard took over from stay switched off; the config with them: {kept}" in texts(
-        take_out(places)
-    )
+    told = f"the plugins that toolguard took over from stay switched off; the config with them: {kept}"
+    assert texts(take_out(places))[-4:-2] == [told, UNDO]
     assert '"tool-guard": { enabled: true }' in kept.read_text()
+
+
+def test_what_a_migration_had_made_stays_and_is_told(places: Places) -> None:
+    places.config.write_text(OLD)
+    migrate.run(places, yes=True, openclaw=())
+    migrated = places.config.read_bytes()
+    put_in(places)
+    told = texts(take_out(places))
+    assert places.config.read_bytes() == migrated
+    stays = "stays in the config, for it was there before the installation; take it out by hand if you want"
+    assert told[-6:-4] == [
+        f"{stays}: plugins.entries.toolguard ({places.config}, line 1, column 95)",
+        f"{stays}: plugins.allow[1] ({places.config}, line 1, column 36)",
+    ]
+    assert told[-3] == UNDO
+    migrate.undo(places, yes=False, dry_run=False)
+    assert places.config.read_text() == OLD
+
+
+def test_a_damaged_journal_is_no_hindrance(places: Places) -> None:
+    places.config.write_text(OLD)
+    put_in(places)
+    migrate.run(places, yes=True, openclaw=())
+    damaged = places.own / "migrations" / "1.json"
+    damaged.write_text("{")
+    done = take_out(places)
+    assert (done.exit_code, done.data["changed"], places.extension.exists()) == (0, True, False)
+    (warning,) = [line.text for line in done.lines if str(damaged) in line.text]
+    assert warning.startswith(f"whether a migration is in force cannot be told: {damaged} cannot be read: ")

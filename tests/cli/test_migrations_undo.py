@@ -260,8 +260,13 @@ def test_a_spoilt_copy_is_not_put_back(stage: Stage) -> None:
 def test_a_damaged_journal_is_named(stage: Stage, content: bytes) -> None:
     stage.run()
     (journal.folder(stage.places) / "1.json").write_bytes(content)
-    with pytest.raises(UserError, match=r"1\.json cannot be read"):
-        stage.undo()
+    for command in (stage.undo, stage.run):
+        with pytest.raises(UserError, match=r"1\.json cannot be read") as caught:
+            command()
+        kept = journal.folder(stage.places) / "1"
+        assert caught.value.fix == f"move it away, then repeat; what that migration changed is kept in {kept}"
+    (journal.folder(stage.places) / "1.json").rename(journal.folder(stage.places) / "1.json.damaged")
+    assert stage.run().exit_code == 0
 
 
 def test_a_config_that_did_not_exist_goes_again(places: Places) -> None:

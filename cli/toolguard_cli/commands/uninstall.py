@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolguard_cli import configfile, configtree, inside
 from toolguard_cli.configdraft import Draft
+from toolguard_cli.configtree import ConfigTree, Steps
 from toolguard_cli.errors import UserError
+from toolguard_cli.json5_edit import path_name
 from toolguard_cli.migrations import journal
-from toolguard_cli.paths import Places
+from toolguard_cli.paths import PLUGIN_ID, Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import entry, folder, record
 from toolguard_cli.setup.lock import locked
@@ -17,14 +20,15 @@ from toolguard_cli.setup.lock import locked
 
 @dataclass(frozen=True)
 class _Plan:
-    """What there is to undo. `draft` is the config without toolguard's lines."""
+    """What there is to undo. `draft` is the config without toolguard's lines; `about_old` what to know of a migration."""
 
     places: Places
     known: record.Record
     draft: Draft
+    about_old: list[Line]
 
     @property
-    def config(self) -> configtree.ConfigTree:
+    def config(self) -> ConfigTree:
         return self.draft.before
 
     @property
@@ -67,7 +71,31 @@ def _plan(places: Places) -> _Plan | None:
     draft = Draft(configtree.read(Path(known.config)))
     if draft.before.exists:
         entry.undo(draft, known.undoable())
-    return _Plan(places, known, draft)
+    return _Plan(places, known, draft, [*_stays(draft.tree), *_migrated(places)])
+
+
+def _stays(tree: ConfigTree) -> list[Line]:
+    """What of toolguard was in the config before it was installed: that is not taken out."""
+    allow = tree.get(*entry.ALLOW)
+    at = allow.index(PLUGIN_ID) if isinstance(allow, list) and PLUGIN_ID in allow else -1
+    paths: list[Steps] = [entry.ENTRY, *([(*entry.ALLOW, at)] if at >= 0 else [])]
+    found = [(path_name(steps), part.spots[-1].words) for steps in paths if (part := tree.part(steps))]
+    told = "stays in the config, for it was there before the installation; take it out by hand if you want"
+    return [Line("warn", f"{told}: {name} ({where})") for name, where in found]
+
+
+def _migrated(places: Places) -> list[Line]:
+    try:
+        migrated = journal.in_force(places)
+    except UserError as error:
+        return [Line("warn", f"whether a migration is in force cannot be told: {error.message}")]
+    if not migrated:
+        return []
+    told = "the plugins that toolguard took over from stay switched off"
+    if migrated.files:
+        told += f"; the config with them: {journal.kept(places, migrated.number, 0, 'before')}"
+    undo = shlex.join(["toolguard", "migrate", "--undo", *places.given])
+    return [Line("warn", told), Line("next", f"{undo} switches them on again, and takes out what was migrated")]
 
 
 def _perform(plan: _Plan) -> None:
@@ -97,11 +125,7 @@ def _result(plan: _Plan, *, done: bool) -> Result:
         lines += [Line("info", f"the config with them: {backup}") for backup in backups]
     if edited and config.get(*entry.ENTRY, "config"):
         lines.append(Line("warn", "your settings of toolguard went with its entry; they are in that file"))
-    if migrated := journal.in_force(plan.places):
-        where = journal.kept(plan.places, migrated.number, 0, "before")
-        lines.append(
-            Line("warn", f"the plugins that toolguard took over from stay switched off; the config with them: {where}")
-        )
+    lines += plan.about_old
     lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))
     lines.append(Line("next", "restart the gateway") if done else Line("info", "nothing was written (--dry-run)"))
     data = {

@@ -90,7 +90,8 @@ def _load(path: Path) -> Journal:
         with path.open("rb") as file:
             return msgspec.json.decode(file.read(MAX_BYTES), type=Journal)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise UserError(f"{path} cannot be read: {error}", f"what was before lies in {path.with_suffix('')}") from error
+        fix = f"move it away, then repeat; what that migration changed is kept in {path.with_suffix('')}"
+        raise UserError(f"{path} cannot be read: {error}", fix) from error
 
 
 def unfinished(places: Places) -> Journal | None:
