@@ -144,11 +144,11 @@ def test_several_are_kept_side_by_side(box: LockedFile[Box], path: Path) -> None
 
 
 def test_put_aside_by_another_process_meanwhile(box: LockedFile[Box], path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def vanish(path: Path) -> bytes:
+    def vanish(path: Path, _limit: int) -> bytes:
         path.with_name("box.json.corrupt-20260101T000000-7").write_bytes(b"")
         raise FileNotFoundError(path)
 
-    monkeypatch.setattr(locked, "_bounded", vanish)
+    monkeypatch.setattr(locked.files, "read_bounded", vanish)
     with pytest.raises(Damaged):
         box.read()
 

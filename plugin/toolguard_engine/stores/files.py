@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,26 @@ OUR_FOLDER = "toolguard"
 def own_folder(state_dir: Path) -> Path:
     """Where toolguard keeps its own files inside the gateway's state directory."""
     return state_dir / OUR_FOLDER
+
+
+class Unfit(OSError):  # noqa: N818 - named for the condition
+    """What stands there is no file, or a larger one than anybody of ours writes."""
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """The content of a file of at most `limit` bytes; a pipe in its place is not waited for. Raises `OSError`: `Unfit` where
+    there is something else; `ValueError` where the name cannot be a path."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Unfit(errno.EINVAL, "it is no file", str(path))
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            data = file.read(limit + 1)
+    finally:
+        os.close(handle)
+    if len(data) > limit:
+        raise Unfit(errno.EFBIG, f"it is larger than {limit} bytes", str(path))
+    return data
 
 
 def replace(

@@ -8,7 +8,6 @@ as one of those lies there nothing is read or written, because what was lost may
 from __future__ import annotations
 
 import os
-import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -63,7 +62,9 @@ class LockedFile(Generic[T]):
         """The value as it is now. Raises `StoreError`. Without `keep_aside` a damaged file stays where it is."""
         self._refuse_after_damage()
         try:
-            data = _bounded(self.path)
+            data = files.read_bounded(self.path, MAX_BYTES)
+        except files.Unfit:
+            data = b""
         except FileNotFoundError:
             self._refuse_after_damage()  # another process may have put it aside just now
             return self._kind()
@@ -154,16 +155,3 @@ def lock(path: Path, *, patient: bool = True) -> Iterator[None]:
 def _beside(path: Path, prefix: str) -> list[Path]:
     names = os.listdir(path.parent)  # noqa: PTH208 - a call that waits for a person pays for this
     return [path.with_name(name) for name in sorted(names) if name.startswith(prefix)]
-
-
-def _bounded(path: Path) -> bytes:
-    """The content; nothing where that is no file of ours. A pipe in its place must not make us wait."""
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    try:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            return b""
-        with os.fdopen(os.dup(handle), "rb") as file:
-            data = file.read(MAX_BYTES + 1)
-            return data if len(data) <= MAX_BYTES else b""
-    finally:
-        os.close(handle)
