@@ -246,6 +246,27 @@ def test_what_would_break_something_is_refused(places: Places, path: str, value:
     assert refused(places, path, value) == (message, f"nothing was written; {fix}")
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "at"),
+    [
+        (KEYS, "null", f"{KEYS}: must be an object"),
+        ("plugins.entries.foo", "{ bogus: 1 }", "plugins.entries.foo.bogus: there is no such setting"),
+        ("plugins.load", "{ bogus: 1 }", "plugins.load.bogus: there is no such setting"),
+        ("plugins.entries.toolguard", "{ enabled: true, bogus: 1 }", "plugins.entries.toolguard.bogus: there is no "),
+        ("plugins", "{ entries: { toolguard: { enabled: true } }, bogus: 1 }", "plugins.bogus: there is no such setting"),
+        ("pendingTimeoutMs", "${N}", f"{KEYS}.pendingTimeoutMs: must be a whole number"),
+        ("plugins.entries.foo", "{ hooks: { bogus: 1 } }", "only OpenClaw can tell whether the gateway takes "),
+        ("plugins.entries.foo.config", "{ bogus: 1 }", "only OpenClaw can tell whether the gateway takes "),
+        ("plugins.slots.memory", "7", "only OpenClaw can tell whether the gateway takes "),
+    ],
+)
+def test_without_openclaw_nothing_is_written_that_could_stop_the_gateway(
+    places: Places, path: str, value: str, at: str
+) -> None:
+    write(places, TEXT)
+    assert refused(places, path, value, Options(openclaw=()))[0].startswith(at)
+
+
 @pytest.mark.parametrize("path", ["plugins", "plugins.entries", "plugins.entries.toolguard"])
 @pytest.mark.parametrize("value", ["{}", None], ids=["set", "unset"])
 def test_toolguard_is_not_taken_out(places: Places, path: str, value: str | None) -> None:

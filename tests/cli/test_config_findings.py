@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from toolguard_cli import configtree, validation
+from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.paths import Places
 from toolguard_cli.validation import Finding, Subject, entry, loading, pluginids, resources, texts
 
@@ -37,6 +38,11 @@ def lay(places: Places, files: dict[str, str]) -> None:
         path.write_bytes(text.encode())
 
 
+def tree(places: Places, text: str) -> ConfigTree:
+    lay(places, {MAIN: text})
+    return configtree.read(places.config)
+
+
 def look(places: Places, check: validation.Check, text: str, **env: str) -> list[Finding]:
     lay(places, {MAIN: text})
     return list(check(Subject(configtree.read(places.config), places, env)))
@@ -47,6 +53,9 @@ def short(found: list[Finding]) -> Found:
 
 
 KEYS = "plugins.entries.toolguard.config"
+ALWAYS_TEXT = "what a variable fills in is always a text"
+UNKNOWN = "there is no such setting; known here:"
+OLDER = "slots, bundledDiscovery, installs"
 
 
 # ---- the files
@@ -132,6 +141,7 @@ def test_an_included_file_that_is_no_json5_is_named(places: Places) -> None:
         pytest.param(
             "{ plugins: { enabled: '${ON}', allow: ['a', 1], load: { paths: 'x' }, entries: { a: { enabled: 1 } } } }",
             [
+                ("error", "plugins.enabled", f'must be true or false, not "${{ON}}"; {ALWAYS_TEXT}', 1, 14),
                 ("error", "plugins.allow[1]", "must be a text, not 1", 1, 45),
                 ("error", "plugins.load.paths", 'must be a list [ ... ], not "x"', 1, 57),
                 ("error", "plugins.entries.a.enabled", "must be true or false, not 1", 1, 87),
@@ -139,6 +149,17 @@ def test_an_included_file_that_is_no_json5_is_named(places: Places) -> None:
             id="lists and switches",
         ),
         pytest.param("{ plugins: { slots: 7, installs: {} }, gateway: 3 }", [], id="what only OpenClaw knows"),
+        pytest.param("{ plugins: { allow: ['${ID}'], entries: { a: { hooks: 1 } } } }", [], id="a text, and what it knows"),
+        pytest.param(
+            "{ plugins: { bogus: 1, load: { path: 1 }, entries: { a: { bogus: 1, config: null } } } }",
+            [
+                ("error", "plugins.bogus", f"{UNKNOWN} enabled, allow, deny, load, entries, {OLDER}", 1, 14),
+                ("error", "plugins.load.path", "there is no such setting; did you mean paths?", 1, 32),
+                ("error", "plugins.entries.a.bogus", f"{UNKNOWN} config, enabled, hooks, llm, subagent", 1, 59),
+                ("error", "plugins.entries.a.config", "must be an object { ... }, not null", 1, 69),
+            ],
+            id="keys that the gateway does not know",
+        ),
     ],
 )
 def test_plugins_have_their_shape(places: Places, text: str, found: Found) -> None:
@@ -192,6 +213,26 @@ def test_an_unknown_setting_is_not_taken_for_a_section_of_the_gateway(places: Pl
     assert found.fix == fix
 
 
+def test_settings_that_are_nothing_at_all(places: Places) -> None:
+    """The gateway does not start with `config: null`, and does without any."""
+    (found,) = validation.errors(validation.findings(tree(places, ours("null")), places))
+    assert (found.path, found.message) == (KEYS, "must be an object { ... }, not null")
+    assert found.fix == f"toolguard config unset {KEYS}"
+    assert look(places, entry.fits, "{ plugins: { entries: { toolguard: { enabled: true } } } }") == []
+
+
+@pytest.mark.parametrize("number", ["3.0", "3", "3e0"])
+def test_a_whole_number_may_be_written_as_a_fraction(places: Places, number: str) -> None:
+    text = ours(f"{{ maxIdenticalFailures: {number}, agents: {{ a: {{ maxIdenticalFailures: {number} }} }} }}")
+    assert look(places, entry.fits, text) == []
+    assert Subject(tree(places, text), places, {}).settings is not None
+
+
+def test_settings_of_an_old_plugin_at_the_wrong_place_are_for_migrate(places: Places) -> None:
+    (found,) = look(places, entry.plugins_have_their_shape, "{ plugins: { entries: { 'guardian-angel': { mode: 1 } } } }")
+    assert (found.path, found.fix) == ("plugins.entries.guardian-angel.mode", "toolguard migrate")
+
+
 def test_the_command_names_the_gateway(places: Places) -> None:
     given = Places(places.state_dir, places.config, ("--config", str(places.config)))
     lay(places, {MAIN: ours("{ mode: 1 }")})
@@ -207,8 +248,12 @@ def test_the_command_names_the_gateway(places: Places) -> None:
         ("{ mode: '${MODE}' }", {}, 0),
         ("{ mode: '$${MODE}' }", {}, 1),
         ("{ '${MODE}': 1 }", {}, 1),
+        ("{ maxIdenticalFailures: '${MODE}' }", {}, 1),
+        ("{ maxIdenticalFailures: '${MODE}' }", {"MODE": "3"}, 1),
+        ("{ approval: '${MODE}' }", {}, 1),
+        ("{ alwaysBlock: ['${MODE}'] }", {}, 0),
     ],
-    ids=["fits", "does not fit", "cannot be told", "no variable", "in a name"],
+    ids=["fits", "not", "untold", "no variable", "in a name", "no number", "no number either", "no object", "in a list"],
 )
 def test_variables_are_filled_in(places: Places, settings: str, env: dict[str, str], wrong: int) -> None:
     assert len(look(places, entry.fits, ours(settings), **env)) == wrong
@@ -411,8 +456,11 @@ def test_a_load_path_that_belongs_to_a_foreigner(places: Places, tmp_path: Path,
         pytest.param(
             "allow: ['guardian_angel'], deny: ['equilibrium-guard'], slots: { memory: 'equilibrium-guard' }",
             [
-                ("warn", "plugins.slots.memory", "toolguard takes the place of equilibrium-guard"),
-                ("warn", "plugins.allow[0]", "toolguard takes the place of guardian_angel"),
+                (
+                    "warn",
+                    "plugins.slots.memory",
+                    "toolguard takes the place of equilibrium-guard, but fills no slot",
+                )
             ],
             id="old ones in lists",
         ),

@@ -14,7 +14,7 @@ from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup.entry import ENTRY
 from toolguard_cli.setup.lock import locked
-from toolguard_cli.validation import Finding, Subject, entry, hostcheck, schema
+from toolguard_cli.validation import Finding, Subject, entry, hostcheck
 from toolguard_cli.validation.finding import nearest
 from toolguard_engine import answers
 
@@ -114,7 +114,7 @@ class Change:
 
     def _refuse_untold(self, why: str) -> None:
         """Elsewhere than in our settings only OpenClaw knows what the gateway starts with."""
-        known = self.named.is_ours or schema.at(entry.PLUGINS, self.named.steps)
+        known = entry.is_known(self.named.steps, self.draft.tree.get(*self.named.steps))
         if not known and not self.options.offline and validation.can_be_asked(self.draft.tree):
             raise UserError(
                 f"only OpenClaw can tell whether the gateway takes {answers.cut(self.named.whole, 200)}, and {why}",
