@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
+import time
 import venv
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 import pytest
 from cli_stage import put_in
 from doctor_stage import Host, host
 
+from toolguard_cli import children
 from toolguard_cli.checks import engine, node
-from toolguard_cli.checks.check import Subject
+from toolguard_cli.checks.check import Check, Subject
 from toolguard_cli.commands import doctor
 from toolguard_cli.paths import Places
 
@@ -43,14 +47,14 @@ def test_the_engine_check_starts_one_process_and_waits_for_nothing_else(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[list[str]] = []
-    run = subprocess.run
+    ask = children.ask
 
-    def counted(command: list[str], **options: Any) -> subprocess.CompletedProcess[bytes]:
+    def counted(command: list[str], limit: float, *given: bytes, **options: Any) -> children.Answered:
         started.append(command)
-        assert options["timeout"] == engine.LIMIT_SECONDS
-        return run(command, **options)
+        assert limit == engine.LIMIT_SECONDS
+        return ask(command, limit, *given, **options)
 
-    monkeypatch.setattr(subprocess, "run", counted)
+    monkeypatch.setattr(children, "ask", counted)
     check = engine.answers(subject)
     assert (check.status, check.fix) == ("ok", "")
     assert check.detail.startswith("it answered after ")
@@ -122,6 +126,32 @@ def test_version_of_python(subject: Subject, tmp_path: Path, says: str, status: 
     assert check.fix == ("" if status == "ok" else UNSET)
 
 
+@pytest.mark.parametrize("look", [engine.python, engine.answers, engine.latency], ids=lambda look: look.__name__)
+def test_what_a_wrapper_leaves_behind_is_neither_waited_for_nor_left(
+    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: Callable[[Subject], Check]
+) -> None:
+    """A shell that does not put the interpreter in its own place; the child holds the pipes, and a lock to tell it by."""
+    alive = tmp_path / "alive"
+    python = program(tmp_path, f"exec 9> {alive}; flock 9; sleep 1000 & wait")
+    monkeypatch.setattr(engine, "LIMIT_SECONDS", 0.5)
+    assert look(with_python(subject, python)).status != "ok"
+    with alive.open("a") as file:
+        assert soon_free(file)
+
+
+def soon_free(file: IO[str]) -> bool:
+    """Whether the lock is given up: a killed process may take a moment to be gone."""
+    limit = time.monotonic() + 30
+    while time.monotonic() < limit:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(0.02)
+        else:
+            return True
+    return False
+
+
 # How fast. Nothing here asserts a time: only that both sides were asked, and what becomes of the two figures.
 
 
@@ -157,7 +187,7 @@ def test_no_process_is_left(subject: Subject, monkeypatch: pytest.MonkeyPatch) -
         started.append(popen(*arguments, **options))
         return started[-1]
 
-    monkeypatch.setattr(engine.subprocess, "Popen", kept)
+    monkeypatch.setattr(subprocess, "Popen", kept)
     engine.latency(subject)
     assert [process.poll() is not None for process in started] == [True, True]
 

@@ -9,12 +9,13 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from statistics import median
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 import msgspec
 
+from toolguard_cli import children
 from toolguard_cli.checks import mending
 from toolguard_cli.checks.check import Check, Step, Subject
 from toolguard_engine import protocol
@@ -23,6 +24,7 @@ from toolguard_engine.answers import plain
 LIMIT_SECONDS = 20
 ARGUMENTS = ("-P", "-E", "-m", "toolguard_engine")
 OLDEST = (3, 11)
+VERSION = "import sys; print('%d.%d.%d' % sys.version_info[:3])"
 ECHO = "import sys\nfor line in sys.stdin.buffer:\n    sys.stdout.buffer.write(line)\n    sys.stdout.buffer.flush()\n"
 ROUNDS = 200
 MANY_TIMES = 50
@@ -45,13 +47,10 @@ def python(subject: Subject) -> Check:
     if shutil.which(program) is None:
         return Check("python", "error", f"{program} is not there", mend)
     try:
-        done = subprocess.run(
-            [program, "-I", "-S", "-c", "import sys; print('%d.%d.%d' % sys.version_info[:3])"],
-            capture_output=True, text=True, errors="replace", timeout=LIMIT_SECONDS, check=False, stdin=subprocess.DEVNULL,
-        )  # fmt: skip
+        done = children.ask([program, "-I", "-S", "-c", VERSION], LIMIT_SECONDS)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return Check("python", "error", f"{program}: {error}", mend)
-    said = re.fullmatch(r"(\d+)\.(\d+)\.\d+", done.stdout.strip())
+    said = re.fullmatch(r"(\d+)\.(\d+)\.\d+", done.output.strip())
     if not said:
         return Check("python", "error", f"{program} is no Python that runs", mend)
     if (int(said[1]), int(said[2])) < OLDEST:
@@ -81,17 +80,13 @@ def _ask(python: str, scratch: str) -> str:
     """Why the engine did not answer as it should; empty where it did. It writes only below `scratch`."""
     lines = b"".join(msgspec.json.encode(question) + b"\n" for question in (_hello(scratch), _call(1)))
     try:
-        done = subprocess.run(
-            [python, *ARGUMENTS], input=lines, capture_output=True, timeout=LIMIT_SECONDS, check=False, cwd=scratch
-        )
+        done = children.ask([python, *ARGUMENTS], LIMIT_SECONDS, lines, cwd=scratch)
     except subprocess.TimeoutExpired:
         return f"no answer within {LIMIT_SECONDS} s"
     except (OSError, ValueError) as error:
         return str(error)
-    if b'"type":"ready"' in done.stdout and b'"decision":"allow"' in done.stdout:
-        return ""
-    words = (done.stderr or done.stdout).decode(errors="replace").strip().splitlines()
-    return words[-1] if words else f"it ended with code {done.returncode} and said nothing"
+    answered = '"type":"ready"' in done.output and '"decision":"allow"' in done.output
+    return "" if answered else done.last_words
 
 
 def _hello(scratch: str) -> dict[str, Any]:
@@ -122,30 +117,31 @@ def latency(subject: Subject) -> Check:
 
 def _measured(program: str, scratch: str) -> tuple[float, float]:
     """The median time of a verdict and of an echo, in ms."""
-    with _Asked([program, *ARGUMENTS], scratch) as engine, _Asked([program, "-I", "-S", "-c", ECHO], scratch) as echo:
+    with _asked([program, *ARGUMENTS], scratch) as engine, _asked([program, "-I", "-S", "-c", ECHO], scratch) as echo:
         engine.ask(_hello(scratch))
         pairs = [(engine.ask(_call(number)), echo.ask(_call(number))) for number in range(1, ROUNDS + 1)]
     taken, bare = zip(*pairs, strict=True)
     return median(taken), median(bare)
 
 
+@contextmanager
+def _asked(command: list[str], folder: str) -> Iterator[_Asked]:
+    """It is ended when the block is left, or hangs."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with children.started(command, cwd=folder, **pipes) as process:
+        watch = threading.Timer(LIMIT_SECONDS, children.end, [process])
+        watch.start()
+        try:
+            yield _Asked(process)
+        finally:
+            watch.cancel()
+
+
 class _Asked:
-    """A process that answers each line with one that has the same id. It is ended when the block is left, or hangs."""
+    """A process that answers each line with one that has the same id."""
 
-    def __init__(self, command: list[str], folder: str) -> None:
-        self._process = subprocess.Popen(
-            command, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        )
-        self._watch = threading.Timer(LIMIT_SECONDS, self._process.kill)
-
-    def __enter__(self) -> Self:
-        self._watch.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._watch.cancel()
-        self._process.kill()
-        self._process.communicate()
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        self._process = process
 
     def ask(self, question: dict[str, Any]) -> float:
         """How long the answer took, in ms. Raises `ValueError` where none comes."""

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 
+from toolguard_cli import children
 from toolguard_cli.checks.check import Check, Subject
 from toolguard_cli.checks.host import installed_version, numbers, package
 from toolguard_engine.answers import plain
@@ -34,10 +35,10 @@ def recent(subject: Subject) -> Check:
             "node", "warn", "no node on PATH", "install Node 24, unless the gateway brings its own: https://nodejs.org"
         )
     try:
-        done = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=LIMIT_SECONDS, check=False)
+        done = children.ask([program, "--version"], LIMIT_SECONDS)
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return Check("node", "warn", f"{program}: {error}", f"{program} --version")
-    version, wanted = done.stdout.strip().lstrip("v")[:40], needed(subject)
+    version, wanted = done.output.strip().lstrip("v")[:40], needed(subject)
     if not fits(version, wanted):
         release = installed_version(subject)
         return Check(
