@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from itertools import combinations
 from typing import Any
 
@@ -77,6 +78,18 @@ _ORDERS = (
     ),
 )
 _FILES: tuple[Path, ...] = (("storePath",), ("logPath",), ("metrics", "dbPath"))
+_TAKEN = (
+    "openclaw.json",
+    "clawdbot.json",
+    "extensions/toolguard/*",
+    *(
+        f"toolguard/{name}"
+        for name in ("key", "audit.*", "counters.json", "policy.toml", "install.json", "last-engine.json", "*.lock")
+    ),
+    "toolguard/engines",
+    "toolguard/engines/*",
+)
+"""The ends of paths that belong to something else: the gateway's config, and what we keep at fixed places."""
 _DEFAULTS = {"storePath": f"{HOME_STATE}toolguard/nonces.json", **msgspec.to_builtins(Config())}
 
 Written = Callable[[Path], bool]
@@ -88,6 +101,7 @@ def problems(config: Config) -> list[Problem]:
     general = {**_DEFAULTS, **msgspec.to_builtins(config)}
     found = list(_in(general, lambda path: bool(_get(general, path) != _get(_DEFAULTS, path))))
     found += _one_file_for_two(general)
+    found += _somebody_elses(general)
     for agent in config.agents:
         found += _of_agent(config, agent)
     return found
@@ -128,6 +142,18 @@ def _one_file_for_two(values: Any) -> Iterator[Problem]:
         if _place(_get(values, one)) == _place(_get(values, other)):
             blamed = one if _get(values, one) != _get(_DEFAULTS, one) else other
             yield Problem(blamed, f"{'.'.join(one)} and {'.'.join(other)} name the same file: each would spoil the other")
+
+
+def _somebody_elses(values: Any) -> Iterator[Problem]:
+    for path in _FILES:
+        if is_taken(_get(values, path)):
+            yield Problem(path, f"{'.'.join(path)} names a file that holds something else: each would spoil the other")
+
+
+def is_taken(path: str) -> bool:
+    """Whether this is the gateway's config or a file of ours that no setting moves, wherever the state directory is."""
+    place = posixpath.normpath(posixpath.join("/", _place(path)))
+    return any(fnmatchcase(place, f"*/{taken}") for taken in _TAKEN)
 
 
 def _place(path: str) -> str:

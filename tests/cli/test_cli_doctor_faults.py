@@ -504,6 +504,28 @@ STATE = [
         "a store that was damaged", written(lambda s: s.own / "nonces.json.corrupt-20260906T120000-7", "x"),
         "stores", "error", "a store is damaged, nothing is approved: nonces.json.corrupt-20260906T120000-7", FIX, left={},
     ),
+    Fault(
+        "the store in the gateway's config", settings(storePath="~/.openclaw/openclaw.json"), "stores", "error",
+        "S/openclaw.json, which storePath names, is no store of held calls", "toolguard config unset storePath",
+        also={"settings": "error"},
+    ),
+    Fault(
+        "the store in the rules", both(
+            written(lambda s: s.own / "policy.toml", "# none\n"), settings(storePath="toolguard/policy.toml"),
+        ),
+        "stores", "error", "S/toolguard/policy.toml, which storePath names, is no store of held calls",
+        "toolguard config unset storePath", also={"settings": "error"},
+    ),
+    Fault(
+        "the store in somebody's file", both(written(lambda s: s.state / "notes", "mine"), settings(storePath="notes")),
+        "stores", "error", "S/notes, which storePath names, is no store of held calls", "toolguard config unset storePath",
+    ),
+    Fault(
+        "a damaged store elsewhere", both(
+            written(lambda s: s.state / "held.json", '{"v":1,"entries":[{'), settings(storePath="held.json"),
+        ),
+        "stores", "error", "a store is damaged, nothing is approved: held.json", FIX, left={},
+    ),
     Fault("a forged call", forged, "stores", "error", "1 held calls are not signed by toolguard", FIX, left={}),
     Fault(
         "a key for everybody", both(held, lambda s: (s.own / "key").chmod(0o644)), "key", "error",

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolguard_engine.config import parse
-from toolguard_engine.settingrules import Problem, problems
+from toolguard_engine.settingrules import Problem, is_taken, problems
 
 WARNING_LATE = (
     "loopDetection.warningThreshold ({}) must be below loopDetection.criticalThreshold ({}): "
@@ -31,6 +31,7 @@ HOURLY_OUTLIVE = (
     "else hourly sums outlive the daily ones"
 )
 BOTH = "alwaysBlock and neverBlock both name {}: neverBlock wins, nothing is held"
+TAKEN = "{} names a file that holds something else: each would spoil the other"
 SAME_FILE = "{} and {} name the same file: each would spoil the other"
 
 
@@ -137,6 +138,19 @@ CASES: list[tuple[str, Any, list[Problem]]] = [
         {"metrics": {"dbPath": "tool-guard.log"}},
         [Problem(("metrics", "dbPath"), SAME_FILE.format("logPath", "metrics.dbPath"))],
     ),
+    (
+        "the store in the gateway's config, the log in the audit log, the database in the key",
+        {
+            "storePath": "~/.openclaw/openclaw.json",
+            "logPath": "/srv/state/toolguard/audit.jsonl",
+            "metrics": {"dbPath": "toolguard/key"},
+        },
+        [
+            Problem(("storePath",), TAKEN.format("storePath")),
+            Problem(("logPath",), TAKEN.format("logPath")),
+            Problem(("metrics", "dbPath"), TAKEN.format("metrics.dbPath")),
+        ],
+    ),
 ]
 
 
@@ -152,3 +166,33 @@ def test_every_problem_points_at_a_value_that_was_written() -> None:
             for key in problem.path:
                 value = value[key]
             assert json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("openclaw.json", True),
+        ("~/.openclaw/toolguard/../openclaw.json", True),
+        ("/srv/clawdbot.json", True),
+        ("toolguard/key", True),
+        ("toolguard//key", True),
+        ("toolguard/audit.jsonl", True),
+        ("toolguard/audit.17.jsonl", True),
+        ("toolguard/audit.head", True),
+        ("toolguard/counters.json", True),
+        ("toolguard/policy.toml", True),
+        ("toolguard/install.json", True),
+        ("toolguard/last-engine.json", True),
+        ("toolguard/nonces.json.lock", True),
+        ("toolguard/engines/7.json", True),
+        ("extensions/toolguard/index.mjs", True),
+        ("~/.openclaw/toolguard/nonces.json", False),
+        ("tool-guard.log", False),
+        ("metrics.db", False),
+        ("/srv/key", False),
+        ("/srv/audit.jsonl", False),
+        ("my-openclaw.json", False),
+    ],
+)
+def test_files_that_hold_something_else(path: str, expected: bool) -> None:  # noqa: FBT001 - of a table
+    assert is_taken(path) is expected

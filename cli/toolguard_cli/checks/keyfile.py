@@ -54,7 +54,7 @@ def _renewed(subject: Subject) -> str:
     book = stores.book(subject).path
     with lock(book):
         key.path(subject.places.state_dir).unlink(missing_ok=True)
-        if book.exists():
+        if stores.is_ours(subject, book) and book.exists():
             stores.put_away(subject, book)
     log = audit.AuditLog(subject.places.state_dir)
     if log.files():

@@ -9,23 +9,30 @@ from pathlib import Path
 
 from toolguard_cli import stores
 from toolguard_cli.checks.check import Check, Step, Subject
-from toolguard_engine import answers
+from toolguard_engine import answers, settingrules
 from toolguard_engine.ledger import OPEN, Entry
 from toolguard_engine.stores import counters, files, key
 from toolguard_engine.stores.files import own_folder
-from toolguard_engine.stores.locked import Damaged, StoreError, corrupt_files, lock
+from toolguard_engine.stores.locked import MAX_BYTES, Damaged, StoreError, corrupt_files, lock
 from toolguard_engine.stores.nonces import FileNonces
 
 KEPT = "damaged"
+BEGIN = b'{"v":1,"entries":'
+"""How the store of held calls begins, whatever became of the rest."""
 STALE_SECONDS = 3_600
 """An engine closes what is over within seconds; where none runs it lies until one does."""
 
 
 def whole(subject: Subject) -> Check:
     mend = subject.command("doctor", "--fix")
-    if damaged := _damaged(subject):
-        told = ", ".join(path.name for path in damaged)
+    damaged = _damaged(subject)
+    told = ", ".join(path.name for path in damaged if is_ours(subject, path))
+    if told:
         return Check("stores", "error", f"a store is damaged, nothing is approved: {told}", mend)
+    place = book(subject).path
+    if damaged or settingrules.is_taken(str(place)):
+        elsewhere = f"{place}, which storePath names, is no store of held calls: nothing is approved"
+        return Check("stores", "error", elsewhere, subject.command("config", "unset", "storePath"))
     try:
         trusted, others = book(subject).look()
     except key.BadKey:
@@ -40,7 +47,7 @@ def whole(subject: Subject) -> Check:
 
 def mend_whole(subject: Subject) -> Iterator[Step]:
     """Puts what is left of damaged stores out of the way; nothing is thrown away."""
-    for path in _damaged(subject):
+    for path in filter(partial(is_ours, subject), _damaged(subject)):
         yield Step(f"move {path} to {_kept_in(subject)}", partial(_cleared, subject, path))
     if not _damaged(subject) and _forged(subject):
         yield Step("take out held calls that toolguard has not signed; the audit log names them", partial(_checked, subject))
@@ -72,6 +79,17 @@ def put_away(subject: Subject, path: Path) -> Path:
     free = next(folder / name for name in names if not (folder / name).exists())
     shutil.move(path, free)
     return free
+
+
+def is_ours(subject: Subject, path: Path) -> bool:
+    """Whether it may be put away: a setting can name any file, so what lies elsewhere must look like a store of ours."""
+    own = own_folder(subject.places.state_dir)
+    if path.parent == own and (path.name == counters.NAME or not settingrules.is_taken(str(path))):
+        return True
+    try:
+        return files.read_bounded(path, MAX_BYTES).startswith(BEGIN)
+    except OSError:
+        return False
 
 
 def _kept_in(subject: Subject) -> Path:
