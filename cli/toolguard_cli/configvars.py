@@ -31,3 +31,12 @@ def unset(value: Any, env: Mapping[str, str] = os.environ) -> Iterator[str]:
     elif isinstance(value, list | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from unset(item, env)
+
+
+def whole_numbers(value: Any) -> Any:
+    """A copy in which every whole number is an integer, as it is once the gateway has passed it on."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, list):
+        return [whole_numbers(item) for item in value]
+    return {key: whole_numbers(item) for key, item in value.items()} if isinstance(value, dict) else value

@@ -100,7 +100,7 @@ def test_what_is_said(places: Places) -> None:
     again = migrate.run(places, yes=True, openclaw=())
     assert said(again, places) == [
         ("ok", "nothing to migrate in CONFIG"),
-        ("info", f"stays in the old entry: {LEFT}"),
+        ("info", f"stays where it is: {LEFT}"),
     ]
 
 
@@ -117,7 +117,7 @@ def test_what_is_asked_is_what_is_done(places: Places, monkeypatch: pytest.Monke
     monkeypatch.setattr(asking, "confirm", lambda lines, *_, **__: shown.extend(lines) or True)
     done = migrate.run(places, openclaw=())
     assert shown[: len(WORDS)] == [text.replace("CONFIG", str(places.config)) for _, text in WORDS]
-    assert '-    allow: ["tool-guard"], // only this' in shown
+    assert '+    allow: ["...", "toolguard"], // only this' in shown
     assert said(done, places) == AFTERWARDS
     assert places.config.read_text() == NEW
 

@@ -53,6 +53,7 @@ def short(found: list[Finding]) -> Found:
 
 
 KEYS = "plugins.entries.toolguard.config"
+IDLE = "these settings do nothing"
 ALWAYS_TEXT = "what a variable fills in is always a text"
 UNKNOWN = "there is no such setting; known here:"
 OLDER = "slots, bundledDiscovery, installs"
@@ -226,6 +227,20 @@ def test_a_whole_number_may_be_written_as_a_fraction(places: Places, number: str
     text = ours(f"{{ maxIdenticalFailures: {number}, agents: {{ a: {{ maxIdenticalFailures: {number} }} }} }}")
     assert look(places, entry.fits, text) == []
     assert Subject(tree(places, text), places, {}).settings is not None
+
+
+def test_agents_under_names_that_the_gateway_does_not_use(places: Places) -> None:
+    found = look(places, entry.agents_are_called_so, ours("{ agents: { main: {}, Main: {}, 'a b': {}, '--': {} } }"))
+    assert [(each.level, each.path, each.message, each.fix) for each in found] == [
+        ("warn", f"{KEYS}.agents.Main", f"OpenClaw runs this agent as main: {IDLE}", "rename it to main"),
+        ("warn", f'{KEYS}.agents["a b"]', f"OpenClaw runs this agent as a-b: {IDLE}", "rename it to a-b"),
+        (
+            "warn",
+            f"{KEYS}.agents.--",
+            f"OpenClaw runs no agent under such a name: {IDLE}",
+            "toolguard config unset agents.--",
+        ),
+    ]
 
 
 def test_settings_of_an_old_plugin_at_the_wrong_place_are_for_migrate(places: Places) -> None:
@@ -678,6 +693,7 @@ def test_errors_come_first(places: Places) -> None:
 
 def test_nothing_is_said_twice(places: Places, tmp_path: Path) -> None:
     """Of what both find, ours stays: it knows what to do."""
+    plugin(places.state_dir / "extensions" / "old", "tool-guard")
     text = (
         "{ plugins: { allow: ['toolguard', 'tool-guard'], entries: { toolguard: { enabled: true, config: { mode: 1 } } } } }"
     )

@@ -14,6 +14,7 @@ from toolguard_cli.migrations import allowed, data, plan
 from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Result
+from toolguard_cli.validation import Subject, pluginids
 from toolguard_engine.config import NOT_YET
 
 OFF = {"enabled": False}
@@ -198,6 +199,17 @@ def test_what_would_not_fit_stays_and_is_told(places: Places, plugin: str, confi
     assert key not in value["plugins"]["entries"]["toolguard"].get("config", {})
 
 
+def test_a_whole_number_with_a_point_is_one_for_the_gateway(places: Places) -> None:
+    settings = "maxIdenticalFailures: 3.0, metrics: { retention: { rawDays: 9. } }"
+    text = f"{{ plugins: {{ entries: {{ 'tool-guard': {{ config: {{ {settings} }} }} }} }} }}"
+    value, done = migrated(places, text)
+    assert (left(done), done.data["warnings"]) == ({}, [])
+    assert value["plugins"]["entries"]["toolguard"]["config"] == {
+        "maxIdenticalFailures": 3.0,
+        "metrics": {"retention": {"rawDays": 9.0}},
+    }
+
+
 def test_of_an_object_what_fits_is_taken(places: Places) -> None:
     metrics = {"enabled": True, "gateway": "ada", "dashboard": {"port": 0, "bind": "::1"}}
     value, done = migrated(places, entries(tool_guard={"enabled": True, "config": {"metrics": metrics}}))
@@ -320,6 +332,24 @@ def test_allow(places: Places, allow: list[str], after: list[str]) -> None:
     assert value["plugins"]["allow"] == after
 
 
+@pytest.mark.parametrize("lies", [False, True], ids=["not there", "lies there"])
+def test_validate_names_migrate_only_where_that_does_something(places: Places, lies: bool) -> None:  # noqa: FBT001
+    if lies:
+        folder = places.state_dir / "extensions" / "guardian-angel"
+        folder.mkdir(parents=True)
+        (folder / "openclaw.plugin.json").write_text('{"id": "guardian-angel"}')
+    written(places, {"plugins": {"allow": ["guardian-angel", "toolguard"], "entries": {"toolguard": {"enabled": True}}}})
+
+    def told() -> list[str]:
+        subject = Subject(configtree.read(places.config), places)
+        found = [*pluginids.are_known(subject), *pluginids.are_taken_over(subject)]
+        return [each.fix for each in found]
+
+    assert told() == (["toolguard migrate"] if lies else [])
+    assert migrate.run(places, yes=True, openclaw=()).data["changed"] is lies
+    assert told() == []
+
+
 def test_what_else_names_an_old_plugin_is_told(places: Places) -> None:
     folder = places.state_dir / "extensions" / "tool-guard"
     folder.mkdir(parents=True)
@@ -410,8 +440,14 @@ def test_nothing_of_it_is_left_in_the_block_of_the_gateway(places: Places) -> No
 
 
 def test_what_the_gateway_never_knew_is_left_to_the_person(places: Places) -> None:
-    value, _ = migrated(places, {"tools": {"loopDetection": {"historySize": 5, "colour": "red"}}})
+    value, done = migrated(places, {"tools": {"loopDetection": {"historySize": 5, "colour": "red"}}})
     assert value["tools"] == {"loopDetection": {"colour": "red"}}
+    assert left(done) == {"tools.loopDetection.colour": "OpenClaw has no such setting, and neither has toolguard"}
+    again = migrate.run(places, yes=True, openclaw=())
+    assert [line.text for line in again.lines] == [
+        f"nothing to migrate in {places.config}",
+        "stays where it is: tools.loopDetection.colour: OpenClaw has no such setting, and neither has toolguard",
+    ]
 
 
 @pytest.mark.parametrize(

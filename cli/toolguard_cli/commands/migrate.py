@@ -14,13 +14,13 @@ from toolguard_cli.json5_edit import path_name
 from toolguard_cli.migrations import data, journal, plan, verdict
 from toolguard_cli.migrations.journal import Journal
 from toolguard_cli.migrations.plan import Done, Plan
+from toolguard_cli.migrations.report import printable
 from toolguard_cli.paths import Places
 from toolguard_cli.progress import told
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import record
 from toolguard_cli.setup.lock import locked
 from toolguard_cli.validation import hostcheck
-from toolguard_engine.redact import UNPRINTABLE
 
 COMMAND = "migrate"
 MAX_LEFT = 50
@@ -116,7 +116,7 @@ def _last(places: Places) -> Journal | None:
 
 def _nothing(planned: Plan) -> Result:
     lines = [Line("ok", f"nothing to migrate in {planned.draft.before.path}")]
-    lines += [Line("info", f"stays in the old entry: {left.words}") for left in planned.report.left[:MAX_LEFT]]
+    lines += [Line("info", f"stays where it is: {left.words}") for left in planned.report.left[:MAX_LEFT]]
     lines += [Line("warn", text) for text in planned.report.warnings]
     return Result(COMMAND, _data(planned, None, None), tuple(lines))
 
@@ -147,7 +147,7 @@ def _lines(planned: Plan, interrupted: Journal | None) -> Iterator[Line]:
 
 def _diff(planned: Plan) -> Iterator[Line]:
     lines = list(islice(planned.draft.diff(), MAX_DIFF + 1))
-    yield from (Line("info", UNPRINTABLE.sub("?", line)) for line in lines[:MAX_DIFF])
+    yield from (Line("info", printable(line)) for line in lines[:MAX_DIFF])
     if len(lines) > MAX_DIFF:
         yield Line("info", "... and more")
 

@@ -20,10 +20,16 @@ def fits(target: Steps, value: Any) -> bool:
     for step in reversed(target):
         nested = {step: nested}
     try:
-        settings.parse(configvars.filled(nested))
+        parsed(nested)
     except msgspec.ValidationError:
         return False
     return True
+
+
+def parsed(written: Any) -> settings.Config:
+    """Our settings as the gateway takes them: variables filled in, and `3.0` is a whole number. Raises
+    `msgspec.ValidationError`."""
+    return settings.parse(configvars.whole_numbers(configvars.filled(written)))
 
 
 def words(target: Steps) -> str:

@@ -15,8 +15,8 @@ from typing import Any
 from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.migrations import disk
 from toolguard_cli.migrations.data import Migration
-from toolguard_cli.migrations.work import ENTRIES
 from toolguard_cli.paths import Places
+from toolguard_cli.setup.entry import ENTRIES
 
 DEFAULT = ".ga-state.json"
 MAX_BYTES = 20 * 1024 * 1024

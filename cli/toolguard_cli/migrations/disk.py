@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,9 +10,8 @@ from toolguard_cli import configvars
 from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.paths import Places
 from toolguard_cli.setup.entry import LOAD_PATHS
+from toolguard_cli.validation.loading import plugin_id
 
-MANIFEST = "openclaw.plugin.json"
-MAX_MANIFEST = 1024 * 1024
 MAX_PLACES = 200
 """Workspaces, or load paths, that are looked at."""
 
@@ -35,7 +33,7 @@ def plugins(tree: ConfigTree, places: Places, ids: list[str]) -> dict[str, list[
     for plugin in ids:
         folders = [root / "extensions" / plugin for root in roots]
         there = [folder for folder in folders if _is_folder(folder)]
-        there += [folder for folder in _loaded(tree, places) if plugin in (folder.name, _plugin_id(folder))]
+        there += [folder for folder in _loaded(tree, places) if plugin in (folder.name, plugin_id(folder))]
         if there:
             found[plugin] = there
     return found
@@ -48,16 +46,6 @@ def _loaded(tree: ConfigTree, places: Places) -> Iterator[Path]:
             folder = expanded(path, places.state_dir)
             if _is_folder(folder):
                 yield folder
-
-
-def _plugin_id(folder: Path) -> str:
-    try:
-        with (folder / MANIFEST).open("rb") as file:
-            manifest = json.loads(file.read(MAX_MANIFEST))
-    except (OSError, ValueError, RecursionError):
-        return ""
-    found = manifest.get("id") if isinstance(manifest, dict) else ""
-    return found if isinstance(found, str) else ""
 
 
 def _is_folder(path: Path) -> bool:

@@ -7,11 +7,8 @@ from toolguard_cli.json5_edit import path_name
 from toolguard_cli.migrations.data import Migration
 from toolguard_cli.migrations.moving import OURS, Holder, Move, drop_empty, perform
 from toolguard_cli.migrations.report import Left, Report, named, shown
-from toolguard_cli.migrations.work import ENTRIES, Work, is_on
-from toolguard_cli.setup.entry import ENTRY
-
-HOST_KEYS = frozenset({"enabled", "hooks", "subagent", "llm", "config"})
-"""What the gateway takes in an entry; it does not start with anything else there."""
+from toolguard_cli.migrations.work import Work, is_on
+from toolguard_cli.setup.entry import ENTRIES, ENTRY, HOST_KEYS
 
 
 def run(work: Work) -> None:

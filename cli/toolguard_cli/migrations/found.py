@@ -6,7 +6,7 @@ from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.json5_edit import path_name
 from toolguard_cli.migrations import entries, hostloops
 from toolguard_cli.migrations.data import migrations
-from toolguard_cli.migrations.work import ENTRIES
+from toolguard_cli.setup.entry import ENTRIES
 
 
 def found(tree: ConfigTree) -> list[str]:

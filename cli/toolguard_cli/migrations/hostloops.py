@@ -21,6 +21,9 @@ from toolguard_cli.migrations.work import Work
 BLOCK = ("tools", "loopDetection")
 OUR_BLOCK = "loopDetection"
 MAX_AGENTS = 1000
+KNOWN = frozenset({"enabled"})
+"""What the gateway still takes in its block."""
+NOBODYS = "OpenClaw has no such setting, and neither has toolguard"
 
 _VALID_AGENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.IGNORECASE)
 
@@ -37,6 +40,10 @@ class Block:
 def run(work: Work) -> None:
     for block in blocks(work.draft.tree, work.migration):
         _take_over(work, block)
+    for steps, _ in _places(work.draft.tree):
+        block_now = work.draft.tree.get(*steps)
+        strange = [key for key in block_now if key not in KNOWN] if isinstance(block_now, dict) else []
+        work.report.left += [Left(named(path_name((*steps, key))), NOBODYS) for key in strange]
 
 
 def blocks(tree: ConfigTree, migration: Migration) -> Iterator[Block]:

@@ -12,10 +12,11 @@ import msgspec
 
 from toolguard_cli import configvars
 from toolguard_cli.configtree import ConfigTree
+from toolguard_cli.migrations import allowed
 from toolguard_cli.migrations.data import Migration
 from toolguard_cli.migrations.moving import OURS
-from toolguard_cli.migrations.work import ENTRIES
 from toolguard_cli.paths import Places
+from toolguard_cli.setup.entry import ENTRIES
 from toolguard_engine import config as settings
 from toolguard_engine.metrics import importing
 from toolguard_engine.metrics.database import MetricsError
@@ -69,7 +70,7 @@ def _spelled(name: Any, places: Places) -> Iterator[Path]:
 
 def _ours(tree: ConfigTree, places: Places) -> Path:
     try:
-        config = settings.parse(configvars.filled(tree.get(*OURS)))
+        config = allowed.parsed(tree.get(*OURS))
     except msgspec.ValidationError:
         config = settings.Config()
     return calllog.resolve(config.metrics.db_path, places.state_dir)

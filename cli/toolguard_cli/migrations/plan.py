@@ -24,10 +24,10 @@ from toolguard_cli.migrations.journal import Journal, KeptFile, KeptImport, Kept
 from toolguard_cli.migrations.metrics import OldDatabase
 from toolguard_cli.migrations.moving import OURS
 from toolguard_cli.migrations.report import Report, named
-from toolguard_cli.migrations.work import DENY, Work, is_on, names
+from toolguard_cli.migrations.work import Work, is_on, names
 from toolguard_cli.paths import PLUGIN_ID, Places
 from toolguard_cli.progress import Tell
-from toolguard_cli.setup.entry import ALLOW, ENABLED
+from toolguard_cli.setup.entry import ALLOW, DENY, ENABLED
 from toolguard_engine import __version__
 from toolguard_engine import config as settings
 from toolguard_engine.metrics import importing

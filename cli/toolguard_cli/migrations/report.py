@@ -9,6 +9,7 @@ from typing import Any
 from toolguard_cli.configtree import Steps
 from toolguard_cli.json5_edit import path_name
 from toolguard_cli.paths import PLUGIN_ID
+from toolguard_engine import answers
 from toolguard_engine.stores import audit
 
 MAX_SHOWN = 100
@@ -65,3 +66,8 @@ def shown(value: Any) -> str:
 def named(*words: str) -> str:
     """Names from a config, for a person."""
     return audit.plain(" ".join(words), 3 * MAX_SHOWN)
+
+
+def printable(line: str) -> str:
+    """What a file or a path says, in one line: nothing moves the cursor but tabs."""
+    return "\t".join(map(answers.plain, line.split("\t")))

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from toolguard_cli import configvars
 from toolguard_cli.checks.config import explain
 from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.errors import UserError
 from toolguard_cli.json5_edit import path_name
+from toolguard_cli.migrations import allowed
 from toolguard_cli.migrations.moving import OURS
 from toolguard_cli.migrations.report import Report
 from toolguard_cli.paths import Places
@@ -56,7 +56,7 @@ def _own(before: ConfigTree, after: ConfigTree, report: Report) -> None:
 
 def _parsed(tree: ConfigTree) -> tuple[str, settings.Config]:
     try:
-        return "", settings.parse(configvars.filled(tree.get(*OURS)))
+        return "", allowed.parsed(tree.get(*OURS))
     except msgspec.ValidationError as error:
         return explain(error), settings.Config()
 

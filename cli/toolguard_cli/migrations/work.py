@@ -10,10 +10,7 @@ from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.errors import UserError
 from toolguard_cli.migrations.data import Migration
 from toolguard_cli.migrations.report import Report
-from toolguard_cli.setup.entry import ALLOW, ENABLED, ENTRY
-
-ENTRIES = ("plugins", "entries")
-DENY = ("plugins", "deny")
+from toolguard_cli.setup.entry import ALLOW, DENY, ENABLED, ENTRIES, ENTRY
 
 
 @dataclass

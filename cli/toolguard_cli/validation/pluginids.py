@@ -23,10 +23,14 @@ MAX_FOLDERS = 1000
 
 
 def are_known(subject: Subject) -> Iterator[Finding]:
-    there, replaced = {PLUGIN_ID, *_there(subject)}, {plugin for each in migrations() for plugin in each.ids}
+    there = {PLUGIN_ID, *_there(subject)}
+    replaced = {plugin: each for each in migrations() for plugin in each.ids}
     for steps, plugin in _named(subject):
         if plugin in replaced:
-            if steps[:2] != ENTRIES:
+            if steps[:2] == SLOTS:
+                message = f"toolguard takes the place of {plugin}, but fills no slot"
+                yield finding(subject.tree, steps, "warn", message, "choose another plugin for it")
+            elif steps[:2] == ALLOW and entries.open_matters(subject.tree, replaced[plugin], plugin, lies=plugin in there):
                 yield _replaced(subject, steps, plugin)
         elif plugin not in there and (near := difflib.get_close_matches(plugin, there, 1, 0.85)):
             yield finding(subject.tree, steps, "warn", f"there is no plugin {plugin}", f"did you mean {near[0]}?")

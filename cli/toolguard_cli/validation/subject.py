@@ -37,7 +37,7 @@ class Subject:
     @cached_property
     def own(self) -> Any:
         """Our settings as the engine gets them: variables filled in, and `3.0` is 3."""
-        return whole_numbers(configvars.filled(self.written, self.env))
+        return configvars.whole_numbers(configvars.filled(self.written, self.env))
 
     @cached_property
     def settings(self) -> settings.Config | None:
@@ -65,15 +65,6 @@ class Subject:
 
 
 DEFAULTS: dict[str, Any] = msgspec.to_builtins(settings.Config())
-
-
-def whole_numbers(value: Any) -> Any:
-    """A copy in which every whole number is an integer, as it is once the gateway has passed it on."""
-    if isinstance(value, float):
-        return int(value) if value.is_integer() else value
-    if isinstance(value, list):
-        return [whole_numbers(item) for item in value]
-    return {key: whole_numbers(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def first_of(values: tuple[Any, ...], steps: Steps) -> Any:
