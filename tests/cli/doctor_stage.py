@@ -54,6 +54,10 @@ class Host:
         valid = f'if [ "$1" = config ]; then cat "{self.root}/valid"; exit; fi'
         _program(self.package / "openclaw.mjs", f'{valid}\ncat "{self.root}/answer"; exit {code}')
 
+    def hangs(self, script: str) -> None:
+        """What this OpenClaw does when it is asked for its plugins."""
+        _program(self.package / "openclaw.mjs", f'[ "$1" = config ] && exec cat "{self.root}/valid"\n{script}')
+
     def validates(self, text: str) -> None:
         """What it says to the config."""
         (self.root / "valid").write_text(text)

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -313,3 +318,33 @@ def test_ran_before_and_installed_anew(places: Places, there: Host, quick: None)
     put_in(places)
     ran(places, host="2026.9.6", seams={})
     assert examined(places)["hooks"]["detail"] == "not proved yet: a message to the agent does, or toolguard doctor --live"
+
+
+DOCTOR = """
+import sys
+from pathlib import Path
+from toolguard_cli.commands import doctor
+from toolguard_cli.paths import Places
+
+doctor.run(Places(Path(sys.argv[1]), Path(sys.argv[1]) / "openclaw.json"))
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda how: how.name)
+def test_interrupted_while_openclaw_takes_its_time(there: Host, places: Places, how: signal.Signals) -> None:
+    healthy(places)
+    alive, asked = there.root / "alive", there.root / "asked"
+    there.hangs(f'exec 9> "{alive}"; flock 9; : > "{asked}"; sleep 1000')
+    process = subprocess.Popen([sys.executable, "-c", DOCTOR, str(places.state_dir)], stderr=subprocess.DEVNULL)
+    try:
+        limit = time.monotonic() + 60
+        while not asked.exists():
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        process.send_signal(how)
+        assert process.wait(60) != 0
+    finally:
+        process.kill()
+        process.wait()
+    with alive.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)

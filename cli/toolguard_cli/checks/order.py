@@ -7,11 +7,13 @@ import os
 import subprocess
 from typing import Any
 
+from toolguard_cli import children
 from toolguard_cli.checks.check import Check, Subject
 from toolguard_cli.paths import PLUGIN_ID
 from toolguard_engine import answers
 
 LIMIT_SECONDS = 120
+MOST_WORDS = 200
 HOOK = "before_tool_call"
 ID = "hook-order"
 ASK = ("plugins", "inspect", "--all", "--runtime", "--json")
@@ -25,7 +27,7 @@ def last(subject: Subject) -> Check:
         return Check(ID, "warn", "cannot be told: no openclaw on PATH", "run this where the gateway's openclaw is on PATH")
     try:
         hooks = _hooks(_ask(subject))
-    except (OSError, ValueError, subprocess.TimeoutExpired) as error:
+    except (OSError, ValueError, RecursionError, subprocess.TimeoutExpired) as error:
         return Check(
             ID, "warn", f"OpenClaw does not list its hooks: {answers.plain(str(error))}", f"openclaw {' '.join(ASK[:-1])}"
         )
@@ -69,19 +71,9 @@ def _ask(subject: Subject) -> Any:
     """Loads all plugins in a process of OpenClaw's own; takes some seconds. OpenClaw opens its own database for that."""
     places = subject.places
     where = {"OPENCLAW_STATE_DIR": str(places.state_dir), "OPENCLAW_CONFIG_PATH": str(places.config)}
-    done = subprocess.run(
-        [*subject.openclaw, *ASK],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=LIMIT_SECONDS,
-        check=False,
-        stdin=subprocess.DEVNULL,
-        cwd=places.state_dir if places.state_dir.is_dir() else None,
-        env={**os.environ, **where},
-    )
-    start = done.stdout.find("[\n")
-    if done.returncode != 0 or start < 0:
-        words = (done.stderr or done.stdout).strip().splitlines()
-        raise ValueError(words[-1][:200] if words else f"it ended with code {done.returncode}")
-    return json.JSONDecoder().raw_decode(done.stdout[start:])[0]
+    folder = places.state_dir if places.state_dir.is_dir() else None
+    done = children.ask([*subject.openclaw, *ASK], LIMIT_SECONDS, cwd=folder, env={**os.environ, **where})
+    start = done.output.find("[\n")
+    if done.code != 0 or start < 0:
+        raise ValueError(answers.cut(done.last_words, MOST_WORDS))
+    return json.JSONDecoder().raw_decode(done.output[start:])[0]

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli import asking, configtree, configvars, inside, progress
+from toolguard_cli import asking, children, configtree, configvars, inside, progress
 from toolguard_cli.checks.check import Check, Step, Subject
 from toolguard_cli.checks.table import TABLE, Row
 from toolguard_cli.errors import UserError
@@ -109,11 +109,24 @@ def _record(places: Places) -> record.Record | None:
 
 def examine(subject: Subject) -> list[Found]:
     """All checks, several at the same time, in the order of the table."""
-    with progress.told() as tell, ThreadPoolExecutor(AT_ONCE) as pool:
-        futures = {row: pool.submit(row.checked, subject) for row in sorted(TABLE, key=lambda row: row.id not in SLOW)}
-        _wait(futures, tell)
+    with children.interruptible(), progress.told() as tell:
+        futures = _looked(subject, tell)
     checks = [(row, futures[row].result()) for row in TABLE]
     return [Found(row, check, row.steps(subject) if check.status != "ok" else []) for row, check in checks]
+
+
+def _looked(subject: Subject, tell: progress.Tell) -> dict[Row, Future[Check]]:
+    """Ended by whatever interrupts it, with every program that a check waits for: the threads hear of no signal."""
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        futures = {row: pool.submit(row.checked, subject) for row in sorted(TABLE, key=lambda row: row.id not in SLOW)}
+        _wait(futures, tell)
+    except BaseException:
+        children.end_all()
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+    return futures
 
 
 def _wait(futures: dict[Row, Future[Check]], tell: progress.Tell) -> None:

@@ -5,14 +5,10 @@ A check that was not tried is not listed: the one before it has failed, and says
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import FrameType
 
-from toolguard_cli import stores
+from toolguard_cli import children, stores
 from toolguard_cli.checks.check import Check
 from toolguard_cli.errors import UserError
 from toolguard_cli.live import guard, scenes, verdicts
@@ -59,7 +55,7 @@ def prove(openclaw: Sequence[str], places: Places, settings: Config, progress: P
     if not openclaw:
         return [Check(verdicts.GATEWAY, "error", NO_OPENCLAW, INSTALL)]
     program, own = Program(tuple(openclaw)), guard.find(places, settings)
-    with _interruptible():
+    with children.interruptible():
         try:
             release = version(program)
             progress(f"starting OpenClaw {release} with the guard in a throw-away home")
@@ -95,25 +91,3 @@ def _play(stage: Stage, release: str, own: guard.Guard, progress: Progress) -> l
             detail = f"the gateway did not answer ({verdicts.quoted(str(error))}); what comes after was not tried"
             return [*checks, *(Check(name, "error", detail, BROKEN) for name in scene.ids)]
     return checks
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """A request to end, and a terminal that goes away, end the block like Ctrl-C: what was started is cleaned up."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGHUP)}
-    heard = {name: handler for name, handler in before.items() if handler is signal.SIG_DFL}
-    for name in heard:
-        signal.signal(name, _leave)
-    try:
-        yield
-    finally:
-        for name, handler in heard.items():
-            signal.signal(name, handler)
-
-
-def _leave(number: int, frame: FrameType | None) -> None:
-    del frame
-    raise SystemExit(128 + number)
