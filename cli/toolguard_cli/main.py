@@ -651,9 +651,15 @@ def _look_away() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+def _called(arguments: list[str]) -> str:
+    """The command as its result names it: that of a group has two words."""
+    words = [argument for argument in arguments if not argument.startswith("-")]
+    return " ".join(words[: 2 if words[:1] in (["audit"], ["config"]) else 1]) or "toolguard"
+
+
 def run() -> None:
     """The console script. The one place that turns errors into exit codes: 1 what the user can mend, 3 a bug."""
-    name = next((argument for argument in sys.argv[1:] if not argument.startswith("-")), "toolguard")
+    name = _called(sys.argv[1:])
     as_json = "--json" in sys.argv
     try:
         result = quick.run(sys.argv[1:])

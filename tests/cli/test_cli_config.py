@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -113,7 +114,7 @@ def test_only_what_is_meant_changes(
     else:
         added = [line for line in text_of(places).split(line_end) if line not in before.split(line_end)]
         assert "".join(added).split() == ["browser:", "{", "enabled:", "false,"]
-    assert configfile.backup_path(places.config, again=True).read_bytes().decode() == before
+    assert configfile.backup_path(places.config).read_bytes().decode() == before
 
 
 def test_a_key_goes_and_the_comments_around_it_stay(places: Places) -> None:
@@ -132,7 +133,7 @@ def test_what_set_says(places: Places) -> None:
         ("ok", f'set {KEYS}.mode to "enforce" ({places.config})'),
         ("info", "  -          mode: 'soft', /* for now */"),
         ("info", "  +          mode: 'enforce', /* for now */"),
-        ("info", f"the file as it was: {places.config}.toolguard.last.bak"),
+        ("info", f"the file as it was: {places.config}.toolguard.bak"),
         ("next", BY_ITSELF),
     ]
     diff = done.data.pop("diff")
@@ -142,7 +143,7 @@ def test_what_set_says(places: Places) -> None:
         "file": str(places.config),
         "changed": True,
         "dryRun": False,
-        "backups": [f"{places.config}.toolguard.last.bak"],
+        "backups": [f"{places.config}.toolguard.bak"],
         "openclawAsked": False,
         "findings": [],
     }
@@ -211,8 +212,15 @@ MODES = "must be one of enforce, soft, shadow, disabled"
             "{ mode: 'x', colour: 1 }",
             f'{KEYS}.agents.main.mode: {MODES}, not "x"; {KEYS}.agents.main.colour: there is no such setting; known here: '
             + ", ".join(manifest.config_schema()["properties"]["agents"]["additionalProperties"]["properties"]),
-            "toolguard config unset agents.main.mode",
+            "name another value",
             id="two faults",
+        ),
+        pytest.param(
+            "alwaysBlock",
+            "[7]",
+            f"{KEYS}.alwaysBlock[0]: must be a text of 1 to 200 characters, not 7",
+            "name another value",
+            id="in a list that is not written",
         ),
         pytest.param(
             "loopDetection.warningThreshold",
@@ -320,9 +328,64 @@ def test_a_value_lands_in_the_file_that_owns_it(places: Places) -> None:
     assert text_of(places) == main
     assert text_of(places, "plugins.json5") == included.replace("soft", "shadow")
     assert texts(done)[0] == f'set {KEYS}.mode to "shadow" ({path})'
-    assert done.data["backups"] == [f"{path}.toolguard.last.bak"]
+    assert done.data["backups"] == [f"{path}.toolguard.bak"]
     assert change(places, "mode", None).data["file"] == str(path)
     assert text_of(places, "plugins.json5").startswith("// mine\n{ entries: { toolguard: { enabled: true, config: {")
+
+
+def test_the_file_before_the_first_change_is_kept_for_good(places: Places) -> None:
+    write(places, TEXT)
+    texts_then = [TEXT]
+    for mode in ("shadow", "enforce", "soft"):
+        change(places, "mode", mode)
+        texts_then.append(text_of(places))
+    assert text_of(places, "openclaw.json.toolguard.bak") == TEXT
+    assert text_of(places, "openclaw.json.toolguard.last.bak") == texts_then[-2]
+
+
+def test_what_set_says_of_tabs(places: Places) -> None:
+    write(places, TEXT.replace("          mode", "\t\tmode"))
+    assert "  +\t\tmode: 'shadow', /* for now */" in texts(change(places, "mode", "shadow"))
+
+
+@pytest.mark.parametrize(("text", "noted"), [("null", True), ("5", True), ("'5'", False), ("/x/y.log", False)])
+def test_a_text_that_looks_like_something_else(places: Places, text: str, *, noted: bool) -> None:
+    write(places, TEXT)
+    told = texts(change(places, "logPath", text, Options(offline=True, dry_run=True)))
+    assert (f"this setting takes a text: {text} was not read as anything else" in told) is noted
+
+
+def test_settings_of_an_agent_go_where_the_gateway_looks(places: Places) -> None:
+    write(places, TEXT)
+    done = change(places, "agents.Main.mode", "enforce")
+    assert done.data["path"] == f"{KEYS}.agents.main.mode"
+    assert texts(done)[1] == "OpenClaw runs this agent as main; settings under another spelling do nothing"
+    assert get.run(places, "agents.main.mode", root=False).data["value"] == "enforce"
+    assert change(places, "agents.MAIN.mode", None).data["changed"] is True
+    write(places, TEXT.replace("mode: 'soft'", "agents: { Main: { mode: 'soft' } }"))
+    assert change(places, "agents.Main.mode", None).data["path"] == f"{KEYS}.agents.Main.mode"
+
+
+def test_a_file_that_is_made_anew_is_no_fault(places: Places, tmp_path: Path) -> None:
+    done = change(places, "gateway.port", "18790", Options(root=True, openclaw=openclaw(tmp_path, REJECTS_PORT)))
+    assert "there is no such file" not in "\n".join(texts(done))
+    assert (done.data["findings"], done.data["openclawAsked"]) == ([], True)
+    places.config.unlink()
+    wrong = Options(root=True, openclaw=openclaw(tmp_path, REJECTS_PORT.replace("\"port: 'x'\" in text", "True")))
+    assert refused(places, "gateway.port", "18790", wrong)[0].startswith("gateway.port: OpenClaw says: ")
+    assert not places.config.exists()
+
+
+def test_many_at_once(places: Places, tmp_path: Path) -> None:
+    """None fails, and none takes the other's value back."""
+    write(places, TEXT)
+    ids = [f"agent-{number}" for number in range(8)]
+    line = [sys.executable, "-m", "toolguard_cli", "config", "set", "--offline", "--state-dir", str(places.state_dir)]
+    started = [subprocess.Popen([*line, f"agents.{each}.mode", "shadow"], stderr=subprocess.PIPE, text=True) for each in ids]
+    ended = [(process.communicate()[1], process.returncode) for process in started]
+    assert ended == [("", 0)] * len(ids)
+    agents = get.run(places, "agents", root=False).data["value"]
+    assert agents == {each: {"mode": "shadow"} for each in ids}
 
 
 def test_a_value_of_two_files_is_refused(places: Places) -> None:
@@ -427,6 +490,25 @@ def test_what_openclaw_found_before_hinders_nobody_elsewhere(places: Places, tmp
     assert "wrong before, and still: gateway.port: OpenClaw says: Invalid input: expected number, received string" in texts(
         done
     )
+
+
+def test_one_path_is_told_once(places: Places, tmp_path: Path) -> None:
+    write(places, TEXT)
+    issues = [
+        {"path": "gateway.port", "message": text} for text in ("expected number", "expected object", "expected number")
+    ]
+    answer = f"print(json.dumps({{'valid': False, 'issues': {issues!r}}} if \"port: 'x'\" in text else {{'valid': True}}))"
+    said = refused(places, "gateway.port", "x", Options(openclaw=openclaw(tmp_path, answer)))
+    assert said[0] == "gateway.port: OpenClaw says: expected number / OpenClaw says: expected object"
+
+
+def test_a_variable_that_is_not_set_is_named(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_SUCH_MODE", raising=False)
+    write(places, TEXT)
+    issue = {"path": f"{KEYS}.mode", "message": "must be equal to one of the allowed values"}
+    answer = f"print(json.dumps({{'valid': False, 'issues': [{issue!r}]}} if 'NO_SUCH_MODE' in text else {{'valid': True}}))"
+    message, _ = refused(places, "mode", "${NO_SUCH_MODE}", Options(openclaw=openclaw(tmp_path, answer)))
+    assert message.startswith(f"{KEYS}.mode: ${{NO_SUCH_MODE}} is not set here, and it does not fit as it stands (")
 
 
 def test_a_plugin_in_the_gateway_that_does_not_know_the_setting(places: Places, tmp_path: Path) -> None:
@@ -689,7 +771,7 @@ def test_from_the_command_line(places: Places, tmp_path: Path) -> None:
     assert (bad.returncode, bad.stdout) == (1, "")
     assert bad.stderr.splitlines()[1].strip() == "-> nothing was written; name another value"
     broken = envelope(toolguard("config", "set", "mode", "loud", "--json", *here, **quiet))
-    assert (broken["ok"], broken["command"]) == (False, "config")
+    assert (broken["ok"], broken["command"]) == (False, "config set")
     assert envelope(toolguard("config", "unset", "mode", "--dry-run", "--json", *here, **quiet))["data"]["dryRun"] is True
     assert toolguard("config", "show", "--all", *here).returncode == 0
     assert json.loads(toolguard("config", "schema").stdout)["type"] == "object"

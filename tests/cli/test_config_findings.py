@@ -236,9 +236,9 @@ def test_agents_under_names_that_the_gateway_does_not_use(places: Places) -> Non
         ("warn", f'{KEYS}.agents["a b"]', f"OpenClaw runs this agent as a-b: {IDLE}", "rename it to a-b"),
         (
             "warn",
-            f"{KEYS}.agents.--",
+            f'{KEYS}.agents["--"]',
             f"OpenClaw runs no agent under such a name: {IDLE}",
-            "toolguard config unset agents.--",
+            """toolguard config unset 'agents["--"]'""",
         ),
     ]
 

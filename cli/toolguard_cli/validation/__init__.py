@@ -6,12 +6,13 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from toolguard_cli import configfile, configvars
 from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.json5_edit import path_name
 from toolguard_cli.paths import Places
 from toolguard_cli.validation import entry, hostcheck, loading, pluginids, resources, texts
 from toolguard_cli.validation.finding import LEVELS, Finding, Level
-from toolguard_cli.validation.subject import OWN, Subject
+from toolguard_cli.validation.subject import OWN, Subject, parts
 
 Check = Callable[[Subject], Iterator[Finding]]
 
@@ -22,6 +23,7 @@ CHECKS: tuple[Check, ...] = (
     entry.plugins_have_their_shape,
     entry.fits,
     entry.agrees,
+    entry.agents_are_called_so,
     entry.counts,
     loading.is_allowed,
     loading.is_on,
@@ -58,8 +60,8 @@ def findings(
 
 
 def can_be_asked(tree: ConfigTree) -> bool:
-    """Whether OpenClaw could say more than is known: with a broken include that is all it says."""
-    return tree.exists and not tree.problems
+    """Whether OpenClaw could say more than is known: with a broken include that is all it says, without a file nothing."""
+    return (tree.exists or tree.main.text != configfile.EMPTY) and not tree.problems
 
 
 def errors(found: Sequence[Finding]) -> list[Finding]:
@@ -84,7 +86,19 @@ def _says_so(ours: Finding, other: Finding) -> bool:
 def _advised(told: Finding, ours: Finding | None, subject: Subject) -> Finding:
     if ours is not None:
         return replace(told, fix=ours.fix or told.fix)
-    return _older_plugin(told, subject) if told.level == "error" and _is_ours(told.path) else told
+    if told.level == "error" and _is_ours(told.path):
+        return _open(told, subject) or _older_plugin(told, subject)
+    return told
+
+
+def _open(told: Finding, subject: Subject) -> Finding | None:
+    """What is wrong as long as a variable is not set."""
+    for steps, part in parts(subject.tree.part(OWN), OWN):
+        if path_name(steps) == told.path and isinstance(part.content, str):
+            for variable in configvars.unset(part.content, subject.env):
+                message = f"${{{variable}}} is not set here, and it does not fit as it stands ({told.message})"
+                return replace(told, message=message, fix=f"set {variable}, also where the gateway is started")
+    return None
 
 
 def _is_ours(path: str) -> bool:

@@ -11,6 +11,7 @@ import msgspec
 from toolguard_cli import configvars
 from toolguard_cli.configtree import Steps
 from toolguard_cli.migrations.data import migrations
+from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.setup.entry import ENTRIES, HOST_KEYS
 from toolguard_cli.validation import schema
 from toolguard_cli.validation.finding import Finding, finding, name
@@ -131,6 +132,17 @@ def agrees(subject: Subject) -> Iterator[Finding]:
 
 def _change(subject: Subject, path: Steps) -> str:
     return f"{subject.mend('config', 'set', name(path))} VALUE"
+
+
+def agents_are_called_so(subject: Subject) -> Iterator[Finding]:
+    """Settings under a name by which the gateway runs no agent."""
+    agents = value_at(subject.own, ("agents",))
+    for written in agents if isinstance(agents, dict) else ():
+        meant = agent_id(written)
+        if meant != written:
+            runs = f"OpenClaw runs this agent as {meant}" if meant else "OpenClaw runs no agent under such a name"
+            fix = f"rename it to {meant}" if meant else subject.mend("config", "unset", name(("agents", written)))
+            yield finding(subject.tree, (*OWN, "agents", written), "warn", f"{runs}: these settings do nothing", fix)
 
 
 def counts(subject: Subject) -> Iterator[Finding]:

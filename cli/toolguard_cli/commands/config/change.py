@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolguard_cli import configtree, inside, validation
+from toolguard_cli import configfile, configtree, inside, validation
 from toolguard_cli.commands.config import names, told
 from toolguard_cli.configdraft import Draft
 from toolguard_cli.errors import UserError
@@ -14,12 +14,14 @@ from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup.entry import ENTRY
 from toolguard_cli.setup.lock import locked
-from toolguard_cli.validation import Finding, Subject, entry, hostcheck
+from toolguard_cli.validation import Finding, Subject, entry, hostcheck, texts
 from toolguard_cli.validation.finding import nearest
 from toolguard_engine import answers
 
 PLUGINS = ENTRY[:2]
 MAX_TOLD = 5
+_ON_A_DRAFT = tuple(check for check in validation.CHECKS if check is not texts.there)
+"""A file that is still to be made is no fault."""
 
 
 @dataclass(frozen=True)
@@ -54,9 +56,14 @@ class Change:
         self.command = command
         self.options = options
         self.openclaw = options.asked
+        self.notes: list[Line] = []
         self.draft = Draft(configtree.read(places.config))
         self.named = names.resolve(path, self.draft.tree, root=options.root)
         names.refuse_missing_entry(self.named, self.draft.tree, self.mend("install"))
+
+    def note(self, text: str) -> None:
+        """Something to tell about the change, beside what was done."""
+        self.notes.append(Line("info", answers.plain(text)))
 
     def mend(self, *words: str) -> str:
         return Subject(self.draft.before, self.places).mend(*words)
@@ -66,13 +73,18 @@ class Change:
         edit(self.draft)
         if not self.draft.changes():
             return self._told(f"{same}; nothing changes", [], Judged([], []), [])
-        judged = self._judged()
-        said = f"would {said}" if self.options.dry_run else said
-        backups: list[Path] = []
-        if not self.options.dry_run:
-            with locked(self.places):
-                backups = self.draft.write(again=True)
+        if self.options.dry_run:
+            return self._told(f"would {said}", list(self.draft.diff()), self._judged(), [])
+        with locked(self.places):
+            self.draft = Draft(configtree.read(self.places.config))
+            edit(self.draft)
+            judged = self._judged()
+            backups = self.draft.write(again=self._is_backed_up())
         return self._told(said, list(self.draft.diff()), judged, backups)
+
+    def _is_backed_up(self) -> bool:
+        """The file as it was before toolguard's first change is kept for good."""
+        return any(configfile.backup_path(change.file.path.resolve()).exists() for change in self.draft.changes())
 
     def _judged(self) -> Judged:
         """Raises `UserError` where the change would break something. What was broken before may stay so elsewhere."""
@@ -80,13 +92,13 @@ class Change:
         if before.part(ENTRY) is not None and after.part(ENTRY) is None:
             raise UserError(f"that would take toolguard out of {after.path}", self.mend("uninstall"))
         known = _identities(validation.findings(before, self.places))
-        found = validation.findings(after, self.places)
+        found = validation.findings(after, self.places, checks=_ON_A_DRAFT)
         self._refuse(self._new_errors(found, known))
         fresh = [each for each in found if each.level == "warn" and _identity(each) not in known]
         if not self.openclaw or not validation.can_be_asked(after):
             self._refuse_untold("none is on PATH")
             return Judged(validation.errors(found), fresh)
-        found = validation.findings(after, self.places, openclaw=self.openclaw)
+        found = validation.findings(after, self.places, openclaw=self.openclaw, checks=_ON_A_DRAFT)
         silent = list(filter(hostcheck.is_silent, found))
         for each in silent:
             self._refuse_untold(each.message)
@@ -97,11 +109,11 @@ class Change:
 
     def _refuse(self, wrong: list[Finding]) -> None:
         if wrong:
-            raise UserError("; ".join(map(told.words, wrong[:MAX_TOLD])), f"nothing was written; {self._fix(wrong[0])}")
+            raise UserError("; ".join(told.by_path(wrong)[:MAX_TOLD]), f"nothing was written; {self._fix(wrong[0])}")
 
     def _fix(self, wrong: Finding) -> str:
-        """For a new value itself it has been said what may stand there."""
-        is_value = wrong.path == self.named.whole and self.draft.tree.part(self.named.steps) is not None
+        """Of a new value it has been said what may stand there, and nothing of it is in the file."""
+        is_value = self._touches(wrong) and self.draft.tree.part(self.named.steps) is not None
         return "name another value" if is_value or not wrong.fix else wrong.fix
 
     def _new_errors(self, found: list[Finding], known: set[tuple[str, str]]) -> list[Finding]:
@@ -123,8 +135,8 @@ class Change:
 
     def _told(self, said: str, diff: list[str], judged: Judged, backups: list[Path]) -> Result:
         dry_run, file = self.options.dry_run, str(nearest(self.draft.tree, self.named.steps).file.path)
-        lines = [Line("ok", answers.plain(f"{said} ({file})"))]
-        lines += [Line("info", f"  {answers.plain(text)}") for text in self._changed_lines(diff)]
+        lines = [Line("ok", answers.plain(f"{said} ({file})")), *self.notes]
+        lines += [Line("info", f"  {told.with_tabs(text)}") for text in self._changed_lines(diff)]
         lines += [Line("info", f"the file as it was: {backup}") for backup in backups]
         lines += told.lines(judged.fresh)
         if judged.left:

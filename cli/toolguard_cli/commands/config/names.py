@@ -14,6 +14,7 @@ from typing import Any
 from toolguard_cli import json5_edit
 from toolguard_cli.configtree import ConfigTree, Steps
 from toolguard_cli.errors import UserError
+from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.setup.entry import ENTRY
 from toolguard_cli.validation import schema
 from toolguard_cli.validation.subject import OWN
@@ -103,6 +104,25 @@ def value_for(named: Named, text: str) -> Any:
         return text
     wants_text = named.schema is not None and named.schema.get("type") == "string"
     return text if wants_text and not isinstance(value, str) else value
+
+
+def is_meant_otherwise(text: str, value: Any) -> bool:
+    """Whether a text was made of what looks like a number, `null` or the like."""
+    if not isinstance(value, str):
+        return False
+    try:
+        return not isinstance(json5_edit.loads(text), str)
+    except json5_edit.Json5Error:
+        return False
+
+
+def as_the_gateway_calls_it(named: Named) -> tuple[Named, str]:
+    """The same setting under the id that the gateway gives the agent, and that id; empty where it is written like that."""
+    if not named.is_ours or named.setting[:1] != ("agents",) or len(named.setting) == 1:
+        return named, ""
+    _, written, *rest = named.setting
+    meant = agent_id(written)
+    return (Named((*OWN, "agents", meant, *rest), named.schema), meant) if meant not in {"", written} else (named, "")
 
 
 def shown(value: Any) -> str:

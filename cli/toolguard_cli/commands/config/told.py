@@ -26,5 +26,19 @@ def words(each: Finding) -> str:
     return answers.plain(f"{each.path}: {each.message}" if each.path else each.message)
 
 
+def by_path(found: Iterable[Finding]) -> list[str]:
+    """One text for each path, however much is said about it: OpenClaw tells each kind of value that would have done."""
+    said: dict[str, list[str]] = {}
+    for each in found:
+        said.setdefault(each.path, []).append(each.message)
+    paths = {path: " / ".join(dict.fromkeys(messages)) for path, messages in said.items()}
+    return [answers.plain(f"{path}: {message}" if path else message) for path, message in paths.items()]
+
+
+def with_tabs(text: str) -> str:
+    """A line of a file for the terminal; tabs indent it, and nothing else moves anything."""
+    return "\t".join(map(answers.plain, text.split("\t")))
+
+
 def public(found: Iterable[Finding]) -> list[dict[str, Any]]:
     return [asdict(each) for each in found]
