@@ -167,7 +167,7 @@ def test_too_large(policies: Policies, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_not_readable(policies: Policies) -> None:
     policies.path.mkdir()
-    with pytest.raises(StoreError, match="Is a directory"):
+    with pytest.raises(StoreError, match="it is no file"):
         policies.grants()
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from toolguard_cli.checks import stores
 from toolguard_cli.checks.check import Check, Subject
-from toolguard_engine.stores import audit, engines
+from toolguard_engine.stores import audit, engines, files
 from toolguard_engine.stores.locked import StoreError
 
 EARLIEST = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -54,7 +54,7 @@ def _written(subject: Subject) -> Iterator[tuple[str, float]]:
 def _newest_line(log: audit.AuditLog) -> float:
     """Seconds since 1970 of the last line that can be read; 0 where there is none."""
     try:
-        with log.path.open("rb") as file:
+        with files.opened(log.path) as file:
             file.seek(max(0, file.seek(0, 2) - audit.TAIL))
             lines = file.read().splitlines()
     except OSError:

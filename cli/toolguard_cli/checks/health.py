@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from toolguard_cli.checks.check import RESTART, Check, Subject
+import os
+from pathlib import Path
+
+from toolguard_cli.checks.check import RESTART, Check, Subject, shown
 from toolguard_cli.setup import record
 from toolguard_engine import __version__, answers
 from toolguard_engine.stores import engines
@@ -19,9 +22,18 @@ def ours(subject: Subject) -> Check:
     return Check("toolguard", "ok", f"toolguard {__version__}", data={"version": __version__})
 
 
+def _away(path: Path) -> str:
+    """The command that moves it to a name that is free."""
+    names = (path.with_name(f"{path.name}.odd{number or ''}") for number in range(1000))
+    return f"mv {shown(path)} {shown(next(name for name in names if not os.path.lexists(name)))}"
+
+
 def running(subject: Subject) -> Check:
     infos = engines.running(subject.places.state_dir)
     data = {"engines": [engines.describe(info) for info in infos]}
+    if odd := engines.unreadable(subject.places.state_dir):
+        told = f"{odd[0]} cannot be read: what engines tell about themselves is lost there"
+        return Check("running", "warn", told, f"{_away(odd[0])}, then {RESTART}", data)
     complaints = [text for info in infos for text in (info.config_error, info.log_error) if text]
     if complaints:
         return Check("running", "error", answers.plain(complaints[0]), f"mend it, then {RESTART}", data)

@@ -43,7 +43,12 @@ def same(source: Path, target: Path) -> bool:
 
 def _unchanged(source: Path, target: Path) -> bool:
     info = target.stat()
-    return info.st_nlink == 1 and stat.S_IMODE(info.st_mode) == FILE_MODE and source.read_bytes() == target.read_bytes()
+    return (
+        stat.S_ISREG(info.st_mode)
+        and info.st_nlink == 1
+        and stat.S_IMODE(info.st_mode) == FILE_MODE
+        and source.read_bytes() == target.read_bytes()
+    )
 
 
 def copy(source: Path, target: Path, version: str) -> None:

@@ -11,6 +11,8 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.setup.entry import Edit
 from toolguard_engine.stores import files
 
+MAX_BYTES = 16 * 1024 * 1024
+
 
 class StoredEdit(msgspec.Struct, frozen=True):
     """An `Edit` as it is kept."""
@@ -49,10 +51,10 @@ def stored(edits: list[Edit]) -> list[StoredEdit]:
 def load(path: Path) -> Record | None:
     """The record, or None where nothing is installed. Raises `UserError` where it is damaged."""
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Record)
+        return msgspec.json.decode(files.read_bounded(path, MAX_BYTES), type=Record)
     except FileNotFoundError:
         return None
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path} cannot be read: {error}", "move it away, then run `toolguard install` again") from error
 
 

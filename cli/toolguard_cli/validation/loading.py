@@ -15,6 +15,7 @@ from toolguard_cli.setup import folder
 from toolguard_cli.setup.entry import ALLOW, DENY, ENABLED, LOAD_PATHS
 from toolguard_cli.validation.finding import Finding, finding
 from toolguard_cli.validation.subject import Subject
+from toolguard_engine.stores import files
 
 MANIFEST = "openclaw.plugin.json"
 MAX_MANIFEST_BYTES = 1024 * 1024
@@ -104,8 +105,7 @@ def placed(named: str) -> Path | None:
 def plugin_id(path: Path) -> str:
     """The id in the manifest of the plugin that lies there; empty where there is none."""
     try:
-        with (path / MANIFEST).open("rb") as file:
-            value = json.loads(file.read(MAX_MANIFEST_BYTES))
+        value = json.loads(files.read_bounded(path / MANIFEST, MAX_MANIFEST_BYTES))
     except (OSError, ValueError, RecursionError):
         return ""
     found = value.get("id") if isinstance(value, dict) else None

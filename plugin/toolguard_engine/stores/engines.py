@@ -16,6 +16,7 @@ import msgspec
 from toolguard_engine.stores import files
 
 LAST = "last-engine.json"
+MAX_BYTES = 1024 * 1024
 
 
 class EngineInfo(msgspec.Struct, rename="camel"):
@@ -82,9 +83,18 @@ def last(state_dir: Path) -> EngineInfo | None:
 
 def read(path: Path) -> EngineInfo | None:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=EngineInfo)
-    except (OSError, msgspec.DecodeError):
+        return msgspec.json.decode(files.read_bounded(path, MAX_BYTES), type=EngineInfo)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
+
+
+def unreadable(state_dir: Path) -> list[Path]:
+    """What lies where engines tell about themselves, and tells nothing."""
+    place = folder(state_dir)
+    if os.path.lexists(place) and not (place.is_dir() and os.access(place, os.R_OK | os.W_OK | os.X_OK)):
+        return [place]
+    known = [*sorted(place.glob("*.json")), files.own_folder(state_dir) / LAST]
+    return [path for path in known if read(path) is None and os.path.lexists(path)]
 
 
 def alive(pid: int) -> bool:

@@ -6,8 +6,10 @@ import errno
 import os
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 OUR_FOLDER = "toolguard"
 
@@ -24,17 +26,24 @@ class Unfit(OSError):  # noqa: N818 - named for the condition
 def read_bounded(path: Path, limit: int) -> bytes:
     """The content of a file of at most `limit` bytes; a pipe in its place is not waited for. Raises `OSError`: `Unfit` where
     there is something else; `ValueError` where the name cannot be a path."""
+    with opened(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise Unfit(errno.EFBIG, f"it is larger than {limit} bytes", str(path))
+    return data
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The file for reading, where it is one. Raises as `read_bounded` does."""
     handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             raise Unfit(errno.EINVAL, "it is no file", str(path))
         with os.fdopen(handle, "rb", closefd=False) as file:
-            data = file.read(limit + 1)
+            yield file
     finally:
         os.close(handle)
-    if len(data) > limit:
-        raise Unfit(errno.EFBIG, f"it is larger than {limit} bytes", str(path))
-    return data
 
 
 def replace(

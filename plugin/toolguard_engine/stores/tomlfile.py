@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from toolguard_engine.stores import files
 from toolguard_engine.stores.locked import StoreError
 
 Stamp = tuple[int, int, int]
@@ -74,7 +75,7 @@ def stamp_of(path: Path) -> Stamp | None:
 def text_of(path: Path) -> str:
     """The file as text, its line ends untouched; empty where there is none. Raises `NoToml`, `StoreError`."""
     try:
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return ""
