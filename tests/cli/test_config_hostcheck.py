@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import signal
 import stat
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +84,7 @@ def test_a_draft_is_laid_out_in_private_and_goes_again(places: Places, tmp_path:
     folder = Path(told["roots"])
     assert folder.is_relative_to(places.own) is own
     assert told["mode"] == "0o40700"
+    assert {mode for mode, _ in told["files"].values()} == {"0o100600"}
     assert not folder.exists()
     assert {path.removeprefix(str(folder)): text for path, (_, text) in told["files"].items()} == {
         str(places.config): f"{{ // mine\n  a: 2, tools: {{ $include: '{folder}{inside}' }} }}",
@@ -90,6 +95,77 @@ def test_a_draft_is_laid_out_in_private_and_goes_again(places: Places, tmp_path:
     made = {inside, sub, sub.parent, places.config, seen, tmp_path / "openclaw.py"}
     assert sorted(tmp_path.rglob("*")) == sorted({*before, *made})
     assert places.config.read_text().startswith("{ // mine\n  a: 1")
+
+
+ASK = """
+import pathlib, sys
+from toolguard_cli import configtree, paths
+from toolguard_cli.configdraft import Draft
+from toolguard_cli.validation import hostcheck
+places = paths.find(pathlib.Path(sys.argv[1]), None)
+draft = Draft(configtree.read(places.config))
+draft.set(("a",), 2)
+hostcheck.ask(draft.tree, places, sys.argv[2:])
+"""
+
+
+def hanging(folder: Path) -> tuple[list[str], Path, Path]:
+    """A program that holds a lock for as long as it lives, and then tells its process."""
+    alive, asked = folder / "alive", folder / "asked"
+    text = f"""
+import fcntl, os, pathlib, time
+file = open({str(alive)!r}, "w")
+fcntl.flock(file, fcntl.LOCK_EX)
+pathlib.Path({str(folder / "new")!r}).write_text(str(os.getpid()))
+os.rename({str(folder / "new")!r}, {str(asked)!r})
+time.sleep(1000)
+"""
+    return program(folder, text), alive, asked
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda how: how.name)
+def test_nothing_stays_of_a_question_that_was_broken_off(places: Places, tmp_path: Path, how: signal.Signals) -> None:
+    places.own.mkdir()
+    read(places, "{ a: 1, token: 'secret' }")
+    line, alive, asked = hanging(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    asking = [sys.executable, "-c", ASK, str(places.state_dir), *line]
+    process = subprocess.Popen(asking, stderr=subprocess.DEVNULL, start_new_session=True)
+    try:
+        limit = time.monotonic() + 60
+        while not asked.exists():
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+        (laid_out,) = places.own.iterdir()
+        assert laid_out.name.startswith(f".asking-{process.pid}-")
+        hostcheck.ask(read(places, "{ a: 1 }"), places, answering(other, {"valid": True}))
+        assert laid_out.exists()
+        process.send_signal(how)
+        assert process.wait(60) != 0
+    finally:
+        process.kill()
+        process.wait()
+    if how is signal.SIGKILL:  # which nobody can hear: the next question clears up
+        os.kill(int(asked.read_text()), signal.SIGKILL)
+        hostcheck.ask(read(places, "{ a: 1 }"), places, answering(other, {"valid": True}))
+    else:
+        with alive.open("a") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+    assert list(places.own.iterdir()) == []
+
+
+def test_only_what_was_left_there_goes(places: Places, tmp_path: Path) -> None:
+    places.own.mkdir()
+    kept = [places.own / name for name in (f".asking-{os.getpid()}-a", ".asking-no-number", "asking-1-a")]
+    for folder in kept:
+        folder.mkdir()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (places.own / f".asking-{2**22 + 1}-link").symlink_to(elsewhere)
+    hostcheck.ask(read(places, "{ a: 1 }"), places, answering(tmp_path, {"valid": True}))
+    assert elsewhere.is_dir()
+    assert all(folder.is_dir() for folder in kept)
 
 
 def test_the_folder_goes_also_where_openclaw_fails(places: Places, tmp_path: Path) -> None:

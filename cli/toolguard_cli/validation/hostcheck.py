@@ -1,7 +1,8 @@
 """What OpenClaw itself says to a config: `openclaw config validate`, also to one that is not written yet.
 
-Such a config is laid out in a private folder that goes when OpenClaw has answered. Each file lies there under its whole
-path, so that relative includes lead where they should; absolute ones are led there too.
+Such a config is laid out in a private folder that goes when OpenClaw has answered; its name tells whose it is, so that what
+a killed process left goes at the next question. Each file lies there under its whole path, so that relative includes lead
+where they should; absolute ones are led there too.
 """
 
 from __future__ import annotations
@@ -9,17 +10,16 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from toolguard_cli import json5_edit
+from toolguard_cli import children, json5_edit
 from toolguard_cli.configfile import ConfigFile
 from toolguard_cli.configtree import INCLUDE, ROOTS, ConfigTree, Part, Steps
 from toolguard_cli.paths import Places
@@ -28,12 +28,12 @@ from toolguard_engine import answers
 
 LIMIT_SECONDS = 90
 """It takes 2 s where nothing else runs."""
-MAX_BYTES = 4 * 1024 * 1024
 MAX_ISSUES = 200
 MAX_MESSAGE = 1000
 MAX_STEPS = 64
 SILENT = "OpenClaw could not be asked"
 _FOLDER = ".asking-"
+_OWNER = re.compile(rf"{re.escape(_FOLDER)}(\d{{1,9}})-")
 _KEYS = re.compile(r"(?:Unrecognized keys?|must not have additional properties): (\".*)")
 _KEY = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _UNKNOWN_FIX = "take it out or mend its name; `openclaw config schema` prints what may stand there"
@@ -70,7 +70,8 @@ def ask(tree: ConfigTree, places: Places, openclaw: Sequence[str], env: Mapping[
 
     Where it gives no answer, that is the one finding, a warning. Not for a tree with `problems`: these are all it would say.
     """
-    with ExitStack() as stack:
+    _sweep(_around(places))
+    with children.interruptible(), ExitStack() as stack:
         folder = stack.enter_context(_laid_out(tree, places)) if _edited(tree) else None
         known = {**env, "OPENCLAW_STATE_DIR": str(places.state_dir), "OPENCLAW_CONFIG_PATH": str(tree.path), "NO_COLOR": "1"}
         if folder:
@@ -93,13 +94,37 @@ def _edited(tree: ConfigTree) -> bool:
 @contextmanager
 def _laid_out(tree: ConfigTree, places: Places) -> Iterator[Path]:
     """A folder, for nobody else's eyes, with the files of the tree."""
-    with tempfile.TemporaryDirectory(prefix=_FOLDER, dir=places.own if places.own.is_dir() else None) as made:
+    with tempfile.TemporaryDirectory(prefix=f"{_FOLDER}{os.getpid()}-", dir=_around(places)) as made:
         folder = Path(made).resolve()
         for file in tree.files:
             target = _place(folder, file.path)
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            target.touch(mode=0o600)
             target.write_bytes(_led_there(file, folder).encode())
         yield folder
+
+
+def _around(places: Places) -> Path:
+    return places.own if places.own.is_dir() else Path(tempfile.gettempdir())
+
+
+def _sweep(around: Path) -> None:
+    """Removes what processes that are no more have left there."""
+    for left in sorted(around.glob(f"{_FOLDER}*")):
+        owner = _OWNER.match(left.name)
+        with suppress(OSError):
+            if owner and left.lstat().st_uid == os.geteuid() and _is_gone(int(owner[1])):
+                shutil.rmtree(left)
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        return False
+    return False
 
 
 def _place(folder: Path, path: Path) -> Path:
@@ -127,43 +152,28 @@ def _includes(value: Any, steps: Steps) -> Iterator[tuple[Steps, str]]:
             yield from (((*inner, at), each) for at, each in enumerate(item) if isinstance(each, str))
 
 
-def _run(line: list[str], env: Mapping[str, str], places: Places) -> bytes:
+def _run(line: list[str], env: Mapping[str, str], places: Places) -> str:
     """What the command prints. Raises `_SilentError`.
 
     It runs in the state directory: OpenClaw reads `.env` where it stands, and elsewhere an agent can write one.
     """
     folder = places.state_dir if places.state_dir.is_dir() else Path("/")
-    with tempfile.TemporaryFile() as output:
-        try:
-            process = subprocess.Popen(
-                line,
-                env=dict(env),
-                cwd=folder,
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.DEVNULL,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise _SilentError(f"{line[0]}: {error.strerror}") from error
-        try:
-            process.wait(LIMIT_SECONDS)
-        except BaseException as error:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise _SilentError(f"no answer within {LIMIT_SECONDS} s") from error
-            raise
-        output.seek(0)
-        return output.read(MAX_BYTES)
+    try:
+        return children.ask(line, LIMIT_SECONDS, cwd=folder, env=dict(env)).output
+    except OSError as error:
+        raise _SilentError(f"{line[0]}: {error.strerror or error}") from error
+    except subprocess.TimeoutExpired as error:
+        raise _SilentError(f"no answer within {LIMIT_SECONDS} s") from error
+    except ValueError as error:
+        raise _SilentError(str(error)) from error
 
 
-def _decoded(printed: bytes) -> _Answer:
+def _decoded(printed: str) -> _Answer:
     """Raises `_SilentError`. Lines before the answer are passed over."""
     try:
-        return msgspec.json.decode(printed[max(0, printed.find(b"{")) :], type=_Answer)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        first = printed.decode("utf-8", "replace").strip().partition("\n")[0]
+        return msgspec.json.decode(printed[max(0, printed.find("{")) :], type=_Answer)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        first = printed.strip().partition("\n")[0]
         raise _SilentError(f"it answered {answers.cut(first, 120)!r}" if first else "it printed nothing") from error
 
 
