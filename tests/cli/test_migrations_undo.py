@@ -143,6 +143,11 @@ def stage(places: Places, tmp_path: Path) -> Stage:
     return stage
 
 
+def folders(stage: Stage) -> list[Path]:
+    """What is kept of migrations."""
+    return [*(stage.places.own / "migrations").rglob("*"), *(stage.places.own / "migrated").rglob("*")]
+
+
 def test_all_of_it_and_back(stage: Stage) -> None:
     done = stage.run()
     assert stage.is_migrated()
@@ -160,6 +165,8 @@ def test_all_of_it_and_back(stage: Stage) -> None:
     assert stage.is_as_before()
     assert stat.S_IMODE(stage.plugins.stat().st_mode) == 0o640
     assert texts(taken_back)[-2:] == ["removed 4 imported rows of metrics", "restart the gateway"]
+    own = {path.relative_to(stage.places.own).as_posix() for path in (*folders(stage),) if path.exists()}
+    assert own == {"migrations/1.json"}
     assert texts(stage.undo()) == ["no migration to take back"]
 
 
@@ -222,6 +229,43 @@ def test_a_file_that_was_changed_since_is_not_put_back_unasked(stage: Stage) -> 
     assert stage.plugins.with_name("plugins.json5.toolguard.last.bak").read_text() == text
 
 
+@pytest.mark.parametrize(
+    ("added", "told"),
+    [
+        pytest.param('botToken: "hunter2",', ['+botToken: "[redacted]",'], id="text"),
+        pytest.param("list: ['hunter2'], n: 7, //\t\x9b", ["""+list: ["[redacted]"], n: 7, //\t?"""], id="cursor"),
+        pytest.param('k: "a\\\nhunter2",', ['+k: "[redacted]"', "+,"], id="a text of two lines"),
+        pytest.param("/* password=hunter2 */", ["+/* password=[redacted] */"], id="comment"),
+        pytest.param("k: hunter2,", None, id="no JSON5"),
+    ],
+)
+def test_what_was_added_since_is_shown_without_secrets(stage: Stage, added: str, told: list[str] | None) -> None:
+    stage.run()
+    stage.plugins.write_text(stage.plugins.read_text().replace("{\n", f"{{\n{added}\n", 1))
+    with pytest.raises(UserError, match="was changed since") as caught:
+        stage.undo()
+    lines = caught.value.message.split("\n")[1:-1]
+    assert "hunter2" not in caught.value.message
+    assert lines == (["@@ -2 +2 @@", *told] if told else ["@@ -2 +2 @@", f"+{journal.UNREADABLE}"])
+
+
+def test_paths_with_control_characters_move_no_cursor(places: Places) -> None:
+    workspace = places.state_dir / "w\x1b[2J\u202e"
+    workspace.mkdir()
+    (workspace / ".ga-state.json").write_text(json.dumps(CALLS))
+    agents = {"defaults": {"workspace": str(workspace)}}
+    entry = {"guardian-angel": {"enabled": True}}
+    places.config.write_text(json.dumps({"agents": agents, "plugins": {"entries": entry}}))
+    told = texts(migrate.run(places, yes=True, openclaw=()))
+    told += texts(migrate.undo(places, yes=False, dry_run=True))
+    (workspace / ".ga-state.json").write_text("mine")
+    with pytest.raises(UserError) as caught:
+        migrate.undo(places, yes=False, dry_run=False)
+    told += [caught.value.message, *texts(migrate.undo(places, yes=True, dry_run=False))]
+    assert [line for line in told if not line.isprintable()] == []
+    assert sum("w?[2J?" in line for line in told) == 4
+
+
 def test_a_file_that_is_in_the_way_is_kept(stage: Stage) -> None:
     stage.run()
     stage.calls.write_text("mine")
@@ -230,6 +274,39 @@ def test_a_file_that_is_in_the_way_is_kept(stage: Stage) -> None:
     stage.undo(yes=True)
     assert stage.is_as_before()
     assert stage.calls.with_name(".ga-state.json.toolguard.last.bak").read_text() == "mine"
+
+
+FOREIGN = {
+    "somebody's key": ("id_rsa", b"-----BEGIN OPENSSH PRIVATE KEY-----\n"),
+    "a list": ("list.json", b"[]"),
+    "more than a store": ("more.json", json.dumps({**CALLS, "mine": 1}).encode()),
+    "large": ("large", bytes(21 * 1024 * 1024)),
+    "our lock": ("toolguard/install.lock", b""),
+    "in our folder": ("toolguard/calls.json", json.dumps(CALLS).encode()),
+}
+
+
+@pytest.mark.parametrize(("name", "content"), FOREIGN.values(), ids=FOREIGN)
+def test_only_what_held_calls_is_put_aside(places: Places, name: str, content: bytes) -> None:
+    path = places.state_dir / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(content)
+    entry = {"enabled": True, "config": {"storePath": name}}
+    places.config.write_text(json.dumps({"plugins": {"entries": {"guardian-angel": entry}}}))
+    done = migrate.run(places, yes=True, openclaw=())
+    assert path.read_bytes() == content
+    assert done.data["putAside"] == []
+    assert f"{path} stays: it holds no calls of guardian-angel; name another storePath" in done.data["warnings"]
+
+
+def test_the_config_itself_is_never_put_aside(places: Places) -> None:
+    """Not even one that looks like held calls."""
+    entry = {"guardian-angel": {"enabled": True, "config": {"storePath": "held.json"}}}
+    places.config.write_text(json.dumps({"agents": {"$include": "./held.json"}, "plugins": {"entries": entry}}))
+    held = places.state_dir / "held.json"
+    held.write_text(json.dumps(CALLS))
+    assert migrate.run(places, yes=True, openclaw=()).data["putAside"] == []
+    assert held.read_text() == json.dumps(CALLS)
 
 
 def test_a_file_that_is_gone_comes_back(stage: Stage) -> None:

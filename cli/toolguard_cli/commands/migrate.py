@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -50,13 +50,13 @@ def run(
         verdict.weigh(planned.draft.before, planned.draft.tree, places, command, planned.report)
     if dry_run:
         lines = [*_lines(planned, interrupted), *_diff(planned), Line("info", "nothing was written (--dry-run)")]
-        return Result(COMMAND, _data(planned, interrupted, None), tuple(lines))
-    shown = [line.text for line in (*_lines(planned, interrupted), *_diff(planned))]
+        return Result(COMMAND, _data(planned, interrupted, None), _harmless(lines))
+    shown = [line.text for line in _harmless((*_lines(planned, interrupted), *_diff(planned)))]
     if not yes and not asking.confirm(shown, "Migrate?", as_json=as_json, what="the changes"):
         return Result(COMMAND, _data(planned, interrupted, None), (Line("info", "nothing was changed"),), 1)
     done = _performed(planned, chosen)
     lines = [*(_lines(planned, interrupted) if yes else []), *_after(planned, done)]
-    return Result(COMMAND, _data(planned, interrupted, done), tuple(lines))
+    return Result(COMMAND, _data(planned, interrupted, done), _harmless(lines))
 
 
 def _finish(places: Places) -> None:
@@ -99,7 +99,7 @@ def undo(places: Places, *, yes: bool, dry_run: bool) -> Result:
         lines = [Line("ok", f"would put back {file.path}, as it was before {about}") for file in which.files]
         lines += [Line("ok", f"would put back {move.source}") for move in which.moves]
         lines += [Line("ok", f"would remove from {one.into} what was imported") for one in which.imports]
-        return Result(COMMAND, public, (*lines, Line("info", "nothing was written (--dry-run)")))
+        return Result(COMMAND, public, _harmless([*lines, Line("info", "nothing was written (--dry-run)")]))
     with locked(places):
         if not yes:
             journal.refuse_changed(places, which, fix)
@@ -107,7 +107,7 @@ def undo(places: Places, *, yes: bool, dry_run: bool) -> Result:
     lines = [Line("ok", f"took back {about}"), *(Line("info", text) for text in restored)]
     lines += [Line("info", f"removed {removed} imported rows of metrics")] if removed else []
     lines.append(Line("next", "restart the gateway"))
-    return Result(COMMAND, {**public, "restored": restored, "rowsRemoved": removed}, tuple(lines))
+    return Result(COMMAND, {**public, "restored": restored, "rowsRemoved": removed}, _harmless(lines))
 
 
 def _last(places: Places) -> Journal | None:
@@ -118,7 +118,12 @@ def _nothing(planned: Plan) -> Result:
     lines = [Line("ok", f"nothing to migrate in {planned.draft.before.path}")]
     lines += [Line("info", f"stays where it is: {left.words}") for left in planned.report.left[:MAX_LEFT]]
     lines += [Line("warn", text) for text in planned.report.warnings]
-    return Result(COMMAND, _data(planned, None, None), tuple(lines))
+    return Result(COMMAND, _data(planned, None, None), _harmless(lines))
+
+
+def _harmless(lines: Iterable[Line]) -> tuple[Line, ...]:
+    """Names of files and settings come from elsewhere, and are shown to a person who decides."""
+    return tuple(Line(line.kind, printable(line.text)) for line in lines)
 
 
 def _lines(planned: Plan, interrupted: Journal | None) -> Iterator[Line]:
@@ -147,7 +152,7 @@ def _lines(planned: Plan, interrupted: Journal | None) -> Iterator[Line]:
 
 def _diff(planned: Plan) -> Iterator[Line]:
     lines = list(islice(planned.draft.diff(), MAX_DIFF + 1))
-    yield from (Line("info", printable(line)) for line in lines[:MAX_DIFF])
+    yield from (Line("info", line) for line in lines[:MAX_DIFF])
     if len(lines) > MAX_DIFF:
         yield Line("info", "... and more")
 
@@ -186,7 +191,7 @@ def _data(planned: Plan, interrupted: Journal | None, done: Done | None) -> dict
         "putAside": [{"path": str(each.path), "waiting": each.waiting} for each in planned.calls],
         "metrics": [{"from": str(each.path), "to": str(each.into), "events": each.events} for each in planned.databases],
         "warnings": [*report.warnings, *(done.problems if done else [])],
-        "diff": [line.text for line in _diff(planned)],
+        "diff": [line.text for line in _harmless(_diff(planned))],
         "migration": done.number if done else None,
         "backups": [str(path) for path in done.backups] if done else [],
     }

@@ -15,6 +15,7 @@ from typing import Any
 from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.migrations import disk
 from toolguard_cli.migrations.data import Migration
+from toolguard_cli.migrations.report import named as named_path
 from toolguard_cli.paths import Places
 from toolguard_cli.setup.entry import ENTRIES
 
@@ -31,17 +32,30 @@ class OldCalls:
         self.waiting = waiting
 
 
-def found(tree: ConfigTree, places: Places, migration: Migration, now: Callable[[], float] = time.time) -> list[OldCalls]:
-    """Each file once. `now`: in seconds."""
+def found(
+    tree: ConfigTree, places: Places, migration: Migration, now: Callable[[], float] = time.time
+) -> tuple[list[OldCalls], list[str]]:
+    """Each file once, and what is wrong with others that the plugin was told to use. `now`: in seconds."""
     folders = [places.state_dir, *disk.workspaces(tree, places)]
     named = [disk.expanded(name, folder) for name in _named(tree, migration) for folder in folders]
     usual = [folder / DEFAULT for folder in folders]
     kept: dict[Path, OldCalls] = {}
+    problems = []
     for path in dict.fromkeys([*named, *usual]):
         state = _read(path)
-        if state is not None or (path in named and _is_file(path) and not _is_ours(path)):
-            kept[path.resolve()] = OldCalls(path, _waiting(state or {}, now() * 1000))
-    return list(kept.values())
+        if state is not None and not _is_spared(path, tree, places):
+            kept[path.resolve()] = OldCalls(path, _waiting(state, now() * 1000))
+        elif path in named and _is_file(path) and not _is_ours(path):
+            problems.append(
+                f"{named_path(str(path))} stays: it holds no calls of {migration.ids[0]}; name another storePath"
+            )
+    return list(kept.values()), problems
+
+
+def _is_spared(path: Path, tree: ConfigTree, places: Places) -> bool:
+    """Whether it is a file of the config, or of toolguard's own."""
+    real = path.resolve()
+    return real.is_relative_to(places.own.resolve()) or real in {file.path.resolve() for file in tree.files}
 
 
 def _named(tree: ConfigTree, migration: Migration) -> Iterator[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import shutil
 from collections.abc import Iterator
-from itertools import islice
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -19,13 +19,15 @@ from toolguard_cli import configfile, json5_edit
 from toolguard_cli.configdraft import Change
 from toolguard_cli.configfile import ConfigFile, digest
 from toolguard_cli.errors import UserError
+from toolguard_cli.migrations.report import printable
 from toolguard_cli.paths import Places
-from toolguard_engine.redact import UNPRINTABLE
+from toolguard_engine.redact import HIDDEN, redact_text
 from toolguard_engine.stores import files
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DIFF = 100
 """Lines that are shown of what was changed since."""
+UNREADABLE = "(not shown: the file is no JSON5)"
 
 Status = Literal["begun", "done", "undone"]
 
@@ -156,20 +158,41 @@ def refuse_changed(places: Places, journal: Journal, fix: str) -> None:
             lines = list(_since(kept(places, journal.number, at, "after"), present))
             more = [f"... and {len(lines) - MAX_DIFF} more lines"] if len(lines) > MAX_DIFF else []
             original = kept(places, journal.number, at, "before")
-            text = "\n".join([f"{file.path} was changed since the migration:", *lines[:MAX_DIFF], *more])
+            text = "\n".join([printable(f"{file.path} was changed since the migration:"), *lines[:MAX_DIFF], *more])
             raise UserError(f"{text}\nas it was before the migration: {original}", fix)
     for move in journal.moves:
         if _blocked(move):
-            raise UserError(f"{move.source} is there again; the old one is {move.target}", fix)
+            raise UserError(printable(f"{move.source} is there again; the old one is {move.target}"), fix)
 
 
 def _since(migrated: Path, present: bytes | None) -> Iterator[str]:
-    old, new = (_lines(data or b"") for data in (_bytes(migrated), present))
-    yield from islice(difflib.unified_diff(old, new, n=0, lineterm=""), 2, None)
+    """Each line that differs, by its number, without its texts: what somebody added may be a secret."""
+    old, new = ((data or b"").decode("utf-8", "replace") for data in (_bytes(migrated), present))
+    shown_old, shown_new = _without_texts(old), _without_texts(new)
+    for kind, a, b, c, d in difflib.SequenceMatcher(None, old.split("\n"), new.split("\n")).get_opcodes():
+        if kind != "equal":
+            yield f"@@ -{a + 1} +{c + 1} @@"
+            yield from (f"-{line}" for line in shown_old[a:b])
+            yield from (f"+{line}" for line in shown_new[c:d])
 
 
-def _lines(data: bytes) -> list[str]:
-    return [UNPRINTABLE.sub("?", line) for line in data.decode("utf-8", "replace").splitlines()]
+def _without_texts(text: str) -> list[str]:
+    """Its lines; of a text that is no JSON5 nothing can be shown."""
+    try:
+        spans = sorted(_texts(json5_edit.parse(text)))
+    except json5_edit.Json5Error:
+        return [UNREADABLE] * (text.count("\n") + 1)
+    for start, end in reversed(spans):
+        text = text[:start] + f'"{HIDDEN}"' + "\n" * text.count("\n", start, end) + text[end:]
+    return [printable(redact_text(line.removesuffix("\r"))) for line in text.split("\n")]
+
+
+def _texts(node: json5_edit.Node) -> Iterator[tuple[int, int]]:
+    if not isinstance(node, json5_edit.ScalarNode):
+        for item in node.items:
+            yield from _texts(item.value)
+    elif isinstance(node.value, str):
+        yield node.start, node.end
 
 
 def _blocked(move: KeptMove) -> bool:
@@ -204,7 +227,17 @@ def restore(places: Places, journal: Journal) -> list[str]:
         backup = configfile.write(stands, original, again=True)
         told.append(f"put back {path}" + (f" (the one until now: {backup})" if backup else ""))
     save(places, msgspec.structs.replace(journal, status="undone"))
-    return told
+    _sweep(places)
+    return [printable(text) for text in told]
+
+
+def _sweep(places: Places) -> None:
+    """Removes the copies of migrations that were taken back as a whole: they may hold secrets."""
+    for each in journals(places):
+        if each.status == "undone":
+            shutil.rmtree(folder(places) / str(each.number), ignore_errors=True)
+            with suppress(OSError):
+                aside(places, each.number).rmdir()
 
 
 def _put_back(move: KeptMove) -> str:

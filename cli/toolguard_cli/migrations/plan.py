@@ -115,7 +115,8 @@ class Plan:
         report.notes += [f"{name} is kept, but has no effect in this version" for name in settings.NOT_YET if name in moved]
 
     def _look_for_calls(self, migration: Migration) -> None:
-        self.calls = calls.found(self.draft.before, self.places, migration)
+        self.calls, problems = calls.found(self.draft.before, self.places, migration)
+        self.report.warnings += problems
 
     def _look_for_metrics(self, migration: Migration) -> None:
         known = journal.imported(self.places)
