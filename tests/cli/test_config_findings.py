@@ -691,6 +691,20 @@ def test_errors_come_first(places: Places) -> None:
     assert [each.level for each in found] == ["error", "warn", *(["info"] if "budget" in entry.settings.NOT_YET else [])]
 
 
+def test_plugins_that_may_be_anywhere_are_named_where_openclaw_is_not_asked(places: Places, tmp_path: Path) -> None:
+    plugin(places.state_dir / "extensions" / "mine", "my-plugin")
+    named = "allow: ['toolguard', 'zzz', 'my-plugin'], entries: { nosuch: {}, zzz: {}, toolguard: { enabled: true } }"
+    config = tree(places, f"{{ plugins: {{ {named} }} }}")
+    (found,) = validation.findings(config, places)
+    assert (found.level, found.message) == ("info", "only OpenClaw can tell whether it has these plugins: nosuch, zzz")
+    assert validation.findings(config, places, openclaw=answering(tmp_path, {"valid": True})) == []
+    many = ", ".join(f"'p{number}'" for number in range(12))
+    (found,) = validation.findings(
+        tree(places, f"{{ plugins: {{ deny: ['b'], slots: {{ a: 'x', memory: 'none' }}, allow: [{many}] }} }}"), places
+    )[1:]
+    assert found.message.endswith(": x, p0, p1, p2, p3, p4, p5, p6, p7, p8 and 3 more")
+
+
 def test_nothing_is_said_twice(places: Places, tmp_path: Path) -> None:
     """Of what both find, ours stays: it knows what to do."""
     plugin(places.state_dir / "extensions" / "old", "tool-guard")

@@ -55,7 +55,7 @@ def findings(
     if openclaw and can_be_asked(tree):
         found = _merged(found, hostcheck.ask(tree, places, openclaw, env), subject)
     else:
-        found += entry.knows_its_variables(subject)
+        found += [*entry.knows_its_variables(subject), *pluginids.are_there(subject)]
     return sorted(dict.fromkeys(found), key=lambda each: LEVELS.index(each.level))
 
 

@@ -17,9 +17,12 @@ from toolguard_cli.setup.entry import ALLOW, ENTRIES, LOAD_PATHS
 from toolguard_cli.validation.finding import Finding, finding
 from toolguard_cli.validation.loading import listed, placed, plugin_id
 from toolguard_cli.validation.subject import Subject
+from toolguard_engine import answers
 
 SLOTS = ("plugins", "slots")
+NO_PLUGIN = "none"
 MAX_FOLDERS = 1000
+MAX_NAMED = 10
 
 
 def are_known(subject: Subject) -> Iterator[Finding]:
@@ -34,6 +37,18 @@ def are_known(subject: Subject) -> Iterator[Finding]:
                 yield _replaced(subject, steps, plugin)
         elif plugin not in there and (near := difflib.get_close_matches(plugin, there, 1, 0.85)):
             yield finding(subject.tree, steps, "warn", f"there is no plugin {plugin}", f"did you mean {near[0]}?")
+
+
+def are_there(subject: Subject) -> Iterator[Finding]:
+    """Those of which only OpenClaw can tell, where it is not asked: it brings many along."""
+    there = {PLUGIN_ID, *_there(subject)} | {plugin for each in migrations() for plugin in each.ids}
+    untold = list(dict.fromkeys(plugin for _, plugin in _named(subject) if plugin not in there))
+    if untold:
+        more = f" and {len(untold) - MAX_NAMED} more" if len(untold) > MAX_NAMED else ""
+        names = answers.cut(", ".join(untold[:MAX_NAMED]), 400)
+        yield Finding(
+            "info", "", f"only OpenClaw can tell whether it has these plugins: {names}{more}", "", str(subject.tree.path)
+        )
 
 
 def are_taken_over(subject: Subject) -> Iterator[Finding]:
@@ -57,7 +72,7 @@ def _named(subject: Subject) -> Iterator[tuple[Steps, str]]:
         value = subject.tree.get(*group)
         for key, named in value.items() if isinstance(value, dict) else ():
             plugin = key if group == ENTRIES else named
-            if isinstance(plugin, str):
+            if isinstance(plugin, str) and (group, plugin) != (SLOTS, NO_PLUGIN):
                 yield (*group, key), plugin
     for at, plugin in enumerate(listed(subject.tree.get(*ALLOW))):
         if isinstance(plugin, str):
