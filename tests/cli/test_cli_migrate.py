@@ -148,6 +148,16 @@ def test_without_a_terminal_it_needs_yes(places: Places, at: list[str]) -> None:
     assert (done.stdout, places.config.read_text()) == ("", OLD)
 
 
+def test_without_a_terminal_a_script_gets_the_plan(places: Places, at: list[str]) -> None:
+    written(places, OLD)
+    done = toolguard("migrate", "--json", *at, PATH="")
+    told = envelope(done)
+    assert (done.returncode, told["ok"], told["errors"]) == (1, False, ["there is no terminal to ask in"])
+    assert told["messages"] == ["-> read the changes above; if you agree, repeat with --yes"]
+    assert told["data"] == envelope(toolguard("migrate", "--dry-run", "--json", *at, PATH=""))["data"]
+    assert (told["data"]["changed"], told["data"]["done"], places.config.read_text()) == (True, False, OLD)
+
+
 def test_as_json_and_back(places: Places, at: list[str]) -> None:
     written(places, OLD)
     done = envelope(toolguard("migrate", "--yes", "--json", *at, PATH=""))

@@ -52,11 +52,22 @@ def run(
         lines = [*_lines(planned, interrupted), *_diff(planned), Line("info", "nothing was written (--dry-run)")]
         return Result(COMMAND, _data(planned, interrupted, None), _harmless(lines))
     shown = [line.text for line in _harmless((*_lines(planned, interrupted), *_diff(planned)))]
-    if not yes and not asking.confirm(shown, "Migrate?", as_json=as_json, what="the changes"):
-        return Result(COMMAND, _data(planned, interrupted, None), (Line("info", "nothing was changed"),), 1)
+    if refused := () if yes else _refused(shown, as_json=as_json):
+        return Result(COMMAND, _data(planned, interrupted, None), refused, 1)
     done = _performed(planned, chosen)
     lines = [*(_lines(planned, interrupted) if yes else []), *_after(planned, done)]
     return Result(COMMAND, _data(planned, interrupted, done), _harmless(lines))
+
+
+def _refused(shown: Sequence[str], *, as_json: bool) -> tuple[Line, ...]:
+    """Why nothing is done; empty where the person agreed. Raises `UserError`, but not to a script: that gets the plan."""
+    try:
+        agreed = asking.confirm(shown, "Migrate?", as_json=as_json, what="the changes")
+    except UserError as error:
+        if not as_json:
+            raise
+        return Line("error", error.message), Line("info", f"-> {error.fix}")
+    return () if agreed else (Line("info", "nothing was changed"),)
 
 
 def _finish(places: Places) -> None:
