@@ -25,6 +25,7 @@ NOON = 1_750_000_000_000 - 1_750_000_000_000 % (24 * HOUR) + 12 * HOUR
 TABLES = {
     "toolguard_schema",
     "toolguard_sources",
+    "toolguard_taken",
     "toolguard_calls",
     "toolguard_verdicts",
     "toolguard_hours",

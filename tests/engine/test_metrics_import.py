@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.metrics import importing, oldplugin
+from toolguard_engine.metrics import importing, oldplugin, sources
 from toolguard_engine.metrics.database import MetricsError, connect, transaction
 from toolguard_engine.metrics.importing import Imported, OldMetrics, find, run, undo
 from toolguard_engine.metrics.record import Call, record
@@ -172,7 +173,7 @@ def old_sums(old: OldFile, table: str) -> list[tuple[Any, ...]]:
 
 
 def everything(path: Path) -> list[list[tuple[Any, ...]]]:
-    tables = ("sources", "calls", "hours", "days")
+    tables = ("sources", "taken", "calls", "hours", "days")
     return [sorted(ask(path, f"SELECT * FROM toolguard_{table}"), key=repr) for table in tables]  # noqa: S608
 
 
@@ -310,7 +311,7 @@ def test_events_hours_and_days(old: OldFile, new: Path) -> None:
     assert calls(new) == [(1, at, *told), (2, later, *bare)]
     one = ("home", "big", "anthropic", "main", 2, 1, 0, 10, 5, 3, 2, 15, 1, 0.5, 0, 1, 1_234)
     none = ("", "", "", "", 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-    assert everything(new)[2:] == [[(at, *one), (later, *none)], [(day, *none), (day, *one)]]
+    assert everything(new)[3:] == [[(at, *one), (later, *none)], [(day, *none), (day, *one)]]
 
 
 def test_a_missing_total_is_the_sum(old: OldFile, new: Path) -> None:
@@ -349,7 +350,7 @@ def test_an_hour_with_no_event_left(old: OldFile, new: Path) -> None:
     old.forget("usage_events", NOON + HOUR)
     assert run(old.path, new) == Imported(events=0, hours=1, days=1, skipped=0)
     known = ("home", "big", "", "", 2, 2, 0, 20, 10, 0, 0, 30, 2, 1.0, 0, 0, 0)
-    assert everything(new)[1:] == [[], [(ms(NOON), *known)], [(ms(NOON.replace(hour=0)), *known)]]
+    assert everything(new)[1:] == [[], [], [(ms(NOON), *known)], [(ms(NOON.replace(hour=0)), *known)]]
 
 
 def test_sums_that_know_less_than_the_events_take_nothing_away(old: OldFile, new: Path) -> None:
@@ -424,13 +425,176 @@ def test_two_old_files_of_one_gateway_both_count(old: OldFile, tmp_path: Path) -
     assert sums(new, "days") == [(day, "home", "big", 4, 40, 20, 60, 2.0)]
 
 
-def test_old_files_that_do_not_say_when_they_were_made(old: OldFile, tmp_path: Path) -> None:
-    new, second = tmp_path / "new.db", OldFile(tmp_path / "second.db")
+def unsaid(old: OldFile) -> None:
+    old.do("DELETE FROM schema_version")
+
+
+def never_said(old: OldFile) -> None:
     old.do("DROP TABLE schema_version")
-    second.do("DELETE FROM schema_version")
-    for one in (old, second, old, second):
-        one.add(Old())
-        assert run(one.path, new) == Imported(1, 0, 0, 0)
+
+
+def said(old: OldFile) -> None:
+    """All files say the same time."""
+
+
+SAYINGS = {make.__name__: make for make in (said, unsaid, never_said)}
+
+
+@pytest.fixture(params=list(SAYINGS.values()), ids=list(SAYINGS))
+def say(request: pytest.FixtureRequest, old: OldFile) -> Callable[[OldFile], None]:
+    """What files say of when they were made, which tells none of them apart."""
+    make: Callable[[OldFile], None] = request.param
+    make(old)
+    return make
+
+
+def hourly(first: int, end: int, **more: Any) -> list[Old]:
+    return [Old(NOON + number * HOUR, **more) for number in range(first, end)]
+
+
+def copied(old: OldFile, path: Path) -> OldFile:
+    with old.opened() as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    shutil.copy(old.path, path)
+    copy = object.__new__(OldFile)
+    copy.path = path
+    return copy
+
+
+def total(path: Path) -> list[tuple[int, int, int]]:
+    counted = (f"(SELECT sum(calls) FROM toolguard_{table} WHERE source > 1)" for table in ("hours", "days"))  # noqa: S608
+    return ask(path, f"SELECT (SELECT count(*) FROM toolguard_calls WHERE source > 1), {', '.join(counted)}")  # noqa: S608
+
+
+def test_two_files_that_say_the_same_both_count(old: OldFile, tmp_path: Path, say: Callable[[OldFile], None]) -> None:
+    new, second = tmp_path / "new.db", OldFile(tmp_path / "second.db")
+    say(second)
+    old.add(*hourly(0, 10))
+    second.add(*hourly(0, 20, gateway="work"))
+    assert [run(one.path, new).events for one in (old, second, old, second)] == [10, 20, 0, 0]
+    assert total(new) == [(30, 30, 30)]
+
+
+def test_two_files_whose_events_are_gone_both_count(old: OldFile, tmp_path: Path, say: Callable[[OldFile], None]) -> None:
+    new, second = tmp_path / "new.db", OldFile(tmp_path / "second.db")
+    say(second)
+    old.add(*hourly(-60, 0))
+    second.add(*hourly(-70, 0), *hourly(-60, 0))
+    for one in (old, second):
+        one.forget("usage_events", NOON)
+    assert [run(one.path, new).hours for one in (old, second, old, second)] == [60, 70, 0, 0]
+    assert total(new) == [(0, 190, 190)]
+
+
+@pytest.mark.usefixtures("say")
+def test_a_file_whose_events_were_gone_goes_on_where_it_was_moved(old: OldFile, tmp_path: Path) -> None:
+    new = tmp_path / "new.db"
+    old.add(*hourly(-60, 0))
+    run(old.path, new)
+    moved = copied(old, tmp_path / "moved.db")
+    moved.add(*hourly(0, 40))
+    moved.forget("usage_events", NOON + 30 * HOUR)
+    assert run(moved.path, new) == Imported(events=10, hours=30, days=2, skipped=0)
+    assert_sums_as_told(moved, new)
+
+
+@pytest.mark.usefixtures("say")
+def test_a_moved_file_counts_once(old: OldFile, tmp_path: Path) -> None:
+    old.add(*hourly(0, 10))
+    run(old.path, tmp_path / "new.db")
+    old.path.rename(tmp_path / "moved.db")
+    assert run(tmp_path / "moved.db", tmp_path / "new.db") == Imported(0, 0, 0, 0)
+
+
+def test_a_new_file_where_another_was_counts(old: OldFile, tmp_path: Path, say: Callable[[OldFile], None]) -> None:
+    new = tmp_path / "new.db"
+    old.add(*hourly(0, 10))
+    run(old.path, new)
+    old.path.unlink()
+    second = OldFile(old.path)
+    say(second)
+    second.add(*hourly(20, 25))
+    assert run(second.path, new) == Imported(5, 0, 0, 0)
+    assert total(new) == [(15, 15, 15)]
+
+
+@pytest.mark.usefixtures("small_chunks", "say")
+@pytest.mark.parametrize("at", [1, 3, 10, 40, 59])
+@pytest.mark.parametrize("cleaned", [False, True], ids=["with all events", "without the oldest"])
+def test_a_copy_that_went_on_by_itself_loses_nothing_and_counts_once(
+    old: OldFile, tmp_path: Path, at: int, *, cleaned: bool
+) -> None:
+    """What both have counts once, what one has alone counts too, also in the hour in which they parted."""
+    new = tmp_path / "new.db"
+    every = [Old(NOON + number * HOUR / 3) for number in range(60)]
+    old.add(*every[:at])
+    copy = copied(old, tmp_path / "copy.db")
+    gone = at - 1 if cleaned else 0
+    if cleaned:
+        old.forget("usage_events", every[at - 1].at)
+        copy.forget("usage_events", every[at - 1].at)
+    old.add(*every[at:])
+    copy.add(*[Old(one.at + HOUR / 60) for one in every[at:]], Old(NOON + 30 * HOUR))
+    for _ in range(2):
+        run(old.path, new)
+        run(copy.path, new)
+        assert total(new) == [(60 + 61 - at - gone, 60 + 61 - at, 60 + 61 - at)]
+    copy.add(*hourly(40, 50))
+    copy.forget("usage_events", NOON + 45 * HOUR)
+    assert run(copy.path, new) == Imported(events=5, hours=5, days=1, skipped=0)
+    assert total(new)[0][1:] == (131 - at, 131 - at)
+    assert undo(new) > 0
+    assert ask(new, "SELECT count(*) FROM toolguard_taken") == [(0,)]
+
+
+@pytest.mark.usefixtures("say")
+def test_an_older_copy_brings_nothing_and_takes_nothing_away(old: OldFile, tmp_path: Path) -> None:
+    new = tmp_path / "new.db"
+    old.add(*hourly(0, 10))
+    copy = copied(old, tmp_path / "copy.db")
+    old.add(*hourly(10, 20))
+    run(old.path, new)
+    before = everything(new)
+    assert run(copy.path, new) == Imported(0, 0, 0, 0)
+    assert everything(new) == before
+    copy.add(*hourly(12, 14))
+    assert run(copy.path, new) == Imported(2, 0, 0, 0)
+    assert total(new) == [(22, 22, 22)]
+
+
+def test_a_copy_is_known_though_an_import_without_events_is_there(old: OldFile, tmp_path: Path) -> None:
+    new = tmp_path / "new.db"
+    empty = OldFile(tmp_path / "empty.db")
+    old.add(*hourly(0, 10))
+    run(old.path, new)
+    run(empty.path, new)
+    with closing(connect(new)) as connection:
+        connection.execute("INSERT INTO toolguard_sources (kind, made) VALUES (?, ?)", (sources.KIND, MADE))
+    copy = copied(old, tmp_path / "copy.db")
+    old.add(*hourly(10, 12))
+    copy.add(*hourly(10, 13, model="small"))
+    assert [run(one.path, new).events for one in (old, copy)] == [2, 3]
+    assert total(new) == [(15, 15, 15)]
+
+
+def test_an_import_that_another_one_overtakes_at_its_begin_gives_up(
+    old: OldFile, new: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old.add(*hourly(0, 4))
+    added = sources._known
+    asked: list[None] = []
+
+    def overtake(*args: Any) -> list[sources.Source]:
+        asked.append(None)
+        known = added(*args)
+        if len(asked) == 1:
+            run(old.path, new)
+        return known
+
+    monkeypatch.setattr(sources, "_known", overtake)
+    with pytest.raises(MetricsError, match=GIVEN_UP):
+        run(old.path, new)
+    assert total(new) == [(4, 4, 4)]
 
 
 # Side by side
@@ -489,11 +653,11 @@ def test_an_undo_that_was_killed_is_finished(old: OldFile, new: Path, again: str
     run(old.path, new)
     complete = everything(new)
     with closing(connect(new)) as connection:
-        connection.execute("UPDATE toolguard_sources SET identity = NULL WHERE id = 2")
+        connection.execute("UPDATE toolguard_sources SET made = NULL WHERE id = 2")
         connection.execute("DELETE FROM toolguard_calls WHERE id < 4")
     if again == "undo":
         undo(new)
-        assert everything(new) == [[(1, "toolguard", "", 0)], [], [], []]
+        assert everything(new) == [[(1, "toolguard", "", 0, 0)], [], [], [], []]
     run(old.path, new)
     assert everything(new) == complete
 
@@ -631,7 +795,7 @@ def test_a_file_that_is_damaged_further_on(old: OldFile, tmp_path: Path) -> None
         run(old.path, tmp_path / "new.db")
     assert str(refused.value) == f"'{old.path}' is damaged; move it away, or put back a copy of it"
     assert undo(tmp_path / "new.db") == 0
-    assert everything(tmp_path / "new.db") == [[(1, "toolguard", "", 0)], [], [], []]
+    assert everything(tmp_path / "new.db") == [[(1, "toolguard", "", 0, 0)], [], [], [], []]
 
 
 # Several processes, and some that are killed

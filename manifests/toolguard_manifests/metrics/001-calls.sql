@@ -8,17 +8,27 @@ CREATE TABLE toolguard_schema (
     applied_at INTEGER NOT NULL
 );
 
--- Who told: 1 is toolguard itself, every other is one imported database. `identity` tells imported databases apart, and is
--- NULL while what came from one is being removed. `last_event` is the last of its events that was taken.
+-- Who told: 1 is toolguard itself, every other is one imported database. `made` is when it was made, as it says itself; that
+-- does not tell databases apart, and is NULL while what came from one is being removed. `last_event` is the last of its events
+-- that was taken. `since` is not 0 where it is a copy of another that went on by itself: when that was.
 CREATE TABLE toolguard_sources (
     id INTEGER PRIMARY KEY,
     kind TEXT NOT NULL,
-    identity TEXT,
+    made TEXT,
     last_event INTEGER NOT NULL DEFAULT 0,
-    UNIQUE (kind, identity)
+    since INTEGER NOT NULL DEFAULT 0
 );
 
-INSERT INTO toolguard_sources (id, kind, identity) VALUES (1, 'toolguard', '');
+INSERT INTO toolguard_sources (id, kind, made) VALUES (1, 'toolguard', '');
+
+-- The events of imported databases that were taken, by their ids there: a database that is met again is known by them. `mark`
+-- is made of all that the event says.
+CREATE TABLE toolguard_taken (
+    source INTEGER NOT NULL,
+    event INTEGER NOT NULL,
+    mark INTEGER NOT NULL,
+    PRIMARY KEY (source, event)
+) WITHOUT ROWID;
 
 -- One model call. `cost_usd` is NULL where nobody knows it; `cost_estimated` is 1 where it comes from our own price table.
 CREATE TABLE toolguard_calls (

@@ -2,6 +2,7 @@
 
 The law, why nothing counts twice:
 - Events are taken in the order of their ids, which the old plugin never uses again; how far, is remembered per database.
+  Which database a file is, its events tell (sources.py).
 - The old plugin keeps events 30 days, hours 90, days 365, and counts every event in its hour and day. So of an hour (day),
   gateway and model it knows at least as many calls as we took events; where it knows more, the difference in calls, tokens
   and cost is added to our hour (day), with no provider and no agent. After an import our hours and days say what the old
@@ -20,12 +21,12 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from toolguard_engine.metrics import oldplugin
+from toolguard_engine.metrics import oldplugin, sources
 from toolguard_engine.metrics.database import MetricsError, connect, is_ours, reported, transaction
-from toolguard_engine.metrics.oldplugin import OldPlugin, Sum
-from toolguard_engine.metrics.record import ADDED, DAY_MS, ROLLUPS, Call, record
+from toolguard_engine.metrics.oldplugin import Event, OldPlugin, Sum
+from toolguard_engine.metrics.record import ADDED, DAY_MS, ROLLUPS, record
+from toolguard_engine.metrics.sources import KIND
 
-KIND = "tool-guard"
 CHUNK = 5_000
 """Rows to a transaction: others wait for it, some 0.1 s."""
 
@@ -82,7 +83,7 @@ def undo(path_new: Path) -> int:
         return 0
     with closing(connect(path_new)) as new, reported(path_new):
         with transaction(new):
-            new.execute("UPDATE toolguard_sources SET identity = NULL WHERE kind = ?", (KIND,))
+            new.execute("UPDATE toolguard_sources SET made = NULL WHERE kind = ?", (KIND,))
         return _remove_rest(new)
 
 
@@ -92,8 +93,8 @@ class _Import:
     def __init__(self, old: OldPlugin, new: sqlite3.Connection) -> None:
         self._old = old
         self._new = new
-        self._source, self._last = _source(new, old.identity)
         self._newest = _newest()
+        self._source, self._last, self._since = sources.of(old, new, self._newest)
         self._skipped = 0
 
     def run(self, progress: Progress) -> Imported:
@@ -103,9 +104,10 @@ class _Import:
         more = True
         while more:
             events, more = self._read()
-            calls = [call for _, call in events if call is not None]
+            calls = [event.call for event in events if event.call is not None]
             with transaction(self._new):
-                self._advance(events[-1][0] if events else self._last)
+                self._advance(events[-1].id if events else self._last)
+                sources.keep(self._new, self._source, events)
                 record(self._new, calls, self._source)
             self._skipped += len(events) - len(calls)
             taken, done = taken + len(calls), done + len(events)
@@ -113,7 +115,7 @@ class _Import:
         hours, days = (self._top_up(table, length) for table, length in ROLLUPS.items())
         return Imported(taken, hours, days, self._skipped)
 
-    def _read(self) -> tuple[list[tuple[int, Call | None]], bool]:
+    def _read(self) -> tuple[list[Event], bool]:
         """The next events, and whether there may be more; with the last ones, the sums as of the same moment."""
         with reported(self._old.path), self._old.unchanged():
             events = self._old.events(self._last, CHUNK, self._newest)
@@ -124,11 +126,11 @@ class _Import:
 
     def _advance(self, last: int) -> None:
         moved = self._new.execute(
-            "UPDATE toolguard_sources SET last_event = ? WHERE id = ? AND last_event = ? AND identity = ?",
-            (last, self._source, self._last, self._old.identity),
+            "UPDATE toolguard_sources SET last_event = ? WHERE id = ? AND last_event = ? AND made = ?",
+            (last, self._source, self._last, self._old.made),
         )
         if not moved.rowcount:
-            raise MetricsError.of(self._old.path, "is being imported, or removed again, by another process; try again")
+            raise sources.overtaken(self._old)
         self._last = last
 
     def _stage(self) -> None:
@@ -148,7 +150,13 @@ class _Import:
         for first in range(1, last + 1, CHUNK):
             with transaction(self._new):
                 self._advance(self._last)
-                values = {"source": self._source, "length": length, "first": first, "end": first + CHUNK}
+                values = {
+                    "source": self._source,
+                    "since": self._since,
+                    "length": length,
+                    "first": first,
+                    "end": first + CHUNK,
+                }
                 added += self._new.execute(_TOP_UP[table], values).rowcount
         return added
 
@@ -193,7 +201,7 @@ def _tops_up(table: str) -> str:
             FROM temp.staged AS known LEFT JOIN {table} AS ours
                 ON ours.at = known.at AND ours.gateway = known.gateway AND ours.model = known.model
                 AND ours.source = :source
-            WHERE known.length = :length AND known.id >= :first AND known.id < :end
+            WHERE known.length = :length AND known.id >= :first AND known.id < :end AND known.at > :since
             GROUP BY known.id
         )
         WHERE calls > 0
@@ -204,18 +212,9 @@ def _tops_up(table: str) -> str:
 _TOP_UP = {table: _tops_up(table) for table in ROLLUPS}
 
 
-def _source(new: sqlite3.Connection, identity: str) -> tuple[int, int]:
-    """The id under which this database is known, and the last of its events that was taken."""
-    with transaction(new):
-        new.execute("INSERT OR IGNORE INTO toolguard_sources (kind, identity) VALUES (?, ?)", (KIND, identity))
-    known = "SELECT id, last_event FROM toolguard_sources WHERE kind = ? AND identity = ?"
-    found: tuple[int, int] = new.execute(known, (KIND, identity)).fetchone()
-    return found
-
-
 def _remove_rest(new: sqlite3.Connection) -> int:
-    """Removes what came from sources without identity, also what is left of a removal that was killed."""
-    leaving = [source for (source,) in new.execute("SELECT id FROM toolguard_sources WHERE identity IS NULL")]
+    """Removes what came from sources that are being removed, also what is left of a removal that was killed."""
+    leaving = [source for (source,) in new.execute("SELECT id FROM toolguard_sources WHERE made IS NULL")]
     return sum(_remove(new, source) for source in leaving)
 
 
@@ -229,6 +228,7 @@ def _remove(new: sqlite3.Connection, source: int) -> int:
     with transaction(new):
         removed += new.execute("DELETE FROM toolguard_hours WHERE source = ?", (source,)).rowcount
         removed += new.execute("DELETE FROM toolguard_days WHERE source = ?", (source,)).rowcount
+        new.execute("DELETE FROM toolguard_taken WHERE source = ?", (source,))
         new.execute("DELETE FROM toolguard_sources WHERE id = ?", (source,))
     return removed
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,6 +45,15 @@ _TABLES = {
 }  # fmt: skip
 _TIMES = ("ts", "hour", "day")
 _NAMES = ("gateway_id", "channel", "provider", "model", "session_key", "session_id")
+
+
+class Event(NamedTuple):
+    """`mark`: a number that another event has by accident only. It is made of the columns as `_select` reads them: whoever
+    changes what is read makes every file that was imported before a stranger. `call`: `None` where it cannot be used."""
+
+    id: int
+    mark: int
+    call: Call | None
 
 
 class Sum(NamedTuple):
@@ -85,6 +95,7 @@ _OF_A_CALL = {name: _number(name, MAX_TOKENS) for name in _TABLES[OLD_EVENTS] if
 }
 _OF_A_SUM = {name: _number(name, MAX_SUM) for name in _SUM_NUMBERS} | {"cost_usd": _number("cost_usd", MAX_SUM, "0", "{}")}
 _EVENTS_AFTER = f"{_select(OLD_EVENTS, _OF_A_CALL)} WHERE id > ? ORDER BY id LIMIT ?"
+_EVENTS_BACK = f"{_select(OLD_EVENTS, _OF_A_CALL)} WHERE id > 0 AND id <= ? ORDER BY id DESC"
 _SUMS_OF = {HOUR_MS: _select("hourly_stats", _OF_A_SUM), DAY_MS: _select("daily_stats", _OF_A_SUM)}
 
 
@@ -101,11 +112,11 @@ _SPANS = (_span(OLD_EVENTS, "ts"), _span("hourly_stats", "hour"), _span("daily_s
 
 
 class OldPlugin:
-    """The old plugin's tables in a file. `identity` is the same for a file that was moved or copied."""
+    """The old plugin's tables in a file. `made`: when the plugin made it, as it wrote that down; empty where it did not."""
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self.path = path
-        self.identity = _identity(connection) or str(path.resolve())
+        self.made = _made(connection)
         self._connection = connection
 
     def close(self) -> None:
@@ -131,10 +142,20 @@ class OldPlugin:
         (found,) = self._connection.execute(_WAITING, (after,)).fetchone()
         return int(found)
 
-    def events(self, after: int, limit: int, newest: int) -> list[tuple[int, Call | None]]:
-        """Events in the order of their ids, each with its id; `None` for one that cannot be used."""
+    def events(self, after: int, limit: int, newest: int) -> list[Event]:
+        """Events in the order of their ids."""
         rows = self._connection.execute(_EVENTS_AFTER, (after, limit)).fetchall()
-        return [(row[0], _call(row, newest)) for row in rows]
+        return [Event(row[0], _mark(row), _call(row, newest)) for row in rows]
+
+    def back_from(self, last: int) -> Iterator[tuple[int, int]]:
+        """Ids and marks of the events from this id down to the first."""
+        for row in self._connection.execute(_EVENTS_BACK, (last,)):
+            yield row[0], _mark(row)
+
+    def time_of(self, event: int, newest: int) -> int:
+        """When this event was, or the last before it that has a time that can be; 0 where none has."""
+        times = (_time(row[1], newest) for row in self._connection.execute(_EVENTS_BACK, (event,)))
+        return next((at for at in times if at is not None), 0)
 
     def sums(self, length: int, newest: int) -> Iterator[Sum | None]:
         """The old plugin's hours (`length` is `HOUR_MS`) or days; `None` for a row that cannot be used."""
@@ -175,13 +196,16 @@ def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM pragma_table_info(?)", (table,))}
 
 
-def _identity(connection: sqlite3.Connection) -> str:
-    """When the old plugin made this file, as it wrote it down; empty where it did not."""
+def _made(connection: sqlite3.Connection) -> str:
     if not {"version", "applied_at"} <= _columns(connection, "schema_version"):
         return ""
     first = "SELECT substr(applied_at, 1, ?) FROM schema_version ORDER BY version LIMIT 1"
     row = connection.execute(first, (MAX_TIME,)).fetchone()
     return _clean(row[0]) if row and isinstance(row[0], str) else ""
+
+
+def _mark(row: tuple[Any, ...]) -> int:
+    return int.from_bytes(blake2b(repr(row).encode(), digest_size=8).digest(), signed=True)
 
 
 def _call(row: tuple[Any, ...], newest: int) -> Call | None:
