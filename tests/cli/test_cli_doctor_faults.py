@@ -22,11 +22,11 @@ from cli_stage import SOURCE, picture, put_in
 from doctor_stage import LIVING, LOWEST, Host, by_id, examined, faulty, healthy, host, listing, ran, runs
 from held_stage import hold
 
-from toolguard_cli.checks import disk, engine
+from toolguard_cli.checks import disk, engine, keyfile
 from toolguard_cli.commands import doctor
 from toolguard_cli.paths import Places
 from toolguard_engine import __version__
-from toolguard_engine.stores import engines
+from toolguard_engine.stores import engines, key
 from toolguard_engine.stores.audit import AuditLog
 
 ENTRY = "plugins.entries.toolguard"
@@ -152,6 +152,30 @@ def cut_off(stage: Stage) -> None:
     held(stage)
     log = stage.own / "audit.jsonl"
     log.write_bytes(log.read_bytes()[:-7])
+
+
+def half_a_line(stage: Stage) -> None:
+    held(stage)
+    with (stage.own / "audit.jsonl").open("ab") as log:
+        log.write(b'{"seq":3,"prev":"')
+
+
+def gone(*names: str) -> Callable[[Stage], None]:
+    def make(stage: Stage) -> None:
+        for name in names:
+            (stage.own / name).unlink()
+
+    return make
+
+
+def in_its_place(name: str, put: Callable[[Path, int], object]) -> Callable[[Stage], None]:
+    """What is no file where one of ours belongs."""
+
+    def make(stage: Stage) -> None:
+        (stage.own / name).unlink(missing_ok=True)
+        put(stage.own / name, 0o600)
+
+    return make
 
 
 def second_copy(stage: Stage, *, marked: bool) -> None:
@@ -383,6 +407,18 @@ PLUGIN = [
         "toolguard config set mode enforce",
     ),
     Fault(
+        "only shadows", settings(mode="shadow"), "enforced", "warn", "mode is shadow: it only writes down what it would do",
+        "toolguard config set mode enforce",
+    ),
+    Fault(
+        "an agent that is not held", settings(agents={"main": {"mode": "disabled"}}), "enforced", "warn",
+        "mode of the agent main is disabled: nothing holds its calls", "toolguard config unset agents.main.mode",
+    ),
+    Fault(
+        "fails open", settings(failMode="open"), "enforced", "warn", "failMode is open: what it cannot judge runs",
+        "toolguard config set failMode closed",
+    ),
+    Fault(
         "not allowed", plugins(allow=["other"]), "allowed", "error", "plugins.allow does not name toolguard",
         "toolguard install", left={},
     ),
@@ -545,8 +581,49 @@ STATE = [
         "look at it, then put it away to begin a new one: mkdir S/toolguard/audit-broken && mv ",
     ),
     Fault(
-        "audit line cut off", cut_off, "audit", "error", "audit.jsonl line 2: the last line is cut off",
+        "audit line cut off", cut_off, "audit", "error", "audit.jsonl line 2: the end is missing: there were 2 lines",
         "look at it, then put it away",
+    ),
+    Fault(
+        "an audit log that was put away before", both(line_changed, lambda s: (s.own / "audit-broken").mkdir(mode=0o700)),
+        "audit", "error", "audit.jsonl line 1: its content does not fit its hash",
+        "look at it, then put it away to begin a new one: mkdir S/toolguard/audit-broken.1 && mv "
+        "S/toolguard/audit.*jsonl S/toolguard/audit.head S/toolguard/audit-broken.1",
+    ),
+    Fault(
+        "half an audit line of a killed engine", half_a_line, "audit", "warn",
+        "audit.jsonl line 3: the last line is cut off, as a killed engine leaves it", FIX, left={},
+    ),
+    Fault(
+        "the log gone, and its key", both(held, gone("key", "audit.jsonl", "nonces.json")), "key", "error",
+        "S/toolguard/key is missing, though it has signed the end of the audit log", FIX, also={"audit": "warn"},
+        left={"audit": "error"},
+    ),
+    Fault(
+        "a log of unknown length", both(held, gone("key", "audit.head", "nonces.json")), "key", "error",
+        "S/toolguard/key is missing, though it has signed the end of the audit log", FIX, also={"audit": "warn"}, left={},
+    ),
+    Fault(
+        "head of the audit log gone", both(held, gone("audit.head")), "audit", "error",
+        "audit.head is missing: it cannot be said whether the end was cut off", "look at it, then put it away",
+    ),
+    Fault(
+        "a folder as the head of the audit log", both(held, in_its_place("audit.head", Path.mkdir)), "audit", "error",
+        "S/toolguard/audit.head is no file", FIX, left={"audit": "error"},
+    ),
+    Fault(
+        "a pipe as audit log", in_its_place("audit.jsonl", os.mkfifo), "audit", "error",
+        "S/toolguard/audit.jsonl is no file", FIX, left={},
+    ),
+    Fault(
+        "a folder as key, and as audit log", both(
+            held, in_its_place("key", Path.mkdir), in_its_place("audit.jsonl", Path.mkdir), gone("audit.head"),
+        ),
+        "key", "error", "S/toolguard/key is no regular file", FIX, also={"stores": "warn", "audit": "error"}, left={},
+    ),
+    Fault(
+        "a key that nobody may read", both(held, lambda s: (s.own / "key").chmod(0o200)), "key", "error",
+        "S/toolguard/key cannot be read by its owner", FIX, left={},
     ),
     Fault(
         "log is a folder", lambda s: (s.state / "tool-guard.log").mkdir(), "log", "error", "S/tool-guard.log is a folder",
@@ -689,6 +766,41 @@ def test_damaged_stores_are_kept(stage: Stage) -> None:
         doctor.run(stage.places, fix=True, yes=True)
     kept = stage.own / "damaged"
     assert {path.name: path.read_text() for path in kept.iterdir()} == {"nonces.json": "first", "nonces.json.1": "second"}
+
+
+def test_a_new_key_explains_no_later_loss(stage: Stage) -> None:
+    held(stage)
+    (stage.own / "key").unlink()
+    doctor.run(stage.places, fix=True, yes=True)
+    held(stage)
+    assert faulty(examined(stage.places)) == {}
+    (stage.own / "audit.head").unlink()
+    hold(stage.places)
+    assert faulty(examined(stage.places)) == {"audit": "warn"}
+
+
+def test_a_key_that_was_mended_meanwhile_is_kept(stage: Stage) -> None:
+    held(stage)
+    own = stage.own / "key"
+    good = own.read_bytes()
+    own.chmod(0o644)
+    (step,) = keyfile.mend(doctor.look(stage.places))
+    own.chmod(0o600)
+    assert step.perform() == "somebody mended it meanwhile"
+    assert own.read_bytes() == good
+
+
+def test_a_key_out_of_reach_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    held(stage)
+
+    def refused(_info: os.stat_result, place: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(place))
+
+    monkeypatch.setattr(key, "_check", refused)
+    seen = examined(stage.places)["key"]
+    place = stage.own / "key"
+    assert (seen["status"], seen["detail"], seen["fixable"]) == ("error", f"{place}: Permission denied", False)
+    assert seen["fix"] == f"mend its owner and mode: ls -ld {stage.own} {place}"
 
 
 def test_the_place_of_a_link_is_not_followed(stage: Stage) -> None:

@@ -165,10 +165,8 @@ def test_a_log_that_ends_early(tmp_path: Path) -> None:
         found = made.verify()
         count = whole[:cut].count(b"\n")
         assert found.lines == count
-        if cut in (0, *ends):
-            assert found.error == f"the end is missing: there were 3 lines, {count} are left"
-        else:
-            assert (found.error, found.line) == ("the last line is cut off", count + 1)
+        line = 0 if cut in (0, *ends) else count + 1
+        assert (found.error, found.line) == (f"the end is missing: there were 3 lines, {count} are left", line)
 
 
 @pytest.mark.parametrize("back", [1, 2, 30, 200, 300, 400, 10_000])
@@ -420,7 +418,13 @@ def test_a_head_that_is_not_ours(log: AuditLog, change: Callable[[Path], None], 
 
 def test_another_key(log: AuditLog) -> None:
     log.append([event(1)])
-    key.path(log.path.parent.parent).unlink()
+    own = key.path(log.path.parent.parent)
+    own.unlink()
+    log.mend()
+    with pytest.raises(key.BadKey, match="No such file"):
+        log.verify()
+    assert not own.exists()
+    key.load(log.path.parent.parent)
     assert log.verify().error == "audit.head is not signed with our key"
     key.path(log.path.parent.parent).chmod(0o644)
     with pytest.raises(StoreError):
@@ -428,6 +432,25 @@ def test_another_key(log: AuditLog) -> None:
     with pytest.raises(StoreError):
         log.append([event(2)])
     assert ids(log) == ["e00001"]
+
+
+def test_what_is_no_file_is_named_and_not_waited_for(log: AuditLog) -> None:
+    log.append([event(1)])
+    assert log.odd() == []
+    head(log).unlink()
+    os.mkfifo(head(log))
+    with pytest.raises(StoreError, match="is no file"):
+        log.verify()
+    log.path.unlink()
+    log.path.mkdir()
+    assert log.odd() == [log.path, head(log)]
+    assert log.files() == []
+
+
+def test_half_a_line_hides_no_missing_end(log: AuditLog) -> None:
+    log.append([event(1), event(2)])
+    log.path.write_bytes(log.path.read_bytes()[:-7])
+    assert log.verify().error == "the end is missing: there were 2 lines, 1 are left"
 
 
 def test_the_head_may_lag_behind(log: AuditLog) -> None:

@@ -38,6 +38,14 @@ def test_made_at_the_first_use_and_kept(state: Path) -> None:
     assert [path.name for path in key.path(state).parent.iterdir()] == ["key"]
 
 
+def test_looked_up_without_being_made(state: Path) -> None:
+    with pytest.raises(BadKey, match="No such file"):
+        key.known(state)
+    assert not state.exists()
+    made = key.load(state)
+    assert key.known(state) == made
+
+
 def test_each_state_directory_has_its_own(tmp_path: Path) -> None:
     assert key.load(tmp_path / "a") != key.load(tmp_path / "b")
 

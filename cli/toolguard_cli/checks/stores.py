@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -11,7 +12,7 @@ from toolguard_cli import stores
 from toolguard_cli.checks.check import Check, Step, Subject
 from toolguard_engine import answers, settingrules
 from toolguard_engine.ledger import OPEN, Entry
-from toolguard_engine.stores import counters, files, key
+from toolguard_engine.stores import audit, counters, files, key
 from toolguard_engine.stores.files import own_folder
 from toolguard_engine.stores.locked import MAX_BYTES, Damaged, StoreError, corrupt_files, lock
 from toolguard_engine.stores.nonces import FileNonces
@@ -48,7 +49,7 @@ def whole(subject: Subject) -> Check:
 def mend_whole(subject: Subject) -> Iterator[Step]:
     """Puts what is left of damaged stores out of the way; nothing is thrown away."""
     for path in filter(partial(is_ours, subject), _damaged(subject)):
-        yield Step(f"move {path} to {_kept_in(subject)}", partial(_cleared, subject, path))
+        yield Step(f"move {path} to {kept_in(subject)}", partial(_cleared, subject, path))
     if not _damaged(subject) and _forged(subject):
         yield Step("take out held calls that toolguard has not signed; the audit log names them", partial(_checked, subject))
 
@@ -73,12 +74,25 @@ def _checked(subject: Subject) -> str:
 
 def put_away(subject: Subject, path: Path) -> Path:
     """Moves a file where it hurts nobody and nothing is lost. Raises `OSError`."""
-    folder = _kept_in(subject)
+    folder = kept_in(subject)
     files.make_folder(folder)
     names = [path.name, *(f"{path.name}.{number}" for number in range(1, 1_000))]
     free = next(folder / name for name in names if not (folder / name).exists())
     shutil.move(path, free)
     return free
+
+
+def put_odd_away(subject: Subject, path: Path) -> str:
+    """For what stands where a file of ours belongs and is none; an earlier repair may have done it."""
+    if os.path.lexists(path) and not path.is_file():
+        put_away(subject, path)
+    return ""
+
+
+def is_logged(subject: Subject) -> bool:
+    """Whether the key has signed anything in the audit log."""
+    log = audit.AuditLog(subject.places.state_dir)
+    return bool(log.files()) or (own_folder(subject.places.state_dir) / audit.HEAD).exists()
 
 
 def is_ours(subject: Subject, path: Path) -> bool:
@@ -92,7 +106,7 @@ def is_ours(subject: Subject, path: Path) -> bool:
         return False
 
 
-def _kept_in(subject: Subject) -> Path:
+def kept_in(subject: Subject) -> Path:
     return own_folder(subject.places.state_dir) / KEPT
 
 

@@ -32,7 +32,11 @@ HEAD = "audit.head"
 LOST = "head-lost"
 """An event: nobody could say any more whether the lines before it were all."""
 
+TORN = "the last line is cut off"
+"""What `verify` finds where a process was killed while it wrote; the next line says so and heals it."""
+
 MAX_BYTES = 32 * 1024 * 1024
+MAX_HEAD_BYTES = 4 * 1024
 TAIL = 64 * 1024
 FIRST = "0" * 64
 MAX_WHY = 300
@@ -175,10 +179,12 @@ class AuditLog:
     def _known_head(self) -> _Head | None:
         """The head, where it is there and ours."""
         try:
-            head = msgspec.json.decode(self._head.read_bytes(), type=_Head)
+            head = msgspec.json.decode(files.read_bounded(self._head, MAX_HEAD_BYTES), type=_Head)
         except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             return None
-        return head if key.fits(key.load(self._state_dir), _signed(head.seq, head.hash), head.mac) else None
+        if not os.path.lexists(key.path(self._state_dir)):
+            return None
+        return head if key.fits(key.known(self._state_dir), _signed(head.seq, head.hash), head.mac) else None
 
     def known(self, ids: Collection[str]) -> set[str]:
         """Those of these ids that the log has. Looks at its end first, then at ever older parts until it has all."""
@@ -199,7 +205,11 @@ class AuditLog:
 
     def files(self) -> list[Path]:
         """All parts of the log, the oldest first."""
-        return [*self._rotated(), *([self.path] if self.path.exists() else [])]
+        return [*self._rotated(), *([self.path] if self.path.is_file() else [])]
+
+    def odd(self) -> list[Path]:
+        """What stands in the place of the log or its head and is no file."""
+        return [path for path in (self.path, self._head) if os.path.lexists(path) and not path.is_file()]
 
     def lines(self) -> Iterator[tuple[Path, int, bytes]]:
         """Every line with its file and number."""
@@ -239,7 +249,9 @@ class AuditLog:
                 return
 
     def verify(self) -> Verification:
-        """Follows the chain. Raises `StoreError` where there is no key to check the head with."""
+        """Follows the chain; makes nothing. Raises `StoreError` without a key for the head, and for what is no file."""
+        if odd := self.odd():
+            raise StoreError(f"{odd[0]} is no file")
         try:
             for _ in range(LOOKS):
                 before = self._state()
@@ -256,7 +268,7 @@ class AuditLog:
         return [(name, stat.st_ino, stat.st_size) for name, stat in found]
 
     def _verify(self) -> Verification:
-        head = self._head.read_bytes() if self._head.exists() else None
+        head = files.read_bounded(self._head, MAX_HEAD_BYTES) if self._head.exists() else None
         chain = _Chain()
         torn_at = last = ("", 0)
         for path, number, line in self.lines():
@@ -266,9 +278,9 @@ class AuditLog:
                 at = torn_at if chain.torn else last
                 return Verification(chain.lines, error, *at, chain.recovered)
             torn_at = torn_at if chain.torn and chain.torn != line else last
-        if chain.torn:
-            return Verification(chain.lines, "the last line is cut off", *torn_at, chain.recovered)
         error = self._check_head(chain, head)
+        if chain.torn:
+            return Verification(chain.lines, error or TORN, *torn_at, chain.recovered, chain.gaps)
         return Verification(chain.lines, error, recovered=chain.recovered, gaps=chain.gaps)
 
     def _check_head(self, chain: _Chain, data: bytes | None) -> str:
@@ -278,7 +290,7 @@ class AuditLog:
             head = msgspec.json.decode(data, type=_Head)
         except (msgspec.DecodeError, UnicodeDecodeError):
             return f"{HEAD} cannot be read"
-        if not key.fits(key.load(self._state_dir), _signed(head.seq, head.hash), head.mac):
+        if not key.fits(key.known(self._state_dir), _signed(head.seq, head.hash), head.mac):
             return f"{HEAD} is not signed with our key"
         if chain.seq < head.seq:
             return f"the end is missing: there were {head.seq} lines, {chain.seq} are left"
@@ -293,7 +305,7 @@ class AuditLog:
         files.replace(self._head, msgspec.json.encode(_Head(end.seq, end.hash, mac)), durable=False)
 
     def _rotated(self) -> list[Path]:
-        return [path for _, path in self._numbered()]
+        return [path for _, path in self._numbered() if path.is_file()]
 
     def _numbered(self) -> list[tuple[int, Path]]:
         parts = self.path.parent.glob("audit.*.jsonl")

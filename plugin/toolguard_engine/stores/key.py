@@ -29,10 +29,18 @@ def path(state_dir: Path) -> Path:
 
 def load(state_dir: Path) -> bytes:
     """The key; made at the first use. Raises `BadKey`."""
+    try:
+        if not path(state_dir).exists():
+            _make(path(state_dir))
+    except OSError as error:
+        raise BadKey(f"{path(state_dir)}: {error.strerror or error}") from error
+    return known(state_dir)
+
+
+def known(state_dir: Path) -> bytes:
+    """The key as it is there; none is made. Raises `BadKey`."""
     place = path(state_dir)
     try:
-        if not place.exists():
-            _make(place)
         _check(place.lstat(), place)
         key = place.read_bytes()
     except OSError as error:
