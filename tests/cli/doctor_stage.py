@@ -22,7 +22,7 @@ LIVING = 4_000_001
 
 IDS = [
     "openclaw", "node", "hooks", "hook-order", "loops",
-    "toolguard", "plugin", "plugin-files", "manifest", "plugin-copy", "enabled", "allowed",
+    "toolguard", "plugin", "plugin-files", "manifest", "plugin-copy", "enabled", "enforced", "allowed",
     "config", "settings", "whole-config", "old-plugins", "environment",
     "python", "engine", "latency", "running",
     "user", "state-dir", "state-files", "stores", "key", "audit", "log", "disk", "clock", "dashboard",

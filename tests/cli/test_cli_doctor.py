@@ -47,7 +47,7 @@ def test_a_healthy_installation_has_no_faults(there: Host, places: Places, link:
     found = by_id(result)
     assert faulty(found) == {}
     assert picture(places.state_dir) == before
-    assert texts(result)[-1] == f"all {len(IDS)} checks passed"
+    assert texts(result)[-2] == f"all {len(IDS)} checks passed"
     assert found["plugin"]["detail"] == str(SOURCE if link else places.extension)
     assert found["openclaw"]["detail"] == "OpenClaw 2026.9.6"
     assert found["node"]["detail"] == f"Node 24.19.0 ({there.root / 'bin' / 'node'})"
@@ -116,7 +116,7 @@ def test_a_fault_is_shown_with_its_command(places: Places) -> None:
         ("warn", f"          plugin-copy   {places.extension} is not the copy of this toolguard"),
         ("info", "                        -> toolguard install"),
     ]
-    assert [(line.kind, line.text) for line in lines[-2:]] == [
+    assert [(line.kind, line.text) for line in lines[-3:-1]] == [
         ("info", f"{len(IDS)} checks: 0 errors, 1 warning"),
         ("next", "toolguard doctor --fix (it shows what it would do; 1 of them it can mend)"),
     ]
@@ -126,7 +126,7 @@ def test_a_fault_is_shown_with_its_command(places: Places) -> None:
 def test_every_group_is_named_once(places: Places) -> None:
     healthy(places)
     words = [line.text.split()[0] for line in doctor.run(places).lines if line.text[:1].strip()]
-    assert words == ["gateway", "plugin", "config", "engine", "state", "approvals", "all"]
+    assert words == ["gateway", "plugin", "config", "engine", "state", "approvals", "all", "GUARDED,"]
 
 
 @pytest.mark.usefixtures("quick", "there")
@@ -135,7 +135,7 @@ def test_commands_name_the_places_that_were_given(places: Places) -> None:
     healthy(given)
     (places.extension / "index.mjs").write_text("old")
     assert examined(given)["plugin-copy"]["fix"] == f"toolguard install --state-dir {places.state_dir}"
-    assert texts(doctor.run(given))[-1].startswith(f"toolguard doctor --fix --state-dir {places.state_dir} (")
+    assert texts(doctor.run(given))[-2].startswith(f"toolguard doctor --fix --state-dir {places.state_dir} (")
 
 
 @pytest.mark.usefixtures("quick", "there")
@@ -166,7 +166,7 @@ def test_exit_code_and_envelope(places: Places, installed: bool) -> None:  # noq
     assert list(told) == ["schema", "command", "ok", "data", "messages", "errors"]
     assert (told["schema"], told["command"], told["ok"]) == (1, "doctor", installed)
     assert [check["id"] for check in told["data"]["checks"]] == IDS
-    assert list(told["data"]) == ["checks"]
+    assert list(told["data"]) == ["checks", "verdict"]
     assert bool(told["errors"]) is not installed
 
 
@@ -201,13 +201,13 @@ def test_dry_run_only_shows(two_faults: Places) -> None:
     assert picture(two_faults.state_dir) == before
     assert result.data["planned"] == words(two_faults)
     assert [text for text in texts(result) if text.startswith("would")] == [f"would repair: {w}" for w in words(two_faults)]
-    assert texts(result)[-1] == "nothing was changed"
+    assert texts(result)[-2] == "nothing was changed"
 
 
 def test_nothing_to_repair(places: Places, there: Host, quick: None) -> None:
     healthy(places)
     there.is_release("2026.5.28")
-    assert texts(doctor.run(places, fix=True, yes=True))[-1].startswith("none of this can be repaired by --fix")
+    assert texts(doctor.run(places, fix=True, yes=True))[-2].startswith("none of this can be repaired by --fix")
 
 
 def test_fix_repairs_and_looks_again(two_faults: Places) -> None:
@@ -224,7 +224,7 @@ def test_fix_repairs_and_looks_again(two_faults: Places) -> None:
         "problem": "",
     }
     again = doctor.run(two_faults, fix=True, yes=True)
-    assert (again.data["repairs"], texts(again)[-1]) == ([], f"all {len(IDS)} checks passed")
+    assert (again.data["repairs"], texts(again)[-2]) == ([], f"all {len(IDS)} checks passed")
 
 
 def test_what_fails_is_told_and_the_rest_goes_on(two_faults: Places, monkeypatch: pytest.MonkeyPatch) -> None:

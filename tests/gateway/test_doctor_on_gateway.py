@@ -59,7 +59,7 @@ def test_after_a_first_run_nothing_is_wrong(
         wait(lambda: any(info.seams.get("inPlaceText") == "works" for info in engines.running(home.state_dir)))
         while_running = examined(home)
     assert faulty(while_running) == {}
-    assert while_running.lines[-1].text == f"all {len(while_running.data['checks'])} checks passed"
+    assert while_running.lines[-2].text == f"all {len(while_running.data['checks'])} checks passed"
     found = {check["id"]: check for check in while_running.data["checks"]}
     assert found["openclaw"]["detail"] == f"OpenClaw {real.version}"
     assert found["hooks"]["detail"].startswith(f"proved on OpenClaw {real.version}: hooks")

@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from toolguard_cli import asking, children, configtree, configvars, inside, progress
-from toolguard_cli.checks.check import Check, Step, Subject
+from toolguard_cli.checks import verdict
+from toolguard_cli.checks.check import Check, Status, Step, Subject
 from toolguard_cli.checks.table import TABLE, Row
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
@@ -28,6 +29,7 @@ AT_ONCE = 4
 SLOW = frozenset({"hook-order", "whole-config"})
 """They ask OpenClaw, so they begin first."""
 TICK = 0.1
+_KINDS: dict[verdict.Guards, Status] = {"yes": "ok", "partly": "warn", "no": "error"}
 _GROUP, _ID = max(len(row.group) for row in TABLE), max(len(row.id) for row in TABLE)
 
 
@@ -163,14 +165,17 @@ def _result(
 ) -> Result:
     """`again`: the command that repairs; `planned`: what it would do and did not."""
     checks = [found.check for found in seen]
+    told = verdict.of(checks)
     lines = [
         *(line for repair in repairs for line in _told(repair)),
         *(line for number, found in enumerate(seen) for line in _lines(found, first=_opens(seen, number))),
         *(Line("info", f"would repair: {words}") for words in planned),
         *_summary(seen, "" if fix else again),
         *_unchanged(seen, planned, fix=fix),
+        Line(_KINDS[told.guarded], told.words),
     ]
-    data: dict[str, Any] = {"checks": [found.data for found in seen]}
+    why = [check.id for check in told.why]
+    data: dict[str, Any] = {"checks": [found.data for found in seen], "verdict": {"guarded": told.guarded, "why": why}}
     if fix:
         data |= {"planned": list(planned), "repairs": [asdict(repair) for repair in repairs]}
     return Result("doctor", data, tuple(lines), int(any(check.status == "error" for check in checks)))
