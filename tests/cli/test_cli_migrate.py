@@ -229,6 +229,12 @@ def test_layouts(places: Places, before: str, after: str) -> None:
     assert places.config.read_bytes().decode() == before
 
 
+def test_tabs_are_shown_as_they_are(places: Places) -> None:
+    written(places, OLD.replace("  ", "\t"))
+    done = migrate.run(places, dry_run=True, openclaw=())
+    assert "-\t\t\t\tenabled: true," in texts(done)
+
+
 def test_comments_that_are_nobodys_stay(places: Places) -> None:
     text = OLD.replace("        config: {\n", "        config: {\n          // --- loops ---\n\n").replace(
         "          maxIdenticalFailures: 0,\n", "\n          /* the end */\n"
