@@ -232,7 +232,7 @@ def test_layouts(places: Places, before: str, after: str) -> None:
 def test_tabs_are_shown_as_they_are(places: Places) -> None:
     written(places, OLD.replace("  ", "\t"))
     done = migrate.run(places, dry_run=True, openclaw=())
-    assert "-\t\t\t\tenabled: true," in texts(done)
+    assert "+\t\t\t\tenabled: false," in texts(done)
 
 
 def test_comments_that_are_nobodys_stay(places: Places) -> None:
