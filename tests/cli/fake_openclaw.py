@@ -7,6 +7,7 @@ it is like:
   hangs   its gateway starts a child, serves nothing, and ends neither by itself nor when it is asked to
   bare    its gateway takes messages and runs no plugin
   mute    its gateway runs an engine, and hangs up on messages
+  slow    it does not tell its version, and does not end
   dumb    it does not tell its version
 """
 
@@ -71,6 +72,9 @@ alive = (FOLDER / "alive").open("a")
 fcntl.flock(alive, fcntl.LOCK_EX)
 (FOLDER / f"{arguments[0].strip('-')}.json").write_text(json.dumps(dict(os.environ)))
 if arguments == ["--version"]:
+    if kind == "slow":
+        (FOLDER / "child").touch()
+        time.sleep(600)
     sys.stdout.write("no idea\n" if kind == "dumb" else "OpenClaw 2026.9.6 (0000000)\n")
     sys.exit(0)
 sys.exit(gateway(kind))

@@ -22,7 +22,7 @@ from cli_stage import SOURCE, picture, put_in
 from doctor_stage import LIVING, LOWEST, Host, by_id, examined, faulty, healthy, host, listing, ran, runs
 from held_stage import hold
 
-from toolguard_cli.checks import disk, engine, keyfile
+from toolguard_cli.checks import dashboard, disk, engine, keyfile
 from toolguard_cli.commands import doctor
 from toolguard_cli.paths import Places
 from toolguard_engine import __version__
@@ -218,6 +218,10 @@ def port_taken(stage: Stage) -> None:
     settings(metrics={"enabled": True, "dashboard": dashboard})(stage)
 
 
+def takes_effect(stage: Stage) -> None:
+    stage.patch.setattr(dashboard, "NOT_YET", ())
+
+
 def space(**free: int) -> Callable[[Stage], None]:
     """What the disk says of itself."""
     told = SimpleNamespace(f_frsize=4096, f_bavail=10**9, f_files=10**6, f_favail=10**6)
@@ -347,7 +351,7 @@ PLUGIN = [
     ),
     Fault(
         "a second copy of somebody's", lambda s: second_copy(s, marked=False), "plugin", "warn",
-        "two copies: X and S/extensions/an-older-one", "mv S/extensions/an-older-one",
+        "two copies: X and S/extensions/an-older-one", "mv S/extensions/an-older-one S/an-older-one.aside",
     ),
     Fault(
         "a file that everybody may write", lambda s: (s.copy / "hooks.mjs").chmod(0o666), "plugin-files", "error",
@@ -662,12 +666,14 @@ STATE = [
         "timedatectl set-ntp true",
     ),
     Fault(
-        "a port that somebody has", port_taken, "dashboard", "error", "127.0.0.1:",
+        "a port that somebody has", both(port_taken, takes_effect), "dashboard", "error", "127.0.0.1:",
         "toolguard config set metrics.dashboard.port ",
     ),
     Fault(
-        "an address of somebody else",
-        settings(metrics={"enabled": True, "dashboard": {"enabled": True, "bind": "203.0.113.7"}}), "dashboard", "error",
+        "an address of somebody else", both(
+            settings(metrics={"enabled": True, "dashboard": {"enabled": True, "bind": "203.0.113.7"}}), takes_effect,
+        ),
+        "dashboard", "error",
         "203.0.113.7:8080: Cannot assign requested address", "toolguard config set metrics.dashboard.bind 127.0.0.1",
     ),
 ]  # fmt: skip
@@ -712,11 +718,12 @@ OWNERS = [
     ),
     Fault(
         "somebody else's state", both(held, given_to(lambda s: s.own / "nonces.json"), being(OTHER + 1)), "user", "error",
-        f"you are {OTHER + 1}, and S belongs to root", "sudo -u root toolguard doctor", also={"state-files": "error"},
+        f"you are {OTHER + 1}, and S belongs to root", "sudo -u root toolguard doctor", also={"state-files": "error", "hook-order": "warn"},
     ),
     Fault(
         "root in another user's state", given_to(lambda s: s.state), "user", "warn",
         f"you are root, and S belongs to {OTHER}", f"sudo -u '#{OTHER}' toolguard doctor",
+        also={"hook-order": "warn"},
     ),
 ]  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,10 +15,11 @@ import msgspec
 import pytest
 from cli_stage import put_in
 
-from toolguard_cli.checks import dashboard, discovery, nativeloops, order, plugin
+from toolguard_cli.checks import dashboard, discovery, nativeloops, order, plugin, wholeconfig
 from toolguard_cli.checks.check import Subject
 from toolguard_cli.commands import doctor
 from toolguard_cli.paths import Places
+from toolguard_cli.validation import hostcheck
 from toolguard_engine import config as settings
 
 LISTENER = """
@@ -42,7 +44,8 @@ def with_dashboard(subject: Subject, port: int) -> Subject:
 
 
 @pytest.mark.parametrize(("name", "status"), [("toolguard_engine", "ok"), ("somebody", "error")])
-def test_whose_the_port_is(subject: Subject, name: str, status: str) -> None:
+def test_whose_the_port_is(subject: Subject, monkeypatch: pytest.MonkeyPatch, name: str, status: str) -> None:
+    monkeypatch.setattr(dashboard, "NOT_YET", ())
     command = [sys.executable, "-c", LISTENER, name]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
@@ -155,3 +158,37 @@ def test_settings_that_do_not_fit_leave_the_defaults(places: Places) -> None:
     value["plugins"]["entries"]["toolguard"]["config"] = {"mode": "loud"}
     places.config.write_text(json.dumps(value))
     assert doctor.look(places).settings == msgspec.convert({}, settings.Config)
+
+
+def test_a_free_name_for_a_foreign_copy(subject: Subject) -> None:
+    """Moving it there works, whatever lies beside it."""
+    path = in_workspace(subject, "toolguard")
+    path.write_text('{"id": "toolguard"}')
+    for taken in ("toolguard.aside", "toolguard.aside1"):
+        (subject.places.state_dir / taken).mkdir()
+    aside = subject.places.state_dir / "toolguard.aside2"
+    assert discovery.found(subject).fix == f"mv {path.parent} {aside}"
+    assert not aside.exists()
+
+
+def test_a_dashboard_without_effect_is_no_fault(subject: Subject) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        check = dashboard.port(with_dashboard(subject, taken.getsockname()[1]))
+    assert (check.status, check.detail) == ("ok", "it has no effect in this version")
+
+
+def test_openclaw_is_not_asked_about_the_state_of_another_user(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Root would leave a database there that the gateway cannot write."""
+
+    def asked(_subject: Subject) -> None:
+        raise AssertionError("asked")
+
+    monkeypatch.setattr(order, "_ask", asked)
+    monkeypatch.setattr(hostcheck, "ask", asked)
+    monkeypatch.setattr(os, "geteuid", lambda: 54_321)
+    other = replace(subject, openclaw=("openclaw",))
+    check = order.last(other)
+    assert (check.status, check.fix.split()[:2]) == ("warn", ["sudo", "-u"])
+    assert wholeconfig.whole(other).detail == "nothing is wrong with its plugins"

@@ -553,9 +553,10 @@ live.prove(sys.argv[2:], Places(Path(sys.argv[1]), Path(sys.argv[1]) / "openclaw
 """
 
 
+@pytest.mark.parametrize("kind", ["hangs", "slow"])
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda how: how.name)
-def test_interrupted(places: Places, scratch: Path, noted: Path, how: signal.Signals) -> None:
-    command = [sys.executable, "-c", INTERRUPTED, str(places.state_dir), *fake("hangs", noted)]
+def test_interrupted(places: Places, scratch: Path, noted: Path, how: signal.Signals, kind: str) -> None:
+    command = [sys.executable, "-c", INTERRUPTED, str(places.state_dir), *fake(kind, noted)]
     environment: dict[str, Any] = {**os.environ, "TMPDIR": str(scratch)}
     process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
     try:
@@ -589,6 +590,7 @@ def test_steps_are_told_to_persons(
     doctor.run(places, openclaw=tuple(fake("ends", noted)), live=True, as_json=as_json)
     told = capsys.readouterr().err
     assert ("starting OpenClaw 2026.9.6 with the guard in a throw-away home\n" in told) == (not as_json)
+    assert told.startswith("the other checks run first; ") == (not as_json)
 
 
 def test_no_room(places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import shlex
 import time
 from collections.abc import Callable, Mapping
@@ -75,6 +76,11 @@ class Subject:
         except OSError:
             return os.geteuid()
 
+    @property
+    def is_anothers(self) -> bool:
+        """Whether OpenClaw, started by this user, would leave files that the gateway's user cannot write."""
+        return self.user != os.geteuid()
+
     def command(self, *words: str) -> str:
         """A command of toolguard on this installation, for a person to run."""
         return shlex.join(["toolguard", *words, *self.places.given])
@@ -82,6 +88,14 @@ class Subject:
     def set_command(self, name: str, value: str) -> str:
         """The command that changes one of the plugin's settings."""
         return self.command("config", "set", name, value)
+
+
+def account(user: int) -> str:
+    """As sudo takes it."""
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return f"#{user}"
 
 
 def shown(path: Path) -> str:

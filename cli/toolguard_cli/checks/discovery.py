@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -70,8 +71,14 @@ def _one_of(subject: Subject, places: list[Path]) -> str:
         return f"rm -r {shown(stray)}"
     foreign = next((path for path in places if path != subject.places.extension and path not in linked(subject)), None)
     if foreign:
-        return f"mv {shown(foreign)} {shown(subject.places.state_dir)}"
+        return f"mv {shown(foreign)} {shown(_free(subject.places.state_dir / f'{foreign.name}.aside'))}"
     return f"take {places[0]} out of plugins.load.paths in {subject.places.config}"
+
+
+def _free(path: Path) -> Path:
+    """This name, or the first one like it that nothing has."""
+    names = (path.with_name(f"{path.name}{number or ''}") for number in range(1000))
+    return next(name for name in names if not os.path.lexists(name))
 
 
 def _was_linked(subject: Subject) -> bool:

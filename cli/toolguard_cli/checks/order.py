@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 from typing import Any
 
 from toolguard_cli import children
-from toolguard_cli.checks.check import Check, Subject
+from toolguard_cli.checks.check import Check, Subject, account
 from toolguard_cli.paths import PLUGIN_ID
 from toolguard_engine import answers
 
@@ -25,6 +26,10 @@ def last(subject: Subject) -> Check:
         return Check(ID, "warn", "cannot be told: there is no config that OpenClaw could load", "mend `config` first")
     if not subject.openclaw:
         return Check(ID, "warn", "cannot be told: no openclaw on PATH", "run this where the gateway's openclaw is on PATH")
+    if subject.is_anothers:
+        owner = account(subject.user)
+        told = f"OpenClaw is not asked: it would leave files of yours in the state of {owner}"
+        return Check(ID, "warn", told, f"sudo -u {shlex.quote(owner)} {subject.command('doctor')}")
     try:
         hooks = _hooks(_ask(subject))
     except (OSError, ValueError, RecursionError, subprocess.TimeoutExpired) as error:

@@ -37,8 +37,9 @@ def whole(subject: Subject) -> Check:
     """All the rest of the config, also as OpenClaw sees it."""
     if subject.config is None or not subject.config.exists:
         return Check("whole-config", "warn", UNREAD, MEND_CONFIG)
-    others = [found for found in _findings(subject, subject.openclaw) if not _told_elsewhere(found)]
-    asked = "OpenClaw takes it" if subject.openclaw else "nothing is wrong with its plugins"
+    openclaw = () if subject.is_anothers else subject.openclaw
+    others = [found for found in _findings(subject, openclaw) if not _told_elsewhere(found)]
+    asked = "OpenClaw takes it" if openclaw else "nothing is wrong with its plugins"
     return _told("whole-config", others, asked)
 
 

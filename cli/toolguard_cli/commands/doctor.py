@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass, replace
@@ -70,6 +71,8 @@ def run(
         inside.refuse(places, "doctor --fix")
     program = _found() if openclaw is None else openclaw
     subject = replace(look(places), openclaw=program)
+    if live and not as_json:
+        print("the other checks run first; then the proof, which takes up to a minute", file=sys.stderr, flush=True)  # noqa: T201
     seen = examine(subject)
     planned = list({step.words: step for found in seen for step in found.steps}.values()) if fix else []
     again = shlex.join(["toolguard", "doctor", "--fix", *places.given])

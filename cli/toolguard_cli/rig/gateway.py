@@ -57,8 +57,9 @@ def openclaw(
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         output, errors = process.communicate()
-    except KeyboardInterrupt:
+    except BaseException:
         os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
         raise
     return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
