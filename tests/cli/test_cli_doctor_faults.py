@@ -232,6 +232,17 @@ def space(**free: int) -> Callable[[Stage], None]:
     return make
 
 
+def not_writable(place: Callable[[Stage], Path]) -> Callable[[Stage], None]:
+    """What the system says of this folder; it lets root write everywhere."""
+    access = os.access
+
+    def make(stage: Stage) -> None:
+        closed = place(stage)
+        stage.patch.setattr(os, "access", lambda path, mode: path != closed and access(path, mode))
+
+    return make
+
+
 def clock_shows(moment: float) -> Callable[[Stage], None]:
     look = doctor.look
 
@@ -550,7 +561,7 @@ STATE = [
     ),
     Fault(
         "damaged counters", written(lambda s: s.own / "counters.json", "x"), "stores", "error",
-        "a store is damaged, nothing is approved: counters.json", FIX, left={},
+        "what was counted in each run is damaged, so failures are counted anew: counters.json", FIX, left={},
     ),
     Fault(
         "a store that was damaged", written(lambda s: s.own / "nonces.json.corrupt-20260906T120000-7", "x"),
@@ -656,6 +667,32 @@ STATE = [
     Fault(
         "a huge log", lambda s: sparse(s.state / "tool-guard.log", 200 * disk.MEGA), "log", "warn",
         "S/tool-guard.log has 200 MB", "mv S/tool-guard.log S/tool-guard.log.old",
+    ),
+    Fault(
+        "own folder that cannot be written", not_writable(lambda s: s.own), "disk", "error",
+        "S/toolguard cannot be written: ", "mend its owner, its mode or its mount: ls -ld S/toolguard",
+    ),
+    Fault(
+        "a folder of the store that cannot be written", both(
+            lambda s: (s.state / "held").mkdir(), settings(storePath="held/nonces.json"),
+            not_writable(lambda s: s.state / "held"),
+        ),
+        "disk", "error", "S/held cannot be written: ", "mend its owner, its mode or its mount: ls -ld S/held",
+        also={"settings": "error"},
+    ),
+    Fault(
+        "a config that everybody may change", lambda s: s.places.config.chmod(0o666), "state-files", "error",
+        "C may be changed by everybody (mode 666)", FIX, left={},
+    ),
+    Fault(
+        "a log that everybody may change", written(lambda s: s.state / "tool-guard.log", "", 0o666), "state-files", "error",
+        "S/tool-guard.log may be changed by everybody (mode 666)", FIX, left={},
+    ),
+    Fault(
+        "a store in a folder that everybody may change", both(
+            lambda s: [(s.state / "held").mkdir(), (s.state / "held").chmod(0o777)], settings(storePath="held/nonces.json"),
+        ),
+        "state-files", "error", "S/held may be changed by everybody (mode 777)", "chmod go-w S/held",
     ),
     Fault("a full disk", space(f_bavail=100), "disk", "error", "0 MB free at S/toolguard: ", "make room: df -h S/toolguard"),
     Fault("no room for another file", space(f_favail=0), "disk", "error", "0 MB free at ", "make room: "),

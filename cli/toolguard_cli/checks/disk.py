@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from toolguard_cli.checks import stores
 from toolguard_cli.checks.check import Check, Subject, shown
 from toolguard_cli.checks.log import log_path, metrics_path
 
@@ -14,6 +15,9 @@ NONE_LEFT, FEW_LEFT = 10 * MEGA, 200 * MEGA
 
 def room(subject: Subject) -> Check:
     places = dict.fromkeys(_existing(place) for place in _written(subject))
+    if closed := [place for place in places if not os.access(place, os.W_OK | os.X_OK)]:
+        told = f"{closed[0]} cannot be written: held calls and logs cannot be written down"
+        return Check("disk", "error", told, f"mend its owner, its mode or its mount: ls -ld {shown(closed[0])}")
     free = {place: _free(os.statvfs(place)) for place in places}
     place, least = min(free.items(), key=lambda item: item[1])
     data = {"free": {str(path): size for path, size in free.items()}}
@@ -27,7 +31,8 @@ def room(subject: Subject) -> Check:
 
 
 def _written(subject: Subject) -> list[Path]:
-    return [subject.places.own, log_path(subject).parent, metrics_path(subject).parent]
+    files = stores.book(subject).path, log_path(subject), metrics_path(subject)
+    return [subject.places.own, *(path.parent for path in files)]
 
 
 def _existing(place: Path) -> Path:

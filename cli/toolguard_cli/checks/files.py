@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from toolguard_cli.checks import mending
+from toolguard_cli.checks import mending, stores
 from toolguard_cli.checks.check import Check, Status, Step, Subject, shown
+from toolguard_cli.checks.log import log_path, metrics_path
 from toolguard_engine.stores import key, policy
 
 WRITABLE, READABLE = 0o022, 0o077
@@ -60,7 +61,8 @@ def own_files(subject: Subject) -> Check:
     worst: Status = "error" if any(fault.grave for fault in found) else "warn"
     told = "; ".join(fault.text for fault in found[:SHOWN])
     more = f"; and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    mend = subject.command("doctor", "--fix") if list(mend_own_files(subject)) else _by_hand(subject)
+    hand = found[0].hand or _by_hand(subject)
+    mend = subject.command("doctor", "--fix") if list(mend_own_files(subject)) else hand
     return Check("state-files", worst, told + more, mend, {"files": [str(fault.path) for fault in found]})
 
 
@@ -69,10 +71,11 @@ def _by_hand(subject: Subject) -> str:
 
 
 class _Fault:
-    """Something about one file: `grave` where others could change what counts, or the gateway cannot use it."""
+    """Something about one file: `grave` where others could change what counts, or the gateway cannot use it. `hand`: what a
+    person does where no step does."""
 
-    def __init__(self, path: Path, text: str, mend: Callable[[], Iterator[Step]], *, grave: bool) -> None:
-        self.path, self.text, self.mend, self.grave = path, text, mend, grave
+    def __init__(self, path: Path, text: str, mend: Callable[[], Iterator[Step]], *, grave: bool, hand: str = "") -> None:
+        self.path, self.text, self.mend, self.grave, self.hand = path, text, mend, grave, hand
 
 
 def _faults(subject: Subject) -> Iterator[_Fault]:
@@ -85,6 +88,21 @@ def _faults(subject: Subject) -> Iterator[_Fault]:
         if info.st_uid != subject.user and not stat.S_ISLNK(info.st_mode):
             text = f"{path} belongs to {_name(info.st_uid)}, not to {_name(subject.user)}"
             yield _Fault(path, text, partial(_give, path, subject), grave=True)
+    yield from _elsewhere(subject)
+
+
+def _elsewhere(subject: Subject) -> Iterator[_Fault]:
+    """What counts and lies where the settings say, or beside our folder; a folder there is the person's to close."""
+    book = stores.book(subject).path
+    for path in dict.fromkeys([subject.places.config, log_path(subject), metrics_path(subject), book, book.parent]):
+        if path == subject.places.state_dir or path.is_relative_to(subject.places.own) or not path.exists():
+            continue
+        info = path.stat()
+        sticky = path.is_dir() and info.st_mode & stat.S_ISVTX
+        if (who := _others(info)) and not sticky:
+            text = f"{path} may be changed by {who} (mode {stat.S_IMODE(info.st_mode):o})"
+            mend = partial(mending.close, path, WRITABLE) if path.is_file() else partial(iter, ())
+            yield _Fault(path, text, mend, grave=True, hand=f"chmod go-w {shown(path)}")
 
 
 def _own(root: Path) -> Iterator[Path]:
