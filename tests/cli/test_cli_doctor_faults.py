@@ -434,18 +434,6 @@ PLUGIN = [
         "toolguard config set failMode closed",
     ),
     Fault(
-        "only shadows", settings(mode="shadow"), "enforced", "warn", "mode is shadow: it only writes down what it would do",
-        "toolguard config set mode enforce",
-    ),
-    Fault(
-        "an agent that is not held", settings(agents={"main": {"mode": "disabled"}}), "enforced", "warn",
-        "mode of the agent main is disabled: nothing holds its calls", "toolguard config unset agents.main.mode",
-    ),
-    Fault(
-        "fails open", settings(failMode="open"), "enforced", "warn", "failMode is open: what it cannot judge runs",
-        "toolguard config set failMode closed",
-    ),
-    Fault(
         "not allowed", plugins(allow=["other"]), "allowed", "error", "plugins.allow does not name toolguard",
         "toolguard install", left={},
     ),

@@ -76,7 +76,6 @@ TABLE = (
     Row("plugin", "plugin-copy", plugin.current, mending.reinstall),
     Row("plugin", "enabled", entry.enabled, mending.reinstall),
     Row("plugin", "enforced", entry.enforced),
-    Row("plugin", "enforced", entry.enforced),
     Row("plugin", "allowed", entry.allowed, mending.reinstall),
     Row("config", "config", config.found, mending.reinstall),
     Row("config", "settings", wholeconfig.fits),
