@@ -103,7 +103,7 @@ class Draft:
         return backups
 
 
-_TEXT = re.compile(r"""("(?:[^"\\]|\\.)*+"|'(?:[^'\\]|\\.)*+')(\s*+:)?""")
+_TEXT = re.compile(r"""("(?>(?:[^"\\]|\\.)*)"|'(?>(?:[^'\\]|\\.)*)')(\s*+:)?""")
 
 
 def _without_kept_texts(hunk: list[str]) -> list[str]:

@@ -62,7 +62,7 @@ def read(path: Path) -> ConfigFile:
 
 def _bytes(path: Path) -> bytes | None:
     try:
-        with open(path, "rb", opener=_not_waiting) as file:  # noqa: PTH123 - a Path has no opener
+        with open(path, "rb", opener=_not_waiting) as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None

@@ -45,7 +45,7 @@ TOLD = ("hold", "block", "grant-used", "would-refuse")
 _MAGIC = b"SQLite format 3\0"
 _PARTS = ("toolCall", "toolUse", "tool_use", "tool_call")
 _AGENT = re.compile(r"/agents/([^/]{1,200})/(?:sessions|agent)/")
-_NAMES = re.compile(r'"(?:[^"\\]|\\.)*+"|([A-Za-z_$][\w$]*+)(?=:)', re.ASCII)
+_NAMES = re.compile(r'"(?>(?:[^"\\]|\\.)*)"|([A-Za-z_$][\w$]*+)(?=:)', re.ASCII)
 _SHOWN = re.compile(r"([^()]{1,200})\((.*)\)\Z", re.DOTALL)
 _CUT = re.compile(r"characters not shown\]|\.\.\. \(\d+ characters\)|\"\.\.\.\"|\"\.\.\. \d+ more\"|\d+ more\"")
 

@@ -250,7 +250,7 @@ def test_a_lock_that_is_held(box: LockedFile[Box], path: Path, tmp_path: Path, m
         began = time.monotonic()
         with pytest.raises(Busy, match="is held by another process") as busy:
             change(box)
-        assert 0.19 <= time.monotonic() - began < 1.5
+        assert time.monotonic() - began >= 0.19
         assert busy.value.code == "store.busy"
         assert box.read() == Box(1)  # reading waits for nobody
     finally:

@@ -25,7 +25,7 @@ Span: TypeAlias = tuple[int, int]
 _BREAK = re.compile(r"(?P<newline>\r\n|[\n\r])(?P<indent>[ \t]*)")
 # Line breaks, and what they must be told from: those in strings are content, those in comments are not.
 _PARTS = re.compile(
-    r"""(?P<kept>"(?:[^"\\]|\\(?s:.))*+"|'(?:[^'\\]|\\(?s:.))*+'|//[^\n\r\u2028\u2029]*+)"""
+    r"""(?P<kept>"(?>(?:[^"\\]|\\(?s:.))*)"|'(?>(?:[^'\\]|\\(?s:.))*)'|//[^\n\r\u2028\u2029]*+)"""
     r"|(?P<block>/\*(?s:.*?)\*/)"
     r"|(?P<newline>\r\n|[\n\r])(?P<indent>[ \t]*)"
 )

@@ -19,7 +19,7 @@ from toolguard_cli.json5_edit.errors import found_at, syntax_error
 BLANKS = "\t\v\f \xa0\ufeff\u1680\u2000-\u200a\u202f\u205f\u3000"
 NEWLINES = "\n\r\u2028\u2029"
 
-_TRIVIA = rf"(?:[{BLANKS}{NEWLINES}]++|//[^{NEWLINES}]*+|/\*[^*]*+(?:\*(?!/)[^*]*+)*+\*/)*+"
+_TRIVIA = rf"(?>(?:[{BLANKS}{NEWLINES}]++|//[^{NEWLINES}]*+|/\*[^*]*+(?>(?:\*(?!/)[^*]*+)*)\*/)*)"
 _STRINGS = "|".join(rf"{quote}[^{quote}\\\x00-\x08\x0a-\x1f\ud800-\udfff]*+{quote}" for quote in "\"'")
 _DECIMAL = r"(?:(?:0|[1-9][0-9]*+)(?:\.[0-9]*+)?|\.[0-9]++)(?:[eE][+-]?[0-9]++)?"
 _NUMBERS = rf"[+-]?(?:0[xX][0-9a-fA-F]++|Infinity|NaN|{_DECIMAL})(?![\w$.\\])"

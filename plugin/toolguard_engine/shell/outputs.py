@@ -20,7 +20,7 @@ NOTHING = Feed("")
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\s-]*+")
 _FORMAT = re.compile(r"%(?:%|-?\d{0,3}(?:\.\d{1,3})?([sdbqcxi]))")
-_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})*+")
+_HEX = re.compile(r"(?>(?:[0-9A-Fa-f]{2})*)")
 
 
 def known(feed: Feed | None) -> str | None:

@@ -37,7 +37,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
-_WORDS = re.compile(rf"""(?:[ \t]*+(?!\#|\d{{0,9}}[<>])[^\s;|&()<>\\'"`${{]++{_DELIMITED})++""")
+_WORDS = re.compile(rf"""(?>(?:[ \t]*+(?!\#|\d{{0,9}}[<>])[^\s;|&()<>\\'"`${{]++{_DELIMITED})+)""")
 """As many plain words as stand there: most words of most commands."""
 _ASSIGN = re.compile(r"([A-Za-z_]\w*+)(?:\[([^\]]*+)\])?(\+?)=")
 _OPENERS = frozenset({"if", "for", "while", "until", "case", "select", "function", "{", "[["})
@@ -444,14 +444,14 @@ class _Reader(WordReader):
 _FUNCTION = re.compile(r"[ \t]*+\)(?=\s*+[^\s;|&)<>])")
 """What makes a word the name of a function: `()` and a body behind it."""
 _PARENS = re.compile(r"[ \t]*+\([ \t]*+\)")
-_DELIMITER = re.compile(r"""[ \t]*+((?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.|\\\n)++)""")
+_DELIMITER = re.compile(r"""[ \t]*+((?>(?:[^\s;|&()<>'"\\]|'[^'\n]*+'|"[^"\n]*+"|\\.|\\\n)+))""")
 _DOLLAR_QUOTE = re.compile(r"\$(?=['\"])")
 _QUOTES = str.maketrans("", "", "\\'\"")
 _LEADING_TABS = re.compile(r"^\t++", re.MULTILINE)
 _ARITHMETIC_FOR = re.compile(r"[ \t]*+\(\(")
-_IN = re.compile(r"(?:[\s;]|\\\n)*+in(?=[\s;]|\Z)")
+_IN = re.compile(r"(?>(?:[\s;]|\\\n)*)in(?=[\s;]|\Z)")
 _CASE_PATTERN = re.compile(
-    r"""(?:\s|;|\#[^\n]*+\n)*+(?:(?P<end>esac)(?=[\s;)&|]|\Z)|\(?(?:[^()'"\\]|'[^']{0,200}+'|"[^"]{0,200}+"|\\.){1,500}+\))""",
+    r"""(?>(?:\s|;|\#[^\n]*+\n)*)(?:(?P<end>esac)(?=[\s;)&|]|\Z)|\(?(?>(?:[^()'"\\]|'[^']{0,200}+'|"[^"]{0,200}+"|\\.){1,500})\))""",
     re.DOTALL,
 )
 _UNTIL = {

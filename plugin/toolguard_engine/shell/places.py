@@ -38,7 +38,7 @@ _RAW_DEVICE = ("\\\\.\\", "//./")
 _VARIABLE = re.compile(r"\$(?:\{(\w{1,40})\}|(\w{1,40}))(?=/|\Z)|%(\w{1,40})%(?=[\\/]|\Z)")
 _DRIVE = re.compile(r"[A-Za-z]:(?=[\\/]|\Z)")
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]{1,20}://|(?:[\w.-]{1,64}@[\w.-]{1,255}|[\w.-]{2,255}|\[[0-9a-fA-F:]{2,40}\]):(?!\\)")
-_SIMPLE = re.compile(r"(?:[\w-][\w.-]*+/)*+[\w-][\w.-]*+")
+_SIMPLE = re.compile(r"(?>(?:[\w-][\w.-]*+/)*)[\w-][\w.-]*+")
 """A relative path in which nothing stands for something else."""
 
 _PROC = re.compile(r"/proc/[^/]{1,20}/(root|cwd)(?=/|\Z)")

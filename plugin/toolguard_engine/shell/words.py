@@ -18,8 +18,8 @@ _IN_BRACES = re.compile(r"""[^}'"\\$`]++""")
 _IN_QUOTED_BRACES = re.compile(r"""[^}"\\$`]++""")
 _NAME = re.compile(r"[A-Za-z_]\w*+|[0-9@*#?$!_-]")
 _PARAMETER = re.compile(r"([!#]?)([A-Za-z_]\w*+|\d++|[@*#?$!-])(\[[^\]}]*+\])?(:?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@)?")
-_ANSI = re.compile(r"'((?:[^'\\]|\\.)*+)'?", re.DOTALL)
-_TO_BACKTICK = re.compile(r"((?:[^`\\]|\\.)*+)(`?)", re.DOTALL)
+_ANSI = re.compile(r"'((?>(?:[^'\\]|\\.)*))'?", re.DOTALL)
+_TO_BACKTICK = re.compile(r"((?>(?:[^`\\]|\\.)*))(`?)", re.DOTALL)
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|[uU]\{?([0-9A-Fa-f]{1,8})\}?|0?([0-7]{1,3})|c(.)|(.))", re.DOTALL)
 _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _LAST_CODE_POINT = 0x10FFFF

@@ -34,7 +34,7 @@ _IMPORT = re.compile(
 _CALLED = re.compile(r"\btoolguard(?:_cli)?[\s,+()\[\]'\"]{1,12}(?:" + "|".join(sorted(CHANGES)) + r")\b")
 _SPLIT = re.compile(r"[\s'\"`=,;|&()<>\[\]{}]+")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}+={0,2}")
-_HEX = re.compile(r"(?:[0-9A-Fa-f]{2})++")
+_HEX = re.compile(r"(?>(?:[0-9A-Fa-f]{2})+)")
 _QUOTED = re.compile(r"\"[^\"\n]{4,2000}\"|'[^'\n]{4,2000}'")
 _BACKWARDS = re.compile(r"\[::-1\]|\brevers")
 _MAX_ENCODED = 200

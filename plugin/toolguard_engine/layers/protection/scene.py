@@ -48,7 +48,7 @@ _PRINTING = frozenset(
 )
 _ADDRESS = r"(?:\d{1,9}|\$|/[^/\n\\]{0,200}/)"
 _SHOWN_LINES = re.compile(
-    rf"\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=](?:\s*;\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=])*+\s*;?\s*"
+    rf"\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=](?>(?:\s*;\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=])*)\s*;?\s*"
 )
 """A script of `sed` that writes nothing."""
 

@@ -30,7 +30,9 @@ def _pattern(text: str) -> re.Pattern[str]:
     return re.compile(text)
 
 
-STRING = r"""[rbfuRBFU@$]{0,2}+(?:"((?:[^"\\]|\\.){0,1000}+)"|'((?:[^'\\]|\\.){0,1000}+)'|`((?:[^`\\]|\\.){0,1000}+)`)"""
+STRING = (
+    r"""[rbfuRBFU@$]{0,2}+(?:"((?>(?:[^"\\]|\\.){0,1000}))"|'((?>(?:[^'\\]|\\.){0,1000}))'|`((?>(?:[^`\\]|\\.){0,1000}))`)"""
+)
 _HOME_CALL = (
     r"""(?:os\.path\.)?(?:expanduser|join|resolve|Path)\(\s{0,9}+|os\.homedir\(\)\s{0,4}+\+\s{0,4}+|Path\(\s{0,9}+"""
     r"""|Dir\.home\s{0,4}+\+\s{0,4}+"""
@@ -189,7 +191,7 @@ def _writes(code: str, run: Run, where: Where) -> Iterator[Effect]:
 
 # --- methods of clients ---------------------------------------------------------------------------------------------------
 
-_METHOD = re.compile(r"((?:[\w)\]}]{1,40}(?:\?\.|\.|->|::)){1,6}+)(\w{1,60}+)[!?]?(?=(\s{0,3}+\(\s{0,3}+.{0,2})?)")
+_METHOD = re.compile(r"((?>(?:[\w)\]}]{1,40}(?:\?\.|\.|->|::)){1,6}))(\w{1,60}+)[!?]?(?=(\s{0,3}+\(\s{0,3}+.{0,2})?)")
 _VERBS = (
     "delete", "drop", "destroy", "remove", "clear", "purge", "truncate", "terminate", "wipe", "flush", "empty",
     "revoke", "cancel",
