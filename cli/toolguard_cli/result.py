@@ -6,6 +6,7 @@ The envelope is `{"schema": 1, "command", "ok", "data", "messages", "errors"}` f
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from dataclasses import dataclass, field
@@ -74,7 +75,8 @@ def show(result: Result, *, as_json: bool, failed: bool = False) -> None:
 
 def _styled(line: Line) -> str:
     mark, colour = _MARKS[line.kind]
-    return f"{typer.style(mark, fg=colour) if colour else mark} {_harmless(line.text)}"
+    shown = typer.style(mark, fg=colour) if colour and not os.environ.get("NO_COLOR") else mark
+    return f"{shown} {_harmless(line.text)}"
 
 
 def _harmless(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The stage of the gateway tests: one real gateway with the guard for most of them, private homes for the others."""
+"""The stage of the gateway tests: one real gateway that most of them share, private homes for the others."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gateway_stage import RELEASE, Stage, put_in
+from gateway_stage import RELEASE, Stage
+from shared_gateway import Shared
 from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway
 from toolguard_cli.rig.home import Home
 
 
@@ -31,12 +31,23 @@ def server() -> Iterator[model.ScriptedModel]:
 
 
 @pytest.fixture(scope="session")
-def stage(real: runtime.Runtime, server: model.ScriptedModel) -> Iterator[Stage]:
-    """A running gateway with the guard installed as a copy, in default settings."""
-    with Home(server.base_url) as home:
-        put_in(home)
-        with Gateway(real, home) as gateway:
-            yield Stage(gateway, server)
+def shared(real: runtime.Runtime, server: model.ScriptedModel) -> Iterator[Shared]:
+    """The gateway for every test that needs no start of its own, with the guard installed as a copy."""
+    with Shared(real, server) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def linked(real: runtime.Runtime, server: model.ScriptedModel) -> Iterator[Shared]:
+    """The same with the guard as a link. The gateway loads it before other plugins of `load.paths`, a copy after them."""
+    with Shared(real, server, link=True) as running:
+        yield running
+
+
+@pytest.fixture
+def stage(shared: Shared) -> Stage:
+    """A running gateway with the guard in default settings."""
+    return shared.under()
 
 
 @pytest.fixture

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from gateway_stage import NEW_HOST, Stage, audit, configure, nonces, once, put_in
+from gateway_stage import NEW_HOST, Stage, audit, nonces, once
+from shared_gateway import Shared
 from toolguard_cli.rig import model
-from toolguard_cli.rig.gateway import Gateway, openclaw
-from toolguard_cli.rig.home import Home
+from toolguard_cli.rig.gateway import openclaw
 from toolguard_engine.ledger import Entry
 
 TOOL = "toolguard_approve"
@@ -19,22 +18,14 @@ ESCALATE = "TOOLGUARD_ESCALATE|"
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="this release has no Tool Search")
 
 
-def running(real, server, *, agent_tool: bool) -> Iterator[Stage]:
-    with Home(server.base_url) as home:
-        put_in(home)
-        configure(home, alwaysBlock=["write"], approval={"agentTool": agent_tool, "wake": False})
-        with Gateway(real, home) as gateway:
-            yield Stage(gateway, server)
+@pytest.fixture
+def off(shared: Shared) -> Stage:
+    return shared.under(alwaysBlock=["write"], approval={"agentTool": False, "wake": False})
 
 
-@pytest.fixture(scope="module")
-def off(real, server) -> Iterator[Stage]:
-    yield from running(real, server, agent_tool=False)
-
-
-@pytest.fixture(scope="module")
-def on(real, server) -> Iterator[Stage]:
-    yield from running(real, server, agent_tool=True)
+@pytest.fixture
+def on(shared: Shared) -> Stage:
+    return shared.under(alwaysBlock=["write"], approval={"agentTool": True, "wake": False})
 
 
 def writing(name: str) -> model.Reply:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway_stage import NEW_HOST, Played, Stage, audit, configure, nonces, once, put_in
+from gateway_stage import NEW_HOST, Played, Stage, audit, nonces, once
 from operator_client import CAN_BE_ASKED, OWNER, Operator
+from shared_gateway import Shared
 from toolguard_cli.rig import model
-from toolguard_cli.rig.gateway import Gateway
-from toolguard_cli.rig.home import Home
 from toolguard_engine.ledger import Entry
 
 ESCALATE = "TOOLGUARD_ESCALATE|"
@@ -21,31 +21,17 @@ inside_tool_search = pytest.mark.skipif(not NEW_HOST, reason="this release has n
 
 
 @pytest.fixture(scope="module")
-def stage(real, server) -> Iterator[Stage]:
-    """`write` and the inner `sessions_list` wait for a person; another plugin can be told to rewrite params."""
-    with Home(server.base_url) as home:
-        put_in(home)
-        config = json.loads(home.config_path.read_text())
-        plugins = config["plugins"]
-        plugins["entries"]["meddler"] = {"enabled": True}
-        plugins.setdefault("load", {}).setdefault("paths", []).append(meddler(home))
-        home.config_path.write_text(json.dumps(config))
-        configure(home, alwaysBlock=["write", "sessions_list"], approval={"mode": "native", "wake": False})
-        with Gateway(real, home) as gateway:
-            yield Stage(gateway, server)
-
-
-def meddler(home: Home) -> str:
-    """A plugin of priority 0 that lays what `meddler.json` holds for a tool over the params of its calls."""
-    folder = home.root / "plugins" / "meddler"
-    folder.mkdir(parents=True)
+def meddler(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A plugin of priority 0 that lays what `changes.json` holds for a tool over the params of its calls."""
+    folder = tmp_path_factory.mktemp("plugins") / "meddler"
+    folder.mkdir()
     (folder / "package.json").write_text('{"type": "module", "openclaw": {"extensions": ["./index.mjs"]}}')
     manifest = {"id": "meddler", "configSchema": {"type": "object"}, "activation": {"onStartup": True}}
     (folder / "openclaw.plugin.json").write_text(json.dumps(manifest))
     (folder / "index.mjs").write_text(
         f"""import {{ readFileSync }} from "node:fs";
 const changes = () => {{
-  try {{ return JSON.parse(readFileSync({json.dumps(str(home.root / "meddler.json"))}, "utf8")); }} catch {{ return {{}}; }}
+  try {{ return JSON.parse(readFileSync({json.dumps(str(folder / "changes.json"))}, "utf8")); }} catch {{ return {{}}; }}
 }};
 const register = (api) => api.on("before_tool_call", (event) => {{
   const params = changes()[event.toolName];
@@ -54,13 +40,20 @@ const register = (api) => api.on("before_tool_call", (event) => {{
 export default {{ id: "meddler", name: "meddler", register }};
 """
     )
-    return str(folder)
+    return folder
 
 
 @pytest.fixture
-def rewrites(stage) -> Iterator[Any]:
+def stage(shared: Shared, meddler: Path) -> Stage:
+    """`write` and the inner `sessions_list` wait for a person; another plugin can be told to rewrite params."""
+    settings: dict[str, Any] = {"alwaysBlock": ["write", "sessions_list"], "approval": {"mode": "native", "wake": False}}
+    return shared.under({"meddler": meddler}, **settings)
+
+
+@pytest.fixture
+def rewrites(meddler: Path) -> Iterator[Any]:
     """Sets what the other plugin changes; it changes nothing any more after the test."""
-    file = stage.home.root / "meddler.json"
+    file = meddler / "changes.json"
     yield lambda **tools: file.write_text(json.dumps(tools))
     file.unlink(missing_ok=True)
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from gateway_stage import MAX_FAILURES, NEW_HOST, Played, Stage, audit, configure, endless, once, put_in, toolguard, waiting
-from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway
-from toolguard_cli.rig.home import Home
+from gateway_stage import MAX_FAILURES, NEW_HOST, Played, Stage, audit, endless, once, toolguard, waiting
+from shared_gateway import Shared
+from toolguard_cli.rig import model
 
 WINDOW_MS = 120_000
 """A gateway needs its time to start again."""
@@ -21,14 +19,10 @@ SHORT_MS = 10_000
 ESCALATE = "TOOLGUARD_ESCALATE|"
 
 
-@pytest.fixture(scope="module")
-def held(real: runtime.Runtime, server: model.ScriptedModel) -> Iterator[Stage]:
+@pytest.fixture
+def held(shared: Shared) -> Stage:
     """A gateway that asks for every `exec`; nobody is woken, so that a test says itself when a call is repeated."""
-    with Home(server.base_url) as home:
-        put_in(home)
-        configure(home, alwaysBlock=["exec"], approvalWindowMs=WINDOW_MS, approval={"wake": False})
-        with Gateway(real, home) as gateway:
-            yield Stage(gateway, server)
+    return shared.under(alwaysBlock=["exec"], approvalWindowMs=WINDOW_MS, approval={"wake": False})
 
 
 def command(text: str, **more: object) -> model.Reply:
@@ -163,14 +157,18 @@ def test_approved_in_the_middle_of_a_run_that_repeats_it(held: Stage) -> None:
     assert played.turn.answer == "Done."
 
 
-def test_a_restart_loses_nothing(held: Stage, wait) -> None:
+def test_a_restart_loses_nothing_and_no_engine_outlives_its_gateway(held: Stage, wait) -> None:
+    """Killed or ended: starts are dear, so one test is about both laws."""
     call = command("echo ran >> restart.txt")
     nonce = hold(held, call, "agent:main:restart")
+    assert len(held.engines()) == 1
     held.gateway.stop(signal.SIGKILL)
     wait(lambda: held.engines() == [])
     held.gateway.start()
     assert nonce in held.play(once(call), "agent:main:restart").results[-1], "the same call keeps its nonce"
-    held.gateway.stop()
+    assert len(held.engines()) == 1
+    held.gateway.stop(signal.SIGTERM)
+    wait(lambda: held.engines() == [])
     approve(held, nonce)
     held.gateway.start()
     held.play(once(call), "agent:main:restart")

@@ -7,10 +7,11 @@ import json
 import pytest
 
 from gateway_stage import endless, put_in
+from shared_gateway import Shared
 from toolguard_cli import paths
 from toolguard_cli.commands import doctor, uninstall
 from toolguard_cli.rig import model
-from toolguard_cli.rig.gateway import Gateway, openclaw
+from toolguard_cli.rig.gateway import openclaw
 from toolguard_cli.rig.home import Home
 from toolguard_engine.stores import engines
 
@@ -34,14 +35,13 @@ def test_the_gateway_loads_it_without_errors(real, home: Home, *, link: bool) ->
     assert home.config_path.read_bytes() == before
 
 
-def test_a_linked_plugin_guards(real, server, home: Home, wait) -> None:
-    put_in(home, link=True)
-    server.play(endless(model.call("read", {})))
-    with Gateway(real, home) as gateway:
-        gateway.turn("go")
-        wait(lambda: any(info.seams.get("hooks") == "works" for info in engines.running(home.state_dir)))
-        checks = {c["id"]: c for c in doctor.run(paths.Places(home.state_dir, home.config_path)).data["checks"]}
-    assert len(server.requests) <= 4
+def test_a_linked_plugin_guards(real, linked: Shared, wait) -> None:
+    stage = linked.under()
+    home = stage.home
+    played = stage.play(endless(model.call("read", {})))
+    assert len(played.requests) <= 4
+    wait(lambda: any(info.seams.get("hooks") == "works" for info in engines.running(home.state_dir)))
+    checks = {c["id"]: c for c in doctor.run(paths.Places(home.state_dir, home.config_path)).data["checks"]}
     names = ("config", "plugin", "enabled", "engine", "running", "hooks")
     assert {name: checks[name]["status"] for name in names} == dict.fromkeys(names, "ok")
     assert real.version in checks["hooks"]["detail"]
@@ -67,16 +67,12 @@ def test_bad_settings_are_named_by_the_gateway_and_by_doctor(real, home: Home, s
     assert result.exit_code == 1
 
 
-def test_shadow_only_records(real, server, home: Home) -> None:
-    put_in(home)
-    value = json.loads(home.config_path.read_text())
-    value["plugins"]["entries"]["toolguard"]["config"] = {"mode": "shadow"}
-    home.config_path.write_text(json.dumps(value))
-    server.play(model.endless(model.call("read", {}), "Stopped.", give_up_after=8))
-    with Gateway(real, home) as gateway:
-        gateway.turn("go")
-    assert len(server.requests) == 9
-    assert all(text.startswith("Validation failed") for text in server.requests[-1].texts("tool"))
-    lines = (home.state_dir / "tool-guard.log").read_text().splitlines()
-    actions = [json.loads(line)["action"] for line in lines]
+def test_shadow_only_records(shared: Shared, wait) -> None:
+    stage = shared.under(mode="shadow")
+    before = len(stage.log())
+    played = stage.play(model.endless(model.call("read", {}), "Stopped.", give_up_after=8))
+    assert len(played.requests) == 9
+    assert all(text.startswith("Validation failed") for text in played.results)
+    wait(lambda: len(stage.log()) >= before + 3)  # the engine writes after it has answered
+    actions = [line["action"] for line in stage.log()[before:]]
     assert actions[:3] == ["would-be-corrected", "would-be-loop-detected", "would-be-limit"]

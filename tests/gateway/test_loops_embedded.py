@@ -8,14 +8,15 @@ from gateway_stage import EMBEDDED_HOOKS, HOST_GIVES_UP, TOOL_ERROR, endless_cas
 from toolguard_cli import paths
 from toolguard_cli.commands import doctor
 from toolguard_cli.rig import model
-from toolguard_cli.rig.gateway import local_turn
+from toolguard_cli.rig.gateway import engine_pids, local_turn
 from toolguard_cli.rig.home import Home
+from toolguard_engine.stores import engines
 
 ENDS = endless_cases()[:-1]
 
 
-@pytest.mark.parametrize(("script", "most"), [case[1:] for case in ENDS], ids=[case[0] for case in ENDS])
-def test_an_endless_loop_ends(real, server, home: Home, script: model.Script, most: int) -> None:
+@pytest.mark.parametrize(("name", "script", "most"), ENDS, ids=[case[0] for case in ENDS])
+def test_an_endless_loop_ends(real, server, home: Home, wait, name: str, script: model.Script, most: int) -> None:
     put_in(home)
     server.play(script)
     turn = local_turn(real, home, "go")
@@ -24,6 +25,13 @@ def test_an_endless_loop_ends(real, server, home: Home, script: model.Script, mo
     if most != HOST_GIVES_UP:  # there nothing of ours stands in the requests
         assert server.requests[-1].texts("tool")[0].startswith(TOOL_ERROR)
     assert [line["action"] for line in read_log(home)][:1] == ["corrected"]
+    wait(lambda: engine_pids(home.state_dir) == [])
+    if name == "read({})" and EMBEDDED_HOOKS:
+        assert turn.ok
+        last = engines.last(home.state_dir)
+        assert last is not None
+        seams = {name: last.seams[name] for name in ("hooks", "inPlaceText", "gracefulStop")}
+        assert seams == {"hooks": "works", "inPlaceText": "works", "gracefulStop": "works"}
 
 
 @pytest.mark.skipif(EMBEDDED_HOOKS, reason="hooks are called in embedded runs of this release")

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway_stage import Stage, audit, configure, once, put_in, toolguard, waiting
+from gateway_stage import Stage, audit, once, toolguard, waiting
+from shared_gateway import Shared
 from toolguard_cli import paths
 from toolguard_cli.commands import doctor
 from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway
-from toolguard_cli.rig.home import Home
 
 LOWEST = -(2**53 - 1)
 ESCALATE = "TOOLGUARD_ESCALATE|"
 
 
-def plugin(folder: Path, name: str, priority: int) -> Path:
+def plugin(folder: Path, name: str, priority: int) -> None:
     """A plugin that lays what `<name>.json` holds for a tool over that tool's params."""
     place = folder / name
     place.mkdir(parents=True)
@@ -38,7 +36,6 @@ const register = (api) => api.on("before_tool_call", (event) => {{
 export default {{ id: "{name}", name: "{name}", register }};
 """
     )
-    return place
 
 
 class Rewriters:
@@ -56,19 +53,17 @@ class Rewriters:
 
 
 @pytest.fixture(scope="module")
-def both(
-    real: runtime.Runtime, server: model.ScriptedModel, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Rewriters]:
-    folder = tmp_path_factory.mktemp("plugins")
-    with Home(server.base_url) as home:
-        put_in(home, link=True)
-        value = json.loads(home.config_path.read_text())
-        value["plugins"]["load"]["paths"] += [str(plugin(folder, "early", 0)), str(plugin(folder, "late", LOWEST))]
-        value["plugins"]["entries"] |= {"early": {"enabled": True}, "late": {"enabled": True}}
-        home.config_path.write_text(json.dumps(value))
-        configure(home, alwaysBlock=["exec"], approval={"wake": False})
-        with Gateway(real, home) as gateway:
-            yield Rewriters(Stage(gateway, server), folder)
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("plugins")
+    plugin(made, "early", 0)
+    plugin(made, "late", LOWEST)
+    return made
+
+
+@pytest.fixture
+def both(linked: Shared, folder: Path) -> Rewriters:
+    others = {name: folder / name for name in ("early", "late")}
+    return Rewriters(linked.under(others, alwaysBlock=["exec"], approval={"wake": False}), folder)
 
 
 def exec_(text: str) -> model.Reply:

@@ -10,20 +10,18 @@ import base64
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-from gateway_stage import NEW_HOST, Stage, audit, configure, nonces, once, put_in
+from gateway_stage import NEW_HOST, Stage, audit, nonces, once, waiting
+from shared_gateway import SCRIPTS, Shared
 from toolguard_cli.rig import model
-from toolguard_cli.rig.gateway import Gateway
-from toolguard_cli.rig.home import Home
 from toolguard_engine.ledger import Entry
 
 HELD = "held.txt"
-SCRIPTS = Path(sys.executable).parent
 BLOCK = "TOOLGUARD_BLOCK|"
 
 
@@ -64,18 +62,14 @@ class Held:
         }
 
 
-@pytest.fixture(scope="module")
-def held(real, server) -> Iterator[Held]:
-    """`write` waits for a person, so that `exec` itself is free."""
-    with pytest.MonkeyPatch.context() as patch, Home(server.base_url) as home:
-        patch.setenv("PATH", f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}")
-        put_in(home)
-        configure(home, alwaysBlock=["write"], pendingTimeoutMs=600_000, approval={"wake": False})
-        with Gateway(real, home) as gateway:
-            stage = Stage(gateway, server)
-            stage.play(once(writing()), "agent:main:held")
-            (entry,) = nonces(home).entries()
-            yield Held(stage, entry)
+@pytest.fixture
+def held(shared: Shared) -> Held:
+    """`write` waits for a person, so that `exec` itself is free. The same call waits for all of these tests."""
+    stage = shared.under(alwaysBlock=["write"], pendingTimeoutMs=600_000, approval={"wake": False})
+    if not waiting(stage.home):
+        stage.play(once(writing()), "agent:main:held")
+    (entry,) = waiting(stage.home)
+    return Held(stage, entry)
 
 
 def writing() -> model.Reply:
