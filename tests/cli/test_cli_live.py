@@ -573,6 +573,24 @@ def test_interrupted(places: Places, scratch: Path, noted: Path, how: signal.Sig
     assert_all_ended(noted)
 
 
+def test_killed(places: Places, scratch: Path, noted: Path) -> None:
+    """Nobody of its own is left to clean up."""
+    command = [sys.executable, "-c", INTERRUPTED, str(places.state_dir), *fake("hangs", noted)]
+    process = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(scratch)}, stderr=subprocess.DEVNULL)
+    limit = time.monotonic() + LIMIT
+    try:
+        while not (noted / "child").exists():
+            assert time.monotonic() < limit
+            time.sleep(0.02)
+    finally:
+        process.kill()
+        process.wait()
+    while list(scratch.iterdir()):
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+    assert_all_ended(noted)
+
+
 def test_doctor_lists_the_proof(places: Places, capsys: pytest.CaptureFixture[str], scratch: Path) -> None:
     without = doctor.run(places, openclaw=())
     proved = doctor.run(places, openclaw=(), live=True)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +27,16 @@ STOP_SECONDS = 20
 KILL_SECONDS = 5
 POLL_SECONDS = 0.05
 POLL_LIMIT_SECONDS = 10
+WATCHER = """
+import os, shutil, signal, sys
+sys.stdin.buffer.read()
+try:
+    os.killpg(int(sys.argv[1]), signal.SIGKILL)
+except (ProcessLookupError, PermissionError):
+    pass
+shutil.rmtree(sys.argv[2], ignore_errors=True)
+"""
+"""It reads until whoever started the gateway is gone, however that ended; then the gateway and its home go as well."""
 
 
 @dataclass(frozen=True)
@@ -85,19 +96,28 @@ def _is_log(line: str) -> bool:
 class Gateway:
     """A running gateway. Use it as a context manager; leaving it ends the process and what it started.
 
-    `within`: the seconds that it gets to start; `patience`: those to end by itself.
+    `within`: the seconds that it gets to start; `patience`: those to end by itself. `watched`: it ends with its home also
+    where this process is killed.
     """
 
     def __init__(
-        self, runtime: Openclaw, home: Home, *, within: float = START_SECONDS, patience: float = STOP_SECONDS
+        self,
+        runtime: Openclaw,
+        home: Home,
+        *,
+        within: float = START_SECONDS,
+        patience: float = STOP_SECONDS,
+        watched: bool = False,
     ) -> None:
         self.runtime = runtime
         self.home = home
         self.within = within
         self.patience = patience
+        self.watched = watched
         self.log = home.root / "gateway.log"
         self.process: subprocess.Popen[bytes] | None = None
         self._leader: subprocess.Popen[bytes] | None = None
+        self._watcher: subprocess.Popen[bytes] | None = None
 
     def start(self) -> Self:
         """Returns when the gateway takes messages. Raises `UserError` with the end of its log where it does not."""
@@ -112,6 +132,8 @@ class Gateway:
                 start_new_session=True,
             )
         with self._ended_on_error():
+            if self.watched:
+                self._watch(self.process)
             self._wait()
         return self
 
@@ -123,6 +145,16 @@ class Gateway:
         except BaseException:
             self.stop()
             raise
+
+    def _watch(self, process: subprocess.Popen[bytes]) -> None:
+        self._watcher = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-c", WATCHER, str(process.pid), str(self.home.root)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            cwd="/",
+            start_new_session=True,
+        )
 
     def _wait(self) -> None:
         limit = time.monotonic() + self.within
@@ -155,6 +187,9 @@ class Gateway:
         """Kills whatever is left of what it started, and waits until nothing writes any more."""
         if self._leader is not None:
             _end_group(self._leader)
+        if self._watcher is not None:
+            self._watcher.kill()
+            self._watcher.communicate()
 
     def turn(self, message: str, session: str = "agent:main:rehearsal", limit: float = TURN_SECONDS) -> Turn:
         """Sends one message to the agent `main`; messages of one session share its history."""
