@@ -743,7 +743,8 @@ OWNERS = [
     ),
     Fault(
         "somebody else's state", both(held, given_to(lambda s: s.own / "nonces.json"), being(OTHER + 1)), "user", "error",
-        f"you are {OTHER + 1}, and S belongs to root", "sudo -u root toolguard doctor", also={"state-files": "error", "hook-order": "warn"},
+        f"you are {OTHER + 1}, and S belongs to root", "sudo -u root toolguard doctor",
+        also={"state-files": "error", "hook-order": "warn"},
     ),
     Fault(
         "root in another user's state", given_to(lambda s: s.state), "user", "warn",
