@@ -74,12 +74,14 @@ def _config(places: Places) -> Any:
 
 def nonces(places: Places, config: Config | None = None) -> FileNonces:
     """The held calls. Raises `UserError`."""
-    path = (config or settings(places)).store_path
-    if not isinstance(path, str):
+    known = config or settings(places)
+    if not isinstance(known.store_path, str):
         return FileNonces(places.state_dir)
+    from toolguard_engine import settingrules  # noqa: PLC0415 - as below
     from toolguard_engine.stores import calllog  # noqa: PLC0415 - it brings half of the engine along
 
-    return FileNonces(places.state_dir, calllog.resolve(path, places.state_dir))
+    named = settingrules.store_path(known)
+    return FileNonces(places.state_dir, calllog.resolve(named, places.state_dir) if named else None)
 
 
 def decision(why: str) -> Decision:

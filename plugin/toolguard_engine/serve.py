@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from toolguard_engine import __version__, hints, protocol, rulepacks
+from toolguard_engine import __version__, hints, protocol, rulepacks, settingrules
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
@@ -178,19 +178,21 @@ class Engine:
 
     def _open_approvals(self, hello: protocol.Hello, config: Config) -> Approvals:
         state_dir = Path(hello.state_dir)
-        path = calllog.resolve(config.store_path, state_dir) if isinstance(config.store_path, str) else None
-        nonces = FileNonces(state_dir, path, hello.gateway)
+        named = settingrules.store_path(config)
+        nonces = FileNonces(state_dir, calllog.resolve(named, state_dir) if named else None, hello.gateway)
         self._wakes = Wakes(nonces.path, nonces, time.time, wake=config.approval.wake)
         return Approvals(nonces, Policies(state_dir), time.time)
 
     def _begin(self) -> None:
         """The gateway has introduced itself: now it is known where things are."""
-        self._log = calllog.CallLog(calllog.resolve(self._session.config.log_path, self._state_dir))
+        self._log = calllog.CallLog(calllog.resolve(settingrules.log_path(self._session.config), self._state_dir))
         self._audit = audit.AuditLog(self._state_dir)
         self._counters = Counters(self._state_dir)
         self._log_error = ""
         self._complaints.clear()
         self._published = 0.0
+        for problem in settingrules.problems(self._session.config):
+            self._complain(f"{'.'.join(problem.path)}: {problem.text}")
 
     def _take_own_rules(self) -> None:
         self._rules = ()

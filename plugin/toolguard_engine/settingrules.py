@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_engine.config import Config
+from toolguard_engine.config import DEFAULT_LOG_PATH, Config
 from toolguard_engine.stores.calllog import HOME_STATE
 from toolguard_engine.toolsearch import tool_name
 
@@ -154,6 +154,16 @@ def is_taken(path: str) -> bool:
     """Whether this is the gateway's config or a file of ours that no setting moves, wherever the state directory is."""
     place = posixpath.normpath(posixpath.join("/", _place(path)))
     return any(fnmatchcase(place, f"*/{taken}") for taken in _TAKEN)
+
+
+def store_path(config: Config) -> str | None:
+    """Where held calls are kept; none for the default place, also where the setting names what must not be written over."""
+    return config.store_path if isinstance(config.store_path, str) and not is_taken(config.store_path) else None
+
+
+def log_path(config: Config) -> str:
+    """Where malformed calls are logged; the default place where the setting names what must not be written into."""
+    return DEFAULT_LOG_PATH if is_taken(config.log_path) else config.log_path
 
 
 def _place(path: str) -> str:

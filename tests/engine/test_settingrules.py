@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.config import parse
+from toolguard_engine import settingrules
+from toolguard_engine.config import DEFAULT_LOG_PATH, parse
 from toolguard_engine.settingrules import Problem, is_taken, problems
 
 WARNING_LATE = (
@@ -196,3 +197,18 @@ def test_every_problem_points_at_a_value_that_was_written() -> None:
 )
 def test_files_that_hold_something_else(path: str, expected: bool) -> None:  # noqa: FBT001 - of a table
     assert is_taken(path) is expected
+
+
+@pytest.mark.parametrize(
+    "taken", ["~/.openclaw/openclaw.json", "openclaw.json", "toolguard/audit.jsonl", "/s/toolguard/key"]
+)
+def test_what_must_not_be_written_over_is_not_used(taken: str) -> None:
+    config = parse({"storePath": taken, "logPath": taken})
+    assert settingrules.store_path(config) is None
+    assert settingrules.log_path(config) == DEFAULT_LOG_PATH
+
+
+def test_other_places_are_used() -> None:
+    config = parse({"storePath": "held.json", "logPath": "~/x.log"})
+    assert (settingrules.store_path(config), settingrules.log_path(config)) == ("held.json", "~/x.log")
+    assert settingrules.store_path(parse({})) is None

@@ -94,7 +94,8 @@ def _perform(plan: _Plan) -> list[Path]:
             record.save(plan.places.record, plan.record)
         if plan.copies:
             folder.copy(plan.source, plan.places.extension, __version__)
-        backups = plan.draft.write(again=plan.known is not None)
+        again = plan.known is not None or configfile.backup_path(plan.config.path.resolve()).exists()
+        backups = plan.draft.write(again=again)
     except (UserError, OSError):
         _take_back(plan, had_copy=had_copy)
         raise
