@@ -275,6 +275,33 @@ def test_without_openclaw_nothing_is_written_that_could_stop_the_gateway(
     assert refused(places, path, value, Options(openclaw=()))[0].startswith(at)
 
 
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("gateway.mode", None),
+        ("gateway", None),
+        ("gateway", "{ port: 18790 }"),
+        ("gateway.mode", "null"),
+        ("gateway.mode", ""),
+    ],
+)
+def test_the_mode_of_the_gateway_is_not_taken_away(places: Places, path: str, value: str | None) -> None:
+    write(places, TEXT)
+    assert refused(places, path, value) == (
+        f"the gateway does not start without gateway.mode, and this change of {path} would take it away",
+        "nothing was written; toolguard config set gateway.mode VALUE changes it",
+    )
+
+
+def test_a_mode_of_the_gateway_that_is_missing_hinders_nothing(places: Places) -> None:
+    write(places, TEXT.replace("mode: 'local', ", ""))
+    assert change(places, "mode", "shadow").data["findings"] == []
+    (warning,) = validate.run(places, offline=True).data["findings"]
+    assert (warning["level"], warning["path"]) == ("warn", "gateway.mode")
+    assert change(places, "gateway.mode", "local").data["changed"] is True
+    assert validate.run(places, offline=True).data["findings"] == []
+
+
 @pytest.mark.parametrize("path", ["plugins", "plugins.entries", "plugins.entries.toolguard"])
 @pytest.mark.parametrize("value", ["{}", None], ids=["set", "unset"])
 def test_toolguard_is_not_taken_out(places: Places, path: str, value: str | None) -> None:

@@ -15,7 +15,7 @@ import pytest
 from toolguard_cli import configtree, validation
 from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.paths import Places
-from toolguard_cli.validation import Finding, Subject, entry, loading, pluginids, resources, texts
+from toolguard_cli.validation import Finding, Subject, entry, loading, pluginids, resources, startup, texts
 
 MAIN = "openclaw.json"
 Found = list[tuple[str, str, str, int, int]]
@@ -55,6 +55,7 @@ def short(found: list[Finding]) -> Found:
 KEYS = "plugins.entries.toolguard.config"
 IDLE = "these settings do nothing"
 ALWAYS_TEXT = "what a variable fills in is always a text"
+MODE = "gateway: { mode: 'local' }"
 UNKNOWN = "there is no such setting; known here:"
 OLDER = "slots, bundledDiscovery, installs"
 
@@ -119,6 +120,23 @@ def test_an_included_file_that_is_no_json5_is_named(places: Places) -> None:
     (found,) = texts.included(Subject(configtree.read(places.config), places))
     assert found.where == f"{places.state_dir / 'a.json5'}, line 1, column 6"
     assert found.excerpt == "{ b: ]}\n     ^"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        pytest.param("{ gateway: { mode: 'local' } }", [], id="there"),
+        pytest.param("{ gateway: { mode: '${MODE}' } }", [], id="a variable"),
+        pytest.param("{\n gateway: {} }", [("gateway.mode", 2)], id="an empty group"),
+        pytest.param("{ gateway: { mode: '' } }", [("gateway.mode", 1)], id="an empty text"),
+        pytest.param("{}", [("gateway.mode", 1)], id="nothing"),
+        pytest.param("{ gateway: { $include: 'gone' } }", [], id="an include that cannot be read"),
+    ],
+)
+def test_the_gateway_needs_its_mode(places: Places, text: str, found: list[tuple[str, int]]) -> None:
+    told = look(places, startup.has_mode, text)
+    assert [(each.path, each.line) for each in told] == found
+    assert {(each.level, each.fix) for each in told} <= {("warn", "toolguard config set gateway.mode local")}
 
 
 # ---- our entry
@@ -537,7 +555,7 @@ def test_what_is_to_be_taken_over(places: Places, text: str, found: Found) -> No
 
 
 def test_of_two_words_on_one_fault_the_graver_stays_with_the_better_advice(places: Places, tmp_path: Path) -> None:
-    lay(places, {MAIN: "{ tools: { loopDetection: { criticalThreshold: 20 } } }"})
+    lay(places, {MAIN: "{ gateway: { mode: 'local' }, tools: { loopDetection: { criticalThreshold: 20 } } }"})
     answer = {
         "valid": False,
         "issues": [{"path": "tools.loopDetection", "message": 'Unrecognized key: "criticalThreshold"'}],
@@ -686,7 +704,7 @@ def test_a_healthy_config(places: Places, tmp_path: Path) -> None:
 
 
 def test_errors_come_first(places: Places) -> None:
-    lay(places, {MAIN: ours("{ budget: {}, python: '${NOBODY_HAS_SET_IT}', mode: 1 }")})
+    lay(places, {MAIN: ours("{ budget: {}, mode: 1 }")})
     found = validation.findings(configtree.read(places.config), places)
     assert [each.level for each in found] == ["error", "warn", *(["info"] if "budget" in entry.settings.NOT_YET else [])]
 
@@ -694,13 +712,14 @@ def test_errors_come_first(places: Places) -> None:
 def test_plugins_that_may_be_anywhere_are_named_where_openclaw_is_not_asked(places: Places, tmp_path: Path) -> None:
     plugin(places.state_dir / "extensions" / "mine", "my-plugin")
     named = "allow: ['toolguard', 'zzz', 'my-plugin'], entries: { nosuch: {}, zzz: {}, toolguard: { enabled: true } }"
-    config = tree(places, f"{{ plugins: {{ {named} }} }}")
+    config = tree(places, f"{{ {MODE}, plugins: {{ {named} }} }}")
     (found,) = validation.findings(config, places)
     assert (found.level, found.message) == ("info", "only OpenClaw can tell whether it has these plugins: nosuch, zzz")
     assert validation.findings(config, places, openclaw=answering(tmp_path, {"valid": True})) == []
     many = ", ".join(f"'p{number}'" for number in range(12))
     (found,) = validation.findings(
-        tree(places, f"{{ plugins: {{ deny: ['b'], slots: {{ a: 'x', memory: 'none' }}, allow: [{many}] }} }}"), places
+        tree(places, f"{{ {MODE}, plugins: {{ deny: ['b'], slots: {{ a: 'x', memory: 'none' }}, allow: [{many}] }} }}"),
+        places,
     )[1:]
     assert found.message.endswith(": x, p0, p1, p2, p3, p4, p5, p6, p7, p8 and 3 more")
 
@@ -711,7 +730,7 @@ def test_nothing_is_said_twice(places: Places, tmp_path: Path) -> None:
     text = (
         "{ plugins: { allow: ['toolguard', 'tool-guard'], entries: { toolguard: { enabled: true, config: { mode: 1 } } } } }"
     )
-    lay(places, {MAIN: text})
+    lay(places, {MAIN: text.replace("{", f"{{ {MODE}, ", 1)})
     answer = {
         "valid": False,
         "issues": [

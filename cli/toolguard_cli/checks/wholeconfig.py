@@ -8,7 +8,7 @@ from dataclasses import asdict
 from toolguard_cli import migrations, validation
 from toolguard_cli.checks.check import MEND_CONFIG, UNREAD, Check, Status, Subject
 from toolguard_cli.checks.config import KEYS
-from toolguard_cli.validation import Finding, entry, loading, resources, texts
+from toolguard_cli.validation import Finding, entry, loading, resources, startup, texts
 from toolguard_engine import answers
 
 _ELSEWHERE = (
@@ -19,8 +19,9 @@ _ELSEWHERE = (
     loading.is_on,
     resources.can_run,
     resources.is_free,
+    startup.has_mode,
 )
-"""What other checks of `doctor` tell, with repairs."""
+"""What other checks of `doctor` tell, with repairs, and what a gateway that runs shows by itself."""
 _CHECKS = tuple(check for check in validation.CHECKS if check not in _ELSEWHERE)
 _LOG = f"{KEYS}.logPath"
 
@@ -54,8 +55,8 @@ def _findings(subject: Subject, openclaw: Sequence[str] = ()) -> list[Finding]:
 
 
 def _told_elsewhere(found: Finding) -> bool:
-    """Our settings, and plugins that we replace, have checks of their own."""
-    return found.path.startswith(KEYS) or "toolguard migrate" in found.fix
+    """Our settings have a check of their own, and so have plugins that we replace where the gateway starts all the same."""
+    return found.path.startswith(KEYS) or (found.level != "error" and "toolguard migrate" in found.fix)
 
 
 def _told(name: str, found: list[Finding], well: str) -> Check:

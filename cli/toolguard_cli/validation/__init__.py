@@ -10,7 +10,7 @@ from toolguard_cli import configfile, configvars
 from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.json5_edit import path_name
 from toolguard_cli.paths import Places
-from toolguard_cli.validation import entry, hostcheck, loading, pluginids, resources, texts
+from toolguard_cli.validation import entry, hostcheck, loading, pluginids, resources, startup, texts
 from toolguard_cli.validation.finding import LEVELS, Finding, Level
 from toolguard_cli.validation.subject import OWN, Subject, parts
 
@@ -19,6 +19,7 @@ Check = Callable[[Subject], Iterator[Finding]]
 CHECKS: tuple[Check, ...] = (
     texts.there,
     texts.included,
+    startup.has_mode,
     entry.is_there,
     entry.plugins_have_their_shape,
     entry.fits,

@@ -14,7 +14,7 @@ from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup.entry import ENTRY
 from toolguard_cli.setup.lock import locked
-from toolguard_cli.validation import Finding, Subject, entry, hostcheck, texts
+from toolguard_cli.validation import Finding, Subject, entry, hostcheck, startup, texts
 from toolguard_cli.validation.finding import nearest
 from toolguard_engine import answers
 
@@ -91,6 +91,12 @@ class Change:
         before, after = self.draft.before, self.draft.tree
         if before.part(ENTRY) is not None and after.part(ENTRY) is None:
             raise UserError(f"that would take toolguard out of {after.path}", self.mend("uninstall"))
+        if startup.lacks_mode(after) and not startup.lacks_mode(before):
+            whole = answers.cut(self.named.whole, 200)
+            message = f"the gateway does not start without gateway.mode, and this change of {whole} would take it away"
+            raise UserError(
+                message, f"nothing was written; {self.mend('config', 'set', 'gateway.mode', 'VALUE')} changes it"
+            )
         known = _identities(validation.findings(before, self.places))
         found = validation.findings(after, self.places, checks=_ON_A_DRAFT)
         self._refuse(self._new_errors(found, known))
