@@ -556,16 +556,14 @@ STATE = [
         "stores", "error", "a store is damaged, nothing is approved: nonces.json.corrupt-20260906T120000-7", FIX, left={},
     ),
     Fault(
-        "the store in the gateway's config", settings(storePath="~/.openclaw/openclaw.json"), "stores", "error",
-        "S/openclaw.json, which storePath names, is no store of held calls", "toolguard config unset storePath",
-        also={"settings": "error"},
+        "the store in the gateway's config", settings(storePath="~/.openclaw/openclaw.json"), "settings", "error",
+        "plugins.entries.toolguard.config.storePath: storePath names a file that holds", "toolguard config",
     ),
     Fault(
         "the store in the rules", both(
             written(lambda s: s.own / "policy.toml", "# none\n"), settings(storePath="toolguard/policy.toml"),
         ),
-        "stores", "error", "S/toolguard/policy.toml, which storePath names, is no store of held calls",
-        "toolguard config unset storePath", also={"settings": "error"},
+        "settings", "error", "storePath names", "toolguard config",
     ),
     Fault(
         "the store in somebody's file", both(written(lambda s: s.state / "notes", "mine"), settings(storePath="notes")),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from toolguard_cli import children
 from toolguard_cli.checks.check import RESTART, Check, Subject
 from toolguard_cli.checks.reading import json_object
 from toolguard_engine import answers
@@ -13,12 +16,14 @@ from toolguard_engine.stores import engines
 from toolguard_engine.stores.engines import EngineInfo
 
 OLDEST = "2026.6.11"
+SAY_SECONDS = 20
+_VERSION = re.compile(r"\b\d{4}\.\d{1,2}\.\d{1,3}\b")
 HAND = "npm install -g openclaw@latest"
 
 
 def openclaw(subject: Subject) -> Check:
     """From the program's own package, else from what the last engine was told by its gateway."""
-    version = installed_version(subject) or _seen_version(subject)
+    version = installed_version(subject) or _told_version(subject) or _seen_version(subject)
     if not version:
         why = f"{subject.openclaw[0]} does not tell its version" if subject.openclaw else "no openclaw on PATH"
         return Check(
@@ -37,6 +42,18 @@ def openclaw(subject: Subject) -> Check:
 
 def installed_version(subject: Subject) -> str:
     return answers.plain(str(package(subject).get("version", "")))
+
+
+def _told_version(subject: Subject) -> str:
+    """Of a wrapper that starts OpenClaw from somewhere: what it says of itself."""
+    if not subject.openclaw or subject.is_anothers:
+        return ""
+    try:
+        said = children.ask([*subject.openclaw, "--version"], SAY_SECONDS).output
+    except (OSError, ValueError, subprocess.TimeoutExpired, children.TooMuch):
+        return ""
+    found = _VERSION.search(said[:1000])
+    return found[0] if found else ""
 
 
 def package(subject: Subject) -> dict[str, Any]:

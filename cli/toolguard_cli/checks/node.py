@@ -39,6 +39,9 @@ def recent(subject: Subject) -> Check:
     except (OSError, ValueError, subprocess.TimeoutExpired) as error:
         return Check("node", "warn", f"{program}: {error}", f"{program} --version")
     version, wanted = done.output.strip().lstrip("v")[:40], needed(subject)
+    if not fits(version, wanted) and subject.openclaw and not package(subject):
+        told = f"Node {plain(version)} is on PATH; {subject.openclaw[0]} is no script of it, and may bring its own"
+        return Check("node", "ok", told, data={"version": version})
     if not fits(version, wanted):
         release = installed_version(subject)
         return Check(

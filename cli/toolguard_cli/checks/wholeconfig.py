@@ -8,7 +8,7 @@ from dataclasses import asdict
 from toolguard_cli import migrations, validation
 from toolguard_cli.checks.check import MEND_CONFIG, UNREAD, Check, Status, Subject
 from toolguard_cli.checks.config import KEYS
-from toolguard_cli.validation import Finding, entry, loading, resources, startup, texts
+from toolguard_cli.validation import Finding, entry, loading, resources, rules, startup, texts
 from toolguard_engine import answers
 
 _ELSEWHERE = (
@@ -19,6 +19,7 @@ _ELSEWHERE = (
     loading.is_on,
     resources.can_run,
     resources.is_free,
+    rules.are_known,
     startup.has_mode,
 )
 """What other checks of `doctor` tell, with repairs, and what a gateway that runs shows by itself."""
