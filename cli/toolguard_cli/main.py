@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from toolguard_cli import paths, quick, unquoted
+from toolguard_cli.commands.config.negative import TakesNegative
 from toolguard_cli.errors import UserError
 from toolguard_cli.result import Line, Result, show
 
@@ -527,6 +528,7 @@ def config_get(
 
 @settings.command(
     "set",
+    cls=TakesNegative,
     epilog=examples(
         "toolguard config set mode soft",
         "toolguard config set agents.main.escalationThreshold 50",
@@ -539,7 +541,9 @@ def config_set(  # noqa: PLR0913, PLR0917 - the options of a command line
     value: Annotated[
         str,
         typer.Argument(
-            metavar="VALUE", help="JSON5; what is none is a text. Behind -- if it begins with -.", show_default=False
+            metavar="VALUE",
+            help="JSON5; what is none is a text. Behind -- if it is a text that begins with -.",
+            show_default=False,
         ),
     ],
     root: Root = False,
