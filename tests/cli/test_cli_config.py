@@ -43,6 +43,7 @@ TEXT = """\
 }
 """
 OFFLINE = Options(offline=True)
+OTHER_AGENTS = "agents here means toolguard's own; with --root it means OpenClaw's"
 BY_ITSELF = "a running gateway takes this in by itself, within some 8 s"
 
 
@@ -167,7 +168,7 @@ def test_a_dry_run_writes_nothing(places: Places, path: str, value: str | None, 
         ("alwaysBlock", "['gateway']", f'{KEYS}.alwaysBlock is ["gateway"] already; nothing changes'),
         ("failMode", None, f'{KEYS}.failMode is not set; its default counts: "closed"; nothing changes'),
         ("storePath", None, f"{KEYS}.storePath is not set; nothing changes"),
-        ("tools.x", None, "tools.x is not set; nothing changes"),
+        ("gateway.x", None, "gateway.x is not set; nothing changes"),
     ],
 )
 def test_nothing_to_do(places: Places, path: str, value: str | None, said: str) -> None:
@@ -241,8 +242,22 @@ MODES = "must be one of enforce, soft, shadow, disabled"
             "plugins.allow",
             "other",
             'plugins.allow: must be a list [ ... ], not "other"',
-            "name another value",
+            """write it as a list: '["other"]'""",
             id="no list",
+        ),
+        pytest.param(
+            "alwaysBlock",
+            "it's",
+            f'{KEYS}.alwaysBlock: must be a list [ ... ] of at most 500, not "it\'s"',
+            """write it as a list: '["it'"'"'s"]'""",
+            id="no list of ours",
+        ),
+        pytest.param(
+            "alwaysBlock",
+            "7",
+            f"{KEYS}.alwaysBlock: must be a list [ ... ] of at most 500, not 7",
+            "name another value",
+            id="a number",
         ),
         pytest.param(
             "python", "/nowhere/python", f"{KEYS}.python: /nowhere/python is not there", "name another value", id="python"
@@ -487,6 +502,66 @@ def test_not_from_an_agents_run(places: Places, monkeypatch: pytest.MonkeyPatch,
     assert text_of(places) == TEXT
 
 
+@pytest.mark.parametrize(
+    ("path", "value", "message", "fix"),
+    [
+        pytest.param(
+            "agents.defaults.model.primary",
+            "fake/m2",
+            f"there is no setting {KEYS}.agents.defaults.model.primary: {OTHER_AGENTS}",
+            "toolguard config set --root agents.defaults.model.primary; or did you mean mode?",
+            id="set an agent of OpenClaw",
+        ),
+        pytest.param(
+            "agents.entries.a.workspace",
+            None,
+            f"there is no setting {KEYS}.agents.entries.a.workspace: {OTHER_AGENTS}",
+            "toolguard config unset --root agents.entries.a.workspace",
+            id="unset one of OpenClaw",
+        ),
+        pytest.param(
+            "approval.prfix", None, f"there is no setting {KEYS}.approval.prfix", "did you mean prefix?", id="unset a slip"
+        ),
+        pytest.param(
+            "nonsense",
+            None,
+            "toolguard has no setting nonsense, and the config no such key",
+            "toolguard config show lists all settings",
+            id="unset nonsense",
+        ),
+        pytest.param(
+            "alwaysBlock",
+            "[gateway",
+            "VALUE is not valid JSON5: line 1, column 2: expected a value, found 'gateway'; a text needs quotes",
+            """mend it; a text is written '"[gateway"'""",
+            id="half a list",
+        ),
+    ],
+)
+def test_what_cannot_be_meant(places: Places, path: str, value: str | None, message: str, fix: str) -> None:
+    write(places, TEXT)
+    assert refused(places, path, value) == (message, fix)
+
+
+def test_an_unknown_key_that_is_written_can_be_taken_out(places: Places) -> None:
+    write(places, TEXT.replace("mode: 'soft'", "agents: { main: { colour: 1 } }"))
+    assert change(places, "agents.main.colour", None).data["changed"] is True
+
+
+def test_with_root_agents_are_those_of_openclaw(places: Places) -> None:
+    write(places, TEXT)
+    done = change(places, "agents.defaults.model.primary", "fake/m2", Options(root=True, offline=True))
+    assert done.data["path"] == "agents.defaults.model.primary"
+
+
+def test_a_rule_that_is_not_there_is_told_when_it_is_switched_off(places: Places) -> None:
+    write(places, TEXT)
+    done = change(places, "rulesOff", '["nope"]')
+    (warning,) = done.data["findings"]
+    assert (warning["level"], warning["path"]) == ("warn", f"{KEYS}.rulesOff[0]")
+    assert validate.run(places, offline=True).data["findings"] == done.data["findings"]
+
+
 # ---- what OpenClaw says
 
 
@@ -624,8 +699,9 @@ def test_a_file_that_cannot_be_read(places: Places) -> None:
         ("info", "          ^"),
         ("info", "-> mend that line"),
         ("info", "1 error; the gateway or the guard does not work like this"),
+        ("info", "OpenClaw was not asked: it cannot read this config either; more may follow"),
     ]
-    assert result.exit_code == 1
+    assert (result.exit_code, result.data["openclawAsked"]) == (1, False)
     write(places, "[]")
     (line, *_) = validate.run(places, offline=True).lines
     assert (line.kind, line.text) == ("error", f"{places.config}: {places.config} holds no object")
@@ -687,7 +763,18 @@ def test_get_of_our_settings_has_defaults_for_what_is_not_written(places: Places
         ("mode", True, "CONFIG has no mode", "toolguard config show lists toolguard's settings"),
         ("tools.exec", False, "CONFIG has no tools.exec", "toolguard config show lists toolguard's settings"),
         ("approval.prfix", False, f"there is no setting {KEYS}.approval.prfix", "did you mean prefix?"),
-        ("agents.main.mdoe", False, f"there is no setting {KEYS}.agents.main.mdoe", "did you mean mode?"),
+        (
+            "agents.main.mdoe",
+            False,
+            f"there is no setting {KEYS}.agents.main.mdoe: {OTHER_AGENTS}",
+            "toolguard config get --root agents.main.mdoe; or did you mean mode?",
+        ),
+        (
+            "agents.list[0].id",
+            False,
+            f"there is no setting {KEYS}.agents.list[0].id: {OTHER_AGENTS}",
+            "toolguard config get --root 'agents.list[0].id'",
+        ),
         ("mode.x", False, f"there is no setting {KEYS}.mode.x", "toolguard config show lists all settings"),
     ],
 )
@@ -793,6 +880,9 @@ def test_from_the_command_line(places: Places, tmp_path: Path) -> None:
     here = ("--state-dir", places.state_dir)
     quiet = {"PATH": str(tmp_path)}
     assert toolguard("config", "set", "mode", "soft", *here, **quiet).returncode == 0
+    below = toolguard("config", "set", "escalationThreshold", "-5", "--offline", *here)
+    assert "escalationThreshold: must be a whole number from 1 to 100, not -5" in below.stderr
+    assert toolguard("config", "set", "mode", "--dry-rum", *here).returncode == 2
     assert toolguard("config", "get", "mode", *here).stdout == '"soft"\n'
     bad = toolguard("config", "set", "mode", "loud", *here, **quiet)
     assert (bad.returncode, bad.stdout) == (1, "")

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_cli import configtree, validation
+from toolguard_cli import configtree, judging, validation
 from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.paths import Places
-from toolguard_cli.validation import Finding, Subject, entry, loading, pluginids, resources, startup, texts
+from toolguard_cli.validation import Finding, Subject, entry, loading, pluginids, resources, rules, startup, texts
 
 MAIN = "openclaw.json"
 Found = list[tuple[str, str, str, int, int]]
@@ -137,6 +137,34 @@ def test_the_gateway_needs_its_mode(places: Places, text: str, found: list[tuple
     told = look(places, startup.has_mode, text)
     assert [(each.path, each.line) for each in told] == found
     assert {(each.level, each.fix) for each in told} <= {("warn", "toolguard config set gateway.mode local")}
+
+
+@pytest.mark.parametrize(
+    ("settings", "found"),
+    [
+        ("{}", []),
+        ("{ rulesOff: ['nope'] }", [(0, "names nope: no such rule and no such pack")]),
+        ("{ rulesOff: ['shell.exfi', 'user.mine', 'nope'] }", [(2, "names nope: no such rule and no such pack")]),
+        ("{ rulesOff: ['${NAME_OF_A_RULE}'] }", []),
+        ("{ rulesOff: [7] }", []),
+    ],
+    ids=["none", "one", "some", "a variable", "no text"],
+)
+def test_rules_that_are_off(places: Places, settings: str, found: list[tuple[int, str]]) -> None:
+    known = min(rule.id for rule in judging.all_rules())
+    lay(places, {"toolguard/policy.toml": '[[rule]]\nid = "mine"\nrun = ["x"]\nstakes = 1\nreason = "R."\n'})
+    told = look(places, rules.are_known, ours(settings.replace("shell.exfi", known)))
+    assert [(each.level, each.path, each.message) for each in told] == [
+        ("warn", f"{KEYS}.rulesOff[{at}]", message) for at, message in found
+    ]
+    off = "; toolguard check --list names all rules and packs"
+    assert [each.fix for each in told] == [f"toolguard config unset 'rulesOff[{at}]'{off}" for at, _ in found]
+
+
+def test_a_rule_that_was_probably_meant(places: Places) -> None:
+    known = min(rule.id for rule in judging.all_rules())
+    (found,) = look(places, rules.are_known, ours(json.dumps({"rulesOff": [f"{known}x"]})))
+    assert found.message.endswith(f"; did you mean {known}?")
 
 
 # ---- our entry

@@ -277,6 +277,17 @@ def test_a_warning_and_lines_before_the_answer(places: Places, tmp_path: Path) -
     ]
 
 
+def test_an_old_form_that_is_read_is_not_told_as_if_it_was_written(places: Places, tmp_path: Path) -> None:
+    moved = {"path": "", "message": "Moved agents.list to keyed agents.entries."}
+    told = hostcheck.ask(
+        read(places, TEXT), places, answering(tmp_path, {"valid": False, "warnings": [moved], "issues": [moved]})
+    )
+    assert [(each.level, each.message) for each in told] == [
+        ("error", "OpenClaw says: Moved agents.list to keyed agents.entries."),
+        ("warn", "OpenClaw reads an old form: Moved agents.list to keyed agents.entries; nothing was written"),
+    ]
+
+
 def test_issues_are_bounded(places: Places, tmp_path: Path) -> None:
     answer = {"valid": False, "issues": [{"path": "a." * 2000, "message": "m" * 2000}] * 300}
     told = hostcheck.ask(read(places, TEXT), places, answering(tmp_path, answer))

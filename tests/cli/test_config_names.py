@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolguard_cli import configtree
-from toolguard_cli.commands.config import names
+from toolguard_cli.commands.config import names, negative
 from toolguard_cli.configtree import ConfigTree, Steps
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
@@ -123,8 +123,33 @@ def test_a_slip(tree: ConfigTree, text: str, meant: str) -> None:
         ("gateway.port", "x", "x"),
         ("gateway.token", "0x10", 16),
         ("gateway.token", "", ""),
+        ("logPath", "[x", "[x"),
+        ("gateway.port", "-5", -5),
     ],
 )
 def test_a_value(tree: ConfigTree, path: str, text: str, value: Any) -> None:
     found = names.value_for(names.resolve(path, tree, root=False), text)
     assert (type(found), found) == (type(value), value)
+
+
+@pytest.mark.parametrize("text", ["[a", "{", " {a: }", "[1] 2"])
+def test_what_begins_like_a_list_or_an_object_is_no_text(tree: ConfigTree, text: str) -> None:
+    with pytest.raises(UserError) as caught:
+        names.value_for(names.resolve("gateway.token", tree, root=False), text)
+    assert caught.value.message.startswith("VALUE is not valid JSON5: line 1, column ")
+    assert caught.value.fix == f"""mend it; a text is written '"{text}"'"""
+
+
+@pytest.mark.parametrize(
+    ("args", "parsed"),
+    [
+        (["limit", "-5"], ["limit", "--", "-5"]),
+        (["limit", "-.5", "--offline"], ["limit", "--offline", "--", "-.5"]),
+        (["limit", "--", "-5"], ["limit", "--", "-5"]),
+        (["mode", "soft", "--root"], ["mode", "soft", "--root"]),
+        (["limit", "-5", "-6"], ["limit", "-5", "-6"]),
+    ],
+    ids=["a number", "options behind it", "ended by hand", "no number", "two"],
+)
+def test_a_negative_number_is_no_option(args: list[str], parsed: list[str]) -> None:
+    assert negative.behind(args) == parsed

@@ -10,7 +10,7 @@ from toolguard_cli import configfile, configvars
 from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.json5_edit import path_name
 from toolguard_cli.paths import Places
-from toolguard_cli.validation import entry, hostcheck, loading, pluginids, resources, startup, texts
+from toolguard_cli.validation import entry, hostcheck, loading, pluginids, resources, rules, startup, texts
 from toolguard_cli.validation.finding import LEVELS, Finding, Level
 from toolguard_cli.validation.subject import OWN, Subject, parts
 
@@ -26,6 +26,7 @@ CHECKS: tuple[Check, ...] = (
     entry.agrees,
     entry.agents_are_called_so,
     entry.counts,
+    rules.are_known,
     loading.is_allowed,
     loading.is_on,
     loading.agree,

@@ -36,6 +36,7 @@ _FOLDER = ".asking-"
 _OWNER = re.compile(rf"{re.escape(_FOLDER)}(\d{{1,9}})-")
 _KEYS = re.compile(r"(?:Unrecognized keys?|must not have additional properties): (\".*)")
 _KEY = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_AS_IF_DONE = ("Moved ", "Removed ", "Migrated ", "Renamed ", "Set ", "Merged ", "Converted ", "Copied ", "Dropped ")
 _UNKNOWN_FIX = "take it out or mend its name; `openclaw config schema` prints what may stand there"
 
 
@@ -185,7 +186,14 @@ def _findings(tree: ConfigTree, level: Level, issue: _Issue, hide: str) -> Itera
     for key in keys:
         yield finding(tree, (*steps, key), level, "OpenClaw does not know this key", _UNKNOWN_FIX)
     if not keys:
-        yield finding(tree, steps, level, f"OpenClaw says: {message.removeprefix('invalid config: ')}")
+        yield finding(tree, steps, level, _said(level, message.removeprefix("invalid config: ")))
+
+
+def _said(level: Level, message: str) -> str:
+    """OpenClaw tells what it reads an old form as in words as if it had written that."""
+    if level == "warn" and message.startswith(_AS_IF_DONE):
+        return f"OpenClaw reads an old form: {message.rstrip('.')}; nothing was written"
+    return f"OpenClaw says: {message}"
 
 
 def _unknown(message: str) -> list[str]:

@@ -59,6 +59,7 @@ class Change:
         self.notes: list[Line] = []
         self.draft = Draft(configtree.read(places.config))
         self.named = names.resolve(path, self.draft.tree, root=options.root)
+        names.refuse_other_agents(self.named, path, self.draft.tree, f"toolguard {command}")
         names.refuse_missing_entry(self.named, self.draft.tree, self.mend("install"))
 
     def note(self, text: str) -> None:
@@ -120,6 +121,8 @@ class Change:
     def _fix(self, wrong: Finding) -> str:
         """Of a new value it has been said what may stand there, and nothing of it is in the file."""
         is_value = self._touches(wrong) and self.draft.tree.part(self.named.steps) is not None
+        if is_value and (written := names.as_list(self.named, self.draft.tree.get(*self.named.steps))):
+            return f"write it as a list: {written}"
         return "name another value" if is_value or not wrong.fix else wrong.fix
 
     def _new_errors(self, found: list[Finding], known: set[tuple[str, str]]) -> list[Finding]:

@@ -35,9 +35,10 @@ def run(places: Places, path: str, *, root: bool) -> Result:
     """Raises `UserError` where nothing is."""
     tree = configtree.read(places.config)
     named = names.resolve(path, tree, root=root)
+    names.refuse_other_agents(named, path, tree, "toolguard config get")
     found = look(tree, named)
     if found is None:
-        raise UserError(*_missing(tree, named))
+        raise UserError(*missing(tree, named))
     data = {"path": named.whole, "value": found.value, "source": found.source, "file": found.file, "line": found.line}
     return Result("config get", data, printed=json.dumps(found.value, indent=2, ensure_ascii=False))
 
@@ -70,21 +71,11 @@ def _general(named: Named) -> Named | None:
     return Named((*OWN, *setting), schema.at(manifest.config_schema(), tuple(setting)))
 
 
-def _missing(tree: ConfigTree, named: Named) -> tuple[str, str]:
+def missing(tree: ConfigTree, named: Named) -> tuple[str, str]:
+    """What to say where nothing is, and what to do."""
     if not named.is_ours:
         return f"{tree.path} has no {named.whole}", "toolguard config show lists toolguard's settings"
     if named.schema is not None:
         words = manifest.build()["uiHints"].get(finding.name(named.setting), {})
         return f"{named.whole} is not set, and has no default", words.get("help", "toolguard config set gives it a value")
-    return f"there is no setting {named.whole}", _nearest(named)
-
-
-def _nearest(named: Named) -> str:
-    """The name in the innermost group that there is, or all of them."""
-    whole = manifest.config_schema()
-    for depth in range(len(named.setting)):
-        group = schema.at(whole, named.setting[:depth])
-        if group is not None and schema.at(whole, named.setting[: depth + 1]) is None:
-            meant = schema.like(str(named.setting[depth]), group)
-            return f"did you mean {meant}?" if meant else "toolguard config show lists all settings"
-    return "toolguard config show lists all settings"
+    return f"there is no setting {named.whole}", names.nearest(named) or "toolguard config show lists all settings"

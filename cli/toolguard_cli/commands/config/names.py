@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from toolguard_cli.configtree import ConfigTree, Steps
 from toolguard_cli.errors import UserError
 from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.setup.entry import ENTRY
-from toolguard_cli.validation import schema
+from toolguard_cli.validation import entry, schema
 from toolguard_cli.validation.subject import OWN
 from toolguard_engine import answers, manifest
 
@@ -67,6 +68,30 @@ def resolve(text: str, tree: ConfigTree, *, root: bool) -> Named:
     return Named(steps, schema.at(ours, steps[len(OWN) :]) if steps[: len(OWN)] == OWN else None)
 
 
+def refuse_other_agents(named: Named, text: str, tree: ConfigTree, command: str) -> None:
+    """Raises `UserError` for what is no setting of an agent of ours and not written either: OpenClaw has agents too.
+
+    `command`: as a person types it, in front of the path.
+    """
+    if named.is_ours and named.setting[0:1] == ("agents",) and named.schema is None and tree.part(named.steps) is None:
+        meant = nearest(named)
+        raise UserError(
+            f"there is no setting {named.whole}: agents here means toolguard's own; with --root it means OpenClaw's",
+            f"{command} --root {shlex.quote(answers.cut(text, 200))}{f'; or {meant}' if meant else ''}",
+        )
+
+
+def nearest(named: Named) -> str:
+    """Asks for the name in the innermost group that there is; empty where none is near."""
+    whole = manifest.config_schema()
+    for depth in range(len(named.setting)):
+        group = schema.at(whole, named.setting[:depth])
+        if group is not None and schema.at(whole, named.setting[: depth + 1]) is None:
+            meant = schema.like(str(named.setting[depth]), group)
+            return f"did you mean {meant}?" if meant else ""
+    return ""
+
+
 def _parsed(text: str) -> Steps:
     steps: list[str | int] = []
     at = 0
@@ -97,13 +122,27 @@ def _indexed(tree: ConfigTree, written: Steps) -> Steps:
 
 
 def value_for(named: Named, text: str) -> Any:
-    """The value that the text means: JSON5, or the text itself where it is none or where the setting wants a text."""
+    """The value that the text means: JSON5, or the text itself where it is none or where the setting wants a text.
+
+    Raises `UserError` for what begins like a list or an object and is none.
+    """
+    wants_text = named.schema is not None and named.schema.get("type") == "string"
     try:
         value: Any = json5_edit.loads(text)
-    except json5_edit.Json5Error:
-        return text
-    wants_text = named.schema is not None and named.schema.get("type") == "string"
+    except json5_edit.Json5Error as error:
+        if wants_text or not text.lstrip().startswith(("[", "{")):
+            return text
+        quoted = shlex.quote(json.dumps(answers.cut(text, 80), ensure_ascii=False))
+        raise UserError(f"VALUE is not valid JSON5: {error.message}", f"mend it; a text is written {quoted}") from error
     return text if wants_text and not isinstance(value, str) else value
+
+
+def as_list(named: Named, value: Any) -> str:
+    """How to write this text as the list that belongs there, for a shell; empty where none does."""
+    law = named.schema if named.is_ours else schema.at(entry.PLUGINS, named.steps)
+    if not isinstance(value, str) or (law or {}).get("type") != "array":
+        return ""
+    return shlex.quote(json.dumps([answers.cut(value, 120)], ensure_ascii=False))
 
 
 def is_meant_otherwise(text: str, value: Any) -> bool:

@@ -18,7 +18,8 @@ def run(places: Places, *, offline: bool, openclaw: tuple[str, ...] | None = Non
     try:
         tree = configtree.read(places.config)
     except UserError as error:
-        return _result(places, [texts.faults(error, places.config)], [places.config.name], "")
+        why = _why(offline=offline, found=bool(asked))
+        return _result(places, [texts.faults(error, places.config)], [places.config.name], why)
     found = validation.findings(tree, places, openclaw=asked)
     why = "" if asked and validation.can_be_asked(tree) else _why(offline=offline, found=bool(asked))
     return _result(places, found, [str(file.path) for file in tree.files], why)
@@ -48,7 +49,8 @@ def _result(places: Places, found: list[Finding], files: list[str], not_asked: s
 def _summary(places: Places, errors: int, warnings: int, files: list[str], not_asked: str) -> list[Line]:
     if errors:
         more = f", {_count(warnings, 'warning')}" if warnings else ""
-        return [Line("info", f"{_count(errors, 'error')}{more}; the gateway or the guard does not work like this")]
+        unheard = [Line("info", f"{not_asked}; more may follow")] if not_asked else []
+        return [Line("info", f"{_count(errors, 'error')}{more}; the gateway or the guard does not work like this"), *unheard]
     more = f" and {len(files) - 1} included" if len(files) > 1 else ""
     state = f"no errors, {_count(warnings, 'warning')}" if warnings else "nothing is wrong"
     asked = not_asked or "OpenClaw was asked too"
