@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from toolguard_cli import paths, quick, unquoted
-from toolguard_cli.commands.config.negative import TakesNegative
 from toolguard_cli.errors import UserError
+from toolguard_cli.negative import TakesNegative
 from toolguard_cli.result import Line, Result, show
 
 HELP = """Guards the tool calls of an OpenClaw gateway.

@@ -557,13 +557,14 @@ STATE = [
     ),
     Fault(
         "the store in the gateway's config", settings(storePath="~/.openclaw/openclaw.json"), "settings", "error",
-        "plugins.entries.toolguard.config.storePath: storePath names a file that holds", "toolguard config",
+        "plugins.entries.toolguard.config.storePath: storePath names a file that holds", "change one of the two",
     ),
     Fault(
         "the store in the rules", both(
             written(lambda s: s.own / "policy.toml", "# none\n"), settings(storePath="toolguard/policy.toml"),
         ),
-        "settings", "error", "storePath names", "toolguard config",
+        "settings", "error",
+        "plugins.entries.toolguard.config.storePath: storePath names a file that holds", "change one of the two",
     ),
     Fault(
         "the store in somebody's file", both(written(lambda s: s.state / "notes", "mine"), settings(storePath="notes")),
