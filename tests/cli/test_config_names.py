@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolguard_cli import configtree
-from toolguard_cli.commands.config import names, negative
+from toolguard_cli import configtree, negative
+from toolguard_cli.commands.config import names
 from toolguard_cli.configtree import ConfigTree, Steps
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places

@@ -209,7 +209,7 @@ def test_no_text(own: UserRules) -> None:
 
 def test_unreadable(own: UserRules) -> None:
     own.path.mkdir()
-    with pytest.raises(StoreError, match="directory"):
+    with pytest.raises(StoreError, match="it is no file"):
         own.rules()
 
 
