@@ -6,10 +6,8 @@ the new text takes its place; mode, owner and a symlink to the real file are kep
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
-import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -62,7 +60,7 @@ def read(path: Path) -> ConfigFile:
 
 def _bytes(path: Path) -> bytes | None:
     try:
-        with open(path, "rb", opener=_not_waiting) as file:
+        with files.opened(path) as file:
             data = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None
@@ -71,15 +69,6 @@ def _bytes(path: Path) -> bytes | None:
     if len(data) > MAX_BYTES:
         raise UserError(f"{path} is larger than {MAX_BYTES} bytes", "is this really the config of OpenClaw?")
     return data
-
-
-def _not_waiting(name: str, flags: int) -> int:
-    """A pipe in the place of the file must not make us wait."""
-    handle = os.open(name, flags | os.O_NONBLOCK)
-    if stat.S_ISFIFO(os.fstat(handle).st_mode):
-        os.close(handle)
-        raise OSError(errno.EINVAL, "it is a pipe, not a file")
-    return handle
 
 
 def write(config: ConfigFile, data: bytes, *, again: bool = False) -> Path | None:

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from toolguard_engine.stores import files
+
 MAX_FILES = 100
-MAX_BYTES = 2 * 1024 * 1024
-"""Of one file; the gateway includes none that is larger."""
+MAX_BYTES = 20 * 1024 * 1024
+"""Of one file, as the command line takes them."""
 _INCLUDE = re.compile(r"""\$include["']?\s*+:\s*+(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')""")
 _NAME = re.compile(r""""([^"\n]+)"|'([^'\n]+)'""")
 
@@ -41,9 +43,7 @@ def included(config_path: str) -> tuple[str, ...]:
 
 def _named(path: Path) -> Iterator[Path]:
     try:
-        if not path.is_file():
-            return
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             text = file.read(MAX_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return

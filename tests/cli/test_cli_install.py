@@ -246,7 +246,7 @@ def test_config_that_is_not_utf8(places: Places) -> None:
 
 def test_config_that_is_a_folder(places: Places) -> None:
     places.config.mkdir()
-    assert refused(places) == (f"cannot read {places.config}: Is a directory", "check its owner and mode")
+    assert refused(places) == (f"cannot read {places.config}: it is no file", "check its owner and mode")
 
 
 def test_config_of_a_size_that_no_config_has(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:

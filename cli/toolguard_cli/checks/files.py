@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from toolguard_cli.checks import mending, stores
-from toolguard_cli.checks.check import Check, Status, Step, Subject, shown
+from toolguard_cli.checks.check import Check, Status, Step, Subject, account, shown
 from toolguard_cli.checks.log import log_path, metrics_path
 from toolguard_engine.stores import key, policy
 
@@ -131,12 +131,6 @@ def _chown(path: Path, user: int) -> str:
     return ""
 
 
-def _account(user: int) -> str:
-    """As sudo takes it."""
-    name = _name(user)
-    return f"#{name}" if name.isdecimal() else name
-
-
 def _name(user: int) -> str:
     try:
         return pwd.getpwuid(user).pw_name
@@ -154,7 +148,7 @@ def user(subject: Subject) -> Check:
     me, owner = os.geteuid(), subject.user
     if me == owner:
         return Check("user", "ok", f"{_name(me)}, whose state directory this is")
-    command = f"sudo -u {shlex.quote(_account(owner))} {subject.command('doctor')}"
+    command = f"sudo -u {shlex.quote(account(owner))} {subject.command('doctor')}"
     whose = f"{subject.places.state_dir} belongs to {_name(owner)}"
     if me == 0:
         return Check("user", "warn", f"you are root, and {whose}", command)

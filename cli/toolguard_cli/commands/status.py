@@ -15,7 +15,7 @@ from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import entry, record
 from toolguard_engine import config as settings
-from toolguard_engine import redact
+from toolguard_engine import redact, settingrules
 from toolguard_engine.stores import calllog, engines
 
 SECONDS = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -55,7 +55,7 @@ def _log_path(places: Places) -> str:
     """As the config says; the default where it cannot be read, which `doctor` explains."""
     try:
         raw = configvars.filled(configtree.read(places.config).get(*entry.ENTRY, "config"))
-        return settings.parse(raw).log_path
+        return settingrules.log_path(settings.parse(raw))
     except (UserError, msgspec.ValidationError):
         return settings.DEFAULT_LOG_PATH
 
