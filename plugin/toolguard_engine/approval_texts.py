@@ -79,6 +79,14 @@ def blocked(prefix: str, reason: str) -> str:
     return f"{prefix}_BLOCK|{line(reason)}\nThis cannot be approved. Do not retry it; tell the user why it was blocked."
 
 
+def stopped(prefix: str, why: str) -> str:
+    """The kill switch is on."""
+    return (
+        f"{prefix}_BLOCK|The kill switch is on: {line(why)}\n"
+        "No tool call of any agent runs until a person switches it off (toolguard kill-switch off). Tell the user so, and stop."
+    )
+
+
 def out_of_order(prefix: str, code: str) -> str:
     """The stores cannot be used, so nothing can be approved."""
     return (

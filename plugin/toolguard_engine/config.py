@@ -22,6 +22,10 @@ ApprovalMode = Literal["nonce", "native"]
 RiskLevel = Literal["SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"]
 Threshold = Annotated[int, Meta(ge=1, le=100)]
 CallCount = Annotated[int, Meta(ge=1, le=10_000)]
+CountOrOff = Annotated[int, Meta(ge=0, le=10_000)]
+"""0 switches it off."""
+
+StepsOrOff = Annotated[int, Meta(ge=0, le=4)]
 HistorySize = Annotated[int, Meta(ge=1, le=1000)]
 WindowSize = Annotated[int, Meta(ge=1, le=100)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
@@ -41,7 +45,7 @@ BindAddress = Annotated[str, Meta(min_length=1, max_length=255)]
 
 DEFAULT_LOG_PATH = "~/.openclaw/tool-guard.log"
 DEFAULT_METRICS_PATH = "~/.openclaw/metrics.db"
-NOT_YET = ("loopDetection", "metrics", "budget")
+NOT_YET = ("metrics",)
 """Settings that are checked and kept but have no effect in this version."""
 
 
@@ -55,6 +59,11 @@ class AgentCompactionGuard(msgspec.Struct, frozen=True, forbid_unknown_fields=Tr
     window_size: WindowSize | msgspec.UnsetType = msgspec.UNSET
 
 
+class AgentIdenticalErrors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
+    warn: CountOrOff | msgspec.UnsetType = msgspec.UNSET
+    stop: CountOrOff | msgspec.UnsetType = msgspec.UNSET
+
+
 class AgentLoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
     history_size: HistorySize | msgspec.UnsetType = msgspec.UNSET
@@ -62,8 +71,13 @@ class AgentLoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True
     critical_threshold: CallCount | msgspec.UnsetType = msgspec.UNSET
     unknown_tool_threshold: CallCount | msgspec.UnsetType = msgspec.UNSET
     global_circuit_breaker_threshold: CallCount | msgspec.UnsetType = msgspec.UNSET
+    identical_errors: AgentIdenticalErrors | msgspec.UnsetType = msgspec.UNSET
     detectors: AgentDetectors | msgspec.UnsetType = msgspec.UNSET
     post_compaction_guard: AgentCompactionGuard | msgspec.UnsetType = msgspec.UNSET
+
+
+class AgentBudget(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
+    mode: Mode | msgspec.UnsetType = msgspec.UNSET
 
 
 class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
@@ -75,6 +89,7 @@ class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     escalation_threshold: Threshold | msgspec.UnsetType = msgspec.UNSET
     always_block: ToolNames | msgspec.UnsetType = msgspec.UNSET
     loop_detection: AgentLoopDetection | msgspec.UnsetType = msgspec.UNSET
+    budget: AgentBudget | msgspec.UnsetType = msgspec.UNSET
 
 
 class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
@@ -96,9 +111,16 @@ class CompactionGuard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, r
     window_size: WindowSize = 3
 
 
+class IdenticalErrors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The same failure of the same call, for a reason that repeating cannot mend: a note, then the end of the run."""
+
+    warn: CountOrOff = 3
+    stop: CountOrOff = 6
+
+
 class LoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """Repetition without progress. `enabled` has three states: true switches all on; absent only the guard after a
-    compaction; false neither."""
+    compaction and `identicalErrors`; false none of them."""
 
     enabled: bool | msgspec.UnsetType = msgspec.UNSET
     history_size: HistorySize = 30
@@ -106,6 +128,7 @@ class LoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     critical_threshold: CallCount = 20
     unknown_tool_threshold: CallCount = 10
     global_circuit_breaker_threshold: CallCount = 30
+    identical_errors: IdenticalErrors = IdenticalErrors()
     detectors: Detectors = Detectors()
     post_compaction_guard: CompactionGuard = CompactionGuard()
 
@@ -139,6 +162,17 @@ class RiskCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     critical: Cost = 1.0
 
 
+class DriftConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """From where on an agent counts as drifting, counted since a person last looked (a message or a checkpoint)."""
+
+    escalating_access: StepsOrOff = 3
+    outward_calls: CountOrOff = 10
+    calls_per_minute: CountOrOff = 60
+    same_resource: CountOrOff = 20
+    warnings: CountOrOff = 5
+    minutes_alone: CountOrOff = 120
+
+
 class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     """What an agent may risk before a person is asked; a call costs what `risk_costs` says of its tool's level."""
 
@@ -147,6 +181,7 @@ class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rena
     initial_trust: Trust = 0.7
     risk_costs: RiskCosts = RiskCosts()
     tool_risk_map: dict[str, RiskLevel] = msgspec.field(default_factory=dict)
+    drift: DriftConfig = DriftConfig()
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):

@@ -10,20 +10,32 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from msgspec import structs
 
 from toolguard_engine import approval_texts, judgement, texts
+from toolguard_engine.autonomy import Autonomy
 from toolguard_engine.config import Config
 from toolguard_engine.failures import classify
 from toolguard_engine.heard import Ledger
 from toolguard_engine.judgement import Judgement
-from toolguard_engine.layers import always, exemptions, loops, protection, rubric
-from toolguard_engine.model import ALLOW, Call, Correction, Failure, Host, Run, Stop, Verdict
+from toolguard_engine.layers import always, constraints, detectors, exemptions, killswitch, loops, protection, rubric
+from toolguard_engine.layers.constraints import Constraint
+from toolguard_engine.layers.detectors import Reaction
+from toolguard_engine.model import Call, Correction, Failure, Host, Run, Stop, Verdict
+from toolguard_engine.outcomes import Outcome
 from toolguard_engine.rulebook import Rulebook
 from toolguard_engine.toolsearch import is_envelope, look_through
 
 MAX_RUNS = 2_000
+MAX_STEPS = 100_000
+"""Steps of all runs together: with a long `historySize` fewer runs are remembered."""
+
+IDLE_SECONDS = 6 * 3600.0
+"""A run that nobody heard of for so long is forgotten."""
+
+Outcomes = Literal["", "tell", "ask"]
 TOO_DEEP = Verdict("block", "call.too-deep", reason="Its arguments are nested too deeply to be judged.")
 
 
@@ -46,18 +58,29 @@ class Guard:
         self._book = book or Rulebook(())
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._touched: dict[str, Run | None] = {}
+        self._constraints: tuple[Constraint, ...] = ()
+        self.killed = ""
+        """Why the kill switch is on; empty while it is off."""
         self.heard = Ledger()
         """What the runs heard, for `layers.provenance`."""
+        self.autonomy = Autonomy()
+        """How the agents stand: budget, trust, drift."""
 
     def use(self, book: Rulebook) -> None:
         """Other rules from here on."""
         self._book = book
+
+    def constrain(self, found: tuple[Constraint, ...]) -> None:
+        """Other constraints of the person from here on."""
+        self._constraints = found
 
     def config_for(self, agent: str) -> Config:
         return self._config.for_agent(agent)
 
     def judge(self, call: Call) -> Verdict:
         """Whether this call may run. In shadow mode it may, under the code that would have stopped it."""
+        if self.killed:
+            return killswitch.verdict(self.killed, self._config.approval.prefix)
         config = self.config_for(call.agent)
         verdict = self._first(call, config)
         if verdict.decision == "allow":
@@ -69,16 +92,21 @@ class Guard:
         return verdict
 
     def _first(self, call: Call, config: Config) -> Verdict:
-        return (
-            exemptions.judge(call, config)
-            or loops.judge(call, self._runs.get(call.run), config)
-            or self._by_rule(call, config)
-            or ALLOW
-        )
+        return exemptions.judge(call, config) or self._by_run(call, config) or self._by_rule(call, config)
 
-    def _by_rule(self, call: Call, config: Config) -> Verdict | None:
+    def _by_run(self, call: Call, config: Config) -> Verdict | None:
+        run = self._runs.get(call.run)
+        if run is None:
+            return None
+        return loops.judge(call, run, config) or detectors.judge(call, run, config)
+
+    def _by_rule(self, call: Call, config: Config) -> Verdict:
         found = self._weighed(call, config)
-        return None if found.decision == "allow" else found.verdict
+        if found.decision == "allow" and (asks := self.autonomy.judge(call, found, config)):
+            return asks
+        if found.decision == "allow" or config.active_mode == "shadow":
+            self.autonomy.let_through(call, found, config)
+        return found.verdict
 
     def _weighed(self, call: Call, config: Config) -> Judgement:
         """What no approval lifts goes first, then what always asks, then what asks for its score."""
@@ -88,6 +116,8 @@ class Guard:
             found = rubric.judge(call, config, self._host, self._book, self.heard.of(call.run, call.session))
         except RecursionError:  # it could be read and cannot be looked at
             return judgement.of(TOO_DEEP)
+        if self._constraints:
+            found = constraints.judge(call, found, self._constraints)
         if found.decision != "block" and (asks := always.judge(call, config)):
             return structs.replace(found, decision=asks.decision, code=asks.code, reason=asks.reason)
         return found
@@ -100,10 +130,14 @@ class Guard:
 
     def refused(self, call: Call, verdict: Verdict, nonce: str = "") -> tuple[Verdict, Stop | None]:
         """The guard held this call (under `nonce`) or blocked it: what the model is told, and the end of the run, if due."""
-        run = self._run(call.run)
+        run = self._run(call.run, call.at)
+        config = self.config_for(call.agent)
+        if verdict.code == killswitch.CODE:
+            run.stop = Stop(verdict.code, verdict.text)
         if run.stop is not None:
             return verdict, run.stop
-        config = self.config_for(call.agent)
+        if verdict.decision == "block" and not verdict.code.startswith("loop."):
+            self.autonomy.violated(call, config)
         count = loops.on_refused(call, run, config, nonce)
         if nonce and count > 1:
             verdict = replace(verdict, text=approval_texts.still_held(config.approval.prefix, nonce))
@@ -112,11 +146,36 @@ class Guard:
     def would_refuse(self, call: Call) -> Verdict | None:
         """The verdict on something that ran without being judged; None where it would have been let through."""
         config = self.config_for(call.agent)
-        return None if exemptions.judge(call, config) else self._by_rule(call, config)
+        found = None if exemptions.judge(call, config) else self._weighed(call, config)
+        return None if found is None or found.decision == "allow" else found.verdict
 
     def stop(self, run_id: str, stop: Stop) -> None:
         """Ends a run for a reason of its own."""
         self._run(run_id).stop = stop
+
+    def wanted(self, call: Call) -> Outcomes:
+        """What the guard wants to hear of a call that may run, when it has run."""
+        config = self.config_for(call.agent)
+        if config.active_mode == "disabled" or is_envelope(call.tool, call.params):
+            return ""
+        run = self._runs.get(call.run)
+        return detectors.wanted(call, run, config) if run else "tell"
+
+    def came(self, call: Call, outcome: Outcome) -> Reaction:
+        """A call was executed, with or without an error. In shadow mode what it leads to is only told."""
+        config = self.config_for(call.agent)
+        run = self._run(call.run, call.at)
+        reaction = detectors.on_outcome(call, outcome, run, config)
+        if reaction.code:
+            self.autonomy.warned(call, config)
+        if not outcome.failed:
+            loops.on_success(call, run)
+            self.autonomy.clean(call, config)
+        return reaction
+
+    def compacted(self, run_id: str, agent: str) -> int:
+        """The history of a run was made shorter and the run goes on; for how many calls it is watched."""
+        return detectors.on_compaction(self._run(run_id), self.config_for(agent))
 
     def failed(self, call: Call, text: str, *, judged: bool, missed: int = 0) -> Refusal | None:
         """A call came back with an error. None where it was executed, or is nobody's business (mode `disabled`)."""
@@ -126,11 +185,15 @@ class Guard:
         failure = classify(call.tool, call.params, text, judged=judged)
         if failure is None:
             return None
-        inner = inner_call(call)
-        return Refusal(inner, failure, loops.on_failure(inner, failure, self._run(call.run), config, self._hints, missed))
+        inner, run = inner_call(call), self._run(call.run, call.at)
+        correction = loops.on_failure(inner, failure, run, config, self._hints, missed)
+        if failure.error == "unknown-tool" and run.stop is None and (stop := detectors.on_unknown_tool(inner, run, config)):
+            correction = Correction("limit", stop.text, stop)
+        self.autonomy.warned(inner, config)
+        return Refusal(inner, failure, correction)
 
     def succeeded(self, call: Call) -> None:
-        """A call was executed without an error."""
+        """What a call waited for is decided."""
         run = self._runs.get(call.run)
         if run and run.identical:
             loops.on_success(inner_call(call), run)
@@ -152,7 +215,7 @@ class Guard:
         if run is None or config.active_mode == "disabled":
             return []
         inner = [inner_call(call) for call in calls]
-        stop = loops.on_message(inner, run, config, decided)
+        stop = loops.on_message(inner, run, config, decided) or detectors.on_message(inner, run, config)
         if stop is None:
             return []
         self._touched[run_id] = run
@@ -178,15 +241,27 @@ class Guard:
         """What an engine before this one knew of runs that may still be under way."""
         self._runs = OrderedDict({**runs, **self._runs})
 
-    def _run(self, run_id: str) -> Run:
+    def sweep(self, now: float) -> None:
+        """Forgets what has been idle for long."""
+        for run_id in [name for name, run in self._runs.items() if run.used < now - IDLE_SECONDS]:
+            self._runs.pop(run_id)
+            self._touched[run_id] = None
+        self.autonomy.sweep(now)
+
+    def _run(self, run_id: str, now: float = 0.0) -> Run:
         if not run_id:
             return Run()  # a call of no known run: what failed before it cannot be told from what others did
         run = self._runs.setdefault(run_id, Run())
+        run.used = max(run.used, now)
         self._runs.move_to_end(run_id)
         self._touched[run_id] = run
-        while len(self._runs) > MAX_RUNS:
+        while len(self._runs) > self._most_runs:
             self._runs.popitem(last=False)
         return run
+
+    @property
+    def _most_runs(self) -> int:
+        return min(MAX_RUNS, MAX_STEPS // self._config.loop_detection.history_size)
 
 
 def inner_call(call: Call) -> Call:

@@ -12,7 +12,7 @@ from toolguard_engine.shell.model import Effect
 class Judgement(msgspec.Struct, frozen=True):
     """`clarity`: 1 obvious to 10 ambiguous; `stakes`: 1 trivial to 10 irreversible; `matches`: the strongest first.
 
-    `reason`: one sentence for a person; it names the path or host that the call is about.
+    `reason`: one sentence for a person; it names the path or host that the call is about. `note`: see `model.Verdict`.
     """
 
     decision: Decision
@@ -22,6 +22,7 @@ class Judgement(msgspec.Struct, frozen=True):
     effects: tuple[Effect, ...] = ()
     matches: tuple[Match, ...] = ()
     reason: str = ""
+    note: str = ""
 
     @property
     def score(self) -> int:
@@ -29,7 +30,7 @@ class Judgement(msgspec.Struct, frozen=True):
 
     @property
     def verdict(self) -> Verdict:
-        return Verdict(self.decision, self.code, reason=self.reason)
+        return Verdict(self.decision, self.code, reason=self.reason, note=self.note)
 
 
 def of(verdict: Verdict) -> Judgement:

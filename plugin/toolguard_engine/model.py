@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from toolguard_engine.history import Past
+
 Decision = Literal["allow", "hold", "block"]
 ErrorClass = Literal[
     "validation", "missing-parameter", "invalid-arguments", "unknown-tool", "not-executed", "held", "blocked"
@@ -17,7 +19,10 @@ Action = Literal["corrected", "loop-detected", "limit", "stopped"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One tool call, already looked through Tool Search: `tool` is what really runs, `searched` that it came that way."""
+    """One tool call, already looked through Tool Search: `tool` is what really runs, `searched` that it came that way.
+
+    `requester`: who asked for it, `owner` or the sender's id; `at`: when, in seconds since 1970; both 0 or empty where not known.
+    """
 
     tool: str
     params: Any
@@ -28,6 +33,9 @@ class Call:
     call_id: str = ""
     request: int = 0
     cwd: str = ""
+    channel: str = ""
+    requester: str = ""
+    at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +80,14 @@ class Verdict:
     """What becomes of a call. `code` is stable and names the layer; `text` is for the model, `reason` for people.
 
     A layer that holds or blocks by a rule gives the reason; the text is made from it where all is known (`texts`).
+    `note` is put behind the result of a call that runs.
     """
 
     decision: Decision
     code: str
     text: str = ""
     reason: str = ""
+    note: str = ""
 
 
 ALLOW = Verdict("allow", "allow")
@@ -113,9 +123,11 @@ class Identical:
 
 @dataclass(slots=True)
 class Run:
-    """What the guard remembers of one turn of one agent, until it ends."""
+    """What the guard remembers of one turn of one agent, until it ends. `used`: when it was last heard of."""
 
     failures: int = 0
     first_request: int = 0
     identical: dict[bytes, Identical] = field(default_factory=dict)
     stop: Stop | None = None
+    past: Past = field(default_factory=Past)
+    used: float = 0.0

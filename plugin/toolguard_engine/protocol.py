@@ -56,6 +56,7 @@ class Place(Wire, frozen=True, kw_only=True):
 
 class Judge(Place, frozen=True, tag="judge"):
     """May this call run? `cwd`: where a command would run. `native`: the gateway may be able to ask a person itself.
+    `requester`: `owner`, or the id of who asked for it.
 
     Answer: `VerdictAnswer`.
     """
@@ -65,6 +66,8 @@ class Judge(Place, frozen=True, tag="judge"):
     params: Any = None
     cwd: Name = ""
     native: bool = False
+    channel: Name = ""
+    requester: Name = ""
 
 
 class Ran(Place, frozen=True, tag="ran"):
@@ -78,14 +81,18 @@ class Ran(Place, frozen=True, tag="ran"):
 
 
 class Decide(Wire, frozen=True, tag="decide"):
-    """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`."""
+    """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
+
+    `checkpoint` is for `session`, or all where that is empty; for `kill-switch` `nonce` is `on` or `off`.
+    """
 
     id: Id
-    action: Literal["approve", "deny", "pending"]
+    action: Literal["approve", "deny", "pending", "checkpoint", "kill-switch"]
     where: Literal["chat", "tool"]
     nonce: Name = ""
     by: Name = ""
     why: Name = ""
+    session: Name = ""
 
 
 class Resolved(Wire, frozen=True, tag="resolved"):
@@ -134,11 +141,25 @@ class Message(Place, frozen=True, tag="message"):
     model: Name = ""
 
 
-class Done(Place, frozen=True, tag="done"):
-    """Note: a call was executed without an error."""
+class Came(Place, frozen=True, tag="came"):
+    """A call that was judged was executed, and this came of it. A question (answer: `Noted`) where it has an id, else a note.
+
+    `text`: what the model will see of it, its two ends where it is long, `size` characters in all. `status` and `exit_code`
+    as the tool gave them.
+    """
 
     tool: Name
     params: Any = None
+    text: Text = ""
+    size: int = 0
+    failed: bool = False
+    status: Name = ""
+    exit_code: int | None = None
+    id: Id | None = None
+
+
+class Compacted(Place, frozen=True, tag="compacted"):
+    """Note: the history of this run was made shorter, and the run goes on."""
 
 
 class Heard(Place, frozen=True, tag="heard"):
@@ -175,7 +196,23 @@ class Ping(Wire, frozen=True, tag="ping"):
     id: Id
 
 
-Incoming = Hello | Judge | Ran | Failed | Message | Done | Heard | Said | Decide | Resolved | Warned | RunEnd | Seams | Ping
+Incoming = (
+    Hello
+    | Judge
+    | Ran
+    | Failed
+    | Message
+    | Came
+    | Compacted
+    | Heard
+    | Said
+    | Decide
+    | Resolved
+    | Warned
+    | RunEnd
+    | Seams
+    | Ping
+)
 
 
 class Ready(Wire, frozen=True, tag="ready"):
@@ -199,7 +236,11 @@ class Prompt(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
-    """`pin`: exactly the judged params may run. `stop` ends the run. `prompt`: ask in the gateway's own way first."""
+    """`pin`: exactly the judged params may run. `stop` ends the run. `prompt`: ask in the gateway's own way first.
+
+    `outcome`: what is wanted when the call has run: nothing, a note (`tell`), or a question (`ask`). `note` goes behind its
+    result.
+    """
 
     id: Id
     decision: str
@@ -208,6 +249,8 @@ class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
     pin: bool = False
     stop: str = ""
     prompt: Prompt | None = None
+    outcome: Literal["", "tell", "ask"] = ""
+    note: str = ""
 
 
 class Corrected(Wire, frozen=True, tag="corrected", omit_defaults=True):
@@ -216,6 +259,14 @@ class Corrected(Wire, frozen=True, tag="corrected", omit_defaults=True):
     id: Id
     text: str = ""
     watch: bool = False
+    stop: str = ""
+
+
+class Noted(Wire, frozen=True, tag="noted", omit_defaults=True):
+    """`note` goes behind the result of the call; `stop` ends the run."""
+
+    id: Id
+    note: str = ""
     stop: str = ""
 
 

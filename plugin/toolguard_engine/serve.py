@@ -24,9 +24,12 @@ from toolguard_engine.rulebook import Rule
 from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, Session, Setup
 from toolguard_engine.stores import audit, calllog, engines
 from toolguard_engine.stores.counters import Counters
+from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 from toolguard_engine.stores.nonces import FileNonces
 from toolguard_engine.stores.policy import Policies
+from toolguard_engine.stores.standings import FileStandings
+from toolguard_engine.stores.userconstraints import UserConstraints
 from toolguard_engine.stores.userrules import UserRules
 from toolguard_engine.wakes import Wakes
 
@@ -41,6 +44,12 @@ RETRY_EVERY = 0.5
 
 RULES_EVERY = 1.0
 """Seconds between two looks at whether the person's own rules were changed."""
+
+SWITCH_EVERY = 0.1
+"""Seconds between two looks at the kill switch."""
+
+SWEEP_EVERY = 60.0
+"""Seconds between two looks for what has been idle for long."""
 
 POLL_EVERY = 0.2
 """Seconds between two looks at the book of held calls, while calls wait."""
@@ -73,6 +82,9 @@ class Engine:
         self._own_rules: UserRules | None = None
         self._rules: tuple[Rule, ...] = ()
         self._looked = -RULES_EVERY
+        self._constraints: UserConstraints | None = None
+        self._switched = -SWITCH_EVERY
+        self._swept = 0.0
         self._unsaved: list[audit.Event] = []
         self._log_error = ""
         self._complaints: set[str] = set()
@@ -85,9 +97,11 @@ class Engine:
         try:
             while data := self._read():
                 self._look_at_rules()
+                self._look_at_switch()
                 for line, too_long in self._lines.feed(data):
                     self._answer(line, too_long=too_long)
                 self._write_records()
+                self._save_standings()
                 self._do_what_is_due()
         except BrokenPipeError:
             pass  # the gateway is gone, and nobody is left to tell
@@ -116,6 +130,7 @@ class Engine:
         if self._news and now - self._published >= PUBLISH_EVERY:
             self._publish()
             self._save_counters()
+            self._sweep(now)
         if self._wakes and self._wakes.watching and now - self._polled >= POLL_EVERY:
             self._polled = now
             self._send_all(self._wakes.poll())
@@ -132,6 +147,7 @@ class Engine:
         if isinstance(answer, protocol.Ready):
             self._restore()
             self._take_own_rules()
+            self._look_at_switch()
 
     def _decide(self, line: bytes, *, too_long: bool) -> protocol.Wire | None:
         if too_long:
@@ -188,6 +204,9 @@ class Engine:
         self._log = calllog.CallLog(calllog.resolve(settingrules.log_path(self._session.config), self._state_dir))
         self._audit = audit.AuditLog(self._state_dir)
         self._counters = Counters(self._state_dir)
+        self._session.standings = FileStandings(self._state_dir)
+        self._session.kill_switch = KillSwitch(self._state_dir)
+        self._switched = -SWITCH_EVERY
         self._log_error = ""
         self._complaints.clear()
         self._published = 0.0
@@ -197,6 +216,7 @@ class Engine:
     def _take_own_rules(self) -> None:
         self._rules = ()
         self._own_rules, self._looked = UserRules(self._state_dir), -RULES_EVERY
+        self._constraints = UserConstraints(self._state_dir)
         self._look_at_rules()
         for name in self._session.unknown_rules:
             self._complain(f"rulesOff names {name}, which is no rule and no pack: toolguard check --list names them all")
@@ -217,11 +237,37 @@ class Engine:
         if rules is not self._rules:
             self._rules = rules
             self._session.use_rules(rules)
+        self._look_at_constraints()
+
+    def _look_at_constraints(self) -> None:
+        if self._constraints is None:
+            return
+        try:
+            self._session.use_constraints(self._constraints.constraints())
+        except StoreError as error:
+            self._complain(f"your constraints in policy.toml are not as you meant them; the last good ones count: {error}")
+
+    def _look_at_switch(self) -> None:
+        """Whether a person has stopped or freed everything: at most a tenth of a second ago."""
+        switch = self._session.kill_switch
+        if not isinstance(switch, KillSwitch) or time.monotonic() - self._switched < SWITCH_EVERY:
+            return
+        self._switched = time.monotonic()
+        self._session.guard.killed = switch.why()
+
+    def _sweep(self, now: float) -> None:
+        if now - self._swept >= SWEEP_EVERY:
+            self._swept = now
+            self._session.guard.sweep(time.time())
 
     def _restore(self) -> None:
         """What an engine before this one counted in runs that are still under way."""
         if self._counters is None:
             return
+        try:
+            self._session.guard.autonomy.remember(FileStandings(self._state_dir).load())
+        except StoreError as error:
+            self._complain(f"how the agents stood before is not known: {error}")
         try:
             self._session.guard.remember(self._counters.load())
         except Damaged as error:
@@ -265,7 +311,14 @@ class Engine:
         else:
             self._unsaved = []
 
+    def _save_standings(self) -> None:
+        """Right behind the answers: what was spent must not come back with a restart."""
+        if self._session.guard.autonomy.has_spent:
+            self._session.save_standings()
+        self._send_all(self._session.take_told())
+
     def _save_counters(self) -> None:
+        self._session.save_standings()
         changed = self._session.take_touched()
         if not changed or self._counters is None:
             return
@@ -312,6 +365,7 @@ class Engine:
                     held=tally.held,
                     blocked=tally.blocked,
                     approved=tally.approved,
+                    repeated=tally.repeated,
                     seams=self._session.seams,
                 ),
             )

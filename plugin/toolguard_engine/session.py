@@ -13,19 +13,24 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from toolguard_engine import __version__, approval_texts, protocol, texts
 from toolguard_engine.approvals import Approvals, Settled, prompt_for
+from toolguard_engine.autonomy import ASKS
 from toolguard_engine.config import Config, parse
-from toolguard_engine.guard import Guard, Refusal
+from toolguard_engine.guard import Guard, Refusal, inner_call
+from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
+from toolguard_engine.outcomes import outcome
 from toolguard_engine.rulebook import Rule, Rulebook
+from toolguard_engine.standing import Standing
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.calllog import record, resolve
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.texts import Hints
 from toolguard_engine.toolsearch import tool_name
 
@@ -35,6 +40,20 @@ CODE_ERROR = "guard.error"
 NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
 CODE_REWRITTEN = "security.rewritten"
 NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is off)."
+
+
+class Standings(Protocol):
+    """What outlives the engine of how the agents stand. Raises `StoreError`."""
+
+    def newer(self, standing: tuple[str, str], epoch: int) -> Standing | None: ...
+
+    def save(self, changed: dict[tuple[str, str], Standing]) -> None: ...
+
+
+class KillSwitch(Protocol):
+    """Raises `StoreError`."""
+
+    def set(self, *, on: bool, by: str, why: str) -> None: ...
 
 
 @dataclass
@@ -48,6 +67,7 @@ class Tally:
     held: int = 0
     blocked: int = 0
     approved: int = 0
+    repeated: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,10 +99,14 @@ class Session:
     tally: Tally = field(default_factory=Tally)
     seams: dict[str, str] = field(default_factory=dict)
     approvals: Approvals | None = None
+    standings: Standings | None = None
+    kill_switch: KillSwitch | None = None
 
     def __post_init__(self) -> None:
         self.guard = Guard(self.config, self.setup.hints)
         self._own_rules: tuple[Rule, ...] = ()
+        self._constraints: tuple[Constraint, ...] = ()
+        self._told: list[protocol.Log] = []
         self._unmade: list[Callable[[], dict[str, Any]]] = []
         self._records: list[dict[str, Any]] = []
         self._events: list[Callable[[], audit.Event]] = []
@@ -109,8 +133,8 @@ class Session:
         match message:
             case protocol.Judge():
                 return self._judge(message)
-            case protocol.Done():
-                self.guard.succeeded(_call(message, message))
+            case protocol.Came():
+                return self._came(message)
             case protocol.Failed():
                 return self._failed(message)
             case protocol.Message():
@@ -129,12 +153,20 @@ class Session:
                 self._note(message)
         return None
 
-    def _note(self, note: protocol.Heard | protocol.Said | protocol.Warned | protocol.RunEnd | protocol.Seams) -> None:
+    def _note(
+        self, note: protocol.Heard | protocol.Said | protocol.Warned | protocol.RunEnd | protocol.Seams | protocol.Compacted
+    ) -> None:
         match note:
             case protocol.Heard():
                 self.guard.heard.result(note.run, tool_name(note.tool), note.params, note.text)
             case protocol.Said():
                 self.guard.heard.message(note.session, note.text, owner=note.owner)
+                if note.owner:
+                    self.guard.autonomy.person(note.agent, note.session, self._now(), self.guard.config_for(note.agent))
+            case protocol.Compacted():
+                if armed := self.guard.compacted(note.run, note.agent):
+                    told = f"post-compaction guard armed for {armed} attempts (run {texts.name(note.run)})"
+                    self._told.append(protocol.Log("info", told))
             case protocol.Warned():
                 self._event("security", Call("", None), Verdict("allow", "security.hook-order", reason=note.text))
             case protocol.RunEnd():
@@ -152,6 +184,7 @@ class Session:
             self.config, self.config_error = Config(), f"plugins.entries.toolguard.config: {error}"
         self.hello = message
         self.guard = Guard(self.config, self.setup.hints, self._host(message), self._book())
+        self.guard.constrain(self._constraints)
         if self.setup.open_approvals:
             self.approvals = self.setup.open_approvals(message, self.config)
         return protocol.Ready(message.id, protocol.VERSION, self.setup.pid, __version__, self.config_error)
@@ -165,6 +198,16 @@ class Session:
         self._own_rules = rules
         if book := self._book():
             self.guard.use(book)
+
+    def use_constraints(self, found: tuple[Constraint, ...]) -> None:
+        """The person's own constraints, from here on."""
+        self._constraints = found
+        self.guard.constrain(found)
+
+    def take_told(self) -> list[protocol.Log]:
+        """Lines for the gateway's log, each once."""
+        taken, self._told = self._told, []
+        return taken
 
     @property
     def unknown_rules(self) -> list[str]:
@@ -184,7 +227,7 @@ class Session:
 
     def _judge(self, message: protocol.Judge) -> protocol.Wire:
         self.tally.judged += 1
-        call = _call(message, message)
+        call = _call(message, message, self._now())
         try:
             return self._judged(message, call)
         except Exception as error:  # noqa: BLE001 - a bug must not become a yes, nor end the engine for all sessions
@@ -202,16 +245,42 @@ class Session:
         return protocol.VerdictAnswer(message.id, verdict.decision, CODE_ERROR, text)
 
     def _judged(self, message: protocol.Judge, call: Call) -> protocol.Wire:
-        verdict = self.guard.judge(call)
+        verdict = self._first(call)
+        self._tell_signals()
         if verdict.decision == "allow":
             if verdict.code.startswith("shadow."):
                 self._event("would-refuse", call, verdict)
             acts = self.guard.config_for(call.agent).active_mode in ("enforce", "soft")
             pin = acts and self.config.pin_params == "always"
-            return protocol.VerdictAnswer(message.id, "allow", verdict.code, pin=pin)
+            if verdict.note:
+                self._event("note", call, verdict)
+            return self._let_run(message.id, call, verdict.code, note=verdict.note, pin=pin)
         if verdict.decision == "hold":
             return self._held(message, call, verdict)
         return self._refuse(message.id, call, verdict)
+
+    def _first(self, call: Call) -> Verdict:
+        """What the guard says. Before a person is asked for a checkpoint: whether one gave it in another process."""
+        verdict = self.guard.judge(call)
+        if verdict.decision != "hold" or not verdict.code.startswith(ASKS) or self.standings is None:
+            return verdict
+        try:
+            newer = self.standings.newer((call.agent, call.session), self.guard.autonomy.epoch(call))
+        except StoreError as error:
+            self._told.append(protocol.Log("warn", f"how the agents stand cannot be read: {error}"))
+            return verdict
+        if newer is None:
+            return verdict
+        self.guard.autonomy.remember([newer])
+        return self.guard.judge(call)
+
+    def _let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> protocol.Wire:
+        return protocol.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=self.guard.wanted(call))
+
+    def _tell_signals(self) -> None:
+        for told in self.guard.autonomy.take_signals():
+            verdict = Verdict("hold" if told.held else "allow", told.signal.code, reason=told.signal.reason)
+            self._event("drift", told.call, verdict)
 
     def _held(self, message: protocol.Judge, call: Call, asked: Verdict) -> protocol.Wire:
         config = self.guard.config_for(call.agent)
@@ -222,7 +291,9 @@ class Session:
             self.guard.succeeded(call)  # it waits no more, whatever becomes of it
             if entry is None:
                 self._event("grant-used", call, verdict)
-            return protocol.VerdictAnswer(message.id, "allow", verdict.code, pin=True)
+            else:
+                self.guard.autonomy.approved(call, entry.code, config)
+            return self._let_run(message.id, call, verdict.code, pin=True)
         if verdict.decision == "hold" and entry and not settled.fresh:
             self._event("hold-again", call, verdict, nonce=entry.nonce)
         prompt = (
@@ -245,12 +316,33 @@ class Session:
         if prompt is not None:  # a person is asked at once, so nothing is refused yet
             return protocol.VerdictAnswer(question, "hold", verdict.code, verdict.text, prompt=prompt)
         verdict, stop = self.guard.refused(call, verdict, nonce if held else "")
+        self.save_standings()
         self.tally.held += held
         self.tally.blocked += not held
         self.tally.stopped += stop is not None and stop.code != verdict.code
         if not held:
             self._event("block", call, verdict, nonce=nonce)
         return protocol.VerdictAnswer(question, verdict.decision, verdict.code, verdict.text, stop=stop.text if stop else "")
+
+    def _came(self, message: protocol.Came) -> protocol.Wire | None:
+        call = _call(message, message, self._now())
+        inner = inner_call(call)
+        found = outcome(
+            inner.tool, inner.params, message.text, message.size, message.status, message.exit_code, failed=message.failed
+        )
+        reaction = self.guard.came(call, found)
+        shadow = self._shadowed(call.agent)
+        if reaction.code:
+            self.tally.repeated += 1
+            verdict = Verdict("block" if reaction.stop and not shadow else "allow", reaction.code, reason=reaction.note)
+            self._event("stop" if reaction.stop else "note", call, verdict)
+        self._tell_signals()
+        if message.id is None:
+            return None
+        if shadow:
+            return protocol.Noted(message.id)
+        self.tally.stopped += reaction.stop is not None
+        return protocol.Noted(message.id, reaction.note, reaction.stop.text if reaction.stop else "")
 
     def _ran(self, message: protocol.Ran) -> protocol.Wire:
         """Something else ran than what was judged: it is judged now, and the run ends where it would not have run."""
@@ -270,9 +362,47 @@ class Session:
     def _decide(self, message: protocol.Decide) -> protocol.Wire:
         if message.where == "tool" and not self.config.approval.agent_tool:
             return protocol.Told(message.id, ok=False, text=NOT_THE_AGENT)
+        if message.action == "checkpoint":
+            return self._checkpoint(message)
+        if message.action == "kill-switch":
+            return self._kill_switch(message)
         if self.approvals is None:
             return protocol.Told(message.id, ok=False, text="Approvals are out of order; run `toolguard doctor`.")
         return self.approvals.decide(message, self.config)
+
+    def _checkpoint(self, message: protocol.Decide) -> protocol.Wire:
+        """A person looked: the budget of this session, or of all, is full again."""
+        changed = self.guard.autonomy.checkpoint(message.session, self._now(), self.config)
+        self.save_standings()
+        done = f"checkpoint: {len(changed)} budget{'' if len(changed) == 1 else 's'} full again"
+        self._event(
+            "checkpoint", Call("", None, session=message.session), Verdict("allow", "budget.checkpoint", reason=done)
+        )
+        return protocol.Told(message.id, ok=True, text=done)
+
+    def _kill_switch(self, message: protocol.Decide) -> protocol.Wire:
+        if message.nonce not in ("on", "off") or self.kill_switch is None:
+            return protocol.Told(message.id, ok=False, text="Say on or off: /toolguard kill-switch on")
+        try:
+            self.kill_switch.set(on=message.nonce == "on", by=audit.plain(message.by), why=audit.plain(message.why))
+        except StoreError as error:
+            return protocol.Told(message.id, ok=False, text=str(error))
+        told = "no tool call runs until it is switched off" if message.nonce == "on" else "calls are judged as usual again"
+        return protocol.Told(message.id, ok=True, text=f"kill switch {message.nonce}: {told}")
+
+    def save_standings(self) -> None:
+        """Before an answer leaves that restricts."""
+        changed = self.guard.autonomy.take_changed()
+        if not changed or self.standings is None:
+            return
+        try:
+            self.standings.save(changed)
+        except StoreError as error:
+            self.guard.autonomy.keep_changed(changed)
+            self._told.append(protocol.Log("warn", f"how the agents stand cannot be saved: {error}"))
+
+    def _now(self) -> float:
+        return self.setup.clock().timestamp()
 
     def _resolved(self, message: protocol.Resolved) -> protocol.Wire:
         entered = self.approvals is not None and self.approvals.resolved(message)
@@ -335,7 +465,9 @@ class Session:
 
 
 def _call(
-    place: protocol.Place, item: protocol.Judge | protocol.Ran | protocol.Failed | protocol.Done | protocol.MessageCall
+    place: protocol.Place,
+    item: protocol.Judge | protocol.Ran | protocol.Failed | protocol.Came | protocol.MessageCall,
+    at: float = 0.0,
 ) -> Call:
     return Call(
         tool=item.tool,
@@ -346,6 +478,9 @@ def _call(
         call_id=item.call,
         request=place.request,
         cwd=getattr(item, "cwd", ""),
+        channel=getattr(item, "channel", ""),
+        requester=getattr(item, "requester", ""),
+        at=at,
     )
 
 

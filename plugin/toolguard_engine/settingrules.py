@@ -44,6 +44,8 @@ class _Order:
 
     def broken(self, values: Any) -> bool:
         low, high = _get(values, self.low), _get(values, self.high)
+        if high == 0:
+            return False  # switched off
         return bool(low > high or (low == high and not self.may_equal))
 
 
@@ -63,6 +65,23 @@ _ORDERS = (
         ("loopDetection", "criticalThreshold"),
         ("loopDetection", "globalCircuitBreakerThreshold"),
         "the breaker for all calls comes before the block of one",
+    ),
+    _Order(
+        ("loopDetection", "warningThreshold"),
+        ("loopDetection", "historySize"),
+        "so many calls are never looked back at, and nothing is warned of or blocked",
+        may_equal=True,
+    ),
+    _Order(
+        ("loopDetection", "criticalThreshold"),
+        ("loopDetection", "historySize"),
+        "so many calls are never looked back at, and nothing is blocked",
+        may_equal=True,
+    ),
+    _Order(
+        ("loopDetection", "identicalErrors", "warn"),
+        ("loopDetection", "identicalErrors", "stop"),
+        "the run ends before the agent is warned",
     ),
     _Order(
         ("metrics", "retention", "rawDays"),

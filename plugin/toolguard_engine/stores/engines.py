@@ -40,6 +40,7 @@ class EngineInfo(msgspec.Struct, rename="camel"):
     held: int = 0
     blocked: int = 0
     approved: int = 0
+    repeated: int = 0
     seams: dict[str, str] = {}
 
 
