@@ -5,6 +5,7 @@
 
 import { acts, isOn, setting, verdictWithoutEngine } from "./failmode.mjs";
 import { heardText, saidBy, shortParams } from "./heard.mjs";
+import { outcomeOf } from "./outcome.mjs";
 import { correction, limit, REFUSED_WHEN_RUN, REWRITTEN_UNJUDGED } from "./messages.mjs";
 import { Prompts } from "./prompts.mjs";
 import { copy, same } from "./same.mjs";
@@ -134,8 +135,10 @@ export class Hooks {
     const answer = await this.#engine.ask({
       type: "judge", tool: event.toolName, params, call: id, request: run.requests, cwd,
       run: run.id, agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", native: this.#prompts.mayAsk(run, this.#config),
+      ...whoAsked(ctx),
     });
     if (!answer) return this.#judgeAlone(run, event.toolName);
+    if (answer.outcome) this.#runs.call(ctx?.sessionKey, id, { outcome: answer.outcome });
     if (answer.decision === "allow") return this.#letThrough(answer, params, ctx, id);
     if (answer.prompt) return this.#prompts.ask(answer, params, run, ctx?.sessionKey, id);
     run.watch = true;
@@ -152,6 +155,7 @@ export class Hooks {
    */
   #letThrough(answer, params, ctx, id) {
     this.#runs.call(ctx?.sessionKey, id, { ran: params });
+    if (answer.note) this.#addNote(ctx?.sessionKey, id, answer.note);
     return answer.pin ? { params } : undefined;
   }
 
@@ -194,10 +198,43 @@ export class Hooks {
       tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId,
     });
     this.#compare(call, event, run, id);
-    if (!event.error && run.watch)
-      this.#engine.note({ type: "done", tool: call.tool, params: call.params, ...place(call), call: id });
+    this.#tellOutcome(call, event, run, id);
     const text = isOn(this.#config, run.agent) ? heardText(event) : "";
     if (text) this.#engine.note({ type: "heard", tool: event.toolName, params: shortParams(event.params), text, ...place(call) });
+  }
+
+  /**
+   * What came of a call. Where a note or the end of the run may be due with it, the answer is waited for: this is the last
+   * moment before the result is written.
+   * @param {Call} call
+   * @param {any} event
+   * @param {Run} run
+   * @param {string} id
+   */
+  #tellOutcome(call, event, run, id) {
+    if (!call.outcome || wasBlocked(event)) return;
+    const came = {
+      type: "came", tool: event.toolName, params: event.params, ...outcomeOf(event),
+      ...place(call), call: id, request: run.requests,
+    };
+    if (call.outcome !== "ask") return this.#engine.note(came);
+    const answer = this.#engine.askNow(came);
+    if (answer?.note) this.#addNote(call.session, id, answer.note);
+    if (!answer?.stop) return;
+    run.watch = true;
+    this.#stopLater(run, answer.stop);
+  }
+
+  /**
+   * What goes behind the result of a call; the model sees the result of a call inside Tool Search as that of the outer one.
+   * @param {string | undefined} session
+   * @param {string} id
+   * @param {string} note
+   */
+  #addNote(session, id, note) {
+    const shown = outerId(id);
+    const known = this.#runs.knownCall(session, shown)?.note;
+    this.#runs.call(session, shown, { note: known ? `${known}\n\n${note}` : note });
   }
 
   /**
@@ -228,10 +265,19 @@ export class Hooks {
     const id = event.toolCallId ?? message?.toolCallId ?? ctx?.toolCallId;
     const original = resultText(message);
     if (!id || original === null) return;
-    if (!isError(message)) return;
     const known = this.#runs.knownCall(ctx?.sessionKey, id);
-    const text = known?.text ?? this.#correct(id, original, message.toolName, ctx, true);
-    if (text && original !== text) replaceResultText(message, text);
+    const corrected = isError(message) ? (known?.text ?? this.#correct(id, original, message.toolName, ctx, true)) : "";
+    const text = withNote(corrected || original, known?.note);
+    if (original !== text) replaceResultText(message, text);
+  }
+
+  /**
+   * The history of a session was made shorter, and its run goes on.
+   * @param {any} ctx
+   */
+  compacted(ctx) {
+    const run = this.#runs.ofSession(ctx?.sessionKey);
+    if (run) this.#engine.note({ type: "compacted", run: run.id, agent: run.agent, session: run.session });
   }
 
   /**
@@ -359,6 +405,33 @@ export class Hooks {
  */
 function wasBlocked(event) {
   return event.result?.details?.status === "blocked";
+}
+
+/**
+ * A tool result with what the guard has to say about it; once, however often it is written.
+ * @param {string} text
+ * @param {string | undefined} note
+ */
+function withNote(text, note) {
+  return note && !text.endsWith(note) ? `${text}\n\n${note}` : text;
+}
+
+/**
+ * The call that the model made: Tool Search gives the calls inside of it ids that begin like `tool_search_code:<outer>:`.
+ * @param {string} id
+ */
+function outerId(id) {
+  return /^tool_search_code:(.+?):[^:]*(?::\d+)?$/s.exec(id)?.[1] ?? id;
+}
+
+/**
+ * Where a call comes from, as far as the gateway says.
+ * @param {any} ctx
+ */
+function whoAsked(ctx) {
+  const { channel, senderId, senderIsOwner } = ctx?.requester ?? {};
+  const requester = senderIsOwner === true ? "owner" : String(senderId ?? "");
+  return { channel: String(channel ?? ctx?.channelId ?? ""), requester };
 }
 
 /** @param {Call} call */

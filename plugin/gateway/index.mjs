@@ -43,6 +43,7 @@ function connectHooks(api, membership) {
     const core = membership.core;
     return core ? core.hooks.beforeToolCall(event, ctx) : verdictWithoutEngine(api.pluginConfig, ctx?.agentId, event.toolName);
   }, { priority: LAST });
+  on("after_compaction", (_event, ctx) => membership.core?.hooks.compacted(ctx));
   on("reply_payload_sending", (event) => membership.core?.hooks.replySending(event));
   on("gateway_start", () => membership.core?.order.check());
   const to = (/** @type {string} */ text) => membership.core?.trace.outgoing(text) ?? text;

@@ -16,10 +16,11 @@ const MAX_CALLS = 5_000;
  * }} Run
  *
  * One call. `judged`: it reached `before_tool_call`. `text`: what took the place of the gateway's refusal.
- * `ran`: what was allowed to run, to be compared with what does; `cwd`: where.
+ * `ran`: what was allowed to run, to be compared with what does; `cwd`: where. `outcome`: what the engine wants to hear of
+ * it when it has run; `note`: what goes behind its result.
  * @typedef {{
  *   tool: string, params: any, run: string, agent: string, session: string, judged: boolean, text?: string,
- *   ran?: any, cwd?: string
+ *   ran?: any, cwd?: string, outcome?: string, note?: string
  * }} Call
  */
 

@@ -83,7 +83,8 @@ def stopped(prefix: str, why: str) -> str:
     """The kill switch is on."""
     return (
         f"{prefix}_BLOCK|The kill switch is on: {line(why)}\n"
-        "No tool call of any agent runs until a person switches it off (toolguard kill-switch off). Tell the user so, and stop."
+        "No tool call of any agent runs until a person switches it off (toolguard kill-switch off). "
+        "Tell the user so, and stop."
     )
 
 

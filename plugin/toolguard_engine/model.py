@@ -21,7 +21,7 @@ Action = Literal["corrected", "loop-detected", "limit", "stopped"]
 class Call:
     """One tool call, already looked through Tool Search: `tool` is what really runs, `searched` that it came that way.
 
-    `requester`: who asked for it, `owner` or the sender's id; `at`: when, in seconds since 1970; both 0 or empty where not known.
+    `requester`: who asked for it, `owner` or the sender's id; `at`: when, in seconds since 1970. Empty or 0 where not known.
     """
 
     tool: str

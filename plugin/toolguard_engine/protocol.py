@@ -142,7 +142,7 @@ class Message(Place, frozen=True, tag="message"):
 
 
 class Came(Place, frozen=True, tag="came"):
-    """A call that was judged was executed, and this came of it. A question (answer: `Noted`) where it has an id, else a note.
+    """A call that was judged was executed, and this came of it. A question where it has an id, else a note. Answer: `Noted`.
 
     `text`: what the model will see of it, its two ends where it is long, `size` characters in all. `status` and `exit_code`
     as the tool gave them.

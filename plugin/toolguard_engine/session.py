@@ -314,7 +314,8 @@ class Session:
     ) -> protocol.Wire:
         held = verdict.decision == "hold"
         if prompt is not None:  # a person is asked at once, so nothing is refused yet
-            return protocol.VerdictAnswer(question, "hold", verdict.code, verdict.text, prompt=prompt)
+            wanted = self.guard.wanted(call)
+            return protocol.VerdictAnswer(question, "hold", verdict.code, verdict.text, prompt=prompt, outcome=wanted)
         verdict, stop = self.guard.refused(call, verdict, nonce if held else "")
         self.save_standings()
         self.tally.held += held

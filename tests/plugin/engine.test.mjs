@@ -187,7 +187,7 @@ describe("questions", () => {
     const [pid = 0] = log.pids;
     process.kill(pid, "SIGSTOP");
     const params = { content: "x".repeat(5 * 1024 * 1024) };
-    engine.note({ type: "done", tool: "write", params, call: "c1", run: "r1", agent: "main", session: "s" });
+    engine.note({ type: "came", tool: "write", params, call: "c1", run: "r1", agent: "main", session: "s" });
     for (let n = 0; n < 5; n++) assert.equal(engine.askNow(PING), null);
     process.kill(pid, "SIGCONT");
     assert.equal((await engine.ask(PING))?.type, "pong");

@@ -348,10 +348,24 @@ describe("before a call", () => {
     assert.deepEqual(engine.asked, [
       {
         type: "judge", tool: "exec", params: { command: "ls" }, call: "c1", request: 0, cwd: "/home/x/main", run: "r1",
-        agent: "main", session: CTX.sessionKey, native: false,
+        agent: "main", session: CTX.sessionKey, native: false, channel: "", requester: "",
       },
     ]);
   });
+
+  /** @type {[any, string, string][]} */
+  const askers = [
+    [{ requester: { channel: "telegram", senderId: "42", senderIsOwner: false } }, "telegram", "42"],
+    [{ requester: { channel: "webchat", senderIsOwner: true } }, "webchat", "owner"],
+    [{ requester: { senderId: 7 }, channelId: "irc" }, "irc", "7"],
+    [{ channelId: "irc" }, "irc", ""],
+  ];
+  for (const [ctx, channel, requester] of askers)
+    test(`the engine is told who asks: ${JSON.stringify(ctx)}`, async () => {
+      const { engine, hooks } = gateway({ judge: { decision: "allow", code: "allow" } });
+      await hooks.beforeToolCall(call("c1"), { ...CTX, ...ctx });
+      assert.deepEqual([engine.asked[0]?.channel, engine.asked[0]?.requester], [channel, requester]);
+    });
 
   for (const decision of ["block", "hold", "something new"])
     test(`${decision} blocks it with the engine's text`, async () => {
@@ -773,19 +787,131 @@ describe("the order of hooks", () => {
   });
 });
 
-describe("after a call", () => {
-  test("a success is noted only in a run that is watched", () => {
-    const { engine, hooks } = gateway({ failed: { text: FIXED, watch: true } });
-    const ctx = { ...CTX, runId: "r1" };
-    hooks.afterToolCall(call("c1"), ctx);
-    assert.deepEqual(engine.noted, []);
-    refuse(hooks, "c2");
-    hooks.afterToolCall({ ...call("c3"), error: "exit code 1" }, ctx);
-    assert.deepEqual(engine.noted, []);
-    hooks.afterToolCall(call("c4"), ctx);
-    assert.deepEqual(engine.noted, [
-      { type: "done", tool: "exec", params: { command: "ls" }, run: "r1", agent: "main", session: CTX.sessionKey, call: "c4" },
+describe("what came of a call", () => {
+  const RUN = { ...CTX, runId: "r1" };
+  const result = (/** @type {string} */ text, /** @type {any} */ details = {}) => ({ content: [{ type: "text", text }], details });
+  const came = (/** @type {Message} */ { engine }) =>
+    [...engine.noted, ...engine.asked].filter((/** @type {Message} */ message) => message.type === "came");
+
+  /**
+   * A call that is judged, runs, and is written: what the model sees of it.
+   * @param {Hooks} hooks
+   * @param {string} id
+   * @param {Message} more of the event behind the call
+   * @param {string} [outer] the call that it is inside of
+   */
+  async function ran(hooks, id, more, outer = id) {
+    if (outer !== id) await hooks.beforeToolCall({ ...call(outer), toolName: "tool_call" }, RUN);
+    await hooks.beforeToolCall(call(id), RUN);
+    hooks.afterToolCall({ ...call(id), ...more }, RUN);
+    const message = toolResult(outer, more.result?.content?.[0]?.text ?? "", {});
+    hooks.resultWritten({ toolName: "exec", toolCallId: outer, message }, CTX);
+    hooks.messageWritten({ message }, CTX);
+    return message.content[0]?.text;
+  }
+
+  test("is told as a note, with what the engine needs to see whether it is new", async () => {
+    const stage = gateway({ judge: { decision: "allow", outcome: "tell" } });
+    const done = result("hi\n(Command exited with code 2)", { status: "completed", exitCode: 2, durationMs: 7 });
+    assert.equal(await ran(stage.hooks, "c1", { result: done }), "hi\n(Command exited with code 2)");
+    assert.deepEqual(came(stage), [
+      {
+        type: "came", tool: "exec", params: { command: "ls" }, text: "hi\n(Command exited with code 2)", size: 31, failed: false,
+        status: "completed", exitCode: 2, run: "r1", agent: "main", session: CTX.sessionKey, call: "c1", request: 0,
+      },
     ]);
+  });
+
+  /** @type {[string, Message, Message][]} */
+  const silent = [
+    ["that nobody wants to hear of", { decision: "allow" }, { result: result("hi") }],
+    ["that was blocked by somebody else", { decision: "allow", outcome: "ask" }, { result: result("no", { status: "blocked" }) }],
+    ["that was blocked", { decision: "block", text: "no", outcome: "" }, { result: result("no") }],
+  ];
+  for (const [what, judge, more] of silent)
+    test(`is not told of a call ${what}`, async () => {
+      const stage = gateway({ judge });
+      await ran(stage.hooks, "c1", more);
+      assert.deepEqual(came(stage), []);
+    });
+
+  test("is not told of a call that the gateway refused", () => {
+    const stage = gateway({ judge: { decision: "allow", outcome: "tell" }, failed: { text: FIXED, watch: true } });
+    refuse(stage.hooks, "c1");
+    assert.deepEqual(came(stage), []);
+  });
+
+  test("is both ends of a long text, and its size", async () => {
+    const stage = gateway({ judge: { decision: "allow", outcome: "tell" } });
+    await ran(stage.hooks, "c1", { result: result(`${"a".repeat(9_000)}${"b".repeat(9_000)}`) });
+    const [told] = came(stage);
+    assert.equal(told?.text, `${"a".repeat(4_096)}\n${"b".repeat(4_096)}`);
+    assert.equal(told?.size, 18_000);
+  });
+
+  test("may be an error without a result", async () => {
+    const stage = gateway({ judge: { decision: "allow", outcome: "tell" } });
+    await ran(stage.hooks, "c1", { error: new Error("ENOENT") });
+    assert.deepEqual([came(stage)[0]?.text, came(stage)[0]?.failed], ["ENOENT", true]);
+  });
+
+  test("is asked about where a note may be due, and the note stands behind the result, once", async () => {
+    const stage = gateway({ judge: { decision: "allow", outcome: "ask" }, came: { note: "[TOOLGUARD NOTE] again" } });
+    assert.equal(await ran(stage.hooks, "c1", { result: result("same") }), "same\n\n[TOOLGUARD NOTE] again");
+    assert.equal(stage.engine.asked.filter(({ type }) => type === "came").length, 1);
+  });
+
+  test("of a call inside Tool Search: the note stands behind the outer result", async () => {
+    const stage = gateway({
+      judge: (question) => ({ decision: "allow", outcome: question.tool === "tool_call" ? "" : "ask" }),
+      came: { note: "[TOOLGUARD NOTE] again" },
+    });
+    for (const inner of ["tool_search_code:o1:web_fetch", "tool_search_code:o1:web_fetch:2"]) {
+      const text = await ran(stage.hooks, inner, { result: result("same") }, "o1");
+      assert.equal(text, "same\n\n[TOOLGUARD NOTE] again");
+    }
+  });
+
+  test("the note stands behind a correction as well", async () => {
+    const stage = gateway({
+      judge: { decision: "allow", outcome: "ask" }, came: { note: "NOTE" }, failed: { text: FIXED, watch: true },
+    });
+    await stage.hooks.beforeToolCall(call("c1"), RUN);
+    stage.hooks.afterToolCall({ ...call("c1"), error: "no path", result: result(REFUSED) }, RUN);
+    const message = toolResult("c1");
+    stage.hooks.resultWritten({ toolName: "read", toolCallId: "c1", message }, CTX);
+    stage.hooks.messageWritten({ message }, CTX);
+    assert.equal(message.content[0]?.text, `${FIXED}\n\nNOTE`);
+  });
+
+  test("a note of the verdict stands behind the result", async () => {
+    const stage = gateway({ judge: { decision: "allow", outcome: "tell", note: "mind" } });
+    assert.equal(await ran(stage.hooks, "c1", { result: result("done") }), "done\n\nmind");
+  });
+
+  test("the end of the run comes with the next message of the model", async () => {
+    const stage = gateway({ judge: { decision: "allow", outcome: "ask" }, came: { note: "enough", stop: STOP } });
+    await ran(stage.hooks, "c1", { result: result("same") });
+    const message = assistant("c2");
+    stage.hooks.messageWritten({ message }, CTX);
+    assert.deepEqual(message.content, [{ type: "text", text: STOP }]);
+  });
+
+  test("an id that comes again is another call, without the note of the one before", async () => {
+    let asked = 0;
+    const stage = gateway({ judge: () => ({ decision: "allow", outcome: (asked += 1) === 1 ? "ask" : "tell" }), came: { note: "once" } });
+    assert.equal(await ran(stage.hooks, "c1", { result: result("same") }), "same\n\nonce");
+    assert.equal(await ran(stage.hooks, "c1", { result: result("same") }), "same");
+  });
+});
+
+describe("a compaction", () => {
+  test("is told of the run that goes on", () => {
+    const { engine, hooks } = gateway();
+    hooks.compacted(CTX);
+    hooks.compacted({ ...CTX, sessionKey: "agent:main:unknown" });
+    hooks.compacted(undefined);
+    assert.deepEqual(engine.noted, [{ type: "compacted", run: "r1", agent: "main", session: CTX.sessionKey }]);
   });
 });
 

@@ -62,6 +62,7 @@ test("everything is registered, and nothing is started by that", (t) => {
     ["after_tool_call", undefined],
     ["tool_result_persist", undefined],
     ["before_tool_call", Number.MIN_SAFE_INTEGER],
+    ["after_compaction", undefined],
     ["reply_payload_sending", undefined],
     ["gateway_start", undefined],
   ]);
@@ -150,7 +151,7 @@ describe("older hosts", () => {
     test(`without ${without.join(", ")}`, (t) => {
       const { api, hooks } = host(t, { approval: { agentTool: true } }, without);
       plugin.register(api);
-      assert.equal(Object.keys(hooks).length, 7);
+      assert.equal(Object.keys(hooks).length, 8);
     });
 
   test("events under their older name", (t) => {
