@@ -243,6 +243,8 @@ class Guard:
 
     def sweep(self, now: float) -> None:
         """Forgets what has been idle for long."""
+        for run in self._runs.values():
+            run.used = run.used or now
         for run_id in [name for name, run in self._runs.items() if run.used < now - IDLE_SECONDS]:
             self._runs.pop(run_id)
             self._touched[run_id] = None

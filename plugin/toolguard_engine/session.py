@@ -347,7 +347,7 @@ class Session:
 
     def _ran(self, message: protocol.Ran) -> protocol.Wire:
         """Something else ran than what was judged: it is judged now, and the run ends where it would not have run."""
-        call = _call(message, message)
+        call = _call(message, message, self._now())
         config = self.guard.config_for(call.agent)
         verdict = self.guard.would_refuse(call)
         if verdict is None:
@@ -413,7 +413,9 @@ class Session:
         return protocol.Pong(message.id)
 
     def _failed(self, message: protocol.Failed) -> protocol.Wire:
-        refusal = self.guard.failed(_call(message, message), message.text, judged=message.judged, missed=message.missed)
+        refusal = self.guard.failed(
+            _call(message, message, self._now()), message.text, judged=message.judged, missed=message.missed
+        )
         if refusal is None:
             return protocol.Corrected(message.id)
         self._record(refusal, message.provider, message.model)
