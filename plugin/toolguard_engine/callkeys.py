@@ -1,10 +1,160 @@
-"""When two calls are the same call: digests of a tool and its arguments, without what varies by itself."""
+"""When two calls are the same call: digests of a tool and its arguments, without what varies by itself.
+
+The laws, for `call`:
+- parameters whose name says that they only identify or time this one call (`VOLATILE`) do not count, at the top level;
+- times, UUIDs, temporary names and counters of attempts inside a longer text do not count. A text that is nothing but a
+  time, a number or a UUID is what the call is about (`id`, `since`), and so is a UUID as a part of a path;
+- of more than `LONG` bytes only the first and the last `END` are searched for them; the rest counts as it is (as a check
+  sum), so that what changes its length there (`attempt 9`, `attempt 10`) makes it another call.
+
+For `family` numbers do not count either, nor UUIDs anywhere; of a long call only its two ends count.
+"""
 
 from __future__ import annotations
 
+import re
+from hashlib import blake2b
+from itertools import product
 from typing import Any
+from zlib import crc32
+
+import msgspec
+
+from toolguard_engine.toolsearch import tool_name
+
+LONG = 2_048
+END = 1_024
+_FAMILY_END = 512
+"""Of an end without its digits so much counts: both have as many characters, however long the numbers were."""
+
+_ONCE = """
+request id, client request id, correlation id, trace id, span id, call id, tool call id, tool use id, invocation id,
+idempotency key, dedupe key, deduplication id, client token, nonce, cache buster, progress token, meta,
+timestamp, current time, requested at, issued at, client time,
+attempt, attempts, attempt number, attempt count, retry, retries, retry count, retry number, max retries, max attempts,
+timeout, timeout ms, timeout millis, timeout seconds, timeout sec, timeout secs, request timeout, gateway timeout ms,
+yield ms, yield time, yield time ms, wait ms, max wait ms, wait time ms, wait seconds, poll interval ms,
+explanation, rationale, thought, thoughts, tool title
+"""
+"""Names of parameters that are made anew for each call, that say how long to wait for it, or only why it is made."""
+_SAID = "description, summary, purpose, justification, reason, title, comment"
+"""The same beside a command: elsewhere (an issue, a card) they are what is written."""
+_COMMANDS = frozenset({"command", "cmd"})
+
+
+def _spelled(names: str) -> frozenset[str]:
+    """`request id` as `requestId`, `RequestId`, `request_id`, `request-id`, `requestid`, `_requestId`, ..."""
+    found = set()
+    for words in (name.split() for name in names.replace("\n", " ").split(",")):
+        capitals = [word.title() for word in words]
+        forms = ("".join([words[0], *capitals[1:]]), "".join(capitals), "_".join(words), "-".join(words), "".join(words))
+        found |= {dash + form for dash, form in product(("", "_"), forms)}
+    return frozenset(found)
+
+
+VOLATILE = _spelled(_ONCE)
+_VOLATILE_BESIDE_COMMAND = VOLATILE | _spelled(_SAID)
+
+_encoder = msgspec.json.Encoder(order="sorted")
+_UUID_TEXT = rb"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])"
+_UUID_HINT = re.compile(rb"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+_UUID = re.compile(rb"(?<![0-9A-Za-z])" + _UUID_TEXT)
+_INNER_UUID = re.compile(rb'(?<![0-9A-Za-z/"])' + _UUID_TEXT)
+_ISO_TEXT = (
+    rb"(?>20[0-9]{2}-[01][0-9]-[0-3][0-9][Tt _][0-2][0-9]:?[0-5][0-9](?::?[0-5][0-9])?(?:[.,][0-9]{1,9})?"
+    rb"(?:Z\b| ?[+-][01][0-9]:?[0-5][0-9](?![0-9]))?)"
+)
+ISO = re.compile(_ISO_TEXT)
+_INNER_ISO = re.compile(rb'(?<=")' + _ISO_TEXT + rb'(?!")|(?<!")' + _ISO_TEXT)
+EPOCH_HINT = re.compile(rb"1[678][0-9]{8}")
+_EPOCH_TEXT = rb"1[678][0-9]{8}(?:[0-9]{3}|\.[0-9]{1,9})?(?![0-9])"
+_EPOCH = re.compile(rb'(?<!":)(?<!\[)(?<![0-9.])(?:(?<!")' + _EPOCH_TEXT + rb"|" + _EPOCH_TEXT + rb'(?!"))')
+_TEMPORARY = re.compile(
+    rb"(?P<folder>/tmp/|/var/tmp/|/var/folders/\w{1,4}/\w{1,64}/T/|\\Temp\\)(?:"
+    rb"tmp[._-]?[A-Za-z0-9_]{6,16}(?![A-Za-z0-9_])"
+    rb"|(?P<name>[A-Za-z0-9_.-]{0,64}?[._-])?(?:" + _UUID_TEXT + rb"|(?=[a-f]{0,31}[0-9])[0-9a-f]{6,32}(?![A-Za-z0-9])"
+    rb"|(?=[a-z]{0,5}(?:[0-9]|[a-z0-9][A-Z])|[A-Z]{1,5}[a-z0-9])[A-Za-z0-9]{6}(?![A-Za-z0-9])))"
+)
+_ATTEMPT = re.compile(
+    rb"(?:(?<![A-Za-z])|(?<=\\[nt]))((?:attempt|retry|try)(?:[ _-]?(?:no\.?|number|count))?[ \t#:=(_-]{0,4})[0-9]{1,9}",
+    re.IGNORECASE,
+)
+DIGITS = b"0123456789"
+
+
+def digest(data: bytes) -> int:
+    """63 bits of BLAKE2b."""
+    return int.from_bytes(blake2b(data, digest_size=8).digest(), "big") >> 1
 
 
 def digests(tool: str, params: Any) -> tuple[int, int]:
     """`(call, family)`: equal for calls that differ only in volatile parts; equal for those that also differ in numbers."""
-    raise NotImplementedError
+    data = _encoded(tool_name(tool), params)
+    if len(data) > LONG:
+        return _of_long(data)
+    bare = data.translate(None, DIGITS)
+    if len(bare) == len(data):
+        found = digest(data)
+        return found, found
+    stable = _stable(data)
+    return digest(stable), digest(bare if stable is data and not _UUID_HINT.search(data) else without_numbers(stable))
+
+
+def _of_long(data: bytes) -> tuple[int, int]:
+    head, middle, tail = _stable(data[:END]), data[END:-END], _stable(data[-END:])
+    ends = without_numbers(head)[:_FAMILY_END], without_numbers(tail)[-_FAMILY_END:]
+    return digest(b"%b\0%d %d\0%b" % (head, len(middle), crc32(middle), tail)), digest(b"\0".join(ends))
+
+
+def _encoded(tool: str, params: Any) -> bytes:
+    if isinstance(params, dict):
+        names = VOLATILE if _COMMANDS.isdisjoint(params) else _VOLATILE_BESIDE_COMMAND
+        if not names.isdisjoint(params):
+            params = {name: value for name, value in params.items() if name not in names}
+    try:
+        return _encoder.encode((tool, params))
+    except (RecursionError, TypeError, ValueError, OverflowError):
+        return _roughly(tool, params)
+
+
+def _roughly(tool: str, params: Any) -> bytes:
+    """Of what is no JSON: how it shows itself; nothing of it where it is nested too deep for that."""
+    try:
+        shown = repr(params)
+    except RecursionError:
+        shown = "too deep"
+    return f"{tool}\n{shown}".encode("utf-8", "backslashreplace")
+
+
+def _stable(data: bytes) -> bytes:
+    """JSON without its volatile texts. Each search for them is asked only where a quick one says that it may find any."""
+    if _UUID_HINT.search(data):
+        data = _INNER_UUID.sub(b"<uuid>", data)
+    if b"20" in data and ISO.search(data):
+        data = _INNER_ISO.sub(b"<time>", data)
+    if EPOCH_HINT.search(data):
+        data = _EPOCH.sub(b"<time>", data)
+    return without_names_and_attempts(data)
+
+
+def without_names_and_attempts(data: bytes) -> bytes:
+    """Without temporary names and counters of attempts."""
+    low = data.lower()
+    if b"mp" in low or b"/var/f" in low:  # "tmp", "Temp", "attempt"
+        data = _TEMPORARY.sub(_temporary, data)
+        data = _ATTEMPT.sub(rb"\1", data)
+    elif b"try" in low:
+        data = _ATTEMPT.sub(rb"\1", data)
+    return data
+
+
+def _temporary(match: re.Match[bytes]) -> bytes:
+    return match["folder"] + (match["name"] or b"") + b"<random>"
+
+
+def without_uuids(data: bytes) -> bytes:
+    return _UUID.sub(b"<uuid>", data) if _UUID_HINT.search(data) else data
+
+
+def without_numbers(data: bytes) -> bytes:
+    return without_uuids(data).translate(None, DIGITS)
