@@ -1,0 +1,260 @@
+"""The standings on disk: kept over engines, never given back by accident, never silently reset."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sqlite3
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from toolguard_engine.standing import IDLE_SECONDS, MAX_STANDINGS, Seen, Standing
+from toolguard_engine.stores.locked import Busy, Damaged, StoreError, corrupt_files
+from toolguard_engine.stores.standings import FileStandings
+
+KEY = ("main", "agent:main:main")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FileStandings:
+    return FileStandings(tmp_path)
+
+
+def one(**changes: object) -> Standing:
+    return structs.replace(Standing(*KEY, trust=0.72, spent=0.65, touched=time.time()), **changes)
+
+
+def save(store: FileStandings, *each: Standing) -> list[Standing]:
+    return store.save({standing.key: standing for standing in each})
+
+
+def refilled(standing: Standing) -> Standing:
+    return structs.replace(standing, spent=0.0, epoch=standing.epoch + 1)
+
+
+def test_nothing_is_made_by_looking(store: FileStandings) -> None:
+    assert store.load() == store.look() == []
+    assert store.checkpoint(refilled) == []
+    assert store.newer(KEY, 0) is None
+    assert not store.path.parent.exists()
+
+
+def test_what_is_saved_is_there_whole_for_the_next_engine(store: FileStandings, tmp_path: Path) -> None:
+    standing = one(streak=3, told=["budget.exhausted"], seen=Seen(since=5.0, resources={1: 2}, recent=[1] * 60))
+    assert save(store, standing) == []
+    assert FileStandings(tmp_path).load() == [standing]
+
+
+def test_it_is_for_its_owner_only(store: FileStandings) -> None:
+    save(store, one())
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in store.path.parent.iterdir()}
+    assert modes == {"standings.db": 0o600, "standings.db-wal": 0o600, "standings.db-shm": 0o600}
+    assert stat.S_IMODE(store.path.parent.stat().st_mode) == 0o700
+
+
+def test_one_file_is_left_when_all_have_closed_it(store: FileStandings) -> None:
+    save(store, one())
+    store.close()
+    assert [path.name for path in store.path.parent.iterdir()] == ["standings.db"]
+    assert len(store.load()) == 1
+
+
+@pytest.mark.parametrize(("epoch", "spent"), [(0, 0.0), (1, 0.9), (2, 0.9)])
+def test_an_engine_does_not_undo_a_checkpoint(store: FileStandings, tmp_path: Path, epoch: int, spent: float) -> None:
+    checked = one(spent=0.0, epoch=1)
+    save(FileStandings(tmp_path), checked)
+    newer = save(store, one(spent=0.9, epoch=epoch))
+    assert newer == ([checked] if epoch == 0 else [])
+    assert [each.spent for each in store.load()] == [spent]
+
+
+def test_what_a_person_changed_is_newer(store: FileStandings) -> None:
+    save(store, one(epoch=2))
+    assert store.newer(KEY, 1) == store.load()[0]
+    assert store.newer(KEY, 2) is None
+    assert store.newer(("main", "elsewhere"), 0) is None
+
+
+def test_idle_ones_are_forgotten(store: FileStandings) -> None:
+    old = Standing("main", "old", touched=time.time() - IDLE_SECONDS - 60)
+    save(store, old, one())
+    assert [each.session for each in store.load()] == [KEY[1]]
+    store.close()
+    with sqlite3.connect(store.path) as connection:
+        assert connection.execute("SELECT count(*) FROM standing").fetchone() == (1,)
+
+
+def test_one_that_has_no_time_yet_is_not_old(store: FileStandings) -> None:
+    save(store, one(touched=0.0))
+    assert len(store.load()) == 1
+
+
+def test_only_so_many_are_kept(store: FileStandings) -> None:
+    now = time.time()
+    save(store, *(Standing("main", f"s{at}", touched=now + at) for at in range(MAX_STANDINGS + 5)))
+    kept = store.load()
+    assert len(kept) == MAX_STANDINGS
+    assert kept[-1].session == "s5"
+    assert len(store.load()) == MAX_STANDINGS
+
+
+def test_a_checkpoint_is_made_where_it_changes_something(store: FileStandings) -> None:
+    used, unused = one(), Standing("main", "unused", touched=time.time())
+    save(store, used, unused)
+    changed = store.checkpoint(lambda each: refilled(each) if each.spent else None)
+    assert changed == [(used, refilled(used))]
+    assert {each.session: each.epoch for each in store.load()} == {KEY[1]: 1, "unused": 0}
+
+
+def test_a_checkpoint_that_fails_changes_nothing(store: FileStandings) -> None:
+    save(store, one(), Standing("other", "s", spent=0.2, touched=time.time()))
+
+    def change(each: Standing) -> Standing:
+        if each.agent == "other":
+            raise StoreError("no")
+        return refilled(each)
+
+    with pytest.raises(StoreError, match="no"):
+        store.checkpoint(change)
+    assert {each.epoch for each in store.load()} == {0}
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(b"this is no database, but long enough to be taken for one " * 20)
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def torn(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:5000])
+
+
+def foreign(path: Path) -> None:
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE bookmarks (url TEXT)")
+
+
+def statement(sql: str) -> Callable[[Path], None]:
+    def run(path: Path) -> None:
+        with sqlite3.connect(path) as connection:
+            connection.execute(sql)
+
+    return run
+
+
+DAMAGE = [
+    overwrite,
+    empty,
+    torn,
+    foreign,
+    statement("DROP TABLE standing"),
+    statement("UPDATE standing SET body = x'7b'"),
+    statement("UPDATE standing SET body = x'ff'"),
+    statement("UPDATE standing SET body = 5"),
+    statement("""UPDATE standing SET body = CAST('{"agent":"a","session":"s","spent":"none"}' AS BLOB)"""),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_file_is_kept_and_nothing_is_reset(
+    store: FileStandings, tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    save(store, one())
+    store.close()
+    damage(store.path)
+    left = store.path.read_bytes()
+    with pytest.raises(Damaged, match=r"was damaged and is kept as standings\.db\.corrupt-.*; run `toolguard doctor --fix`"):
+        store.load()
+    kept = corrupt_files(store.path)
+    assert left in [path.read_bytes() for path in kept]
+    assert not store.path.exists()
+    for act in (store.load, store.look, lambda: save(store, one()), lambda: FileStandings(tmp_path).newer(KEY, 0)):
+        with pytest.raises(Damaged, match="what is left of a damaged store"):
+            act()
+    for path in kept:
+        path.unlink()
+    assert store.load() == []
+    save(store, one())
+    assert len(store.load()) == 1
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_look_leaves_a_damaged_file_where_it_is(store: FileStandings, damage: Callable[[Path], None]) -> None:
+    save(store, one())
+    store.close()
+    damage(store.path)
+    for _ in range(2):
+        with pytest.raises(Damaged, match=r"is damaged; run"):
+            store.look()
+    assert store.path.exists()
+    assert corrupt_files(store.path) == []
+
+
+def test_a_connection_that_is_open_notices_another_file(store: FileStandings, tmp_path: Path) -> None:
+    save(store, one())
+    store.path.rename(tmp_path / "away")
+    assert store.load() == []
+    save(store, one(spent=0.1))
+    assert [each.spent for each in FileStandings(tmp_path).load()] == [0.1]
+
+
+def test_a_newer_schema_is_left_alone(store: FileStandings) -> None:
+    save(store, one())
+    store.close()
+    statement("PRAGMA user_version = 2")(store.path)
+    with pytest.raises(StoreError, match="newer toolguard"):
+        store.load()
+    assert store.path.exists()
+
+
+def test_a_folder_in_its_place(store: FileStandings) -> None:
+    store.path.mkdir(parents=True)
+    for act in (store.load, store.look, lambda: save(store, one())):
+        with pytest.raises(StoreError, match="is no file"):
+            act()
+
+
+@pytest.mark.parametrize("state", ["a\0b", "file"])
+def test_a_place_that_cannot_be_one(tmp_path: Path, state: str) -> None:
+    (tmp_path / "file").write_text("")
+    store = FileStandings(tmp_path / state)
+    for act in (store.load, lambda: save(store, one()), lambda: store.newer(KEY, 0)):
+        with pytest.raises(StoreError):
+            act()
+
+
+def test_what_another_process_holds_is_busy(store: FileStandings) -> None:
+    save(store, one())
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(Busy, match="held by another process"):
+        save(store, one(spent=0.9))
+    assert store.newer(KEY, 0) is None  # readers go on
+    other.execute("ROLLBACK")
+    other.close()
+    save(store, one(spent=0.9))
+    assert [each.spent for each in store.load()] == [0.9]
+
+
+def _saves(state: Path, agent: str, count: int) -> None:
+    store = FileStandings(state, patient=True)
+    for at in range(count):
+        save(store, Standing(agent, f"s{at}", spent=0.5, touched=time.time()))
+
+
+def test_engines_that_start_at_once_make_one_file(tmp_path: Path) -> None:
+    spawned = multiprocessing.get_context("spawn")
+    engines = [spawned.Process(target=_saves, args=(tmp_path, f"a{number}", 20)) for number in range(4)]
+    for each in engines:
+        each.start()
+    for each in engines:
+        each.join()
+    assert [each.exitcode for each in engines] == [0] * 4
+    assert len(FileStandings(tmp_path).load()) == 80
