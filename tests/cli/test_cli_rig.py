@@ -25,14 +25,14 @@ READ = {"type": "function", "function": {"name": "read", "parameters": {}}}
 ASKED = [{"role": "user", "content": "go"}]
 
 
-def post(base_url: str, **body: Any) -> tuple[str, str]:
+def post(base_url: str, *, status: int = 200, **body: Any) -> tuple[str, str]:
     """Content type and text of the answer to one chat request."""
     address = urlsplit(base_url)
     connection = HTTPConnection(str(address.hostname), address.port, timeout=LIMIT)
     try:
         connection.request("POST", f"{address.path}/chat/completions", json.dumps(body))
         response = connection.getresponse()
-        assert response.status == 200
+        assert response.status == status
         return str(response.getheader("content-type")), response.read().decode()
     finally:
         connection.close()
@@ -124,6 +124,16 @@ def test_streamed_answer(reply: model.Reply, delta: dict[str, str], finish: str)
     assert first["choices"] == [{"index": 0, "delta": delta, "finish_reason": None}]
     assert last["choices"] == [{"index": 0, "delta": {}, "finish_reason": finish}]
     assert (usage["choices"], usage["usage"]["completion_tokens"]) == ([], 20)
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
+def test_a_refused_request(*, stream: bool) -> None:
+    with model.ScriptedModel(model.sequence([model.overflow()])) as server:
+        kind, text = post(server.base_url, status=400, messages=ASKED, tools=[READ], stream=stream)
+        assert said(server.base_url) == "Done."
+    error = json.loads(text)["error"]
+    assert (kind, error["code"], error["type"]) == ("application/json", "context_length_exceeded", "invalid_request_error")
+    assert "maximum context length" in error["message"]
 
 
 def test_what_a_script_sees() -> None:

@@ -191,10 +191,12 @@ class Gateway:
             self._watcher.kill()
             self._watcher.communicate()
 
-    def turn(self, message: str, session: str = "agent:main:rehearsal", limit: float = TURN_SECONDS) -> Turn:
-        """Sends one message to the agent `main`; messages of one session share its history."""
+    def turn(
+        self, message: str, session: str = "agent:main:rehearsal", limit: float = TURN_SECONDS, agent: str = "main"
+    ) -> Turn:
+        """Sends one message to the agent; messages of one session share its history."""
         started = time.monotonic()
-        body = {"model": "openclaw/main", "messages": [{"role": "user", "content": message}]}
+        body = {"model": f"openclaw/{agent}", "messages": [{"role": "user", "content": message}]}
         status, text = self._post("/v1/chat/completions", body, {"x-openclaw-session-key": session}, limit)
         return Turn(status == HTTPStatus.OK, _content(text), text, time.monotonic() - started)
 

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
@@ -34,15 +35,26 @@ class ToolCall:
 
 @dataclass(frozen=True)
 class Reply:
-    """What the model answers: a text, or tool calls, or both."""
+    """What the model answers: a text, or tool calls, or both. `error`: the code under which the request is refused instead,
+    `text` is the reason then.
+    """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
+    error: str = ""
 
 
 def call(name: str, arguments: dict[str, Any] | str | None = None) -> Reply:
     """A reply that is one tool call."""
     return Reply(calls=(ToolCall(name, {} if arguments is None else arguments),))
+
+
+def overflow() -> Reply:
+    """A request that is longer than the model takes."""
+    return Reply(
+        "This model's maximum context length is 128000 tokens. Please reduce the length of the messages.",
+        error="context_length_exceeded",
+    )
 
 
 @dataclass(frozen=True)
@@ -178,21 +190,27 @@ def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("content-length", "0"))) or b"{}")
             request, reply = model.answer(body)
-            if body.get("stream"):
+            if reply.error:
+                self._send(json.dumps(_refusal(reply)), "application/json", HTTPStatus.BAD_REQUEST)
+            elif body.get("stream"):
                 events = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in _chunks(request, reply))
                 self._send(events + "data: [DONE]\n\n", "text/event-stream")
             else:
                 self._send(json.dumps(_whole(request, reply)), "application/json")
 
-        def _send(self, text: str, content_type: str) -> None:
+        def _send(self, text: str, content_type: str, status: HTTPStatus = HTTPStatus.OK) -> None:
             data = text.encode()
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("content-type", content_type)
             self.send_header("content-length", str(len(data)))
             self.end_headers()
             self.wfile.write(data)
 
     return Handler
+
+
+def _refusal(reply: Reply) -> dict[str, Any]:
+    return {"error": {"message": reply.text, "type": "invalid_request_error", "param": "messages", "code": reply.error}}
 
 
 def _usage(request: Request) -> dict[str, int]:
