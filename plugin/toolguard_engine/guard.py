@@ -20,7 +20,17 @@ from toolguard_engine.config import Config
 from toolguard_engine.failures import classify
 from toolguard_engine.heard import Ledger
 from toolguard_engine.judgement import Judgement
-from toolguard_engine.layers import always, constraints, detectors, exemptions, killswitch, loops, protection, rubric
+from toolguard_engine.layers import (
+    always,
+    constraints,
+    detectors,
+    exemptions,
+    killswitch,
+    loops,
+    nostore,
+    protection,
+    rubric,
+)
 from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.detectors import Reaction
 from toolguard_engine.model import Call, Correction, Failure, Host, Run, Stop, Verdict
@@ -34,6 +44,9 @@ MAX_STEPS = 100_000
 
 IDLE_SECONDS = 6 * 3600.0
 """A run that nobody heard of for so long is forgotten."""
+
+_NEW = Run()
+"""What is known of a run before anything came of its calls. Only read."""
 
 Outcomes = Literal["", "tell", "ask"]
 TOO_DEEP = Verdict("block", "call.too-deep", reason="Its arguments are nested too deeply to be judged.")
@@ -61,6 +74,8 @@ class Guard:
         self._constraints: tuple[Constraint, ...] = ()
         self.killed = ""
         """Why the kill switch is on; empty while it is off."""
+        self.lost = ""
+        """Why it is not known how the agents stood before this engine; empty where it is."""
         self.heard = Ledger()
         """What the runs heard, for `layers.provenance`."""
         self.autonomy = Autonomy()
@@ -102,8 +117,10 @@ class Guard:
 
     def _by_rule(self, call: Call, config: Config) -> Verdict:
         found = self._weighed(call, config)
-        if found.decision == "allow" and (asks := self.autonomy.judge(call, found, config)):
-            return asks
+        if found.decision == "allow":
+            asks = nostore.judge(call, found, config) if self.lost else None
+            if asks := asks or self.autonomy.judge(call, found, config):
+                return asks
         if found.decision == "allow" or config.active_mode == "shadow":
             self.autonomy.let_through(call, found, config)
         return found.verdict
@@ -117,7 +134,7 @@ class Guard:
         except RecursionError:  # it could be read and cannot be looked at
             return judgement.of(TOO_DEEP)
         if self._constraints:
-            found = constraints.judge(call, found, self._constraints)
+            found = constraints.judge(call, found, self._constraints, self._host)
         if found.decision != "block" and (asks := always.judge(call, config)):
             return structs.replace(found, decision=asks.decision, code=asks.code, reason=asks.reason)
         return found
@@ -158,14 +175,16 @@ class Guard:
         config = self.config_for(call.agent)
         if config.active_mode == "disabled" or is_envelope(call.tool, call.params):
             return ""
-        run = self._runs.get(call.run)
-        return detectors.wanted(call, run, config) if run else "tell"
+        return detectors.wanted(call, self._runs.get(call.run, _NEW), config)
 
     def came(self, call: Call, outcome: Outcome) -> Reaction:
         """A call was executed, with or without an error. In shadow mode what it leads to is only told."""
         config = self.config_for(call.agent)
-        run = self._run(call.run, call.at)
+        run = self._run(call.run, call.at, touch=False)
+        mattered = run.identical or run.past.matters
         reaction = detectors.on_outcome(call, outcome, run, config)
+        if call.run and (mattered or run.past.matters or run.stop):
+            self._touched[call.run] = run
         if reaction.code:
             self.autonomy.warned(call, config)
         if not outcome.failed:
@@ -250,13 +269,14 @@ class Guard:
             self._touched[run_id] = None
         self.autonomy.sweep(now)
 
-    def _run(self, run_id: str, now: float = 0.0) -> Run:
+    def _run(self, run_id: str, now: float = 0.0, *, touch: bool = True) -> Run:
         if not run_id:
             return Run()  # a call of no known run: what failed before it cannot be told from what others did
         run = self._runs.setdefault(run_id, Run())
         run.used = max(run.used, now)
         self._runs.move_to_end(run_id)
-        self._touched[run_id] = run
+        if touch:
+            self._touched[run_id] = run
         while len(self._runs) > self._most_runs:
             self._runs.popitem(last=False)
         return run

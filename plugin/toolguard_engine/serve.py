@@ -78,6 +78,7 @@ class Engine:
         self._log: calllog.CallLog | None = None
         self._audit: audit.AuditLog | None = None
         self._counters: Counters | None = None
+        self._standings: FileStandings | None = None
         self._wakes: Wakes | None = None
         self._own_rules: UserRules | None = None
         self._rules: tuple[Rule, ...] = ()
@@ -204,7 +205,8 @@ class Engine:
         self._log = calllog.CallLog(calllog.resolve(settingrules.log_path(self._session.config), self._state_dir))
         self._audit = audit.AuditLog(self._state_dir)
         self._counters = Counters(self._state_dir)
-        self._session.standings = FileStandings(self._state_dir)
+        self._close_standings()
+        self._session.standings = self._standings = FileStandings(self._state_dir)
         self._session.kill_switch = KillSwitch(self._state_dir)
         self._switched = -SWITCH_EVERY
         self._log_error = ""
@@ -264,10 +266,7 @@ class Engine:
         """What an engine before this one counted in runs that are still under way."""
         if self._counters is None:
             return
-        try:
-            self._session.guard.autonomy.remember(FileStandings(self._state_dir).load())
-        except StoreError as error:
-            self._complain(f"how the agents stood before is not known: {error}")
+        self._session.restore()
         try:
             self._session.guard.remember(self._counters.load())
         except Damaged as error:
@@ -316,6 +315,10 @@ class Engine:
         if self._session.guard.autonomy.has_spent:
             self._session.save_standings()
         self._send_all(self._session.take_told())
+
+    def _close_standings(self) -> None:
+        if self._standings is not None:
+            self._standings.close()
 
     def _save_counters(self) -> None:
         self._session.save_standings()
@@ -376,6 +379,7 @@ class Engine:
         if self._session.hello is None:
             return
         self._save_counters()
+        self._close_standings()
         self._write_events(patient=True)
         try:
             self._publish()

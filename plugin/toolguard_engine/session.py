@@ -22,6 +22,7 @@ from toolguard_engine.approvals import Approvals, Settled, prompt_for
 from toolguard_engine.autonomy import ASKS
 from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, Refusal, inner_call
+from toolguard_engine.layers import nostore
 from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
@@ -30,11 +31,12 @@ from toolguard_engine.rulebook import Rule, Rulebook
 from toolguard_engine.standing import Standing
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.calllog import record, resolve
-from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.locked import Busy, StoreError
 from toolguard_engine.texts import Hints
 from toolguard_engine.toolsearch import tool_name
 
 Clock = Callable[[], datetime]
+MAX_TOLD = 100
 OUT_OF_ORDER = "approval.no-store"
 CODE_ERROR = "guard.error"
 NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
@@ -43,11 +45,13 @@ NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is 
 
 
 class Standings(Protocol):
-    """What outlives the engine of how the agents stand. Raises `StoreError`."""
+    """What outlives the engine of how agents stand. Raises `StoreError`; `save` tells what a person changed meanwhile."""
+
+    def load(self) -> list[Standing]: ...
 
     def newer(self, standing: tuple[str, str], epoch: int) -> Standing | None: ...
 
-    def save(self, changed: dict[tuple[str, str], Standing]) -> None: ...
+    def save(self, changed: dict[tuple[str, str], Standing]) -> list[Standing]: ...
 
 
 class KillSwitch(Protocol):
@@ -107,6 +111,7 @@ class Session:
         self._own_rules: tuple[Rule, ...] = ()
         self._constraints: tuple[Constraint, ...] = ()
         self._told: list[protocol.Log] = []
+        self._told_once: set[str] = set()
         self._unmade: list[Callable[[], dict[str, Any]]] = []
         self._records: list[dict[str, Any]] = []
         self._events: list[Callable[[], audit.Event]] = []
@@ -264,10 +269,13 @@ class Session:
         verdict = self.guard.judge(call)
         if verdict.decision != "hold" or not verdict.code.startswith(ASKS) or self.standings is None:
             return verdict
+        if verdict.code == nostore.CODE:
+            self.restore()
+            return verdict if self.guard.lost else self.guard.judge(call)
         try:
             newer = self.standings.newer((call.agent, call.session), self.guard.autonomy.epoch(call))
         except StoreError as error:
-            self._told.append(protocol.Log("warn", f"how the agents stand cannot be read: {error}"))
+            self._tell_once(f"how the agents stand cannot be read: {error}")
             return verdict
         if newer is None:
             return verdict
@@ -335,7 +343,7 @@ class Session:
         shadow = self._shadowed(call.agent)
         if reaction.code:
             self.tally.repeated += 1
-            verdict = Verdict("block" if reaction.stop and not shadow else "allow", reaction.code, reason=reaction.note)
+            verdict = Verdict("block" if reaction.stop and not shadow else "allow", reaction.code, reason=reaction.reason)
             self._event("stop" if reaction.stop else "note", call, verdict)
         self._tell_signals()
         if message.id is None:
@@ -361,7 +369,7 @@ class Session:
         return protocol.Stopped(message.id, text)
 
     def _decide(self, message: protocol.Decide) -> protocol.Wire:
-        if message.where == "tool" and not self.config.approval.agent_tool:
+        if message.where == "tool" and not (self.config.approval.agent_tool and message.action == "approve"):
             return protocol.Told(message.id, ok=False, text=NOT_THE_AGENT)
         if message.action == "checkpoint":
             return self._checkpoint(message)
@@ -376,9 +384,7 @@ class Session:
         changed = self.guard.autonomy.checkpoint(message.session, self._now(), self.config)
         self.save_standings()
         done = f"checkpoint: {len(changed)} budget{'' if len(changed) == 1 else 's'} full again"
-        self._event(
-            "checkpoint", Call("", None, session=message.session), Verdict("allow", "budget.checkpoint", reason=done)
-        )
+        self._said("checkpoint", message, "budget.checkpoint", done)
         return protocol.Told(message.id, ok=True, text=done)
 
     def _kill_switch(self, message: protocol.Decide) -> protocol.Wire:
@@ -389,6 +395,7 @@ class Session:
         except StoreError as error:
             return protocol.Told(message.id, ok=False, text=str(error))
         told = "no tool call runs until it is switched off" if message.nonce == "on" else "calls are judged as usual again"
+        self._said("kill-switch", message, f"kill-switch.{message.nonce}", told)
         return protocol.Told(message.id, ok=True, text=f"kill switch {message.nonce}: {told}")
 
     def save_standings(self) -> None:
@@ -397,10 +404,33 @@ class Session:
         if not changed or self.standings is None:
             return
         try:
-            self.standings.save(changed)
+            newer = self.standings.save(changed)
         except StoreError as error:
             self.guard.autonomy.keep_changed(changed)
-            self._told.append(protocol.Log("warn", f"how the agents stand cannot be saved: {error}"))
+            if not isinstance(error, Busy):  # soon again
+                self._tell_once(f"how the agents stand cannot be saved: {error}")
+            return
+        if newer:
+            self.guard.autonomy.remember(newer)
+
+    def restore(self) -> None:
+        """How the agents stood before. Where that cannot be read the guard asks a person, and it is tried again."""
+        if self.standings is None:
+            return
+        try:
+            found = self.standings.load()
+        except StoreError as error:
+            self.guard.lost = str(error)
+            self._tell_once(f"how the agents stood before is not known: {error}")
+            return
+        self.guard.lost = ""
+        self.guard.autonomy.remember(found)
+
+    def _tell_once(self, text: str) -> None:
+        """Into the gateway's log."""
+        if text not in self._told_once and len(self._told_once) < MAX_TOLD:
+            self._told_once.add(text)
+            self._told.append(protocol.Log("warn", text))
 
     def _now(self) -> float:
         return self.setup.clock().timestamp()
@@ -461,6 +491,22 @@ class Session:
         gateway = self.hello.gateway if self.hello else ""
         now = self.setup.clock().timestamp()
         self._events.append(partial(_audit_event, secrets.token_hex(8), now, event, call, verdict, nonce, gateway))
+
+    def _said(self, event: str, message: protocol.Decide, code: str, reason: str) -> None:
+        """Puts aside a line about what a person decided in chat."""
+        line = audit.Event(
+            id=secrets.token_hex(8),
+            time=audit.when(self._now()),
+            event=event,
+            code=code,
+            session=audit.plain(message.session),
+            by=audit.plain(message.by),
+            where=message.where,
+            why=audit.plain(message.why),
+            reason=reason,
+            gateway=self.hello.gateway if self.hello else "",
+        )
+        self._events.append(lambda: line)
 
     def take_touched(self) -> dict[str, Run | None]:
         """The counts that changed, for the store behind this session."""

@@ -19,7 +19,7 @@ MAX_BYTES = 10_000
 UNREADABLE = "its file cannot be read"
 
 
-class Unwritten(StoreError):
+class Unwritten(StoreError):  # noqa: N818 - an answer
     code = "kill-switch.unwritten"
 
 
@@ -41,10 +41,12 @@ class KillSwitch:
         """None while it is off."""
         try:
             found = msgspec.json.decode(files.read_bounded(self.path, MAX_BYTES), type=Thrown)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Thrown(why=UNREADABLE)
+        except ValueError:  # a NUL in its name: there is no such file
+            return None
         return found
 
     def why(self) -> str:
@@ -59,9 +61,9 @@ class KillSwitch:
         """Raises `Unwritten`."""
         try:
             if on:
-                self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                files.make_folder(self.path.parent)
                 files.replace(self.path, msgspec.json.encode(Thrown(by, why, time.time())), durable=True)
             else:
                 self.path.unlink(missing_ok=True)
-        except OSError as error:
-            raise Unwritten(f"{self.path}: {error.strerror or error}") from error
+        except (OSError, ValueError) as error:
+            raise Unwritten(f"{str(self.path)!a}: {getattr(error, 'strerror', None) or error}") from error

@@ -154,7 +154,7 @@ class FileStandings:
         """The open file; None where there is none. Another one in its place is opened anew."""
         try:
             info = self.path.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in its name
             self.close()
             self._refuse_after_damage()
             return None
@@ -186,7 +186,7 @@ class FileStandings:
             raise self._damaged(keep_aside=keep_aside) from error
         except _NotOurs as error:
             raise self._damaged(keep_aside=keep_aside) from error
-        except (OSError, ValueError) as error:  # ValueError: a NUL in its name
+        except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
 
     def _damaged(self, *, keep_aside: bool) -> StoreError:

@@ -1,0 +1,26 @@
+"""Where it cannot be read how the agents stood: what their budget would have to pay for asks a person.
+
+An engine that began with full budgets then would give back what was spent; a damaged file would be a way to get there.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine import risklevels
+from toolguard_engine.config import Config, Mode, RiskLevel
+from toolguard_engine.judgement import Judgement
+from toolguard_engine.model import Call, Verdict
+
+CODE = "budget.no-store"
+REASON = "How this agent stood before cannot be read, so its budget is not known; run `toolguard doctor --fix`."
+_PAID: dict[Mode, frozenset[RiskLevel]] = {
+    "enforce": frozenset({"LOW", "MEDIUM", "HIGH", "CRITICAL"}),
+    "soft": frozenset({"HIGH", "CRITICAL"}),
+}
+
+
+def judge(call: Call, found: Judgement, config: Config) -> Verdict | None:
+    """A hold for the levels for which the budget holds calls at all."""
+    paid = _PAID.get(config.budget.mode)
+    if paid is None or risklevels.level(call, found, config) not in paid:
+        return None
+    return Verdict("hold", CODE, reason=REASON)
