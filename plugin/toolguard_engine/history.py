@@ -1,35 +1,165 @@
 """What a run did lately: the last calls and what came of them, as digests. `layers.detectors` look for patterns in it.
 
-A digest is 63 bits of BLAKE2b as an int, so that a step is small and two runs can be compared on disk and in memory.
+A digest is 63 bits of BLAKE2b as an int, what two of them are mixed to has 60 bits: small in memory, and the same on disk.
+The steps are parallel lists, so that looking for one among them is a search in C.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
+_BITS = (1 << 60) - 1
 
-class Step(msgspec.Struct, array_like=True, gc=False):
-    """One executed call. `call`: its tool and arguments without what varies by itself; `family`: the same with its numbers
-    masked; `result`: what came of it, of the failure where it `failed`."""
+
+class Count(msgspec.Struct, array_like=True, gc=False):
+    """How often something happened, and in which request to the model for the last time (0 where that is not known)."""
+
+    count: int = 0
+    request: int = 0
+
+    def again(self, request: int) -> bool:
+        """Counts once more, but for what one message of the model did twice; whether it counted."""
+        if request and request == self.request:
+            return False
+        self.count += 1
+        self.request = request
+        return True
+
+
+class Step(NamedTuple):
+    """One executed call, as `Past` tells."""
 
     call: int
     family: int
     result: int
-    failed: bool = False
+    series: int
 
 
-class Past(msgspec.Struct):
+class Past(msgspec.Struct, omit_defaults=True):
     """The last steps of a run, the newest last, and what the detectors count beside them.
 
-    `stale`: how many calls in a row brought nothing new. `same_errors`: how often a call of a family failed in one way, by
-    the digest of both. `missing`: calls of tools that do not exist, by name. `criticals`: how often a detector blocked.
-    `armed`: calls that the guard after a compaction still watches, `watched`: their digests.
+    A step is one executed call: in `calls` its tool and arguments, in `families` the same with numbers masked where it
+    failed (else 0), in `results` its call and exactly what came of it, in `series` the same, where it failed its family and
+    the wording, in `requests` the request to the model, in `counts` the longest repetition that it belonged to.
+    `hot`: the largest of `counts`.
+
+    `alternating`: how many of the newest steps are two calls in strict alternation. `stale`: how many calls in a row brought
+    nothing new, `stale_told`: the request in which the model was told so. `errors`: how often a call of a family failed in
+    one way, by the digest of both, `errors_most`: at most how often. `missing`: calls of tools that do not exist, by name.
+    `criticals`: how often a detector blocked. `armed`: calls that the guard after a compaction still watches; `watched`:
+    what it saw, in `watched_calls`, the last one in `watched_request`.
     """
 
-    steps: list[Step] = []
+    calls: list[int] = []
+    families: list[int] = []
+    results: list[int] = []
+    series: list[int] = []
+    requests: list[int] = []
+    counts: list[int] = []
+    hot: int = 0
+    alternating: int = 0
     stale: int = 0
-    same_errors: dict[int, int] = {}
-    missing: dict[str, int] = {}
-    criticals: int = 0
+    stale_told: int = 0
+    errors: dict[int, Count] = {}
+    errors_most: int = 0
+    missing: dict[str, Count] = {}
+    criticals: Count = msgspec.field(default_factory=Count)
     armed: int = 0
-    watched: list[int] = []
+    watched: int = 0
+    watched_calls: int = 0
+    watched_request: int = 0
+
+    def __post_init__(self) -> None:
+        if len({len(column) for column in self._columns}) > 1:  # no engine wrote that: the steps are not known
+            for column in self._columns:
+                column.clear()
+            self.hot = self.alternating = 0
+
+    @property
+    def _columns(self) -> tuple[list[int], ...]:
+        return self.calls, self.families, self.results, self.series, self.requests, self.counts
+
+    @property
+    def matters(self) -> bool:
+        """Whether an engine after this one should know of it: a run in which all was new has nothing to go on from."""
+        return bool(self.stale or self.errors or self.missing or self.armed or self.criticals.count)
+
+    def streak(self, call: int, series: int, result: int) -> int:
+        """Among the steps that are the same call as this one, from the newest back, how many had this result.
+
+        Of calls that failed and differ in numbers the wording counts, of the very same call exactly what came of it: where
+        the same tests fail in other numbers something moves.
+        """
+        count = self.series.count(series)
+        if not count or call not in self.calls:
+            return count
+        count = 0
+        for other, same, exact in zip(reversed(self.calls), reversed(self.series), reversed(self.results), strict=True):
+            if other == call:
+                if exact != result:
+                    break
+                count += 1
+            elif same == series:
+                count += 1
+        return count
+
+    def newest(self, call: int, family: int) -> int:
+        """The place of the newest step that is the same call, -1 where there is none."""
+        if call not in self.calls and family not in self.families:
+            return -1
+        at = len(self.calls) - 1
+        while self.calls[at] != call and self.families[at] != family:
+            at -= 1
+        return at
+
+    def in_message(self, series: int, request: int) -> bool:
+        """Whether this message of the model did the same already."""
+        if not request or not self.requests or self.requests[-1] != request or series not in self.series:
+            return False
+        for other, same in zip(reversed(self.requests), reversed(self.series), strict=True):
+            if other != request:
+                return False
+            if same == series:
+                return True
+        return False
+
+    def enter(self, step: Step, request: int, streak: int, size: int) -> bool:
+        """One more step, of a history of `size`; whether older ones were forgotten for it."""
+        self._alternate(step)
+        full = len(self.calls) >= size
+        if full:
+            many = len(self.calls) - size + 1
+            for column in self._columns:
+                del column[:many]
+        count = max(streak, self.alternating)
+        self.calls.append(step.call)
+        self.families.append(step.family)
+        self.results.append(step.result)
+        self.series.append(step.series)
+        self.requests.append(request)
+        self.counts.append(count)
+        if count >= self.hot:
+            self.hot = count
+        elif full:
+            self.hot = max(self.counts)
+        return full
+
+    def _alternate(self, step: Step) -> None:
+        if not self.calls or self.series[-1] == step.series or self.calls[-1] == step.call:
+            self.alternating = 1
+        elif self.alternating > 1 and self._is_before_last(step):
+            self.alternating += 1
+        else:
+            self.alternating = 2
+
+    def _is_before_last(self, step: Step) -> bool:
+        if self.calls[-2] == step.call:
+            return self.results[-2] == step.result
+        return self.series[-2] == step.series
+
+
+def mixed(one: int, two: int) -> int:
+    """A digest of two digests."""
+    return (one * 31 + two) & _BITS

@@ -1,54 +1,183 @@
-"""Repetition without progress."""
+"""Repetition without progress. The law, per run, over the last `historySize` executed calls:
+
+- the same call with the same result, or two in turn (`generic_repeat`, `poll_no_progress`, `ping_pong`): a note behind the
+  `warningThreshold`-th and every fifth result after it; behind `criticalThreshold` of them the next such call is blocked,
+  and the second block ends the run;
+- a call is the same where its digest is, and where it failed with the same words and only its numbers differ;
+- a changed result ends any count: progress is never touched;
+- calls in a row that bring nothing new end the run, whichever they are (`circuit_breaker`);
+- with `enabled` absent only `identical_errors` and the guard after a `compaction` count, with false nothing does;
+- what one message of the model does twice counts once: it could not know better in between. No run ends in the message in
+  which it was first warned.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from types import ModuleType
+from typing import Literal, NamedTuple
 
-import msgspec
-
-from toolguard_engine.config import Config
+from toolguard_engine import loop_texts
+from toolguard_engine.callkeys import digests
+from toolguard_engine.config import Config, LoopDetection
+from toolguard_engine.history import Past, Step, mixed
+from toolguard_engine.layers import exemptions
+from toolguard_engine.layers.detectors import (
+    circuit_breaker,
+    compaction,
+    generic_repeat,
+    identical_errors,
+    ping_pong,
+    poll_no_progress,
+    unknown_tool,
+)
+from toolguard_engine.layers.detectors.reaction import NOTHING, Reaction
 from toolguard_engine.model import Call, Run, Stop, Verdict
-from toolguard_engine.outcomes import Outcome
+from toolguard_engine.outcomes import Outcome, is_poll
+
+__all__ = ["NOTHING", "Reaction", "judge", "on_compaction", "on_message", "on_outcome", "on_unknown_tool", "wanted"]
 
 Wanted = Literal["tell", "ask"]
+AGAIN = 5
+"""A note is repeated with every fifth result after the first one."""
+
+IN_FLIGHT = 4
+"""What comes of a call is asked for so many counts early: others of the same message may come back before it."""
 
 
-class Reaction(msgspec.Struct, frozen=True):
-    """What a call that ran leads to: `note` behind its result, `stop` the end of its run, `code` of the detector."""
+class _Found(NamedTuple):
+    """A pattern: its detector and how many calls it is long."""
 
-    code: str = ""
-    note: str = ""
-    stop: Stop | None = None
-
-
-NOTHING = Reaction()
+    detector: ModuleType
+    calls: int
 
 
 def judge(call: Call, run: Run, config: Config) -> Verdict | None:
     """Blocks a call that repeats without progress; the second time in a run it also sets `run.stop`."""
+    settings = config.loop_detection
+    if run.past.hot < settings.critical_threshold or settings.enabled is not True:
+        return None
+    found = _stuck(call, run.past, settings)
+    if found is None:
+        return None
+    told = found.detector.found(call, found.calls)
+    criticals = run.past.criticals
+    if criticals.again(call.request) and criticals.count > 1:
+        run.stop = Stop(found.detector.CODE, loop_texts.ends(told))
+    text = run.stop.text if run.stop else loop_texts.blocked(call, told)
+    return Verdict("block", found.detector.CODE, text, told)
+
+
+def _stuck(call: Call, past: Past, settings: LoopDetection) -> _Found | None:
+    """The pattern at its critical threshold that this call would go on with."""
+    key, family = digests(call.tool, call.params)
+    at = past.newest(key, family)
+    if at < 0:
+        return None
+    critical, detectors = settings.critical_threshold, settings.detectors
+    count = past.streak(past.calls[at], past.series[at], past.results[at])
+    if count >= critical and (of := _of_one(call)).is_on(detectors):
+        return _Found(of, count)
+    count = ping_pong.length(past)
+    if count >= critical and ping_pong.is_on(detectors) and ping_pong.goes_on(past.series[at], past):
+        return _Found(ping_pong, count)
     return None
 
 
-def wanted(call: Call, run: Run, config: Config) -> Wanted:
+def _of_one(call: Call) -> ModuleType:
+    """Whose business the repetition of this one call is."""
+    return poll_no_progress if is_poll(call.tool, call.params) else generic_repeat
+
+
+def wanted(call: Call, run: Run, config: Config) -> Wanted:  # noqa: ARG001 - what came of this very call is not known yet
     """Whether what comes of this call may have to be answered (`ask`): a note or the end could be due with it."""
+    settings, past = config.loop_detection, run.past
+    if settings.enabled is False:
+        return "tell"
+    if past.armed or identical_errors.may_be_due(past, settings.identical_errors):
+        return "ask"
+    if settings.enabled is True and (
+        past.hot + IN_FLIGHT >= settings.warning_threshold or past.stale + IN_FLIGHT >= circuit_breaker.warns_at(settings)
+    ):
+        return "ask"
     return "tell"
 
 
 def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> Reaction:
     """Enters what came of a call into `run.past`; sets `run.stop` where the run ends."""
+    settings, past = config.loop_detection, run.past
+    if settings.enabled is False or run.stop is not None:
+        return NOTHING
+    if not outcome.failed:
+        identical_errors.on_success(call, past)
+    lasting = identical_errors.counts(outcome)
+    if settings.enabled is not True and not lasting and not past.armed:
+        return NOTHING
+    key, family = digests(call.tool, call.params)
+    found = NOTHING
+    if past.armed:
+        found = compaction.watch(call, key, outcome.result, run)
+    if lasting and run.stop is None:
+        found = identical_errors.on_failure(call, family, outcome, run, settings.identical_errors)
+    if settings.enabled is True and run.stop is None:
+        repeats = _on_step(call, key, family, outcome, run, settings)
+        return repeats if repeats.stop or not found.code else found
+    return found
+
+
+def _on_step(call: Call, key: int, family: int, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
+    past, result = run.past, mixed(key, outcome.result)
+    failed = outcome.failed
+    series = mixed(family, outcome.wording) if failed else result
+    if past.in_message(series, call.request):
+        return NOTHING
+    before = past.streak(key, series, result)
+    new = not before and (series not in past.series or (failed and result not in past.results))
+    full = past.enter(Step(key, family if failed else 0, result, series), call.request, before + 1, settings.history_size)
+    broken = circuit_breaker.on_step(call, run, settings, new=new)
+    if new or broken.stop or past.counts[-1] < settings.warning_threshold:
+        return broken
+    count = past.streak(key, series, result) if full else before + 1
+    found = _warning(call, count, past, settings, grew=count > before)
+    return found if found.code else broken
+
+
+def _warning(call: Call, count: int, past: Past, settings: LoopDetection, *, grew: bool) -> Reaction:
+    """The note that is due. A count that only stays what it was, since the history holds no more, is none."""
+    if grew and _is_due(count, settings) and (of := _of_one(call)).is_on(settings.detectors):
+        told: Reaction = of.warn(call, count, settings.critical_threshold)
+        return told
+    length = ping_pong.length(past)
+    if length == past.alternating and _is_due(length, settings) and ping_pong.is_on(settings.detectors):
+        return ping_pong.warn(call, length, settings.critical_threshold)
     return NOTHING
+
+
+def _is_due(count: int, settings: LoopDetection) -> bool:
+    return count >= settings.warning_threshold and (count - settings.warning_threshold) % AGAIN == 0
 
 
 def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
     """The end of a run whose next message only repeats what a detector blocked already; sets `run.stop`."""
-    return None
+    settings, past = config.loop_detection, run.past
+    if not calls or not past.criticals.count or settings.enabled is not True or run.stop is not None:
+        return run.stop
+    found = None
+    for call in calls:
+        found = None if exemptions.judge(call, config) else _stuck(call, past, settings)
+        if found is None:
+            return None
+    if found:
+        run.stop = Stop(found.detector.CODE, loop_texts.ends(found.detector.found(calls[-1], found.calls)))
+    return run.stop
 
 
 def on_unknown_tool(call: Call, run: Run, config: Config) -> Stop | None:
-    """Counts a call of a tool that does not exist."""
-    return None
+    """Counts a call of a tool that does not exist; the end of the run where there were too many."""
+    settings = config.loop_detection
+    return unknown_tool.on_miss(call, run, settings) if settings.enabled is True else None
 
 
 def on_compaction(run: Run, config: Config) -> int:
     """Arms the guard after a compaction; for how many calls, 0 where it is off."""
-    return 0
+    settings = config.loop_detection
+    return 0 if settings.enabled is False else compaction.arm(run.past, settings)

@@ -1,0 +1,41 @@
+"""Calls in a row that bring nothing new, whichever tools they are: any cycle that fits into the history.
+
+It counts whatever other detectors are switched off. The run never ends in the message in which the model was warned.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine import loop_texts
+from toolguard_engine.config import LoopDetection
+from toolguard_engine.history import Past
+from toolguard_engine.layers.detectors.reaction import NOTHING, Reaction, end
+from toolguard_engine.model import Call, Run
+
+CODE = "loop.breaker"
+
+
+def warns_at(settings: LoopDetection) -> int:
+    """0: never; the run ends with the first call that brings nothing new."""
+    return min(settings.critical_threshold, settings.global_circuit_breaker_threshold - 1)
+
+
+def on_step(call: Call, run: Run, settings: LoopDetection, *, new: bool) -> Reaction:
+    past = run.past
+    if new:
+        past.stale = past.stale_told = 0
+        return NOTHING
+    past.stale += 1
+    if past.stale < warns_at(settings):
+        return NOTHING
+    return _due(call, run, past, settings)
+
+
+def _due(call: Call, run: Run, past: Past, settings: LoopDetection) -> Reaction:
+    last = settings.global_circuit_breaker_threshold
+    if past.stale == warns_at(settings):
+        past.stale_told = call.request
+        reason = loop_texts.stale(call, past.stale)
+        return Reaction(CODE, loop_texts.nothing_new(call, past.stale, last), reason=reason)
+    if past.stale < last or (call.request and call.request == past.stale_told):
+        return NOTHING
+    return end(run, CODE, loop_texts.stale(call, past.stale))

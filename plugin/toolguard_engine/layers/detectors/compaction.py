@@ -1,0 +1,36 @@
+"""The guard after a compaction: the history was made shorter, and the first calls after it are the same loop again.
+
+The first `windowSize` executed calls are watched; where all of them are the same call with the same result, the run ends.
+Identical calls of one message are one of them. One call alone repeats nothing: at least two are watched.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine import loop_texts
+from toolguard_engine.config import LoopDetection
+from toolguard_engine.history import Past, mixed
+from toolguard_engine.layers.detectors.reaction import NOTHING, Reaction, end
+from toolguard_engine.model import Call, Run
+
+CODE = "compaction_loop_persisted"
+
+
+def arm(past: Past, settings: LoopDetection) -> int:
+    """For how many calls."""
+    past.armed = max(2, settings.post_compaction_guard.window_size)
+    past.watched = past.watched_request = past.watched_calls = 0
+    return past.armed
+
+
+def watch(call: Call, key: int, result: int, run: Run) -> Reaction:
+    """Only while it is armed. `key`: the digest of the call."""
+    past, seen = run.past, mixed(key, result)
+    if past.watched_calls and seen != past.watched:
+        past.armed = 0  # something else happens: the window cannot be filled any more
+        return NOTHING
+    if past.watched_calls and call.request and call.request == past.watched_request:
+        return NOTHING
+    past.watched, past.watched_request = seen, call.request
+    past.watched_calls += 1
+    past.armed -= 1
+    return NOTHING if past.armed else end(run, CODE, loop_texts.still_looping(CODE, call, past.watched_calls))
