@@ -60,13 +60,14 @@ _UUID_TEXT = rb"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9
 _UUID_HINT = re.compile(rb"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
 _UUID = re.compile(rb"(?<![0-9A-Za-z])" + _UUID_TEXT)
 _INNER_UUID = re.compile(rb'(?<![0-9A-Za-z/"])' + _UUID_TEXT)
-_ISO_TEXT = (
-    rb"(?>20[0-9]{2}-[01][0-9]-[0-3][0-9][Tt _][0-2][0-9]:?[0-5][0-9](?::?[0-5][0-9])?(?:[.,][0-9]{1,9})?"
+ISO_TEXT = (
+    rb"(?>20[0-9]{2}-[01][0-9]-[0-3][0-9]"
+    rb"(?:[Tt_][0-2][0-9]:?[0-5][0-9](?::?[0-5][0-9])?| [0-2][0-9]:[0-5][0-9](?::[0-5][0-9])?)(?:[.,][0-9]{1,9})?"
     rb"(?:Z\b| ?[+-][01][0-9]:?[0-5][0-9](?![0-9]))?)"
 )
-ISO = re.compile(_ISO_TEXT)
-_INNER_ISO = re.compile(rb'(?<=")' + _ISO_TEXT + rb'(?!")|(?<!")' + _ISO_TEXT)
-EPOCH_HINT = re.compile(rb"1[678][0-9]{8}")
+_ISO = re.compile(ISO_TEXT)
+_INNER_ISO = re.compile(rb'(?<=")' + ISO_TEXT + rb'(?!")|(?<!")' + ISO_TEXT)
+_EPOCH_HINT = re.compile(rb"1[678][0-9]{8}")
 _EPOCH_TEXT = rb"1[678][0-9]{8}(?:[0-9]{3}|\.[0-9]{1,9})?(?![0-9])"
 _EPOCH = re.compile(rb'(?<!":)(?<!\[)(?<![0-9.])(?:(?<!")' + _EPOCH_TEXT + rb"|" + _EPOCH_TEXT + rb'(?!"))')
 _TEMPORARY = re.compile(
@@ -76,8 +77,9 @@ _TEMPORARY = re.compile(
     rb"|(?=[a-z]{0,5}(?:[0-9]|[a-z0-9][A-Z])|[A-Z]{1,5}[a-z0-9])[A-Za-z0-9]{6}(?![A-Za-z0-9])))"
 )
 _ATTEMPT = re.compile(
-    rb"(?:(?<![A-Za-z])|(?<=\\[nt]))((?:attempt|retry|try)(?:[ _-]?(?:no\.?|number|count))?[ \t#:=(_-]{0,4})[0-9]{1,9}",
-    re.IGNORECASE,
+    rb"([AaRrTt](?:(?<![A-Za-z].)|(?<=\\[nt].))(?:ttempt|etry|ry|TTEMPT|ETRY|RY)"
+    rb"(?:[ _-]?(?:no\.?|number|count|NO|NUMBER|COUNT))?[ \t#:=(_-]{0,4})[0-9]{1,9}",
+    re.DOTALL,
 )
 DIGITS = b"0123456789"
 
@@ -93,7 +95,7 @@ def digests(tool: str, params: Any) -> tuple[int, int]:
     if len(data) > LONG:
         return _of_long(data)
     bare = data.translate(None, DIGITS)
-    if len(bare) == len(data):
+    if len(bare) == len(data) and b"tmp" not in data:
         found = digest(data)
         return found, found
     stable = _stable(data)
@@ -130,9 +132,9 @@ def _stable(data: bytes) -> bytes:
     """JSON without its volatile texts. Each search for them is asked only where a quick one says that it may find any."""
     if _UUID_HINT.search(data):
         data = _INNER_UUID.sub(b"<uuid>", data)
-    if b"20" in data and ISO.search(data):
+    if b"20" in data and _ISO.search(data):
         data = _INNER_ISO.sub(b"<time>", data)
-    if EPOCH_HINT.search(data):
+    if _EPOCH_HINT.search(data):
         data = _EPOCH.sub(b"<time>", data)
     return without_names_and_attempts(data)
 
@@ -140,10 +142,10 @@ def _stable(data: bytes) -> bytes:
 def without_names_and_attempts(data: bytes) -> bytes:
     """Without temporary names and counters of attempts."""
     low = data.lower()
-    if b"mp" in low or b"/var/f" in low:  # "tmp", "Temp", "attempt"
+    both = b"temp" in low  # also in "attempt"
+    if both or b"tmp" in low or b"/t/" in low:
         data = _TEMPORARY.sub(_temporary, data)
-        data = _ATTEMPT.sub(rb"\1", data)
-    elif b"try" in low:
+    if both or b"try" in low:
         data = _ATTEMPT.sub(rb"\1", data)
     return data
 

@@ -1,14 +1,38 @@
-"""What came of a call, without what varies by itself, and whether repeating can mend it."""
+"""What came of a call, without what varies by itself, and whether repeating can mend it.
+
+The laws:
+- times of day, durations, UUIDs, temporary names, process ids, memory addresses, ids of requests, counters of attempts, and
+  of what was sent the ids it got do not count. All other numbers do: `41%` and `42%` are two results. A duration that is
+  said to remain is progress.
+- a failure lasts where its text says so (`_LASTING_TEXTS`, `_LASTING_PAIR`) and nothing in it may pass (`_PASSING_TEXT`);
+  the outcome of a poll never does.
+"""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
 
+from toolguard_engine.callkeys import (
+    DIGITS,
+    ISO_TEXT,
+    digest,
+    without_names_and_attempts,
+    without_uuids,
+)
+from toolguard_engine.toolsearch import tool_name
+
+MAX_TEXT = 20_000
+"""Of a longer text the beginning counts; what the gateway part tells is shorter."""
+MAX_REASON = 1_500
+"""Characters at the end of what a command printed, or at the beginning of any other error, that say why it failed."""
+
 
 class Outcome(msgspec.Struct, frozen=True):
-    """`result`: a digest, equal for two outcomes that say the same. For a failure: `wording`, the same of its text with all
+    """`result`: a digest, equal for two outcomes that say the same. For a failure: `wording`,
+    the same of its text with all
     numbers masked, and `lasting`: repeating cannot mend it."""
 
     result: int
@@ -17,6 +41,184 @@ class Outcome(msgspec.Struct, frozen=True):
     lasting: bool = False
 
 
+_FAILED = frozenset(
+    {"error", "failed", "failure", "timeout", "timed-out", "timed_out", "killed", "aborted", "denied", "cancelled"}
+)
+_PASSING = frozenset({"timeout", "timed-out", "timed_out", "killed", "aborted", "cancelled"})
+_PASSING_EXITS = frozenset({124, 130, 137, 143})
+"""`timeout`, and a program that a signal ended."""
+_NOT_RUN = frozenset({126, 127})
+"""What a shell says of a program that it cannot start."""
+_NAME = re.compile(r"(?<![^\s'\"])(?!http/\d)[^\s'\"/]{0,100}/[^\s'\"]*+|[\w-]{1,100}\.[a-z]\w{0,4}\b")
+"""Paths, files and hosts: what is called `timeout.py` is no timeout."""
+
+_SENDING = frozenset({"message", "sessions_send", "conversations_send", "conversations_turn"})
+_SHELLS = frozenset({"exec", "bash", "shell", "process"})
+_POLLS: dict[str, frozenset[str]] = {
+    "process": frozenset({"poll", "log", "list", "status", "wait"}),
+    "subagents": frozenset({"list", "status", "log", "wait", "info"}),
+    "nodes": frozenset({"status", "list", "pending"}),
+    "cron": frozenset({"status", "list", "runs"}),
+    "automations": frozenset({"status", "list", "runs", "get"}),
+}
+_POLLING = frozenset({"bash_output", "bashoutput", "task_output", "taskoutput", "get_goal", "sessions_yield", "wait"})
+_POLLING_ENDS = ("_status", "_wait", "_poll", "_progress")
+
+
+def is_poll(tool: str, params: Any) -> bool:
+    """Whether this call asks how far something is that runs by itself: repeating it is what it is for."""
+    name = tool_name(tool)
+    actions = _POLLS.get(name)
+    if actions is None:
+        return name in _POLLING or name.endswith(_POLLING_ENDS)
+    action = params.get("action") if isinstance(params, dict) else None
+    return isinstance(action, str) and action.lower() in actions
+
+
 def outcome(tool: str, params: Any, text: str, size: int, status: str, exit_code: int | None, *, failed: bool) -> Outcome:
     """Of what the gateway part tells (`protocol.Came`)."""
-    raise NotImplementedError
+    state = status.lower()
+    failed = failed or bool(exit_code) or state in _FAILED
+    cut = size if size > len(text) and size > _units(text) else 0
+    data = text[:MAX_TEXT].encode("utf-8", "replace")
+    stable = _stable(data, sent=tool_name(tool) in _SENDING)
+    result = digest(
+        b"%b\0%d %d %d %b" % (stable, cut, -1 if exit_code is None else exit_code, failed, state.encode("utf-8", "replace"))
+    )
+    if not failed:
+        return Outcome(result)
+    error = _error(text)
+    masked = stable if error is text else _stable(error[:MAX_TEXT].encode("utf-8", "replace"), sent=False)
+    return Outcome(
+        result,
+        failed=True,
+        wording=digest(masked.translate(None, DIGITS)),
+        lasting=_lasts(tool, params, error, state, exit_code),
+    )
+
+
+def _units(text: str) -> int:
+    """Its length as the gateway counts."""
+    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+
+def _error(text: str) -> str:
+    """The sentence in a failure: of the gateway's JSON form its `error`, without the file that it may show behind it."""
+    if text.startswith("{"):
+        try:
+            body = msgspec.json.decode(text)
+        except (msgspec.DecodeError, RecursionError, UnicodeError):
+            body = None
+        error = body.get("error") if isinstance(body, dict) else None
+        if isinstance(error, dict):
+            error = error.get("message")
+        text = error if isinstance(error, str) and error else text
+    sentence, shown, _ = text.partition("\nCurrent file contents:")
+    return sentence if shown else text
+
+
+def _lasts(tool: str, params: Any, error: str, state: str, exit_code: int | None) -> bool:
+    if state in _PASSING or exit_code in _PASSING_EXITS or is_poll(tool, params):
+        return False
+    reason = (error[-MAX_REASON:] if tool_name(tool) in _SHELLS else error[:MAX_REASON]).lower()
+    lasting = exit_code in _NOT_RUN or any(text in reason for text in _LASTING_TEXTS) or _LASTING_PAIR.search(reason)
+    if "lock': file exists" in reason:  # git's, for as long as another git runs
+        return False
+    return bool(lasting) and not _PASSING_TEXT.search(_NAME.sub("", reason))
+
+
+_PASSING_TEXT = re.compile(
+    r"(?<!-)timeout|timedout|\btime(?:d|s)?[ -]out\b|deadline exceeded"
+    r"|\be(?:conn|net|host|ai_)[a-z]|\be(?:notfound|pipe)\b|getaddrinfo|name resolution|service not known"
+    r"|(?:could ?n[o']t|cannot|can't|failed to|unable to) (?:resolve|connect|reach)"
+    r"|nodename nor servname|no such host|unknown host|host is down|no route to host|unreachable|\bdns\b"
+    r"|connection (?:was )?(?:refused|reset|closed|aborted|error|lost)|broken pipe|hang up|hung up|disconnect|early eof"
+    r"|network (?:error|is down)|fetch failed"
+    r"|rate.?limit|too many requests|(?<![\w.])429(?![\w.])|quota|throttl|overloaded|at capacity"
+    r"|(?:\bhttp(?:/[\d.]{1,3})?|status(?:[ _]code)?|error|code|returned)\W{0,3}5\d\d\b|\(5\d\d\)"
+    r"|bad gateway|internal server error|unavailable|temporar(?:y|ily) "
+    r"|not (?:yet )?ready|still (?:starting|running)|starting up|in progress|please wait"
+    r"|\be(?:again|busy|txtbsy|wouldblock)\b|\bbusy\b|\bin use\b|try(?:ing)? (?:it |this )?again|\bretry"
+    r"|\b(?:is|was|been) locked|locked by|\block (?:is )?held|(?:acquir[a-z]{1,3}|get|obtain|take) (?:[a-z]{1,12} )?lock\b"
+)
+"""What may be otherwise the next time. Of the text in small letters, as the two below."""
+
+_LASTING_TEXTS = (
+    "no such ", "not found", "enoent", "not exist", "n't exist", "no session found", "not a git repo", "no module named",
+    "cannot find", "can't find", "could not find", "couldn't find", "cannot open", "can't open", "cannot access", "cannot stat",
+    "modulenotfounderror", "filenotfounderror", "not installed", "missing script", "did not match any", "no match",
+    "not a directory", "enotdir", "is a directory", "eisdir", "eexist", "file exists", "already exists",
+    "permission denied", "permissionerror", "eacces", "eperm", "erofs", "read-only file", "not permitted", "not allowed",
+    "access denied", "access is denied", "escapes sandbox", "unauthorized", "unauthenticated", "forbidden",
+    "authentication failed", "authentication required", "invalid credentials", "bad credentials",
+    "must match exactly", "occurrences of the text", "must be unique",
+    "syntax error", "syntaxerror", "parse error", "parsererror", "unexpected token", "unexpected end of", "unexpected eof",
+    "unterminated", "unrecognized", "unrecognised", "is not recognized", "not supported", "einval", "is required",
+    "required argument",
+)  # fmt: skip
+"""What says that the same call will fail in the same way until something else changes."""
+
+_LASTING_PAIR = re.compile(
+    r"\bunknown (?!error|failure|reason|issue|exception)|\boutside (?:of )?(?:the )?(?:workspace|sandbox|allowed"
+    r"|project|repo|root)|"
+    r"\b(?:invalid|illegal|bad|unsupported|unexpected|ambiguous|missing) (?:[a-z]{1,16} ){0,2}"
+    r"(?:options?|commands?|subcommand|arguments?|parameters?|flags?|ids?|identifier|action|fields?|key|name|path"
+    r"|switch|revision"
+    r"|reference|object|operand|type|value|script|target|url|syntax|character|property|choice|number|regular)\b"
+)
+
+_UNIT = rb"(?:ns|\xc2\xb5s|us|ms|s|msecs?|millis(?:econds?)?|secs?|[Ss]econds?|mins?|[Mm]inutes?|h|hrs?|[Hh]ours?|[Dd]ays?)"
+_TIMES = re.compile(
+    rb"[0-9](?:(?<=2)(?<![0-9].)" + ISO_TEXT.replace(b"(?>20", b"(?>0", 1) + rb"|(?<![\w.-].)(?:"
+    rb"(?<!:.)[0-9]?:[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?(?: ?[AaPp][Mm])?(?![\w:])| ?[AaPp]\.?[Mm]\b"
+    rb"|(?<=, 20[0-9]{2} - [0-9]{2}:[0-9]{2})(?![\w:]))"
+    rb"|[0-9]{0,11}(?:\.[0-9]{1,9})?(?:(?:d|h|m|min) ?[0-9]{1,6}(?:\.[0-9]{1,9})?){0,3} ?"
+    + _UNIT
+    + rb"(?![\w%])(?![ \t]{1,3}(?:remaining|left|to go))"
+    rb"|(?<=1)[678][0-9]{8}(?:[0-9]{3}|\.[0-9]{1,9})?(?![\w%])(?!\s{0,3}(?:bytes|octets|/|[A-Z][a-z]{2} ))))",
+    re.DOTALL,
+)
+"""Times of day and durations. Each pattern here begins with a character: the search for one is quick, a look behind is slow."""
+""
+_WRAPPER = re.compile(rb'(EXTERNAL_UNTRUSTED_CONTENT id=\\{0,3}")[0-9a-f]{8,64}')
+_PID = re.compile(
+    rb'([Pp](?<![A-Za-z].)(?:[Pp]?[Ii][Dd]|rocess [Ii][Dd])"?[\s#:=]{1,3})[0-9]{1,10}(?![0-9A-Za-z%]|\.[0-9])', re.DOTALL
+)
+_WARNER = re.compile(rb"(\((?:node|python|ruby):)[0-9]{1,10}(?=\))")
+_BACKGROUND = re.compile(rb"(\(session )[\w-]{1,80}(?=, pid )")
+_ADDRESS = re.compile(rb"0x[0-9a-fA-F]{6,16}\b")
+_REQUEST = re.compile(
+    rb"((?:[Rr]equest|REQUEST|[Tt]race|[Cc]orrelation|[Ii]nvocation)[-_ ]?[Ii][Dd]"
+    rb'(?:\\?"?[ \t]{0,2}[:=][ \t]{0,2}|[ \t])\\?"?)[\w-]{6,80}|(req_)[A-Za-z0-9]{8,64}'
+)
+_SENT = re.compile(
+    rb'("(?i:message_?ids?|platformMessageIds?|file_?id|fileKey|poll_?id|receipt|run_?id|idempotencyKey|ts|timestamp'
+    rb"|sentAt"
+    rb'|deliveredAt|createdAt|date|id)"\s{0,8}:\s{0,8})'
+    rb'(?:"[^"\\\n]{0,300}"|-?[0-9]{1,20}(?:\.[0-9]{1,20})?|\[[^\]\[{}]{0,2000}\])'
+)
+
+
+def _stable(data: bytes, *, sent: bool) -> bytes:
+    """An outcome without its volatile texts."""
+    if not sent and b"tmp" not in data and len(data.translate(None, DIGITS)) == len(data):
+        return data
+    data = _TIMES.sub(b"<time>", without_names_and_attempts(without_uuids(data)))
+    if b"UNTRUSTED_CONTENT" in data:
+        data = _WRAPPER.sub(rb"\1", data)
+    if sent:
+        data = _SENT.sub(rb"\1", data)
+    return _without_ids(data)
+
+
+def _without_ids(data: bytes) -> bytes:
+    low = data.lower()
+    if b"pid" in low or b"process id" in low:
+        data = _PID.sub(rb"\1", _BACKGROUND.sub(rb"\1", data))
+    if b"(node:" in low or b"(python:" in low or b"(ruby:" in low:
+        data = _WARNER.sub(rb"\1", data)
+    if b"0x" in low:
+        data = _ADDRESS.sub(b"<address>", data)
+    if b"req" in low or b"trace" in low or b"correl" in low or b"invoc" in low:
+        data = _REQUEST.sub(rb"\1\2", data)
+    return data
