@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -289,6 +290,65 @@ def revoke(
     from toolguard_cli.commands import revoke as command
 
     _finish(command.run(paths.find(state_dir, config), grant_id, reason=reason, dry_run=dry_run), as_json=as_json)
+
+
+class Wish(StrEnum):
+    """What to do with the kill switch."""
+
+    ON = "on"
+    OFF = "off"
+    STATUS = "status"
+
+
+@app.command(
+    "kill-switch",
+    epilog=examples(
+        "toolguard kill-switch on --why 'it mails everybody'",
+        "toolguard kill-switch status",
+        "toolguard kill-switch off",
+    ),
+)
+def kill_switch(
+    wish: Annotated[Wish, typer.Argument(metavar="on|off|status", help="What to do.", show_default=False)],
+    why: Annotated[str, typer.Option("--why", help="Why, for the agents and the audit log.", show_default=False)] = "",
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Stop every tool call of every agent at once, or free them again.
+
+    While it is on, each call is blocked and its run ends, in every mode and for every gateway of this state directory, and
+    that lasts over restarts. A call that already runs is not stopped.
+    """
+    from toolguard_cli.commands import killswitch as command
+
+    _finish(command.run(paths.find(state_dir, config), wish.value, why=why), as_json=as_json)
+
+
+@app.command(
+    epilog=examples(
+        "toolguard checkpoint",
+        "toolguard checkpoint --agent main --dry-run",
+        "toolguard checkpoint --session agent:main:main",
+    )
+)
+def checkpoint(
+    agent: Annotated[str, typer.Option("--agent", help="Only this agent.", show_default=False)] = "",
+    session: Annotated[str, typer.Option("--session", help="Only this session.", show_default=False)] = "",
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Refill what agents may risk before you are asked again.
+
+    You have looked at what they did: their budgets are full again, their drift is counted anew, and they are trusted a
+    little more. Without --agent and --session that goes for every budget that was used; toolguard status shows them.
+    """
+    from toolguard_cli.commands import checkpoint as command
+
+    chosen = command.Chosen(agent, session)
+    _finish(command.run(paths.find(state_dir, config), chosen, dry_run=dry_run), as_json=as_json)
 
 
 CODES = """Exit codes: 0 it may run, 4 it would be held, 5 it would be blocked; 1 a mistake to mend, 2 wrong usage, 3 a bug.

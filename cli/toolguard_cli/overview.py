@@ -1,10 +1,10 @@
-"""What `toolguard status` says about held calls, grants and the audit log. A damaged store is a line, not an error."""
+"""What `toolguard status` says about calls, grants, budgets and the audit log. A damaged store is a line, not an error."""
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -18,8 +18,11 @@ from toolguard_cli.result import Line
 from toolguard_engine import answers
 from toolguard_engine.layers.grants import active
 from toolguard_engine.ledger import Entry
+from toolguard_engine.standing import Standing
 from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.killswitch import KillSwitch, Thrown
 from toolguard_engine.stores.policy import Policies
+from toolguard_engine.stores.standings import FileStandings
 from toolguard_engine.stores.userrules import UserRules
 
 NEWEST_FILES = 2
@@ -33,6 +36,8 @@ class Overview:
     grants: int = 0
     damaged: list[tuple[str, str]] = field(default_factory=list)
     today: dict[str, int] = field(default_factory=dict)
+    standings: list[Standing] = field(default_factory=list)
+    thrown: Thrown | None = None
 
 
 def look(places: Places, now: float) -> Overview:
@@ -50,7 +55,13 @@ def look(places: Places, now: float) -> Overview:
             UserRules(places.state_dir).rules()
     except UserError as error:
         damaged.append((error.message, error.fix))
-    return Overview(waiting, grants, damaged, _today(places, now))
+    standings: list[Standing] = []
+    try:
+        with stores.told(), closing(FileStandings(places.state_dir, patient=True)) as store:
+            standings = store.look()
+    except UserError as error:
+        damaged.append((error.message, error.fix))
+    return Overview(waiting, grants, damaged, _today(places, now), standings, KillSwitch(places.state_dir).thrown())
 
 
 def _today(places: Places, now: float) -> dict[str, int]:

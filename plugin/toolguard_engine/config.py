@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Meta
 
 Mode = Literal["enforce", "soft", "shadow", "disabled"]
+LENIENT_FIRST: tuple[Mode, ...] = ("disabled", "shadow", "soft", "enforce")
 FailMode = Literal["closed", "open"]
 LogLevel = Literal["debug", "info", "warn", "error"]
 PinParams = Literal["approved", "always"]
@@ -218,6 +219,12 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     @property
     def active_mode(self) -> Mode:
         return self.mode if self.enabled else "disabled"
+
+    @property
+    def active_budget_mode(self) -> Mode:
+        """The more lenient one of `mode` and `budget.mode`."""
+        both = (self.active_mode, self.budget.mode)
+        return next(mode for mode in LENIENT_FIRST if mode in both)
 
 
 def _laid_over(general: Any, own: msgspec.Struct) -> Any:

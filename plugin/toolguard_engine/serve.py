@@ -266,7 +266,7 @@ class Engine:
         """What an engine before this one counted in runs that are still under way."""
         if self._counters is None:
             return
-        self._session.restore()
+        self._session.restore(patient=True)
         try:
             self._session.guard.remember(self._counters.load())
         except Damaged as error:

@@ -19,7 +19,7 @@ import msgspec
 
 from toolguard_engine import __version__, approval_texts, protocol, texts
 from toolguard_engine.approvals import Approvals, Settled, prompt_for
-from toolguard_engine.autonomy import ASKS
+from toolguard_engine.autonomy import ASKS, Autonomy
 from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, Refusal, inner_call
 from toolguard_engine.layers import nostore
@@ -47,7 +47,7 @@ NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is 
 class Standings(Protocol):
     """What outlives the engine of how agents stand. Raises `StoreError`; `save` tells what a person changed meanwhile."""
 
-    def load(self) -> list[Standing]: ...
+    def load(self, *, patient: bool = False) -> list[Standing]: ...
 
     def newer(self, standing: tuple[str, str], epoch: int) -> Standing | None: ...
 
@@ -400,6 +400,10 @@ class Session:
 
     def save_standings(self) -> None:
         """Before an answer leaves that restricts."""
+        if self.guard.lost:
+            self.restore()
+        if self.guard.lost:
+            return  # what is there would be written over by one who does not know it
         changed = self.guard.autonomy.take_changed()
         if not changed or self.standings is None:
             return
@@ -413,17 +417,21 @@ class Session:
         if newer:
             self.guard.autonomy.remember(newer)
 
-    def restore(self) -> None:
-        """How the agents stood before. Where that cannot be read the guard asks a person, and it is tried again."""
+    def restore(self, *, patient: bool = False) -> None:
+        """How the agents stood before. Where that cannot be read the guard asks a person, and it is tried again.
+
+        What was counted in between was counted without knowing, and goes.
+        """
         if self.standings is None:
             return
         try:
-            found = self.standings.load()
+            found = self.standings.load(patient=patient)
         except StoreError as error:
             self.guard.lost = str(error)
             self._tell_once(f"how the agents stood before is not known: {error}")
             return
-        self.guard.lost = ""
+        if self.guard.lost:
+            self.guard.lost, self.guard.autonomy = "", Autonomy()
         self.guard.autonomy.remember(found)
 
     def _tell_once(self, text: str) -> None:

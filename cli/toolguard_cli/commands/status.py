@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli import configtree, configvars, overview
-from toolguard_cli.errors import UserError
+from toolguard_cli import budgets, overview
+from toolguard_cli.commands import killswitch
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
-from toolguard_cli.setup import entry, record
-from toolguard_engine import config as settings
+from toolguard_cli.setup import record
 from toolguard_engine import redact, settingrules
+from toolguard_engine.config import Config
 from toolguard_engine.stores import calllog, engines
 
 SECONDS = ((86_400, "d"), (3_600, "h"), (60, "min"))
@@ -27,10 +27,18 @@ def run(places: Places) -> Result:
     known = record.load(places.record)
     running = engines.running(places.state_dir)
     last = engines.last(places.state_dir)
-    log = calllog.resolve(_log_path(places), places.state_dir)
+    config = budgets.settings(places)
+    log = calllog.resolve(settingrules.log_path(config), places.state_dir)
     entries = tail(log)
     held = overview.look(places, time.time())
-    lines = [_installed(places, known), *_running(running, last), *_log(log, entries), *overview.lines(held)]
+    lines = [
+        *_stopped(held),
+        _installed(places, known),
+        *_running(running, last),
+        *_log(log, entries),
+        *overview.lines(held),
+        *_budgets(held, config),
+    ]
     if known is None:
         lines.append(Line("next", "toolguard install"))
     data = {
@@ -40,6 +48,8 @@ def run(places: Places) -> Result:
         "lastEngine": engines.describe(last) if last else None,
         "log": {"path": str(log), "recent": entries[-5:]},
         "held": overview.data(held),
+        "killSwitch": killswitch.public(held.thrown),
+        "budgets": [budgets.data(each, config) for each in budgets.worth_a_look(held.standings, config)],
     }
     return Result("status", data, tuple(lines))
 
@@ -51,13 +61,24 @@ def _installation(known: record.Record | None) -> dict[str, Any] | None:
     return {name: getattr(known, name) for name in wanted}
 
 
-def _log_path(places: Places) -> str:
-    """As the config says; the default where it cannot be read, which `doctor` explains."""
-    try:
-        raw = configvars.filled(configtree.read(places.config).get(*entry.ENTRY, "config"))
-        return settingrules.log_path(settings.parse(raw))
-    except (UserError, msgspec.ValidationError):
-        return settings.DEFAULT_LOG_PATH
+def _stopped(held: overview.Overview) -> list[Line]:
+    """Before everything else."""
+    if held.thrown is None:
+        return []
+    return [
+        Line("error", f"{killswitch.IS_ON}: {killswitch.words(held.thrown)}"),
+        Line("next", f"{killswitch.OFF} lets them run again"),
+    ]
+
+
+def _budgets(held: overview.Overview, config: Config) -> list[Line]:
+    found = budgets.worth_a_look(held.standings, config)
+    lines = [Line("warn" if each.told else "info", budgets.words(each, config)) for each in found[: budgets.SHOWN]]
+    if more := len(found) - budgets.SHOWN:
+        lines += [Line("info", f"and {more} more budgets that were used")] * (more > 0)
+    if any(each.told for each in found):
+        lines.append(Line("info", "toolguard checkpoint refills them, once you have looked at what was done"))
+    return lines
 
 
 def _installed(places: Places, known: record.Record | None) -> Line:

@@ -20,7 +20,7 @@ _PAID: dict[Mode, frozenset[RiskLevel]] = {
 
 def judge(call: Call, found: Judgement, config: Config) -> Verdict | None:
     """A hold for the levels for which the budget holds calls at all."""
-    paid = _PAID.get(config.budget.mode)
+    paid = _PAID.get(config.active_budget_mode)
     if paid is None or risklevels.level(call, found, config) not in paid:
         return None
     return Verdict("hold", CODE, reason=REASON)

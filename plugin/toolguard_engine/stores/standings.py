@@ -79,16 +79,17 @@ class FileStandings:
         self._open: sqlite3.Connection | None = None
         self._file = (0, 0)
 
-    def load(self) -> list[Standing]:
+    def load(self, *, patient: bool = False) -> list[Standing]:
         """Those of `IDLE_SECONDS`, at most `MAX_STANDINGS`, the latest first; the rest is removed.
 
-        Waits longer than the other calls do: an engine that does not know them could give back what was spent.
+        `patient`: as an engine that begins, which could give back what was spent if it did not know them.
         """
         with self._reported():
             connection = self._connected()
             if connection is None:
                 return []
-            connection.execute(f"PRAGMA busy_timeout = {PATIENT_SECONDS * 1000:.0f}")
+            wait = PATIENT_SECONDS if patient else self._wait
+            connection.execute(f"PRAGMA busy_timeout = {wait * 1000:.0f}")
             _refuse_damaged(connection)
             oldest = time.time() - IDLE_SECONDS
             with _transaction(connection):

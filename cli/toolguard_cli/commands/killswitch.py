@@ -1,0 +1,105 @@
+"""`toolguard kill-switch`: stops every tool call of every agent at once, and frees them again."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Any, Literal
+
+from toolguard_cli import inside, stores
+from toolguard_cli.paths import Places
+from toolguard_cli.result import Line, Result
+from toolguard_engine import answers
+from toolguard_engine.stores import audit, engines
+from toolguard_engine.stores.killswitch import KillSwitch, Thrown
+from toolguard_engine.stores.locked import StoreError
+
+Wish = Literal["on", "off", "status"]
+IS_ON = "the kill switch is ON: no tool call of any agent runs, whatever the mode"
+IS_OFF = "the kill switch is off: calls are judged as the settings say"
+ON, OFF = "toolguard kill-switch on --why '...'", "toolguard kill-switch off"
+
+
+def run(places: Places, wish: Wish, *, why: str = "") -> Result:
+    switch = KillSwitch(places.state_dir)
+    before = switch.thrown()
+    if wish == "status":
+        return _result(places, before, _state(before))
+    inside.refuse(places, f"kill-switch {wish}")
+    with stores.told():
+        switch.set(on=wish == "on", by=stores.who(), why=audit.plain(why))
+    after = switch.thrown()
+    told = _done(wish, before)
+    if before or after:
+        told += [*_logged(places, wish, why), *_running(places)]
+    return _result(places, after, [*told, Line("next", f"{OFF} lets them run again") if wish == "on" else _off_next()])
+
+
+def _done(wish: Wish, before: Thrown | None) -> list[Line]:
+    if wish == "on":
+        again = f" (it was on already: {words(before)})" if before else ""
+        return [
+            Line("ok", IS_ON + again),
+            Line("info", "what an agent tries now is blocked and its run ends; a call that already runs is not stopped"),
+        ]
+    if before is None:
+        return [Line("ok", "the kill switch was not on")]
+    return [Line("ok", f"{IS_OFF}; it was on: {words(before)}")]
+
+
+def _state(thrown: Thrown | None) -> list[Line]:
+    if thrown is None:
+        return [Line("ok", IS_OFF), Line("next", f"{ON} stops everything at once")]
+    return [Line("warn", f"{IS_ON}: {words(thrown)}"), Line("next", f"{OFF} lets them run again")]
+
+
+def _off_next() -> Line:
+    return Line("next", "toolguard status shows what waits and what the agents have left")
+
+
+def words(thrown: Thrown) -> str:
+    """Why, who and since when, for a person."""
+    since = f", since {audit.when(thrown.at)}" if thrown.at > 0 else ""
+    by = f" (by {answers.cut(thrown.by, 100)})" if thrown.by else ""
+    return answers.plain(f"{answers.cut(thrown.why, 300) or 'no reason was given'}{by}{since}")
+
+
+def _running(places: Places) -> list[Line]:
+    running = engines.running(places.state_dir)
+    if not running:
+        return [Line("info", "no gateway runs with the plugin here; it counts as soon as one does")]
+    names = ", ".join(str(info.gateway_pid) for info in running)
+    many = "gateway" if len(running) == 1 else "gateways"
+    return [Line("info", f"it counts for the next call of {many} {names}")]
+
+
+def _logged(places: Places, wish: Wish, why: str) -> list[Line]:
+    """What is stopped stays so, even if that cannot be written down."""
+    told = "no tool call runs until it is switched off" if wish == "on" else "calls are judged as usual again"
+    line = audit.Event(
+        id=secrets.token_hex(8),
+        time=audit.when(time.time()),
+        event="kill-switch",
+        code=f"kill-switch.{wish}",
+        by=stores.who(),
+        where="cli",
+        why=audit.plain(why),
+        reason=told,
+    )
+    try:
+        audit.AuditLog(places.state_dir).append([line])
+    except StoreError as error:
+        return [Line("warn", answers.plain(f"this could not be written to the audit log: {error}"))]
+    return []
+
+
+def public(thrown: Thrown | None) -> dict[str, Any]:
+    """For scripts."""
+    if thrown is None:
+        return {"on": False}
+    return {"on": True, "by": thrown.by, "why": thrown.why, "at": thrown.at}
+
+
+def _result(places: Places, thrown: Thrown | None, lines: list[Line]) -> Result:
+    gateways = [info.gateway_pid for info in engines.running(places.state_dir)]
+    return Result("kill-switch", {**public(thrown), "gateways": gateways}, tuple(lines))
