@@ -1,20 +1,27 @@
-"""Risk-weighted autonomy: joins a call's risk level, the budget, trust and drift into one question: must a person look first?
+"""Risk-weighted autonomy: a call's risk level, the budget, trust and drift make one question: must a person look first?
 
 Pure. `budget.mode` says what follows: `shadow` only tells (`take_signals`), `soft` asks for calls of HIGH and CRITICAL risk,
-`enforce` for every call above SAFE; a SAFE call is never held here.
+`enforce` for every call above SAFE; `disabled` counts nothing. A SAFE call is never held here. Where toolguard as a whole
+only watches (`mode`), so does this; where it is soft, this is no stricter.
 """
 
 from __future__ import annotations
 
 import msgspec
 
-from toolguard_engine.config import Config
+from toolguard_engine import risklevels
+from toolguard_engine.config import Config, Mode
 from toolguard_engine.judgement import Judgement
+from toolguard_engine.layers import budget, drift
+from toolguard_engine.layers.drift import resource
 from toolguard_engine.model import Call, Verdict
-from toolguard_engine.standing import Signal, Standing
+from toolguard_engine.standing import MAX_STANDINGS, Key, Seen, Signal, Standing, Standings, place_of
 
 ASKS = ("budget.", "drift.")
 """Beginnings of the codes under which a checkpoint is asked for."""
+
+CHECKPOINT = "Approving this call is a checkpoint: it refills the budget."
+_LOWEST_HELD: dict[Mode, int] = {"soft": risklevels.HIGH, "enforce": risklevels.LOW}
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -29,38 +36,99 @@ class Autonomy:
     """How all agents stand."""
 
     def __init__(self) -> None:
+        self._standings = Standings()
         self._signals: list[Told] = []
-        self._changed: dict[tuple[str, str], Standing] = {}
+        self._changed: dict[Key, Standing] = {}
+        self._has_spent = False
+        self._last: tuple[Judgement, Standing, drift.Step] | None = None
 
     def judge(self, call: Call, found: Judgement, config: Config) -> Verdict | None:
         """A hold where a person has to look first. Changes nothing but what was told."""
-        return None
+        mode = _mode(config)
+        if mode == "disabled":
+            return None
+        standing, step = self._seen(call, found, config)
+        signals = drift.judge(standing.seen, step, config.budget.drift)
+        if step.rank:
+            signals = budget.judge(standing, step.rank, call.tool, config.budget) + signals
+        if not signals:
+            return None
+        holds = mode in _LOWEST_HELD and step.rank >= _LOWEST_HELD[mode]
+        for signal in signals:
+            self._tell(call, standing, signal, held=holds and signal is signals[0])
+        return Verdict("hold", signals[0].code, reason=f"{signals[0].reason} {CHECKPOINT}") if holds else None
 
     def let_through(self, call: Call, found: Judgement, config: Config) -> None:
         """The call runs: it is paid for, and counted for drift."""
+        mode = _mode(config)
+        if mode == "disabled":
+            return
+        if found.decision != "allow":  # toolguard only watches, and nobody asked yet what this call means for the budget
+            self.judge(call, found, config)
+        standing, step = self._seen(call, found, config)
+        drift.count(standing.seen, step)
+        if budget.charge(standing, step.rank, config.budget) and mode in _LOWEST_HELD:
+            self._has_spent = True
+        standing.touched = max(standing.touched, call.at)
+        self._changes(standing)
 
     def approved(self, call: Call, code: str, config: Config) -> None:
         """A person approved a call that was held under this code; a checkpoint where the code is one of `ASKS`."""
+        if _mode(config) != "disabled":
+            standing = self._of(call, config)
+            if code.startswith(ASKS):
+                _refill(standing, call.at)
+            budget.trust(standing, budget.TRUST.approval)
+            self._changes(standing)
 
     def clean(self, call: Call, config: Config) -> None:
         """A call was executed without an error."""
+        if _mode(config) != "disabled":
+            standing = self._of(call, config)
+            budget.clean(standing)
+            self._changes(standing)
 
     def warned(self, call: Call, config: Config) -> None:
         """A detector or an advisory constraint spoke about a call."""
+        if _mode(config) != "disabled":
+            standing = self._of(call, config)
+            standing.seen.warnings += 1
+            budget.spoiled(standing, budget.TRUST.warning)
+            self._changes(standing)
 
     def violated(self, call: Call, config: Config) -> None:
         """A call was blocked by a rule, or denied by a person."""
+        if _mode(config) != "disabled":
+            standing = self._of(call, config)
+            budget.spoiled(standing, budget.TRUST.violation)
+            self._changes(standing)
 
     def person(self, agent: str, session: str, now: float, config: Config) -> None:
         """The owner wrote to the agent."""
+        if _mode(config) != "disabled" and session:
+            standing = self._standings.of(agent, session, config.budget.initial_trust)
+            budget.trust(standing, budget.TRUST.message)
+            standing.seen = Seen(since=now)
+            standing.touched = now
+            standing.told = [code for code in standing.told if not code.startswith("drift.")]
+            self._changes(standing)
 
     def checkpoint(self, session: str, now: float, config: Config) -> list[Standing]:
-        """A person looked: the budget is full again in this session, in all where it is empty. Those that changed."""
-        return []
+        """A person looked: the budget is full again in this session, in all where it is empty. Those that changed.
+
+        It counts as an approval. Agents of which nothing is counted are left out.
+        """
+        found = [each for each in self._standings.within(session) if _mode(config.for_agent(each.agent)) != "disabled"]
+        for standing in found:
+            _refill(standing, now)
+            budget.trust(standing, budget.TRUST.approval)
+            self._changes(standing)
+        return found
 
     def epoch(self, call: Call) -> int:
         """How many checkpoints the standing of this call's agent has seen."""
-        return 0
+        known = self._standings.find(call.agent, place_of(call))
+        return known.epoch if known else 0
 
     def take_signals(self) -> list[Told]:
         """What is new, each once."""
@@ -69,20 +137,77 @@ class Autonomy:
 
     @property
     def has_spent(self) -> bool:
-        """Whether something was spent since `take_changed`: what must not wait to be written."""
-        return False
+        """Whether something was spent since `take_changed`: what must not wait to be written.
 
-    def take_changed(self) -> dict[tuple[str, str], Standing]:
-        """The standings that changed since the last time, by agent and session."""
-        taken, self._changed = self._changed, {}
+        Not what is spent where nothing is ever held: nobody gains by losing it.
+        """
+        return self._has_spent
+
+    def take_changed(self) -> dict[Key, Standing]:
+        """The standings that changed since the last time, by agent and session. They go on changing: write them at once."""
+        taken, self._changed, self._has_spent = self._changed, {}, False
         return taken
 
-    def keep_changed(self, standings: dict[tuple[str, str], Standing]) -> None:
+    def keep_changed(self, standings: dict[Key, Standing]) -> None:
         """What could not be saved is told again."""
         self._changed = {**standings, **self._changed}
 
     def remember(self, standings: list[Standing]) -> None:
-        """What an engine before this one, or a person in another process, wrote: it takes the place of what is known."""
+        """What an engine before this one, or a person in another process, wrote: it takes the place of what is known.
+
+        Whole, and only where it has seen more checkpoints. What was counted here meanwhile and is not in it goes with the
+        rest: that is what a checkpoint is for, and what restricts (spending, a violation) was written before.
+        """
+        for standing in standings:
+            known = self._standings.find(*standing.key)
+            if known is None or known.epoch < standing.epoch:
+                self._standings.put(standing)
+                self._changed.pop(standing.key, None)
+                self._signals = [told for told in self._signals if (told.call.agent, place_of(told.call)) != standing.key]
 
     def sweep(self, now: float) -> None:
         """Forgets sessions that were idle for long."""
+        self._standings.sweep(now)
+
+    def _of(self, call: Call, config: Config) -> Standing:
+        return self._standings.of(call.agent, call.session or call.run, config.budget.initial_trust)
+
+    def _seen(self, call: Call, found: Judgement, config: Config) -> tuple[Standing, drift.Step]:
+        """Who does what. Kept from `judge` to `let_through`, which are told of the same judgement."""
+        if self._last is not None and self._last[0] is found:
+            return self._last[1:]
+        rank, outward = risklevels.weigh(call, found, config)
+        step = drift.Step(rank, outward, resource.resources(found.effects) if found.effects else (), call.at)
+        self._last = found, self._of(call, config), step
+        return self._last[1:]
+
+    def _tell(self, call: Call, standing: Standing, signal: Signal, *, held: bool) -> None:
+        if signal.code not in standing.told:
+            standing.told.append(signal.code)
+            self._signals.append(Told(call, signal, held))
+            self._changes(standing)
+
+    def _changes(self, standing: Standing) -> None:
+        if not standing.session:
+            return
+        self._changed[standing.agent, standing.session] = standing
+        if len(self._changed) > MAX_STANDINGS:  # nobody takes them
+            self._changed.pop(next(iter(self._changed)))
+
+
+def _mode(config: Config) -> Mode:
+    """What follows from `mode` and `budget.mode` together."""
+    general, own = config.active_mode, config.budget.mode
+    if general == "disabled" or own == "disabled":
+        return "disabled"
+    if general == "shadow" or own == "shadow":
+        return "shadow"
+    return "soft" if general == "soft" else own
+
+
+def _refill(standing: Standing, now: float) -> None:
+    standing.spent = 0.0
+    standing.told = []
+    standing.seen = Seen(since=now)
+    standing.epoch += 1
+    standing.touched = max(standing.touched, now)

@@ -27,7 +27,7 @@ Key = tuple[str, str]
 
 
 class Signal(msgspec.Struct, frozen=True):
-    """Why a person should look: `code` is stable (`budget.exhausted`, `budget.trust`, `drift.speed`), `reason` one sentence."""
+    """Why a person should look. `code` is stable (`budget.exhausted`, `drift.speed`), `reason` one sentence."""
 
     code: str
     reason: str

@@ -1,1 +1,44 @@
-"""Drift: what an agent does turns into something that a person should look at."""
+"""Drift: what an agent does turns into something that a person should look at.
+
+One file per signal, each with `CODE`, `judge` (why a person should look if this call runs as well; empty where all is well)
+and, where calls change it, `count` (the call runs). The thresholds are `budget.drift`; 0 switches a signal off.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine.config import DriftConfig
+from toolguard_engine.layers.drift import alone, cautioned, escalation, outward, resource, speed
+from toolguard_engine.layers.drift.step import Step
+from toolguard_engine.standing import Seen, Signal
+
+__all__ = ["Step", "count", "judge"]
+
+
+def judge(seen: Seen, step: Step, limits: DriftConfig) -> list[Signal]:
+    """What is wrong with how this agent goes on, with this call as its next one."""
+    found = []
+    if step.rank and (reason := escalation.judge(seen, step, limits.escalating_access)):
+        found.append(Signal(escalation.CODE, reason))
+    if step.outward and (reason := outward.judge(seen, limits.outward_calls)):
+        found.append(Signal(outward.CODE, reason))
+    if step.resources and (reason := resource.judge(seen, step, limits.same_resource)):
+        found.append(Signal(resource.CODE, reason))
+    if reason := cautioned.judge(seen, limits.warnings):
+        found.append(Signal(cautioned.CODE, reason))
+    if reason := alone.judge(seen, step, limits.minutes_alone):
+        found.append(Signal(alone.CODE, reason))
+    if reason := speed.judge(seen, step, limits.calls_per_minute):
+        found.append(Signal(speed.CODE, reason))
+    return found
+
+
+def count(seen: Seen, step: Step) -> None:
+    """A call runs."""
+    if step.rank:
+        escalation.count(seen, step)
+    if step.outward:
+        outward.count(seen)
+    if step.resources:
+        resource.count(seen, step)
+    alone.count(seen, step)
+    speed.count(seen, step)

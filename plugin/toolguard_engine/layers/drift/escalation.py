@@ -1,0 +1,23 @@
+"""Escalating access: call by call more is at stake than ever before."""
+
+from __future__ import annotations
+
+from toolguard_engine.layers.drift.step import Step
+from toolguard_engine.risklevels import LEVELS
+from toolguard_engine.standing import Seen
+
+CODE = "drift.escalation"
+
+
+def judge(seen: Seen, step: Step, most: int) -> str:
+    """An agent begins at SAFE. Asked at the `most`th rise, and only by the call that rises."""
+    if not most or step.rank <= seen.highest or seen.rises + 1 < most:
+        return ""
+    rises = "first" if seen.rises == 0 else f"{seen.rises + 1}."
+    return f"Its calls grow riskier: {LEVELS[step.rank]} after {LEVELS[seen.highest]} is the {rises} rise of their level."
+
+
+def count(seen: Seen, step: Step) -> None:
+    if step.rank > seen.highest:
+        seen.highest = step.rank
+        seen.rises += 1
