@@ -53,12 +53,12 @@ def judge(call: Call, config: Config, host: Host, book: Rulebook, heard: Heard |
         clarity, stakes = max(clarity, executed[0]), max(stakes, executed[1])
     for command in commands:
         reading = read(command)
-        found = effects(reading, _where(call, params, host))
+        found = effects(reading, where_of(call, params, host))
         matches += book.for_command(reading, found)
         done += found
         flaws |= reading.flaws
     if not executes:
-        found = toolacts.effects(call.tool, params, _where(call, {}, host))
+        found = toolacts.effects(call.tool, params, where_of(call, {}, host))
         matches += book.for_call(tool, params, found)
         done += found
     if heard is not None and (said := provenance.judge(call, tuple(done), heard)):
@@ -70,7 +70,8 @@ def judge(call: Call, config: Config, host: Host, book: Rulebook, heard: Heard |
     return _weighed(clarity, stakes, tuple(done), tuple(dict.fromkeys(matches)), flaws, config)
 
 
-def _where(call: Call, params: dict[str, Any], host: Host) -> Where:
+def where_of(call: Call, params: dict[str, Any], host: Host) -> Where:
+    """Where a call happens; `params`: those that may name a folder to run in."""
     given = params.get("workdir") or params.get("cwd")
     folder = given if isinstance(given, str) else call.cwd
     if folder and call.cwd and not folder.startswith(("/", "~", "$")):

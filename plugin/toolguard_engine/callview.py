@@ -1,0 +1,234 @@
+"""What constraints ask about one call: the paths that it names or touches, the texts of its parameters. Made when asked for.
+
+Bounded: where not all of a call could be looked at, `Paths.all_seen` and `found` say so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import msgspec
+
+from toolguard_engine.judgement import Judgement
+from toolguard_engine.layers import calltexts
+from toolguard_engine.layers.rubric import where_of
+from toolguard_engine.model import Call, Host
+from toolguard_engine.pathglobs import Path, PathGlob, whole
+from toolguard_engine.ruleterms import LONGEST, compiled
+from toolguard_engine.shell.model import UNKNOWN, Effect, Run
+from toolguard_engine.shell.places import Where
+from toolguard_engine.shell.unwrap import read
+
+MAX_PARTS = 20_000
+"""Names in all paths of a call together."""
+
+MAX_SEARCHED = 262_144
+"""Characters of one text that are searched."""
+
+MAX_VALUES = 2_000
+_STEP = LONGEST * 3 // 4
+"""A longer text is searched piece by piece; the pieces overlap by a quarter."""
+
+FILE_KINDS = frozenset(
+    """
+    delete empty write device-write format move link read search disguise encrypt pack permissions owner load mcp-read
+    mcp-write
+    """.split()  # noqa: SIM905 - a table of names
+)
+"""Kinds of effects of which the target is a path."""
+
+_DEEP_KINDS = frozenset(["move", "pack", "search"])
+_DEEP_FLAGS = frozenset(["recursive", "whole", "each", "mirror"])
+_SAYING = frozenset("cd pushd popd echo printf pwd : true false test [ [[ export set unset alias type which".split())  # noqa: SIM905
+"""Programs of which no word is a file that they use."""
+
+
+@dataclass(frozen=True, slots=True)
+class Paths:
+    """Each path once."""
+
+    paths: tuple[Path, ...]
+    all_seen: bool = True
+
+
+class View:
+    """One call. `tool`: as `toolsearch.tool_name` spells it."""
+
+    def __init__(self, call: Call, tool: str, found: Judgement, host: Host) -> None:
+        self.call, self.tool, self.found = call, tool, found
+        self.params: dict[str, Any] = call.params if isinstance(call.params, dict) else {}
+        self._host = host
+        self._texts: dict[str, tuple[list[str], bool]] = {}
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        return frozenset(effect.kind for effect in self.found.effects)
+
+    @cached_property
+    def _where(self) -> Where:
+        return where_of(self.call, self.params if self.tool in calltexts.EXEC_TOOLS else {}, self._host)
+
+    @cached_property
+    def runs(self) -> tuple[Run, ...]:
+        """All programs that the call would run."""
+        return tuple(run for command in calltexts.commands(self.tool, self.params) for run in read(command).runs)
+
+    @cached_property
+    def paths(self) -> Paths:
+        """All that the call names, and all that it would do something to."""
+        named = [(path, "") for path in self._named_in_params()]
+        named += [(path, run.cwd) for run in self.runs for path in _words(run, self._where)]
+        return self._whole(named, self.found.effects)
+
+    def may_reach(self, needles: Iterable[str], globs: Iterable[PathGlob]) -> bool:
+        """Whether one of these globs, which have these `needle`s, could cover a path of the call: a quick look."""
+        reached = self.paths
+        if not reached.all_seen:
+            return True
+        text = "\n".join([path.low for path in reached.paths])
+        for needle in needles:
+            if needle in text:
+                return True
+        odd = [path for path in reached.paths if path.wild or path.deep]
+        return any(glob.may_fit(path) for path in odd for glob in globs)
+
+    def touched(self, kinds: Iterable[str]) -> Paths:
+        """The paths to which something of these kinds is done; all paths where some of that is done to no file."""
+        wanted = self.kinds.intersection(kinds)
+        if not wanted <= FILE_KINDS:
+            return self.paths
+        return self._whole([], [effect for effect in self.found.effects if effect.kind in wanted])
+
+    def _named_in_params(self) -> tuple[str, ...]:
+        return () if self.tool in calltexts.EXEC_TOOLS else calltexts.paths(self.tool, self.params)
+
+    def _whole(self, named: list[tuple[str, str]], effects: Iterable[Effect]) -> Paths:
+        found: dict[tuple[str, bool], Path] = {}
+        left = MAX_PARTS
+        for text, cwd, deep in (*((text, cwd, False) for text, cwd in named), *_done(effects)):
+            full = whole(text.removeprefix("@"), self._where, cwd)
+            if not full or (full, deep) in found:
+                continue
+            path = Path(full, deep=deep)
+            left -= full.count("/") + 1
+            if left < 0:
+                return Paths(tuple(found.values()), all_seen=False)
+            found[full, deep] = path
+        return Paths(tuple(found.values()), all_seen="flood" not in self.kinds)
+
+    def has(self, name: str, pattern: str, *, unseen: bool) -> bool:
+        """Whether a parameter's text contains this pattern; `unseen`: the answer where not all could be searched."""
+        known = self._texts.get(name)
+        if known is None:
+            known = self._texts[name] = self._texts_of(name)
+        texts, all_seen = known
+        search = compiled(pattern).search
+        for text in texts:
+            if search(text) if len(text) <= LONGEST else found(pattern, text):
+                return True
+        return unseen and not all_seen
+
+    def _texts_of(self, name: str) -> tuple[list[str], bool]:
+        """The texts of a parameter, those of a command also as its programs get them; and whether that is all."""
+        texts, all_seen = _texts(_at(self.params, name))
+        all_seen = all_seen and all(len(text) <= MAX_SEARCHED for text in texts)
+        if name in ("command", "*"):
+            texts += [_spoken(run) for run in self.runs]
+        return list(dict.fromkeys(texts)), all_seen
+
+
+def _done(effects: Iterable[Effect]) -> Iterator[tuple[str, str, bool]]:
+    """Target, folder, and whether all below is meant too, of the effects on files of this machine."""
+    for effect in effects:
+        if effect.kind in FILE_KINDS and effect.place != "remote" and effect.target:
+            deep = effect.kind in _DEEP_KINDS or not _DEEP_FLAGS.isdisjoint(effect.flags)
+            yield effect.target, effect.run.cwd if effect.run else "", deep
+
+
+def _words(run: Run, where: Where) -> Iterator[str]:
+    """What a program is given that may be a file, and the folder that it runs in."""
+    yield from (redirect.target for redirect in run.redirects if redirect.kind != "text")
+    if run.name in _SAYING:
+        return
+    if run.cwd or where.cwd:
+        yield "."
+    if "/" in run.argv[0]:
+        yield run.argv[0]
+    for word in run.argv[1:]:
+        yield from _paths_in(word)
+
+
+def _paths_in(word: str) -> Iterator[str]:
+    """The word, and what stands in it behind an option or a `=`, or before a `:`."""
+    if word[:1] == "-":
+        at = min((found for sign in "/~" if (found := word.find(sign)) > 0), default=0)
+        if at and "=" not in word[:at]:
+            word = word[at:]
+        elif "=" in word:
+            word = word.partition("=")[2]
+        else:
+            return
+        yield word
+        return
+    if "://" in word and not word.startswith("file:"):
+        return
+    yield word
+    if "=" in word:
+        yield word.partition("=")[2]
+    if ":" in word and word[:1] in "/~.":
+        yield word.partition(":")[0]
+
+
+def _spoken(run: Run) -> str:
+    return " ".join((run.name, *run.argv[1:])).replace(UNKNOWN, "?")
+
+
+def _at(params: dict[str, Any], name: str) -> list[Any]:
+    """The values under a dotted name; a list on the way stands for all that is in it. `*`: all values."""
+    if name == "*":
+        return [params]
+    if name in params:
+        return [params[name]]
+    here: list[Any] = [params]
+    for step in name.split("."):
+        inside: list[Any] = []
+        for value in here:
+            inside += value[:MAX_VALUES] if isinstance(value, list) and not step.isdecimal() else [value]
+        here = [value[step] for value in inside if isinstance(value, dict) and step in value] + [
+            value[int(step)] for value in here if isinstance(value, list) and step.isdecimal() and int(step) < len(value)
+        ]
+    return here
+
+
+def _texts(values: list[Any]) -> tuple[list[str], bool]:
+    """All texts in some values, numbers and truth values as JSON has them; a list of words also as one text. And whether
+    that is all of them."""
+    found: list[str] = []
+    waiting, left = list(values), MAX_VALUES
+    while waiting and left:
+        left -= 1
+        value = waiting.pop()
+        if isinstance(value, str):
+            found.append(value)
+        elif isinstance(value, dict):
+            waiting += list(value.values())[: MAX_VALUES + 1]
+        elif isinstance(value, list):
+            waiting += value[: MAX_VALUES + 1]
+            words = [item for item in value[:MAX_VALUES] if isinstance(item, str)]
+            found += [" ".join(words)] if len(words) > 1 else []
+        elif value is not None:
+            found.append(msgspec.json.encode(value).decode())
+    return found, not waiting
+
+
+def found(pattern: str, text: str) -> bool:
+    """Whether a pattern is somewhere in the first `MAX_SEARCHED` characters of a text."""
+    search = compiled(pattern).search
+    if len(text) <= LONGEST:
+        return search(text) is not None
+    text = text[:MAX_SEARCHED]
+    starts = range(0, max(1, len(text) - LONGEST + _STEP), _STEP)
+    return any(search(text, start, start + LONGEST) is not None for start in starts)
