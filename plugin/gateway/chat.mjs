@@ -1,11 +1,20 @@
-// `/toolguard approve|deny|pending` in chat, answered without the model, and the agent's own tool where it is allowed.
+// `/toolguard approve|deny|pending|checkpoint|kill-switch` in chat, answered without the model, and the agent's own tool
+// where it is allowed.
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask">} Engine */
 
 const LONGEST = 1_000;
-const USAGE =
-  "Usage: /toolguard pending - what waits\n/toolguard approve <nonce> - let it run once\n/toolguard deny <nonce> [reason] - refuse it";
+const USAGE = [
+  "Usage: /toolguard pending - what waits",
+  "/toolguard approve <nonce> - let it run once",
+  "/toolguard deny <nonce> [reason] - refuse it",
+  "/toolguard checkpoint - you have looked: refill the budget of this chat's agent",
+  "/toolguard kill-switch on|off [reason] - stop every call of every agent, or free them",
+].join("\n");
 const OWNER_ONLY = "Only the owner of this gateway may decide on held calls.";
+const ALONE = new Set(["pending", "checkpoint"]);
+const WITH_NONCE = new Set(["approve", "deny"]);
+const SWITCHED = new Set(["on", "off"]);
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
 
 /**
@@ -15,7 +24,7 @@ const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a termi
 export function chatCommand(engine) {
   return {
     name: "toolguard",
-    description: "Approve or deny a tool call that waits for you, or list what waits",
+    description: "Approve or deny a tool call that waits for you, list what waits, refill a budget, or stop every call",
     acceptsArgs: true,
     requireAuth: true,
     requiredScopes: ["operator.approvals"],
@@ -30,13 +39,23 @@ export function chatCommand(engine) {
 async function answered(engine, ctx) {
   if (ctx?.senderIsOwner !== true) return { text: OWNER_ONLY, isError: true };
   const [action = "", nonce = "", ...why] = String(ctx.args ?? "").trim().split(/\s+/);
-  const complete = action === "pending" || ((action === "approve" || action === "deny") && nonce !== "");
-  if (!complete) return { text: USAGE };
+  if (!isComplete(action, nonce)) return { text: USAGE };
+  const session = action === "checkpoint" && typeof ctx.sessionKey === "string" ? { session: ctx.sessionKey.slice(0, LONGEST) } : {};
   const by = [ctx.channel, ctx.senderId].filter(Boolean).join(":") || "owner";
   const answer = await engine?.ask({
     type: "decide", action, nonce: nonce.slice(0, LONGEST), why: why.join(" ").slice(0, LONGEST), by, where: "chat",
+    ...session,
   });
   return { text: answer?.text ?? NO_ANSWER, isError: answer?.ok !== true };
+}
+
+/**
+ * @param {string} action
+ * @param {string} nonce
+ */
+function isComplete(action, nonce) {
+  if (action === "kill-switch") return SWITCHED.has(nonce);
+  return ALONE.has(action) || (WITH_NONCE.has(action) && nonce !== "");
 }
 
 /**

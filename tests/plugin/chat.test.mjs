@@ -39,7 +39,7 @@ describe("only the owner is heard", () => {
     { senderIsOwner: "true" }, { senderIsOwner: {} }, { senderIsOwner: [true] }, { isAuthorizedSender: true, senderId: "owner" },
   ];
   for (const ctx of others)
-    for (const args of ["approve 0a1b2c3d", "deny 0a1b2c3d", "pending", ""])
+    for (const args of ["approve 0a1b2c3d", "deny 0a1b2c3d", "checkpoint", "kill-switch off", "kill-switch on", "pending", ""])
       test(`${JSON.stringify(ctx)} may not say "${args}"`, async () => {
         const { asked, engine } = engineFor();
         const answer = await chatCommand(engine).handler(ctx && { args, ...ctx });
@@ -59,6 +59,9 @@ describe("what the owner says", () => {
     ["deny 0a1b2c3d", { action: "deny", nonce: "0a1b2c3d", why: "" }],
     ["deny 0a1b2c3d not on  my machine", { action: "deny", nonce: "0a1b2c3d", why: "not on my machine" }],
     ["approve 0a1b2c3d --yes", { action: "approve", nonce: "0a1b2c3d", why: "--yes" }],
+    ["checkpoint", { action: "checkpoint", nonce: "", why: "" }],
+    ["kill-switch on", { action: "kill-switch", nonce: "on", why: "" }],
+    ["kill-switch off it is  fine", { action: "kill-switch", nonce: "off", why: "it is fine" }],
     // Hostile: it is the engine's to refuse, and it stays in its own member.
     ['approve ","action":"pending', { action: "approve", nonce: '","action":"pending', why: "" }],
     ["approve ../../etc/passwd", { action: "approve", nonce: "../../etc/passwd", why: "" }],
@@ -75,7 +78,7 @@ describe("what the owner says", () => {
 
   for (const args of [
     undefined, null, "", "   ", "help", "approve", "deny", "approve   ", "Approve 0a1b2c3d", "approveall", "approve,0a1b2c3d",
-    "0a1b2c3d", "grant exec", "constructor x", "__proto__ x", {}, [], ["approve"], 7, true, "x".repeat(1_000_000),
+    "0a1b2c3d", "kill-switch", "kill-switch ON", "kill-switch maybe", "kill-switch status", "grant exec", "constructor x", "__proto__ x", {}, [], ["approve"], 7, true, "x".repeat(1_000_000),
   ])
     test(`the usage, and nobody is asked: ${String(JSON.stringify(args)).slice(0, 30)}`, async () => {
       const { asked, engine } = engineFor();
@@ -83,6 +86,15 @@ describe("what the owner says", () => {
       assert.match(answer.text, /^Usage: \/toolguard pending .+\n\/toolguard approve <nonce> .+\n\/toolguard deny <nonce> \[reason\]/);
       assert.deepEqual(asked, []);
     });
+
+  test("a checkpoint is for the session of the chat, where the gateway names it", async () => {
+    const { asked, engine } = engineFor();
+    const { handler } = chatCommand(engine);
+    for (const sessionKey of ["agent:main:main", undefined, 7, "s".repeat(5_000)])
+      await handler(owner("checkpoint", { sessionKey }));
+    await handler(owner("approve 0a1b2c3d", { sessionKey: "agent:main:main" }));
+    assert.deepEqual(asked.map(({ session }) => session), ["agent:main:main", undefined, undefined, "s".repeat(1_000), undefined]);
+  });
 
   /** @type {[Message, string][]} */
   const senders = [

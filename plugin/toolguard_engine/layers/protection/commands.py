@@ -16,13 +16,15 @@ _READ_ONLY = frozenset({"status", "pending", "grants", "check", "--help", "-h", 
 _SHOWING = {
     "audit": frozenset({"show", "verify", "--help"}),
     "config": frozenset({"show", "schema", "validate", "--help"}),
+    "constraints": frozenset({"", "list", "packs", "check", "--help"}),
+    "kill-switch": frozenset({"status", "--help"}),
 }
-"""Of commands with commands of their own, those that change nothing. `config get` shows secrets of the gateway."""
+"""Of commands with commands of their own, those that change nothing; empty: where none is named. `config get` shows secrets of the gateway."""
 ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
         "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",
-        "tune", "demo", "replay",
+        "constraints", "tune", "demo", "replay",
     }
 )  # fmt: skip
 _LINKERS = frozenset({"alias", "ln", "hash"})
@@ -87,7 +89,7 @@ def _changes(rest: tuple[str, ...], *, bare: bool) -> bool:
     if not words:
         return bare
     if shows := _SHOWING.get(words[0]):
-        return not shows.intersection(words[1:2])
+        return not shows.intersection(words[1:2] or ("",))
     if words[0] == "doctor":
         return any(word.startswith(("--f", "$")) or UNKNOWN in word for word in words)
     return words[0] not in _READ_ONLY and words[1:] != ("--help",)

@@ -44,7 +44,7 @@ _METHOD = re.compile(r"[a-z][\w-]*(?:\.[\w-]+)*")
 _READING_METHOD = re.compile(r"health|status|config\.(?:get|schema)\b.*|.*\.(?:list|get|status|history)")
 _CHAT_METHOD = re.compile(r"chat\.|agent$|send$|sessions\.send")
 _UNSEEN = re.compile(rf"[$`{UNKNOWN}]|^@")
-_CHAT = re.compile(r"\s*/toolguard\s+(?:approve|deny|grant|revoke)\b", re.IGNORECASE)
+_CHAT = re.compile(r"\s*/toolguard\s+(?:approve|deny|grant|revoke|checkpoint|kill-switch)\b", re.IGNORECASE)
 _CONFIG_PATH = re.compile(
     r"(?:^|[\s'\"{,])plugins['\"]?"
     r"(?:$|\s*[:=]|[.\[]['\"]?(?:(?:allow|deny|load|enabled|slots)\b|entries['\"]?\]?$|\S*toolguard))"
