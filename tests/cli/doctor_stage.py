@@ -25,8 +25,8 @@ IDS = [
     "toolguard", "plugin", "plugin-files", "manifest", "plugin-copy", "enabled", "enforced", "allowed",
     "config", "settings", "whole-config", "old-plugins", "environment",
     "python", "engine", "latency", "running",
-    "user", "state-dir", "state-files", "stores", "key", "audit", "log", "disk", "clock", "dashboard",
-    "stale", "policy", "rules", "self-approval",
+    "user", "state-dir", "state-files", "stores", "standings", "key", "audit", "log", "disk", "clock", "dashboard",
+    "kill-switch", "stale", "policy", "rules", "self-approval",
 ]  # fmt: skip
 
 
