@@ -6,8 +6,6 @@ The steps are parallel lists, so that looking for one among them is a search in 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import msgspec
 
 _BITS = (1 << 60) - 1
@@ -28,22 +26,14 @@ class Count(msgspec.Struct, array_like=True, gc=False):
         return True
 
 
-class Step(NamedTuple):
-    """One executed call, as `Past` tells."""
-
-    call: int
-    family: int
-    result: int
-    series: int
-
-
 class Past(msgspec.Struct, omit_defaults=True):
     """The last steps of a run, the newest last, and what the detectors count beside them.
 
     A step is one executed call: in `calls` its tool and arguments, in `families` the same with numbers masked where it
     failed (else 0), in `results` its call and exactly what came of it, in `series` the same, where it failed its family and
-    the wording, in `requests` the request to the model, in `counts` the longest repetition that it belonged to.
-    `hot`: the largest of `counts`.
+    the wording. `request`: the request to the model that the newest `of_request` steps came from.
+
+    `hot`: no repetition among the steps is longer; it is looked at again `hot_left` steps later.
 
     `alternating`: how many of the newest steps are two calls in strict alternation. `stale`: how many calls in a row brought
     nothing new, `stale_told`: the request in which the model was told so. `errors`: how often a call of a family failed in
@@ -56,9 +46,10 @@ class Past(msgspec.Struct, omit_defaults=True):
     families: list[int] = []
     results: list[int] = []
     series: list[int] = []
-    requests: list[int] = []
-    counts: list[int] = []
+    request: int = 0
+    of_request: int = 0
     hot: int = 0
+    hot_left: int = 0
     alternating: int = 0
     stale: int = 0
     stale_told: int = 0
@@ -79,7 +70,7 @@ class Past(msgspec.Struct, omit_defaults=True):
 
     @property
     def _columns(self) -> tuple[list[int], ...]:
-        return self.calls, self.families, self.results, self.series, self.requests, self.counts
+        return self.calls, self.families, self.results, self.series
 
     @property
     def matters(self) -> bool:
@@ -116,48 +107,40 @@ class Past(msgspec.Struct, omit_defaults=True):
 
     def in_message(self, series: int, request: int) -> bool:
         """Whether this message of the model did the same already."""
-        if not request or not self.requests or self.requests[-1] != request or series not in self.series:
-            return False
-        for other, same in zip(reversed(self.requests), reversed(self.series), strict=True):
-            if other != request:
-                return False
-            if same == series:
-                return True
-        return False
+        return bool(request) and request == self.request and series in self.series[-self.of_request :]
 
-    def enter(self, step: Step, request: int, streak: int, size: int) -> bool:
+    def enter(self, call: int, family: int, result: int, series: int, size: int) -> bool:
         """One more step, of a history of `size`; whether older ones were forgotten for it."""
-        self._alternate(step)
-        full = len(self.calls) >= size
-        if full:
-            many = len(self.calls) - size + 1
-            for column in self._columns:
-                del column[:many]
-        count = max(streak, self.alternating)
-        self.calls.append(step.call)
-        self.families.append(step.family)
-        self.results.append(step.result)
-        self.series.append(step.series)
-        self.requests.append(request)
-        self.counts.append(count)
-        if count >= self.hot:
-            self.hot = count
-        elif full:
-            self.hot = max(self.counts)
+        calls, families, results, known = self.calls, self.families, self.results, self.series
+        if not calls or known[-1] == series or calls[-1] == call:
+            self.alternating = 1
+        elif len(calls) == 1 or (results[-2] != result if calls[-2] == call else known[-2] != series):
+            self.alternating = 2
+        else:
+            self.alternating += 1
+        if full := len(calls) >= size:
+            many = len(calls) - size + 1
+            del calls[:many], families[:many], results[:many], known[:many]
+        calls.append(call)
+        families.append(family)
+        results.append(result)
+        known.append(series)
         return full
 
-    def _alternate(self, step: Step) -> None:
-        if not self.calls or self.series[-1] == step.series or self.calls[-1] == step.call:
-            self.alternating = 1
-        elif self.alternating > 1 and self._is_before_last(step):
-            self.alternating += 1
-        else:
-            self.alternating = 2
+    def of_message(self, request: int) -> None:
+        """The newest step came from this request."""
+        self.of_request = self.of_request + 1 if request == self.request else 1
+        self.request = request
 
-    def _is_before_last(self, step: Step) -> bool:
-        if self.calls[-2] == step.call:
-            return self.results[-2] == step.result
-        return self.series[-2] == step.series
+    def heat(self, streak: int) -> None:
+        """The newest step made a repetition so long."""
+        count = max(streak, self.alternating)
+        self.hot_left -= 1
+        if count >= self.hot:
+            self.hot, self.hot_left = count, len(self.calls)
+        elif self.hot_left <= 0:
+            longest = len(self.series) - len(set(self.series)) + 1
+            self.hot, self.hot_left = max(longest, self.alternating), len(self.calls)
 
 
 def mixed(one: int, two: int) -> int:

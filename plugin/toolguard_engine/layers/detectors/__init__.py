@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple
 from toolguard_engine import loop_texts
 from toolguard_engine.callkeys import digests
 from toolguard_engine.config import Config, LoopDetection
-from toolguard_engine.history import Past, Step, mixed
+from toolguard_engine.history import Past, mixed
 from toolguard_engine.layers import exemptions
 from toolguard_engine.layers.detectors import (
     circuit_breaker,
@@ -127,14 +127,19 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> Reacti
 def _on_step(call: Call, key: int, family: int, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
     past, result = run.past, mixed(key, outcome.result)
     failed = outcome.failed
-    series = mixed(family, outcome.wording) if failed else result
+    series = mixed(outcome.wording, family) if failed else result  # the other way round: never that of a success
     if past.in_message(series, call.request):
         return NOTHING
-    before = past.streak(key, series, result)
-    new = not before and (series not in past.series or (failed and result not in past.results))
-    full = past.enter(Step(key, family if failed else 0, result, series), call.request, before + 1, settings.history_size)
-    broken = circuit_breaker.on_step(call, run, settings, new=new)
-    if new or broken.stop or past.counts[-1] < settings.warning_threshold:
+    known = series in past.series
+    before = past.streak(key, series, result) if known else 0
+    full = past.enter(key, family if failed else 0, result, series, settings.history_size)
+    past.of_message(call.request)
+    past.heat(before + 1)
+    if not known or (failed and not before and result not in past.results[:-1]):
+        past.stale = 0
+        return NOTHING
+    broken = circuit_breaker.on_stale(call, run, settings)
+    if broken.stop or max(before + 1, past.alternating) < settings.warning_threshold:
         return broken
     count = past.streak(key, series, result) if full else before + 1
     found = _warning(call, count, past, settings, grew=count > before)

@@ -16,14 +16,13 @@ CODE = "loop.breaker"
 
 def warns_at(settings: LoopDetection) -> int:
     """0: never; the run ends with the first call that brings nothing new."""
-    return min(settings.critical_threshold, settings.global_circuit_breaker_threshold - 1)
+    critical, last = settings.critical_threshold, settings.global_circuit_breaker_threshold
+    return critical if critical < last else last - 1
 
 
-def on_step(call: Call, run: Run, settings: LoopDetection, *, new: bool) -> Reaction:
+def on_stale(call: Call, run: Run, settings: LoopDetection) -> Reaction:
+    """A call brought nothing new."""
     past = run.past
-    if new:
-        past.stale = past.stale_told = 0
-        return NOTHING
     past.stale += 1
     if past.stale < warns_at(settings):
         return NOTHING
@@ -36,6 +35,6 @@ def _due(call: Call, run: Run, past: Past, settings: LoopDetection) -> Reaction:
         past.stale_told = call.request
         reason = loop_texts.stale(call, past.stale)
         return Reaction(CODE, loop_texts.nothing_new(call, past.stale, last), reason=reason)
-    if past.stale < last or (call.request and call.request == past.stale_told):
+    if past.stale < last or (warns_at(settings) and call.request and call.request == past.stale_told):
         return NOTHING
     return end(run, CODE, loop_texts.stale(call, past.stale))

@@ -20,8 +20,8 @@ MAX_KEYS = 200
 
 def may_be_due(past: Past, settings: IdenticalErrors) -> bool:
     """Whether one more failure could be told of."""
-    first = min(settings.warn or settings.stop, settings.stop or settings.warn)
-    return bool(first) and past.errors_most + 1 >= first
+    most = past.errors_most + 1
+    return 0 < settings.warn <= most or 0 < settings.stop <= most
 
 
 def counts(outcome: Outcome) -> bool:

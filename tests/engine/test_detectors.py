@@ -1,0 +1,327 @@
+"""The law of layers/detectors as tables: see `loop_play` for how a run is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from loop_play import Play, config, messages, play
+from toolguard_engine.config import parse
+from toolguard_engine.history import Past
+from toolguard_engine.layers import detectors
+from toolguard_engine.model import Call, Run
+from toolguard_engine.outcomes import Outcome
+
+NO_ERRORS = {
+    "warningThreshold": 3,
+    "criticalThreshold": 5,
+    "globalCircuitBreakerThreshold": 50,
+    "identicalErrors": {"warn": 0, "stop": 0},
+}
+ALL_OFF = {"detectors": {"genericRepeat": False, "knownPollNoProgress": False, "pingPong": False}}
+NO_GENERIC = {"detectors": {"genericRepeat": False}}
+NO_POLL = {"detectors": {"knownPollNoProgress": False}}
+NO_PING_PONG = {"detectors": {"pingPong": False}}
+
+
+def own(warning: int = 3, critical: int = 5, breaker: int = 50, **more: Any) -> dict[str, Any]:
+    """Settings of `loopDetection` with low thresholds, and without `identicalErrors`."""
+    thresholds = {"warningThreshold": warning, "criticalThreshold": critical, "globalCircuitBreakerThreshold": breaker}
+    return NO_ERRORS | thresholds | more
+
+
+def errors(warn: int, stop: int) -> dict[str, Any]:
+    return {"identicalErrors": {"warn": warn, "stop": stop}}
+
+
+def spelled(did: dict[int, str]) -> str:
+    """`3 note repeat; 6 block repeat`: what the guard did, by the number of the call."""
+    return "; ".join(f"{number} {what.replace('loop.', '')}" for number, what in sorted(did.items()))
+
+
+TABLE: list[tuple[str, str, dict[str, Any], str]] = [
+    # what is default
+    ("repeat", "A1*40", {}, "10 note repeat; 15 note repeat; 20 note repeat; 21 block repeat; 22 stop repeat"),
+    ("poll", "P1*40", {}, "10 note poll; 15 note poll; 20 note poll; 21 block poll; 22 stop poll"),
+    # warningThreshold, criticalThreshold
+    ("below-warning", "A1*2 B1", own(), ""),
+    ("at-warning", "A1*3", own(), "3 note repeat"),
+    ("above-warning", "A1*4", own(), "3 note repeat"),
+    ("at-critical", "A1*5", own(), "3 note repeat"),
+    ("above-critical", "A1*6", own(), "3 note repeat; 6 block repeat"),
+    ("something-else-goes", "A1*6 B1 C1", own(), "3 note repeat; 6 block repeat"),
+    ("second-block", "A1*6 B1 A1", own(), "3 note repeat; 6 block repeat; 8 stop repeat"),
+    ("second-block-beside-news", "A1*6 A1+B1", own(), "3 note repeat; 6 block repeat; 7 end repeat"),
+    ("second-block-of-another", "A1*6 B1*6", own(), "3 note repeat; 6 block repeat; 9 note repeat; 12 stop repeat"),
+    ("every-fifth", "A1*14", own(critical=40), "3 note repeat; 8 note repeat; 13 note repeat"),
+    ("something-between", "A1 Bn Dn A1 Cn A1", own(), "6 note repeat"),
+    # progress
+    ("progress", "An*60", own(), ""),
+    ("progress-of-a-poll", "Pn*60", own(), ""),
+    ("progress-in-between", "A1*2 A2 A1*2 A2", own(), ""),
+    ("good-calls", "B@n1*50", own(), ""),
+    ("edit-and-test", "E!1.n W@nn " * 25, own(), ""),
+    ("same-tests-fail-in-other-numbers", "E!1.n*30", own(), ""),
+    # failures
+    ("failure", "E!1*5", own(), "3 note repeat"),
+    ("failure-with-a-counter", "E@n!1.n*7", own(), "3 note repeat; 6 block repeat; 7 stop repeat"),
+    ("failure-that-may-pass", "E@n?1.n*5", own(), "3 note repeat"),
+    ("other-words", "E@n!n*30", own(), ""),
+    ("success-with-a-counter", "E@n1*30", own(), ""),
+    ("success-ends-it", "E!1*2 E1 E!1*2 E1", own(), ""),
+    # pingPong
+    ("ping-pong", "A1 B1 " * 5, own(**NO_GENERIC), "3 note ping-pong; 6 block ping-pong; 7 stop ping-pong"),
+    (
+        "ping-pong-default",
+        "A1 B1 " * 20,
+        NO_GENERIC,
+        "10 note ping-pong; 15 note ping-pong; 20 note ping-pong; 21 block ping-pong; 22 stop ping-pong",
+    ),
+    ("ping-pong-of-failures", "E@n!1 R@n!2 " * 2, own(**NO_GENERIC), "3 note ping-pong"),
+    ("ping-pong-with-progress", "A1 Bn " * 15, own(warning=16, critical=20), ""),
+    ("one-call-two-results", "A1 A2 " * 15, own(breaker=100), "7 note breaker"),
+    ("not-strict", "A1 B1 B1 A1 B1 B1 A1", own(warning=4, critical=9, **NO_GENERIC), ""),
+    # detectors off, one by one
+    ("no-generic", "A1*12", own(**NO_GENERIC), "6 note breaker"),
+    ("no-poll", "P1*12", own(**NO_POLL), "6 note breaker"),
+    ("no-poll-but-generic", "P1*2 A1*3", own(**NO_POLL), "5 note repeat"),
+    ("no-generic-but-poll", "A1*2 P1*3", own(**NO_GENERIC), "5 note poll"),
+    ("no-ping-pong", "A1 B1 " * 2, own(**NO_PING_PONG), ""),
+    # historySize
+    ("short-history", "A1*60", own(historySize=2, breaker=100), "6 note breaker"),
+    ("history-as-long", "A1*6", own(historySize=5), "3 note repeat; 6 block repeat"),
+    ("history-between", "A1*4 A1*20", own(historySize=4, breaker=100), "3 note repeat; 6 note breaker"),
+    ("out-of-history", "A1 B@n1*3 A1 B@n1*3 A1", own(historySize=3), ""),
+    ("in-history", "A1 B@n1 A1 B@n1 A1", own(historySize=5, **NO_PING_PONG), "5 note repeat"),
+    # globalCircuitBreakerThreshold
+    (
+        "breaker-of-three",
+        "A1 B1 C1 " * 20,
+        {},
+        "23 note breaker; 28 note repeat; 29 note repeat; 30 note repeat; 33 end breaker",
+    ),
+    ("breaker-of-eight", "A1 B1 C1 D1 F1 G1 H1 I1 " * 8, {}, "28 note breaker; 38 end breaker"),
+    ("breaker-below", "A1 B1 C1 " * 3, own(warning=9, critical=20, breaker=7), "9 note breaker"),
+    ("breaker-at", "A1 B1 C1 " * 4, own(warning=9, critical=20, breaker=7), "9 note breaker; 10 end breaker"),
+    ("breaker-progress", "A1 B1 C1 A1 B1 C1 Dn " * 20, {"warningThreshold": 30}, ""),
+    ("breaker-with-all-off", "A1*40", ALL_OFF, "21 note breaker; 31 end breaker"),
+    ("breaker-of-polls", "P1*40", ALL_OFF, "21 note breaker; 31 end breaker"),
+    (
+        "breaker-of-failures",
+        "E@n?1 R@n?2 A@n?3 " * 5,
+        own(critical=4, breaker=6, warning=20),
+        "7 note breaker; 9 end breaker",
+    ),
+    ("breaker-first", "A1 A1", own(breaker=1), "2 end breaker"),
+    # identicalErrors
+    ("errors", "R!1*9", {}, "3 note same-error; 6 end same-error"),
+    ("errors-below", "R!1*2 R!2*2", {}, ""),
+    ("errors-own", "R!1*9", errors(1, 2), "1 note same-error; 2 end same-error"),
+    ("errors-no-note", "R!1*9", errors(0, 4), "4 end same-error"),
+    ("errors-no-end", "R!1*9", errors(4, 0), "4 note same-error"),
+    ("errors-off", "R!1*9", errors(0, 0), ""),
+    ("errors-with-a-counter", "E@n!1*9", {}, "3 note same-error; 6 end same-error"),
+    ("errors-in-other-numbers", "E@n!1.n*9", {}, ""),
+    ("errors-that-may-pass", "R?1*9", {}, ""),
+    ("errors-of-a-poll", "P!1*9", {}, ""),
+    ("errors-in-turn", "R!1 E!2 " * 9, {}, "5 note same-error; 6 note same-error; 10 note ping-pong; 11 end same-error"),
+    ("errors-between-reads", "R!1 R@n1 " * 9, {}, "5 note same-error; 11 end same-error"),
+    ("errors-between-writes", "R!1 R!1 W@nn " * 4, {}, ""),
+    ("errors-between-failing-writes", "R!1 W@n!n " * 6, {}, "5 note same-error; 11 end same-error"),
+    # the guard after a compaction
+    ("compaction", "~ A1*5", {}, "3 end compaction_loop_persisted"),
+    ("compaction-below", "A1*2 ~ A1*2 B1 A1", {}, ""),
+    ("compaction-other-result", "~ A1*2 A2*5", {}, ""),
+    ("compaction-late", "~ B1 A1*6", {}, ""),
+    ("compaction-again", "~ B1 A1 ~ A1*3", {}, "5 end compaction_loop_persisted"),
+    ("compaction-own", "~ A1*5", {"postCompactionGuard": {"windowSize": 5}}, "5 end compaction_loop_persisted"),
+    ("compaction-one", "~ A1 B1 B1", {"postCompactionGuard": {"windowSize": 1}}, ""),
+    ("compaction-one-again", "~ A1 A1", {"postCompactionGuard": {"windowSize": 1}}, "2 end compaction_loop_persisted"),
+    ("compaction-of-failures", "~ E?1*5", {}, "3 end compaction_loop_persisted"),
+    ("compaction-other-numbers", "~ E@n?1*5", {}, ""),
+    ("compaction-of-one-message", "~ A1+A1+A1 A1 B1", {}, ""),
+    ("compaction-of-messages", "~ A1+A1+A1 A1 A1", {}, "5 end compaction_loop_persisted"),
+    # calls of one message
+    ("batch", "A1+A1+A1+A1+A1+A1+A1+A1+A1", own(), ""),
+    ("batches", "A1+A1 A1+A1 A1+A1", own(), "5 note repeat"),
+    ("batch-at-critical", "A1*5 A1+A1+A1", own(), "3 note repeat; 6 block repeat"),
+    ("batch-after-critical", "A1*6 A1+A1", own(), "3 note repeat; 6 block repeat; 7 stop repeat"),
+    ("batch-of-errors", "R!1+R!1+R!1+R!1+R!1+R!1", {}, ""),
+    ("batches-of-errors", "R!1+R!1 " * 6, {}, "5 note same-error; 11 end same-error"),
+    ("batch-of-counters", "E@n!1+E@n!1+E@n!1+E@n!1+E@n!1+E@n!1", {}, ""),
+    ("batch-of-known", "A1+B1+C1+D1+F1+G1 " * 2, own(warning=20, critical=3, breaker=5), "9 note breaker"),
+    ("batches-of-known", "A1+B1+C1+D1+F1+G1 " * 3, own(warning=20, critical=3, breaker=5), "9 note breaker; 13 end breaker"),
+    ("batches-in-turn", "A1+B1 " * 4, own(**NO_GENERIC), "3 note ping-pong; 7 block ping-pong"),
+]
+
+
+@pytest.mark.parametrize(("text", "settings", "expected"), [row[1:] for row in TABLE], ids=[row[0] for row in TABLE])
+def test_the_law(text: str, settings: dict[str, Any], expected: str) -> None:
+    assert spelled(play(text, settings)) == expected
+
+
+ABSENT = [
+    ("repeat", "A1*60", ""),
+    ("poll", "P1*60", ""),
+    ("ping-pong", "A1 B1 " * 30, ""),
+    ("errors", "R!1*9", "3 note same-error; 6 end same-error"),
+    ("compaction", "~ A1*9", "3 end compaction_loop_persisted"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), [row[1:] for row in ABSENT], ids=[row[0] for row in ABSENT])
+def test_enabled_is_absent(text: str, expected: str) -> None:
+    low = {"warningThreshold": 2, "criticalThreshold": 3, "globalCircuitBreakerThreshold": 4}
+    for settings in ({}, {"loopDetection": low}):
+        assert spelled(Play(parse(settings)).play(text)) == expected
+
+
+@pytest.mark.parametrize("text", [row[1] for row in ABSENT], ids=[row[0] for row in ABSENT])
+def test_enabled_is_false(text: str) -> None:
+    played = Play(parse({"loopDetection": {"enabled": False}}))
+    assert played.play(text) == {}
+    assert played.guard.compacted("r", "") == 0
+
+
+def test_an_agent_has_settings_of_its_own() -> None:
+    agents = {
+        "patient": {"loopDetection": {"warningThreshold": 20, "criticalThreshold": 25}},
+        "off": {"loopDetection": {"enabled": False}},
+        "some": {"loopDetection": {"detectors": {"genericRepeat": False}, "globalCircuitBreakerThreshold": 7}},
+    }
+    settings = config(own(), agents=agents)
+    did = {agent: spelled(Play(settings, agent).play("A1*9")) for agent in ("", *agents)}
+    assert did == {
+        "": "3 note repeat; 6 block repeat; 7 stop repeat",
+        "patient": "",
+        "off": "",
+        "some": "6 note breaker; 8 end breaker",
+    }
+    assert Play(settings, "patient").play("A1*20") == {20: "note loop.repeat"}
+
+
+def test_exempt_tools_are_told_and_never_blocked() -> None:
+    did = play("A1*20", own(breaker=15), neverBlock=["tool_a"])
+    assert spelled(did) == "3 note repeat; 6 note breaker; 8 note repeat; 13 note repeat; 16 end breaker"
+
+
+def test_shadow_only_tells() -> None:
+    shadow = Play(config(own(), mode="shadow")).play("A1*5")
+    assert shadow == {3: "note loop.repeat"}
+    guard = Play(config(own(), mode="disabled"))
+    assert guard.play("A1*30") == {}
+
+
+UNKNOWN = [
+    ("below", ["nosuch"] * 3, {}, None),
+    ("at", ["nosuch"] * 4, {}, 4),
+    ("others", ["nosuch", "another"] * 3, {}, None),
+    ("spelled-otherwise", ["nosuch", "NoSuch"] * 2, {}, 4),
+    ("own", ["nosuch"] * 4, {"unknownToolThreshold": 2}, 2),
+    ("off", ["nosuch"] * 20, {"enabled": False}, None),
+]
+
+
+@pytest.mark.parametrize(("tools", "more", "ends"), [row[1:] for row in UNKNOWN], ids=[row[0] for row in UNKNOWN])
+def test_unknown_tools(tools: list[str], more: dict[str, Any], ends: int | None) -> None:
+    settings, run = config({"unknownToolThreshold": 4, **more}), Run()
+    calls = [Call(tool, {"n": number}, run="r", request=number) for number, tool in enumerate(tools, 1)]
+    stops = [detectors.on_unknown_tool(call, run, settings) for call in calls]
+    assert next((number for number, stop in enumerate(stops, 1) if stop), None) == ends
+    assert (run.stop is not None) == (ends is not None)
+    if run.stop:
+        assert run.stop.code == "loop.unknown-tool"
+
+
+def test_unknown_tools_of_one_message_are_one_miss() -> None:
+    settings, run = config({"unknownToolThreshold": 2}), Run()
+    assert not any(detectors.on_unknown_tool(Call("nosuch", {}, request=1), run, settings) for _ in range(9))
+    assert detectors.on_unknown_tool(Call("nosuch", {}, request=2), run, settings)
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    settings, run = config(own(unknownToolThreshold=10_000, **errors(9, 10))), Run()
+    for number in range(500):
+        detectors.on_unknown_tool(Call(f"{'n' * 500}{number}", {}), run, settings)
+        detectors.on_unknown_tool(Call(f"{number}{'n' * 500}", {}), run, settings)
+        detectors.on_outcome(
+            Call(f"{number}", {}), Outcome(number, failed=True, wording=number, lasting=True), run, settings
+        )
+    past = run.past
+    assert [len(past.missing), len(past.errors), len(past.calls), len(past.series)] == [200, 200, 30, 30]
+    assert len(msgspec.json.encode(run)) < 60_000
+
+
+RESTARTED = [row for row in TABLE if row[0] in {
+    "repeat", "poll", "above-critical", "ping-pong-default", "failure-with-a-counter", "breaker-of-three",
+    "breaker-of-eight", "errors", "errors-in-turn", "errors-between-reads", "batches-of-known", "compaction-own", "progress", "good-calls",
+}]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "settings", "expected"), [row[1:] for row in RESTARTED], ids=[row[0] for row in RESTARTED])
+@pytest.mark.parametrize("lap", [2, 3, 5])
+def test_a_restart_forgets_nothing_that_matters(text: str, settings: dict[str, Any], expected: str, lap: int) -> None:
+    """What was new alone is not saved, so the first repetition comes before the first restart."""
+    played, all_messages = Play(config(settings)), list(messages(text))
+    start = 12 if "breaker" in expected else 3
+    for number, message in enumerate(all_messages, 1):
+        played.play(message)
+        if number >= start and number % lap == 0:
+            played.restart()
+    assert spelled(played.did) == expected
+
+
+def test_a_run_in_which_all_is_new_is_not_saved() -> None:
+    played = Play(config())
+    played.play("An*9 R@n1*9 P!n*9")
+    assert played.guard.take_touched() == {}
+    played.play("B1 B1")
+    assert list(played.guard.take_touched()) == ["r"]
+    played.play("B2")  # and that it moves again
+    assert list(played.guard.take_touched()) == ["r"]
+
+
+def test_steps_that_no_engine_wrote_are_dropped() -> None:
+    past = msgspec.json.decode(b'{"calls": [1, 2], "series": [1], "hot": 30, "stale": 3}', type=Past)
+    assert past == Past(stale=3)
+
+
+WORDS = st.lists(
+    st.lists(st.sampled_from(["An", "Bn", "A@3n", "R@nn", "R!n.n", "E!n.n", "E@n!n.n", "E?n.n", "Pn", "P!n.n", "Wn", "W!n"]),
+             min_size=1, max_size=4).map("+".join) | st.just("~"),
+    max_size=60,
+)  # fmt: skip
+THRESHOLDS = st.fixed_dictionaries(
+    {"warningThreshold": st.integers(3, 6), "criticalThreshold": st.integers(4, 9), "historySize": st.integers(1, 40),
+     "globalCircuitBreakerThreshold": st.integers(1, 12), "identicalErrors": st.just({"warn": 2, "stop": 3})}
+)  # fmt: skip
+
+
+@given(words=WORDS, thresholds=THRESHOLDS, counted=st.booleans())
+def test_a_run_in_which_every_result_is_new_is_never_touched(
+    words: list[str], thresholds: dict[str, Any], *, counted: bool
+) -> None:
+    played = Play(config(thresholds), first_request=int(counted))
+    assert played.play(" ".join(words)) == {}
+    assert played.guard.take_touched() == {} or "~" in words or any("!" in word for word in words)
+
+
+KNOWN = st.lists(
+    st.lists(st.sampled_from(["A1", "B1", "C1", "R!1", "E!2", "P1", "E@n?3"]), min_size=1, max_size=9).map("+".join),
+    min_size=1, max_size=40,
+)  # fmt: skip
+
+
+@given(words=KNOWN, thresholds=THRESHOLDS)
+def test_no_run_ends_in_the_message_in_which_it_was_first_warned(words: list[str], thresholds: dict[str, Any]) -> None:
+    played = Play(config(thresholds | {"globalCircuitBreakerThreshold": 6}))
+    for message in words:
+        before = dict(played.did)
+        played.play(message)
+        if played.ended:
+            assert before
+            break
