@@ -145,16 +145,16 @@ _PASSING_TEXT = re.compile(
 
 _LASTING_TEXTS = (
     "no such ", "not found", "enoent", "not exist", "n't exist", "no session found", "not a git repo", "no module named",
-    "cannot find", "can't find", "could not find", "couldn't find", "cannot open", "can't open", "cannot access", "cannot stat",
-    "modulenotfounderror", "filenotfounderror", "not installed", "missing script", "did not match any", "no match",
-    "not a directory", "enotdir", "is a directory", "eisdir", "eexist", "file exists", "already exists",
-    "permission denied", "permissionerror", "eacces", "eperm", "erofs", "read-only file", "not permitted", "not allowed",
-    "access denied", "access is denied", "escapes sandbox", "unauthorized", "unauthenticated", "forbidden",
+    "cannot find", "can't find", "could not find", "couldn't find", "cannot open", "can't open", "cannot access",
+    "cannot stat", "modulenotfounderror", "filenotfounderror", "not installed", "missing script",
+    "did not match any", "no match", "not a directory", "enotdir", "is a directory", "eisdir", "eexist", "file exists",
+    "already exists", "permission denied", "permissionerror", "eacces", "eperm", "erofs", "read-only file", "not permitted",
+    "not allowed", "access denied", "access is denied", "escapes sandbox", "unauthorized", "unauthenticated", "forbidden",
     "authentication failed", "authentication required", "invalid credentials", "bad credentials",
     "must match exactly", "occurrences of the text", "must be unique",
     "syntax error", "syntaxerror", "parse error", "parsererror", "unexpected token", "unexpected end of", "unexpected eof",
     "unterminated", "unrecognized", "unrecognised", "is not recognized", "not supported", "einval", "is required",
-    "required argument",
+    "required argument", "is not a ", "not appear to be",
 )  # fmt: skip
 """What says that the same call will fail in the same way until something else changes."""
 
@@ -178,7 +178,7 @@ _TIMES = re.compile(
     rb"|(?<=1)[678][0-9]{8}(?:[0-9]{3}|\.[0-9]{1,9})?(?![\w%])(?!\s{0,3}(?:bytes|octets|/|[A-Z][a-z]{2} ))))",
     re.DOTALL,
 )
-"""Times of day and durations. Each pattern here begins with a character: the search for one is quick, a look behind is slow."""
+"""Times of day and durations. It begins with a character, as all these do: one that begins with a look behind is slow."""
 ""
 _WRAPPER = re.compile(rb'(EXTERNAL_UNTRUSTED_CONTENT id=\\{0,3}")[0-9a-f]{8,64}')
 _PID = re.compile(

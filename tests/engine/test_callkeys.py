@@ -1,0 +1,125 @@
+"""Which calls count as the same call, and which as of one family."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolguard_engine.callkeys import END, LONG, digests
+
+ONE = "123e4567-e89b-12d3-a456-426614174000"
+OTHER = "9b2e4567-e89b-12d3-a456-426614174abc"
+
+SAME_CALL = [
+    ({"path": "a", "requestId": "x"}, {"path": "a", "requestId": "y"}),
+    ({"path": "a", "idempotency_key": "x"}, {"path": "a"}),
+    ({"path": "a", "explanation": "I look"}, {"path": "a", "explanation": "once more"}),
+    ({"command": "ls", "timeoutMs": 1_000}, {"command": "ls", "timeoutMs": 2_000}),
+    ({"command": "ls", "yield_time_ms": 10}, {"command": "ls", "yield_time_ms": 20}),
+    ({"command": "ls", "description": "List"}, {"command": "ls", "description": "List again"}),
+    ({"b": 1, "a": 2}, {"a": 2, "b": 1}),
+    ({"command": "make # attempt 9"}, {"command": "make # attempt 10"}),
+    ({"command": "RETRY=1 make"}, {"command": "RETRY=2 make"}),
+    ({"command": "echo a\nattempt 1"}, {"command": "echo a\nattempt 2"}),
+    ({"command": "run --at 2026-11-22T15:13:35Z x"}, {"command": "run --at 2026-11-22T15:14:01Z x"}),
+    ({"command": "curl 'x/?t=1795360415123'"}, {"command": "curl 'x/?t=1795360499123'"}),
+    ({"command": f"run --name job-{ONE}"}, {"command": f"run --name job-{OTHER}"}),
+    ({"command": "cat /tmp/tmp.AbC123xyz0"}, {"command": "cat /tmp/tmp.zzzzzzzzzz"}),
+    ({"path": "/tmp/build-8f3a2c/log"}, {"path": "/tmp/build-1b0c9d/log"}),
+    ({"path": "/tmp/tmpab12cd34/x"}, {"path": "/tmp/tmpqqqqqqqq/x"}),
+    ({"path": "/var/folders/zz/zyx_1/T/openclaw-aB3dEf/x"}, {"path": "/var/folders/zz/zyx_1/T/openclaw-q9ZkLm/x"}),
+]
+OTHER_CALL = [
+    ({"path": "a"}, {"path": "b"}),
+    ({"id": ONE}, {"id": OTHER}),
+    ({"path": f"/pages/{ONE}.md"}, {"path": f"/pages/{OTHER}.md"}),
+    ({"sessionId": "a"}, {"sessionId": "b"}),
+    ({"since": "2026-11-22T15:00:00Z"}, {"since": "2026-11-23T15:00:00Z"}),
+    ({"path": "memory/2026-11-21.md"}, {"path": "memory/2026-11-22.md"}),
+    ({"to": "1795360415"}, {"to": "1795360416"}),
+    ({"title": "A", "description": "x"}, {"title": "A", "description": "y"}),
+    ({"path": "/tmp/report-one"}, {"path": "/tmp/report-two"}),
+    ({"command": "head -n 10 a"}, {"command": "head -n 20 a"}),
+    ({"command": "echo country 3"}, {"command": "echo country 4"}),
+    ({"path": "a", "offset": 0}, {"path": "a", "offset": 200}),
+    ({"page": 1}, {"page": 2}),
+    ({"limit": 10}, {"limit": 20}),
+]
+ONE_FAMILY = [
+    ({"path": "part-9.txt"}, {"path": "part-10.txt"}),
+    ({"path": "a", "offset": 0}, {"path": "a", "offset": 2_000}),
+    ({"id": ONE}, {"id": OTHER}),
+    ({"command": "cat /nope/1"}, {"command": "cat /nope/22"}),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME_CALL)
+def test_the_same_call(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert digests("exec", one) == digests("exec", other)
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_CALL)
+def test_another_call(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert digests("exec", one)[0] != digests("exec", other)[0]
+
+
+@pytest.mark.parametrize(("one", "other"), ONE_FAMILY)
+def test_one_family(one: dict[str, Any], other: dict[str, Any]) -> None:
+    assert digests("exec", one)[0] != digests("exec", other)[0]
+    assert digests("exec", one)[1] == digests("exec", other)[1]
+
+
+def test_the_tool_counts_by_its_short_name() -> None:
+    assert digests("openclaw:core:Read", {"path": "a"}) == digests("read", {"path": "a"})
+    assert digests("read", {"path": "a"})[1] != digests("write", {"path": "a"})[1]
+
+
+@pytest.mark.parametrize("at", [0, LONG, 10_000, 20_000 - 1])
+def test_each_character_of_a_long_text_counts(at: int) -> None:
+    text = "All of it is written. " * 1_000
+    other = text[:at] + "#" + text[at + 1 :]
+    assert digests("write", {"content": text})[0] != digests("write", {"content": other})[0]
+
+
+def test_both_ends_of_a_long_text_are_searched() -> None:
+    middle = "x" * 10 * END
+    one, other = (f"run {name} at 2026-11-22T15:13:{name}Z {middle} attempt {name}" for name in ("11", "12"))
+    assert (
+        digests("exec", {"command": one.replace("run 11", "")})[0]
+        == digests("exec", {"command": other.replace("run 12", "")})[0]
+    )
+    assert digests("exec", {"command": one})[0] != digests("exec", {"command": other})[0]
+    assert digests("exec", {"command": one})[1] == digests("exec", {"command": other})[1]
+
+
+def test_numbers_of_any_length_leave_a_long_call_in_its_family() -> None:
+    one, other = (f"file {name} " * 3 + "y" * 10_000 for name in (1, 1_000_000))
+    assert digests("exec", {"command": one})[1] == digests("exec", {"command": other})[1]
+
+
+def _nested(depth: int) -> Any:
+    value: Any = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        None,
+        3,
+        "text",
+        [],
+        {},
+        {"a": float("nan")},
+        {"a": object},
+        {"a": 1 << 200},
+        {"a": "\ud800"},
+        {3: 4},
+        _nested(100_000),
+    ],
+)
+def test_whatever_the_params_are_there_is_a_digest_of_63_bits(params: Any) -> None:
+    assert all(0 <= found < 1 << 63 for found in digests("x", params))
