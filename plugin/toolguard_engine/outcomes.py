@@ -4,8 +4,8 @@ The laws:
 - times of day, durations, UUIDs, temporary names, process ids, memory addresses, ids of requests, counters of attempts, and
   of what was sent the ids it got do not count. All other numbers do: `41%` and `42%` are two results. A duration that is
   said to remain is progress.
-- a failure lasts where its text says so (`_LASTING_TEXTS`, `_LASTING_PAIR`) and nothing in it may pass (`_PASSING_TEXT`);
-  the outcome of a poll never does.
+- a failure lasts where its text says so (`_LASTING_TEXTS`, `_LASTING_PAIR`) and nothing in it may pass (`_PASSING_TEXTS`,
+  `_PASSING_PATTERN`); the outcome of a poll never does.
 """
 
 from __future__ import annotations
@@ -121,27 +121,38 @@ def _lasts(tool: str, params: Any, error: str, state: str, exit_code: int | None
     if state in _PASSING or exit_code in _PASSING_EXITS or is_poll(tool, params):
         return False
     reason = (error[-MAX_REASON:] if tool_name(tool) in _SHELLS else error[:MAX_REASON]).lower()
-    lasting = exit_code in _NOT_RUN or any(text in reason for text in _LASTING_TEXTS) or _LASTING_PAIR.search(reason)
+    if exit_code not in _NOT_RUN and not _says(reason, _LASTING_TEXTS, _LASTING_PAIR):
+        return False
     if "lock': file exists" in reason:  # git's, for as long as another git runs
         return False
-    return bool(lasting) and not _PASSING_TEXT.search(_NAME.sub("", reason))
+    return not _says(_NAME.sub("", reason), _PASSING_TEXTS, _PASSING_PATTERN)
 
 
-_PASSING_TEXT = re.compile(
-    r"(?<!-)timeout|timedout|\btime(?:d|s)?[ -]out\b|deadline exceeded"
-    r"|\be(?:conn|net|host|ai_)[a-z]|\be(?:notfound|pipe)\b|getaddrinfo|name resolution|service not known"
-    r"|(?:could ?n[o']t|cannot|can't|failed to|unable to) (?:resolve|connect|reach)"
-    r"|nodename nor servname|no such host|unknown host|host is down|no route to host|unreachable|\bdns\b"
-    r"|connection (?:was )?(?:refused|reset|closed|aborted|error|lost)|broken pipe|hang up|hung up|disconnect|early eof"
-    r"|network (?:error|is down)|fetch failed"
-    r"|rate.?limit|too many requests|(?<![\w.])429(?![\w.])|quota|throttl|overloaded|at capacity"
-    r"|(?:\bhttp(?:/[\d.]{1,3})?|status(?:[ _]code)?|error|code|returned)\W{0,3}5\d\d\b|\(5\d\d\)"
-    r"|bad gateway|internal server error|unavailable|temporar(?:y|ily) "
-    r"|not (?:yet )?ready|still (?:starting|running)|starting up|in progress|please wait"
-    r"|\be(?:again|busy|txtbsy|wouldblock)\b|\bbusy\b|\bin use\b|try(?:ing)? (?:it |this )?again|\bretry"
-    r"|\b(?:is|was|been) locked|locked by|\block (?:is )?held|(?:acquir[a-z]{1,3}|get|obtain|take) (?:[a-z]{1,12} )?lock\b"
+def _says(reason: str, texts: tuple[str, ...], pattern: re.Pattern[str]) -> bool:
+    return any(text in reason for text in texts) or pattern.search(reason) is not None
+
+
+_PASSING_TEXTS = (
+    "timed out", "time out", "times out", "timedout", "time-out", "deadline exceeded", "getaddrinfo", "name resolution",
+    "service not known", "nodename nor servname", "not resolve", "n't resolve", "cannot resolve", "to resolve",
+    "no such host", "unknown host", "host is down", "no route to host", "unreachable", "not connect", "n't connect",
+    "cannot connect", "to connect", "to reach", "not reach", "connection refused", "connection reset", "connection closed",
+    "connection aborted", "connection error", "connection lost", "connection was ", "broken pipe", "hang up", "hung up",
+    "disconnect", "early eof", "network error", "network is down", "fetch failed",
+    "rate limit", "rate-limit", "ratelimit", "rate_limit", "too many requests", "quota", "throttl", "overloaded",
+    "at capacity", "bad gateway", "internal server error", "unavailable", "temporary ", "temporarily ",
+    "not ready", "not yet ready", "still starting", "still running", "starting up", "in progress", "please wait",
+    "try again", "trying again", " busy", " in use", "is locked", "was locked", "been locked", "locked by", "lock held",
+    "lock is held",
+)  # fmt: skip
+"""What may be otherwise the next time. Of the text in small letters, as the others below."""
+
+_PASSING_PATTERN = re.compile(
+    r"\be(?:conn|net[udr]|host[ud]|ai_|(?:notfound|pipe|again|busy|txtbsy|wouldblock)\b)|(?<![\w-])retry|(?<!-)timeout"
+    r"|(?<![\w.])429(?![\w.])|\bdns\b"
+    r"|(?:\bhttp(?:/[\d.]{1,3})?|\bstatus(?:[ _]code)?|\berror|\bcode|\breturned)\W{0,3}5\d\d\b|\(5\d\d\)"
+    r"|\b(?:acquir[a-z]{1,3}|get|obtain|take) (?:[a-z]{1,12} )?lock\b"
 )
-"""What may be otherwise the next time. Of the text in small letters, as the two below."""
 
 _LASTING_TEXTS = (
     "no such ", "not found", "enoent", "not exist", "n't exist", "no session found", "not a git repo", "no module named",
@@ -188,9 +199,10 @@ _WARNER = re.compile(rb"(\((?:node|python|ruby):)[0-9]{1,10}(?=\))")
 _BACKGROUND = re.compile(rb"(\(session )[\w-]{1,80}(?=, pid )")
 _ADDRESS = re.compile(rb"0x[0-9a-fA-F]{6,16}\b")
 _REQUEST = re.compile(
-    rb"((?:[Rr]equest|REQUEST|[Tt]race|[Cc]orrelation|[Ii]nvocation)[-_ ]?[Ii][Dd]"
-    rb'(?:\\?"?[ \t]{0,2}[:=][ \t]{0,2}|[ \t])\\?"?)[\w-]{6,80}|(req_)[A-Za-z0-9]{8,64}'
+    rb"([RrTtCcIi](?:equest|EQUEST|race|RACE|orrelation|nvocation)[-_ ]?[Ii][Dd]"
+    rb'(?:\\?"?[ \t]{0,2}[:=][ \t]{0,2}|[ \t])\\?"?)[\w-]{6,80}'
 )
+_REQUEST_NAME = re.compile(rb"req_[A-Za-z0-9]{8,64}")
 _SENT = re.compile(
     rb'("(?i:message_?ids?|platformMessageIds?|file_?id|fileKey|poll_?id|receipt|run_?id|idempotencyKey|ts|timestamp'
     rb"|sentAt"
@@ -219,6 +231,8 @@ def _without_ids(data: bytes) -> bytes:
         data = _WARNER.sub(rb"\1", data)
     if b"0x" in low:
         data = _ADDRESS.sub(b"<address>", data)
-    if b"req" in low or b"trace" in low or b"correl" in low or b"invoc" in low:
-        data = _REQUEST.sub(rb"\1\2", data)
+    if b"request" in low or b"trace" in low or b"correl" in low or b"invoc" in low:
+        data = _REQUEST.sub(rb"\1", data)
+    if b"req_" in low:
+        data = _REQUEST_NAME.sub(b"req_", data)
     return data
