@@ -14,10 +14,10 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import json5
+from figures import Figure, as_json, show
 
 from toolguard_cli import json5_edit
 
@@ -48,21 +48,6 @@ SECTION = """\
 """
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured time in milliseconds, and the promise (None where there is none)."""
-
-    name: str
-    value: float
-    worst: float
-    beside: str = ""
-    promise: float | None = None
-
-    @property
-    def kept(self) -> bool | None:
-        return None if self.promise is None else self.value <= self.promise
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench config", description=__doc__)
     parser.add_argument("--lines", type=int, default=LINES, help=f"lines of the document ({LINES})")
@@ -72,7 +57,7 @@ def main() -> int:
     figures = measure(document(options.lines), options.rounds)
     show(figures)
     if options.json:
-        options.json.write_text(json.dumps([{**asdict(f), "kept": f.kept} for f in figures], indent=2) + "\n")
+        options.json.write_text(json.dumps(as_json(figures), indent=2) + "\n")
         print(f"\nwritten to {options.json}")
     return 0
 
@@ -90,12 +75,14 @@ def measure(text: str, rounds: int) -> list[Figure]:
             taken.setdefault(name, []).append(milliseconds(work))
     oracle, bare = milliseconds(lambda: json5.loads(text)), statistics.median(taken[BARE])
     figures = [
-        Figure(f"json5.loads of {text.count(chr(10))} lines, once", oracle, oracle, f"{oracle / bare:.0f} x json.loads")
+        Figure(f"json5.loads of {text.count(chr(10))} lines, once", oracle, "ms", f"{oracle / bare:.0f} x json.loads")
     ]
     for name, times in taken.items():
         value = statistics.median(times)
-        beside = "" if name == BARE else f"{value / bare:.0f} x json.loads, json5.loads takes {oracle / value:.0f} x as long"
-        figures.append(Figure(name, value, max(times), beside, None if name in READING else PROMISE_MS))
+        beside = f"longest {max(times):.1f} ms"
+        if name != BARE:
+            beside += f"; {value / bare:.0f} x json.loads, json5.loads takes {oracle / value:.0f} x as long"
+        figures.append(Figure(name, value, "ms", beside, None if name in READING else PROMISE_MS))
     return figures
 
 
@@ -131,14 +118,6 @@ def milliseconds(work: Callable[[], object]) -> float:
     started = time.process_time()
     work()
     return (time.process_time() - started) * 1000
-
-
-def show(figures: list[Figure]) -> None:
-    print(f"{'':36}{'median':>10}{'longest':>10}")
-    for figure in figures:
-        promise = "" if figure.promise is None else f"at most {figure.promise:g}"
-        mark = {None: "", True: "kept", False: "MISSED"}[figure.kept]
-        print(f"{figure.name:36}{figure.value:>7.1f} ms{figure.worst:>7.1f} ms  {promise:<11}{mark:<7}{figure.beside}")
 
 
 if __name__ == "__main__":

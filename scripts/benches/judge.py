@@ -17,11 +17,12 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import tree_sitter_bash
+from figures import Figure, as_json, show
 from tree_sitter import Language, Parser
 
 from toolguard_engine import rulepacks
@@ -66,24 +67,6 @@ HOSTILE = {
 }
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured number and the promise, if there is one: at most so much, or (`least`) at least."""
-
-    name: str
-    value: float
-    unit: str
-    promise: float | None = None
-    least: bool = False
-    beside: str = ""
-
-    @property
-    def kept(self) -> bool | None:
-        if self.promise is None:
-            return None
-        return self.value >= self.promise if self.least else self.value <= self.promise
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench judge", description=__doc__)
     parser.add_argument("--corpus", type=Path, default=CORPUS, help="labelled commands, one JSON object a line")
@@ -98,7 +81,7 @@ def main() -> int:
     show(figures)
     table.show(misses=options.misses)
     if options.json:
-        data = {"figures": [{**asdict(f), "kept": f.kept} for f in figures], "sources": table.as_json()}
+        data = {"figures": as_json(figures), "sources": table.as_json()}
         options.json.write_text(json.dumps(data, indent=2) + "\n")
         print(f"\nwritten to {options.json}")
     return 0
@@ -145,9 +128,9 @@ def speed(guard: Guard) -> list[Figure]:
     other = statistics.median(microseconds(guard.weigh, others))
     long = statistics.median(microseconds(guard.weigh, calls("exec", [{"command": t} for t in commands(10_000, 60)]))) / 1e3
     figures = [
-        Figure("exec of 200 characters, p50", ours, "us", 60, beside=f"{ours / parse:.1f} x tree-sitter-bash parsing it"),
-        Figure("other tools, p50", other, "us", 10),
-        Figure("exec of 10 kB, p50", long, "ms", 2),
+        Figure("exec of 200 characters, p50", ours, "us", f"{ours / parse:.1f} x tree-sitter-bash parsing it", 60),
+        Figure("other tools, p50", other, "us", promise=10),
+        Figure("exec of 10 kB, p50", long, "ms", promise=2),
     ]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "engine"))
@@ -157,11 +140,11 @@ def speed(guard: Guard) -> list[Figure]:
         (microseconds(guard.weigh, calls("exec", [{"command": text}]))[0], name)
         for name, text in hostile_texts(65_536).items()
     )
-    figures.append(Figure("the dearest text of the tests, 64 kB", taken / 1e3, "ms", 50, beside=name))
+    figures.append(Figure("the dearest text of the tests, 64 kB", taken / 1e3, "ms", name, 50))
     for name, text in HOSTILE.items():
         (taken,) = microseconds(guard.weigh, calls("exec", [{"command": text}]))
         verdict = guard.weigh(calls("exec", [{"command": text}])[0]).decision
-        figures.append(Figure(name, taken / 1e3, "ms", 50, beside=verdict))
+        figures.append(Figure(name, taken / 1e3, "ms", verdict, 50))
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
     return [*figures, Figure("memory that those took", grown, "MB")]
 
@@ -175,9 +158,7 @@ def stream() -> list[Figure]:
     )
     taken = time.perf_counter() - start
     answers = done.stdout.count("\n")
-    return [
-        Figure("check --stdin", answers / taken, "lines/s", 5_000, least=True, beside=f"{answers} lines in {taken:.1f} s")
-    ]
+    return [Figure("check --stdin", answers / taken, "lines/s", f"{answers} lines in {taken:.1f} s", 5_000, least=True)]
 
 
 @dataclass(frozen=True)
@@ -197,10 +178,10 @@ class Quality:
             return []
         block, ask = ("dangerous", "block"), ("dangerous", "ask")
         return [
-            Figure("dangerous (block) held or blocked", self.share(block), "%", 95, least=True),
-            Figure("all dangerous held or blocked", self.share(block, ask), "%", 88, least=True),
-            Figure("ordinary benign held or blocked", self.share(("benign", "rule")), "%", 0.3),
-            Figure("hard negatives held or blocked", self.share(("benign", "author")), "%", 3),
+            Figure("dangerous (block) held or blocked", self.share(block), "%", promise=95, least=True),
+            Figure("all dangerous held or blocked", self.share(block, ask), "%", promise=88, least=True),
+            Figure("ordinary benign held or blocked", self.share(("benign", "rule")), "%", promise=0.3),
+            Figure("hard negatives held or blocked", self.share(("benign", "author")), "%", promise=3),
         ]
 
     def as_json(self) -> list[dict[str, Any]]:
@@ -231,15 +212,6 @@ def quality(guard: Guard, rows: list[dict[str, Any]]) -> Quality:
         if stopped != (row["label"] == "dangerous"):
             found.otherwise.append((row["label"], row["source"], row["command"]))
     return found
-
-
-def show(figures: list[Figure]) -> None:
-    print(f"| {'what':40} | {'measured':>14} | {'promise':>10} | kept | beside |\n|---|---|---|---|---|")
-    for figure in figures:
-        sign = ">=" if figure.least else "<="
-        promise = "" if figure.promise is None else f"{sign} {figure.promise:g}"
-        kept = {None: "", True: "yes", False: "NO"}[figure.kept]
-        print(f"| {figure.name:40} | {figure.value:10.2f} {figure.unit} | {promise:>10} | {kept:4} | {figure.beside} |")
 
 
 if __name__ == "__main__":

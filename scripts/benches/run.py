@@ -14,8 +14,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from figures import Figure, as_json, show
 
 from toolguard_cli import paths
 from toolguard_cli.commands import install
@@ -36,21 +37,6 @@ WAKING_ROUNDS = 4
 WAKING_LIMIT = 30
 
 
-@dataclass(frozen=True)
-class Figure:
-    """One measured number, what it was measured beside, and the promise (None where there is none)."""
-
-    name: str
-    value: float
-    unit: str
-    beside: str = ""
-    promise: float | None = None
-
-    @property
-    def kept(self) -> bool | None:
-        return None if self.promise is None else self.value <= self.promise
-
-
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument(
@@ -63,7 +49,7 @@ def main() -> int:
     if options.gateway:
         figures += [*embedded_exit(), *waking()]
     show(figures)
-    options.json.write_text(json.dumps([{**asdict(f), "kept": f.kept} for f in figures], indent=2) + "\n")
+    options.json.write_text(json.dumps(as_json(figures), indent=2) + "\n")
     print(f"\nwritten to {options.json}")
     return 0
 
@@ -192,13 +178,6 @@ def _woken(server: model.ScriptedModel, state: Path, nonce: str) -> float:
     while not server.requests and time.perf_counter() - started < WAKING_LIMIT:
         time.sleep(0.01)
     return time.perf_counter() - started
-
-
-def show(figures: list[Figure]) -> None:
-    for figure in figures:
-        promise = "" if figure.promise is None else f"at most {figure.promise:g}"
-        mark = {None: "", True: "kept", False: "MISSED"}[figure.kept]
-        print(f"{figure.name:<42}{figure.value:>9g} {figure.unit:<3} {promise:<13}{mark:<7}{figure.beside}")
 
 
 if __name__ == "__main__":
