@@ -11,12 +11,12 @@ import posixpath
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import combinations
-from typing import Any
+from itertools import combinations, pairwise
+from typing import Any, get_args
 
 import msgspec
 
-from toolguard_engine.config import DEFAULT_LOG_PATH, Config
+from toolguard_engine.config import DEFAULT_LOG_PATH, Config, RiskLevel
 from toolguard_engine.stores.calllog import HOME_STATE
 from toolguard_engine.toolsearch import tool_name
 
@@ -83,6 +83,15 @@ _ORDERS = (
         ("loopDetection", "identicalErrors", "stop"),
         "the run ends before the agent is warned",
     ),
+    *(
+        _Order(
+            ("budget", "riskCosts", lower),
+            ("budget", "riskCosts", higher),
+            "the riskier call is the cheaper one",
+            may_equal=True,
+        )
+        for lower, higher in pairwise(get_args(RiskLevel))
+    ),
     _Order(
         ("metrics", "retention", "rawDays"),
         ("metrics", "retention", "hourlyDays"),
@@ -119,6 +128,7 @@ def problems(config: Config) -> list[Problem]:
     """What is contradictory, general settings first. Empty where all is well."""
     general = {**_DEFAULTS, **msgspec.to_builtins(config)}
     found = list(_in(general, lambda path: bool(_get(general, path) != _get(_DEFAULTS, path))))
+    found += _levels_without_effect(general)
     found += _one_file_for_two(general)
     found += _somebody_elses(general)
     for agent in config.agents:
@@ -151,9 +161,27 @@ def _exempt_and_held(values: Any, written: Written) -> Iterator[Problem]:
     exempt = set(map(tool_name, values["neverBlock"]))
     both = sorted({tool_name(name) for name in values["alwaysBlock"]} & exempt)
     if both and written(("alwaysBlock",)):
-        more = f" and {len(both) - MAX_NAMES} more" if len(both) > MAX_NAMES else ""
-        names = ", ".join(map(repr, both[:MAX_NAMES])) + more
-        yield Problem(("alwaysBlock",), f"alwaysBlock and neverBlock both name {names}: neverBlock wins, nothing is held")
+        text = f"alwaysBlock and neverBlock both name {_names(both)}: neverBlock wins, nothing is held"
+        yield Problem(("alwaysBlock",), text)
+
+
+def _levels_without_effect(values: Any) -> Iterator[Problem]:
+    """Tools that `budget.toolRiskMap` gives a level which never counts."""
+    path, chosen = ("budget", "toolRiskMap"), values["budget"]["toolRiskMap"]
+    exempt = set(map(tool_name, values["neverBlock"]))
+    if idle := sorted({tool_name(name) for name in chosen} & exempt):
+        text = f"budget.toolRiskMap and neverBlock both name {_names(idle)}: neverBlock wins, nothing is charged"
+        yield Problem(path, text)
+    levels: dict[str, set[str]] = {}
+    for name, level in chosen.items():
+        levels.setdefault(tool_name(name), set()).add(level)
+    if twice := sorted(name for name, several in levels.items() if len(several) > 1):
+        yield Problem(path, f"budget.toolRiskMap gives {_names(twice)} two levels: the higher one counts")
+
+
+def _names(tools: list[str]) -> str:
+    more = f" and {len(tools) - MAX_NAMES} more" if len(tools) > MAX_NAMES else ""
+    return ", ".join(map(repr, tools[:MAX_NAMES])) + more
 
 
 def _one_file_for_two(values: Any) -> Iterator[Problem]:

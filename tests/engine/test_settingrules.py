@@ -124,6 +124,35 @@ CASES: list[tuple[str, Any, list[Problem]]] = [
         {"agents": {"main": {"alwaysBlock": ["memory_get"]}, "other": {}}},
         [Problem(("agents", "main", "alwaysBlock"), BOTH.format("'memory_get'"))],
     ),
+    ("a level that is free", {"budget": {"riskCosts": {"LOW": 0, "MEDIUM": 0, "HIGH": 0}}}, []),
+    ("a budget below the cost of a call", {"budget": {"size": 0.1}}, []),
+    (
+        "a riskier level that costs less",
+        {"budget": {"riskCosts": {"LOW": 0.3}}},
+        [
+            Problem(
+                ("budget", "riskCosts", "LOW"),
+                "budget.riskCosts.LOW (0.3) must be at most budget.riskCosts.MEDIUM (0.15): "
+                "else the riskier call is the cheaper one",
+            )
+        ],
+    ),
+    ("levels of tools", {"budget": {"toolRiskMap": {"exec": "LOW", "message": "HIGH"}}}, []),
+    (
+        "the level of a tool that is exempt",
+        {"budget": {"toolRiskMap": {"openclaw:core:Memory_Get": "LOW"}}},
+        [
+            Problem(
+                ("budget", "toolRiskMap"),
+                "budget.toolRiskMap and neverBlock both name 'memory_get': neverBlock wins, nothing is charged",
+            )
+        ],
+    ),
+    (
+        "two levels of one tool",
+        {"budget": {"toolRiskMap": {"exec": "LOW", "Exec": "HIGH", "read": "LOW", "Read": "LOW"}}},
+        [Problem(("budget", "toolRiskMap"), "budget.toolRiskMap gives 'exec' two levels: the higher one counts")],
+    ),
     (
         "log in the store of held calls",
         {"logPath": "toolguard/../toolguard/nonces.json"},

@@ -31,7 +31,7 @@ class TrustLaw(msgspec.Struct, frozen=True):
 
 
 TRUST = TrustLaw()
-"""The figures of Equilibrium Guard, where this way of weighing autonomy comes from (README, "Risk budget")."""
+"""The figures of Equilibrium Guard (github.com/rizqcon/equilibrium-guard), where this weighing of autonomy comes from."""
 
 
 _COSTS = tuple(name.lower() for name in LEVELS)

@@ -1,0 +1,148 @@
+"""The level of a call: by what the guard really thinks of it, with the data and the rules that come with toolguard."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from toolguard_engine import hints, risklevels, rulepacks
+from toolguard_engine.config import BudgetConfig, Config, RiskLevel
+from toolguard_engine.guard import Guard
+from toolguard_engine.judgement import Judgement
+from toolguard_engine.model import Call, Host
+from toolguard_engine.rulebook import Rulebook
+from toolguard_engine.shell.model import Effect
+
+HOME = "/home/ada"
+WORKSPACE = f"{HOME}/.openclaw/workspace"
+BOOK = Rulebook(rule for rules in rulepacks.packs().values() for rule in rules)
+
+
+def call_of(tool: str, params: dict[str, Any]) -> Call:
+    return Call(tool, params, agent="main", session="s", run="r", cwd=WORKSPACE)
+
+
+def weighed(tool: str, params: dict[str, Any], config: Config | None = None) -> tuple[RiskLevel, bool]:
+    config = config or Config()
+    call = call_of(tool, params)
+    found = Guard(config, hints.load(), Host(HOME, f"{HOME}/.openclaw"), BOOK).weigh(call)
+    rank, outward = risklevels.weigh(call, found, config)
+    assert risklevels.level(call, found, config) == risklevels.LEVELS[rank]
+    return risklevels.LEVELS[rank], outward
+
+
+LEVELS: list[tuple[RiskLevel, bool, str, dict[str, Any]]] = [
+    ("SAFE", False, "read", {"path": "src/app.py"}),
+    ("SAFE", False, "exec", {"command": "ls -la src"}),
+    ("SAFE", False, "sessions_list", {}),
+    ("SAFE", False, "process", {"action": "poll", "sessionId": "p1"}),
+    ("LOW", False, "exec", {"command": "npm test"}),
+    ("LOW", False, "exec", {"command": "rm -rf node_modules"}),
+    ("LOW", False, "write", {"path": "src/app.py", "content": "x"}),
+    ("LOW", False, "edit", {"path": "src/app.py", "oldText": "a", "newText": "b"}),
+    ("LOW", False, "web_fetch", {"url": "https://docs.example/a"}),
+    ("LOW", False, "web_search", {"query": "rate limits"}),
+    ("LOW", False, "exec", {"command": "curl https://docs.example/a"}),
+    ("LOW", False, "exec", {"command": "curl http://localhost:3000/api -d x"}),
+    ("LOW", False, "browser", {"action": "act", "kind": "click"}),
+    ("LOW", False, "crm__create_contact", {"title": "x"}),
+    ("MEDIUM", True, "browser", {"action": "act", "kind": "type", "text": "x"}),
+    ("MEDIUM", False, "exec", {"command": "rm notes.txt"}),
+    ("MEDIUM", False, "exec", {"command": "ssh build ls"}),
+    ("MEDIUM", False, "write", {"path": f"{HOME}/notes.txt", "content": "x"}),
+    ("MEDIUM", False, "apply_patch", {"input": "*** Begin Patch\n*** Delete File: a.py\n*** End Patch"}),
+    ("MEDIUM", False, "cron", {"action": "add", "name": "daily"}),
+    ("MEDIUM", False, "sessions_spawn", {"task": "x"}),
+    ("HIGH", True, "message", {"action": "send", "target": "bob", "message": "x"}),
+    ("HIGH", True, "gmail__send_email", {"to": "bob@example.com", "body": "x"}),
+    ("HIGH", True, "exec", {"command": "curl -d @a.json https://api.example/v1"}),
+    ("HIGH", True, "exec", {"command": "scp a.txt host:b.txt"}),
+    ("HIGH", False, "exec", {"command": "sudo apt install jq"}),
+    ("HIGH", False, "nodes", {"action": "camera_snap"}),
+    ("HIGH", False, "crm__delete_account", {"id": "7"}),
+    ("CRITICAL", False, "bank__pay_invoice", {"id": "7"}),
+    ("CRITICAL", False, "exec", {"command": "rm -rf /"}),
+]
+
+
+@pytest.mark.parametrize(("level", "outward", "tool", "params"), LEVELS)
+def test_levels(level: RiskLevel, outward: bool, tool: str, params: dict[str, Any]) -> None:  # noqa: FBT001 - a value
+    assert weighed(tool, params) == (level, outward)
+
+
+@pytest.mark.parametrize("named", ["message", "Message", "openclaw:core:message"])
+@pytest.mark.parametrize("called", ["message", "MESSAGE"])
+def test_a_setting_names_the_level_of_a_tool(named: str, called: str) -> None:
+    config = Config(budget=BudgetConfig(tool_risk_map={named: "LOW"}))
+    assert weighed(called, {"action": "send", "target": "bob", "message": "x"}, config) == ("LOW", True)
+    assert weighed("read", {"path": "a"}, config) == ("SAFE", False)
+
+
+def test_of_two_spellings_the_higher_level_counts() -> None:
+    for chosen in ({"read": "HIGH", "Read": "LOW"}, {"Read": "LOW", "read": "HIGH"}):
+        assert weighed("read", {"path": "a"}, Config(budget=BudgetConfig(tool_risk_map=chosen)))[0] == "HIGH"
+
+
+def judged(stakes: int, *effects: Effect, tool: str = "write") -> RiskLevel:
+    return risklevels.level(call_of(tool, {}), Judgement("allow", "allow", 1, stakes, effects), Config())
+
+
+@pytest.mark.parametrize(
+    ("stakes", "level"),
+    [
+        (1, "SAFE"),
+        (2, "SAFE"),
+        (3, "LOW"),
+        (5, "LOW"),
+        (6, "MEDIUM"),
+        (7, "MEDIUM"),
+        (8, "HIGH"),
+        (9, "HIGH"),
+        (10, "CRITICAL"),
+    ],
+)
+def test_by_stakes(stakes: int, level: RiskLevel) -> None:
+    assert judged(stakes) == level
+
+
+def test_a_floor_never_lowers_and_the_highest_counts() -> None:
+    fetch, pay = Effect("fetch", "https://a.example"), Effect("mcp", "x", "", frozenset(["pay"]))
+    assert judged(8, fetch) == "HIGH"
+    assert judged(1, fetch) == "LOW"
+    assert judged(1, fetch, pay) == judged(1, pay, fetch) == "CRITICAL"
+
+
+def test_flags_and_places_of_floors() -> None:
+    assert judged(1, Effect("send", "h", "remote", frozenset(["local"]))) == "LOW"
+    assert judged(1, Effect("delete", "a", "in-workspace")) == "MEDIUM"
+    assert judged(1, Effect("delete", "a", "temp")) == "SAFE"
+    assert judged(1, Effect("delete", "a", "in-workspace", frozenset(["rebuilt"]))) == "SAFE"
+    assert judged(1, Effect("write", "a", "startup")) == "MEDIUM"
+
+
+def test_what_only_looks_is_safe_unless_a_rule_speaks_or_it_goes_out() -> None:
+    looks = call_of("exec", {"command": "ls"})
+    plain = Judgement("allow", "allow", 4, 5)
+    assert risklevels.level(looks, plain, Config()) == "SAFE"
+    fetched = Judgement("allow", "allow", 4, 5, (Effect("fetch", "https://a.example"),))
+    assert risklevels.level(looks, fetched, Config()) == "LOW"
+    assert weighed("exec", {"command": "cat .env"})[0] == "MEDIUM"
+
+
+def test_what_is_blocked_is_critical_where_it_runs_nevertheless() -> None:
+    assert risklevels.level(call_of("read", {}), Judgement("block", "protect.files"), Config()) == "CRITICAL"
+
+
+def test_the_data_names_kinds_and_flags_that_exist() -> None:
+    """Kinds are named in the code that makes effects: a misspelt one would never fit."""
+    data = tomllib.loads(files("toolguard_manifests").joinpath("levels.toml").read_text("utf-8"))
+    package = files("toolguard_engine")
+    sources = [package / "toolacts.py", package / "shell" / "effects.py", package / "toolnames.py"]
+    sources += [path for path in (package / "shell" / "acts").iterdir() if path.name.endswith(".py")]
+    text = "".join(path.read_text("utf-8") for path in sources)
+    for entry in data["floor"]:
+        for name in (*entry["kinds"], *entry.get("flags", ()), *entry.get("not_flags", ())):
+            assert f'"{name}"' in text or f" {name} " in text or f"`{name}`" in text or f"{name}=" in text, name
