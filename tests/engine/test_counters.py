@@ -12,9 +12,11 @@ from typing import Any
 import pytest
 from tests.engine.test_serve import PATIENCE, Talk
 
-from toolguard_engine.config import Config
+from toolguard_engine.config import parse
 from toolguard_engine.guard import Guard
+from toolguard_engine.history import Count, Past
 from toolguard_engine.model import Call, Failure, Identical, Problem, Run, Stop
+from toolguard_engine.outcomes import Outcome
 from toolguard_engine.stores import counters
 from toolguard_engine.stores.counters import Counters
 from toolguard_engine.stores.locked import Damaged
@@ -28,6 +30,8 @@ RUN = Run(
         bytes(range(64)): Identical(Failure("held", expected="e"), 1, 2, searched=True, nonce="a3f8c1d2"),
     },
     Stop("loop.identical", "text\nof \u202e it"),
+    Past([2**63 - 1, 1], [0, 2], [3, 4], [3, 5], errors={2**60 - 1: Count(2, 7)}, missing={"no such": Count(1)}, stale=1),
+    9.5,
 )
 
 
@@ -117,6 +121,7 @@ TOUCHES = [
     ("failure", ["failed"], True),
     ("success", ["failed", "taken", "done"], True),
     ("success-of-nothing", ["done"], False),
+    ("loop", ["done", "taken", "done"], True),
     ("stopped-message", ["failed", "failed", "taken", "message"], True),
     ("message", ["failed", "taken", "message"], False),
     ("question", ["failed", "taken", "judge"], False),
@@ -126,10 +131,11 @@ TOUCHES = [
 
 @pytest.mark.parametrize(("events", "touched"), [row[1:] for row in TOUCHES], ids=[row[0] for row in TOUCHES])
 def test_what_changes_a_run_is_saved(events: list[str], *, touched: bool) -> None:
-    guard, call = Guard(Config(), {}), Call("read", {}, run="r")
+    config = parse({"loopDetection": {"enabled": True}})
+    guard, call = Guard(config, {}), Call("read", {}, run="r")
     acts: dict[str, Callable[[], object]] = {
         "failed": lambda: guard.failed(call, "Tool read not found", judged=False),
-        "done": lambda: guard.succeeded(call),
+        "done": lambda: guard.came(call, Outcome(1)),
         "message": lambda: guard.message("r", "", [call]),
         "judge": lambda: guard.judge(call),
         "ended": lambda: guard.ended("r"),
@@ -220,7 +226,7 @@ def test_a_success_is_kept_too(tmp_path: Path, engines: Callable[[], Talk]) -> N
     first = engines()
     first.failed(request=1)
     until_kept(tmp_path / "state", "r", 1)
-    first.send(type="done", tool="read", params={}, run="r")
+    first.send(type="came", tool="read", params={}, run="r")
     until_kept(tmp_path / "state", "r", 1, calls=0)
     kill(first)
     assert engines().failed(request=3)["text"].startswith("[TOOL ERROR]")

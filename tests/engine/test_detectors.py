@@ -258,7 +258,8 @@ def test_what_is_remembered_is_bounded() -> None:
 
 RESTARTED = [row for row in TABLE if row[0] in {
     "repeat", "poll", "above-critical", "ping-pong-default", "failure-with-a-counter", "breaker-of-three",
-    "breaker-of-eight", "errors", "errors-in-turn", "errors-between-reads", "batches-of-known", "compaction-own", "progress", "good-calls",
+    "breaker-of-eight", "errors", "errors-in-turn", "errors-between-reads", "batches-of-known", "compaction-own",
+    "progress", "good-calls",
 }]  # fmt: skip
 
 

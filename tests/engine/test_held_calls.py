@@ -97,7 +97,7 @@ class Scene:
                 self.decide("approve" if kind == "=" else "deny", self.nonce_of(letter))
             case "+":
                 tool, params = spelled(letter)
-                self.session.answer(protocol.Done(tool, params, **self.place()))
+                self.session.answer(protocol.Came(tool, params, **self.place()))
             case ">":
                 self.now += float(letter)
             case _:
@@ -300,7 +300,7 @@ def test_settings(tmp_path: Path, config: Any, decision: str, code: str, stored:
 def test_what_shadow_tells_the_audit_log(tmp_path: Path) -> None:
     scene = Scene(tmp_path, {"mode": "shadow"})
     scene.ask("A")
-    (event,) = scene.session.take_events()
+    event = next(event for event in scene.session.take_events() if event.event == "would-refuse")
     assert event == audit.Event(
         id=event.id, time=audit.when(NOW), event="would-refuse", code="shadow.rule.self-protection", tool="exec",
         agent="main", session="s", run="r", reason=event.reason, shown='exec({ command: "toolguard approve 0041" })',
@@ -331,11 +331,11 @@ def test_pins(tmp_path: Path, config: Any, letter: str, code: str, *, pin: bool)
 def test_what_a_person_allowed_is_pinned(tmp_path: Path, config: Any) -> None:
     scene = Scene(tmp_path, config)
     scene.play("?a =a")
-    assert scene.ask() == protocol.VerdictAnswer(1, "allow", "approval.consumed", pin=True)
+    assert scene.ask() == protocol.VerdictAnswer(1, "allow", "approval.consumed", pin=True, outcome="tell")
     assert scene.ask().decision == "hold"
     Policies(tmp_path).add(Grant("g-1", "exec", "make *"))
     scene.events()
-    assert scene.ask() == protocol.VerdictAnswer(1, "allow", "grant.g-1", pin=True)
+    assert scene.ask() == protocol.VerdictAnswer(1, "allow", "grant.g-1", pin=True, outcome="tell")
     assert scene.events() == [("grant-used", "grant.g-1", "exec")]
     assert scene.session.tally.approved == 2
 

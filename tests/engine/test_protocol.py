@@ -35,7 +35,12 @@ DECODED: list[tuple[bytes, protocol.Incoming]] = [
         b'{"id":5,"type":"message","run":"r","calls":[{"tool":"read","params":{},"call":"c"}]}',
         protocol.Message(5, [protocol.MessageCall("read", {}, "c")], run="r"),
     ),
-    (b'{"type":"done","tool":"read","params":[1]}', protocol.Done("read", [1])),
+    (b'{"type":"came","tool":"read","params":[1]}', protocol.Came("read", [1])),
+    (
+        b'{"id":7,"type":"came","tool":"exec","text":"no","size":9,"failed":true,"status":"failed","exitCode":2,"request":3}',
+        protocol.Came("exec", None, "no", 9, failed=True, status="failed", exit_code=2, id=7, request=3),
+    ),
+    (b'{"type":"compacted","run":"r"}', protocol.Compacted(run="r")),
     (b'{"type":"run-end","run":"r"}', protocol.RunEnd("r")),
     (b'{"type":"seams","seams":{"inPlace":"works"},"notes":["n"]}', protocol.Seams({"inPlace": "works"})),
     (

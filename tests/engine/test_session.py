@@ -91,7 +91,7 @@ def test_another_protocol_is_refused(version: int) -> None:
 
 def test_questions_before_hello_are_answered() -> None:
     talk = session(hello=False)
-    assert talk.answer(JUDGE) == protocol.VerdictAnswer(5, "allow", "allow")
+    assert talk.answer(JUDGE) == protocol.VerdictAnswer(5, "allow", "allow", outcome="tell")
     assert talk.answer(failed()) == protocol.Corrected(1, CORRECTED, watch=True)
     assert talk.answer(message()) == protocol.Stopped(1)
     assert talk.answer(protocol.Ping(9)) == protocol.Pong(9)
@@ -129,7 +129,7 @@ def test_shadow_answers_nothing_but_records() -> None:
         protocol.Corrected(1),
         protocol.Corrected(2),
         protocol.Stopped(3),
-        protocol.VerdictAnswer(5, "allow", "shadow.loop.identical"),
+        protocol.VerdictAnswer(5, "allow", "shadow.loop.identical", outcome="tell"),
         protocol.Corrected(4),
     ]
     assert [line["action"] for line in talk.records] == [
@@ -163,7 +163,7 @@ def test_what_was_executed_is_left_alone() -> None:
 def test_notes_have_no_answer() -> None:
     talk = session()
     talk.answer(failed())
-    assert talk.answer(protocol.Done("read", {}, run="r")) is None
+    assert talk.answer(protocol.Came("read", {}, run="r")) is None
     assert talk.answer(failed()) == protocol.Corrected(1, CORRECTED, watch=True)
     assert talk.answer(protocol.RunEnd("r")) is None
     assert talk.answer(protocol.Seams({"inPlace": "works"})) is None
