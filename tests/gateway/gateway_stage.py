@@ -7,6 +7,7 @@ import os
 import secrets
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,6 +36,7 @@ by themselves after ten."""
 TOOL_ERROR = "[TOOL ERROR]"
 LOOP = "[LOOP DETECTED]"
 LIMIT = "[TOOL ERROR LIMIT]"
+NOTE = "[TOOLGUARD NOTE]"
 
 MAX_FAILURES = 5
 """The default of maxFailuresPerTurn."""
@@ -78,6 +80,7 @@ class Played:
 
     turn: Turn
     requests: list[model.Request] = field(default_factory=list)
+    session: str = ""
 
     @property
     def results(self) -> list[str]:
@@ -88,6 +91,11 @@ class Played:
     def kinds(self) -> list[str]:
         """The first words of those results, for those that are ours."""
         return [text.partition("]")[0] + "]" for text in self.results if text.startswith("[")]
+
+    @property
+    def noted(self) -> list[int]:
+        """Behind which of those results, counted from 1, a note stands."""
+        return [number for number, text in enumerate(self.results, 1) if NOTE in text]
 
 
 @dataclass
@@ -102,13 +110,18 @@ class Stage:
     def home(self) -> Home:
         return self.gateway.home
 
-    def play(self, script: model.Script, session: str = "", message: str = "go") -> Played:
+    def play(self, script: model.Script, session: str = "", message: str = "go", agent: str = "main") -> Played:
         """One message in a session of its own, unless one is named."""
         self.count += 1
+        session = session or f"agent:{agent}:test-{self.count}"
         marker = f"({secrets.token_hex(8)})"
         self.server.play(script, marker)
-        turn = self.gateway.turn(f"{message} {marker}", session or f"agent:main:test-{self.count}")
-        return Played(turn, list(self.server.requests))
+        turn = self.gateway.turn(f"{message} {marker}", session, agent=agent)
+        return Played(turn, list(self.server.requests), session)
+
+    def codes(self, played: Played) -> list[str]:
+        """Under which codes the audit log tells of this conversation, oldest first."""
+        return [event.get("code", "") for event in audit(self.home) if event.get("session") == played.session]
 
     def engines(self) -> list[int]:
         return engine_pids(self.home.state_dir)
@@ -153,6 +166,16 @@ def waiting(home: Home) -> list[Entry]:
 def once(*replies: model.Reply, closing: str = "Done.") -> model.Script:
     """These replies one after another, then the closing words; tools that are not offered are not called."""
     return lambda r: replies[r.index] if r.tools and r.index < len(replies) else model.Reply(closing)
+
+
+def repeating(*replies: model.Reply, closing: str = "Stopped.", most: int = 50) -> model.Script:
+    """These replies in turn, for as long as tools are offered."""
+    return lambda r: replies[r.index % len(replies)] if r.tools and r.index < most else model.Reply(closing)
+
+
+def counting(reply: Callable[[int], model.Reply], closing: str = "Stopped.", most: int = 50) -> model.Script:
+    """A reply made from the number of the request, for as long as tools are offered."""
+    return lambda r: reply(r.index) if r.tools and r.index < most else model.Reply(closing)
 
 
 def audit(home: Home) -> list[dict[str, Any]]:

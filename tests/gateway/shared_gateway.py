@@ -22,7 +22,7 @@ from typing import Any
 from gateway_stage import NEW_HOST, Stage, put_in
 from toolguard_cli.rig import model, runtime
 from toolguard_cli.rig.gateway import Gateway
-from toolguard_cli.rig.home import Home
+from toolguard_cli.rig.home import Home, over
 
 SCRIPTS = Path(sys.executable).parent
 APPLIED = "config hot reload applied"
@@ -40,10 +40,12 @@ QUIET = {"skills": {"workshop": {"autonomous": {"mode": "off"}}}}
 
 @dataclass(frozen=True)
 class Under:
-    """What the gateway runs under: the guard's settings, and other plugins by name and folder."""
+    """What the gateway runs under: the guard's settings, other plugins by name and folder, and what is laid over its own
+    config."""
 
     settings: dict[str, Any] = field(default_factory=dict)
     plugins: dict[str, Path] = field(default_factory=dict)
+    host: dict[str, Any] = field(default_factory=dict)
 
 
 class Reachable(Home):
@@ -66,9 +68,9 @@ class Shared:
         self._stage = Stage(self._gateway, server)
         self._now: Under | None = None
 
-    def under(self, plugins: dict[str, Path] | None = None, **settings: Any) -> Stage:
+    def under(self, plugins: dict[str, Path] | None = None, host: dict[str, Any] | None = None, **settings: Any) -> Stage:
         """The gateway under these settings; all that happened under them so far is still there, and nothing else."""
-        wanted = Under(settings, plugins or {})
+        wanted = Under(settings, plugins or {}, host or {})
         if wanted != self._now and self._runs() and NEW_HOST:
             self._change(wanted)
         elif wanted != self._now or not self._runs():
@@ -116,7 +118,7 @@ class Shared:
             time.sleep(POLL_SECONDS)
 
     def _write(self, wanted: Under, *, enabled: bool) -> None:
-        config = json.loads(json.dumps(self._bare))
+        config = over(json.loads(json.dumps(self._bare)), wanted.host)
         plugins = config["plugins"]
         plugins["entries"]["toolguard"] |= {"enabled": enabled, "config": wanted.settings}
         if wanted.plugins:

@@ -90,7 +90,7 @@ class Home:
             **({"plugins": self.plugins} if self.plugins else {}),
         }
         sealed = {"logging": {"file": str(self.temporary_dir / "openclaw.log")}, "update": {"checkOnStart": False}}
-        return _over(_over(config, sealed if self.sealed else {}), self.extra)
+        return over(over(config, sealed if self.sealed else {}), self.extra)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -122,12 +122,12 @@ def _locks_outside(state_dir: Path) -> list[Path]:
     return [lock for name in names for lock in LOCKS.glob(f"*.{name}.lock.sqlite*")]
 
 
-def _over(value: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
+def over(value: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
     """`more` laid over `value`: objects are merged, whatever else there is takes the place of what was there."""
     merged = dict(value)
     for name, new in more.items():
         old = merged.get(name)
-        merged[name] = _over(old, new) if isinstance(old, dict) and isinstance(new, dict) else new
+        merged[name] = over(old, new) if isinstance(old, dict) and isinstance(new, dict) else new
     return merged
 
 
