@@ -429,7 +429,7 @@ def test_the_audit_log_after_the_answers(talk: Talk, state: Path) -> None:
 
 
 def test_ordinary_calls_leave_the_state_folder_alone(talk: Talk, state: Path) -> None:
-    """All that is there is what the engine says of itself, and how the agent stands. More calls in a minute would be drift."""
+    """There is what the engine says of itself, and how the agent stands. More calls in a minute would be drift."""
     talk.hello(state, HELD)
     for number in range(50):
         question = {"tool": "read", "params": {"path": f"{number}"}, "run": "r", "session": "s"}
