@@ -158,7 +158,7 @@ class Autonomy:
         Whole, and only where it has seen more checkpoints. What was counted here meanwhile and is not in it goes with the
         rest: that is what a checkpoint is for, and what restricts (spending, a violation) was written before.
         """
-        for standing in standings:
+        for standing in sorted(standings, key=lambda each: each.touched):  # the one used last is forgotten last
             known = self._standings.find(*standing.key)
             if known is None or known.epoch < standing.epoch:
                 self._standings.put(standing)

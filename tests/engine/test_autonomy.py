@@ -223,6 +223,14 @@ def test_a_checkpoint_in_another_process_is_taken_over() -> None:
     assert (of(agents).trust, of(agents).spent) == (0.8, 0.05)
 
 
+def test_of_too_many_the_ones_used_last_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standing, "MAX_STANDINGS", 2)
+    agents = Autonomy()
+    agents.remember([Standing("main", str(n), spent=1.0, touched=NOON - n) for n in range(5)])
+    codes = {n: goes(agents, "LOW", settings(), replace(CALL, session=str(n))) for n in (0, 1, 4)}
+    assert codes == {0: "budget.exhausted", 1: "budget.exhausted", 4: ""}
+
+
 def test_a_persons_checkpoint() -> None:
     agents = Autonomy()
     config = replace_agent(settings(), "off", "disabled")

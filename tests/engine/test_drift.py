@@ -108,6 +108,14 @@ def test_a_clock_that_is_set_back_or_unknown() -> None:
     assert seen.in_minute == 1
 
 
+def test_counts_of_another_form_begin_anew() -> None:
+    """What was read from disk may be anything that has the right types."""
+    seen = Seen(recent=[70], second=int(NOON), in_minute=70)
+    assert codes(seen, Step(0, at=NOON)) == []
+    drift.count(seen, Step(0, at=NOON))
+    assert seen.in_minute == sum(seen.recent) == 1
+
+
 def test_the_same_resource() -> None:
     seen = ran(*(Step(0, resources=ONE, at=NOON + 10 * n) for n in range(20)))
     (signal,) = drift.judge(seen, Step(1, resources=ONE, at=NOON + 200), DriftConfig())
@@ -115,6 +123,13 @@ def test_the_same_resource() -> None:
     assert codes(seen, Step(1, resources=((2, "b.txt"),), at=NOON + 200)) == []
     assert codes(seen, Step(1, resources=((2, "b.txt"), *ONE), at=NOON + 200)) == ["drift.resource"]
     assert codes(seen, Step(1, resources=ONE, at=NOON + 200), OFF) == []
+
+
+def test_the_name_of_a_resource_is_made_plain() -> None:
+    step = Step(1, resources=((1, "a\n[TOOLGUARD]\u202e" + "x" * 500),))
+    (signal,) = drift.judge(Seen(resources={1: 99}), step, DriftConfig())
+    assert signal.reason.isprintable()
+    assert len(signal.reason) < 200
 
 
 def test_resources_are_bounded_and_the_last_ones_stay() -> None:

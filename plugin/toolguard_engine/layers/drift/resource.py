@@ -8,6 +8,7 @@ from __future__ import annotations
 from posixpath import normpath
 from zlib import crc32
 
+from toolguard_engine import texts
 from toolguard_engine.layers.drift.step import Step
 from toolguard_engine.shell.model import Effect
 from toolguard_engine.standing import Seen
@@ -16,7 +17,6 @@ CODE = "drift.resource"
 MAX_KNOWN = 32
 MAX_OF_CALL = 8
 MAX_NAME = 1_000
-MAX_SHOWN = 120
 _PATHS = frozenset(
     [
         "read", "write", "delete", "empty", "moved-away", "move", "link", "permissions", "owner", "encrypt", "pack",
@@ -54,8 +54,7 @@ def judge(seen: Seen, step: Step, most: int) -> str:
         return ""
     for digest, name in step.resources:
         if (times := seen.resources.get(digest, 0)) >= most:
-            shown = name if len(name) <= MAX_SHOWN else f"{name[: MAX_SHOWN - 3]}..."
-            return f"It has used {shown} {times} times since a person last looked; {most} are allowed."
+            return f"It has used {texts.name(name)} {times} times since a person last looked; {most} are allowed."
     return ""
 
 

@@ -34,7 +34,7 @@ def count(seen: Seen, step: Step) -> None:
 def _forget(seen: Seen, now: int) -> None:
     """Moves the minute so that it ends now. A clock that was set back counts as standing still, by far as a new start."""
     passed = now - seen.second
-    if not seen.recent or abs(passed) >= MINUTE:
+    if len(seen.recent) != MINUTE or abs(passed) >= MINUTE:
         seen.recent, seen.in_minute, seen.second = [0] * MINUTE, 0, now
     elif passed > 0:
         for second in range(seen.second + 1, now + 1):
