@@ -141,7 +141,9 @@ def _on_step(call: Call, key: int, family: int, outcome: Outcome, run: Run, sett
     broken = circuit_breaker.on_stale(call, run, settings)
     if broken.stop or max(before + 1, past.alternating) < settings.warning_threshold:
         return broken
-    count = past.streak(key, series, result) if full else before + 1
+    count = before + 1
+    if full and _is_due(count, settings):  # one of them may just have been forgotten
+        count = past.streak(key, series, result)
     found = _warning(call, count, past, settings, grew=count > before)
     return found if found.code else broken
 
