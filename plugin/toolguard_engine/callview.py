@@ -48,10 +48,11 @@ _SAYING = frozenset("cd pushd popd echo printf pwd : true false test [ [[ export
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Each path once."""
+    """Each path once. `hidden`: there are others of which not even the beginning is known."""
 
     paths: tuple[Path, ...]
     all_seen: bool = True
+    hidden: bool = False
 
 
 class View:
@@ -107,17 +108,20 @@ class View:
 
     def _whole(self, named: list[tuple[str, str]], effects: Iterable[Effect]) -> Paths:
         found: dict[tuple[str, bool], Path] = {}
-        left = MAX_PARTS
+        left, hidden = MAX_PARTS, False
         for text, cwd, deep in (*((text, cwd, False) for text, cwd in named), *_done(effects)):
             full = whole(text.removeprefix("@"), self._where, cwd)
-            if not full or (full, deep) in found:
+            if not full:
+                hidden = True
+                continue
+            if (full, deep) in found:
                 continue
             path = Path(full, deep=deep)
             left -= full.count("/") + 1
             if left < 0:
                 return Paths(tuple(found.values()), all_seen=False)
             found[full, deep] = path
-        return Paths(tuple(found.values()), all_seen="flood" not in self.kinds)
+        return Paths(tuple(found.values()), "flood" not in self.kinds, hidden)
 
     def has(self, name: str, pattern: str, *, unseen: bool) -> bool:
         """Whether a parameter's text contains this pattern; `unseen`: the answer where not all could be searched."""

@@ -7,7 +7,8 @@ The law (that of `globs`, which lets calls through, is the other way round):
 - A path is made whole first: `~`, the folder it is relative to, `..` (`shell.places.normal`). No symbolic link is followed.
 - What a command leaves open, by its own wildcards or a variable that is not known, counts as every name that it could be,
   but a name of which nothing is known counts only below a folder that the pattern names in full: `rm /srv/*` fits
-  `/srv/prod/**`, `ls *` does not fit `*.pem`. A path of which the beginning is not known fits nothing.
+  `/srv/prod/**`, `ls *` does not fit `*.pem`. A path of which the beginning is not known fits nothing, and is in no
+  exception.
 - What is done to a folder with everything in it is done to all that a pattern names in full below: `rm -r /srv` fits
   `/srv/prod/**`.
 - Capitals make no difference, as on the disks of some systems; in an exception (`inside`) they do.

@@ -231,6 +231,7 @@ class Engine:
         if self._own_rules is None or time.monotonic() - self._looked < RULES_EVERY:
             return
         self._looked = time.monotonic()
+        self._look_at_constraints()
         try:
             rules = self._own_rules.rules()
         except StoreError as error:
@@ -239,7 +240,6 @@ class Engine:
         if rules is not self._rules:
             self._rules = rules
             self._session.use_rules(rules)
-        self._look_at_constraints()
 
     def _look_at_constraints(self) -> None:
         if self._constraints is None:

@@ -259,7 +259,7 @@ class Session:
             pin = acts and self.config.pin_params == "always"
             if verdict.note:
                 self._event("note", call, verdict)
-            return self._let_run(message.id, call, verdict.code, note=verdict.note, pin=pin)
+            return self._let_run(message.id, call, verdict.code, note=verdict.note if acts else "", pin=pin)
         if verdict.decision == "hold":
             return self._held(message, call, verdict)
         return self._refuse(message.id, call, verdict)

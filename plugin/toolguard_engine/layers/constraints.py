@@ -201,7 +201,7 @@ class _Law:
                 glob.inside(path) for glob in self._exceptions
             ):
                 return True
-        return self._strict and not reached.all_seen
+        return self._strict and (not reached.all_seen or (reached.hidden and not self.paths))
 
 
 class _Names:
