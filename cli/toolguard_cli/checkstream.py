@@ -1,8 +1,9 @@
 """`toolguard check --stdin`: calls in, verdicts out, one JSON line each, in the same order, for as long as lines come.
 
-A line is `{"tool", "params"}`, and may have `agent`, `session`, `cwd`, and an `id` that is sent back. The law: every line
-that says anything gets exactly one answer; one that is not understood, or that the gateway would refuse for what it lacks,
-is never allowed (`hold`, code `check.bad-input`); and nothing is kept back while more input is waited for.
+A line is `{"tool", "params"}`, and may have `agent`, `session`, `cwd`, `channel`, `requester`, `at` (seconds since 1970; now
+where it is not there), and an `id` that is sent back; an answer has a `note` where a constraint notes something. The law:
+every line that says anything gets exactly one answer; one that is not understood, or that the gateway would refuse for what
+it lacks, is never allowed (`hold`, code `check.bad-input`); and nothing is kept back while more input is waited for.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import time
 import traceback
 from typing import Any
 
@@ -38,6 +40,9 @@ class Asked(msgspec.Struct, frozen=True):
     agent: str = ""
     session: str = ""
     cwd: str = ""
+    channel: str = ""
+    requester: str = ""
+    at: float | None = None
     id: Any = msgspec.UNSET
 
 
@@ -52,6 +57,7 @@ class Told(msgspec.Struct, frozen=True, omit_defaults=True):
     effects: list[str]
     rules: list[str]
     reason: str
+    note: str = ""
     id: Any = msgspec.UNSET
 
 
@@ -103,7 +109,7 @@ def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         return _ENCODE(_bad(number, str(error) or type(error).__name__, _id_of(line)))
     try:
-        call = Call(asked.tool, asked.params, agent=asked.agent, session=asked.session, cwd=asked.cwd)
+        call = _call(asked)
         if lacks := missing(call):
             return _ENCODE(_bad(number, f"{lacks}, so the gateway would refuse this call", asked.id))
         found = judging.weigh(call)
@@ -116,6 +122,7 @@ def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
             effect_texts(found.effects),
             [match.rule for match in found.matches],
             found.reason,
+            found.note,
             asked.id,
         )
         return _ENCODE(told)
@@ -124,12 +131,25 @@ def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
         return _ENCODE(_none("hold", ERROR, f"a bug in toolguard: {type(error).__name__}; please report it", asked.id))
 
 
+def _call(asked: Asked) -> Call:
+    return Call(
+        asked.tool,
+        asked.params,
+        agent=asked.agent,
+        session=asked.session,
+        cwd=asked.cwd,
+        channel=asked.channel,
+        requester=asked.requester,
+        at=time.time() if asked.at is None else asked.at,
+    )
+
+
 def _bad(number: int, reason: str, name: Any = msgspec.UNSET) -> Told:
     return _none("hold", BAD_INPUT, f"line {number}: {reason}; a line is like {EXAMPLE}", name)
 
 
 def _none(verdict: str, code: str, reason: str, name: Any) -> Told:
-    return Told(verdict, code, 0, 0, 0, [], [], reason, name)
+    return Told(verdict, code, 0, 0, 0, [], [], reason, id=name)
 
 
 def _id_of(line: bytes) -> Any:

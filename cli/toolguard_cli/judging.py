@@ -22,12 +22,14 @@ from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, inner_call
 from toolguard_engine.layers import grants
 from toolguard_engine.layers.calltexts import EXEC_TOOLS
+from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.grants import Grant
 from toolguard_engine.model import Call, Host
 from toolguard_engine.ownplaces import included, own_places
 from toolguard_engine.rulebook import Rule, Rulebook
 from toolguard_engine.stores.calllog import resolve
 from toolguard_engine.stores.policy import Policies
+from toolguard_engine.stores.userconstraints import UserConstraints
 from toolguard_engine.stores.userrules import UserRules
 from toolguard_engine.toolsearch import OUTER_TOOL, is_envelope, tool_name
 
@@ -49,13 +51,15 @@ class Basis:
     threshold: int
     own_rules: frozenset[str]
     grants: int
+    constraints: int = 0
 
     def words(self) -> str:
         """For a person."""
         settings = f"settings of {self.config}" if self.config else "default settings"
         own = [_counted(len(self.own_rules), "rule of your own", "rules of your own")] if self.own_rules else []
+        own += [_counted(self.constraints, "constraint", "constraints")] if self.constraints else []
         own += [_counted(self.grants, "grant", "grants")] if self.grants else []
-        policy = f"{' and '.join(own) or 'nothing'} from {self.policy}" if self.policy else "no policy.toml"
+        policy = f"{_listed(own) or 'nothing'} from {self.policy}" if self.policy else "no policy.toml"
         return answers.plain(f"{settings}; {policy}")
 
     def public(self) -> dict[str, Any]:
@@ -65,6 +69,7 @@ class Basis:
             "mode": self.mode,
             "threshold": self.threshold,
             "ownRules": len(self.own_rules),
+            "constraints": self.constraints,
             "grants": self.grants,
         }
 
@@ -72,12 +77,22 @@ class Basis:
 class Judging:
     """Weighs calls with these settings and rules, as a gateway at `host` would."""
 
-    def __init__(self, config: Config, host: Host, book: Rulebook, basis: Basis, given: tuple[Grant, ...] = ()) -> None:
+    def __init__(
+        self,
+        config: Config,
+        host: Host,
+        book: Rulebook,
+        basis: Basis,
+        given: tuple[Grant, ...] = (),
+        constraints: tuple[Constraint, ...] = (),
+    ) -> None:
         self.config = config
         self.basis = basis
         self.book = book
         self._host = host
         self._guard = Guard(config, {}, host, book)
+        self._guard.constrain(constraints)
+        self._constraints = constraints
         self._grants = given
 
     def weigh(self, call: Call) -> Judgement:
@@ -100,7 +115,7 @@ class Judging:
 
     def without(self, names: Iterable[str]) -> Judging:
         """The same with further rules switched off."""
-        return Judging(self.config, self._host, self.book.without(names), self.basis, self._grants)
+        return Judging(self.config, self._host, self.book.without(names), self.basis, self._grants, self._constraints)
 
     @property
     def own(self) -> frozenset[str]:
@@ -144,10 +159,12 @@ def load(places: Places) -> Judging:
     with stores.told():
         given = grants.active(policies.grants(), time.time())
         own = UserRules(places.state_dir).rules()
+        limits = UserConstraints(places.state_dir).constraints()
     policy = str(policies.path) if policies.path.exists() else ""
-    basis = Basis(config_path, policy, config.active_mode, config.escalation_threshold, _ids(own), len(given))
+    mode, threshold = config.active_mode, config.escalation_threshold
+    basis = Basis(config_path, policy, mode, threshold, _ids(own), len(given), len(limits))
     book = rulepacks.load().without(config.rules_off).plus(own)
-    return Judging(config, _host(places, config), book, basis, tuple(given))
+    return Judging(config, _host(places, config), book, basis, tuple(given), limits)
 
 
 def all_rules() -> tuple[Rule, ...]:
@@ -186,6 +203,11 @@ def _ids(rules: Iterable[Rule]) -> frozenset[str]:
 
 def _counted(count: int, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
+
+
+def _listed(texts: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; empty for none."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
 
 
 def effect_text(effect: Effect) -> str:

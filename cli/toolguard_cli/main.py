@@ -377,6 +377,9 @@ def check(  # noqa: PLR0913, PLR0917 - the options of a command line
     params: Annotated[str, typer.Option("--params", metavar="JSON", help="Its arguments.", show_default=False)] = "",
     agent: Annotated[str, typer.Option("--agent", help="The agent that calls it.", show_default=False)] = "",
     cwd: Annotated[Path | None, typer.Option("--cwd", help="The folder that it runs in.", show_default=False)] = None,
+    channel: Annotated[str, typer.Option(help="Where it was asked for, like telegram.", show_default=False)] = "",
+    requester: Annotated[str, typer.Option(help="Who asked: owner, or a sender's id.", show_default=False)] = "",
+    at: Annotated[str, typer.Option(metavar="TIME", help="When, like 23:30. [default: now]", show_default=False)] = "",
     stdin: Annotated[bool, typer.Option("--stdin", help="Read calls as JSON lines, answer each with a line.")] = False,
     rules: Annotated[bool, typer.Option("--rules", help="Check your own rules in policy.toml.")] = False,
     listing: Annotated[bool, typer.Option("--list", help="List all rules and whether they count.")] = False,
@@ -389,9 +392,9 @@ def check(  # noqa: PLR0913, PLR0917 - the options of a command line
     Nothing runs and nothing is changed. Your settings, rules and grants count where there are any, else the defaults.
     Put the command in quotes, or your own shell reads it first; without them, options of check stand before it.
 
-    --stdin takes lines like {"tool": "exec", "params": {"command": "ls"}}, each perhaps with agent, session, cwd and an id,
-    and answers each at once, in order, with {"verdict": "allow", "code": ..., "clarity": ..., "stakes": ..., "score": ...,
-    "effects": [...], "rules": [...], "reason": ...}. Empty lines are passed over.
+    --stdin takes lines like {"tool": "exec", "params": {"command": "ls"}}, each perhaps with agent, session, cwd, channel,
+    requester, at (seconds since 1970) and an id, and answers each at once, in order, with {"verdict": "allow", "code": ...,
+    "clarity": ..., "stakes": ..., "score": ..., "effects": [...], "rules": [...], "reason": ...}. Empty lines are left out.
     """
     from toolguard_cli.commands import check as command_check
 
@@ -411,12 +414,80 @@ def check(  # noqa: PLR0913, PLR0917 - the options of a command line
         try:
             text = command_check.text_of(command or [], tool)
             call = command_check.call_of(text, tool, params, agent, command_check.working_folder(cwd))
+            call = command_check.asked_by(call, channel, requester, at)
         except ValueError as error:
             raise typer.BadParameter(str(error)) from error
         if len(command or []) > 1 and not as_json:
             typer.echo("taken as one command; quotes are better, because your own shell reads what has none first", err=True)
         result = command_check.run(places, call)
     _finish(result, as_json=as_json)
+
+
+constraints = typer.Typer(
+    help="Your constraints: what is never done, asked for first, or noted.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+    epilog=examples(
+        "toolguard constraints", "toolguard constraints packs", "toolguard constraints add production-writes --dry-run"
+    ),
+)
+app.add_typer(constraints, name="constraints")
+
+
+@constraints.callback()
+def constraints_root(
+    context: typer.Context, state_dir: StateDir = None, config: Config = None, as_json: Json = False
+) -> None:
+    """Your constraints: what is never done, asked for first, or noted. Without a command: list them.
+
+    A constraint is a table [[constraint]] in policy.toml, in toolguard's folder. It only ever adds a refusal, a question or
+    a note, so it counts as soon as the file is saved.
+    """
+    if context.invoked_subcommand is None:
+        constraints_list(state_dir, config, as_json)
+    elif state_dir or config or as_json:
+        raise typer.BadParameter(f"options stand behind {context.invoked_subcommand}")
+
+
+@constraints.command("list", epilog=examples("toolguard constraints list --json"))
+def constraints_list(state_dir: StateDir = None, config: Config = None, as_json: Json = False) -> None:
+    """List the constraints that count."""
+    from toolguard_cli.commands import constraints as command
+
+    _finish(command.listing(paths.find(state_dir, config)), as_json=as_json)
+
+
+@constraints.command("packs", epilog=examples("toolguard constraints packs"))
+def constraints_packs(as_json: Json = False) -> None:
+    """List the examples to begin with."""
+    from toolguard_cli.commands import constraints as command
+
+    _finish(command.packs(), as_json=as_json)
+
+
+@constraints.command("add", epilog=examples("toolguard constraints add production-writes --dry-run"))
+def constraints_add(
+    pack: Annotated[str, typer.Argument(help="As toolguard constraints packs names it.", show_default=False)],
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Append a pack of examples to policy.toml, to be adapted.
+
+    They count at once. What stands in the file stays as it is; a pack with an id that is there already is refused.
+    """
+    from toolguard_cli.commands import constraints as command
+
+    _finish(command.add(paths.find(state_dir, config), pack, dry_run=dry_run), as_json=as_json)
+
+
+@constraints.command("check", epilog=examples("toolguard constraints check"))
+def constraints_check(state_dir: StateDir = None, config: Config = None, as_json: Json = False) -> None:
+    """Try every constraint on its examples; say where one cannot be understood."""
+    from toolguard_cli.commands import constraints as command
+
+    _finish(command.check(paths.find(state_dir, config)), as_json=as_json)
 
 
 @app.command(
@@ -718,7 +789,7 @@ def _look_away() -> None:
 def _called(arguments: list[str]) -> str:
     """The command as its result names it: that of a group has two words."""
     words = [argument for argument in arguments if not argument.startswith("-")]
-    return " ".join(words[: 2 if words[:1] in (["audit"], ["config"]) else 1]) or "toolguard"
+    return " ".join(words[: 2 if words[:1] in (["audit"], ["config"], ["constraints"]) else 1]) or "toolguard"
 
 
 def run() -> None:

@@ -18,6 +18,7 @@ from toolguard_engine.stores import tomlfile
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.policy import BadPolicy, Policies
 from toolguard_engine.stores.tomlfile import NoToml
+from toolguard_engine.stores.userconstraints import UserConstraints
 from toolguard_engine.stores.userrules import BadRules, Placed, UserRules
 
 EXAMPLE = (
@@ -40,6 +41,7 @@ def broken(places: Places) -> StoreError | None:
         try:
             Policies(places.state_dir).grants()
             UserRules(places.state_dir).rules()
+            UserConstraints(places.state_dir).constraints()
         except (BadPolicy, BadRules) as error:
             return error
     return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-VALUED = frozenset({"--tool", "--params", "--agent", "--cwd", "--state-dir", "--config"})
+VALUED = frozenset({"--tool", "--params", "--agent", "--cwd", "--channel", "--requester", "--at", "--state-dir", "--config"})
 FLAGS = frozenset({"--stdin", "--rules", "--list", "--json", "--help"})
 
 

@@ -192,12 +192,16 @@ class TestForAPerson:
                 }
             ],
             "reason": "It publishes the site. (deploy site)",
+            "note": "",
             "threshold": 36,
             "allow": [
                 ("toolguard grant 'deploy site' --tool exec --for 24h   "
                 "(for a day: just this command, in every folder, by every agent)")
             ],
-            "basis": {"config": None, "policy": None, "mode": "enforce", "threshold": 36, "ownRules": 0, "grants": 0},
+            "basis": {
+                "config": None, "policy": None, "mode": "enforce", "threshold": 36,
+                "ownRules": 0, "constraints": 0, "grants": 0,
+            },
         }  # fmt: skip
 
     def test_inner_calls_of_tool_search(self, places: Places) -> None:

@@ -19,7 +19,7 @@ from toolguard_engine import __version__
 
 HELD = ["approve", "deny", "pending", "watch", "grant", "grants", "revoke"]
 JUDGED = ["check", "replay", "tune"]
-COMMANDS = ["install", "uninstall", "migrate", "status", "doctor", *HELD, *JUDGED, "demo", "audit", "config"]
+COMMANDS = ["install", "uninstall", "migrate", "status", "doctor", *HELD, *JUDGED, "demo", "constraints", "audit", "config"]
 OPTIONS = {
     "install": ["--state-dir", "--config", "--link", "--dry-run", "--json"],
     "uninstall": ["--state-dir", "--config", "--dry-run", "--json"],
@@ -39,6 +39,7 @@ OPTIONS = {
     "demo": ["--requests", "--openclaw", "--json"],
     "audit": [],
     "config": [],
+    "constraints": ["--state-dir", "--config", "--json"],
 }
 AUDIT = {
     "show": ["--last", "--event", "--nonce", "--since", "--state-dir", "--config", "--json"],
@@ -53,7 +54,13 @@ CONFIG = {
     "show": ["--all", "--state-dir", "--config", "--json"],
     "schema": ["--json"],
 }
-GROUPS = {"audit": AUDIT, "config": CONFIG}
+CONSTRAINTS = {
+    "list": ["--state-dir", "--config", "--json"],
+    "packs": ["--json"],
+    "add": ["--dry-run", "--state-dir", "--config", "--json"],
+    "check": ["--state-dir", "--config", "--json"],
+}
+GROUPS = {"audit": AUDIT, "config": CONFIG, "constraints": CONSTRAINTS}
 IN_GROUPS = [(group, command) for group, commands in GROUPS.items() for command in commands]
 
 

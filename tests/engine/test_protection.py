@@ -109,6 +109,7 @@ COMMANDS = [
     "toolguard config get gateway.auth.token",
     "toolguard constraints add production-writes",
     "toolguard constraints --json add production-writes",
+    "echo add production-writes | xargs toolguard constraints",
     "toolguard --state-dir /x constraints add least-privilege --dry-run",
     "sh -c 'toolguard constraints \"add\" personal-data'",
     "toolguard config validate --config ~/.netrc",

@@ -1,4 +1,4 @@
-"""Do the rules count that the person wrote, and only those not that they switched off."""
+"""Do the rules and constraints count that the person wrote, and only those not that they switched off."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from toolguard_cli import ownrules
 from toolguard_cli.checks.check import Check, Subject
 from toolguard_cli.checks.config import KEYS
+from toolguard_engine import constraintpacks
 from toolguard_engine.redact import UNPRINTABLE
 from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.userconstraints import UserConstraints
 from toolguard_engine.stores.userrules import BadRules, UserRules
 
 
@@ -17,6 +19,7 @@ def count(subject: Subject) -> Check:
     own = UserRules(subject.places.state_dir)
     try:
         found = own.placed()
+        limits = UserConstraints(subject.places.state_dir).placed(constraintpacks.speaks)
     except BadRules as error:
         return Check("rules", "error", str(error).removesuffix(f"; {error.mend}"), error.mend)
     except StoreError as error:
@@ -25,7 +28,9 @@ def count(subject: Subject) -> Check:
         return Check("rules", "error", taken, "choose another id")
     if wrong := list(_off(subject, frozenset(each.rule.id for each in found))):
         return Check("rules", "error", "; ".join(wrong), f"mend rulesOff; {ownrules.LIST} names all rules and packs")
-    return Check("rules", "ok", f"{len(found)} of your own" if found else "none of your own")
+    counted = f"{len(found)} of your own" if found else "none of your own"
+    more = f", {len(limits)} constraint{'' if len(limits) == 1 else 's'}" if limits else ""
+    return Check("rules", "ok", counted + more)
 
 
 def _off(subject: Subject, own: frozenset[str]) -> Iterator[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,9 @@ GRAVE = 64
 SHOWN = 12
 """Effects and rules that a person is shown."""
 LASTS = "24h"
+OF_CONSTRAINT = "constraint."
+"""What the codes of the person's constraints begin with."""
+
 UNJUDGED = {
     exemptions.DISABLED.code: "the guard is switched off",
     exemptions.EXEMPT.code: "its tool is under neverBlock",
@@ -69,6 +74,21 @@ def call_of(text: str | None, tool: str, params: str, agent: str, cwd: str) -> C
     return call
 
 
+def asked_by(call: Call, channel: str, requester: str, at: str) -> Call:
+    """The call as this person would have asked for it, `at` (a date and time, or a time of today; empty: now).
+
+    Raises `ValueError`.
+    """
+    now = datetime.now().astimezone()
+    try:
+        moment = (
+            datetime.combine(now, time.fromisoformat(at)) if at and ":" in at[:3] else datetime.fromisoformat(at or str(now))
+        )
+    except ValueError as error:
+        raise ValueError(f"--at {answers.cut(at, 40)!r} is no time; write it like 23:30 or 2026-11-23T23:30") from error
+    return replace(call, channel=channel, requester=requester, at=moment.timestamp())
+
+
 def _params(text: str) -> dict[str, Any]:
     if not text:
         return {}
@@ -102,6 +122,7 @@ def run(places: Places, call: Call) -> Result:
     lines = [
         Line(found.decision, _score(found, threshold)),
         Line("info", answers.plain(found.reason)) if found.reason else None,
+        *(Line("info", answers.plain(note)) for note in found.note.splitlines()),
         *_section("it would", judging.effect_texts(found.effects)),
         *_section("because", list(_causes(inner_call(call), found))),
         *ownrules.off(judged),
@@ -133,6 +154,7 @@ def public(found: Judgement) -> dict[str, Any]:
             for m in found.matches
         ],
         "reason": found.reason,
+        "note": found.note,
     }
 
 
@@ -159,7 +181,8 @@ def _because(match: Match) -> str:
 
 
 def _causes(call: Call, found: Judgement) -> Iterator[str]:
-    if not found.matches and found.code not in ("allow", rubric.CODE, *UNJUDGED):
+    own = found.code.startswith(OF_CONSTRAINT)
+    if (own or not found.matches) and found.code not in ("allow", rubric.CODE, *UNJUDGED):
         yield found.code
     yield from map(_because, found.matches)
     texts = calltexts.commands(tool_name(call.tool), call.params) if found.code not in UNJUDGED else ()
@@ -181,6 +204,7 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
     threshold, config = judged.config_for(call.agent).escalation_threshold, answers.plain(str(places.config))
     if found.decision == "block":
         yield Line("info", "nothing lifts this, no approval and no grant; if it has to be done, do it yourself")
+        yield from (Line("info", text) for text in _constraint(call, found))
     if found.decision != "hold":
         return
     yield Line("info", "a person is asked: toolguard approve lets it run once")
@@ -207,6 +231,9 @@ def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Ite
     if found.code == always.CODE:
         yield f"take {answers.cut(call.tool, 40)} out of alwaysBlock"
         return
+    if found.code.startswith(OF_CONSTRAINT):
+        yield from _constraint(call, found)
+        return
     if threshold <= found.score < GRAVE:
         yield f'"escalationThreshold": {found.score + 1} lets every call up to {found.score} through'
     names = _in_the_way(judged, call, found)
@@ -216,6 +243,15 @@ def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Ite
     elif names:
         ends = "this rule" if len(names) == 1 else "these rules"
         yield f'"rulesOff": {json.dumps(names)} ends {ends}'
+
+
+def _constraint(call: Call, found: Judgement) -> Iterator[str]:
+    if not found.code.startswith(OF_CONSTRAINT):
+        return
+    yield f"change the constraint {found.code.removeprefix(OF_CONSTRAINT)} in policy.toml: it is your own"
+    unknown = [f"--{name}" for name in ("agent", "channel", "requester") if not getattr(call, name)]
+    if unknown:
+        yield f"what is not known of a call counts as fitting: say more with {', '.join(unknown)}"
 
 
 def _in_the_way(judged: Judging, call: Call, found: Judgement) -> list[str]:

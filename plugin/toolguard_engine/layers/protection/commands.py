@@ -19,7 +19,8 @@ _SHOWING = {
     "constraints": frozenset({"", "list", "packs", "check", "--help"}),
     "kill-switch": frozenset({"status", "--help"}),
 }
-"""Of commands with commands of their own, those that change nothing; empty: where none is named. `config get` shows secrets of the gateway."""
+"""Of commands with commands of their own, those that change nothing; empty: where none is named. `config get` shows secrets
+of the gateway."""
 ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
@@ -89,7 +90,7 @@ def _changes(rest: tuple[str, ...], *, bare: bool) -> bool:
     if not words:
         return bare
     if shows := _SHOWING.get(words[0]):
-        return not shows.intersection(words[1:2] or ("",))
+        return not shows.intersection(words[1:2] or (() if bare else ("",)))
     if words[0] == "doctor":
         return any(word.startswith(("--f", "$")) or UNKNOWN in word for word in words)
     return words[0] not in _READ_ONLY and words[1:] != ("--help",)

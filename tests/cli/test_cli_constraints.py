@@ -1,0 +1,247 @@
+"""`toolguard constraints`, and what `check` and `doctor` make of them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from cli_stage import envelope, picture, texts, toolguard
+from judged_stage import policy
+
+from toolguard_cli import checkstream, judging
+from toolguard_cli.checks import rules
+from toolguard_cli.checks.check import Subject
+from toolguard_cli.commands import check, constraints
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_engine import constraintpacks
+from toolguard_engine.model import Call
+from toolguard_engine.stores.audit import AuditLog
+
+OWN = """\
+[[constraint]]
+id = "no-prod"
+severity = "mandatory"
+reason = "Production is for people."
+path = ["/srv/prod/**"]
+requester = ["!owner"]
+matches = ["ls /srv/prod"]
+passes = ["ls /srv/test"]
+
+[[constraint]]
+id = "by-night"
+severity = "required"
+reason = "It is night."
+tool = ["exec"]
+hours = "22:00-06:00"
+
+[[constraint]]
+id = "mind"
+severity = "advisory"
+reason = "Mind the gap."
+params = { command = "gap" }
+"""
+BROKEN = OWN.replace("hours", "hour")
+
+
+@pytest.fixture(autouse=True)
+def no_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENCLAW_SHELL", raising=False)
+
+
+def ask(places: Places, command: str, requester: str = "owner", at: str = "12:00") -> Any:
+    call = check.call_of(command, "exec", "", "main", "")
+    return check.run(places, check.asked_by(call, "telegram", requester, at))
+
+
+class TestList:
+    def test_none(self, places: Places) -> None:
+        result = constraints.listing(places)
+        assert result.data == {"file": str(places.own / "policy.toml"), "constraints": []}
+        assert "toolguard constraints packs" in texts(result)[-1]
+        assert list(places.state_dir.iterdir()) == []
+
+    def test_in_words(self, places: Places) -> None:
+        path = policy(places, OWN)
+        result = constraints.listing(places)
+        assert [" ".join(text.split()) for text in texts(result)] == [
+            "ID SEVERITY LINE WHAT",
+            "no-prod mandatory 1 blocks every call on /srv/prod/** for anybody but owner",
+            "by-night required 10 asks before exec from 22:00 to 06:00",
+            "mind advisory 17 notes every call with command ~ gap",
+            f"3 in {path}",
+        ]
+        assert result.data["constraints"][2] == {
+            "id": "mind",
+            "severity": "advisory",
+            "reason": "Mind the gap.",
+            "params": {"command": "gap"},
+            "line": 17,
+        }
+
+    def test_what_is_wrong(self, places: Places) -> None:
+        policy(places, BROKEN)
+        for result in (constraints.listing(places), constraints.check(places)):
+            assert result.exit_code == 1
+            assert "line 15, column 1: the constraint by-night: unknown key 'hour'" in texts(result)[0]
+            assert texts(result)[-1].startswith("did you mean hours?")
+            assert result.data["error"]["line"] == 15
+
+    def test_every_pack_can_be_told(self, places: Places) -> None:
+        policy(places, "\n".join(map(constraintpacks.text, constraintpacks.names())))
+        assert len(texts(constraints.listing(places))) == len(constraints.listing(places).data["constraints"]) + 2
+
+
+def test_packs() -> None:
+    result = constraints.packs()
+    assert [each["pack"] for each in result.data["packs"]] == constraintpacks.names()
+    assert "production-files" in result.data["packs"][2]["constraints"]
+
+
+class TestAdd:
+    def test_adds(self, places: Places) -> None:
+        path = policy(places, OWN)
+        result = constraints.add(places, "production-writes", dry_run=False)
+        assert len(result.data["added"]) == 6
+        assert path.read_text() == f"{OWN}\n{constraintpacks.text('production-writes')}"
+        assert constraints.check(places).exit_code == 0
+
+    def test_dry_run(self, places: Places) -> None:
+        policy(places, OWN)
+        before = picture(places.state_dir)
+        result = constraints.add(places, "production-writes", dry_run=True)
+        assert result.data["dryRun"] is True
+        assert "# Production is looked at by agents and changed by people." in texts(result)
+        assert picture(places.state_dir) == before
+
+    def test_no_such_pack(self, places: Places) -> None:
+        with pytest.raises(UserError, match=r"no pack \.\./production-writes") as caught:
+            constraints.add(places, "../production-writes", dry_run=False)
+        assert caught.value.fix.startswith("did you mean production-writes?")
+
+    def test_ids_that_are_there(self, places: Places) -> None:
+        policy(places, constraintpacks.text("personal-data"))
+        with pytest.raises(UserError, match="already, so nothing was added"):
+            constraints.add(places, "personal-data", dry_run=False)
+
+    def test_not_by_an_agent(self, places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENCLAW_SHELL", "exec")
+        with pytest.raises(UserError, match="only a person may do that"):
+            constraints.add(places, "personal-data", dry_run=False)
+        assert not (places.own / "policy.toml").exists()
+        assert "constraints add" in (AuditLog(places.state_dir).path.read_text())
+
+
+def test_check_of_examples(places: Places) -> None:
+    policy(places, OWN)
+    result = constraints.check(places)
+    assert (result.exit_code, result.data["examples"]) == (0, 2)
+    policy(places, OWN.replace('"ls /srv/test"', '"ls /srv/prod/x"'))
+    result = constraints.check(places)
+    assert result.exit_code == 1
+    assert "it speaks about 'ls /srv/prod/x', which should pass" in texts(result)[0]
+
+
+class TestCheck:
+    def test_by_whom(self, places: Places) -> None:
+        policy(places, OWN)
+        assert ask(places, "ls /srv/prod").exit_code == 0
+        blocked = ask(places, "ls /srv/prod", "42")
+        assert (blocked.exit_code, blocked.data["code"]) == (5, "constraint.no-prod")
+        assert "change the constraint no-prod in policy.toml: it is your own" in texts(blocked)
+        assert "because   constraint.no-prod" in texts(blocked)
+        assert blocked.data["basis"]["constraints"] == 3
+        assert "3 constraints from" in texts(blocked)[-1]
+
+    def test_when(self, places: Places) -> None:
+        policy(places, OWN)
+        held = ask(places, "ls", at="23:30")
+        assert (held.exit_code, held.data["code"]) == (4, "constraint.by-night")
+        assert "wider: change the constraint by-night in policy.toml: it is your own" in texts(held)
+        assert ask(places, "ls", at="2026-11-23T12:00").exit_code == 0
+
+    def test_a_note(self, places: Places) -> None:
+        policy(places, OWN)
+        noted = ask(places, "ls gap")
+        assert (noted.exit_code, noted.data["note"]) == (0, "[TOOLGUARD NOTE] Mind the gap. (constraint mind)")
+        assert noted.data["note"] in texts(noted)
+
+    def test_what_is_not_known_is_told(self, places: Places) -> None:
+        policy(places, OWN)
+        result = check.run(places, Call("exec", {"command": "ls /srv/prod"}))
+        assert "what is not known of a call counts as fitting: say more with --agent, --channel, --requester" in texts(
+            result
+        )
+
+    def test_no_time(self) -> None:
+        with pytest.raises(ValueError, match="--at 'noon' is no time"):
+            check.asked_by(Call("exec", {}), "", "", "noon")
+
+    def test_what_is_wrong(self, places: Places) -> None:
+        policy(places, BROKEN)
+        result = ask(places, "ls")
+        assert (result.exit_code, "unknown key 'hour'" in texts(result)[0]) == (1, True)
+
+    def test_in_a_stream(self, places: Places) -> None:
+        policy(places, OWN)
+        judged = judging.load(places)
+        line = {"tool": "exec", "params": {"command": "ls gap /srv/prod"}, "requester": "owner", "at": 1_795_000_000}
+        noon = json.loads(checkstream.answer(judged, json.dumps(line | {"at": at_noon()}).encode()))
+        assert (noon["verdict"], noon["note"]) == ("allow", "[TOOLGUARD NOTE] Mind the gap. (constraint mind)")
+        other = json.loads(checkstream.answer(judged, json.dumps(line | {"at": at_noon(), "requester": "5"}).encode()))
+        assert other["code"] == "constraint.no-prod"
+
+
+def at_noon() -> float:
+    return check.asked_by(Call("exec", {}), "", "", "2026-11-23T12:00").at
+
+
+class TestDoctor:
+    def count(self, places: Places) -> Any:
+        return rules.count(Subject(places, None, None))
+
+    def test_counts(self, places: Places) -> None:
+        policy(places, OWN)
+        assert self.count(places).detail == "none of your own, 3 constraints"
+
+    def test_what_is_wrong(self, places: Places) -> None:
+        path = policy(places, BROKEN)
+        found = self.count(places)
+        assert (found.status, found.detail) == (
+            "error",
+            f"{path}, line 15, column 1: the constraint by-night: unknown key 'hour'",
+        )
+        assert found.fix.startswith("did you mean hours?")
+
+    def test_an_example_that_fails(self, places: Places) -> None:
+        policy(places, OWN.replace('"ls /srv/test"', '"ls /srv/prod"'))
+        assert "which should pass" in self.count(places).detail
+
+
+class TestConsole:
+    def test_alone_and_with_list(self, places: Places) -> None:
+        policy(places, OWN)
+        where = ("--state-dir", places.state_dir)
+        alone, listed = toolguard("constraints", *where, "--json"), toolguard("constraints", "list", *where, "--json")
+        assert (alone.returncode, alone.stdout) == (0, listed.stdout)
+        assert envelope(alone)["command"] == "constraints"
+        assert len(envelope(alone)["data"]["constraints"]) == 3
+
+    def test_options_before_a_command_are_not_lost(self, places: Places) -> None:
+        done = toolguard("constraints", "--state-dir", places.state_dir, "add", "personal-data")
+        assert done.returncode == 2
+        assert "options stand behind add" in done.stderr
+        assert not (places.own / "policy.toml").exists()
+
+    def test_errors_as_json(self, places: Places) -> None:
+        done = toolguard("constraints", "add", "nothing", "--state-dir", places.state_dir, "--json")
+        assert done.returncode == 1
+        assert envelope(done)["command"] == "constraints add"
+
+    def test_check_options(self, places: Places) -> None:
+        policy(places, OWN)
+        said = ("--state-dir", places.state_dir, "--requester", "owner", "--channel", "telegram", "--json")
+        assert toolguard("check", *said, "--at", "12:00", "ls", "/srv/prod").returncode == 0
+        assert toolguard("check", *said, "--at", "23:30", "ls").returncode == 4
+        assert toolguard("check", *said, "--at", "late", "ls").returncode == 2
