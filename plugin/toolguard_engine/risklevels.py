@@ -15,6 +15,7 @@ from toolguard_engine.judgement import Judgement
 from toolguard_engine.model import Call
 from toolguard_engine.rubric import MOST
 from toolguard_engine.shell.model import Effect
+from toolguard_engine.toolnames import named
 from toolguard_engine.toolsearch import tool_name
 
 LEVELS: tuple[RiskLevel, ...] = get_args(RiskLevel)
@@ -46,10 +47,10 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Mapped:
-    """The data. `by_stakes`: the rank for each of 0 to `MOST`; `floors`: by kind of effect."""
+    """The data, in ranks. `by_stakes`: for each of 0 to `MOST`; `undescribed`: by deed; `floors`: by kind of effect."""
 
     by_stakes: tuple[int, ...]
-    undescribed: int
+    undescribed: Mapping[str, int]
     floors: Mapping[str, tuple[Floor, ...]]
 
 
@@ -70,12 +71,13 @@ def _rank(call: Call, found: Judgement, config: Config, data: Mapped, floor: int
         return RANKS[chosen]
     if found.decision == "block":
         return CRITICAL
-    by_stakes = data.by_stakes[min(found.stakes, MOST)]
-    if by_stakes == SAFE and tool not in toolacts.DESCRIBED:
-        by_stakes = data.undescribed
-    if by_stakes > floor and not found.matches and looks.only_looks(tool, call.params):
+    itself = data.by_stakes[min(found.stakes, MOST)]
+    if tool not in toolacts.DESCRIBED:
+        deed = named(call.tool).deed
+        itself = max(itself, data.undescribed[deed if deed in data.undescribed else "other"])
+    if itself > floor and not found.matches and looks.only_looks(tool, call.params):
         return floor
-    return max(by_stakes, floor)
+    return max(itself, floor)
 
 
 def _floor(effects: tuple[Effect, ...], floors: Mapping[str, tuple[Floor, ...]]) -> tuple[int, bool]:
@@ -109,4 +111,4 @@ def parse(data: Mapping[str, Any]) -> Mapped:
         floor = Floor(RANKS[entry["level"]], entry.get("outward", False), *lists)
         for kind in entry["kinds"]:
             floors[kind] = (*floors.get(kind, ()), floor)
-    return Mapped(by_stakes, RANKS[data["undescribed"]], floors)
+    return Mapped(by_stakes, {deed: RANKS[name] for deed, name in data["undescribed"].items()}, floors)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -15,6 +15,7 @@ from toolguard_engine.judgement import Judgement
 from toolguard_engine.model import Call, Host
 from toolguard_engine.rulebook import Rulebook
 from toolguard_engine.shell.model import Effect
+from toolguard_engine.toolnames import Deed
 
 HOME = "/home/ada"
 WORKSPACE = f"{HOME}/.openclaw/workspace"
@@ -38,6 +39,7 @@ LEVELS: list[tuple[RiskLevel, bool, str, dict[str, Any]]] = [
     ("SAFE", False, "read", {"path": "src/app.py"}),
     ("SAFE", False, "exec", {"command": "ls -la src"}),
     ("SAFE", False, "sessions_list", {}),
+    ("SAFE", False, "list_files", {"pattern": "*.py"}),
     ("SAFE", False, "process", {"action": "poll", "sessionId": "p1"}),
     ("LOW", False, "exec", {"command": "npm test"}),
     ("LOW", False, "exec", {"command": "rm -rf node_modules"}),
@@ -48,8 +50,11 @@ LEVELS: list[tuple[RiskLevel, bool, str, dict[str, Any]]] = [
     ("LOW", False, "exec", {"command": "curl https://docs.example/a"}),
     ("LOW", False, "exec", {"command": "curl http://localhost:3000/api -d x"}),
     ("LOW", False, "browser", {"action": "act", "kind": "click"}),
-    ("LOW", False, "crm__create_contact", {"title": "x"}),
+    ("LOW", False, "crm__list_contacts", {}),
+    ("LOW", False, "files__write_file", {"path": "a.txt", "content": "x"}),
+    ("LOW", False, "frobnicate", {}),
     ("MEDIUM", True, "browser", {"action": "act", "kind": "type", "text": "x"}),
+    ("MEDIUM", False, "crm__create_contact", {"title": "x"}),
     ("MEDIUM", False, "exec", {"command": "rm notes.txt"}),
     ("MEDIUM", False, "exec", {"command": "ssh build ls"}),
     ("MEDIUM", False, "write", {"path": f"{HOME}/notes.txt", "content": "x"}),
@@ -143,6 +148,7 @@ def test_the_data_names_kinds_and_flags_that_exist() -> None:
     sources = [package / "toolacts.py", package / "shell" / "effects.py", package / "toolnames.py"]
     sources += [path for path in (package / "shell" / "acts").iterdir() if path.name.endswith(".py")]
     text = "".join(path.read_text("utf-8") for path in sources)
+    assert set(data["undescribed"]) - {"other"} <= set(get_args(Deed))
     for entry in data["floor"]:
         for name in (*entry["kinds"], *entry.get("flags", ()), *entry.get("not_flags", ())):
             assert f'"{name}"' in text or f" {name} " in text or f"`{name}`" in text or f"{name}=" in text, name
