@@ -537,6 +537,26 @@ def test_own_rules_count_soon_after_they_are_written(talk: Talk, state: Path) ->
         assert verdict(talk, "deploy --now", logs)["decision"] == "block"
 
 
+def test_constraints_count_soon_after_they_are_written_whatever_is_wrong_with_a_rule(talk: Talk, state: Path) -> None:
+    logs: list[str] = []
+    talk.hello(state, {})
+    policy = state / "toolguard" / "policy.toml"
+    assert verdict(talk, "ls prod", logs)["decision"] == "allow"
+    said = 'id = "no-prod"\nseverity = "mandatory"\nreason = "Not there."\nparams = { command = "prod" }\n'
+    policy.write_text(f'[[rule]]\nid = "broken"\n[[constraint]]\n{said}')
+    limit = time.monotonic() + PATIENCE
+    while (found := verdict(talk, "ls prod", logs))["decision"] == "allow":
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    assert found["code"] == "constraint.no-prod"
+    assert any("your own rules in policy.toml" in text for text in logs)
+    policy.write_text(f'[[constraint]]\n{said}hour = "1"\n')
+    while not any("your constraints in policy.toml" in text and "did you mean hours?" in text for text in logs):
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+        assert verdict(talk, "ls prod", logs)["decision"] == "block"
+
+
 def test_rules_may_be_switched_off(talk: Talk, state: Path) -> None:
     logs: list[str] = []
     talk.hello(state, {"rulesOff": ["users", "nosuchrule"]})
