@@ -22,7 +22,7 @@ from toolguard_engine.shell.model import UNKNOWN, Effect, Run
 from toolguard_engine.shell.places import Where
 from toolguard_engine.shell.unwrap import read
 
-MAX_PARTS = 20_000
+MAX_PARTS = 8_000
 """Names in all paths of a call together."""
 
 MAX_SEARCHED = 262_144

@@ -200,12 +200,14 @@ class _Law:
 
     def _reaches(self, view: View) -> bool:
         reached = view.touched(self.constraint.effect) if self.constraint.effect else view.paths
+        if self._strict and (not reached.all_seen or (reached.hidden and not self.paths)):
+            return True
         for path in reached.paths:
             if (not self.paths or any(glob.fits(path) for glob in self.paths)) and not any(
                 glob.inside(path) for glob in self._exceptions
             ):
                 return True
-        return self._strict and (not reached.all_seen or (reached.hidden and not self.paths))
+        return False
 
 
 class _Names:
