@@ -122,7 +122,7 @@ def within(folder: Path, complain: Callable[[str], None]) -> list[Recorded]:
         found += conversation.runs()
         for count, of in (
             (conversation.damaged, "damaged lines"),
-            (conversation.packed, "messages that this Python cannot unpack"),
+            (conversation.packed, "packed events that this Python cannot read"),
         ):
             if count:
                 complain(f"{path}: {count} {of} left out")

@@ -28,8 +28,9 @@ from looprecords import Recorded
 from toolguard_cli.errors import UserError
 
 SIMULATED = {setup.name: setup.settings for setup in SETUPS if setup.settings is not None and not setup.host}
-DEFAULT, WATCHED = SIMULATED
-MAX_SHOWN = 45
+DEFAULT = next(iter(SIMULATED))
+GUARDED = {setup.name for setup in SETUPS if setup.settings is not None}
+MAX_SHOWN = 55
 
 Real = dict[str, dict[str, Seen]]
 Simulated = dict[str, dict[str, Played]]
@@ -84,22 +85,31 @@ def simulate() -> Simulated:
 
 def compare(real: Real, simulated: Simulated) -> None:
     """Requests to the model, and in which of them the model was first told something; `!=` where both ways differ."""
-    columns = [name for setup in SETUPS for name in _columns(setup.name, real)]
-    wide = max(len(kind.name) for kind in KINDS)
-    print(f"| {'requests (first told at; tokens)':{wide}} | {' | '.join(columns)} |\n|{'---|' * (len(columns) + 1)}")
-    for kind in KINDS:
-        cells = []
-        for setup in SETUPS:
-            seen = real.get(setup.name, {}).get(kind.name)
-            cells += [_cell(kind, seen, f"; {seen.tokens // 1000}k")] if seen else []
-            if played := simulated.get(setup.name, {}).get(kind.name):
-                cells.append(_cell(kind, played) + (" !=" if seen and not _alike(seen, played) else ""))
-        row = [f"{cell:{len(column)}}" for cell, column in zip(cells, columns, strict=True)]
-        print(f"| {kind.name:{wide}} | {' | '.join(row)} |")
+    header = ["requests (first told at; tokens)", *(name for setup in SETUPS for name in _columns(setup.name, real))]
+    table([header, *(_row(kind, real, simulated) for kind in KINDS)])
+
+
+def _row(kind: Kind, real: Real, simulated: Simulated) -> list[str]:
+    cells = [kind.name]
+    for setup in SETUPS:
+        seen = real.get(setup.name, {}).get(kind.name)
+        cells += [_cell(kind, seen, f"; {seen.tokens // 1000}k")] if seen else []
+        if played := simulated.get(setup.name, {}).get(kind.name):
+            cells.append(_cell(kind, played) + (" !=" if seen and not _alike(seen, played) else ""))
+    return cells
+
+
+def table(cells: list[list[str]]) -> None:
+    """The first row is the header."""
+    wide = [max(len(row[column]) for row in cells) for column in range(len(cells[0]))]
+    lines = [" | ".join(f"{cell:{width}}" for cell, width in zip(row, wide, strict=True)) for row in cells]
+    print(f"\n| {lines[0]} |\n|{'---|' * len(wide)}")
+    for line in lines[1:]:
+        print(f"| {line} |")
 
 
 def _columns(setup: str, real: Real) -> list[str]:
-    return ([setup] if real else []) + ([f"{setup}, simulated"] if setup in SIMULATED else [])
+    return ([setup] if real else []) + (["simulated" if real else setup] if setup in SIMULATED else [])
 
 
 def _cell(kind: Kind, found: Seen | Played, more: str = "") -> str:
@@ -115,9 +125,10 @@ def _alike(seen: Seen, played: Played) -> bool:
 def promises(real: Real, simulated: Simulated) -> list[Figure]:
     """Loops that have to end, honest work that must be done; as seen on the gateway, where one was there."""
     found = []
-    for name in SIMULATED:
+    runs = {name: played for name, played in real.items() if name in GUARDED} or simulated
+    for name, played in runs.items():
         for kind in KINDS:
-            run = (real or simulated)[name][kind.name]
+            run = played[kind.name]
             beside = f"{real[UNGUARDED][kind.name].requests} with {UNGUARDED}" if real else "simulated"
             most = kind.by_default if name == DEFAULT else kind.watched
             promise = kind.calls + 1 if kind.calls else most
@@ -147,11 +158,8 @@ def play_back(folder: Path) -> list[dict[str, Any]]:
     ]
     told = [row for row in found if any(each["warned"] for each in row["toolguard"].values())]
     print(f"\n{len(runs)} recorded runs with {sum(row['requests'] for row in found)} requests to the model")
-    print(f"| {'recorded run':{MAX_SHOWN}} | requests | {' | '.join(f'{name}: end, saved' for name in SIMULATED)} |")
-    print("|---|---|" + "---|" * len(SIMULATED))
-    for row in told:
-        cells = [_saved(row["toolguard"][name]) for name in SIMULATED]
-        print(f"| {row['run']:{MAX_SHOWN}} | {row['requests']:8} | {' | '.join(cells)} |")
+    header = ["recorded run", "requests", *(f"{name}: end, saved" for name in SIMULATED)]
+    table([header, *([row["run"], str(row["requests"]), *map(_saved, row["toolguard"].values())] for row in told)])
     for name in SIMULATED:
         ended = [row["toolguard"][name] for row in found if row["toolguard"][name]["code"]]
         saved = [sum(each[what] for each in ended) for what in ("savedRequests", "savedTokens")]
