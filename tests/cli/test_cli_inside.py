@@ -24,6 +24,10 @@ COMMANDS = [
     ["grant", "git push", "--tool", "exec"],
     ["revoke", "g-0000"],
     ["watch"],
+    ["checkpoint"],
+    ["checkpoint", "--dry-run"],
+    ["kill-switch", "on"],
+    ["kill-switch", "off"],
     ["doctor", "--fix"],
     ["uninstall"],
 ]
@@ -37,7 +41,7 @@ def run(places: Places, *words: str, **env: str) -> subprocess.CompletedProcess[
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_marked_by_the_gateway(places: Places, words: list[str]) -> None:
     entry = hold(places)
-    name = "doctor --fix" if words[0] == "doctor" else words[0]
+    name = " ".join(words) if words[0] in ("doctor", "kill-switch") else words[0]
     done = run(places, *(entry.nonce if word == "NONCE" else word for word in words), OPENCLAW_SHELL="exec")
     assert done.returncode == 1
     assert f"`toolguard {name}` was started by an agent's exec; only a person may do that" in done.stdout + done.stderr
@@ -46,7 +50,9 @@ def test_marked_by_the_gateway(places: Places, words: list[str]) -> None:
     assert (last["event"], last["code"]) == ("security", "security.self-approval")
 
 
-@pytest.mark.parametrize("words", [["pending"], ["status"], ["audit", "verify"], ["grants"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["pending"], ["status"], ["kill-switch", "status"], ["audit", "verify"], ["grants"]], ids=" ".join
+)
 def test_what_only_shows_may_run_anywhere(places: Places, words: list[str]) -> None:
     hold(places)
     assert run(places, *words, OPENCLAW_SHELL="exec").returncode == 0

@@ -68,6 +68,8 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         "lastEngine": None,
         "log": {"path": str(log), "recent": []},
         "held": {"pending": 0, "approvedUnused": 0, "oldest": None, "grants": 0, "damaged": [], "auditToday": {}},
+        "killSwitch": {"on": False},
+        "budgets": [],
     }
     assert result.exit_code == 0
     assert not places.state_dir.exists()

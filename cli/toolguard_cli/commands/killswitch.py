@@ -6,7 +6,7 @@ import secrets
 import time
 from typing import Any, Literal
 
-from toolguard_cli import inside, stores
+from toolguard_cli import inside, stores, tables
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
@@ -59,7 +59,7 @@ def _off_next() -> Line:
 
 def words(thrown: Thrown) -> str:
     """Why, who and since when, for a person."""
-    since = f", since {audit.when(thrown.at)}" if thrown.at > 0 else ""
+    since = f", since {tables.local(thrown.at)}" if thrown.at > 0 else ""
     by = f" (by {answers.cut(thrown.by, 100)})" if thrown.by else ""
     return answers.plain(f"{answers.cut(thrown.why, 300) or 'no reason was given'}{by}{since}")
 

@@ -1,0 +1,180 @@
+"""`toolguard checkpoint`, and the budgets in `toolguard status`."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from cli_stage import envelope, texts, toolguard
+
+from toolguard_cli import budgets
+from toolguard_cli.commands import checkpoint, status
+from toolguard_cli.commands.checkpoint import Chosen
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_cli.result import Result
+from toolguard_engine.standing import Seen, Standing
+from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.locked import corrupt_files
+from toolguard_engine.stores.standings import FileStandings
+
+MAIN, OTHER = "agent:main:main", "agent:main:other"
+OF = f"budget of main in {MAIN}"
+NONE = "no budget was used since the last checkpoint: nothing to refill"
+
+
+def put(places: Places, *each: Standing) -> None:
+    store = FileStandings(places.state_dir)
+    store.save({standing.key: standing for standing in each})
+    store.close()
+
+
+def used(session: str = MAIN, agent: str = "main", **more: Any) -> Standing:
+    usual: dict[str, Any] = {"trust": 0.72, "spent": 0.65, "touched": time.time(), "told": ["budget.exhausted"]}
+    return Standing(agent, session, **usual | more)
+
+
+def known(places: Places) -> dict[str, Standing]:
+    return {each.session: each for each in FileStandings(places.state_dir).look()}
+
+
+def run(places: Places, agent: str = "", session: str = "", *, dry_run: bool = False) -> Result:
+    return checkpoint.run(places, Chosen(agent, session), dry_run=dry_run)
+
+
+def config(places: Places, value: Any) -> None:
+    places.config.write_text(json.dumps({"plugins": {"entries": {"toolguard": {"config": value}}}}))
+
+
+def test_it_refills_what_was_used(places: Places) -> None:
+    put(places, used(seen=Seen(outward=4)), used(OTHER, spent=0.0, told=[], trust=0.7))
+    result = run(places)
+    assert texts(result) == [f"{OF}: 0.35 was left, 1.00 is now; trust 0.72, now 0.82"]
+    after = known(places)
+    assert (after[MAIN].spent, after[MAIN].epoch, after[MAIN].told, after[MAIN].seen.outward) == (0.0, 1, [], 0)
+    assert (after[OTHER].epoch, after[OTHER].trust) == (0, 0.7)
+    (changed,) = result.data["changed"]
+    assert (changed["agent"], changed["leftBefore"], changed["left"], changed["checkpoints"]) == ("main", 0.35, 1.0, 1)
+    (event,) = AuditLog(places.state_dir).events()
+    assert (event["event"], event["code"], event["where"], event["reason"]) == (
+        "checkpoint", "budget.checkpoint", "cli", "checkpoint: 1 budget full again",
+    )  # fmt: skip
+    assert event["by"]
+    assert texts(run(places)) == [NONE]
+    assert len(list(AuditLog(places.state_dir).events())) == 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "session", "refilled"),
+    [
+        ("main", "", {MAIN, OTHER}),
+        ("", OTHER, {OTHER}),
+        ("main", MAIN, {MAIN}),
+        ("ops", "", {"x"}),
+        ("", "", {MAIN, OTHER, "x"}),
+    ],
+)
+def test_only_those_that_are_meant(places: Places, agent: str, session: str, refilled: set[str]) -> None:
+    put(places, used(), used(OTHER), used("x", "ops"))
+    run(places, agent, session)
+    assert {name for name, each in known(places).items() if each.epoch} == refilled
+
+
+def test_one_that_is_named_is_refilled_though_nothing_was_spent(places: Places) -> None:
+    put(places, used(spent=0.0, told=[], trust=0.1))
+    assert texts(run(places)) == [NONE]
+    run(places, session=MAIN)
+    assert known(places)[MAIN].trust == 0.2
+
+
+@pytest.mark.parametrize(("agent", "session"), [("nobody", ""), ("", "nowhere"), ("main", "nowhere")])
+def test_nobody_of_that_name(places: Places, agent: str, session: str) -> None:
+    put(places, used())
+    with pytest.raises(UserError, match="no budget is known of") as raised:
+        run(places, agent, session)
+    assert "toolguard status" in raised.value.fix
+    assert known(places)[MAIN].epoch == 0
+
+
+def test_dry_run_changes_nothing(places: Places) -> None:
+    put(places, used())
+    result = run(places, dry_run=True)
+    assert texts(result)[0].startswith(f"would refill the budget of main in {MAIN}: 0.35 was left, 1.00 is now")
+    assert result.data["dryRun"] is True
+    assert known(places)[MAIN] == used(touched=known(places)[MAIN].touched)
+    assert list(AuditLog(places.state_dir).events()) == []
+
+
+def test_nothing_is_made_where_nothing_is(places: Places) -> None:
+    with pytest.raises(UserError, match="no toolguard in"):
+        run(places)
+    assert list(places.state_dir.iterdir()) == []
+    places.own.mkdir()
+    assert texts(run(places)) == [NONE]
+    assert list(places.own.iterdir()) == []
+
+
+def test_a_damaged_store_is_said_with_its_mend(places: Places) -> None:
+    put(places, used())
+    FileStandings(places.state_dir).path.write_bytes(b"")
+    done = toolguard("checkpoint", "--state-dir", places.state_dir)
+    assert done.returncode == 1
+    assert "-> toolguard doctor --fix" in done.stderr
+    assert corrupt_files(FileStandings(places.state_dir).path) == []
+    shown = toolguard("status", "--state-dir", places.state_dir)
+    assert shown.returncode == 0
+    assert "standings.db is damaged" in shown.stdout
+
+
+def test_the_command(places: Places) -> None:
+    put(places, used())
+    done = toolguard("checkpoint", "--agent", "main", "--json", "--state-dir", places.state_dir)
+    assert done.returncode == 0
+    assert [each["session"] for each in envelope(done)["data"]["changed"]] == [MAIN]
+    assert "Examples:" in toolguard("checkpoint", "--help").stdout
+
+
+# --- status -------------------------------------------------------------------------------------------------------------
+
+
+def told(places: Places) -> list[str]:
+    return [text for text in texts(status.run(places)) if "budget" in text]
+
+
+@pytest.mark.parametrize(
+    ("settings", "standing", "line"),
+    [
+        ({}, used(), f"{OF}: 0.35 of 1.00 left, trust 0.72, shadow (would ask: budget.exhausted)"),
+        ({"budget": {"mode": "enforce", "size": 2}}, used(told=[]), f"{OF}: 1.35 of 2.00 left, trust 0.72, enforce"),
+        ({"budget": {"mode": "enforce"}}, used(), f"{OF}: 0.35 of 1.00 left, trust 0.72, enforce (asked: budget.exhausted)"),
+        (
+            {"budget": {"mode": "enforce"}, "agents": {"main": {"mode": "soft"}}},
+            used(spent=5.0, told=[]),
+            f"{OF}: 0.00 of 1.00 left, trust 0.72, soft",
+        ),
+        ({}, used(spent=0.0, told=[], trust=0.5), f"{OF}: 1.00 of 1.00 left, trust 0.50, shadow"),
+    ],
+)  # fmt: skip
+def test_a_line_for_each_that_is_worth_a_look(places: Places, settings: Any, standing: Standing, line: str) -> None:
+    config(places, settings)
+    put(places, standing, used(OTHER, spent=0.0, told=[], trust=0.7))
+    assert told(places)[0] == line
+
+
+def test_only_so_many_lines_the_gravest_first(places: Places) -> None:
+    put(places, *(used(f"s{at:02}", spent=at / 100, told=[]) for at in range(1, 16)), used("last", spent=0.0))
+    lines = told(places)
+    assert len(lines) == budgets.SHOWN + 1
+    assert lines[0].startswith("budget of main in last: 1.00 of 1.00 left")
+    assert lines[1].startswith("budget of main in s15: 0.85")
+    assert lines[-1] == "and 6 more budgets that were used"
+    assert len(status.run(places).data["budgets"]) == 16
+
+
+def test_a_hostile_name_stays_one_line(places: Places) -> None:
+    put(places, used("\x1b[2J\n" + "x" * 500, "\u202eagent", told=["a\nb"]))
+    (line,) = told(places)
+    assert line.isprintable()
+    assert len(line) < 400

@@ -1,0 +1,135 @@
+"""What `doctor` says about the kill switch, the store of standings, and two loop detections beside each other."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+
+from toolguard_cli.checks import nativeloops, standings
+from toolguard_cli.commands import doctor
+from toolguard_cli.paths import Places
+from toolguard_engine.standing import Standing
+from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.stores.locked import corrupt_files
+from toolguard_engine.stores.standings import FileStandings
+
+ENFORCED = {"budget": {"mode": "enforce"}}
+
+
+def config(places: Places, own: Any, **more: Any) -> None:
+    places.config.write_text(json.dumps({"plugins": {"entries": {"toolguard": {"config": own}}}, **more}))
+
+
+def save(places: Places) -> FileStandings:
+    store = FileStandings(places.state_dir)
+    store.save({("main", "s"): Standing("main", "s", spent=0.5, touched=time.time())})
+    store.close()
+    return store
+
+
+def test_the_kill_switch_is_a_warning_with_its_command(places: Places) -> None:
+    subject = doctor.look(places)
+    assert standings.thrown(subject).status == "ok"
+    KillSwitch(places.state_dir).set(on=True, by="ann", why="stop")
+    check = standings.thrown(subject)
+    assert (check.status, check.fix) == ("warn", "toolguard kill-switch off")
+    assert "stop (by ann)" in check.detail
+
+
+def test_whole_standings(places: Places) -> None:
+    assert standings.whole(doctor.look(places)).status == "ok"
+    assert not places.own.exists()
+    save(places)
+    assert standings.whole(doctor.look(places)).detail == "1 known, 1 with a budget that was used"
+
+
+@pytest.mark.parametrize("aside", [False, True], ids=["damaged", "put aside"])
+@pytest.mark.parametrize(("own", "asks"), [({}, False), (ENFORCED, True), ({"agents": {"a": ENFORCED}}, True)])
+def test_damaged_standings_are_moved_away(places: Places, aside: bool, own: Any, asks: bool) -> None:  # noqa: FBT001
+    config(places, own)
+    store = save(places)
+    store.path.write_bytes(b"damaged" * 100)
+    if aside:
+        with pytest.raises(Exception, match="was damaged"):
+            store.load()
+    subject = doctor.look(places)
+    check = standings.whole(subject)
+    assert (check.status, check.fix) == ("error", "toolguard doctor --fix")
+    assert ("asks for every call that costs" in check.detail) is asks
+    for step in standings.mend_whole(subject):
+        assert step.perform() == "every agent begins with a full budget"
+    assert standings.whole(subject).status == "ok"
+    assert corrupt_files(store.path) == []
+    assert [path.read_bytes() for path in (places.own / "damaged").iterdir()] == [b"damaged" * 100]
+    save(places)
+
+
+def test_a_folder_in_the_place_of_the_store(places: Places) -> None:
+    FileStandings(places.state_dir).path.mkdir(parents=True)
+    subject = doctor.look(places)
+    assert standings.whole(subject).status == "error"
+    for step in standings.mend_whole(subject):
+        step.perform()
+    assert standings.whole(subject).status == "ok"
+
+
+ON, GUARD, OFF = "detection is on (it warns", "but for its guard after a compaction", "its guard after a compaction as well"
+BOTH, AFTER = "neither hides the other", "after a compaction both guards watch"
+
+
+@pytest.mark.parametrize(
+    ("native", "own", "told", "untold"),
+    [
+        (None, None, [GUARD, "only the guard after a compaction is on", AFTER], [BOTH]),
+        (None, True, [GUARD, "toolguard's is on", AFTER], [BOTH]),
+        (None, False, [GUARD, "toolguard's is off as well"], [BOTH, AFTER]),
+        (True, None, [ON, "only the guard after a compaction is on", AFTER], [BOTH]),
+        (True, True, [ON, "toolguard's is on", BOTH, AFTER], []),
+        (True, False, [ON, "toolguard's is off as well"], [BOTH, AFTER]),
+        (False, None, [OFF, "only the guard after a compaction is on"], [BOTH, AFTER]),
+        (False, True, [OFF, "toolguard's is on"], [BOTH, AFTER]),
+        (False, False, [OFF, "toolguard's is off as well"], [BOTH, AFTER]),
+    ],
+)
+def test_both_detections(places: Places, native: Any, own: Any, told: list[str], untold: list[str]) -> None:
+    block = {} if native is None else {"enabled": native}
+    config(places, {"loopDetection": {} if own is None else {"enabled": own}}, tools={"loopDetection": block})
+    check = nativeloops.beside(doctor.look(places))
+    assert (check.status, check.data["native"], check.data["own"]) == ("ok", native, own)
+    assert [text for text in told if text not in check.detail] == []
+    assert [text for text in untold if text in check.detail] == []
+    assert nativeloops.MALFORMED in check.detail
+
+
+def test_whose_threshold_comes_first(places: Places) -> None:
+    own = {"enabled": True, "warningThreshold": 8, "criticalThreshold": 25}
+    config(places, {"loopDetection": own}, tools={"loopDetection": {"enabled": True}})
+    said = nativeloops.beside(doctor.look(places)).detail
+    assert "the warning is toolguard's, the block is the gateway's, the breaker is the gateway's" in said
+
+
+def test_agents_that_differ(places: Places) -> None:
+    agents = {
+        "entries": {"Safe Runner": {"tools": {"loopDetection": {"enabled": True}}}, "same": {}},
+        "list": [None, {"id": 5}],
+    }
+    config(places, {"agents": {"quiet": {"loopDetection": {"enabled": False}}}}, agents=agents)
+    check = nativeloops.beside(doctor.look(places))
+    assert check.data["agents"] == {"safe-runner": {"native": True, "own": None}, "quiet": {"native": None, "own": False}}
+    assert [line.partition(":")[0] for line in check.detail.splitlines()[1:]] == ["agent quiet", "agent safe-runner"]
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        ({}, "identical errors are warned of at 3 and ended at 6"),
+        ({"warn": 0}, "identical errors are ended at 6"),
+        ({"warn": 0, "stop": 0}, "identical errors are not counted (identicalErrors is 0)"),
+    ],
+)
+def test_identical_errors(places: Places, errors: dict[str, int], said: str) -> None:
+    config(places, {"loopDetection": {"identicalErrors": errors}})
+    assert said in nativeloops.beside(doctor.look(places)).detail

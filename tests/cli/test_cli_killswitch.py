@@ -1,0 +1,122 @@
+"""`toolguard kill-switch`."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from cli_stage import envelope, texts, toolguard
+
+from toolguard_cli.commands import killswitch, status
+from toolguard_cli.paths import Places
+from toolguard_engine.stores import engines
+from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.files import own_folder
+from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.stores.locked import StoreError
+
+NOWHERE = "no gateway runs with the plugin here; it counts as soon as one does"
+
+
+def test_on_off_and_what_is_written_down(places: Places) -> None:
+    result = killswitch.run(places, "on", why="it mails\neverybody")
+    assert texts(result) == [
+        killswitch.IS_ON,
+        "what an agent tries now is blocked and its run ends; a call that already runs is not stopped",
+        NOWHERE,
+        "toolguard kill-switch off lets them run again",
+    ]
+    assert "it mails?everybody (by " in KillSwitch(places.state_dir).why()
+    assert (result.exit_code, result.data["on"], result.data["why"]) == (0, True, "it mails?everybody")
+    off = killswitch.run(places, "off")
+    assert texts(off)[0].startswith(f"{killswitch.IS_OFF}; it was on: it mails?everybody (by ")
+    assert off.data == {"on": False, "gateways": []}
+    events = AuditLog(places.state_dir).events()
+    assert [(event["event"], event["code"], event["where"], event.get("why", "")) for event in events] == [
+        ("kill-switch", "kill-switch.on", "cli", "it mails?everybody"),
+        ("kill-switch", "kill-switch.off", "cli", ""),
+    ]
+
+
+def test_off_where_it_was_not_on(places: Places) -> None:
+    assert texts(killswitch.run(places, "off"))[0] == "the kill switch was not on"
+    assert not own_folder(places.state_dir).exists()
+
+
+def test_on_again_tells_what_it_was(places: Places) -> None:
+    killswitch.run(places, "on", why="first")
+    assert "(it was on already: first (by " in texts(killswitch.run(places, "on", why="second"))[0]
+    assert KillSwitch(places.state_dir).why().startswith("second")
+
+
+def test_status_changes_nothing(places: Places) -> None:
+    assert texts(killswitch.run(places, "status"))[0] == killswitch.IS_OFF
+    assert not own_folder(places.state_dir).exists()
+    killswitch.run(places, "on", why="why not")
+    shown = killswitch.run(places, "status")
+    assert shown.lines[0].kind == "warn"
+    assert texts(shown)[0].startswith(f"{killswitch.IS_ON}: why not (by ")
+    assert len(list(AuditLog(places.state_dir).events())) == 1
+
+
+def test_it_names_the_gateways_that_run(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    info = engines.EngineInfo(5, 7, "openclaw", "2026.9.6", "0", "0", time.time(), "enforce", "/log")
+    monkeypatch.setattr(engines, "running", lambda _state: [info])
+    result = killswitch.run(places, "on")
+    assert "it counts for the next call of gateway 7" in texts(result)
+    assert result.data["gateways"] == [7]
+
+
+def test_what_cannot_be_written_down_stops_all_the_same(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise StoreError("the disk is full")
+
+    monkeypatch.setattr(AuditLog, "append", full)
+    result = killswitch.run(places, "on")
+    assert "this could not be written to the audit log: the disk is full" in texts(result)
+    assert KillSwitch(places.state_dir).thrown()
+
+
+def test_a_hostile_file_moves_no_cursor(places: Places) -> None:
+    own_folder(places.state_dir).mkdir()
+    KillSwitch(places.state_dir).path.write_text('{"by": "\\u001b[2J", "why": "\\u202e\\n", "at": 1e308}')
+    for result in (killswitch.run(places, "status"), status.run(places)):
+        assert all(text.isprintable() for text in texts(result))
+        assert killswitch.IS_ON in texts(result)[0]
+
+
+@pytest.mark.parametrize("more", [(), ("--why", "too fast"), ("--json",), ("--json", "--why", "x")], ids=" ".join)
+def test_the_command_with_and_without_the_parser(places: Places, more: tuple[str, ...]) -> None:
+    for spelled in (("on", *more), (*more, "on")):
+        done = toolguard("kill-switch", *spelled, "--state-dir", places.state_dir)
+        assert (done.returncode, KillSwitch(places.state_dir).thrown() is not None) == (0, True), done.stderr
+        if "--json" in more:
+            assert envelope(done)["command"] == "kill-switch"
+        KillSwitch(places.state_dir).path.unlink()
+    done = toolguard("kill-switch", "on", "--why=with the parser", "--state-dir", places.state_dir)
+    assert (done.returncode, KillSwitch(places.state_dir).why()[:15]) == (0, "with the parser")
+
+
+@pytest.mark.parametrize("words", [(), ("ON",), ("on", "off"), ("on", "--reason", "x"), ("on", "--yes")], ids=" ".join)
+def test_wrong_usage_switches_nothing(places: Places, words: tuple[str, ...]) -> None:
+    assert toolguard("kill-switch", *words, "--state-dir", places.state_dir).returncode == 2
+    assert KillSwitch(places.state_dir).thrown() is None
+
+
+def test_a_folder_in_its_place_is_a_mistake_to_mend(places: Places) -> None:
+    KillSwitch(places.state_dir).path.mkdir(parents=True)
+    done = toolguard("kill-switch", "off", "--state-dir", places.state_dir)
+    assert done.returncode == 1
+    assert "kill-switch" in done.stderr
+    assert "->" in done.stderr
+
+
+def test_status_says_it_first(places: Places) -> None:
+    killswitch.run(places, "on", why="it mails everybody")
+    result = status.run(places)
+    assert result.lines[0].kind == "error"
+    assert texts(result)[0].startswith(f"{killswitch.IS_ON}: it mails everybody (by ")
+    assert texts(result)[1] == "toolguard kill-switch off lets them run again"
+    assert result.data["killSwitch"]["why"] == "it mails everybody"
+    killswitch.run(places, "off")
+    assert status.run(places).data["killSwitch"] == {"on": False}

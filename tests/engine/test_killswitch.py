@@ -1,0 +1,154 @@
+"""The kill switch: on is on, for every mode, and a file that cannot be read counts as on."""
+
+from __future__ import annotations
+
+import stat
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolguard_engine import protocol
+from toolguard_engine.session import Session, Setup
+from toolguard_engine.stores.killswitch import MAX_BYTES, UNREADABLE, KillSwitch, Unwritten
+
+
+@pytest.fixture
+def switch(tmp_path: Path) -> KillSwitch:
+    return KillSwitch(tmp_path)
+
+
+def test_it_is_off_where_there_is_nothing(switch: KillSwitch) -> None:
+    assert switch.thrown() is None
+    assert switch.why() == ""
+    assert not switch.path.parent.exists()
+
+
+def test_on_and_off(switch: KillSwitch) -> None:
+    before = time.time()
+    switch.set(on=True, by="ann", why="it mails everybody")
+    thrown = switch.thrown()
+    assert thrown is not None
+    assert (thrown.by, thrown.why) == ("ann", "it mails everybody")
+    assert before <= thrown.at <= time.time()
+    assert switch.why() == "it mails everybody (by ann)"
+    assert stat.S_IMODE(switch.path.stat().st_mode) == 0o600
+    for _ in range(2):
+        switch.set(on=False, by="ann", why="")
+        assert switch.thrown() is None
+
+
+def test_no_reason_needs_no_words(switch: KillSwitch) -> None:
+    switch.set(on=True, by="", why="")
+    assert switch.why() == "a person stopped everything"
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b"\xff\xfe", b'{"by":5}', b"[" * 9_000, b'"' + b"x" * MAX_BYTES + b'"'], ids=range(7)
+)
+def test_a_file_that_cannot_be_read_counts_as_on(switch: KillSwitch, content: bytes) -> None:
+    switch.path.parent.mkdir()
+    switch.path.write_bytes(content)
+    assert UNREADABLE in switch.why()
+    switch.set(on=False, by="", why="")
+    assert switch.why() == ""
+
+
+def folder(path: Path) -> None:
+    path.mkdir(parents=True)
+
+
+def circle(path: Path) -> None:
+    path.parent.mkdir()
+    path.symlink_to(path)
+
+
+@pytest.mark.parametrize("put", [folder, circle])
+def test_something_else_in_its_place_counts_as_on(switch: KillSwitch, put: Callable[[Path], None]) -> None:
+    put(switch.path)
+    assert switch.why() == UNREADABLE
+
+
+def test_a_folder_in_its_place_is_not_removed(switch: KillSwitch) -> None:
+    folder(switch.path)
+    for on in (True, False):
+        with pytest.raises(Unwritten):
+            switch.set(on=on, by="", why="")
+    assert switch.path.is_dir()
+
+
+@pytest.mark.parametrize("state", ["file", "a\0b"])
+def test_where_there_can_be_none_it_is_off(tmp_path: Path, state: str) -> None:
+    (tmp_path / "file").write_text("")
+    switch = KillSwitch(tmp_path / state)
+    assert switch.why() == ""
+    with pytest.raises(Unwritten):
+        switch.set(on=True, by="", why="")
+
+
+def test_a_hostile_reason_stays_one_harmless_line(switch: KillSwitch) -> None:
+    switch.set(on=True, by="\x1b[2Jann\n", why="a\nb\u202ec" + "x" * 5_000)
+    assert switch.why().isprintable()
+
+
+# --- in a session -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def session(switch: KillSwitch) -> Session:
+    made = Session(Setup(hints={}, clock=lambda: datetime.now(UTC), pid=1))
+    made.kill_switch = switch
+    return made
+
+
+def decide(session: Session, nonce: str, **more: Any) -> protocol.Told:
+    told = session.answer(
+        protocol.Decide(1, "kill-switch", **{"where": "chat", "nonce": nonce, "by": "telegram:42", **more})
+    )
+    assert isinstance(told, protocol.Told)
+    return told
+
+
+def test_the_owner_says_it_in_chat(session: Session, switch: KillSwitch) -> None:
+    assert decide(session, "on", why="stop it").ok
+    assert switch.why() == "stop it (by telegram:42)"
+    assert decide(session, "off").ok
+    assert switch.why() == ""
+    events = [(event.event, event.code, event.by, event.where, event.why) for event in session.take_events()]
+    assert events == [
+        ("kill-switch", "kill-switch.on", "telegram:42", "chat", "stop it"),
+        ("kill-switch", "kill-switch.off", "telegram:42", "chat", ""),
+    ]
+
+
+@pytest.mark.parametrize("nonce", ["", "maybe", "ON"])
+def test_what_is_neither_on_nor_off_changes_nothing(session: Session, switch: KillSwitch, nonce: str) -> None:
+    assert not decide(session, nonce).ok
+    assert switch.thrown() is None
+    assert session.take_events() == []
+
+
+@pytest.mark.parametrize("agent_tool", [True, False])
+@pytest.mark.parametrize("action", ["kill-switch", "checkpoint", "deny", "pending"])
+def test_no_agent_may_say_it(session: Session, switch: KillSwitch, action: Any, agent_tool: bool) -> None:  # noqa: FBT001
+    session.answer(protocol.Hello(0, protocol.VERSION, "/state", config={"approval": {"agentTool": agent_tool}}))
+    told = session.answer(protocol.Decide(1, action, "tool", nonce="on"))
+    assert isinstance(told, protocol.Told)
+    assert not told.ok
+    assert switch.thrown() is None
+    assert session.take_events() == []
+
+
+@pytest.mark.parametrize("mode", ["enforce", "soft", "shadow", "disabled"])
+def test_while_it_is_on_nothing_runs_in_any_mode(session: Session, mode: str) -> None:
+    session.answer(protocol.Hello(0, protocol.VERSION, "/state", config={"mode": mode, "neverBlock": ["memory_get"]}))
+    session.guard.killed = "stop it (by ann)"
+    for tool in ("read", "memory_get"):
+        answer = session.answer(protocol.Judge(1, tool, {"path": "a"}, run="r"))
+        assert isinstance(answer, protocol.VerdictAnswer)
+        assert (answer.decision, answer.code) == ("block", "kill-switch.on")
+        assert "stop it (by ann)" in answer.text
+        assert answer.stop

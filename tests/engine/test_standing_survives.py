@@ -1,0 +1,158 @@
+"""What was spent outlives the engine, also one that is killed behind its answer; a damaged store gives nothing back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import structs
+
+from test_serve import Talk
+from toolguard_engine.layers.nostore import CODE
+from toolguard_engine.standing import Standing
+from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.stores.locked import corrupt_files
+from toolguard_engine.stores.standings import FileStandings
+
+CONFIG = {"budget": {"mode": "enforce", "toolRiskMap": {"note_down": "MEDIUM"}}}
+"""Six calls of a MEDIUM tool at 0.15 use up the budget: the seventh is held."""
+
+LOOKS = 100_000
+"""Far more calls than an engine answers between two looks at the kill switch."""
+
+Engines = Callable[[], Talk]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    return tmp_path / "state"
+
+
+@pytest.fixture
+def engine(tmp_path: Path, state: Path) -> Iterator[Engines]:
+    """Starts one that has been greeted; the last one is ended."""
+    (tmp_path / "home").mkdir()
+    with ExitStack() as running:
+
+        def start() -> Talk:
+            talk = Talk(tmp_path / "home")
+            running.callback(stop, talk)
+            assert talk.hello(state, CONFIG)["type"] == "ready"
+            return talk
+
+        yield start
+
+
+def stop(talk: Talk) -> None:
+    """As `kill -9` does."""
+    if talk.process.poll() is None:
+        talk.process.kill()
+    talk.process.communicate()
+
+
+def call(talk: Talk, number: int = 1, **more: Any) -> Any:
+    """The verdict; what is said for the gateway's log goes to `more["said"]`."""
+    said = more.pop("said", [])
+    usual = {"tool": "note_down", "params": {"text": f"line {number}"}, "agent": "main", "session": "s", "run": f"r{number}"}
+    talk.send(id=number, type="judge", **usual | more)
+    found = heard(talk, said)
+    talk.send(id=99, type="ping")  # what it answers now it answers after it has written what belongs behind the verdict
+    assert heard(talk, said)["type"] == "pong"
+    return found
+
+
+def heard(talk: Talk, said: list[str]) -> Any:
+    while (answer := talk.read())["type"] == "log":
+        said.append(answer["text"])
+    return answer
+
+
+def spent(state: Path) -> list[float]:
+    return [each.spent for each in FileStandings(state).look()]
+
+
+def test_killed_right_behind_its_answers(engine: Engines, state: Path) -> None:
+    decisions = []
+    for number in range(7):
+        talk = engine()
+        answer = call(talk, number)
+        stop(talk)
+        decisions.append(answer["decision"])
+    assert decisions == ["allow"] * 6 + ["hold"]
+    assert answer["text"].startswith("TOOLGUARD_ESCALATE|")
+    assert spent(state) == [0.9]
+
+
+def test_ended_in_peace(engine: Engines, state: Path) -> None:
+    talk = engine()
+    assert [call(talk, number)["decision"] for number in range(7)] == ["allow"] * 6 + ["hold"]
+    assert talk.end()[0] == 0
+    assert call(engine(), 8)["decision"] == "hold"
+    assert [path.name for path in (state / "toolguard").glob("standings.db-*")] != []  # the engine that runs has it open
+
+
+def test_what_a_person_refilled_in_another_process_counts_at_once(engine: Engines, state: Path) -> None:
+    talk = engine()
+    assert [call(talk, number)["decision"] for number in range(7)] == ["allow"] * 6 + ["hold"]
+    FileStandings(state).checkpoint(refilled)
+    assert call(talk, 8)["decision"] == "allow"
+    assert spent(state) == [0.15]
+
+
+def test_a_checkpoint_in_between_is_not_undone(engine: Engines, state: Path) -> None:
+    talk = engine()
+    assert call(talk, 1)["decision"] == "allow"
+    FileStandings(state).checkpoint(refilled)
+    assert [call(talk, number)["decision"] for number in (2, 3)] == ["allow"] * 2
+    stop(talk)
+    (standing,) = FileStandings(state).look()
+    assert (standing.epoch, standing.spent) == (1, 0.15)  # the call that learned of the checkpoint belongs before it
+
+
+def refilled(standing: Standing) -> Standing:
+    return structs.replace(standing, spent=0.0, told=[], epoch=standing.epoch + 1)
+
+
+@pytest.mark.parametrize("content", [b"", b"no database at all" * 100])
+def test_a_damaged_store_gives_nothing_back(engine: Engines, state: Path, content: bytes) -> None:
+    first = engine()
+    call(first)
+    first.end()
+    place = FileStandings(state).path
+    place.write_bytes(content)
+    for _ in range(2):  # a restart does not help
+        talk, said = engine(), list[str]()
+        assert call(talk, said=said)["decision"] == "hold"
+        assert all(
+            "how the agents stood before is not known" in text and "`toolguard doctor --fix`" in text for text in said
+        )
+        assert said
+        assert call(talk, 2, tool="read", params={"path": "a"})["decision"] == "allow"  # SAFE: it costs nothing
+        stop(talk)
+    held = (state / "toolguard" / "nonces.json").read_text()
+    assert CODE in held
+    talk = engine()
+    assert call(talk)["decision"] == "hold"
+    for path in corrupt_files(place):  # as `doctor --fix` does
+        path.unlink()
+    assert call(talk, 2)["decision"] == "allow"
+    assert spent(state) == [0.15]
+
+
+def test_the_kill_switch_stops_a_running_engine(engine: Engines, state: Path) -> None:
+    talk, switch = engine(), KillSwitch(state)
+    read: dict[str, Any] = {"tool": "read", "params": {"path": "a"}}
+    assert call(talk, **read)["decision"] == "allow"
+    switch.set(on=True, by="ann", why="stop")
+    for number in range(LOOKS):  # until it looks again
+        if (answer := call(talk, number, **read))["decision"] == "block":
+            break
+    assert (answer["decision"], answer["code"]) == ("block", "kill-switch.on")
+    switch.set(on=False, by="ann", why="")
+    for number in range(LOOKS, 2 * LOOKS):
+        if (answer := call(talk, number, **read))["decision"] == "allow":
+            break
+    assert answer["decision"] == "allow"
