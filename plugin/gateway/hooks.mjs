@@ -61,7 +61,9 @@ export class Hooks {
    * @param {any} ctx
    */
   modelCallStarted(event, ctx) {
-    const run = this.#runs.get(event.runId, event.sessionKey ?? ctx?.sessionKey, ctx?.agentId);
+    const session = event.sessionKey ?? ctx?.sessionKey;
+    if (isOnBehalfOf(this.#runs.ofSession(session), event.runId)) return;
+    const run = this.#runs.get(event.runId, session, ctx?.agentId);
     run.provider = event.provider ?? "";
     run.model = event.model ?? "";
     run.requests += 1;
@@ -425,12 +427,23 @@ function outerId(id) {
 }
 
 /**
+ * Whether a request to the model is not of the run itself but for it: the summary at a compaction, for one, has the id
+ * `<run>:compaction:...`. The run goes on after it.
+ * @param {Run | undefined} run the current one of its session
+ * @param {string} id
+ */
+function isOnBehalfOf(run, id) {
+  return run !== undefined && String(id).startsWith(`${run.id}:`);
+}
+
+/**
  * Where a call comes from, as far as the gateway says.
  * @param {any} ctx
  */
 function whoAsked(ctx) {
   const { channel, senderId, senderIsOwner } = ctx?.requester ?? {};
-  const requester = senderIsOwner === true ? "owner" : String(senderId ?? "");
+  const id = String(senderId ?? "");
+  const requester = senderIsOwner === true ? "owner" : id === "owner" ? "sender:owner" : id;
   return { channel: String(channel ?? ctx?.channelId ?? ""), requester };
 }
 

@@ -48,6 +48,10 @@ IDLE_SECONDS = 6 * 3600.0
 _NEW = Run()
 """What is known of a run before anything came of its calls. Only read."""
 
+VIOLATIONS = ("rule.", "constraint.", "approval.denied")
+"""Beginnings of the codes of blocks that are the agent's own doing: they cost it trust."""
+
+MAX_CONFIGS = 1_000
 Outcomes = Literal["", "tell", "ask"]
 TOO_DEEP = Verdict("block", "call.too-deep", reason="Its arguments are nested too deeply to be judged.")
 
@@ -66,6 +70,7 @@ class Guard:
 
     def __init__(self, config: Config, hints: texts.Hints, host: Host | None = None, book: Rulebook | None = None) -> None:
         self._config = config
+        self._configs: dict[str, Config] = {}
         self._hints = hints
         self._host = host or Host()
         self._book = book or Rulebook(())
@@ -90,7 +95,13 @@ class Guard:
         self._constraints = found
 
     def config_for(self, agent: str) -> Config:
-        return self._config.for_agent(agent)
+        """The settings of an agent. They are laid over the general ones once: a third of a verdict's time otherwise."""
+        known = self._configs.get(agent)
+        if known is None:
+            if len(self._configs) >= MAX_CONFIGS:
+                self._configs.clear()
+            known = self._configs[agent] = self._config.for_agent(agent)
+        return known
 
     def judge(self, call: Call) -> Verdict:
         """Whether this call may run. In shadow mode it may, under the code that would have stopped it."""
@@ -123,6 +134,8 @@ class Guard:
                 return asks
         if found.decision == "allow" or config.active_mode == "shadow":
             self.autonomy.let_through(call, found, config)
+            if found.note:
+                self.autonomy.warned(call, config)
         return found.verdict
 
     def _weighed(self, call: Call, config: Config) -> Judgement:
@@ -153,7 +166,7 @@ class Guard:
             run.stop = Stop(verdict.code, verdict.text)
         if run.stop is not None:
             return verdict, run.stop
-        if verdict.decision == "block" and not verdict.code.startswith("loop."):
+        if verdict.decision == "block" and verdict.code.startswith(VIOLATIONS):
             self.autonomy.violated(call, config)
         count = loops.on_refused(call, run, config, nonce)
         if nonce and count > 1:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from toolguard_engine import __version__, hints, protocol, rulepacks, settingrules
+from toolguard_engine import __version__, hints, protocol, risklevels, rulepacks, settingrules
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
@@ -266,6 +266,7 @@ class Engine:
         """What an engine before this one counted in runs that are still under way."""
         if self._counters is None:
             return
+        risklevels.load()  # not while the first call waits
         self._session.restore(patient=True)
         try:
             self._session.guard.remember(self._counters.load())

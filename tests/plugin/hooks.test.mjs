@@ -359,6 +359,7 @@ describe("before a call", () => {
     [{ requester: { channel: "webchat", senderIsOwner: true } }, "webchat", "owner"],
     [{ requester: { senderId: 7 }, channelId: "irc" }, "irc", "7"],
     [{ channelId: "irc" }, "irc", ""],
+    [{ requester: { channel: "irc", senderId: "owner" } }, "irc", "sender:owner"],
   ];
   for (const [ctx, channel, requester] of askers)
     test(`the engine is told who asks: ${JSON.stringify(ctx)}`, async () => {
