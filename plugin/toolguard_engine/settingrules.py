@@ -112,7 +112,17 @@ _TAKEN = (
     "extensions/toolguard/*",
     *(
         f"toolguard/{name}"
-        for name in ("key", "audit.*", "counters.json", "policy.toml", "install.json", "last-engine.json", "*.lock")
+        for name in (
+            "key",
+            "audit.*",
+            "counters.json",
+            "policy.toml",
+            "install.json",
+            "last-engine.json",
+            "*.lock",
+            "standings.db*",
+            "kill-switch",
+        )
     ),
     "toolguard/engines",
     "toolguard/engines/*",
