@@ -19,8 +19,24 @@ from toolguard_engine import __version__
 
 HELD = ["approve", "deny", "pending", "watch", "grant", "grants", "revoke"]
 JUDGED = ["check", "replay", "tune"]
-COMMANDS = ["install", "uninstall", "migrate", "status", "doctor", *HELD, *JUDGED, "demo", "constraints", "audit", "config"]
+COMMANDS = [
+    "install",
+    "uninstall",
+    "migrate",
+    "status",
+    "doctor",
+    *HELD,
+    "kill-switch",
+    "checkpoint",
+    *JUDGED,
+    "demo",
+    "constraints",
+    "audit",
+    "config",
+]
 OPTIONS = {
+    "kill-switch": ["--why", "--state-dir", "--config", "--json"],
+    "checkpoint": ["--agent", "--session", "--dry-run", "--state-dir", "--config", "--json"],
     "install": ["--state-dir", "--config", "--link", "--dry-run", "--json"],
     "uninstall": ["--state-dir", "--config", "--dry-run", "--json"],
     "migrate": ["--from", "--dry-run", "--undo", "--yes", "--state-dir", "--config", "--json"],
