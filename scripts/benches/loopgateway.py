@@ -79,7 +79,7 @@ def play_under(
     real: runtime.Runtime, server: model.ScriptedModel, setup: Setup, keep: Path | None, progress: Progress
 ) -> dict[str, Seen]:
     with _home(server, setup) as home:
-        gateway = Gateway(real, home)
+        gateway = Gateway(real, home, watched=True)
         started = time.monotonic()
         try:
             gateway.start()
