@@ -114,6 +114,7 @@ class Stage:
         """One message in a session of its own, unless one is named."""
         self.count += 1
         session = session or f"agent:{agent}:test-{self.count}"
+        agent = session.split(":")[1] if session.startswith("agent:") else agent
         marker = f"({secrets.token_hex(8)})"
         self.server.play(script, marker)
         turn = self.gateway.turn(f"{message} {marker}", session, agent=agent)

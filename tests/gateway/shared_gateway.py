@@ -68,6 +68,10 @@ class Shared:
         self._stage = Stage(self._gateway, server)
         self._now: Under | None = None
 
+    @property
+    def home(self) -> Home:
+        return self._home
+
     def under(self, plugins: dict[str, Path] | None = None, host: dict[str, Any] | None = None, **settings: Any) -> Stage:
         """The gateway under these settings; all that happened under them so far is still there, and nothing else."""
         wanted = Under(settings, plugins or {}, host or {})

@@ -8,6 +8,8 @@ from collections.abc import Callable
 import pytest
 
 from gateway_stage import LOOP, NEW_HOST, Played, Stage, once
+from loop_agents import under
+from shared_gateway import Shared
 from toolguard_cli.rig import model
 from toolguard_cli.rig.model import call
 
@@ -18,10 +20,14 @@ BIG = 5
 
 ARMED = "post-compaction guard armed for 3 attempts (run "
 CODE = "compaction_loop_persisted"
-HOST_GUARD_OFF = {"tools": {"loopDetection": {"enabled": False}}}
 
 
-def shortened(stage: Stage, after: Callable[[int], model.Reply], most: int = 8) -> Played:
+@pytest.fixture
+def stage(linked: Shared) -> Stage:
+    return under(linked)
+
+
+def shortened(stage: Stage, agent: str, after: Callable[[int], model.Reply], most: int = 8) -> Played:
     """Reads files until the history is too long; once it is shortened, plays the n-th reply of `after`."""
     for number in range(BIG):
         lines = "".join(f"{number} line {line} of many\n" for line in range(1800))
@@ -35,12 +41,12 @@ def shortened(stage: Stage, after: Callable[[int], model.Reply], most: int = 8) 
         if reply := next(replies, None):
             return reply
         if not request.tools:
-            is_summary = "summarization" in request.texts("system")[0]
+            is_summary = any("context summarization" in text for text in request.texts("system"))
             return model.Reply("## Goal\nRead the files.\n\n## Progress\nSome were read.\n" if is_summary else "Stopped.")
         done += 1
         return after(done) if done <= most else model.Reply("Stopped.")
 
-    return stage.play(script)
+    return stage.play(script, agent=agent)
 
 
 def requests_after(played: Played) -> int:
@@ -51,17 +57,16 @@ def requests_after(played: Played) -> int:
 def goes_on(stage: Stage, session: str) -> None:
     after = stage.play(once(*[call("read", {"path": "a.txt"})] * 2, closing="Read it."), session, "once more")
     assert after.turn.answer == "Read it."
-    assert not any(LOOP in text for text in after.results)
+    assert not any(LOOP in text for text in after.results[-2:])
 
 
 def reading(_: int) -> model.Reply:
     return call("read", {"path": "a.txt"})
 
 
-def test_the_same_loop_after_a_compaction(linked) -> None:
-    stage = linked.under(host=HOST_GUARD_OFF)
+def test_the_same_loop_after_a_compaction(stage) -> None:
     armed = stage.gateway.log_text().count(ARMED)
-    played = shortened(stage, reading)
+    played = shortened(stage, "alone", reading)
     assert stage.gateway.log_text().count(ARMED) == armed + 1
     assert requests_after(played) == 3 + 2
     assert LOOP in played.results[-1]
@@ -71,27 +76,24 @@ def test_the_same_loop_after_a_compaction(linked) -> None:
     goes_on(stage, played.session)
 
 
-def test_something_else_after_a_compaction(linked) -> None:
-    stage = linked.under(host=HOST_GUARD_OFF)
-    played = shortened(stage, lambda n: call("read", {"path": "a.txt" if n % 2 else "big-0.txt"}))
+def test_something_else_after_a_compaction(stage) -> None:
+    played = shortened(stage, "alone", lambda n: call("read", {"path": "a.txt" if n % 2 else "big-0.txt"}))
     assert requests_after(played) == 8 + 1
     assert played.turn.answer == "Stopped."
     assert stage.codes(played) == []
 
 
-def test_beside_the_gateways_own_guard(linked) -> None:
+def test_beside_the_gateways_own_guard(stage) -> None:
     """Which ends the run with an error, as it does without us; ours is in the audit log."""
-    stage = linked.under()
-    played = shortened(stage, reading)
+    played = shortened(stage, "main", reading)
     assert requests_after(played) == 3
     assert not played.turn.ok
     assert stage.codes(played) == [CODE]
     goes_on(stage, played.session)
 
 
-def test_a_smaller_window_is_before_the_gateways_own(linked) -> None:
-    stage = linked.under(loopDetection={"postCompactionGuard": {"windowSize": 2}})
-    played = shortened(stage, reading)
+def test_a_smaller_window_is_before_the_gateways_own(stage) -> None:
+    played = shortened(stage, "narrow", reading)
     assert requests_after(played) == 2 + 2
     assert played.turn.answer == "Stopped."
     assert stage.codes(played) == [CODE]

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from gateway_stage import EMBEDDED_HOOKS, HOST_GIVES_UP, TOOL_ERROR, endless_cases, put_in, read_log
+from gateway_stage import (
+    EMBEDDED_HOOKS,
+    HOST_GIVES_UP,
+    LOOP,
+    NEW_HOST,
+    NOTE,
+    TOOL_ERROR,
+    audit,
+    endless_cases,
+    put_in,
+    read_log,
+    repeating,
+)
 from toolguard_cli import paths
 from toolguard_cli.commands import doctor
 from toolguard_cli.rig import model
@@ -32,6 +44,21 @@ def test_an_endless_loop_ends(real, server, home: Home, wait, name: str, script:
         assert last is not None
         seams = {name: last.seams[name] for name in ("hooks", "inPlaceText", "gracefulStop")}
         assert seams == {"hooks": "works", "inPlaceText": "works", "gracefulStop": "works"}
+
+
+@pytest.mark.skipif(not NEW_HOST, reason="seen on this release only")
+def test_the_same_failure_again_and_again(real, server, home: Home, wait) -> None:
+    put_in(home)
+    server.play(repeating(model.call("read", {"path": "nope.txt"}), closing="There is no such file."))
+    turn = local_turn(real, home, "go")
+    assert turn.ok
+    assert "There is no such file." in turn.answer
+    assert len(server.requests) == 8
+    results = server.requests[-1].texts("tool")
+    assert [number for number, text in enumerate(results, 1) if NOTE in text] == [3]
+    assert [number for number, text in enumerate(results, 1) if LOOP in text] == [6]
+    wait(lambda: engine_pids(home.state_dir) == [])
+    assert [event["code"] for event in audit(home)] == ["loop.same-error"] * 2
 
 
 @pytest.mark.skipif(EMBEDDED_HOOKS, reason="hooks are called in embedded runs of this release")

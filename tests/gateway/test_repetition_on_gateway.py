@@ -10,19 +10,22 @@ from typing import Any
 import pytest
 
 from gateway_stage import LOOP, NEW_HOST, NOTE, Stage, counting, once, repeating
+from loop_agents import FAST, under
+from shared_gateway import Shared
 from toolguard_cli.rig import model
 from toolguard_cli.rig.model import call
 
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="seen on this release only: texts and batches differ before")
 
-FAST = {"enabled": True, "warningThreshold": 3, "criticalThreshold": 6, "globalCircuitBreakerThreshold": 9}
-ON = {"enabled": True}
-"""The default thresholds: 10, 20, 30."""
-
 SAME_ERROR = 3, 6
 """The defaults of identicalErrors: the note and the end."""
 
 SESSION = re.compile(r"\(session ([\w-]+), pid")
+
+
+@pytest.fixture
+def stage(linked: Shared) -> Stage:
+    return under(linked)
 
 
 def command(text: str, **more: Any) -> model.Reply:
@@ -66,8 +69,7 @@ FAILING: dict[str, Calls] = {
 
 
 @pytest.mark.parametrize("calls", FAILING.values(), ids=FAILING)
-def test_the_same_failure_again_and_again(linked, calls: Calls) -> None:
-    stage = linked.under()
+def test_the_same_failure_again_and_again(stage, calls: Calls) -> None:
     files(stage, "here.txt")
     played = stage.play(counting(calls))
     assert played.noted == [SAME_ERROR[0]]
@@ -80,8 +82,7 @@ def test_the_same_failure_again_and_again(linked, calls: Calls) -> None:
     goes_on(stage, played.session)
 
 
-def test_a_model_that_heeds_the_note_is_left_alone(linked) -> None:
-    stage = linked.under()
+def test_a_model_that_heeds_the_note_is_left_alone(stage) -> None:
     files(stage, "here.txt")
 
     def script(request: model.Request) -> model.Reply:
@@ -94,9 +95,8 @@ def test_a_model_that_heeds_the_note_is_left_alone(linked) -> None:
     assert len(played.requests) == 5
 
 
-def test_a_batch_is_one_attempt(linked) -> None:
+def test_a_batch_is_one_attempt(stage) -> None:
     """No run ends before its model could see a note: six identical calls in one message are one attempt."""
-    stage = linked.under()
     files(stage, "here.txt")
     batch = model.Reply(calls=(model.ToolCall("read", {"path": "nope.txt"}),) * 6)
     mended = stage.play(once(batch, read("here.txt")))
@@ -120,9 +120,8 @@ def itself_counting(stage: Stage) -> model.Reply:
     return command("printf x >> ran.txt; echo hi")
 
 
-def test_the_same_success_again_and_again(linked) -> None:
-    stage = linked.under(loopDetection=FAST)
-    played = stage.play(repeating(itself_counting(stage)))
+def test_the_same_success_again_and_again(stage) -> None:
+    played = stage.play(repeating(itself_counting(stage)), agent="fast")
     assert ran(stage) == FAST["criticalThreshold"]
     assert played.results[:2] == ["hi", "hi"]
     assert played.noted == [3]
@@ -134,10 +133,9 @@ def test_the_same_success_again_and_again(linked) -> None:
     goes_on(stage, played.session)
 
 
-def test_two_calls_in_turn(linked) -> None:
-    stage = linked.under(loopDetection=FAST)
+def test_two_calls_in_turn(stage) -> None:
     files(stage, "a.txt", "b.txt")
-    played = stage.play(repeating(read("a.txt"), read("b.txt")))
+    played = stage.play(repeating(read("a.txt"), read("b.txt")), agent="fast")
     assert played.noted[0] == 3
     assert [text.strip() for text in played.results[:2]] == ["This is a.txt.", "This is b.txt."]
     assert played.results[6].startswith(LOOP)
@@ -147,11 +145,10 @@ def test_two_calls_in_turn(linked) -> None:
     goes_on(stage, played.session)
 
 
-def test_three_calls_in_turn(linked) -> None:
+def test_three_calls_in_turn(stage) -> None:
     """A longer cycle is the breaker's: nine calls that bring nothing new, after three that did."""
-    stage = linked.under(loopDetection=FAST)
     files(stage, "a.txt", "b.txt", "c.txt")
-    played = stage.play(repeating(read("a.txt"), read("b.txt"), read("c.txt")))
+    played = stage.play(repeating(read("a.txt"), read("b.txt"), read("c.txt")), agent="fast")
     assert played.noted[0] == 7  # the third time that the first of them is called
     assert len(played.results) == 3 + FAST["globalCircuitBreakerThreshold"]
     assert len(played.requests) == 14
@@ -182,9 +179,8 @@ def polling(stage: Stage, before: Callable[[], None] = lambda: None, *, times: i
     return script
 
 
-def test_a_poll_without_progress(linked) -> None:
-    stage = linked.under(loopDetection=FAST)
-    played = stage.play(polling(stage, action="log"))
+def test_a_poll_without_progress(stage) -> None:
+    played = stage.play(polling(stage, action="log"), agent="fast")
     assert played.noted == [4]
     assert played.results[7].startswith(LOOP)
     assert len(played.requests) == 10
@@ -195,10 +191,9 @@ def test_a_poll_without_progress(linked) -> None:
     assert killed.results[-1].startswith("Termination requested")
 
 
-def test_through_tool_search(linked) -> None:
+def test_through_tool_search(stage) -> None:
     """The note stands behind what the model sees: the result of the outer call."""
-    stage = linked.under(loopDetection=FAST)
-    played = stage.play(repeating(searched("agents_list", {})))
+    played = stage.play(repeating(searched("agents_list", {})), agent="fast")
     assert played.noted == [3]
     outer, _, note = played.results[2].partition(f"\n\n{NOTE}")
     assert outer == played.results[0]
@@ -209,9 +204,8 @@ def test_through_tool_search(linked) -> None:
     assert set(stage.codes(played)) == {"loop.repeat"}
 
 
-def test_the_default_thresholds(linked) -> None:
-    stage = linked.under(loopDetection=ON)
-    played = stage.play(repeating(itself_counting(stage)))
+def test_the_default_thresholds(stage) -> None:
+    played = stage.play(repeating(itself_counting(stage)), agent="on")
     assert ran(stage) == 20
     assert played.noted == [10, 15, 20]
     assert played.results[20].startswith(LOOP)
@@ -221,7 +215,7 @@ def test_the_default_thresholds(linked) -> None:
 
 def untouched(stage: Stage, script: model.Script, results: int) -> list[str]:
     """Plays it; the guard says nothing, neither to the model nor to the audit log."""
-    played = stage.play(script)
+    played = stage.play(script, agent="on")
     assert played.turn.answer == "Done."
     assert len(played.results) == results
     assert not any(word in text for text in played.results for word in (NOTE, LOOP))
@@ -241,14 +235,12 @@ def ticking(stage: Stage) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("params", [{"action": "poll", "timeout": 10_000}, {"action": "log"}], ids=["poll", "log"])
-def test_a_poll_that_makes_progress(linked, params: dict[str, Any]) -> None:
-    stage = linked.under(loopDetection=ON)
+def test_a_poll_that_makes_progress(stage, params: dict[str, Any]) -> None:
     results = untouched(stage, polling(stage, ticking(stage), times=15, **params), 17)
     assert all("tick" in text for text in results[1:16])
 
 
-def test_different_calls(linked) -> None:
-    stage = linked.under(loopDetection=ON)
+def test_different_calls(stage) -> None:
     names = [f"{number}.txt" for number in range(50)]
     for name in names:
         (stage.home.workspace_dir / name).write_text("the same in each\n")
@@ -256,9 +248,8 @@ def test_different_calls(linked) -> None:
     untouched(stage, once(*map(read, names), *writes), 60)
 
 
-def test_the_same_test_between_edits(linked) -> None:
+def test_the_same_test_between_edits(stage) -> None:
     """A command that fails in the same way each time, for a lasting reason, with something changed in between."""
-    stage = linked.under(loopDetection=ON)
     (stage.home.workspace_dir / "code.txt").write_text("v0\n")
     edits = [call("edit", {"path": "code.txt", "edits": [{"oldText": f"v{n}", "newText": f"v{n + 1}"}]}) for n in range(8)]
     test = command("cat missing.txt && grep -q v9 code.txt")
@@ -266,20 +257,17 @@ def test_the_same_test_between_edits(linked) -> None:
     assert all("No such file" in text for text in results[1::2])
 
 
-def test_a_flaky_network(linked) -> None:
-    stage = linked.under(loopDetection=ON)
+def test_a_flaky_network(stage) -> None:
     results = untouched(stage, once(*[command("curl -sS --max-time 5 http://127.0.0.1:9/")] * 8), 8)
     assert all("curl: (7)" in text for text in results)
 
 
-def test_a_tool_that_does_not_exist(linked, wait) -> None:
-    """Where malformed calls may be many, its own threshold ends the run."""
-    stage = linked.under(
-        maxFailuresPerTurn=20, maxIdenticalFailures=10, loopDetection={"enabled": True, "unknownToolThreshold": 4}
-    )
+def test_a_tool_that_does_not_exist(stage, wait) -> None:
+    """Where malformed calls may be many, its own threshold ends the run. The gateway shows no hook the message with such a
+    call, so one more request leaves."""
     before = len(stage.log())
-    played = stage.play(counting(lambda n: call("nosuchtool", {"try": n})))
-    assert len(played.requests) == 4
-    wait(lambda: len(stage.log()) == before + 4)
-    assert [line["action"] for line in stage.log()[before:]] == ["corrected"] * 3 + ["limit"]
+    played = stage.play(counting(lambda n: call("nosuchtool", {"try": n})), agent="patient")
+    assert len(played.requests) == 5
+    wait(lambda: len(stage.log()) == before + 5)
+    assert [line["action"] for line in stage.log()[before:]] == ["corrected"] * 3 + ["limit"] * 2
     goes_on(stage, played.session)

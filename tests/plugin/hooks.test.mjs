@@ -914,6 +914,25 @@ describe("a compaction", () => {
     hooks.compacted(undefined);
     assert.deepEqual(engine.noted, [{ type: "compacted", run: "r1", agent: "main", session: CTX.sessionKey }]);
   });
+
+  test("asks the model for a summary under an id of its own, which is not another run of the session", async () => {
+    const { engine, hooks, runs } = gateway({ judge: { decision: "allow", code: "allow" } });
+    hooks.modelCallStarted({ runId: "r1" }, CTX);
+    hooks.modelCallStarted({ runId: "r1:compaction:ovf-1", sessionKey: CTX.sessionKey }, CTX);
+    hooks.compacted(CTX);
+    assert.equal(engine.noted.at(-1)?.run, "r1");
+    assert.equal(runs.known("r1:compaction:ovf-1"), undefined);
+    hooks.modelCallStarted({ runId: "r1" }, CTX);
+    await hooks.beforeToolCall({ toolName: "read", params: {}, runId: "r1", toolCallId: "c1" }, CTX);
+    assert.equal(engine.asked.at(-1)?.request, 2);
+  });
+
+  test("of a run whose id only begins like another's is that run's", () => {
+    const { engine, hooks } = gateway();
+    hooks.modelCallStarted({ runId: "r10", sessionKey: CTX.sessionKey }, CTX);
+    hooks.compacted(CTX);
+    assert.equal(engine.noted.at(-1)?.run, "r10");
+  });
 });
 
 describe("the engine is away", () => {
