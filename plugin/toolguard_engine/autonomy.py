@@ -44,7 +44,7 @@ class Autonomy:
 
     def judge(self, call: Call, found: Judgement, config: Config) -> Verdict | None:
         """A hold where a person has to look first. Changes nothing but what was told."""
-        mode = _mode(config)
+        mode = config.active_budget_mode
         if mode == "disabled":
             return None
         standing, step = self._seen(call, found, config)
@@ -60,7 +60,7 @@ class Autonomy:
 
     def let_through(self, call: Call, found: Judgement, config: Config) -> None:
         """The call runs: it is paid for, and counted for drift."""
-        mode = _mode(config)
+        mode = config.active_budget_mode
         if mode == "disabled":
             return
         if found.decision != "allow":  # toolguard only watches, and nobody asked yet what this call means for the budget
@@ -74,7 +74,7 @@ class Autonomy:
 
     def approved(self, call: Call, code: str, config: Config) -> None:
         """A person approved a call that was held under this code; a checkpoint where the code is one of `ASKS`."""
-        if _mode(config) != "disabled":
+        if config.active_budget_mode != "disabled":
             standing = self._of(call, config)
             if code.startswith(ASKS):
                 _refill(standing, call.at)
@@ -83,14 +83,14 @@ class Autonomy:
 
     def clean(self, call: Call, config: Config) -> None:
         """A call was executed without an error."""
-        if _mode(config) != "disabled":
+        if config.active_budget_mode != "disabled":
             standing = self._of(call, config)
             budget.clean(standing)
             self._changes(standing)
 
     def warned(self, call: Call, config: Config) -> None:
         """A detector or an advisory constraint spoke about a call."""
-        if _mode(config) != "disabled":
+        if config.active_budget_mode != "disabled":
             standing = self._of(call, config)
             standing.seen.warnings += 1
             budget.spoiled(standing, budget.TRUST.warning)
@@ -98,14 +98,14 @@ class Autonomy:
 
     def violated(self, call: Call, config: Config) -> None:
         """A call was blocked by a rule, or denied by a person."""
-        if _mode(config) != "disabled":
+        if config.active_budget_mode != "disabled":
             standing = self._of(call, config)
             budget.spoiled(standing, budget.TRUST.violation)
             self._changes(standing)
 
     def person(self, agent: str, session: str, now: float, config: Config) -> None:
         """The owner wrote to the agent."""
-        if _mode(config) != "disabled" and session:
+        if config.active_budget_mode != "disabled" and session:
             standing = self._standings.of(agent, session, config.budget.initial_trust)
             budget.trust(standing, budget.TRUST.message)
             standing.seen = Seen(since=now)
@@ -118,7 +118,7 @@ class Autonomy:
 
         It counts as an approval. Agents of which nothing is counted are left out.
         """
-        found = [each for each in self._standings.within(session) if _mode(config.for_agent(each.agent)) != "disabled"]
+        found = [each for each in self._standings.within(session) if config.for_agent(each.agent).active_budget_mode != "disabled"]
         for standing in found:
             _refill(standing, now)
             budget.trust(standing, budget.TRUST.approval)
@@ -193,16 +193,6 @@ class Autonomy:
         self._changed[standing.agent, standing.session] = standing
         if len(self._changed) > MAX_STANDINGS:  # nobody takes them
             self._changed.pop(next(iter(self._changed)))
-
-
-def _mode(config: Config) -> Mode:
-    """What follows from `mode` and `budget.mode` together."""
-    general, own = config.active_mode, config.budget.mode
-    if general == "disabled" or own == "disabled":
-        return "disabled"
-    if general == "shadow" or own == "shadow":
-        return "shadow"
-    return "soft" if general == "soft" else own
 
 
 def _refill(standing: Standing, now: float) -> None:
