@@ -41,6 +41,7 @@ OUT_OF_ORDER = "approval.no-store"
 CODE_ERROR = "guard.error"
 NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
 CODE_REWRITTEN = "security.rewritten"
+MAX_TOLD_OF_RUNS = 1_000
 NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is off)."
 
 
@@ -110,6 +111,7 @@ class Session:
         self.guard = Guard(self.config, self.setup.hints)
         self._own_rules: tuple[Rule, ...] = ()
         self._constraints: tuple[Constraint, ...] = ()
+        self._told_of_runs: dict[tuple[str, str], None] = {}
         self._told: list[protocol.Log] = []
         self._told_once: set[str] = set()
         self._unmade: list[Callable[[], dict[str, Any]]] = []
@@ -253,7 +255,8 @@ class Session:
         verdict = self._first(call)
         self._tell_signals()
         if verdict.decision == "allow":
-            if verdict.code.startswith("shadow."):
+            of_run = verdict.code.startswith("shadow.loop.")  # a run that would have been stopped goes on: that is said once
+            if verdict.code.startswith("shadow.") and not (of_run and self._was_told(call.run, verdict.code)):
                 self._event("would-refuse", call, verdict)
             acts = self.guard.config_for(call.agent).active_mode in ("enforce", "soft")
             pin = acts and self.config.pin_params == "always"
@@ -263,6 +266,15 @@ class Session:
         if verdict.decision == "hold":
             return self._held(message, call, verdict)
         return self._refuse(message.id, call, verdict)
+
+    def _was_told(self, run: str, code: str) -> bool:
+        """Whether it was said of this run before; from here on it was."""
+        if (run, code) in self._told_of_runs:
+            return True
+        self._told_of_runs[run, code] = None
+        if len(self._told_of_runs) > MAX_TOLD_OF_RUNS:
+            del self._told_of_runs[next(iter(self._told_of_runs))]
+        return False
 
     def _first(self, call: Call) -> Verdict:
         """What the guard says. Before a person is asked for a checkpoint: whether one gave it in another process."""
@@ -460,6 +472,8 @@ class Session:
         if self._shadowed(message.agent):
             return protocol.Corrected(message.id)
         correction = refusal.correction
+        if correction.stop and not self._was_told(message.run, correction.stop.code):
+            self._event("stop", refusal.call, Verdict("block", correction.stop.code))
         self.tally.corrected += 1
         self.tally.loops += correction.action == "loop-detected"
         self.tally.stopped += correction.action == "limit"

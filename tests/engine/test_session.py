@@ -204,3 +204,27 @@ def test_every_stopped_call_of_a_message_is_recorded() -> None:
         ("read", "c1", "validation", "stopped"),
         ("write", "c2", "not-executed", "stopped"),
     ]
+
+
+def told(answering: Session, event: str) -> list[str]:
+    return [line.code for line in answering.take_events() if line.event == event]
+
+
+def test_the_end_of_a_malformed_loop_is_in_the_audit_log_once() -> None:
+    answering = session()
+    for question in range(1, 7):
+        answering.answer(failed(question, request=question))
+    assert told(answering, "stop") == ["loop.identical"]
+
+
+def test_a_run_that_only_would_have_ended_says_so_once() -> None:
+    answering = session({"mode": "shadow"})
+    for question in range(1, 5):
+        answering.answer(failed(question, request=question))
+    for question in range(5, 20):
+        answer = answering.answer(
+            protocol.Judge(question, "read", {"path": f"{question}"}, agent="main", run="r", session="s")
+        )
+        assert isinstance(answer, protocol.VerdictAnswer)
+        assert answer.decision == "allow"
+    assert told(answering, "would-refuse") == ["shadow.loop.identical"]
