@@ -118,7 +118,8 @@ class Autonomy:
 
         It counts as an approval. Agents of which nothing is counted are left out.
         """
-        found = [each for each in self._standings.within(session) if config.for_agent(each.agent).active_budget_mode != "disabled"]
+        within = self._standings.within(session)
+        found = [each for each in within if config.for_agent(each.agent).active_budget_mode != "disabled"]
         for standing in found:
             _refill(standing, now)
             budget.trust(standing, budget.TRUST.approval)
