@@ -12,9 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from toolguard_cli.rig.runtime import cache_dir
+
+settings.register_profile("toolguard", deadline=None)  # tests assert no times
+settings.load_profile("toolguard")
 
 FOREIGN = ("OPENCLAW_", "TOOLGUARD_")
 KEPT = "TOOLGUARD_TEST_"

@@ -60,10 +60,10 @@ def test_whose_the_port_is(subject: Subject, monkeypatch: pytest.MonkeyPatch, na
 @pytest.mark.parametrize(
     ("native", "own", "words"),
     [
-        (None, None, "no detection of repeated valid calls is on"),
+        (None, None, "of toolguard's only the guard after a compaction is on, and identical errors are warned of at 3"),
         (True, None, "the gateway's own detection is on"),
-        (False, True, "toolguard's own detection is on, the gateway's is off"),
-        (True, True, "are both on, neither hides the other"),
+        (False, True, "its guard after a compaction as well; toolguard's is on (it warns at 10 calls, blocks at 20 and 30)"),
+        (True, True, "neither hides the other: the gateway looks first"),
     ],
 )
 def test_two_detections_of_loops(

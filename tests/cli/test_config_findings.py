@@ -329,7 +329,7 @@ def test_variables_are_filled_in(places: Places, settings: str, env: dict[str, s
             "loopDetection.warningThreshold (20) must be below loopDetection.criticalThreshold (20)",
         ),
         (
-            "{ loopDetection: { criticalThreshold: 40 } }",
+            "{ loopDetection: { criticalThreshold: 40, historySize: 50 } }",
             "loopDetection.criticalThreshold",
             "loopDetection.criticalThreshold (40) must be below loopDetection.globalCircuitBreakerThreshold (30)",
         ),
