@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import traceback
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -261,7 +261,7 @@ class Session:
             acts = self.guard.config_for(call.agent).active_mode in ("enforce", "soft")
             pin = acts and self.config.pin_params == "always"
             if verdict.note:
-                self._event("note", call, verdict)
+                self._event("note", call, replace(verdict, reason=verdict.note))
             return self._let_run(message.id, call, verdict.code, note=verdict.note if acts else "", pin=pin)
         if verdict.decision == "hold":
             return self._held(message, call, verdict)
