@@ -1,4 +1,5 @@
-"""Agents with settings of their own, for the tests of repetition: one gateway shows them all without a change in between."""
+"""Agents with settings of their own, for the tests of repetition and of autonomy: one gateway shows them all without a
+change in between."""
 
 from __future__ import annotations
 
@@ -16,6 +17,9 @@ SLOW = {
     "globalCircuitBreakerThreshold": 90,
     "identicalErrors": {"warn": 40, "stop": 60},
 }
+BUDGET_ONLY = {"escalationThreshold": 100}
+"""Nothing is held for its score, so that what a call costs is all that can hold it."""
+
 OURS: dict[str, Any] = {
     "main": {},
     "fast": {"loopDetection": FAST},
@@ -31,8 +35,11 @@ OURS: dict[str, Any] = {
     "both-slow": {"loopDetection": SLOW},
     "alone": {},
     "narrow": {"loopDetection": {"postCompactionGuard": {"windowSize": 2}}},
+    "paid": {"budget": {"mode": "enforce"}, "loopDetection": {"enabled": True}, **BUDGET_ONLY},
+    "free": BUDGET_ONLY,
 }
-"""What an agent has of the guard's settings; the defaults for `main`. `on`: the default thresholds, 10, 20 and 30."""
+"""What an agent has of the guard's settings; the defaults for `main`. `on`: the default thresholds, 10, 20 and 30.
+`paid`: its budget holds calls; `free`: it only tells, by default."""
 
 HOSTS: dict[str, Any] = {"both-fast": True, "both-slow": True, "alone": False}
 """Whose loops the gateway looks for as well, or not even behind a compaction."""
