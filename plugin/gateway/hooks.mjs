@@ -214,13 +214,15 @@ export class Hooks {
    * @param {string} id
    */
   #tellOutcome(call, event, run, id) {
-    if (!call.outcome || wasBlocked(event)) return;
+    const vetoed = wasVetoed(event, id);
+    if (vetoed) run.watch = true; // the model may answer with the same call
+    else if (!call.outcome || wasBlocked(event)) return;
     const came = {
       type: "came", tool: event.toolName, params: event.params, ...outcomeOf(event),
       ...place(call), call: id, request: run.requests,
     };
-    if (call.outcome !== "ask") return this.#engine.note(came);
-    const answer = this.#engine.askNow(came);
+    if (!vetoed && call.outcome !== "ask") return this.#engine.note(came);
+    const answer = this.#engine.askNow(vetoed ? { ...came, vetoed } : came);
     if (answer?.note) this.#addNote(call.session, id, answer.note);
     if (!answer?.stop) return;
     run.watch = true;
@@ -407,6 +409,17 @@ export class Hooks {
  */
 function wasBlocked(event) {
   return event.result?.details?.status === "blocked";
+}
+
+/**
+ * Whether the gateway's own loop detection did not let this call run. Where it stops all calls of a message, it says for
+ * which one.
+ * @param {any} event
+ * @param {string} id
+ */
+function wasVetoed(event, id) {
+  if (!wasBlocked(event) || event.result.details.deniedReason !== "tool-loop") return false;
+  return (event.result.details.intervention?.toolCallId ?? id) === id;
 }
 
 /**

@@ -3,6 +3,9 @@
 /** Characters that are told of each end of a long text. */
 const END = 4_096;
 const MAX_STATUS = 100;
+/** What the gateway's own loop detection puts behind a result, as a block of its own. */
+const HOST_NOTE = /^\[System note: Tool-loop warning [^\]]{0,300}\]$/;
+const MAX_NOTES = 3;
 
 /**
  * @param {any} event of `after_tool_call`
@@ -20,12 +23,22 @@ export function outcomeOf(event) {
 }
 
 /**
+ * Without what the gateway said about the call, which is no part of what came of it.
+ * @param {any[]} content
+ */
+function withoutNotes(content) {
+  let end = content.length;
+  while (end > 0 && content.length - end < MAX_NOTES && HOST_NOTE.test(content[end - 1]?.text)) end -= 1;
+  return content.slice(0, end);
+}
+
+/**
  * @param {any} event
  * @returns {string}
  */
 function textOf(event) {
   const content = event.result?.content;
   if (typeof content === "string") return content;
-  const texts = Array.isArray(content) ? content.map((block) => block?.text).filter((text) => typeof text === "string") : [];
+  const texts = Array.isArray(content) ? withoutNotes(content).map((block) => block?.text).filter((text) => typeof text === "string") : [];
   return texts.length > 0 ? texts.join("\n") : String(event.error?.message ?? event.error ?? "");
 }

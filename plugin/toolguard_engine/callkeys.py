@@ -8,6 +8,8 @@ The laws, for `call`:
   sum), so that what changes its length there (`attempt 9`, `attempt 10`) makes it another call.
 
 For `family` numbers do not count either, nor UUIDs anywhere; of a long call only its two ends count.
+
+For `kind` arguments do not count at all, but for the program that a command begins with.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ explanation, rationale, thought, thoughts, tool title
 _SAID = "description, summary, purpose, justification, reason, title, comment"
 """The same beside a command: elsewhere (an issue, a card) they are what is written."""
 _COMMANDS = frozenset({"command", "cmd"})
+_MAX_PROGRAM = 100
 
 
 def _spelled(names: str) -> frozenset[str]:
@@ -82,6 +85,7 @@ _ATTEMPT = re.compile(
     re.DOTALL,
 )
 DIGITS = b"0123456789"
+_DIGIT = re.compile(rb"[0-9]")
 
 
 def digest(data: bytes) -> int:
@@ -91,21 +95,38 @@ def digest(data: bytes) -> int:
 
 def digests(tool: str, params: Any) -> tuple[int, int]:
     """`(call, family)`: equal for calls that differ only in volatile parts; equal for those that also differ in numbers."""
+    form = _form(tool, params)
+    return digest(form), digest(_family(form))
+
+
+def call_digest(tool: str, params: Any) -> int:
+    """Only the first of them: most calls need no more."""
+    return digest(_form(tool, params))
+
+
+def kind_digest(tool: str, params: Any) -> int:
+    """Equal for calls of one tool, of one that runs commands for those that begin with one program."""
+    program: Any = ""
+    if isinstance(params, dict) and isinstance(command := params.get("command", params.get("cmd")), str):
+        program = command[:_MAX_PROGRAM].split(maxsplit=1)[:1]
+    return digest(f"{tool_name(tool)}\n{program}".encode("utf-8", "backslashreplace"))
+
+
+def _form(tool: str, params: Any) -> bytes:
+    """What of a call counts: all of it, of a long one its two ends with a check sum between two zeros."""
     data = _encoded(tool_name(tool), params)
     if len(data) > LONG:
-        return _of_long(data)
-    bare = data.translate(None, DIGITS)
-    if len(bare) == len(data) and b"tmp" not in data:
-        found = digest(data)
-        return found, found
-    stable = _stable(data)
-    return digest(stable), digest(bare if stable is data and not _UUID_HINT.search(data) else without_numbers(stable))
+        middle = data[END:-END]
+        return b"%b\0%d %d\0%b" % (_stable(data[:END]), len(middle), crc32(middle), _stable(data[-END:]))
+    return _stable(data) if _DIGIT.search(data) or b"tmp" in data else data
 
 
-def _of_long(data: bytes) -> tuple[int, int]:
-    head, middle, tail = _stable(data[:END]), data[END:-END], _stable(data[-END:])
-    ends = without_numbers(head)[:_FAMILY_END], without_numbers(tail)[-_FAMILY_END:]
-    return digest(b"%b\0%d %d\0%b" % (head, len(middle), crc32(middle), tail)), digest(b"\0".join(ends))
+def _family(form: bytes) -> bytes:
+    head, long, rest = form.partition(b"\0")
+    if not long:
+        return without_numbers(form)
+    tail = rest.rpartition(b"\0")[2]
+    return without_numbers(head)[:_FAMILY_END] + b"\0" + without_numbers(tail)[-_FAMILY_END:]
 
 
 def _encoded(tool: str, params: Any) -> bytes:

@@ -190,17 +190,22 @@ class Guard:
             return ""
         return detectors.wanted(call, self._runs.get(call.run, _NEW), config)
 
-    def came(self, call: Call, outcome: Outcome) -> Reaction:
-        """A call was executed, with or without an error. In shadow mode what it leads to is only told."""
+    def came(self, call: Call, outcome: Outcome | None) -> Reaction:
+        """A call was executed, with or without an error; None: the gateway's own loop detection did not let it run. In
+        shadow mode what it leads to is only told."""
         config = self.config_for(call.agent)
         run = self._run(call.run, call.at, touch=False)
         mattered = run.identical or run.past.matters
-        reaction = detectors.on_outcome(call, outcome, run, config)
+        if outcome is None:
+            call = inner_call(call)
+            reaction = detectors.on_veto(call, run, config)
+        else:
+            reaction = detectors.on_outcome(call, outcome, run, config)
         if call.run and (mattered or run.past.matters or run.stop):
             self._touched[call.run] = run
         if reaction.code:
             self.autonomy.warned(call, config)
-        if not outcome.failed:
+        if outcome and not outcome.failed:
             loops.on_success(call, run)
             self.autonomy.clean(call, config)
         return reaction

@@ -29,15 +29,22 @@ class Count(msgspec.Struct, array_like=True, gc=False):
 class Past(msgspec.Struct, omit_defaults=True):
     """The last steps of a run, the newest last, and what the detectors count beside them.
 
-    A step is one executed call: in `calls` its tool and arguments, in `families` the same with numbers masked where it
-    failed (else 0), in `results` its call and exactly what came of it, in `series` the same, where it failed its family and
-    the wording. `request`: the request to the model that the newest `of_request` steps came from.
+    A step is one executed call: in `calls` its tool and arguments, in `results` its call and exactly what came of it. Of one
+    that failed, `families` has which calls are alike (its kind where its text tells why, else the same call with numbers
+    masked), and `series` that and the wording; of a success 0, and the same as in `results`. `request`: the request to the
+    model that the newest `of_request` steps came from.
 
-    `hot`: no repetition among the steps is longer; it is looked at again `hot_left` steps later.
+    So many of the oldest steps lie before the last progress (`spent`): what they repeated counts no more, they only show
+    that a call is not new. And so many before the last success that told something new (`learned`): for calls that failed
+    and vary freely they do not count either.
+
+    `hot`: no repetition among the steps that count is longer; it is looked at again `hot_left` steps later.
 
     `alternating`: how many of the newest steps are two calls in strict alternation. `stale`: how many calls in a row brought
     nothing new, `stale_told`: the request in which the model was told so. `errors`: how often a call of a family failed in
-    one way, by the digest of both, `errors_most`: at most how often. `missing`: calls of tools that do not exist, by name.
+    one way, by the digest of both, `kind_errors`: the same of calls that vary freely, since the last success that told
+    something new; `errors_most`: at most how often. `seen`: successes that told something new while anything was in
+    `kind_errors`. `missing`: calls of tools that do not exist, by name.
     `criticals`: how often a detector blocked. `armed`: calls that the guard after a compaction still watches; `watched`:
     what it saw, in `watched_calls`, the last one in `watched_request`.
     """
@@ -48,13 +55,17 @@ class Past(msgspec.Struct, omit_defaults=True):
     series: list[int] = []
     request: int = 0
     of_request: int = 0
+    spent: int = 0
+    learned: int = 0
     hot: int = 0
     hot_left: int = 0
     alternating: int = 0
     stale: int = 0
     stale_told: int = 0
     errors: dict[int, Count] = {}
+    kind_errors: dict[int, Count] = {}
     errors_most: int = 0
+    seen: list[int] = []
     missing: dict[str, Count] = {}
     criticals: Count = msgspec.field(default_factory=Count)
     armed: int = 0
@@ -66,7 +77,7 @@ class Past(msgspec.Struct, omit_defaults=True):
         if len({len(column) for column in self._columns}) > 1:  # no engine wrote that: the steps are not known
             for column in self._columns:
                 column.clear()
-            self.hot = self.alternating = 0
+            self.hot = self.alternating = self.spent = self.learned = 0
 
     @property
     def _columns(self) -> tuple[list[int], ...]:
@@ -77,31 +88,41 @@ class Past(msgspec.Struct, omit_defaults=True):
         """Whether an engine after this one should know of it: a run in which all was new has nothing to go on from."""
         return bool(self.stale or self.errors or self.missing or self.armed or self.criticals.count)
 
-    def streak(self, call: int, series: int, result: int) -> int:
-        """Among the steps that are the same call as this one, from the newest back, how many had this result.
+    def streak(self, call: int, series: int, result: int, *, freely: bool = False) -> int:
+        """Among the steps that count and are the same call as this one, from the newest back, how many had this result.
 
-        Of calls that failed and differ in numbers the wording counts, of the very same call exactly what came of it: where
-        the same tests fail in other numbers something moves.
+        Of calls that failed and differ the wording counts, of the very same call exactly what came of it: where the same
+        tests fail in other numbers something moves. `freely`: they may differ in anything.
         """
-        count = self.series.count(series)
-        if not count or call not in self.calls:
-            return count
-        count = 0
-        for other, same, exact in zip(reversed(self.calls), reversed(self.series), reversed(self.results), strict=True):
+        calls, known, results, learned = self.calls, self.series, self.results, self.learned if freely else 0
+        if spent := self.spent:
+            calls, known, results, learned = calls[spent:], known[spent:], results[spent:], learned - spent
+        if learned <= 0 and calls.count(call) == results.count(result):
+            return known.count(series)
+        count, at = 0, len(calls)
+        for other, same, exact in zip(reversed(calls), reversed(known), reversed(results), strict=True):
+            at -= 1
             if other == call:
                 if exact != result:
                     break
                 count += 1
-            elif same == series:
+            elif same == series and at >= learned:
                 count += 1
         return count
 
-    def newest(self, call: int, family: int) -> int:
-        """The place of the newest step that is the same call, -1 where there is none."""
-        if call not in self.calls and family not in self.families:
+    def varieties(self, series: int) -> int:
+        """How many different calls failed like this, freely varying, since something new was told."""
+        start = max(self.spent, self.learned)
+        steps = zip(self.calls[start:], self.series[start:], strict=True)
+        return len({call for call, same in steps if same == series})
+
+    def newest(self, call: int, family: int, kind: int = 0) -> int:
+        """The place of the newest step that is the same call, or failed and is one of its family or kind; -1 for none."""
+        calls, families = self.calls, self.families
+        if call not in calls and family not in families and (not kind or kind not in families):
             return -1
-        at = len(self.calls) - 1
-        while self.calls[at] != call and self.families[at] != family:
+        at = len(calls) - 1
+        while calls[at] != call and families[at] != family and (not kind or families[at] != kind):
             at -= 1
         return at
 
@@ -121,6 +142,7 @@ class Past(msgspec.Struct, omit_defaults=True):
         if full := len(calls) >= size:
             many = len(calls) - size + 1
             del calls[:many], families[:many], results[:many], known[:many]
+            self.spent, self.learned = max(0, self.spent - many), max(0, self.learned - many)
         calls.append(call)
         families.append(family)
         results.append(result)
@@ -132,6 +154,15 @@ class Past(msgspec.Struct, omit_defaults=True):
         self.of_request = self.of_request + 1 if request == self.request else 1
         self.request = request
 
+    def told_news(self) -> None:
+        """The newest step told something that was not known."""
+        self.learned = len(self.calls)
+
+    def progressed(self) -> None:
+        """The newest step may have changed something, in a way that is new."""
+        self.spent = len(self.calls) - 1
+        self.hot, self.hot_left = max(1, self.alternating), len(self.calls)
+
     def heat(self, streak: int) -> None:
         """The newest step made a repetition so long."""
         count = max(streak, self.alternating)
@@ -139,7 +170,8 @@ class Past(msgspec.Struct, omit_defaults=True):
         if count >= self.hot:
             self.hot, self.hot_left = count, len(self.calls)
         elif self.hot_left <= 0:
-            longest = len(self.series) - len(set(self.series)) + 1
+            series = self.series[self.spent :]
+            longest = len(series) - len(set(series)) + 1
             self.hot, self.hot_left = max(longest, self.alternating), len(self.calls)
 
 

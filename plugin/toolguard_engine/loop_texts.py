@@ -93,6 +93,11 @@ def no_such_tool(call: Call, count: int) -> str:
     return f"{_name(call)} was called {count} times, and there is no such tool."
 
 
+def vetoed(call: Call) -> str:
+    """By the gateway."""
+    return f"{_name(call)} was not executed: the gateway's own loop detection stopped it."
+
+
 def still_looping(code: str, call: Call, count: int) -> str:
     """After a compaction."""
     return (

@@ -4,8 +4,11 @@ The laws:
 - times of day, durations, UUIDs, temporary names, process ids, memory addresses, ids of requests, counters of attempts, and
   of what was sent the ids it got do not count. All other numbers do: `41%` and `42%` are two results. A duration that is
   said to remain is progress.
+- what the gateway's own loop detection writes behind a result (`_HOST_NOTE`) is no part of it;
 - a failure lasts where its text says so (`_LASTING_TEXTS`, `_LASTING_PAIR`) and nothing in it may pass (`_PASSING_TEXTS`,
-  `_PASSING_PATTERN`); the outcome of a poll never does.
+  `_PASSING_PATTERN`); the outcome of a poll never does;
+- it tells why where its text says more than that it failed or that nothing was found, and it names what it failed at where
+  a file or something in quotes is in it.
 """
 
 from __future__ import annotations
@@ -31,14 +34,15 @@ MAX_REASON = 1_500
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """`result`: a digest, equal for two outcomes that say the same. For a failure: `wording`,
-    the same of its text with all
-    numbers masked, and `lasting`: repeating cannot mend it."""
+    """`result`: a digest, equal for two outcomes that say the same. For a failure: `wording`, the same of its text with all
+    numbers masked; `lasting`: repeating cannot mend it; `tells`: its text says why; `names`: it says at what."""
 
     result: int
     failed: bool = False
     wording: int = 0
     lasting: bool = False
+    tells: bool = False
+    names: bool = False
 
 
 _FAILED = frozenset(
@@ -51,6 +55,19 @@ _NOT_RUN = frozenset({126, 127})
 """What a shell says of a program that it cannot start."""
 _NAME = re.compile(r"(?<![^\s'\"])(?!http/\d)[^\s'\"/]{0,100}/[^\s'\"]*+|[\w-]{1,100}\.[a-z]\w{0,4}\b")
 """Paths, files and hosts: what is called `timeout.py` is no timeout."""
+
+_QUOTED = re.compile(r"(?<!\w)['\"`\u2018\u201c][^'\"`\u2018\u2019\u201c\u201d\n]{2,100}['\"`\u2019\u201d]")
+_SAYS_LITTLE = re.compile(
+    r"\b(?:no|0) (?:\w{1,20} )?(?:match|matches|results?|hits?|items|records|output|data)\b(?: (?:were |was )?found)?"
+    r"|\bnothing (?:was )?found\b|\bnot found\b|\b(?:the|a|an|command|process|tool|call|execution|request|it|has|was)\b"
+    r"|\b(?:exit(?:ed)?|with|code|status|non-?zero|error|err|fail(?:ed|ure)?|unsuccessful|returned|unknown|occurred|signal)\b",
+    re.IGNORECASE,
+)
+_NO_WORD = " \t\r\n0123456789.,:;!?()[]{}<>-_=*#/\\|'\"`"
+_HOST_NOTE = "[System note: Tool-loop warning"
+_HOST_NOTE_END = "making progress.]"
+MAX_HOST_NOTE = 300
+MAX_HOST_NOTES = 3
 
 _SENDING = frozenset({"message", "sessions_send", "conversations_send", "conversations_turn"})
 _SHELLS = frozenset({"exec", "bash", "shell", "process"})
@@ -77,6 +94,8 @@ def is_poll(tool: str, params: Any) -> bool:
 
 def outcome(tool: str, params: Any, text: str, size: int, status: str, exit_code: int | None, *, failed: bool) -> Outcome:
     """Of what the gateway part tells (`protocol.Came`)."""
+    if text.endswith(_HOST_NOTE_END):
+        text, size = _without_host_note(text, size)
     state = status.lower()
     failed = failed or bool(exit_code) or state in _FAILED
     cut = size if size > len(text) and size > _units(text) else 0
@@ -88,13 +107,28 @@ def outcome(tool: str, params: Any, text: str, size: int, status: str, exit_code
     if not failed:
         return Outcome(result)
     error = _error(text)
+    said = _SAYS_LITTLE.sub("", error[:MAX_REASON])
     masked = stable if error is text else _stable(error[:MAX_TEXT].encode("utf-8", "replace"), sent=False)
     return Outcome(
         result,
         failed=True,
         wording=digest(masked.translate(None, DIGITS)),
         lasting=_lasts(tool, params, error, state, exit_code),
+        tells=bool(said.strip(_NO_WORD)),
+        names=_NAME.search(said) is not None or _QUOTED.search(said) is not None,
     )
+
+
+def _without_host_note(text: str, size: int) -> tuple[str, int]:
+    """It may stand there more than once: inside of Tool Search and around it."""
+    for _ in range(MAX_HOST_NOTES):
+        before, found, note = text.rpartition(_HOST_NOTE)
+        if not found or len(note) > MAX_HOST_NOTE or "]" in note[:-1] or not note.endswith("]"):
+            break
+        size -= len(text)
+        text = before.removesuffix("\n")
+        size += len(text)
+    return text, size
 
 
 def _units(text: str) -> int:

@@ -145,7 +145,7 @@ class Came(Place, frozen=True, tag="came"):
     """A call that was judged was executed, and this came of it. A question where it has an id, else a note. Answer: `Noted`.
 
     `text`: what the model will see of it, its two ends where it is long, `size` characters in all. `status` and `exit_code`
-    as the tool gave them.
+    as the tool gave them. `vetoed`: it was not executed, the gateway's own loop detection did not let it run.
     """
 
     tool: Name
@@ -156,6 +156,7 @@ class Came(Place, frozen=True, tag="came"):
     status: Name = ""
     exit_code: int | None = None
     id: Id | None = None
+    vetoed: bool = False
 
 
 class Compacted(Place, frozen=True, tag="compacted"):

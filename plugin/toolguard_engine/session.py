@@ -26,7 +26,7 @@ from toolguard_engine.layers import nostore
 from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
-from toolguard_engine.outcomes import outcome
+from toolguard_engine.outcomes import Outcome, outcome
 from toolguard_engine.rulebook import Rule, Rulebook
 from toolguard_engine.standing import Standing
 from toolguard_engine.stores import audit
@@ -347,11 +347,7 @@ class Session:
 
     def _came(self, message: protocol.Came) -> protocol.Wire | None:
         call = _call(message, message, self._now())
-        inner = inner_call(call)
-        found = outcome(
-            inner.tool, inner.params, message.text, message.size, message.status, message.exit_code, failed=message.failed
-        )
-        reaction = self.guard.came(call, found)
+        reaction = self.guard.came(call, None if message.vetoed else _outcome(call, message))
         shadow = self._shadowed(call.agent)
         if reaction.code:
             self.tally.repeated += 1
@@ -553,6 +549,11 @@ def _call(
         requester=getattr(item, "requester", ""),
         at=at,
     )
+
+
+def _outcome(call: Call, came: protocol.Came) -> Outcome:
+    inner = inner_call(call)
+    return outcome(inner.tool, inner.params, came.text, came.size, came.status, came.exit_code, failed=came.failed)
 
 
 def _code(refusal: Refusal) -> str:

@@ -108,7 +108,8 @@ def measured() -> Times:
         known = iter(keys)
         for sample, found in zip(chunk, outcomes, strict=True):
             go_on(twins[sample.kind])
-            with mock.patch.object(detectors, "digests", Known(next(known))):
+            both = next(known)
+            with mock.patch.multiple(detectors, digests=Known(both), call_digest=Known(both[0]), kind_digest=Known(both[1])):
                 into.take(f"bare {sample.group}", layer, sample.call, found, twins[sample.kind], laid)
         for sample in chunk:
             go_on(session.guard._runs.get(sample.kind))  # noqa: SLF001 - a run that ended would cost nothing
@@ -123,10 +124,10 @@ def measured() -> Times:
 class Known:
     """Keys of a call that need not be made."""
 
-    def __init__(self, keys: tuple[int, int]) -> None:
+    def __init__(self, keys: tuple[int, int] | int) -> None:
         self._keys = keys
 
-    def __call__(self, tool: str, params: Any) -> tuple[int, int]:  # noqa: ARG002
+    def __call__(self, tool: str, params: Any) -> tuple[int, int] | int:  # noqa: ARG002
         return self._keys
 
 

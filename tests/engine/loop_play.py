@@ -1,9 +1,10 @@
 """Plays runs against the guard: what a model calls, what comes of it, and what the guard does about it.
 
-A run is a text. A word is one message of the model, its calls are joined by `+`, `*9` says it nine times. A call is a letter
-(`R` reads, `W` writes, `E` executes, `P` polls; any other is a tool of its own), `@7` a number among its arguments, and what
-comes of it: `1`, `2` are results, `!1` a failure that lasts and `?1` one that may pass, `!1.2` the same with other numbers
-in its words. `n` is a number that is new each time, as an argument, a result or in words. `~` is a compaction.
+A run is a text. A word is one message of the model, its calls are joined by `+`, `*9` says it nine times. A call is a
+letter (`R` reads, `W` writes, `T` edits, `E` executes, `P` polls; any other is a tool of its own), `@7` a number among its
+arguments (of `T` in words), and what comes of it: `1`, `2` are results, `!1` a failure that lasts and `?1` one that may
+pass, `!1.2` the same with other numbers in its words; `:1` and `;1` are the same two where the words tell why, and name
+something. `n` is a number that is new each time, as an argument, a result or in words. `~` is a compaction.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from toolguard_engine.layers.detectors import Reaction
 from toolguard_engine.model import Call, Run
 from toolguard_engine.outcomes import Outcome
 
-_CALL = re.compile(r"(?P<letter>[A-Z])(?:@(?P<number>n|\d+))?(?P<failed>[!?]?)(?P<result>n|\d+)(?:\.(?P<exact>n|\d+))?\Z")
+_CALL = re.compile(r"(?P<letter>[A-Z])(?:@(?P<number>n|\d+))?(?P<failed>[!?:;]?)(?P<result>n|\d+)(?:\.(?P<exact>n|\d+))?\Z")
 _new = count(10_000)
 
 
@@ -47,6 +48,9 @@ def spelled(letter: str, at: int) -> tuple[str, dict[str, Any]]:
             return "read", {"path": f"missing-{at}.txt"}
         case "W":
             return "write", {"path": f"notes-{at}.txt", "content": "x"}
+        case "T":
+            words = "".join("abcdefghij"[int(digit)] for digit in str(at))
+            return "edit", {"path": "notes.txt", "edits": [{"oldText": words, "newText": "x"}]}
         case "E":
             return "exec", {"command": f"check --port {at}"}
         case "P":
@@ -102,9 +106,8 @@ class Play:
         result = number(parts["result"])
         if not parts["failed"]:
             return call, Outcome(result)
-        return call, Outcome(
-            mixed(result, number(parts["exact"])), failed=True, wording=result, lasting=parts["failed"] == "!"
-        )
+        exact, tells = mixed(result, number(parts["exact"])), parts["failed"] in ":;"
+        return call, Outcome(exact, failed=True, wording=result, lasting=parts["failed"] in "!:", tells=tells, names=tells)
 
     def judged(self, call: Call) -> str:
         verdict = self.guard.judge(call)

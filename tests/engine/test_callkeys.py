@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from toolguard_engine.callkeys import END, LONG, digests
+from toolguard_engine.callkeys import END, LONG, call_digest, digests, kind_digest
 
 ONE = "123e4567-e89b-12d3-a456-426614174000"
 OTHER = "9b2e4567-e89b-12d3-a456-426614174abc"
@@ -123,3 +125,28 @@ def _nested(depth: int) -> Any:
 )
 def test_whatever_the_params_are_there_is_a_digest_of_63_bits(params: Any) -> None:
     assert all(0 <= found < 1 << 63 for found in digests("x", params))
+
+
+KINDS = [
+    ("edit", {"path": "a.md", "edits": []}, "openclaw:core:Edit", {"path": "b.md"}, True),
+    ("edit", {}, "read", {}, False),
+    ("exec", {"command": "git log"}, "exec", {"command": " git\tstatus", "cwd": "/x"}, True),
+    ("exec", {"command": "git log"}, "exec", {"command": "ls"}, False),
+    ("exec", {"cmd": "git log"}, "exec", {"command": "git"}, True),
+    ("exec", {"command": ""}, "exec", {"command": ["git"]}, False),
+    ("exec", {"command": 3}, "exec", [], True),
+]
+
+
+@pytest.mark.parametrize(("one", "params", "other", "its", "same"), KINDS)
+def test_the_kind_of_a_call(one: str, params: Any, other: str, its: Any, *, same: bool) -> None:
+    assert (kind_digest(one, params) == kind_digest(other, its)) is same
+
+
+@given(
+    params=st.recursive(
+        st.none() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)
+    )
+)
+def test_one_of_both_digests_alone_is_the_same(params: Any) -> None:
+    assert call_digest("exec", params) == digests("exec", params)[0]

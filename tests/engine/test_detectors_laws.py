@@ -16,7 +16,7 @@ from toolguard_engine.history import Past
 RESTARTED = [row for row in TABLE if row[0] in {
     "repeat", "poll", "above-critical", "ping-pong-default", "failure-with-a-counter", "breaker-of-three",
     "breaker-of-eight", "errors", "errors-in-turn", "errors-between-reads", "batches-of-known", "compaction-own",
-    "progress", "good-calls",
+    "progress", "good-calls", "varying", "errors-varying", "tests-behind-an-edit",
 }]  # fmt: skip
 
 

@@ -15,6 +15,9 @@ class Step(NamedTuple):
     family: int
     result: int
     series: int
+    freely: bool = False
+    then: str = ""
+    """`news`: it told something new, `progress`: it may have changed something."""
 
     def is_same_call(self, other: Step) -> bool:
         return self.call == other.call or (self.series == other.series and self.family == other.family != 0)
@@ -25,17 +28,31 @@ def steps(draw: st.DrawFn) -> Step:
     """Calls 1 to 4; 3 and 4 fail and differ in numbers only, so that they are of one family."""
     call, result = draw(st.integers(1, 4)), draw(st.integers(1, 2))
     if call < 3:
-        return Step(call, 0, call * 10 + result, call * 10 + result)
+        then = draw(st.sampled_from(["", "", "news", "progress"]))
+        return Step(call, 0, call * 10 + result, call * 10 + result, then=then)
     wording = draw(st.integers(1, 2))
-    return Step(call, 9, call * 100 + wording * 10 + result, 900 + wording)
+    return Step(call, 9, call * 100 + wording * 10 + result, 900 + wording, draw(st.booleans()))
+
+
+def behind(window: list[Step], *marks: str) -> list[bool]:
+    """Of each step whether it lies behind the last one so marked; progress begins with that step itself."""
+    found, counts = [], True
+    for step in reversed(window):
+        counts = counts and not (step.then == "news" in marks)
+        found.append(counts)
+        counts = counts and not (step.then == "progress" in marks)
+    return found[::-1]
 
 
 def streak(window: list[Step], step: Step) -> int:
     found = 0
-    for other in reversed(window):
-        if other.call == step.call and other.result != step.result:
+    counts = behind(window, "progress")
+    varying = behind(window, "progress", "news") if step.freely else counts
+    for at in reversed(range(len(window))):
+        other = window[at]
+        if not counts[at] or (other.call == step.call and other.result != step.result):
             break
-        found += other.is_same_call(step)
+        found += other.call == step.call or (varying[at] and other.is_same_call(step))
     return found
 
 
@@ -56,16 +73,23 @@ def alternating(window: list[Step]) -> int:
 @given(made=st.lists(steps(), max_size=60), size=st.integers(1, 12))
 def test_against_the_plain_law(made: list[Step], size: int) -> None:
     past, window, longest = Past(), list[Step](), 0
-    for step in made:
-        before = past.streak(step.call, step.series, step.result)
+    for drawn in made:
+        is_known = drawn.call in (each.call for each in window)
+        step = drawn._replace(then="") if is_known else drawn
+        before = past.streak(step.call, step.series, step.result, freely=step.freely)
         assert before == streak(window, step)
-        full = past.enter(*step, size)
+        full = past.enter(*step[:4], size)
         past.heat(before + 1)
+        if step.then == "news":
+            past.told_news()
+        if step.then == "progress":
+            past.progressed()
         assert full == (len(window) == size)
         window = [*window, step][-size:]
         assert (past.calls, past.series) == ([each.call for each in window], [each.series for each in window])
         assert min(past.alternating, len(window)) == alternating(window)
-        longest = max(streak(window[: at + 1], each) for at, each in enumerate(window))
+        counts = behind(window, "progress")
+        longest = max(streak(window[: at + 1], window[at]) for at in range(len(window)) if counts[at])
         assert past.hot >= max(longest, alternating(window))
         newest = past.newest(step.call, step.family or -1)
         assert newest == len(window) - 1

@@ -274,3 +274,25 @@ def test_any_text_has_an_outcome(piece: str, tool: str) -> None:
 
 def test_commands_made_to_hurt_have_an_outcome() -> None:
     assert all(came(text, exit_code=1).failed for text in texts(2_000).values())
+
+
+WHY = [
+    ("", False, False), ("(Command exited with code 1)", False, False), ("\n\n(Command exited with code 137)", False, False),
+    ("Command failed with exit status 2.", False, False), ("Error", False, False), ("No matches found", False, False),
+    ("No results found.", False, False), ("0 matches", False, False), ("not found", False, False),
+    ("Permission denied", True, False), ("fetch failed: too many redirects", True, False),
+    ("Could not find the exact text in workspace.md. It must match exactly.", True, True),
+    ("cat: /nope/x: No such file or directory\n\n(Command exited with code 1)", True, True),
+    ("ModuleNotFoundError: No module named 'requests'", True, True),
+    ("don't do that, it isn't allowed", True, False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "tells", "names"), WHY)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_whether_a_failure_tells_why_and_names_what_it_failed_at(
+    text: str, *, tells: bool, names: bool, wrapped: bool
+) -> None:
+    found = came(error("edit", text) if wrapped and text else text, failed=True)
+    assert (found.tells, found.names) == (tells, names)
+    assert not came(text).tells

@@ -885,6 +885,54 @@ describe("what came of a call", () => {
     assert.equal(message.content[0]?.text, `${FIXED}\n\nNOTE`);
   });
 
+  test("is told without what the gateway's own loop detection said about it", async () => {
+    const stage = gateway({ judge: { decision: "allow", outcome: "tell" } });
+    const note = "[System note: Tool-loop warning after 10 repeated calls. Change your approach or stop if you are not making progress.]";
+    const blocks = (/** @type {string[]} */ ...texts) => ({ content: texts.map((text) => ({ type: "text", text })) });
+    const long = "a".repeat(9_000);
+    for (const [given, told, size] of /** @type {[string[], string, number][]} */ ([
+      [["queued", note], "queued", 6],
+      [["queued", note, note], "queued", 6],
+      [[note], "", 0],
+      [[note, "queued"], `${note}\nqueued`, note.length + 7],
+      [["queued", `${note} it says`], `queued\n${note} it says`, note.length + 15],
+      [[long, note], `${"a".repeat(4_096)}\n${"a".repeat(4_096)}`, 9_000],
+    ])) {
+      await ran(stage.hooks, "c1", { result: blocks(...given) });
+      const message = came(stage).at(-1);
+      assert.deepEqual([message?.text, message?.size], [told, size]);
+    }
+  });
+
+  describe("where the gateway's own loop detection did not let it run", () => {
+    const veto = (/** @type {any} */ details = {}) => ({
+      error: "CRITICAL: enough", result: result("CRITICAL: enough", { status: "blocked", deniedReason: "tool-loop", ...details }),
+    });
+
+    test("is asked about, although the call was never judged, and the next message is looked at", () => {
+      const stage = gateway({ came: {}, message: { stop: STOP } });
+      stage.hooks.afterToolCall({ ...call("c1"), ...veto({ intervention: { toolCallId: "c1" } }) }, RUN);
+      const [told] = came(stage);
+      assert.deepEqual([told?.vetoed, told?.tool, told?.run, told?.call], [true, "exec", "r1", "c1"]);
+      assert.equal(stage.engine.noted.filter(({ type }) => type === "came").length, 0);
+      const message = assistant("c2");
+      stage.hooks.messageWritten({ message }, CTX);
+      assert.deepEqual(message.content, [{ type: "text", text: STOP }]);
+    });
+
+    test("ends the run where the engine says so", () => {
+      const stage = gateway({ came: { stop: STOP } });
+      stage.hooks.afterToolCall({ ...call("c1"), ...veto() }, RUN);
+      assert.equal(stage.runs.get("r1").stop, STOP);
+    });
+
+    test("is not told of the other calls of the message", () => {
+      const stage = gateway({ came: { stop: STOP } });
+      stage.hooks.afterToolCall({ ...call("c2"), ...veto({ intervention: { toolCallId: "c1" } }) }, RUN);
+      assert.deepEqual(came(stage), []);
+    });
+  });
+
   test("a note of the verdict stands behind the result", async () => {
     const stage = gateway({ judge: { decision: "allow", outcome: "tell", note: "mind" } });
     assert.equal(await ran(stage.hooks, "c1", { result: result("done") }), "done\n\nmind");

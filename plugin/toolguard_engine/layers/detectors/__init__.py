@@ -3,8 +3,11 @@
 - the same call with the same result, or two in turn (`generic_repeat`, `poll_no_progress`, `ping_pong`): a note behind the
   `warningThreshold`-th and every fifth result after it; behind `criticalThreshold` of them the next such call is blocked,
   and the second block ends the run;
-- a call is the same where its digest is, and where it failed with the same words and only its numbers differ;
-- a changed result ends any count: progress is never touched;
+- a call is the same where its digest is, and where it failed with the same words and only its numbers differ; where the
+  words tell why, they may differ in anything, until some success told something new;
+- a changed result ends any count: progress is never touched. A success that is new and may have changed something is
+  progress: only what is repeated behind it counts;
+- a call that the gateway's own detection does not let run counts as one that ran and as a block (`host_veto`);
 - calls in a row that bring nothing new end the run, whichever they are (`circuit_breaker`);
 - with `enabled` absent only `identical_errors` and the guard after a `compaction` count, with false nothing does;
 - what one message of the model does twice counts once: it could not know better in between. No run ends in the message in
@@ -17,7 +20,7 @@ from types import ModuleType
 from typing import Literal, NamedTuple
 
 from toolguard_engine import loop_texts
-from toolguard_engine.callkeys import digests
+from toolguard_engine.callkeys import call_digest, digests, kind_digest
 from toolguard_engine.config import Config, LoopDetection
 from toolguard_engine.history import Past, mixed
 from toolguard_engine.layers import exemptions
@@ -25,20 +28,27 @@ from toolguard_engine.layers.detectors import (
     circuit_breaker,
     compaction,
     generic_repeat,
+    host_veto,
     identical_errors,
     ping_pong,
     poll_no_progress,
     unknown_tool,
 )
 from toolguard_engine.layers.detectors.reaction import NOTHING, Reaction
+from toolguard_engine.looks import only_looks
 from toolguard_engine.model import Call, Run, Stop, Verdict
 from toolguard_engine.outcomes import Outcome, is_poll
 
-__all__ = ["NOTHING", "Reaction", "judge", "on_compaction", "on_message", "on_outcome", "on_unknown_tool", "wanted"]
+__all__ = [
+    "NOTHING", "Reaction", "judge", "on_compaction", "on_message", "on_outcome", "on_unknown_tool", "on_veto", "wanted",
+]  # fmt: skip
 
 Wanted = Literal["tell", "ask"]
 AGAIN = 5
 """A note is repeated with every fifth result after the first one."""
+
+MANY = 3
+"""Of fewer repetitions nothing has to be forgotten where there is progress: whether there is takes its time to find out."""
 
 IN_FLIGHT = 4
 """What comes of a call is asked for so many counts early: others of the same message may come back before it."""
@@ -70,11 +80,16 @@ def judge(call: Call, run: Run, config: Config) -> Verdict | None:
 def _stuck(call: Call, past: Past, settings: LoopDetection) -> _Found | None:
     """The pattern at its critical threshold that this call would go on with."""
     key, family = digests(call.tool, call.params)
-    at = past.newest(key, family)
+    kind = kind_digest(call.tool, call.params)
+    at = past.newest(key, family, kind)
     if at < 0:
         return None
     critical, detectors = settings.critical_threshold, settings.detectors
-    count = past.streak(past.calls[at], past.series[at], past.results[at])
+    freely = past.families[at] == kind
+    if freely and past.calls[at] != key:  # one call that failed over and over says nothing of another one
+        count = past.varieties(past.series[at])
+    else:
+        count = past.streak(past.calls[at], past.series[at], past.results[at], freely=freely)
     if count >= critical and (of := _of_one(call)).is_on(detectors):
         return _Found(of, count)
     count = ping_pong.length(past)
@@ -108,11 +123,11 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> Reacti
     if settings.enabled is False or run.stop is not None:
         return NOTHING
     if not outcome.failed:
-        identical_errors.on_success(call, past)
+        identical_errors.on_success(call, outcome, past)
     lasting = identical_errors.counts(outcome)
     if settings.enabled is not True and not lasting and not past.armed:
         return NOTHING
-    key, family = digests(call.tool, call.params)
+    key, family = digests(call.tool, call.params) if outcome.failed else (call_digest(call.tool, call.params), 0)
     found = NOTHING
     if past.armed:
         found = compaction.watch(call, key, outcome.result, run)
@@ -126,26 +141,38 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> Reacti
 
 def _on_step(call: Call, key: int, family: int, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
     past, result = run.past, mixed(key, outcome.result)
-    failed = outcome.failed
+    failed, freely = outcome.failed, outcome.tells
+    if freely:
+        family = kind_digest(call.tool, call.params)
     series = mixed(outcome.wording, family) if failed else result  # the other way round: never that of a success
     if past.in_message(series, call.request):
         return NOTHING
     known = series in past.series
-    before = past.streak(key, series, result) if known else 0
-    full = past.enter(key, family if failed else 0, result, series, settings.history_size)
+    before = past.streak(key, series, result, freely=freely) if known else 0
+    moved = not failed and past.hot >= min(MANY, settings.warning_threshold - 1) and _moves(call, key, past)
+    full = past.enter(key, family, result, series, settings.history_size)
     past.of_message(call.request)
     past.heat(before + 1)
+    if moved:
+        past.progressed()
     if not known or (failed and not before and result not in past.results[:-1]):
         past.stale = 0
+        if not failed:
+            past.told_news()
         return NOTHING
     broken = circuit_breaker.on_stale(call, run, settings)
     if broken.stop or max(before + 1, past.alternating) < settings.warning_threshold:
         return broken
     count = before + 1
     if full and _is_due(count, settings):  # one of them may just have been forgotten
-        count = past.streak(key, series, result)
+        count = past.streak(key, series, result, freely=freely)
     found = _warning(call, count, past, settings, grew=count > before)
     return found if found.code else broken
+
+
+def _moves(call: Call, key: int, past: Past) -> bool:
+    """Whether a call that succeeded is progress: it is new, and may have changed something."""
+    return key not in past.calls and not only_looks(call.tool, call.params)
 
 
 def _warning(call: Call, count: int, past: Past, settings: LoopDetection, *, grew: bool) -> Reaction:
@@ -176,6 +203,24 @@ def on_message(calls: list[Call], run: Run, config: Config) -> Stop | None:
     if found:
         run.stop = Stop(found.detector.CODE, loop_texts.ends(found.detector.found(calls[-1], found.calls)))
     return run.stop
+
+
+def on_veto(call: Call, run: Run, config: Config) -> Reaction:
+    """The gateway's own detection did not let this call run; sets `run.stop` where the run ends."""
+    settings, past = config.loop_detection, run.past
+    if settings.enabled is not True or run.stop is not None or config.active_mode == "disabled":
+        return NOTHING
+    if exemptions.judge(call, config):
+        return NOTHING
+    key, family = digests(call.tool, call.params)
+    at = past.newest(key, family)
+    if at >= 0 and not past.in_message(past.series[at], call.request):  # what would have come of it: what came before
+        again = past.calls[at], past.families[at], past.results[at], past.series[at]
+        before = past.streak(again[0], again[3], again[2])
+        past.enter(*again, settings.history_size)
+        past.of_message(call.request)
+        past.heat(before + 1)
+    return host_veto.on_veto(call, run)
 
 
 def on_unknown_tool(call: Call, run: Run, config: Config) -> Stop | None:

@@ -1,12 +1,15 @@
 """A call that is executed and fails in the same way again and again, for a reason that repeating cannot mend.
 
-Its arguments may vary in numbers as long as the text of the error does not. Calls of one message are one attempt. A call
-that succeeded and may have changed something clears all counts: what failed before it may work behind it.
+Its arguments may vary in numbers as long as the text of the error does not; where that names what it failed at, a file or
+something in quotes, they may vary in anything. Calls of one message are one attempt. A call that succeeded and may have
+changed something clears all counts: what failed before it may work behind it. One that only told something new clears those
+of freely varying calls: the next attempt is made with other knowledge.
 """
 
 from __future__ import annotations
 
 from toolguard_engine import loop_texts
+from toolguard_engine.callkeys import call_digest, kind_digest
 from toolguard_engine.config import IdenticalErrors
 from toolguard_engine.history import Count, Past, mixed
 from toolguard_engine.layers.detectors.reaction import NOTHING, Reaction, end
@@ -16,6 +19,7 @@ from toolguard_engine.outcomes import Outcome, is_poll
 
 CODE = "loop.same-error"
 MAX_KEYS = 200
+MAX_SEEN = 50
 
 
 def may_be_due(past: Past, settings: IdenticalErrors) -> bool:
@@ -29,24 +33,40 @@ def counts(outcome: Outcome) -> bool:
     return outcome.failed and outcome.lasting
 
 
-def on_success(call: Call, past: Past) -> None:
-    if past.errors and not only_looks(call.tool, call.params):
+def on_success(call: Call, outcome: Outcome, past: Past) -> None:
+    if not past.errors:
+        return
+    if not only_looks(call.tool, call.params):
         past.errors.clear()
+        past.kind_errors.clear()
         past.errors_most = 0
+    elif past.kind_errors and (told := mixed(call_digest(call.tool, call.params), outcome.result)) not in past.seen:
+        past.kind_errors.clear()
+        past.seen.append(told)
+        del past.seen[:-MAX_SEEN]
 
 
 def on_failure(call: Call, family: int, outcome: Outcome, run: Run, settings: IdenticalErrors) -> Reaction:
     """`counts` is asked first."""
     if not (settings.warn or settings.stop) or is_poll(call.tool, call.params):
         return NOTHING
-    past, key = run.past, mixed(family, outcome.result)
-    known = past.errors.pop(key, None) or Count()
-    counted = known.again(call.request)
-    past.errors[key] = known  # at the end: the oldest are dropped first
-    if len(past.errors) > MAX_KEYS:
-        del past.errors[next(iter(past.errors))]
-    past.errors_most = max(past.errors_most, known.count)
-    return _due(call, known.count, run, settings) if counted else NOTHING
+    past = run.past
+    count = _counted(past.errors, mixed(family, outcome.result), call.request)
+    if outcome.names:
+        kind = kind_digest(call.tool, call.params)
+        count = max(count, _counted(past.kind_errors, mixed(kind, outcome.result), call.request))
+    past.errors_most = max(past.errors_most, count)
+    return _due(call, count, run, settings) if count else NOTHING
+
+
+def _counted(errors: dict[int, Count], key: int, request: int) -> int:
+    """Counts once more; the count, 0 where it was counted for this request already."""
+    known = errors.pop(key, None) or Count()
+    counted = known.again(request)
+    errors[key] = known  # at the end: the oldest are dropped first
+    if len(errors) > MAX_KEYS:
+        del errors[next(iter(errors))]
+    return known.count if counted else 0
 
 
 def _due(call: Call, count: int, run: Run, settings: IdenticalErrors) -> Reaction:
