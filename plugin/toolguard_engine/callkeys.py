@@ -15,6 +15,7 @@ For `kind` arguments do not count at all, but for the program that a command beg
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import product
 from typing import Any
@@ -61,6 +62,7 @@ _VOLATILE_BESIDE_COMMAND = VOLATILE | _spelled(_SAID)
 _encoder = msgspec.json.Encoder(order="sorted")
 _UUID_TEXT = rb"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])"
 _UUID_HINT = re.compile(rb"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+_DASHES = 3
 _UUID = re.compile(rb"(?<![0-9A-Za-z])" + _UUID_TEXT)
 _INNER_UUID = re.compile(rb'(?<![0-9A-Za-z/"])' + _UUID_TEXT)
 ISO_TEXT = (
@@ -85,7 +87,6 @@ _ATTEMPT = re.compile(
     re.DOTALL,
 )
 DIGITS = b"0123456789"
-_DIGIT = re.compile(rb"[0-9]")
 
 
 def digest(data: bytes) -> int:
@@ -106,10 +107,15 @@ def call_digest(tool: str, params: Any) -> int:
 
 def kind_digest(tool: str, params: Any) -> int:
     """Equal for calls of one tool, of one that runs commands for those that begin with one program."""
-    program: Any = ""
+    program = ""
     if isinstance(params, dict) and isinstance(command := params.get("command", params.get("cmd")), str):
-        program = command[:_MAX_PROGRAM].split(maxsplit=1)[:1]
-    return digest(f"{tool_name(tool)}\n{program}".encode("utf-8", "backslashreplace"))
+        program = (command[:_MAX_PROGRAM].split(maxsplit=1) or [""])[0]
+    return _kind(tool_name(tool)[:_MAX_PROGRAM], program)
+
+
+@lru_cache(maxsize=1_000)
+def _kind(tool: str, program: str) -> int:
+    return digest(f"{tool}\n{program}".encode("utf-8", "backslashreplace"))
 
 
 def _form(tool: str, params: Any) -> bytes:
@@ -118,7 +124,7 @@ def _form(tool: str, params: Any) -> bytes:
     if len(data) > LONG:
         middle = data[END:-END]
         return b"%b\0%d %d\0%b" % (_stable(data[:END]), len(middle), crc32(middle), _stable(data[-END:]))
-    return _stable(data) if _DIGIT.search(data) or b"tmp" in data else data
+    return _stable(data) if b"tmp" in data or len(data.translate(None, DIGITS)) != len(data) else data
 
 
 def _family(form: bytes) -> bytes:
@@ -151,11 +157,11 @@ def _roughly(tool: str, params: Any) -> bytes:
 
 def _stable(data: bytes) -> bytes:
     """JSON without its volatile texts. Each search for them is asked only where a quick one says that it may find any."""
-    if _UUID_HINT.search(data):
+    if data.count(b"-") > _DASHES and _UUID_HINT.search(data):
         data = _INNER_UUID.sub(b"<uuid>", data)
     if b"20" in data and _ISO.search(data):
         data = _INNER_ISO.sub(b"<time>", data)
-    if _EPOCH_HINT.search(data):
+    if (b"16" in data or b"17" in data or b"18" in data) and _EPOCH_HINT.search(data):
         data = _EPOCH.sub(b"<time>", data)
     return without_names_and_attempts(data)
 

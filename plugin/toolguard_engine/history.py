@@ -97,8 +97,8 @@ class Past(msgspec.Struct, omit_defaults=True):
         calls, known, results, learned = self.calls, self.series, self.results, self.learned if freely else 0
         if spent := self.spent:
             calls, known, results, learned = calls[spent:], known[spent:], results[spent:], learned - spent
-        if learned <= 0 and calls.count(call) == results.count(result):
-            return known.count(series)
+        if calls.count(call) == results.count(result):  # nothing moved: the same without looking at each step
+            return known.count(series) if learned <= 0 else known[learned:].count(series) + calls[:learned].count(call)
         count, at = 0, len(calls)
         for other, same, exact in zip(reversed(calls), reversed(known), reversed(results), strict=True):
             at -= 1
@@ -142,7 +142,8 @@ class Past(msgspec.Struct, omit_defaults=True):
         if full := len(calls) >= size:
             many = len(calls) - size + 1
             del calls[:many], families[:many], results[:many], known[:many]
-            self.spent, self.learned = max(0, self.spent - many), max(0, self.learned - many)
+            self.spent = self.spent - many if self.spent > many else 0
+            self.learned = self.learned - many if self.learned > many else 0
         calls.append(call)
         families.append(family)
         results.append(result)

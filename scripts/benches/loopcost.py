@@ -144,6 +144,7 @@ def go_on(run: Run | None) -> None:
         run.past.criticals = Count()
         run.past.stale = run.past.errors_most = 0
         run.past.errors.clear()
+        run.past.kind_errors.clear()
 
 
 def _outcome(call: Call, result: Result) -> Any:

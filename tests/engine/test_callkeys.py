@@ -133,7 +133,7 @@ KINDS = [
     ("exec", {"command": "git log"}, "exec", {"command": " git\tstatus", "cwd": "/x"}, True),
     ("exec", {"command": "git log"}, "exec", {"command": "ls"}, False),
     ("exec", {"cmd": "git log"}, "exec", {"command": "git"}, True),
-    ("exec", {"command": ""}, "exec", {"command": ["git"]}, False),
+    ("exec", {"command": ""}, "exec", {"command": ["git"]}, True),
     ("exec", {"command": 3}, "exec", [], True),
 ]
 
