@@ -45,8 +45,8 @@ class Past(msgspec.Struct, omit_defaults=True):
     one way, by the digest of both, `kind_errors`: the same of calls that vary freely, since the last success that told
     something new; `errors_most`: at most how often. `seen`: successes that told something new while anything was in
     `kind_errors`. `missing`: calls of tools that do not exist, by name.
-    `criticals`: how often a detector blocked. `armed`: calls that the guard after a compaction still watches; `watched`:
-    what it saw, in `watched_calls`, the last one in `watched_request`.
+    `criticals`: how often a detector blocked. `armed`: calls that the guard after a compaction still watches; `watched_call`
+    and `watched`: what it saw, the call and what came of it, in `watched_calls`, the last one in `watched_request`.
     """
 
     calls: list[int] = []
@@ -69,6 +69,7 @@ class Past(msgspec.Struct, omit_defaults=True):
     missing: dict[str, Count] = {}
     criticals: Count = msgspec.field(default_factory=Count)
     armed: int = 0
+    watched_call: int = 0
     watched: int = 0
     watched_calls: int = 0
     watched_request: int = 0

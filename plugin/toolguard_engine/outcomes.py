@@ -35,7 +35,8 @@ MAX_REASON = 1_500
 
 class Outcome(msgspec.Struct, frozen=True):
     """`result`: a digest, equal for two outcomes that say the same. For a failure: `wording`, the same of its text with all
-    numbers masked; `lasting`: repeating cannot mend it; `tells`: its text says why; `names`: it says at what."""
+    numbers masked; `lasting`: repeating cannot mend it; `tells`: its text says why; `names`: it says at what; `cut_off`: the
+    gateway ended the run meanwhile, so what came of it is not known."""
 
     result: int
     failed: bool = False
@@ -43,7 +44,11 @@ class Outcome(msgspec.Struct, frozen=True):
     lasting: bool = False
     tells: bool = False
     names: bool = False
+    cut_off: bool = False
 
+
+ABORTED = "Aborted"
+"""The gateway's word in place of a result, where it ends the run itself."""
 
 _FAILED = frozenset(
     {"error", "failed", "failure", "timeout", "timed-out", "timed_out", "killed", "aborted", "denied", "cancelled"}
@@ -116,6 +121,7 @@ def outcome(tool: str, params: Any, text: str, size: int, status: str, exit_code
         lasting=_lasts(tool, params, error, state, exit_code),
         tells=bool(said.strip(_NO_WORD)),
         names=_NAME.search(said) is not None or _QUOTED.search(said) is not None,
+        cut_off=text == ABORTED,
     )
 
 

@@ -9,9 +9,11 @@ import pytest
 
 from loop_play import Play, config, play
 from toolguard_engine.config import parse
+from toolguard_engine.guard import Guard
 from toolguard_engine.layers import detectors
+from toolguard_engine.layers.detectors import compaction
 from toolguard_engine.model import Call, Run
-from toolguard_engine.outcomes import Outcome
+from toolguard_engine.outcomes import Outcome, outcome
 
 NO_ERRORS = {
     "warningThreshold": 3,
@@ -285,3 +287,19 @@ def test_what_is_remembered_is_bounded() -> None:
     past = run.past
     assert [len(past.missing), len(past.errors), len(past.calls), len(past.series)] == [200, 200, 30, 30]
     assert len(msgspec.json.encode(run)) < 60_000
+
+
+def test_a_result_that_the_gateway_cut_off_is_the_same_again() -> None:
+    """It has such a guard itself, and may be first."""
+    call = Call("read", {"path": "a.txt"}, run="r")
+    settings = config()
+
+    def codes(*came: Outcome) -> list[str]:
+        guard = Guard(settings, {})
+        guard.compacted("r", "")
+        return [guard.came(call, outcome).code for outcome in came]
+
+    same, aborted = Outcome(1), outcome("read", call.params, "Aborted", 7, "", None, failed=True)
+    assert codes(same, same, aborted) == ["", "", compaction.CODE]
+    assert codes(same, Outcome(2), aborted) == ["", "", ""]
+    assert codes(aborted, same, same) == ["", "", ""]

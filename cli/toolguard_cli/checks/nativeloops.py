@@ -1,7 +1,8 @@
 """The gateway's own loop detection beside ours: what happens where both, one or none of them is on.
 
 Of the gateway's only the switch is left, for all and per agent: its thresholds are fixed. It looks before `before_tool_call`
-and vetoes the call itself, so that toolguard neither judges nor counts what it blocks; its history has valid calls only.
+and vetoes the call itself; toolguard does not judge that call, and where its own detection is on the second such veto or
+block of its own ends the run. The gateway's history has valid calls only.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def _words(native: bool | None, own: LoopDetection) -> str:  # noqa: FBT001
     parts = [_NATIVE[native], _own(own)]
     if native and state:
         parts.append(
-            "neither hides the other: the gateway looks first, what it blocks toolguard neither judges nor counts; "
+            "neither hides the other: the gateway looks first, and what it blocks counts for toolguard like a block of its own; "
             f"{_first(own)}"
         )
     if native is not False and state is not False:

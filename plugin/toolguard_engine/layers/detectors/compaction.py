@@ -11,6 +11,7 @@ from toolguard_engine.config import LoopDetection
 from toolguard_engine.history import Past, mixed
 from toolguard_engine.layers.detectors.reaction import NOTHING, Reaction, end
 from toolguard_engine.model import Call, Run
+from toolguard_engine.outcomes import Outcome
 
 CODE = "compaction_loop_persisted"
 
@@ -18,19 +19,23 @@ CODE = "compaction_loop_persisted"
 def arm(past: Past, settings: LoopDetection) -> int:
     """For how many calls."""
     past.armed = max(2, settings.post_compaction_guard.window_size)
-    past.watched = past.watched_request = past.watched_calls = 0
+    past.watched = past.watched_call = past.watched_request = past.watched_calls = 0
     return past.armed
 
 
-def watch(call: Call, key: int, result: int, run: Run) -> Reaction:
-    """Only while it is armed. `key`: the digest of the call."""
-    past, seen = run.past, mixed(key, result)
+def watch(call: Call, key: int, outcome: Outcome, run: Run) -> Reaction:
+    """Only while it is armed. `key`: the digest of the call.
+
+    The gateway has a guard like this: where it is first, the last result is cut off, and only the audit log is told.
+    """
+    past = run.past
+    seen = past.watched if outcome.cut_off and key == past.watched_call else mixed(key, outcome.result)
     if past.watched_calls and seen != past.watched:
         past.armed = 0  # something else happens: the window cannot be filled any more
         return NOTHING
     if past.watched_calls and call.request and call.request == past.watched_request:
         return NOTHING
-    past.watched, past.watched_request = seen, call.request
+    past.watched_call, past.watched, past.watched_request = key, seen, call.request
     past.watched_calls += 1
     past.armed -= 1
     return NOTHING if past.armed else end(run, CODE, loop_texts.still_looping(CODE, call, past.watched_calls))
