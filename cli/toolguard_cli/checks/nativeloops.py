@@ -84,7 +84,8 @@ def _words(native: bool | None, own: LoopDetection) -> str:  # noqa: FBT001
     parts = [_NATIVE[native], _own(own)]
     if native and state:
         parts.append(
-            "neither hides the other: the gateway looks first, and what it blocks counts for toolguard like a block of its own; "
+            "neither hides the other: the gateway looks first, and what it blocks counts for toolguard "
+            "like a block of its own; "
             f"{_first(own)}"
         )
     if native is not False and state is not False:
