@@ -5,20 +5,23 @@ Bounded: where not all of a call could be looked at, `Paths.all_seen` and `found
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import msgspec
 
+from toolguard_engine import callpaths
+from toolguard_engine.callpaths import Named
 from toolguard_engine.judgement import Judgement
 from toolguard_engine.layers import calltexts
 from toolguard_engine.layers.rubric import where_of
 from toolguard_engine.model import Call, Host
 from toolguard_engine.pathglobs import Path, PathGlob, whole
-from toolguard_engine.ruleterms import LONGEST, compiled
-from toolguard_engine.shell.model import UNKNOWN, Effect, Run
+from toolguard_engine.rulecost import LONGEST, effort
+from toolguard_engine.ruleterms import compiled
+from toolguard_engine.shell.model import UNKNOWN, Run
 from toolguard_engine.shell.places import Where
 from toolguard_engine.shell.unwrap import read
 
@@ -28,22 +31,12 @@ MAX_PARTS = 8_000
 MAX_SEARCHED = 262_144
 """Characters of one text that are searched."""
 
+MAX_EFFORT = 30_000_000
+"""Steps (`rulecost.effort`) of all searches in one call together, about a tenth of a second at worst."""
+
 MAX_VALUES = 2_000
 _STEP = LONGEST * 3 // 4
 """A longer text is searched piece by piece; the pieces overlap by a quarter."""
-
-FILE_KINDS = frozenset(
-    """
-    delete empty write device-write format move link read search disguise encrypt pack permissions owner load mcp-read
-    mcp-write
-    """.split()  # noqa: SIM905 - a table of names
-)
-"""Kinds of effects of which the target is a path."""
-
-_DEEP_KINDS = frozenset(["move", "pack", "search"])
-_DEEP_FLAGS = frozenset(["recursive", "whole", "each", "mirror"])
-_SAYING = frozenset("cd pushd popd echo printf pwd : true false test [ [[ export set unset alias type which".split())  # noqa: SIM905
-"""Programs of which no word is a file that they use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +56,7 @@ class View:
         self.params: dict[str, Any] = call.params if isinstance(call.params, dict) else {}
         self._host = host
         self._texts: dict[str, tuple[list[str], bool]] = {}
+        self._effort = MAX_EFFORT
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -80,9 +74,11 @@ class View:
     @cached_property
     def paths(self) -> Paths:
         """All that the call names, and all that it would do something to."""
-        named = [(path, "") for path in self._named_in_params()]
-        named += [(path, run.cwd) for run in self.runs for path in _words(run, self._where)]
-        return self._whole(named, self.found.effects)
+        in_params, all_seen = callpaths.of_params(self.tool, self.params)
+        effects, somewhere = self.found.effects, bool(self._where.cwd)
+        named = [(path, "", False) for path in in_params]
+        named += [path for run in self.runs for path in callpaths.of_run(run, somewhere=somewhere)]
+        return self._whole([*named, *callpaths.of_effects(effects), *callpaths.of_codes(effects)], all_seen=all_seen)
 
     def may_reach(self, needles: Iterable[str], globs: Iterable[PathGlob]) -> bool:
         """Whether one of these globs, which have these `needle`s, could cover a path of the call: a quick look."""
@@ -99,17 +95,15 @@ class View:
     def touched(self, kinds: Iterable[str]) -> Paths:
         """The paths to which something of these kinds is done; all paths where some of that is done to no file."""
         wanted = self.kinds.intersection(kinds)
-        if not wanted <= FILE_KINDS:
+        if not wanted <= callpaths.FILE_KINDS:
             return self.paths
-        return self._whole([], [effect for effect in self.found.effects if effect.kind in wanted])
+        effects = [effect for effect in self.found.effects if effect.kind in wanted]
+        return self._whole([*callpaths.of_effects(effects)])
 
-    def _named_in_params(self) -> tuple[str, ...]:
-        return () if self.tool in calltexts.EXEC_TOOLS else calltexts.paths(self.tool, self.params)
-
-    def _whole(self, named: list[tuple[str, str]], effects: Iterable[Effect]) -> Paths:
+    def _whole(self, named: list[Named], *, all_seen: bool = True) -> Paths:
         found: dict[tuple[str, bool], Path] = {}
         left, hidden = MAX_PARTS, False
-        for text, cwd, deep in (*((text, cwd, False) for text, cwd in named), *_done(effects)):
+        for text, cwd, deep in named:
             full = whole(text.removeprefix("@"), self._where, cwd)
             if not full:
                 hidden = True
@@ -121,7 +115,7 @@ class View:
             if left < 0:
                 return Paths(tuple(found.values()), all_seen=False)
             found[full, deep] = path
-        return Paths(tuple(found.values()), "flood" not in self.kinds, hidden)
+        return Paths(tuple(found.values()), all_seen and "flood" not in self.kinds, hidden)
 
     def has(self, name: str, pattern: str, *, unseen: bool) -> bool:
         """Whether a parameter's text contains this pattern; `unseen`: the answer where not all could be searched."""
@@ -129,9 +123,13 @@ class View:
         if known is None:
             known = self._texts[name] = self._texts_of(name)
         texts, all_seen = known
-        search = compiled(pattern).search
         for text in texts:
-            if search(text) if len(text) <= LONGEST else found(pattern, text):
+            cost = effort(pattern, text[:MAX_SEARCHED])
+            if cost > self._effort:
+                all_seen = False
+                continue
+            self._effort -= cost
+            if found(pattern, text):
                 return True
         return unseen and not all_seen
 
@@ -142,48 +140,6 @@ class View:
         if name in ("command", "*"):
             texts += [_spoken(run) for run in self.runs]
         return list(dict.fromkeys(texts)), all_seen
-
-
-def _done(effects: Iterable[Effect]) -> Iterator[tuple[str, str, bool]]:
-    """Target, folder, and whether all below is meant too, of the effects on files of this machine."""
-    for effect in effects:
-        if effect.kind in FILE_KINDS and effect.place != "remote" and effect.target:
-            deep = effect.kind in _DEEP_KINDS or not _DEEP_FLAGS.isdisjoint(effect.flags)
-            yield effect.target, effect.run.cwd if effect.run else "", deep
-
-
-def _words(run: Run, where: Where) -> Iterator[str]:
-    """What a program is given that may be a file, and the folder that it runs in."""
-    yield from (redirect.target for redirect in run.redirects if redirect.kind != "text")
-    if run.name in _SAYING:
-        return
-    if run.cwd or where.cwd:
-        yield "."
-    if "/" in run.argv[0]:
-        yield run.argv[0]
-    for word in run.argv[1:]:
-        yield from _paths_in(word)
-
-
-def _paths_in(word: str) -> Iterator[str]:
-    """The word, and what stands in it behind an option or a `=`, or before a `:`."""
-    if word[:1] == "-":
-        at = min((found for sign in "/~" if (found := word.find(sign)) > 0), default=0)
-        if at and "=" not in word[:at]:
-            word = word[at:]
-        elif "=" in word:
-            word = word.partition("=")[2]
-        else:
-            return
-        yield word
-        return
-    if "://" in word and not word.startswith("file:"):
-        return
-    yield word
-    if "=" in word:
-        yield word.partition("=")[2]
-    if ":" in word and word[:1] in "/~.":
-        yield word.partition(":")[0]
 
 
 def _spoken(run: Run) -> str:

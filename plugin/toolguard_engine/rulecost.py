@@ -1,95 +1,235 @@
-"""Whether a regular expression can be trusted with a text that an enemy wrote.
+"""What it costs to search a text that an enemy wrote with a regular expression, and which ones are refused for that.
 
-`ways` bounds how often a search could start over from one place in the text. A choice (another round of a repeat or none,
-this branch or that) costs nothing where the next character decides it: `(?:\\.\\w+)*` is one way, `(?:\\w+\\s?)*` countless.
+`_cost` counts, for one place in a text, the steps of a search that finds nothing, and the ways in which what comes next
+could be tried. A choice (another round of a repeat or none, this branch or that) is no way of its own where the next
+character decides it: `(?:\\.\\w+)*` is one way, `(?:\\w+\\s?)*` countless. A step is one comparison of a character.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
-_MOST = 50_000
-_OPEN = 4_000
-"""What a repeat without an end counts as: no longer text is searched as a whole (`ruleterms.LONGEST`)."""
+LONGEST = 4_000
+"""No longer text is searched as a whole; what a repeat without an end counts as."""
+
+_MOST = 25_000
+"""Steps from one place: `.*` and what is behind it at each place, or a repeat of a group; not two of them."""
+
+_HUGE = 10**12
+_ROUND = 8
+"""Steps that one round of a repeated group costs beside its own."""
 
 _ROUNDS = 20
+_MAX_HEADS = 30
+_CHEAP = 10_000
 _OTHER = -1
 _ASCII = 128
 _ALL = frozenset((*range(_ASCII), _OTHER))
 _NO: frozenset[int] = frozenset()
 _CATEGORIES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w", "NOT_DIGIT": r"\D", "NOT_SPACE": r"\S", "NOT_WORD": r"\W"}
+_STARTS = ("AT_BEGINNING", "AT_BEGINNING_STRING")
 
 Set = frozenset[int]
 """Characters by number; `_OTHER` is any that is not ASCII."""
+
+Cost = tuple[int, int]
+"""Steps and ways, at most `_HUGE` each."""
+
+_ENDLESS: Cost = (_HUGE, _HUGE)
 
 
 def dear(pattern: str) -> str:
     """Why this regular expression is refused; empty where it is fine. Never raises."""
     try:
-        re.compile(pattern)
-        ways = _ways(list(import_module("re._parser").parse(pattern)), _NO)
+        steps = _steps(pattern, LONGEST)
     except (re.error, OverflowError) as error:
         return f"no regular expression: {error}"
     except RecursionError:
         return "nested too deeply"
-    if ways > _MOST:
+    if steps > _MOST:
         return "could take very long: repeats in repeats, or too many open ones; write {0,80} or *+ instead of *"
     return ""
 
 
-def _ways(items: Sequence[Any], follow: Set) -> int:
-    """The ways through these items; `follow`: what can come behind them."""
-    ways = 1
-    for number, (operation, value) in enumerate(items):
-        behind, empty = _first(items[number + 1 :])
-        ways *= _ways_of(str(operation), value, behind | follow if empty else behind)
-        if ways > _MOST:
-            return _MOST + 1
-    return ways
+def effort(pattern: str, text: str) -> int:
+    """The steps that it takes at most to find out that a pattern is not in a text, searched in pieces of `LONGEST`."""
+    size = len(text)
+    steps = _steps(pattern, min(LONGEST, 1 << size.bit_length()))
+    worst = (size + 1) * steps if size <= LONGEST else size * steps * 4 // 3
+    if worst <= _CHEAP:
+        return worst
+    heads, anywhere, folded = _heads_of(pattern)
+    if not anywhere:
+        return size + steps
+    if not heads or (folded and not text.isascii()):
+        return worst
+    text = text.lower() if folded else text
+    places = sum(text.count(head) * len(head) for head in heads)
+    return min(worst, size * 2 * len(heads) + places * steps * 4 // 3)
 
 
-def _ways_of(operation: str, value: Any, follow: Set) -> int:
+@lru_cache(maxsize=8_000)
+def _steps(pattern: str, length: int) -> int:
+    """The steps from one place in a text of this length. Raises as `re.compile` does."""
+    re.compile(pattern)
+    return _cost(list(_parsed(pattern)), _NO, length, ends=True)[0]
+
+
+def _parsed(pattern: str) -> Any:
+    return import_module("re._parser").parse(pattern)
+
+
+@lru_cache(maxsize=4_000)
+def _heads_of(pattern: str) -> tuple[tuple[str, ...], bool, bool]:
+    """Texts one of which every find begins with, none where that is not known; whether a find may begin anywhere; and
+    whether capitals make no difference."""
+    parsed = _parsed(pattern)
+    flags, items = parsed.state.flags, list(parsed)
+    first = items[0] if items else (None, None)
+    if str(first[0]) == "AT" and str(first[1]) in _STARTS and not flags & re.MULTILINE:
+        return (), False, False
+    folded = bool(flags & re.IGNORECASE)
+    found = _heads(items)
+    if folded and not all(head.isascii() for head in found):
+        return (), True, True
+    return tuple(dict.fromkeys(head.lower() if folded else head for head in found)), True, folded
+
+
+def _heads(items: Sequence[Any]) -> list[str]:
+    """The texts with which the items begin; none where one of them cannot be told."""
+    begin = ""
+    for operation, value in items:
+        name = str(operation)
+        if name == "LITERAL":
+            begin += chr(value)
+            continue
+        if begin:
+            break
+        if name == "AT":
+            continue
+        if name == "SUBPATTERN":
+            return [] if value[1] or value[2] else _heads(value[3])
+        if name != "BRANCH":
+            return []
+        several = [_heads(branch) for branch in value[1]]
+        together = [head for heads in several for head in heads]
+        return together if all(several) and len(together) <= _MAX_HEADS else []
+    return [begin] if begin else []
+
+
+def _cost(items: Sequence[Any], follow: Set, length: int, *, ends: bool) -> Cost:
+    """That of these items; `follow`: what can come behind them; `ends`: nothing does, the search is over."""
+    steps, ways, at = 0, 1, 0
+    loose = 0
+    """The ways of the repeat of one character right before: each of them goes on at another place."""
+    while at < len(items):
+        operation, value = items[at]
+        run = _run(items, at)
+        if run:
+            again = run.count(run[0])
+            steps += ways * min(len(run), 1 + again)
+            ways = ways // loose * -(-loose * again // len(run)) if loose else ways
+            loose, at = 0, at + len(run)
+        elif str(operation) == "AT":
+            if at == 0 and str(value) == "AT_BEGINNING_STRING":  # the rest is tried at one place of all
+                rest = _cost(items[1:], follow, length, ends=ends)
+                return 1 + -(-rest[0] // max(1, length)), rest[1]
+            steps, at = steps + ways, at + 1
+        else:
+            at += 1
+            behind, empty = _first(items[at:])
+            own = _cost_of(
+                str(operation), value, behind | follow if empty else behind, length, ends=ends and at == len(items)
+            )
+            steps, ways = steps + ways * own[0], ways * own[1]
+            loose = own[1] if str(operation).endswith("_REPEAT") and _is_single(value[2]) else 0
+        if steps > _HUGE or ways > _HUGE:
+            return _ENDLESS
+    return steps, ways
+
+
+def _run(items: Sequence[Any], at: int) -> tuple[int, ...]:
+    """The characters that stand here as themselves, one behind the other."""
+    end = at
+    while end < len(items) and str(items[end][0]) == "LITERAL":
+        end += 1
+    return tuple(value for _, value in items[at:end])
+
+
+def _is_single(body: Sequence[Any]) -> bool:
+    return len(body) == 1 and str(body[0][0]) in ("ANY", "IN", "LITERAL", "NOT_LITERAL", "CATEGORY")
+
+
+def _cost_of(operation: str, value: Any, follow: Set, length: int, *, ends: bool) -> Cost:
     match operation:
         case "BRANCH":
-            return _ways_of_branches(value[1], follow)
+            return _cost_of_branches(value[1], follow, length, ends=ends)
         case "SUBPATTERN":
-            return _ways(value[3], follow)
+            return _cost(value[3], follow, length, ends=ends)
         case "ASSERT" | "ASSERT_NOT":
-            return _ways(value[1], _ALL)
+            return _cost(value[1], _NO, length, ends=False)[0], 1
         case "ATOMIC_GROUP":
-            return 1 if _ways(value, _ALL) <= _OPEN else _MOST + 1
+            return _cost(value, _NO, length, ends=False)[0], 1
         case "POSSESSIVE_REPEAT":
-            return 1 if _ways(value[2], _ALL) == 1 else _MOST + 1
+            steps, ways = _cost_of_repeat(value, _NO, length, ends=False)
+            return (steps, 1) if ways == 1 else _ENDLESS
         case "MAX_REPEAT" | "MIN_REPEAT":
-            return _ways_of_repeat(int(value[0]), int(value[1]), value[2], follow)
+            return _cost_of_repeat(value, follow, length, ends=ends)
         case "GROUPREF" | "GROUPREF_EXISTS":
-            return _MOST + 1
+            return _ENDLESS
         case _:
-            return 1
+            return 1, 1
 
 
-def _ways_of_repeat(least: int, most: int, body: Sequence[Any], follow: Set) -> int:
+def _rounds(value: Any, length: int) -> int:
+    """How often a repeat can go round in a text of this length."""
+    least, most, body = value
+    return int(min(most, max(least, length // max(1, body.getwidth()[0]))))
+
+
+def _cost_of_repeat(value: Any, follow: Set, length: int, *, ends: bool) -> Cost:
+    least, most, body = min(int(value[0]), LONGEST), int(value[1]), value[2]
     first, empty = _first(body)
-    inner = _ways(body, first | follow if most > 1 else follow)
     if empty and most > 1:
-        return _MOST + 1
-    if inner == 1:
-        return 1 if not first & follow else min(most, _OPEN) - min(least, _OPEN) + 1
-    return int(inner ** min(most, _ROUNDS)) + (0 if least else 1)
+        return _ENDLESS
+    inner = _cost(body, first | follow if most > 1 else follow, length, ends=False)
+    if inner[1] > 1:
+        ways = int(inner[1] ** min(most, _ROUNDS)) + (0 if least else 1)
+        return ways * (_ROUND + inner[0]), ways
+    rounds = _rounds(value, length)
+    if ends:
+        return least * (_ROUND + inner[0]), 1
+    ways = 1 if not first & follow else max(rounds - least, 0) + 1
+    if _is_single(body):
+        return rounds, ways
+    if "ASSERT" in repr(body):  # it looks at the same characters again in each round
+        return rounds * (_ROUND + inner[0]), ways
+    plain = _cost(body, first | follow, 1, ends=False)[0]
+    return min(rounds * (_ROUND + inner[0]), rounds * (_ROUND + plain) + length), ways
 
 
-def _ways_of_branches(branches: Sequence[Any], follow: Set) -> int:
+def _cost_of_branches(branches: Sequence[Any], follow: Set, length: int, *, ends: bool) -> Cost:
     """The most that can be tried behind one and the same character."""
-    tried = [(_ways(branch, follow), *_first(branch)) for branch in branches]
-    counts = dict.fromkeys(_ALL, 0)
-    for ways, first, empty in tried:
+    tried = [(_cost(branch, follow, length, ends=ends), *_first(branch)) for branch in branches]
+    steps, ways = dict.fromkeys(_ALL, len(branches)), dict.fromkeys(_ALL, 0)
+    for cost, first, empty in tried:
         for character in _ALL if empty else first:
-            counts[character] += ways
-    return max(counts.values())
+            steps[character] += cost[0]
+            ways[character] += cost[1]
+    return max(steps.values()), 1 if _tell_apart(branches) else max(ways.values())
+
+
+def _tell_apart(branches: Sequence[Any]) -> bool:
+    """Whether these are words of which none begins with another one, in small letters or capitals: at most one fits."""
+    words = ["".join(map(chr, _run(branch, 0))).lower() for branch in branches]
+    if not all(word.isascii() and len(word) == len(branch) for word, branch in zip(words, branches, strict=True)):
+        return False
+    return not any(after.startswith(word) for word, after in pairwise(sorted(words)))
 
 
 def _first(items: Sequence[Any]) -> tuple[Set, bool]:

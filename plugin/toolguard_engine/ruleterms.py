@@ -2,7 +2,8 @@
 
 The laws:
 - What a rule asks for is looked up in a table or tested in time that grows with the text alone: a regular expression
-  that could take longer is refused (`rulecost`), and no text of more than `LONGEST` characters is searched as a whole.
+  that could take longer is refused (`rulecost`), and of a text of more than `LONGEST` characters only
+  the two ends of that length are searched.
 - An option that is switched off (`--force=false`) is not there. Behind a lone `--` nothing lets a call through, nor does
   what is taken back later (`--dry-run --no-dry-run`) or is the value of another option (`-o -s`).
 """
@@ -14,8 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fnmatch import translate
 from functools import lru_cache
 
-LONGEST = 4_000
-"""Of a longer text, its two ends of this length are searched."""
+from toolguard_engine.rulecost import LONGEST
 
 _WILD = re.compile(r"[*?\[]")
 _LONGEST_NAME = 200

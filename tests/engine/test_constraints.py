@@ -18,6 +18,7 @@ from toolguard_engine.judgement import Judgement
 from toolguard_engine.layers import constraints, rubric
 from toolguard_engine.model import Call, Host
 from toolguard_engine.rulebook import Rule, Rulebook
+from toolguard_engine.ruleform import BadRule
 from toolguard_engine.session import Session, Setup
 from toolguard_engine.shell.places import Where
 
@@ -312,6 +313,24 @@ class TestParams:
         assert judged(call, constraint("advisory", params={"text": "prod"})).note == ""
         many = Call("t", {"text": ["x"] * (callview.MAX_VALUES + 1)})
         assert speaks(many, params={"text": "prod"})
+
+    def test_more_than_may_be_spent_on_one_call(self) -> None:
+        hostile = Call("note", {"text": "foo " * 10_000})
+        dear = [constraint("required", f"c{number}", params={"*": "foo.*bar"}) for number in range(20)]
+        assert judged(hostile, *dear).decision == "hold"
+        assert judged(hostile, constraint("advisory", params={"*": "foo.*bar"})).note == ""
+        assert judged(Call("note", {"text": "fox " * 10_000}), *dear).decision == "allow"
+        assert judged(Call("note", {"text": "foo " * 20}), *dear).decision == "allow"
+
+    def test_what_is_cheap_is_found_beside_what_is_too_dear(self) -> None:
+        call = Call("note", {"text": "foo " * 10_000 + "prod"})
+        dear = constraint("advisory", "a", params={"*": "foo.*bar"})
+        assert judged(call, dear, constraint("mandatory", "b", params={"*": "prod"})).code == "constraint.b"
+
+    @pytest.mark.parametrize("pattern", ["a*a*b", "(a|b)*c", "a{0,900}a{0,900}b"])
+    def test_what_could_take_very_long_is_refused(self, pattern: str) -> None:
+        with pytest.raises(BadRule, match="could take very long"):
+            constraint(params={"*": pattern})
 
     def test_params_that_are_none(self) -> None:
         for params in (None, [], "x", 3):
