@@ -8,11 +8,11 @@ const USAGE = [
   "Usage: /toolguard pending - what waits",
   "/toolguard approve <nonce> - let it run once",
   "/toolguard deny <nonce> [reason] - refuse it",
-  "/toolguard checkpoint - you have looked: refill the budget of this chat's agent",
+  "/toolguard checkpoint - you have looked: refill the budget of this chat's agent; checkpoint all - of every chat",
   "/toolguard kill-switch on|off [reason] - stop every call of every agent, or free them",
 ].join("\n");
 const OWNER_ONLY = "Only the owner of this gateway may decide on held calls.";
-const ALONE = new Set(["pending", "checkpoint"]);
+const ALONE = new Set(["pending"]);
 const WITH_NONCE = new Set(["approve", "deny"]);
 const SWITCHED = new Set(["on", "off"]);
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
@@ -55,6 +55,7 @@ async function answered(engine, ctx) {
  */
 function isComplete(action, nonce) {
   if (action === "kill-switch") return SWITCHED.has(nonce);
+  if (action === "checkpoint") return nonce === "" || nonce === "all";
   return ALONE.has(action) || (WITH_NONCE.has(action) && nonce !== "");
 }
 

@@ -12,6 +12,8 @@ const SILENT = new Set([
 const LOCAL = new Set(["read", "grep", "memory_get", "memory_search"]);
 const COMMANDS = new Set(["exec", "bash", "process"]);
 const OFF_HOST = /https?:|\b(?:curl|wget|gh|glab|ssh|lynx|w3m|aws|gcloud|az|kubectl)\b/;
+/** The kind of provenance that a person's message has, where it has one. */
+const FROM_PERSON = "external_user";
 const INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>";
 /** Characters. A line of this many fits into an empty pipe, so that it never stands in the way of a question. */
 const MAX_TEXT = 49_152;
@@ -58,7 +60,10 @@ function namesTheNetwork(command) {
 }
 
 /**
- * What a person wrote to the agent, and whether it was its owner; null where it is no such message.
+ * What was written to the agent, and whether its owner may have written it; null where it is no such message.
+ *
+ * `person`: its owner surely did. A task for a subagent, words from another session and an automation's prompt come with no
+ * such mark, or with a provenance.
  * @param {any} message
  */
 export function saidBy(message) {
@@ -66,7 +71,8 @@ export function saidBy(message) {
   const text = cut(textOf(message.content));
   const owner = message.__openclaw?.senderIsOwner !== false;
   if (!text || (owner && text.startsWith(INTERNAL))) return null; // a stranger may write that line as well
-  return { text, owner };
+  const person = message.__openclaw?.senderIsOwner === true && (message.provenance?.kind ?? FROM_PERSON) === FROM_PERSON;
+  return { text, owner, person };
 }
 
 /**

@@ -83,7 +83,7 @@ class Ran(Place, frozen=True, tag="ran"):
 class Decide(Wire, frozen=True, tag="decide"):
     """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
 
-    `checkpoint` is for `session`, or all where that is empty; for `kill-switch` `nonce` is `on` or `off`.
+    `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`.
     """
 
     id: Id
@@ -172,10 +172,14 @@ class Heard(Place, frozen=True, tag="heard"):
 
 
 class Said(Place, frozen=True, tag="said"):
-    """Note: somebody wrote to the agent; `owner`: the person it works for, as far as the gateway knows."""
+    """Note: somebody wrote to the agent; `owner`: nobody else than the person it works for, as far as the gateway knows.
+
+    `person`: the gateway says that this person did, and not another session or an automation.
+    """
 
     text: Text
     owner: bool = True
+    person: bool = False
 
 
 class RunEnd(Wire, frozen=True, tag="run-end"):

@@ -42,6 +42,8 @@ CODE_ERROR = "guard.error"
 NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
 CODE_REWRITTEN = "security.rewritten"
 MAX_TOLD_OF_RUNS = 1_000
+EVERYWHERE = "all"
+NO_SESSION = "The gateway does not say which chat this is; refill the budgets of all chats with /toolguard checkpoint all."
 NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is off)."
 
 
@@ -168,7 +170,7 @@ class Session:
                 self.guard.heard.result(note.run, tool_name(note.tool), note.params, note.text)
             case protocol.Said():
                 self.guard.heard.message(note.session, note.text, owner=note.owner)
-                if note.owner:
+                if note.person:
                     self.guard.autonomy.person(note.agent, note.session, self._now(), self.guard.config_for(note.agent))
             case protocol.Compacted():
                 if armed := self.guard.compacted(note.run, note.agent):
@@ -388,8 +390,13 @@ class Session:
         return self.approvals.decide(message, self.config)
 
     def _checkpoint(self, message: protocol.Decide) -> protocol.Wire:
-        """A person looked: the budget of this session, or of all, is full again."""
-        changed = self.guard.autonomy.checkpoint(message.session, self._now(), self.config)
+        """A person looked: the budget of this session and of its agent's subagents, or of all, is full again."""
+        everywhere = message.nonce == EVERYWHERE
+        if not everywhere and not message.session:
+            return protocol.Told(message.id, ok=False, text=NO_SESSION)
+        changed = self.guard.autonomy.checkpoint("" if everywhere else message.session, self._now(), self.config)
+        if not changed:
+            return protocol.Told(message.id, ok=True, text=f"nothing was spent {'yet' if everywhere else 'in this chat'}")
         self.save_standings()
         done = f"checkpoint: {len(changed)} budget{'' if len(changed) == 1 else 's'} full again"
         self._said("checkpoint", message, "budget.checkpoint", done)

@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from toolguard_engine import protocol
-from toolguard_engine.session import Session, Setup
+from toolguard_engine.model import Stop
+from toolguard_engine.session import NO_SESSION, Session, Setup
+from toolguard_engine.standing import Standing
 from toolguard_engine.stores.killswitch import MAX_BYTES, UNREADABLE, KillSwitch, Unwritten
 
 
@@ -66,10 +69,21 @@ def circle(path: Path) -> None:
     path.symlink_to(path)
 
 
-@pytest.mark.parametrize("put", [folder, circle])
+def link_to_nowhere(path: Path) -> None:
+    path.parent.mkdir()
+    path.symlink_to(path.parent / "nowhere")
+
+
+@pytest.mark.parametrize("put", [folder, circle, link_to_nowhere])
 def test_something_else_in_its_place_counts_as_on(switch: KillSwitch, put: Callable[[Path], None]) -> None:
     put(switch.path)
     assert switch.why() == UNREADABLE
+
+
+def test_a_link_to_nowhere_is_switched_off(switch: KillSwitch) -> None:
+    link_to_nowhere(switch.path)
+    switch.set(on=False, by="", why="")
+    assert switch.why() == ""
 
 
 def test_a_folder_in_its_place_is_not_removed(switch: KillSwitch) -> None:
@@ -152,3 +166,52 @@ def test_while_it_is_on_nothing_runs_in_any_mode(session: Session, mode: str) ->
         assert (answer.decision, answer.code) == ("block", "kill-switch.on")
         assert "stop it (by ann)" in answer.text
         assert answer.stop
+
+
+def test_what_only_it_stopped_goes_on_when_it_is_off(session: Session) -> None:
+    session.answer(protocol.Hello(0, protocol.VERSION, "/state", config={}))
+    call = protocol.Judge(1, "read", {"path": "a"}, run="r")
+    session.guard.killed = "stop it (by ann)"
+    assert code_of(session, call) == "kill-switch.on"
+    session.guard.killed = ""
+    assert code_of(session, call) == "allow"
+
+
+def test_a_run_that_was_over_before_stays_so(session: Session) -> None:
+    session.answer(protocol.Hello(0, protocol.VERSION, "/state", config={}))
+    session.guard.stop("r", Stop("loop.limit", "Enough."))
+    call = protocol.Judge(1, "read", {"path": "a"}, run="r")
+    for killed, code in (("", "loop.limit"), ("stop it", "kill-switch.on"), ("", "loop.limit")):
+        session.guard.killed = killed
+        assert code_of(session, call) == code
+
+
+def code_of(session: Session, call: protocol.Judge) -> str:
+    answer = session.answer(call)
+    assert isinstance(answer, protocol.VerdictAnswer)
+    return answer.code
+
+
+def checkpoint(session: Session, **more: str) -> protocol.Told:
+    told = session.answer(protocol.Decide(1, "checkpoint", "chat", **more))
+    assert isinstance(told, protocol.Told)
+    return told
+
+
+def test_a_checkpoint_needs_a_chat_or_the_word_all(session: Session) -> None:
+    session.guard.autonomy.remember([Standing("main", "s", spent=0.5), Standing("main", "t", spent=0.5)])
+    assert checkpoint(session) == protocol.Told(1, ok=False, text=NO_SESSION)
+    assert checkpoint(session, session="u") == protocol.Told(1, ok=True, text="nothing was spent in this chat")
+    assert session.take_events() == []
+    assert checkpoint(session, session="s").text == "checkpoint: 1 budget full again"
+    assert checkpoint(session, session="s", nonce="all").text == "checkpoint: 2 budgets full again"
+    assert [event.code for event in session.take_events()] == ["budget.checkpoint"] * 2
+
+
+def test_only_what_a_person_wrote_earns_trust(session: Session) -> None:
+    session.guard.autonomy.remember([Standing("main", "s", 0.5)])
+    said = protocol.Said("go on", agent="main", session="s")
+    session.answer(said)  # somebody, perhaps another session
+    assert session.guard.autonomy.take_changed() == {}
+    session.answer(replace(said, person=True))
+    assert session.guard.autonomy.take_changed()["main", "s"].trust == 0.55

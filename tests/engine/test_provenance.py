@@ -300,6 +300,6 @@ def test_lines_of_the_wire() -> None:
     heard = protocol.decode(
         b'{"type":"heard","tool":"web_fetch","params":{"url":"u"},"text":"t","run":"r","agent":"a","session":"s"}'
     )
-    said = protocol.decode(b'{"type":"said","agent":"a","session":"s","text":"t","owner":false}')
+    said = protocol.decode(b'{"type":"said","agent":"a","session":"s","text":"t","owner":false,"person":true}')
     assert heard == protocol.Heard("web_fetch", "t", {"url": "u"}, run="r", agent="a", session="s")
-    assert said == protocol.Said("t", agent="a", session="s", owner=False)
+    assert said == protocol.Said("t", agent="a", session="s", owner=False, person=True)

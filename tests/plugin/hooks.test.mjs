@@ -1133,7 +1133,7 @@ describe("what a run hears", () => {
   test("what a person wrote is noted", () => {
     const { engine, hooks } = gateway();
     hooks.messageWritten({ message: { role: "user", content: "hello" } }, CTX);
-    assert.deepEqual(engine.noted, [{ type: "said", agent: "main", session: "agent:main:main", text: "hello", owner: true }]);
+    assert.deepEqual(engine.noted, [{ type: "said", agent: "main", session: "agent:main:main", text: "hello", owner: true, person: false }]);
     assert.deepEqual(engine.asked, []);
   });
 });
