@@ -124,6 +124,7 @@ class Guard:
         run = self._runs.get(call.run)
         if run is None:
             return None
+        self._freed(run)
         return loops.judge(call, run, config) or detectors.judge(call, run, config)
 
     def _by_rule(self, call: Call, config: Config) -> Verdict:
@@ -163,7 +164,7 @@ class Guard:
         run = self._run(call.run, call.at)
         config = self.config_for(call.agent)
         if verdict.code == killswitch.CODE:
-            run.stop = Stop(verdict.code, verdict.text)
+            run.stop = run.stop if run.stop and run.stop.code != killswitch.CODE else Stop(verdict.code, verdict.text)
         if run.stop is not None:
             return verdict, run.stop
         if verdict.decision == "block" and verdict.code.startswith(VIOLATIONS):
@@ -178,6 +179,11 @@ class Guard:
         config = self.config_for(call.agent)
         found = None if exemptions.judge(call, config) else self._weighed(call, config)
         return None if found is None or found.decision == "allow" else found.verdict
+
+    def _freed(self, run: Run) -> None:
+        """A run that only the kill switch stopped goes on when that is off."""
+        if not self.killed and run.stop and run.stop.code == killswitch.CODE:
+            run.stop = None
 
     def stop(self, run_id: str, stop: Stop) -> None:
         """Ends a run for a reason of its own."""
@@ -251,6 +257,7 @@ class Guard:
         config = self.config_for(agent)
         if run is None or config.active_mode == "disabled":
             return []
+        self._freed(run)
         inner = [inner_call(call) for call in calls]
         stop = loops.on_message(inner, run, config, decided) or detectors.on_message(inner, run, config)
         if stop is None:
@@ -291,6 +298,7 @@ class Guard:
         if not run_id:
             return Run()  # a call of no known run: what failed before it cannot be told from what others did
         run = self._runs.setdefault(run_id, Run())
+        self._freed(run)
         run.used = max(run.used, now)
         self._runs.move_to_end(run_id)
         if touch:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from cli_stage import envelope, texts, toolguard
 
 from toolguard_cli.commands import killswitch, status
+from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_engine.stores import engines
 from toolguard_engine.stores.audit import AuditLog
 from toolguard_engine.stores.files import own_folder
 from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.locked import StoreError
+
+
+@pytest.fixture
+def places(places: Places) -> Places:
+    """A gateway that toolguard has been at."""
+    own_folder(places.state_dir).mkdir()
+    return places
+
 
 NOWHERE = "no gateway runs with the plugin here; it counts as soon as one does"
 
@@ -40,7 +50,19 @@ def test_on_off_and_what_is_written_down(places: Places) -> None:
 
 def test_off_where_it_was_not_on(places: Places) -> None:
     assert texts(killswitch.run(places, "off"))[0] == "the kill switch was not on"
-    assert not own_folder(places.state_dir).exists()
+    assert list(own_folder(places.state_dir).iterdir()) == []
+
+
+@pytest.mark.parametrize("there", [True, False])
+@pytest.mark.parametrize("wish", ["on", "off"])
+def test_where_toolguard_has_never_been(tmp_path: Path, wish: killswitch.Wish, *, there: bool) -> None:
+    state = tmp_path / "typo"
+    if there:
+        state.mkdir()
+    with pytest.raises(UserError, match="no toolguard in"):
+        killswitch.run(Places(state, state / "openclaw.json"), wish)
+    assert state.exists() is there
+    assert not own_folder(state).exists()
 
 
 def test_on_again_tells_what_it_was(places: Places) -> None:
@@ -51,7 +73,7 @@ def test_on_again_tells_what_it_was(places: Places) -> None:
 
 def test_status_changes_nothing(places: Places) -> None:
     assert texts(killswitch.run(places, "status"))[0] == killswitch.IS_OFF
-    assert not own_folder(places.state_dir).exists()
+    assert list(own_folder(places.state_dir).iterdir()) == []
     killswitch.run(places, "on", why="why not")
     shown = killswitch.run(places, "status")
     assert shown.lines[0].kind == "warn"
@@ -78,7 +100,6 @@ def test_what_cannot_be_written_down_stops_all_the_same(places: Places, monkeypa
 
 
 def test_a_hostile_file_moves_no_cursor(places: Places) -> None:
-    own_folder(places.state_dir).mkdir()
     KillSwitch(places.state_dir).path.write_text('{"by": "\\u001b[2J", "why": "\\u202e\\n", "at": 1e308}')
     for result in (killswitch.run(places, "status"), status.run(places)):
         assert all(text.isprintable() for text in texts(result))

@@ -6,7 +6,8 @@ import secrets
 import time
 from typing import Any, Literal
 
-from toolguard_cli import inside, stores, tables
+from toolguard_cli import held, inside, stores, tables
+from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
@@ -26,6 +27,8 @@ def run(places: Places, wish: Wish, *, why: str = "") -> Result:
     if wish == "status":
         return _result(places, before, _state(before))
     inside.refuse(places, f"kill-switch {wish}")
+    if held.never_been(places):
+        raise UserError(held.nowhere(places), "name the state directory of your gateway; toolguard doctor looks at it")
     with stores.told():
         switch.set(on=wish == "on", by=stores.who(), why=audit.plain(why))
     after = switch.thrown()

@@ -5,6 +5,7 @@ The law: a file that cannot be read counts as on.
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -42,7 +43,7 @@ class KillSwitch:
         try:
             found = msgspec.json.decode(files.read_bounded(self.path, MAX_BYTES), type=Thrown)
         except (FileNotFoundError, NotADirectoryError):
-            return None
+            return Thrown(why=UNREADABLE) if os.path.lexists(self.path) else None  # a link to nowhere is there
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             return Thrown(why=UNREADABLE)
         except ValueError:  # a NUL in its name: there is no such file
