@@ -95,7 +95,7 @@ function makeCore(api, root, version, logger) {
     logger.error(`[toolguard] ${text}`);
     engine.note({ type: "warned", text });
   });
-  const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api));
+  const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state);
   return { engine, trace, hooks, waker, order };
 }
 

@@ -35,6 +35,7 @@ export class Hooks {
   #order;
   #prompts;
   #workspace;
+  #state;
 
   /**
    * @param {Engine} engine
@@ -44,8 +45,9 @@ export class Hooks {
    * @param {Trace} trace
    * @param {OrderWatch} order
    * @param {(agent: string) => string} workspace where an agent's commands run
+   * @param {string} state the gateway's state directory
    */
-  constructor(engine, config, runs, seams, trace, order, workspace) {
+  constructor(engine, config, runs, seams, trace, order, workspace, state) {
     this.#engine = engine;
     this.#config = config ?? {};
     this.#runs = runs;
@@ -54,6 +56,7 @@ export class Hooks {
     this.#order = order;
     this.#prompts = new Prompts(engine, runs);
     this.#workspace = workspace;
+    this.#state = state;
   }
 
   /**
@@ -176,12 +179,20 @@ export class Hooks {
    * @param {string} tool
    */
   #judgeAlone(run, tool) {
-    const verdict = verdictWithoutEngine(this.#config, run.agent, tool);
+    const verdict = this.#verdictAlone(run, tool);
     if (!verdict) return undefined;
     run.unanswered += 1;
     if (run.unanswered < this.#most(run)) return verdict;
     run.stop = limit(run.unanswered);
     return { block: true, blockReason: run.stop };
+  }
+
+  /**
+   * @param {Run} run
+   * @param {string} tool
+   */
+  #verdictAlone(run, tool) {
+    return verdictWithoutEngine(this.#config, run.agent, tool, this.#state);
   }
 
   /** @param {Run} run */
@@ -256,7 +267,7 @@ export class Hooks {
     });
     run.watch = true;
     if (answer?.stop) this.#stopLater(run, answer.stop);
-    else if (!answer && verdictWithoutEngine(this.#config, run.agent, event.toolName)) this.#stopLater(run, REWRITTEN_UNJUDGED);
+    else if (!answer && this.#verdictAlone(run, event.toolName)) this.#stopLater(run, REWRITTEN_UNJUDGED);
   }
 
   /**

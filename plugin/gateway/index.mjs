@@ -5,6 +5,7 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { approveTool, chatCommand } from "./chat.mjs";
+import { stateDir } from "./command.mjs";
 import { Membership } from "./core.mjs";
 import { verdictWithoutEngine } from "./failmode.mjs";
 import { TRACED } from "./messages.mjs";
@@ -41,7 +42,8 @@ function connectHooks(api, membership) {
   on("tool_result_persist", (event, ctx) => membership.core?.hooks.resultWritten(event, ctx));
   on("before_tool_call", (event, ctx) => {
     const core = membership.core;
-    return core ? core.hooks.beforeToolCall(event, ctx) : verdictWithoutEngine(api.pluginConfig, ctx?.agentId, event.toolName);
+    if (core) return core.hooks.beforeToolCall(event, ctx);
+    return verdictWithoutEngine(api.pluginConfig, ctx?.agentId, event.toolName, stateDir(api));
   }, { priority: LAST });
   on("after_compaction", (_event, ctx) => membership.core?.hooks.compacted(ctx));
   on("reply_payload_sending", (event) => membership.core?.hooks.replySending(event));

@@ -44,6 +44,11 @@ export const ENGINE_AWAY =
   "TOOLGUARD_BLOCK|The guard is not answering, so only tools that read may run. " +
   "Do not repeat this call; tell the user to run `toolguard doctor`.";
 
+/** Why no call runs while the kill switch is on and the engine is away. */
+export const KILL_SWITCH_ON =
+  "TOOLGUARD_BLOCK|The kill switch is on.\n" +
+  "No tool call of any agent runs until a person switches it off (toolguard kill-switch off). Tell the user so, and stop.";
+
 /** Something else ran than what was judged, and nobody can say whether it should have. */
 export const REWRITTEN_UNJUDGED =
   "TOOLGUARD_BLOCK|Another plugin changed a call after it had been judged, and the guard is not answering.\n" +

@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 
 import { Hooks } from "../../plugin/gateway/hooks.mjs";
-import { ENGINE_AWAY, REWRITTEN_UNJUDGED } from "../../plugin/gateway/messages.mjs";
+import { ENGINE_AWAY, KILL_SWITCH_ON, REWRITTEN_UNJUDGED } from "../../plugin/gateway/messages.mjs";
 import { OrderWatch } from "../../plugin/gateway/order.mjs";
 import { Runs } from "../../plugin/gateway/runs.mjs";
 import { Seams, Trace } from "../../plugin/gateway/seams.mjs";
-import { refusal } from "./support.mjs";
+import { folder, refusal } from "./support.mjs";
 
 /** @typedef {Record<string, any>} Message */
 
@@ -14,6 +16,7 @@ const CTX = { agentId: "main", sessionKey: "agent:main:main" };
 const REFUSED = refusal("read");
 const FIXED = "[TOOL ERROR] read() requires 'path'. Fix your call and retry.";
 const STOP = "[TOOL ERROR LIMIT] It is enough.";
+const NOBODYS = folder();
 
 /** An engine that answers from a table; a missing entry is an engine that is away. */
 class FakeEngine {
@@ -55,8 +58,9 @@ class FakeEngine {
  * @param {FakeEngine["answers"]} [answers]
  * @param {any} [config]
  * @param {import("../../plugin/gateway/order.mjs").Other[] | null} [others]
+ * @param {string} [state]
  */
-function gateway(answers = {}, config = {}, others = null) {
+function gateway(answers = {}, config = {}, others = null, state = NOBODYS) {
   const engine = new FakeEngine(answers);
   const seams = new Seams(() => {});
   const trace = new Trace(seams);
@@ -64,7 +68,7 @@ function gateway(answers = {}, config = {}, others = null) {
   /** @type {string[]} */
   const warned = [];
   const order = new OrderWatch((text) => warned.push(text), () => others);
-  const hooks = new Hooks(engine, config, runs, seams, trace, order, (agent) => `/home/x/${agent}`);
+  const hooks = new Hooks(engine, config, runs, seams, trace, order, (agent) => `/home/x/${agent}`, state);
   hooks.agentEvent({ stream: "lifecycle", data: { phase: "start" }, runId: "r1", ...CTX });
   return { engine, hooks, seams, trace, runs, warned };
 }
@@ -395,6 +399,15 @@ describe("before a call", () => {
       const { hooks } = gateway({}, config);
       assert.deepEqual(await hooks.beforeToolCall(call("c1", tool), CTX), expected);
     });
+
+  test("the engine is away and the kill switch is on", async () => {
+    const state = folder();
+    mkdirSync(join(state, "toolguard"));
+    const { hooks } = gateway({}, { mode: "disabled" }, null, state);
+    assert.equal(await hooks.beforeToolCall(call("c1"), CTX), undefined);
+    writeFileSync(join(state, "toolguard", "kill-switch"), "{}");
+    assert.deepEqual(await hooks.beforeToolCall(call("c2"), CTX), { block: true, blockReason: KILL_SWITCH_ON });
+  });
 });
 
 describe("the question about a call", () => {
