@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 from toolguard_engine import gitlooks
@@ -61,6 +62,7 @@ def only_looks(tool: str, params: Any) -> bool:
     return _command_looks(command, elsewhere=any(params.get(folder) for folder in _FOLDERS))
 
 
+@lru_cache(maxsize=64)  # each call is asked about more than once, and polls come again
 def _command_looks(command: str, *, elsewhere: bool) -> bool:
     read = plain(command)
     if read is None or not read[0] or any(map(_DEVICE.match, read[1])):
