@@ -34,9 +34,9 @@ MAX_REASON = 1_500
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """`result`: a digest, equal for two outcomes that say the same. For a failure: `wording`, the same of its text with all
-    numbers masked; `lasting`: repeating cannot mend it; `tells`: its text says why; `names`: it says at what; `cut_off`: the
-    gateway ended the run meanwhile, so what came of it is not known."""
+    """`result`: a digest, equal for two outcomes that say the same; `exact`: one of all that came. For a failure: `wording`,
+    the same as `result` of its text with all numbers masked; `lasting`: repeating cannot mend it; `tells`: its text says why;
+    `names`: it says at what; `cut_off`: the gateway ended the run meanwhile, so what came of it is not known."""
 
     result: int
     failed: bool = False
@@ -45,6 +45,7 @@ class Outcome(msgspec.Struct, frozen=True):
     tells: bool = False
     names: bool = False
     cut_off: bool = False
+    exact: int = 0
 
 
 ABORTED = "Aborted"
@@ -97,8 +98,10 @@ def is_poll(tool: str, params: Any) -> bool:
     return isinstance(action, str) and action.lower() in actions
 
 
-def outcome(tool: str, params: Any, text: str, size: int, status: str, exit_code: int | None, *, failed: bool) -> Outcome:
-    """Of what the gateway part tells (`protocol.Came`)."""
+def outcome(  # noqa: PLR0913
+    tool: str, params: Any, text: str, size: int, status: str, exit_code: int | None, *, failed: bool, rest: str = ""
+) -> Outcome:
+    """Of what the gateway part tells (`protocol.Came`). `rest`: what it says of all that is not in the text, as it is."""
     if text.endswith(_HOST_NOTE_END):
         text, size = _without_host_note(text, size)
     state = status.lower()
@@ -106,11 +109,11 @@ def outcome(tool: str, params: Any, text: str, size: int, status: str, exit_code
     cut = size if size > len(text) and size > _units(text) else 0
     data = text[:MAX_TEXT].encode("utf-8", "replace")
     stable = _stable(data, sent=tool_name(tool) in _SENDING)
-    result = digest(
-        b"%b\0%d %d %d %b" % (stable, cut, -1 if exit_code is None else exit_code, failed, state.encode("utf-8", "replace"))
-    )
+    told = f"{cut} {-1 if exit_code is None else exit_code} {failed:d} {state}\0{rest}".encode("utf-8", "replace")
+    result = digest(b"%b\0%b" % (stable, told))
+    exact = result if stable is data else digest(b"%b\0%b" % (data, told))
     if not failed:
-        return Outcome(result)
+        return Outcome(result, exact=exact)
     error = _error(text)
     said = _SAYS_LITTLE.sub("", error[:MAX_REASON])
     masked = stable if error is text else _stable(error[:MAX_TEXT].encode("utf-8", "replace"), sent=False)
@@ -122,6 +125,7 @@ def outcome(tool: str, params: Any, text: str, size: int, status: str, exit_code
         tells=bool(said.strip(_NO_WORD)),
         names=_NAME.search(said) is not None or _QUOTED.search(said) is not None,
         cut_off=text == ABORTED,
+        exact=exact,
     )
 
 

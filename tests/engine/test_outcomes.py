@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec import structs
 
 from hostile_texts import texts
 from toolguard_engine.outcomes import Outcome, is_poll, outcome
@@ -15,9 +16,8 @@ from toolguard_engine.outcomes import Outcome, is_poll, outcome
 def came(text: str, tool: str = "exec", params: Any = None, **told: Any) -> Outcome:
     """What a command with a code of exit said, or any tool."""
     size = told.pop("size", len(text))
-    return outcome(
-        tool, params, text, size, told.pop("status", ""), told.pop("exit_code", None), failed=told.pop("failed", False)
-    )
+    status, exit_code, failed = told.pop("status", ""), told.pop("exit_code", None), told.pop("failed", False)
+    return outcome(tool, params, text, size, status, exit_code, failed=failed, **told)
 
 
 def error(tool: str, text: str) -> str:
@@ -180,12 +180,31 @@ TELLING = [
 @pytest.mark.parametrize("failed", [False, True])
 @pytest.mark.parametrize(("one", "other"), VOLATILE)
 def test_what_varies_by_itself_leaves_the_result(one: str, other: str, failed: bool) -> None:  # noqa: FBT001
-    assert came(one, failed=failed) == came(other, failed=failed)
+    found = [came(each, failed=failed) for each in (one, other)]
+    assert found[0].exact != found[1].exact
+    assert structs.replace(found[0], exact=0) == structs.replace(found[1], exact=0)
 
 
 @pytest.mark.parametrize(("one", "other"), TELLING)
 def test_what_says_something_new_changes_the_result(one: str, other: str) -> None:
     assert came(one).result != came(other).result
+    assert came(one).exact != came(other).exact
+
+
+def test_all_that_came_is_exact() -> None:
+    told: list[dict[str, Any]] = [
+        {}, {"status": "running"}, {"exit_code": 0}, {"exit_code": 2}, {"failed": True}, {"size": 9_000}, {"rest": "a"},
+        {"rest": "1 2"}, {"rest": "1 3"},
+    ]  # fmt: skip
+    for text in ("x", "took 3ms"):
+        found = [came(text, **each) for each in told]
+        assert len({each.exact for each in found}) == len({each.result for each in found}) == len(found)
+        assert found == [came(text, **each) for each in told]
+
+
+def test_the_note_of_the_gateway_is_not_exact_either() -> None:
+    note = "\n[System note: Tool-loop warning: 10 times. Stop if you are not making progress.]"
+    assert came("took 3ms" + note) == came("took 3ms")
 
 
 def test_status_exit_code_and_failure_count() -> None:
