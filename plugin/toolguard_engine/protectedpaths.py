@@ -12,6 +12,7 @@ from functools import lru_cache
 from posixpath import dirname, normpath
 from typing import Literal
 
+from toolguard_engine import ownfiles
 from toolguard_engine.model import Host
 
 Place = Literal["", "root", "guard", "key"]
@@ -25,7 +26,7 @@ _HOME_DEPTH = 2
 _MAX_GLOB = 256
 _MAX_PATH = 2048
 
-FILE_NAMES = ("key", "policy.toml", "nonces.json", "grants.json", "counters.json", "toolguard", *CONFIG_NAMES, *_STATE_NAMES)
+FILE_NAMES = (*ownfiles.NAMES, "toolguard", *CONFIG_NAMES, *_STATE_NAMES)
 """Names in the guard's folders by which a search would find them."""
 
 _GLOB = re.compile(r"[*?\[]")

@@ -16,6 +16,7 @@ from typing import Any, get_args
 
 import msgspec
 
+from toolguard_engine import ownfiles
 from toolguard_engine.config import DEFAULT_LOG_PATH, Config, RiskLevel
 from toolguard_engine.stores.calllog import HOME_STATE
 from toolguard_engine.toolsearch import tool_name
@@ -110,20 +111,7 @@ _TAKEN = (
     "openclaw.json",
     "clawdbot.json",
     "extensions/toolguard/*",
-    *(
-        f"toolguard/{name}"
-        for name in (
-            "key",
-            "audit.*",
-            "counters.json",
-            "policy.toml",
-            "install.json",
-            "last-engine.json",
-            "*.lock",
-            "standings.db*",
-            "kill-switch",
-        )
-    ),
+    *(f"toolguard/{name}" for name in ownfiles.KEPT),
     "toolguard/engines",
     "toolguard/engines/*",
 )

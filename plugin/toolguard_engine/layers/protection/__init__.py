@@ -12,9 +12,10 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
-from toolguard_engine import protectedpaths, toolnames
+from toolguard_engine import protectedpaths, toolacts, toolnames
 from toolguard_engine.layers import calltexts
 from toolguard_engine.layers.protection import command
+from toolguard_engine.layers.protection.openclaw import CHAT_COMMAND
 from toolguard_engine.layers.protection.scene import base
 from toolguard_engine.model import Call, Host, Verdict
 from toolguard_engine.toolsearch import tool_name
@@ -29,8 +30,21 @@ _REMOTE = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
 _KEY_LIKE = re.compile(r"key|[*?\[%]", re.IGNORECASE)
 """What a spelling of the key's path has in it."""
 
-_CHAT = re.compile(r"\s*/toolguard\s+(?:approve|deny|grant)\b", re.IGNORECASE)
+_SAYING = frozenset(
+    {
+        "message",
+        "sessions_send",
+        "sessions_spawn",
+        "conversations_send",
+        "conversations_turn",
+        "subagents",
+        "automations",
+        "cron",
+    }
+)
+"""Tools whose texts may come to a session as a message."""
 
+_SAID = ("message", "text", "content", "caption", "body", "task", "prompt", "input")
 PATH = "This call would change the files or the configuration of the guard itself."
 KEY = "This call would read the secret key with which the guard signs approvals."
 CONFIG = "This call would change the part of the gateway's configuration that keeps the guard in place."
@@ -51,8 +65,8 @@ def _reason(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
             return reason
     if tool in calltexts.EXEC_TOOLS:
         return ""
-    special = _SPECIAL.get(tool)
-    return (special(params) if special else "") or _paths(tool, params, host, cwd)
+    special = _gateway(params) if tool == "gateway" else _said(tool, params)
+    return special or _paths(tool, params, host, cwd)
 
 
 def _folder(params: dict[str, Any], cwd: str) -> str:
@@ -81,12 +95,15 @@ def _unescaped(raw: Any) -> str:
         return "plugins"
 
 
-def _message(params: dict[str, Any]) -> str:
-    texts = (params.get(name) for name in ("message", "text", "content", "caption"))
-    return CHAT if any(isinstance(text, str) and _CHAT.match(text) for text in texts) else ""
-
-
-_SPECIAL = {"gateway": _gateway, "message": _message, "sessions_send": _message}
+def _said(tool: str, params: dict[str, Any]) -> str:
+    """A text that is a chat command of the guard, in a tool that may send it, or in one that nobody described."""
+    if tool in _SAYING:
+        texts = _strings(params, 0)
+    elif tool not in toolacts.DESCRIBED:
+        texts = (text for name in _SAID if isinstance(text := params.get(name), str))
+    else:
+        return ""
+    return CHAT if any(CHAT_COMMAND.match(text) for text in texts) else ""
 
 
 def _paths(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:

@@ -11,6 +11,7 @@ from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterator
 
+from toolguard_engine import ownfiles
 from toolguard_engine.layers.protection.commands import CHANGES, CLI
 from toolguard_engine.layers.protection.scene import FILES, KEY, SEDS, Scene, sed_prints
 
@@ -18,7 +19,13 @@ _JOINED = re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
 _STATE = re.compile(
     r"\.(?:openclaw|clawdbot)\b(?!['\"]?\s*[/,]\s*['\"]?workspace)|OPENCLAW_(?:STATE_DIR|HOME|CONFIG_PATH)|\.(?:open|claw)\w*[*?\[]"
 )
-_OURS = re.compile(r"toolguard|policy|nonces|openclaw\.json|clawdbot\.json|glob|\*|['\"/]key\b")
+_OURS = re.compile(
+    r"toolguard|policy|nonces|standings|openclaw\.json|clawdbot\.json|glob|\*|['\"/]key\b|"
+    + "|".join(re.escape(name) for name in ownfiles.NAMES if name != "key")
+)
+_TELLING = re.compile("|".join(re.escape(name) for name in ownfiles.TELLING))
+_FROM_HOME = re.compile(r"\bHOME\b|expanduser|\bhome\(|homedir|['\"](?:~|/|/home|/Users|/root)/?['\"]")
+_WALKS = re.compile(r"\bwalk|glob|\bfind\b|readdir|scandir|listdir|iterdir")
 _SECRET = re.compile(r"['\"/]key['\"]")
 _SECRET_FOLDER = re.compile(r"toolguard|\bglob\b|\*")
 _WRITES = re.compile(
@@ -85,6 +92,8 @@ def _about(code: str, program: str, scene: Scene) -> str:
         return ""
     writes = program in _EDITORS or _WRITES.search(code) is not None
     if "guard" in found and writes:
+        return FILES
+    if writes and _TELLING.search(code) and _FROM_HOME.search(code) and _WALKS.search(code):
         return FILES
     if not _STATE.search(code):
         return FILES if "root" in found and _WHOLE.search(code) else ""

@@ -21,6 +21,9 @@ _SHOWING = {
 }
 """Of commands with commands of their own, those that change nothing; empty: where none is named. `config get` shows secrets
 of the gateway."""
+_BARE = frozenset({"kill-switch", "constraints"})
+"""Of these, the ones whose showing commands take no words."""
+
 ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
 CHANGES = ANSWERS | frozenset(
     {
@@ -90,10 +93,16 @@ def _changes(rest: tuple[str, ...], *, bare: bool) -> bool:
     if not words:
         return bare
     if shows := _SHOWING.get(words[0]):
-        return not shows.intersection(words[1:2] or (() if bare else ("",)))
+        return not shows.intersection(words[1:2] or (() if bare else ("",))) or (words[0] in _BARE and _says_more(words[2:]))
     if words[0] == "doctor":
         return any(word.startswith(("--f", "$")) or UNKNOWN in word for word in words)
     return words[0] not in _READ_ONLY and words[1:] != ("--help",)
+
+
+def _says_more(rest: tuple[str, ...]) -> bool:
+    """Whether a word follows that is no option and no value of one."""
+    words = [word for before, word in zip(("", *rest), rest, strict=False) if before not in _VALUED]
+    return any(not word.startswith("-") for word in words)
 
 
 def _renames(run: Run) -> bool:

@@ -19,6 +19,13 @@ _GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"})
 _COPIERS = frozenset({"cp", "mv", "rsync", "scp"})
 _RECURSIVE = re.compile(r"-\w*[rRa]|--(?:recursive|archive)")
 _CONTENTS = re.compile(r"(?:^|/)(?:\.|\*|\.(?:openclaw|clawdbot)/?)$")
+_FD = frozenset({"fd", "fdfind"})
+_FD_RUNS = frozenset({"-x", "-X", "--exec", "--exec-batch"})
+_FD_VALUED = frozenset(
+    {"-e", "--extension", "-t", "--type", "-d", "--max-depth", "-E", "--exclude", "-S", "--size", "-j", "--threads", "-c"}
+)
+_LOCATES = frozenset({"locate", "plocate", "mlocate"})
+_PLAIN = re.compile(r"[\w.-]{0,200}")
 _PATTERNS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
 _RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete"})
 _TELLS = frozenset({"ls", "stat", "file", "echo", "printf", "test", "[", "[[", "basename", "dirname", "du", "wc"})
@@ -106,13 +113,34 @@ def _searched(run: Run, scene: Scene) -> str:
         given = [word for word in rest if not word.startswith("-")]
         if not given or not _CLAW.search(given[0]) or not any(_holds(word, run, scene) for word in given[1:]):
             return ""
-        return FILES if any(other.name in _CHANGERS for other in _takers(run, scene)) else ""
+        changed = any(other.name in _CHANGERS for other in _takers(run, scene)) or _writes_to_finds(run, scene)
+        return FILES if changed else ""
     if name == "find":
         starts = rest[: next((at for at, word in enumerate(rest) if word.startswith(("-", "(", "!"))), len(rest))]
         if any(_holds(word, run, scene) for word in starts or (".",)):
             wanted = [base(word).lower()[:_MAX_GLOB] for at, word in enumerate(rest) if at and rest[at - 1] in _PATTERNS]
             return _found(run, wanted, scene)
+    if name in _FD:
+        wanted, starts = _fd(rest)
+        return _found(run, wanted, scene) if any(_holds(word, run, scene) for word in starts or (".",)) else ""
+    if name in _LOCATES:
+        return _found(run, [_loosely(word) for word in rest if not word.startswith("-")], scene)
     return ""
+
+
+def _fd(rest: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
+    """What `fd` looks for, as globs over names, and where."""
+    end = next((at for at, word in enumerate(rest) if word in _FD_RUNS), len(rest))
+    words = [
+        word for at, word in enumerate(rest[:end]) if not word.startswith("-") and not (at and rest[at - 1] in _FD_VALUED)
+    ]
+    ending = _value(rest[:end], ("-e", "--extension")).lstrip(".").lower()
+    return [_loosely("".join(words[:1])) + (f".{ending}" if ending else "")], tuple(words[1:])
+
+
+def _loosely(pattern: str) -> str:
+    """A glob for names that have this in them; for an expression that is not plain, any name."""
+    return f"*{pattern.lower()}*" if pattern.strip(".") and _PLAIN.fullmatch(pattern) else "*"
 
 
 def _takers(run: Run, scene: Scene) -> tuple[Run, ...]:
@@ -121,10 +149,16 @@ def _takers(run: Run, scene: Scene) -> tuple[Run, ...]:
     return (*inner, *scene.takers) if hands_on(run) else inner
 
 
+def _writes_to_finds(run: Run, scene: Scene) -> bool:
+    """Whether something may be written over what this one finds: `| while read f; do : > $f; done`."""
+    return hands_on(run) and bool(scene.writers)
+
+
 def _found(run: Run, wanted: list[str], scene: Scene) -> str:
     runs = [base(word) for at, word in enumerate(run.argv) if at and run.argv[at - 1] in _RUNS]
     runs += [other.name for other in _takers(run, scene)]
     runs += ["-delete"] if "-delete" in run.argv else []
+    runs += [">"] if _writes_to_finds(run, scene) else []
     if not runs or (wanted and not any(_fits(pattern) for pattern in wanted)):
         return ""
     secret = any(fnmatchcase("key", pattern) or pattern.endswith("guard/key") for pattern in set(wanted) - _CATCH_ALL)

@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from toolguard_engine import protectedpaths
+from toolguard_engine import ownfiles, protectedpaths
 from toolguard_engine.layers.protection.commands import CHANGES
 from toolguard_engine.layers.protection.scene import holds_ours, is_interpreter, place_of, resolved, texts
 from toolguard_engine.model import Host
@@ -45,7 +45,7 @@ class _Signs:
 @lru_cache(maxsize=8)
 def _signs(host: Host) -> _Signs:
     protected = protectedpaths.of(host)
-    common = ("claw", "toolguard", ".open", "kill", "fuser", "systemctl")
+    common = ("claw", "toolguard", ".open", "kill", "fuser", "systemctl", *ownfiles.TELLING)
     words = (*common, *(word for word in protected.words if not any(sign in word for sign in common)))
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
     starts = ("~", "..", "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))

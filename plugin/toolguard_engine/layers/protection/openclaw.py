@@ -44,7 +44,8 @@ _METHOD = re.compile(r"[a-z][\w-]*(?:\.[\w-]+)*")
 _READING_METHOD = re.compile(r"health|status|config\.(?:get|schema)\b.*|.*\.(?:list|get|status|history)")
 _CHAT_METHOD = re.compile(r"chat\.|agent$|send$|sessions\.send")
 _UNSEEN = re.compile(rf"[$`{UNKNOWN}]|^@")
-_CHAT = re.compile(r"\s*/toolguard\s+(?:approve|deny|grant|revoke|checkpoint|kill-switch)\b", re.IGNORECASE)
+CHAT_COMMAND = re.compile(r"\s*/toolguard(?:@[\w.-]{1,64})?[\s:]+(?!(?:pending|status|help)\b)\S", re.IGNORECASE)
+"""A text that the gateway takes for a command to the guard which does more than show something."""
 _CONFIG_PATH = re.compile(
     r"(?:^|[\s'\"{,])plugins['\"]?"
     r"(?:$|\s*[:=]|[.\[]['\"]?(?:(?:allow|deny|load|enabled|slots)\b|entries['\"]?\]?$|\S*toolguard))"
@@ -82,7 +83,7 @@ def _does_harm(rest: tuple[str, ...]) -> bool:
     if "config" in verbs and verbs & _CONFIG_VERBS:
         unseen = any(word.startswith(("--file", "--batch-file", "--stdin")) or word == "-" for word in rest)
         return unseen or any(_CONFIG_PATH.search(word) for word in rest)
-    if any(_CHAT.match(word) for word in rest):
+    if any(CHAT_COMMAND.match(word) for word in rest):
         return True
     if "call" in verbs:
         return _calls(rest[rest.index("call") + 1 :])

@@ -169,6 +169,11 @@ class Scene:
         """Programs with an argument that cannot be known: it may be what another program printed."""
         return tuple(run for run in self.runs if not self.is_wrapper(run) and any(UNKNOWN in word for word in run.argv[1:]))
 
+    @cached_property
+    def writers(self) -> tuple[Run, ...]:
+        """Programs that write to a file whose name cannot be known: another program may have printed it."""
+        return tuple(run for run in self.runs if any(UNKNOWN in target for target in targets(run)))
+
     def here(self, run: Run) -> str:
         """The folder that a program starts in."""
         return resolved(run.cwd, self.host, self.start) if run.cwd and UNKNOWN not in run.cwd else self.start

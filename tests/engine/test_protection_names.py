@@ -1,0 +1,118 @@
+"""Protection by name: searches that find the guard's files, its command line with words too many, chat commands in texts."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+
+from toolguard_engine import ownfiles, settingrules
+from toolguard_engine.layers import protection
+from toolguard_engine.model import Call, Host
+
+HOST = Host("/home/ada", "/home/ada/.openclaw", "/home/ada/.openclaw/openclaw.json", ("/opt/tg",), frozenset({4242}))
+
+
+def blocked(tool: str, params: dict[str, Any]) -> bool:
+    found = protection.judge(Call(tool, params, agent="main", session="s", cwd="/home/ada/work"), HOST)
+    return found is not None
+
+
+def test_every_file_that_is_kept_has_a_name_that_is_searched_for() -> None:
+    for kept in ownfiles.KEPT:
+        assert any(fnmatchcase(name, kept) for name in ownfiles.NAMES), kept
+        assert settingrules.is_taken(f"/x/toolguard/{kept.replace('*', 'a')}")
+    assert set(ownfiles.TELLING) <= set(ownfiles.NAMES)
+
+
+@pytest.mark.parametrize("name", [name for name in ownfiles.NAMES if name != "key"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm $(find ~ -name 'NAME*')",
+        "find ~ -name NAME -delete",
+        "find / -name NAME | xargs rm",
+        "find ~ -name NAME | while read f; do : > $f; done",
+        'find ~ -name NAME | while read f; do echo x > "$f"; done',
+        "fd -H NAME ~ -x rm",
+        "fd -H NAME ~ | xargs rm",
+    ],
+)
+def test_searches_whose_finds_are_changed(command: str, name: str) -> None:
+    assert blocked("exec", {"command": command.replace("NAME", name)})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fd -H -e db . ~ -X rm",
+        "fd -H '^stand' ~ -x rm",
+        "fd -H key ~ -x cat",
+        "truncate -s0 $(locate standings.db)",
+        "grep -rl toolguard ~ | while read f; do : > $f; done",
+        "python3 -c \"import os; [os.remove(r+x) for r,d,f in os.walk(os.environ['HOME']) for x in f if 'kill-switch' in x]\"",
+        "toolguard kill-switch status off",
+        "toolguard kill-switch --json off",
+        "toolguard constraints list add",
+        "toolguard constraints --state-dir list add least-privilege",
+        "openclaw agent --message '/toolguard constraints add x'",
+    ],
+)
+def test_other_ways(command: str) -> None:
+    assert blocked("exec", {"command": command})
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "toolguard kill-switch status",
+        "toolguard kill-switch status --json --state-dir /x",
+        "toolguard constraints",
+        "toolguard constraints list --json",
+        "fd -H -e png . ~ -x rm",
+        "fd report ~/work -x cat",
+        "fd key",
+        "find ~ -name '*.png' -delete",
+        "find ~/work -name policy.toml -delete",
+        "find ~/work -name x | while read f; do wc -l $f > $f.count; done",
+        "locate foo | xargs rm",
+        "cat policy.toml",
+        "openclaw agent --message '/toolguard status'",
+    ],
+)
+def test_what_may_run(command: str) -> None:
+    assert not blocked("exec", {"command": command})
+
+
+@pytest.mark.parametrize(
+    ("tool", "params"),
+    [
+        ("message", {"action": "send", "message": "/toolguard checkpoint"}),
+        ("message", {"action": "send", "caption": "  /TOOLGUARD kill-switch off"}),
+        ("sessions_send", {"message": "/toolguard@guard_bot checkpoint"}),
+        ("sessions_send", {"message": "/toolguard: approve abcd"}),
+        ("sessions_spawn", {"task": "/toolguard checkpoint"}),
+        ("automations", {"action": "add", "job": {"payload": {"message": "/toolguard kill-switch off"}}}),
+        ("cron", {"action": "add", "job": {"payload": {"text": "/toolguard\nkill-switch off"}}}),
+        ("mcp__chat__post", {"text": "/toolguard approve abcd"}),
+    ],
+)
+def test_chat_commands_are_for_people(tool: str, params: dict[str, Any]) -> None:
+    assert blocked(tool, params)
+
+
+@pytest.mark.parametrize(
+    ("tool", "params"),
+    [
+        ("message", {"message": "/toolguard pending"}),
+        ("message", {"message": "/toolguard status all"}),
+        ("message", {"message": "/toolguard"}),
+        ("message", {"message": "Please type /toolguard approve abcd"}),
+        ("message", {"message": "/toolguardian approve abcd"}),
+        ("write", {"path": "a.md", "content": "/toolguard checkpoint"}),
+        ("web_search", {"query": "/toolguard checkpoint"}),
+    ],
+)
+def test_other_texts(tool: str, params: dict[str, Any]) -> None:
+    assert not blocked(tool, params)
