@@ -51,7 +51,7 @@ def test_searches_whose_finds_are_changed(command: str, name: str) -> None:
         "fd -H key ~ -x cat",
         "truncate -s0 $(locate standings.db)",
         "grep -rl toolguard ~ | while read f; do : > $f; done",
-        "python3 -c \"import os; [os.remove(r+x) for r,d,f in os.walk(os.environ['HOME']) for x in f if 'kill-switch' in x]\"",
+        "python3 -c \"import os;[os.remove(r+x) for r,_,f in os.walk(os.environ['HOME']) for x in f if x=='kill-switch']\"",
         "toolguard kill-switch status off",
         "toolguard kill-switch --json off",
         "toolguard constraints list add",
