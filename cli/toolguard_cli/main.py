@@ -554,14 +554,20 @@ app.add_typer(audit, name="audit")
 @audit.command("show", epilog=examples("toolguard audit show --event hold --since 7d", "toolguard audit show --nonce 3f9a"))
 def audit_show(
     last: Annotated[int, typer.Option(min=1, max=100_000, help="At most so many lines, the newest.")] = 50,
-    event: Annotated[str, typer.Option(help="Only this event, like hold or approve.", show_default=False)] = "",
+    event: Annotated[str, typer.Option(help="Only this event, like hold or block; see above.", show_default=False)] = "",
     nonce: Annotated[str, typer.Option(help="Only nonces that begin like this.", show_default=False)] = "",
     since: Annotated[str, typer.Option(help="Only the last 30m, 12h or 7d.", show_default=False)] = "",
     state_dir: StateDir = None,
     config: Config = None,
     as_json: Json = False,
 ) -> None:
-    """See who held, approved, denied and granted what."""
+    """See what was held, blocked and noted, why, and who approved, denied and granted what.
+
+    CODE says why: a rule, a constraint, a budget, a loop, the kill switch. Events about calls are hold, hold-again, approve,
+    deny, consume (an approved call ran), expire, block, would-refuse (only logged, for the mode is shadow or soft), note,
+    stop (the run was ended) and drift; about people and the guard: checkpoint, kill-switch, grant, grant-used, revoke,
+    security, error, forged, recovered and head-lost.
+    """
     from toolguard_cli.commands import audit as command
 
     chosen = command.Filter(event, nonce, since)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import stat
 import time
 from pathlib import Path
@@ -14,10 +15,13 @@ import pytest
 from cli_stage import envelope, texts, toolguard
 from held_stage import hold
 
+import toolguard_cli
+import toolguard_engine
 from toolguard_cli.commands import approve, audit, deny
 from toolguard_cli.commands.audit import Filter
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
+from toolguard_engine.stores import nonces
 from toolguard_engine.stores.audit import AuditLog, Event, when
 
 ALL = Filter()
@@ -53,6 +57,45 @@ def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "2026-11-22 07:30:00  hold" in texts(result)[1]
     assert texts(result)[2].endswith("ana (chat)  no: r?")
     assert [event["event"] for event in result.data["events"]] == ["hold", "deny"]
+
+
+def test_why(places: Places) -> None:
+    codes = ["constraint.a", "budget.exhausted", "loop.repeat"]
+    write(
+        places, *({"event": "block", "code": code} for code in codes), {"event": "checkpoint", "code": "budget.checkpoint"}
+    )
+    write(places, {"event": "kill-switch", "code": "kill-switch.on"})
+    shown = [text.split()[3] for text in texts(audit.show(places, ALL, 50))[1:]]
+    assert shown == [*codes, "-", "kill-switch.on"]
+
+
+@pytest.mark.parametrize(
+    ("event", "meant"),
+    [("killswitch", "did you mean kill-switch? Known"), ("Holds", "did you mean hold? Known"), ("zzz", "Known")],
+)
+def test_an_event_that_there_is_none_of(places: Places, event: str, meant: str) -> None:
+    write(places, {})
+    with pytest.raises(UserError, match=f"there is no event {event.lower()}") as raised:
+        audit.show(places, Filter(event=event), 50)
+    assert raised.value.fix == f"{meant} are: {', '.join(audit.EVENTS)}"
+
+
+def test_a_known_event_that_nothing_has(places: Places) -> None:
+    write(places, {})
+    assert audit.show(places, Filter(event="drift"), 50).exit_code == 0
+    assert len(audit.show(places, Filter(event=" HOLD"), 50).data["events"]) == 1
+    write(places, {"event": "of-a-later-version"})
+    assert len(audit.show(places, Filter(event="of-a-later-version"), 50).data["events"]) == 1
+
+
+def test_all_kinds_of_events_are_known_and_told() -> None:
+    named = re.compile(r"""(?:_event\(|_said\(|\bevent=|\bLOST = |log\(places, \w+, )"([a-z-]+)\"""")
+    sources = [path for package in (toolguard_engine, toolguard_cli) for path in Path(package.__path__[0]).rglob("*.py")]
+    used = {name for path in sources for name in named.findall(path.read_text())} | set(nonces._EVENTS.values())
+    assert used <= set(audit.EVENTS)
+    assert len(used) > 15
+    said = toolguard("audit", "show", "--help").stdout
+    assert [event for event in audit.EVENTS if event not in said] == []
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -18,10 +18,16 @@ from toolguard_cli import stores, tables
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
-from toolguard_engine import answers
+from toolguard_engine import answers, rulenames
 from toolguard_engine.stores.audit import LOST, AuditLog, Event
 
-HEAD = ("TIME", "EVENT", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
+HEAD = ("TIME", "EVENT", "CODE", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
+EVENTS = (
+    "hold", "hold-again", "approve", "deny", "consume", "expire", "block", "would-refuse", "note", "stop", "drift",
+    "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error", "forged", "recovered", LOST,
+)  # fmt: skip
+"""All kinds of lines, those about calls first."""
+
 COLUMNS = ("seq", *Event.__struct_fields__)
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "|", "%")
 """A spreadsheet takes a cell that begins with one of these for a formula."""
@@ -47,11 +53,22 @@ class Filter:
 
 
 def show(places: Places, chosen: Filter, last: int) -> Result:
+    chosen = replace(chosen, event=chosen.event.strip().lower())
     with stores.told():
         events = list(deque(chosen.chosen(places), maxlen=last))
     if not events:
+        _refuse_unknown(chosen.event)
         return Result("audit show", {"events": []}, (Line("info", "no line of the audit log fits"),))
     return Result("audit show", {"events": events}, tuple(tables.table(HEAD, (_row(event) for event in events))))
+
+
+def _refuse_unknown(name: str) -> None:
+    """Raises `UserError` for a kind of event that there is none of."""
+    if name and name not in EVENTS:
+        near = rulenames.nearest(name, EVENTS)
+        meant = f"did you mean {near}? " if near else ""
+        said = f"there is no event {answers.cut(answers.plain(name), 40)}"
+        raise UserError(said, f"{meant}Known are: {', '.join(EVENTS)}")
 
 
 def _row(event: dict[str, Any]) -> list[str]:
@@ -59,7 +76,8 @@ def _row(event: dict[str, Any]) -> list[str]:
     by = f"{said['by']} ({said['where']})" if said["by"] and said["where"] else said["by"] or said["where"]
     what = ": ".join(text for text in (said["why"], said["shown"] or said["reason"]) if text)
     when = tables.local(moment(event)) if moment(event) else said["time"]
-    return [when, said["event"], said["nonce"], said["tool"], said["agent"], by, what]
+    code = "" if said["code"].endswith(f".{said['event']}") else said["code"]  # budget.checkpoint of a checkpoint
+    return [when, said["event"], code, said["nonce"], said["tool"], said["agent"], by, what]
 
 
 def moment(event: dict[str, Any]) -> float:
