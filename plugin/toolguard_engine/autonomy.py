@@ -15,7 +15,7 @@ from toolguard_engine.judgement import Judgement
 from toolguard_engine.layers import budget, drift
 from toolguard_engine.layers.drift import resource
 from toolguard_engine.model import Call, Verdict
-from toolguard_engine.standing import MAX_STANDINGS, Key, Seen, Signal, Standing, Standings, place_of
+from toolguard_engine.standing import MAX_STANDINGS, Key, Seen, Signal, Standing, Standings, place_in, place_of
 
 ASKS = ("budget.", "drift.")
 """Beginnings of the codes under which a checkpoint is asked for."""
@@ -104,17 +104,19 @@ class Autonomy:
             self._changes(standing)
 
     def person(self, agent: str, session: str, now: float, config: Config) -> None:
-        """The owner wrote to the agent."""
+        """The owner wrote to the agent: drift begins anew, also of what the agent began by itself."""
         if config.active_budget_mode != "disabled" and session:
-            standing = self._standings.of(agent, session, config.budget.initial_trust)
+            standing = self._standings.of(agent, place_in(session), config.budget.initial_trust)
             budget.trust(standing, budget.TRUST.message)
-            standing.seen = Seen(since=now)
-            standing.touched = now
-            standing.told = [code for code in standing.told if not code.startswith("drift.")]
-            self._changes(standing)
+            for each in (standing, *self._standings.spawned(agent)):
+                each.seen = Seen(since=now)
+                each.touched = now
+                each.told = [code for code in each.told if not code.startswith("drift.")]
+                self._changes(each)
 
     def checkpoint(self, session: str, now: float, config: Config) -> list[Standing]:
-        """A person looked: the budget is full again in this session, in all where it is empty. Those that changed.
+        """A person looked: the budget is full again in this session and in what its agents began by themselves; in all where
+        it is empty. Those that changed.
 
         It counts as an approval. Agents of which nothing is counted are left out.
         """
@@ -126,10 +128,9 @@ class Autonomy:
             self._changes(standing)
         return found
 
-    def epoch(self, call: Call) -> int:
-        """How many checkpoints the standing of this call's agent has seen."""
-        known = self._standings.find(call.agent, place_of(call))
-        return known.epoch if known else 0
+    def known(self, call: Call) -> Standing | None:
+        """How this call's agent stands; None before anything is known of it."""
+        return self._standings.find(call.agent, place_of(call))
 
     def take_signals(self) -> list[Told]:
         """What is new, each once."""
@@ -166,12 +167,24 @@ class Autonomy:
                 self._changed.pop(standing.key, None)
                 self._signals = [told for told in self._signals if (told.call.agent, place_of(told.call)) != standing.key]
 
+    def take_over(self, standings: list[Standing]) -> None:
+        """What is on disk instead of what was to be saved: newer, or with what another engine spent."""
+        for standing in standings:
+            known = self._standings.find(*standing.key)
+            if known is None or known.epoch != standing.epoch:
+                self.remember([standing])
+            else:
+                self._standings.put(standing)
+                if standing.key in self._changed:
+                    self._changed[standing.key] = standing
+        self._last = None
+
     def sweep(self, now: float) -> None:
         """Forgets sessions that were idle for long."""
         self._standings.sweep(now)
 
     def _of(self, call: Call, config: Config) -> Standing:
-        return self._standings.of(call.agent, call.session or call.run, config.budget.initial_trust)
+        return self._standings.of(call.agent, place_of(call), config.budget.initial_trust)
 
     def _seen(self, call: Call, found: Judgement, config: Config) -> tuple[Standing, drift.Step]:
         """Who does what. Kept from `judge` to `let_through`, which are told of the same judgement."""
@@ -189,8 +202,6 @@ class Autonomy:
             self._changes(standing)
 
     def _changes(self, standing: Standing) -> None:
-        if not standing.session:
-            return
         self._changed[standing.agent, standing.session] = standing
         if len(self._changed) > MAX_STANDINGS:  # nobody takes them
             self._changed.pop(next(iter(self._changed)))

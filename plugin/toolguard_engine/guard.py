@@ -30,6 +30,7 @@ from toolguard_engine.layers import (
     nostore,
     protection,
     rubric,
+    unread,
 )
 from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.detectors import Reaction
@@ -80,7 +81,9 @@ class Guard:
         self.killed = ""
         """Why the kill switch is on; empty while it is off."""
         self.lost = ""
-        """Why it is not known how the agents stood before this engine; empty where it is."""
+        """Why it is not known how the agents stood before this engine, or not kept what they spend; else empty."""
+        self.unread = ""
+        """What of the person's own rules cannot be read and is not known from before, in words; empty where all is."""
         self.heard = Ledger()
         """What the runs heard, for `layers.provenance`."""
         self.autonomy = Autonomy()
@@ -130,7 +133,8 @@ class Guard:
     def _by_rule(self, call: Call, config: Config) -> Verdict:
         found = self._weighed(call, config)
         if found.decision == "allow":
-            asks = nostore.judge(call, found, config) if self.lost else None
+            asks = unread.judge(call, found, config, self.unread) if self.unread else None
+            asks = asks or (nostore.judge(call, found, config) if self.lost else None)
             if asks := asks or self.autonomy.judge(call, found, config):
                 return asks
         if found.decision == "allow" or config.active_mode == "shadow":
@@ -213,7 +217,8 @@ class Guard:
             self.autonomy.warned(call, config)
         if outcome and not outcome.failed:
             loops.on_success(call, run)
-            self.autonomy.clean(call, config)
+            if not exemptions.judge(call, config):  # what nobody judges earns nothing
+                self.autonomy.clean(call, config)
         return reaction
 
     def compacted(self, run_id: str, agent: str) -> int:

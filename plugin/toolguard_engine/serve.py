@@ -1,8 +1,8 @@
 """The shell around the core: reads lines from the gateway part, writes answers, then the records.
 
-Answers leave before anything is written to disk. The engine ends when its input ends, and so with its gateway, however
-that one died. No line can end it: what cannot be read is answered with an error, a bug in a decision is a verdict of its
-own under the fail mode (`session`), and any other bug an error.
+Answers leave before anything is written to disk, but for what restricts: what was spent, what is held. The engine ends
+when its input ends, and so with its gateway, however that one died. No line can end it: what cannot be read is answered
+with an error, a bug in a decision is a verdict of its own under the fail mode (`session`), and any other bug an error.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from toolguard_engine.stores.counters import Counters
 from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 from toolguard_engine.stores.nonces import FileNonces
+from toolguard_engine.stores.ownpolicy import OwnPolicy
 from toolguard_engine.stores.policy import Policies
 from toolguard_engine.stores.standings import FileStandings
-from toolguard_engine.stores.userconstraints import UserConstraints
-from toolguard_engine.stores.userrules import UserRules
 from toolguard_engine.wakes import Wakes
 
 CHUNK = 1 << 18
@@ -80,10 +79,9 @@ class Engine:
         self._counters: Counters | None = None
         self._standings: FileStandings | None = None
         self._wakes: Wakes | None = None
-        self._own_rules: UserRules | None = None
-        self._rules: tuple[Rule, ...] = ()
+        self._own: OwnPolicy | None = None
+        self._rules: tuple[Rule, ...] | None = None
         self._looked = -RULES_EVERY
-        self._constraints: UserConstraints | None = None
         self._switched = -SWITCH_EVERY
         self._swept = 0.0
         self._unsaved: list[audit.Event] = []
@@ -102,7 +100,7 @@ class Engine:
                 for line, too_long in self._lines.feed(data):
                     self._answer(line, too_long=too_long)
                 self._write_records()
-                self._save_standings()
+                self._tell()
                 self._do_what_is_due()
         except BrokenPipeError:
             pass  # the gateway is gone, and nobody is left to tell
@@ -216,38 +214,28 @@ class Engine:
             self._complain(f"{'.'.join(problem.path)}: {problem.text}")
 
     def _take_own_rules(self) -> None:
-        self._rules = ()
-        self._own_rules, self._looked = UserRules(self._state_dir), -RULES_EVERY
-        self._constraints = UserConstraints(self._state_dir)
+        self._own, self._looked, self._rules = OwnPolicy(self._state_dir), -RULES_EVERY, None
         self._look_at_rules()
         for name in self._session.unknown_rules:
             self._complain(f"rulesOff names {name}, which is no rule and no pack: toolguard check --list names them all")
 
     def _look_at_rules(self) -> None:
-        """Takes over what the person changed in their own rules. Those that cannot be read leave the last ones in place.
+        """Takes over what the person changed in their own rules and constraints.
 
-        Before the answers, so that a rule counts for the next call: once a second that costs one `stat`.
+        Before the answers, so that a rule counts for the next call: once a second that costs two `stat`.
         """
-        if self._own_rules is None or time.monotonic() - self._looked < RULES_EVERY:
+        own = self._own
+        if own is None or time.monotonic() - self._looked < RULES_EVERY:
             return
         self._looked = time.monotonic()
-        self._look_at_constraints()
-        try:
-            rules = self._own_rules.rules()
-        except StoreError as error:
-            self._complain(f"your own rules in policy.toml are not as you meant them; the last good ones count: {error}")
-            return
-        if rules is not self._rules:
-            self._rules = rules
-            self._session.use_rules(rules)
-
-    def _look_at_constraints(self) -> None:
-        if self._constraints is None:
-            return
-        try:
-            self._session.use_constraints(self._constraints.constraints())
-        except StoreError as error:
-            self._complain(f"your constraints in policy.toml are not as you meant them; the last good ones count: {error}")
+        own.look()
+        if own.rules is not self._rules:
+            self._rules = own.rules
+            self._session.use_rules(own.rules)
+        self._session.use_constraints(own.constraints)
+        self._session.guard.unread = own.unread
+        for fault in own.faults:
+            self._complain(fault)
 
     def _look_at_switch(self) -> None:
         """Whether a person has stopped or freed everything: at most a tenth of a second ago."""
@@ -311,10 +299,10 @@ class Engine:
         else:
             self._unsaved = []
 
-    def _save_standings(self) -> None:
-        """Right behind the answers: what was spent must not come back with a restart."""
-        if self._session.guard.autonomy.has_spent:
-            self._session.save_standings()
+    def _tell(self) -> None:
+        """What there is to say of them. What was spent is written before its answer, in `session`."""
+        if self._standings is not None:
+            self._complain(self._standings.trouble)
         self._send_all(self._session.take_told())
 
     def _close_standings(self) -> None:

@@ -19,7 +19,7 @@ import msgspec
 
 from toolguard_engine import __version__, approval_texts, protocol, texts
 from toolguard_engine.approvals import Approvals, Settled, prompt_for
-from toolguard_engine.autonomy import ASKS, Autonomy
+from toolguard_engine.autonomy import Autonomy
 from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, Refusal, inner_call
 from toolguard_engine.layers import nostore
@@ -28,10 +28,10 @@ from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
 from toolguard_engine.outcomes import Outcome, outcome
 from toolguard_engine.rulebook import Rule, Rulebook
-from toolguard_engine.standing import Standing
+from toolguard_engine.standing import Key, Standing, place_of
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.calllog import record, resolve
-from toolguard_engine.stores.locked import Busy, StoreError
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.texts import Hints
 from toolguard_engine.toolsearch import tool_name
 
@@ -42,17 +42,19 @@ CODE_ERROR = "guard.error"
 NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
 CODE_REWRITTEN = "security.rewritten"
 MAX_TOLD_OF_RUNS = 1_000
+UNSAVED_SECONDS = 1.0
+CANNOT_SAVE = "how the agents stand cannot be saved"
 EVERYWHERE = "all"
 NO_SESSION = "The gateway does not say which chat this is; refill the budgets of all chats with /toolguard checkpoint all."
 NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is off)."
 
 
 class Standings(Protocol):
-    """What outlives the engine of how agents stand. Raises `StoreError`; `save` tells what a person changed meanwhile."""
+    """What outlives the engine of how agents stand. Raises `StoreError`; see `stores.standings`."""
 
     def load(self, *, patient: bool = False) -> list[Standing]: ...
 
-    def newer(self, standing: tuple[str, str], epoch: int) -> Standing | None: ...
+    def other(self, key: Key, ours: Standing | None) -> Standing | None: ...
 
     def save(self, changed: dict[tuple[str, str], Standing]) -> list[Standing]: ...
 
@@ -116,6 +118,7 @@ class Session:
         self._told_of_runs: dict[tuple[str, str], None] = {}
         self._told: list[protocol.Log] = []
         self._told_once: set[str] = set()
+        self._unsaved = 0.0
         self._unmade: list[Callable[[], dict[str, Any]]] = []
         self._records: list[dict[str, Any]] = []
         self._events: list[Callable[[], audit.Event]] = []
@@ -255,6 +258,8 @@ class Session:
 
     def _judged(self, message: protocol.Judge, call: Call) -> protocol.Wire:
         verdict = self._first(call)
+        if self.guard.autonomy.has_spent:  # before the answer: who ends the engine behind it gets nothing back
+            self.save_standings()
         self._tell_signals()
         if verdict.decision == "allow":
             of_run = verdict.code.startswith("shadow.loop.")  # a run that would have been stopped goes on: that is said once
@@ -279,22 +284,29 @@ class Session:
         return False
 
     def _first(self, call: Call) -> Verdict:
-        """What the guard says. Before a person is asked for a checkpoint: whether one gave it in another process."""
+        """What the guard says, with what others made of how the agent stands: a person's checkpoint, other engines."""
+        if self._unsaved and self._now() - self._unsaved >= UNSAVED_SECONDS:
+            self.guard.lost = CANNOT_SAVE
+        self._catch_up(call)
         verdict = self.guard.judge(call)
-        if verdict.decision != "hold" or not verdict.code.startswith(ASKS) or self.standings is None:
+        if verdict.code != nostore.CODE:
             return verdict
-        if verdict.code == nostore.CODE:
-            self.restore()
-            return verdict if self.guard.lost else self.guard.judge(call)
+        self.save_standings()
+        return verdict if self.guard.lost else self.guard.judge(call)
+
+    def _catch_up(self, call: Call) -> None:
+        """Where the budget can hold calls. What another engine lets through in this very moment is seen at the next call."""
+        if self.standings is None or self.guard.lost:
+            return
+        if self.guard.config_for(call.agent).active_budget_mode not in ("enforce", "soft"):
+            return
         try:
-            newer = self.standings.newer((call.agent, call.session), self.guard.autonomy.epoch(call))
+            other = self.standings.other((call.agent, place_of(call)), self.guard.autonomy.known(call))
         except StoreError as error:
             self._tell_once(f"how the agents stand cannot be read: {error}")
-            return verdict
-        if newer is None:
-            return verdict
-        self.guard.autonomy.remember([newer])
-        return self.guard.judge(call)
+            return
+        if other is not None:
+            self.guard.autonomy.take_over([other])
 
     def _let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> protocol.Wire:
         return protocol.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=self.guard.wanted(call))
@@ -414,23 +426,27 @@ class Session:
         return protocol.Told(message.id, ok=True, text=f"kill switch {message.nonce}: {told}")
 
     def save_standings(self) -> None:
-        """Before an answer leaves that restricts."""
-        if self.guard.lost:
+        """Before an answer leaves that restricts, or that lets through what is paid for.
+
+        What cannot be saved is tried again; after `UNSAVED_SECONDS` the guard asks a person until it can.
+        """
+        if self.guard.lost and not self._unsaved:
             self.restore()
-        if self.guard.lost:
-            return  # what is there would be written over by one who does not know it
+            if self.guard.lost:
+                return  # what is there would be written over by one who does not know it
         changed = self.guard.autonomy.take_changed()
         if not changed or self.standings is None:
             return
         try:
-            newer = self.standings.save(changed)
+            other = self.standings.save(changed)
         except StoreError as error:
             self.guard.autonomy.keep_changed(changed)
-            if not isinstance(error, Busy):  # soon again
-                self._tell_once(f"how the agents stand cannot be saved: {error}")
+            self._unsaved = self._unsaved or self._now()
+            self._tell_once(f"{CANNOT_SAVE}: {error}")
             return
-        if newer:
-            self.guard.autonomy.remember(newer)
+        if self._unsaved:
+            self._unsaved, self.guard.lost = 0.0, ""
+        self.guard.autonomy.take_over(other)
 
     def restore(self, *, patient: bool = False) -> None:
         """How the agents stood before. Where that cannot be read the guard asks a person, and it is tried again.

@@ -7,8 +7,10 @@ gives the whole budget back and forgets what drift was counted; trust only ever 
 from __future__ import annotations
 
 from collections import OrderedDict
+from typing import Annotated, NamedTuple
 
 import msgspec
+from msgspec import Meta, structs
 
 from toolguard_engine.model import Call
 
@@ -24,6 +26,22 @@ EXACT = 9
 
 Key = tuple[str, str]
 """Agent and session."""
+
+SECONDS = 60
+"""Length of `Seen.recent`."""
+
+SPAWNED = ("subagent", "acp")
+"""Kinds of sessions that an agent begins by itself."""
+
+_KINDS = frozenset([*SPAWNED, "cron", "hook", "boot"])
+"""Kinds of which each run or task may have a session of its own: `agent:main:subagent:<uuid>`, `hook:<uuid>`."""
+
+Name = Annotated[str, Meta(max_length=100_000)]
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Time = Annotated[float, Meta(ge=0, le=1e11)]
+Sum = Annotated[float, Meta(ge=0, le=1e12)]
+Trust = Annotated[float, Meta(ge=0, le=1)]
+Codes = Annotated[list[Annotated[str, Meta(max_length=100)]], Meta(max_length=100)]
 
 
 class Signal(msgspec.Struct, frozen=True):
@@ -42,33 +60,39 @@ class Seen(msgspec.Struct):
     `in_minute`: their sum.
     """
 
-    since: float = 0.0
-    highest: int = 0
-    rises: int = 0
-    outward: int = 0
-    warnings: int = 0
-    resources: dict[int, int] = {}
-    recent: list[int] = []
-    second: int = 0
-    in_minute: int = 0
+    since: Time = 0.0
+    highest: Annotated[int, Meta(ge=0, le=4)] = 0
+    rises: Count = 0
+    outward: Count = 0
+    warnings: Count = 0
+    resources: Annotated[dict[Count, Count], Meta(max_length=1_000)] = {}
+    recent: Annotated[list[Count], Meta(max_length=SECONDS)] = []
+    second: Count = 0
+    in_minute: Count = 0
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether its parts fit together."""
+        return len(self.recent) in (0, SECONDS) and self.in_minute == sum(self.recent)
 
 
 class Standing(msgspec.Struct):
-    """Of one agent in one session. Times are seconds since 1970.
+    """Of one agent in one place (`place_of`). Times are seconds since 1970. The bounds hold for what is decoded.
 
     `spent`: of `budget.size`, more than that where nothing was held. `streak`: clean calls in a row. `epoch`: checkpoints
-    so far. `told`: codes of the signals that were told since the last one.
+    so far. `told`: codes of the signals that were told since the last one. `began`: the trust it began with.
     """
 
-    agent: str
-    session: str
-    trust: float = 0.7
-    spent: float = 0.0
-    streak: int = 0
-    epoch: int = 0
-    touched: float = 0.0
-    told: list[str] = []
+    agent: Name
+    session: Name
+    trust: Trust = 0.7
+    spent: Sum = 0.0
+    streak: Count = 0
+    epoch: Count = 0
+    touched: Time = 0.0
+    told: Codes = []
     seen: Seen = msgspec.field(default_factory=Seen)
+    began: Trust = 0.7
 
     @property
     def key(self) -> Key:
@@ -76,11 +100,7 @@ class Standing(msgspec.Struct):
 
 
 class Standings:
-    """All of them, the idle ones forgotten.
-
-    A call of no known session stands by its run; one of no known run either is nobody's: it gets a standing that is not
-    kept, so that strangers never use up or refill each other's budget.
-    """
+    """All of them, the idle ones forgotten."""
 
     def __init__(self) -> None:
         self._known: OrderedDict[Key, Standing] = OrderedDict()
@@ -89,7 +109,7 @@ class Standings:
         return len(self._known)
 
     def find(self, agent: str, place: str) -> Standing | None:
-        """`place`: the session, or the run where that is not known."""
+        """`place`: see `place_of`."""
         return self._known.get((agent, place))
 
     def of(self, agent: str, place: str, trust: float) -> Standing:
@@ -99,9 +119,8 @@ class Standings:
         if known is not None:
             self._known.move_to_end(key)
             return known
-        made = Standing(agent, place, trust)
-        if place:
-            self.put(made)
+        made = Standing(agent, place, trust, began=trust)
+        self.put(made)
         return made
 
     def put(self, standing: Standing) -> None:
@@ -112,8 +131,18 @@ class Standings:
             self._known.popitem(last=False)
 
     def within(self, session: str) -> list[Standing]:
-        """Those of this session, of all where it is empty."""
-        return [each for each in self._known.values() if not session or each.session == session]
+        """Those of this session, and what its agents began by themselves; all where it is empty."""
+        if not session:
+            return list(self._known.values())
+        place = place_in(session)
+        found = [each for each in self._known.values() if each.session == place]
+        agents = {each.agent for each in found} | {_agent_of(session)}
+        return found + [each for agent in sorted(agents) for each in self.spawned(agent) if each.session != place]
+
+    def spawned(self, agent: str) -> list[Standing]:
+        """Those of the sessions that an agent began by itself."""
+        places = [f"agent:{agent}:{kind}" for kind in SPAWNED]
+        return [known for place in places if (known := self.find(agent, place))]
 
     def sweep(self, now: float) -> None:
         for key, each in list(self._known.items()):
@@ -123,5 +152,79 @@ class Standings:
 
 
 def place_of(call: Call) -> str:
-    """What its standing is kept under, beside its agent."""
-    return call.session or call.run
+    """What its standing is kept under, beside its agent. Calls of no known session stand together, whatever their run."""
+    return place_in(call.session)
+
+
+def place_in(session: str) -> str:
+    """The session; of those that come anew with each run or task their kind, so that none begins with a full budget."""
+    head, _, rest = session.partition(":")
+    if head in _KINDS and rest:
+        return head
+    if head != "agent":
+        return session
+    agent, _, rest = rest.partition(":")
+    kind = rest.partition(":")[0]
+    return f"agent:{agent}:{kind}" if kind in _KINDS else session
+
+
+def _agent_of(session: str) -> str:
+    head, agent, *_ = [*session.split(":", 2), ""]
+    return agent if head == "agent" else ""
+
+
+class Base(NamedTuple):
+    """What an engine last read or wrote of a standing, of what may only change by what happens. See `merged`."""
+
+    epoch: int = 0
+    spent: float = 0.0
+    trust: float = 0.0
+    since: float = 0.0
+    warnings: int = 0
+    told: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, each: Standing) -> Base:
+        return cls(each.epoch, each.spent, each.trust, each.seen.since, each.seen.warnings, tuple(each.told))
+
+    @classmethod
+    def fresh(cls, each: Standing) -> Base:
+        """Of one that is not on disk as far as its engine knows."""
+        return cls(epoch=each.epoch, trust=each.began)
+
+
+def merged(ours: Standing, base: Base, theirs: Standing) -> Standing:
+    """What two engines that share a store make of one standing in the same epoch: what happened here since `base` is added.
+
+    So spending, trust, warnings and what was told. Where a person wrote meanwhile, what they saw does not count again; of
+    the rest of `seen` the larger figures stay.
+    """
+    if base.epoch != ours.epoch:  # there was a checkpoint here, and another one there
+        base = Base(ours.epoch, trust=base.trust, since=base.since)
+    trust = round(theirs.trust + ours.trust - base.trust, EXACT)
+    dropped = {code for code in base.told if code not in ours.told}
+    told = [code for code in theirs.told if code not in dropped]
+    return structs.replace(
+        ours,
+        trust=min(1.0, max(0.0, trust)),
+        spent=max(0.0, round(theirs.spent + ours.spent - base.spent, EXACT)),
+        streak=min(ours.streak, theirs.streak),
+        touched=max(ours.touched, theirs.touched),
+        told=told + [code for code in ours.told if code not in theirs.told and code not in base.told],
+        seen=_merged_seen(ours.seen, base, theirs.seen),
+    )
+
+
+def _merged_seen(ours: Seen, base: Base, theirs: Seen) -> Seen:
+    if base.since and ours.since > max(base.since, theirs.since):  # a person wrote here
+        return ours
+    new = max(0, ours.warnings - base.warnings)
+    if base.since and theirs.since > base.since:  # and there
+        return structs.replace(theirs, warnings=theirs.warnings + new)
+    return structs.replace(
+        ours,
+        highest=max(ours.highest, theirs.highest),
+        rises=max(ours.rises, theirs.rises),
+        outward=max(ours.outward, theirs.outward),
+        warnings=theirs.warnings + new,
+    )

@@ -125,7 +125,7 @@ def test_an_approval_is_a_checkpoint_where_one_was_asked_for() -> None:
     agents.approved(replace(CALL, at=NOON + 5), "budget.exhausted", config)
     after = of(agents)
     assert (after.spent, after.epoch, after.told, after.trust) == (0.0, 1, [], round(trust + 0.1, 9))
-    assert (agents.epoch(CALL), agents.epoch(replace(CALL, session="other"))) == (1, 0)
+    assert of(agents, replace(CALL, session="other")).epoch == 0
     assert of(agents, replace(CALL, session="other")).spent == 0.4
     assert goes(agents, "HIGH", config) == ""
 
@@ -249,15 +249,30 @@ def replace_agent(config: Config, agent: str, mode: Mode) -> Config:
     return msgspec.structs.replace(config, agents={agent: AgentConfig(budget=AgentBudget(mode=mode))})
 
 
-def test_strangers_of_no_known_place_share_nothing() -> None:
+def test_calls_of_no_known_session_stand_together() -> None:
     agents, config = Autonomy(), settings()
-    nobody = Call("message", {}, at=NOON)
-    assert [goes(agents, "HIGH", config, nobody) for _ in range(10)] == [""] * 10
-    assert goes(agents, "CRITICAL", config, nobody) == "budget.trust"
-    assert agents.take_changed() == {}
-    in_a_run = replace(nobody, run="r")
-    assert [goes(agents, "HIGH", config, in_a_run) for _ in range(3)] == ["", "", "budget.exhausted"]
-    assert goes(agents, "HIGH", config, replace(nobody, run="r2")) == ""
+    nobody = Call("message", {}, agent="main", at=NOON)
+    assert goes(agents, "HIGH", config, nobody) == ""
+    assert [goes(agents, "HIGH", config, replace(nobody, run=f"r{n}")) for n in range(2)] == ["", "budget.exhausted"]
+    assert goes(agents, "HIGH", config, replace(nobody, agent="other")) == ""
+    assert set(agents.take_changed()) == {("main", ""), ("other", "")}
+
+
+def test_a_hundred_subagents_have_one_budget() -> None:
+    agents, config = Autonomy(), settings()
+    calls = [replace(CALL, session=f"agent:main:subagent:{n}") for n in range(100)]
+    assert [goes(agents, "MEDIUM", config, call) for call in calls].count("") == 6
+    assert [each.session for each in agents.checkpoint("agent:main:main", NOON, config)] == ["agent:main:subagent"]
+    assert goes(agents, "MEDIUM", config, calls[0]) == ""
+
+
+def test_a_person_in_the_chat_ends_the_drift_of_subagents() -> None:
+    agents, config = Autonomy(), settings(drift=DriftConfig(warnings=1))
+    call = replace(CALL, session="agent:main:subagent:1")
+    agents.warned(call, config)
+    assert goes(agents, "LOW", config, call) == "drift.warnings"
+    agents.person("main", "agent:main:main", NOON, config)
+    assert goes(agents, "LOW", config, call) == ""
 
 
 def test_what_is_untaken_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -394,3 +409,11 @@ def test_what_a_rule_would_have_blocked_is_paid_for_where_the_guard_watches() ->
     assert owner.judge(call).code.startswith("shadow.")
     assert owner.autonomy.take_changed()["main", "s"].spent == 1.0
     assert [each.signal.code for each in owner.autonomy.take_signals()] == ["budget.trust"]
+
+
+def test_what_nobody_judges_earns_no_trust() -> None:
+    owner = guard("enforce")
+    for call in calls(*[("session_status", {})] * 40, every=1):
+        assert owner.judge(call).code == "allow.exempt"
+        owner.came(call, CAME)
+    assert owner.autonomy.take_changed() == {}

@@ -192,8 +192,8 @@ def code_of(session: Session, call: protocol.Judge) -> str:
     return answer.code
 
 
-def checkpoint(session: Session, **more: str) -> protocol.Told:
-    told = session.answer(protocol.Decide(1, "checkpoint", "chat", **more))
+def checkpoint(owner: Session, **more: str) -> protocol.Told:
+    told = owner.answer(protocol.Decide(1, "checkpoint", "chat", **more))
     assert isinstance(told, protocol.Told)
     return told
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
+from msgspec import structs
 
 from toolguard_engine import standing as module
 from toolguard_engine.model import Call
-from toolguard_engine.standing import IDLE_SECONDS, Seen, Standing, Standings, place_of
+from toolguard_engine.standing import IDLE_SECONDS, Base, Seen, Standing, Standings, merged, place_in, place_of
 
 
 def test_one_for_each_agent_and_session() -> None:
@@ -20,17 +23,77 @@ def test_one_for_each_agent_and_session() -> None:
     assert known.find("main", "c") is None
 
 
-def test_strangers_share_nothing() -> None:
+@pytest.mark.parametrize(
+    ("session", "place"),
+    [
+        ("agent:main:main", "agent:main:main"),
+        ("agent:main:telegram:group:1", "agent:main:telegram:group:1"),
+        ("agent:main:subagent:5f2c", "agent:main:subagent"),
+        ("agent:main:subagent:5f2c:subagent:77aa", "agent:main:subagent"),
+        ("agent:main:acp:5f2c", "agent:main:acp"),
+        ("agent:main:cron:5f2c:run:77aa", "agent:main:cron"),
+        ("agent:main:hook:5f2c", "agent:main:hook"),
+        ("agent:main:boot:5f2c", "agent:main:boot"),
+        ("hook:5f2c", "hook"),
+        ("cron:5f2c", "cron"),
+        ("cron", "cron"),
+        ("global", "global"),
+        ("", ""),
+    ],
+)
+def test_sessions_that_come_anew_with_each_run_stand_together(session: str, place: str) -> None:
+    assert place_of(Call("read", {}, session=session, run="r")) == place_in(place) == place
+
+
+def test_a_chat_and_what_its_agent_began() -> None:
     known = Standings()
-    assert known.of("", "", 0.7) is not known.of("", "", 0.7)
-    assert known.of("main", "", 0.7) is not known.of("main", "", 0.7)
-    assert len(known) == 0
+    for agent, session in (
+        ("main", "agent:main:main"),
+        ("main", "agent:main:subagent"),
+        ("main", "agent:main:cron"),
+        ("main", "agent:main:other"),
+        ("helper", "agent:helper:subagent"),
+    ):
+        known.of(agent, session, 0.7)
+    places = ["agent:main:main", "agent:main:subagent"]
+    assert [each.session for each in known.within("agent:main:main")] == places
+    assert [each.session for each in known.within("agent:main:new")] == places[1:]
+    assert [each.session for each in known.within("agent:main:subagent:5f2c")] == places[1:]
+    assert known.within("elsewhere") == []
 
 
-def test_a_call_of_no_known_session_stands_by_its_run() -> None:
-    assert place_of(Call("read", {}, session="s", run="r")) == "s"
-    assert place_of(Call("read", {}, run="r")) == "r"
-    assert place_of(Call("read", {})) == ""
+def both(**changes: Any) -> Standing:
+    return structs.replace(Standing("main", "s", 0.6, spent=0.3, streak=5, told=["a"]), **changes)
+
+
+def test_what_two_engines_did_adds_up() -> None:
+    base = Base.of(both())
+    ours = both(spent=0.45, trust=0.58, told=["a", "b"], seen=Seen(warnings=1))
+    theirs = both(spent=0.7, trust=0.4, streak=0, told=["a", "c"], touched=9.0, seen=Seen(warnings=2, highest=3))
+    assert merged(ours, base, theirs) == both(
+        spent=0.85, trust=0.38, streak=0, told=["a", "c", "b"], touched=9.0, seen=Seen(warnings=3, highest=3)
+    )
+
+
+def test_of_what_an_engine_began_anew_all_counts() -> None:
+    fresh = Standing("main", "s", 0.65, spent=0.1, began=0.7)
+    assert merged(fresh, Base.fresh(fresh), both()).spent == 0.4
+    assert merged(fresh, Base.fresh(fresh), both()).trust == 0.55
+
+
+def test_a_person_who_wrote_to_one_engine_is_not_forgotten() -> None:
+    before = both(seen=Seen(since=1.0, warnings=4), told=["drift.warnings"])
+    after = both(seen=Seen(since=5.0), told=[])
+    assert merged(after, Base.of(before), before).seen == Seen(since=5.0)
+    assert merged(after, Base.of(before), before).told == []
+    mine = both(seen=Seen(since=1.0, warnings=5), told=["drift.warnings"])
+    assert merged(mine, Base.of(before), after).seen == Seen(since=5.0, warnings=1)
+    assert merged(mine, Base.of(before), after).told == []
+
+
+def test_after_a_checkpoint_in_both_only_what_came_since_counts() -> None:
+    ours, theirs = both(spent=0.2, epoch=1), both(spent=0.1, epoch=1)
+    assert merged(ours, Base.of(both()), theirs).spent == 0.3
 
 
 def test_the_least_recently_used_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,9 @@ import pytest
 from msgspec import structs
 
 from test_serve import Talk
+from toolguard_engine import hints, protocol, rulepacks
 from toolguard_engine.layers.nostore import CODE
+from toolguard_engine.session import OUT_OF_ORDER, Session, Setup
 from toolguard_engine.standing import Standing
 from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.locked import corrupt_files
@@ -109,7 +113,7 @@ def test_a_checkpoint_in_between_is_not_undone(engine: Engines, state: Path) -> 
     assert [call(talk, number)["decision"] for number in (2, 3)] == ["allow"] * 2
     stop(talk)
     (standing,) = FileStandings(state).look()
-    assert (standing.epoch, standing.spent) == (1, 0.15)  # the call that learned of the checkpoint belongs before it
+    assert (standing.epoch, standing.spent) == (1, 0.3)
 
 
 def refilled(standing: Standing) -> Standing:
@@ -156,3 +160,55 @@ def test_the_kill_switch_stops_a_running_engine(engine: Engines, state: Path) ->
         if (answer := call(talk, number, **read))["decision"] == "allow":
             break
     assert answer["decision"] == "allow"
+
+
+def test_killed_as_soon_as_the_answer_is_read(engine: Engines, state: Path) -> None:
+    decisions = []
+    for number in range(7):
+        talk = engine()
+        talk.send(
+            id=number, type="judge", tool="note_down", params={"text": f"{number}"}, agent="main", session="s", run="r"
+        )
+        decisions.append(heard(talk, [])["decision"])
+        stop(talk)
+    assert decisions == ["allow"] * 6 + ["hold"]
+    assert spent(state) == [0.9]
+
+
+def test_engines_at_once_have_one_budget(engine: Engines, state: Path) -> None:
+    talks = [engine() for _ in range(3)]
+    decisions = [call(talk, number)["decision"] for number in range(6) for talk in talks]
+    assert decisions == ["allow"] * 6 + ["hold"] * 12
+    assert spent(state) == [0.9]
+
+
+def test_while_another_process_holds_the_store(tmp_path: Path) -> None:
+    """For a second calls go on, and it is told; then what is paid for waits, and it goes on by itself."""
+    state, now = tmp_path / "state", [datetime.now(UTC)]
+    session = Session(Setup(hints.load(), lambda: now[0], 42, book=rulepacks.load()))
+    session.answer(protocol.Hello(0, protocol.VERSION, str(state), config=CONFIG))
+    session.standings = FileStandings(state)
+    judged = protocol.Judge(1, "note_down", params={"text": "x"}, agent="main", session="s", run="r")
+
+    def code(**more: Any) -> str:
+        answer = session.answer(structs.replace(judged, **more))
+        assert isinstance(answer, protocol.VerdictAnswer)
+        return answer.code
+
+    before = code()
+    other = sqlite3.connect(session.standings.path, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert code() == code() == before
+    (told,) = session.take_told()
+    assert "how the agents stand cannot be saved" in told.text
+    assert spent(state) == [0.15]
+    now[0] += timedelta(seconds=1)
+    session.approvals = None
+    assert code() == OUT_OF_ORDER  # held, and here is nobody to ask
+    assert session.guard.lost
+    assert code(tool="read", params={"path": "a"}).startswith("allow")
+    other.execute("ROLLBACK")
+    other.close()
+    assert code() == before
+    assert not session.guard.lost
+    assert spent(state) == [0.6]

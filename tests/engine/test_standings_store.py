@@ -7,6 +7,7 @@ import sqlite3
 import stat
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -39,12 +40,14 @@ def refilled(standing: Standing) -> Standing:
 def test_nothing_is_made_by_looking(store: FileStandings) -> None:
     assert store.load() == store.look() == []
     assert store.checkpoint(refilled) == []
-    assert store.newer(KEY, 0) is None
+    assert store.other(KEY, None) is None
     assert not store.path.parent.exists()
 
 
 def test_what_is_saved_is_there_whole_for_the_next_engine(store: FileStandings, tmp_path: Path) -> None:
-    standing = one(streak=3, told=["budget.exhausted"], seen=Seen(since=5.0, resources={1: 2}, recent=[1] * 60))
+    standing = one(
+        streak=3, told=["budget.exhausted"], seen=Seen(since=5.0, resources={1: 2}, recent=[1] * 60, in_minute=60)
+    )
     assert save(store, standing) == []
     assert FileStandings(tmp_path).load() == [standing]
 
@@ -63,20 +66,55 @@ def test_one_file_is_left_when_all_have_closed_it(store: FileStandings) -> None:
     assert len(store.load()) == 1
 
 
-@pytest.mark.parametrize(("epoch", "spent"), [(0, 0.0), (1, 0.9), (2, 0.9)])
+@pytest.mark.parametrize(("epoch", "spent"), [(0, 0.1), (1, 1.0), (2, 0.9)])
 def test_an_engine_does_not_undo_a_checkpoint(store: FileStandings, tmp_path: Path, epoch: int, spent: float) -> None:
-    checked = one(spent=0.0, epoch=1)
-    save(FileStandings(tmp_path), checked)
-    newer = save(store, one(spent=0.9, epoch=epoch))
-    assert newer == ([checked] if epoch == 0 else [])
+    save(FileStandings(tmp_path), one(spent=0.1, epoch=1))
+    ours = one(spent=0.9, epoch=epoch)
+    told = save(store, ours)
+    assert [each.spent for each in told] == ([] if epoch == 2 else [spent])
     assert [each.spent for each in store.load()] == [spent]
 
 
-def test_what_a_person_changed_is_newer(store: FileStandings) -> None:
-    save(store, one(epoch=2))
-    assert store.newer(KEY, 1) == store.load()[0]
-    assert store.newer(KEY, 2) is None
-    assert store.newer(("main", "elsewhere"), 0) is None
+def test_engines_add_up_what_they_spend(store: FileStandings, tmp_path: Path) -> None:
+    others = FileStandings(tmp_path)
+    mine = one(spent=0.0)
+    save(store, mine)
+    (theirs,) = others.load()
+    for _ in range(3):
+        mine.spent, theirs.spent = round(mine.spent + 0.1, 9), round(theirs.spent + 0.05, 9)
+        (mine,) = save(store, mine) or [mine]
+        (theirs,) = save(others, theirs) or [theirs]
+    assert [each.spent for each in FileStandings(tmp_path).look()] == [0.45]
+
+
+def test_what_others_wrote_is_seen_before_anything_is_saved(store: FileStandings, tmp_path: Path) -> None:
+    others, mine = FileStandings(tmp_path), one(spent=0.1)
+    save(store, mine)
+    assert store.other(KEY, mine) is None
+    (theirs,) = others.load()
+    assert store.other(KEY, mine) is None  # written, and as it was
+    theirs.spent = 0.3
+    save(others, theirs)
+    mine.spent = 0.2  # not saved yet
+    now = store.other(KEY, mine)
+    assert now is not None
+    assert now.spent == 0.4
+    assert store.other(KEY, now) is None
+    assert save(store, now) == []
+    others.checkpoint(refilled)
+    checked = store.other(KEY, now)
+    assert checked is not None
+    assert (checked.spent, checked.epoch) == (0.0, 1)
+    assert store.other(("main", "elsewhere"), None) is None
+
+
+def test_one_that_was_forgotten_does_not_come_back_fresh(store: FileStandings) -> None:
+    save(store, one(spent=0.9))
+    known = store.other(KEY, None)
+    assert known is not None
+    assert known.spent == 0.9
+    (told,) = save(store, Standing(*KEY, spent=0.15))  # it was used before anybody looked
+    assert told.spent == 1.05
 
 
 def test_idle_ones_are_forgotten(store: FileStandings) -> None:
@@ -143,7 +181,7 @@ def foreign(path: Path) -> None:
 
 def statement(sql: str) -> Callable[[Path], None]:
     def run(path: Path) -> None:
-        with sqlite3.connect(path) as connection:
+        with closing(sqlite3.connect(path)) as connection, connection:
             connection.execute(sql)
 
     return run
@@ -159,6 +197,23 @@ DAMAGE = [
     statement("UPDATE standing SET body = x'ff'"),
     statement("UPDATE standing SET body = 5"),
     statement("""UPDATE standing SET body = CAST('{"agent":"a","session":"s","spent":"none"}' AS BLOB)"""),
+    statement("UPDATE standing SET revision = 0"),
+    statement("UPDATE standing SET epoch = 7"),
+    *(
+        statement(f"UPDATE standing SET body = CAST(json_set(body, '$.{path}', {value}) AS BLOB)")  # noqa: S608
+        for path, value in (
+            ("spent", -1000.0),
+            ("trust", 5.0),
+            ("trust", -0.1),
+            ("streak", -1),
+            ("touched", 1e300),
+            ("agent", "'other'"),
+            ("seen.recent", "json('[1]')"),
+            ("seen.in_minute", 5),
+            ("seen.highest", 9),
+            ("seen.warnings", -3),
+        )
+    ),
 ]
 
 
@@ -175,7 +230,7 @@ def test_a_damaged_file_is_kept_and_nothing_is_reset(
     kept = corrupt_files(store.path)
     assert left in [path.read_bytes() for path in kept]
     assert not store.path.exists()
-    for act in (store.load, store.look, lambda: save(store, one()), lambda: FileStandings(tmp_path).newer(KEY, 0)):
+    for act in (store.load, store.look, lambda: save(store, one()), lambda: FileStandings(tmp_path).other(KEY, None)):
         with pytest.raises(Damaged, match="what is left of a damaged store"):
             act()
     for path in kept:
@@ -198,11 +253,15 @@ def test_a_look_leaves_a_damaged_file_where_it_is(store: FileStandings, damage: 
 
 
 def test_a_connection_that_is_open_notices_another_file(store: FileStandings, tmp_path: Path) -> None:
-    save(store, one())
-    store.path.rename(tmp_path / "away")
+    kept, changed = one(), Standing("main", "changed", spent=0.2, touched=time.time())
+    save(store, kept, changed)
+    for path in list(store.path.parent.iterdir()):
+        path.unlink()
     assert store.load() == []
-    save(store, one(spent=0.1))
-    assert [each.spent for each in FileStandings(tmp_path).load()] == [0.1]
+    changed.spent = 0.3
+    assert save(store, changed) == []
+    assert {each.session: each.spent for each in FileStandings(tmp_path).load()} == {KEY[1]: 0.65, "changed": 0.3}
+    assert store.trouble.endswith("was removed or replaced while it was in use; 2 budgets are written anew")
 
 
 def test_a_newer_schema_is_left_alone(store: FileStandings) -> None:
@@ -231,15 +290,17 @@ def test_a_place_that_cannot_be_one(tmp_path: Path, state: str) -> None:
 
 
 def test_what_another_process_holds_is_busy(store: FileStandings) -> None:
-    save(store, one())
+    mine = one()
+    save(store, mine)
+    mine.spent = 0.9
     other = sqlite3.connect(store.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(Busy, match="held by another process"):
-        save(store, one(spent=0.9))
-    assert store.newer(KEY, 0) is None  # readers go on
+        save(store, mine)
+    assert store.other(KEY, mine) is None  # readers go on
     other.execute("ROLLBACK")
     other.close()
-    save(store, one(spent=0.9))
+    save(store, mine)
     assert [each.spent for each in store.load()] == [0.9]
 
 

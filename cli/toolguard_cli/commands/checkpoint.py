@@ -16,7 +16,7 @@ from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
 from toolguard_engine.autonomy import Autonomy
 from toolguard_engine.config import BudgetConfig, Config
-from toolguard_engine.standing import Standing
+from toolguard_engine.standing import Standing, place_in
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.standings import FileStandings
@@ -35,7 +35,7 @@ class Chosen:
     def means(self, standing: Standing) -> bool:
         if self.agent and standing.agent != self.agent:
             return False
-        return not self.session or standing.session == self.session
+        return not self.session or standing.session == place_in(self.session)
 
     @property
     def words(self) -> str:

@@ -1,6 +1,7 @@
-"""Where it cannot be read how the agents stood: what their budget would have to pay for asks a person.
+"""Where it cannot be read how the agents stood, or not be written: what their budget would have to pay for asks a person.
 
-An engine that began with full budgets then would give back what was spent; a damaged file would be a way to get there.
+An engine that began with full budgets then would give back what was spent; a damaged file would be a way to get there. So
+would be to end one while what it spends cannot be written.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from toolguard_engine.judgement import Judgement
 from toolguard_engine.model import Call, Verdict
 
 CODE = "budget.no-store"
-REASON = "How this agent stood before cannot be read, so its budget is not known; run `toolguard doctor --fix`."
+REASON = "How this agent stands cannot be read or written, so its budget is not safe; run `toolguard doctor --fix`."
 _PAID: dict[Mode, frozenset[RiskLevel]] = {
     "enforce": frozenset({"LOW", "MEDIUM", "HIGH", "CRITICAL"}),
     "soft": frozenset({"HIGH", "CRITICAL"}),

@@ -2,7 +2,8 @@
 
 The law: what was spent does not come back by an accident. A file that is not as we wrote it is kept aside as
 `standings.db.corrupt-<time>`, and as long as one of those lies there nothing is read or written (`toolguard doctor --fix`
-clears it away); what a person changed in another process is not undone by what an engine knew before.
+clears it away); what a person changed in another process is not undone by what an engine knew before. Engines that share
+the file share the spending: one that finds that another wrote since adds what happened here (`standing.merged`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from toolguard_engine.standing import IDLE_SECONDS, MAX_STANDINGS, Standing
+from toolguard_engine.standing import IDLE_SECONDS, MAX_STANDINGS, Base, Key, Standing, merged
 from toolguard_engine.stores import files
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError, corrupt_files, unusable
 
@@ -37,17 +38,19 @@ BESIDE = ("-wal", "-shm")
 _PRAGMAS = ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = NORMAL", "journal_size_limit = 4194304")
 _TABLE = """
 CREATE TABLE standing (
-    agent TEXT NOT NULL, session TEXT NOT NULL, epoch INTEGER NOT NULL, touched REAL NOT NULL, body BLOB NOT NULL,
-    PRIMARY KEY (agent, session)
+    agent TEXT NOT NULL, session TEXT NOT NULL, epoch INTEGER NOT NULL, revision INTEGER NOT NULL, touched REAL NOT NULL,
+    body BLOB NOT NULL, PRIMARY KEY (agent, session)
 ) WITHOUT ROWID
 """
 _SAVE = """
-INSERT INTO standing (agent, session, epoch, touched, body) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (agent, session) DO UPDATE SET epoch = excluded.epoch, touched = excluded.touched, body = excluded.body
-WHERE standing.epoch <= excluded.epoch
+INSERT INTO standing (agent, session, epoch, revision, touched, body) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (agent, session) DO UPDATE
+SET epoch = excluded.epoch, revision = excluded.revision, touched = excluded.touched, body = excluded.body
 """
-_NEWER = "SELECT body FROM standing WHERE agent = ? AND session = ? AND epoch > ?"
-_KNOWN = "SELECT body FROM standing WHERE touched >= ? ORDER BY touched DESC LIMIT ?"
+_THERE = "SELECT epoch, revision FROM standing WHERE agent = ? AND session = ?"
+_COLUMNS = "SELECT agent, session, epoch, revision, body FROM standing"
+_ONE = f"{_COLUMNS} WHERE agent = ? AND session = ?"
+_KNOWN = f"{_COLUMNS} WHERE touched >= ? ORDER BY touched DESC LIMIT ?"
 _FORGET = "DELETE FROM standing WHERE touched < ?"
 _FORGET_REST = """
 DELETE FROM standing WHERE (agent, session) IN (SELECT agent, session FROM standing ORDER BY touched DESC LIMIT -1 OFFSET ?)
@@ -64,7 +67,7 @@ _DAMAGE = frozenset({"SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_
 """`SQLITE_ERROR`: our own statements do not fit what stands in the file."""
 
 Change = Callable[[Standing], Standing | None]
-_Row = tuple[str, str, int, float, bytes]
+_Row = tuple[object, object, object, object, object]
 
 
 class FileStandings:
@@ -78,6 +81,10 @@ class FileStandings:
         self._wait = PATIENT_SECONDS if patient else BUSY_SECONDS
         self._open: sqlite3.Connection | None = None
         self._file = (0, 0)
+        self._known: dict[Key, _Known] = {}
+        self._lost_file = False
+        self.trouble = ""
+        """What a person should hear about the file, once; empty where all is well."""
 
     def load(self, *, patient: bool = False) -> list[Standing]:
         """Those of `IDLE_SECONDS`, at most `MAX_STANDINGS`, the latest first; the rest is removed.
@@ -95,9 +102,10 @@ class FileStandings:
             with _transaction(connection):
                 connection.execute(_FORGET, (oldest,))
                 connection.execute(_FORGET_REST, (MAX_STANDINGS,))
-            found = _read(connection.execute(_KNOWN, (oldest, MAX_STANDINGS)))
+                version, found = _version(connection), _read(connection.execute(_KNOWN, (oldest, MAX_STANDINGS)))
+            self._remember([_Known(each, revision, version, Base.of(each)) for each, revision in reversed(found)])
             connection.execute(f"PRAGMA busy_timeout = {self._wait * 1000:.0f}")
-            return found
+            return [each for each, _ in found]
 
     def look(self) -> list[Standing]:
         """As `load`; changes nothing, and leaves a damaged file where it is."""
@@ -106,23 +114,75 @@ class FileStandings:
             if connection is None:
                 return []
             _refuse_damaged(connection)
-            return _read(connection.execute(_KNOWN, (time.time() - IDLE_SECONDS, MAX_STANDINGS)))
+            rows = connection.execute(_KNOWN, (time.time() - IDLE_SECONDS, MAX_STANDINGS))
+            return [standing for standing, _ in _read(rows)]
 
-    def newer(self, standing: tuple[str, str], epoch: int) -> Standing | None:
-        """What a person changed meanwhile: the standing of this agent and session where its epoch is a later one."""
+    def other(self, key: Key, ours: Standing | None) -> Standing | None:
+        """What stands here where it is not what this engine knows (`ours`, None where it knows nothing): a person or another
+        engine wrote it. What happened here and is not saved yet is in it, unless there was a checkpoint."""
         with self._reported():
             connection = self._connected()
             if connection is None:
                 return None
-            return next(iter(_read(connection.execute(_NEWER, (*standing, epoch)))), None)
+            version, known = _version(connection), self._known.get(key)
+            if known is None or known.standing is not ours:
+                known = None
+            elif known.version == version:
+                return None  # nobody else wrote anything since
+            found = _read(connection.execute(_ONE, key))
+            if not found:
+                return None
+            ((theirs, revision),) = found
+            if ours is None or theirs.epoch > ours.epoch:
+                now = theirs
+            elif theirs.epoch < ours.epoch or (known and known.revision == revision):
+                self._remember([known._replace(version=version)] if known else [])
+                return None
+            else:
+                now = merged(ours, known.base if known else Base.fresh(ours), theirs)
+            self._remember([_Known(now, revision, version, Base.of(theirs))])
+            return now
 
-    def save(self, changed: dict[tuple[str, str], Standing]) -> list[Standing]:
-        """Writes these, all or none. Where the epoch on disk is a later one it stays as it is there, and is returned."""
+    def save(self, changed: dict[Key, Standing]) -> list[Standing]:
+        """Writes these, all or none. Those that are on disk otherwise than they were given are returned.
+
+        A later epoch on disk stays as it is there. What another engine wrote in the same epoch is added to.
+        """
         with self._reported():
-            rows = [_row(each) for each in changed.values()]
             connection = self._made()
+            wanted, anew = list(changed.values()), 0
+            if self._lost_file:  # what others still know is there by now, or comes
+                wanted += [each.standing for key, each in self._known.items() if key not in changed]
+                anew = len(wanted)
             with _transaction(connection):
-                return [newer for row in rows for newer in _saved(connection, row)]
+                version = _version(connection)
+                written = [self._written(connection, each, version) for each in wanted]
+            self._remember(written)
+            if anew:
+                self.trouble = f"{self.path} was removed or replaced while it was in use; {anew} budgets are written anew"
+            self._lost_file = False
+            return [each.standing for each, given in zip(written, wanted, strict=True) if each.standing is not given]
+
+    def _written(self, connection: sqlite3.Connection, ours: Standing, version: int) -> _Known:
+        """Writes one, unless there is a newer one. What is there then."""
+        epoch, revision = connection.execute(_THERE, ours.key).fetchone() or (-1, 0)
+        known = self._known.get(ours.key)
+        if known is not None and known.standing is not ours:  # forgotten meanwhile, and begun anew
+            known = None
+        if epoch > ours.epoch or (epoch == ours.epoch and (known is None or known.revision != revision)):
+            ((theirs, revision),) = _read(connection.execute(_ONE, ours.key))
+            if epoch > ours.epoch:
+                return _Known(theirs, revision, version, Base.of(theirs))
+            ours = merged(ours, known.base if known else Base.fresh(ours), theirs)
+        connection.execute(_SAVE, _row(ours, revision + 1))
+        return _Known(ours, revision + 1, version, Base.of(ours))
+
+    def _remember(self, found: list[_Known]) -> None:
+        for each in found:
+            self._known.pop(each.standing.key, None)
+            self._known[each.standing.key] = each
+        while len(self._known) > MAX_STANDINGS:
+            del self._known[next(iter(self._known))]
 
     def checkpoint(self, change: Change) -> list[tuple[Standing, Standing]]:
         """Those that `change` makes something else of, before and after. None of it where anything fails."""
@@ -132,9 +192,9 @@ class FileStandings:
                 return []
             with _transaction(connection):
                 known = _read(connection.execute(_KNOWN, (time.time() - IDLE_SECONDS, MAX_STANDINGS)))
-                changed = [(each, after) for each in known if (after := change(each)) is not None]
-                connection.executemany(_SAVE, [_row(after) for _, after in changed])
-            return changed
+                changed = [(each, after, revision) for each, revision in known if (after := change(each)) is not None]
+                connection.executemany(_SAVE, [_row(after, revision + 1) for _, after, revision in changed])
+            return [(before, after) for before, after, _ in changed]
 
     def close(self) -> None:
         """Nothing is open any more; the next call opens it again."""
@@ -157,11 +217,15 @@ class FileStandings:
             info = self.path.stat()
         except (FileNotFoundError, NotADirectoryError, ValueError):  # ValueError: a NUL in its name
             self.close()
+            self._file = (0, 0)  # a new one may get the same number
             self._refuse_after_damage()
             return None
         if self._open is None or self._file != (info.st_dev, info.st_ino):
             self.close()
             self._refuse_after_damage()
+            if self._known and self._file != (info.st_dev, info.st_ino):
+                self._lost_file = True
+                self._known = {key: each._replace(revision=0, version=-1) for key, each in self._known.items()}
             self._file = (info.st_dev, info.st_ino)
             self._open = _opened(self.path, info, self._wait)
         return self._open
@@ -202,6 +266,16 @@ class FileStandings:
         except OSError as error:
             return Damaged(f"{self.path} is damaged and cannot be put aside: {error.strerror or error}")
         return Damaged(f"{self.path} was damaged and is kept as {name}; run `toolguard doctor --fix`")
+
+
+class _Known(NamedTuple):
+    """What was last read or written of a standing. `standing` is the caller's own, which goes on changing; `revision`
+    counts how often it was written, by whomever; `version` is SQLite's word for whether others wrote to the file."""
+
+    standing: Standing
+    revision: int
+    version: int
+    base: Base
 
 
 class _NotOurs(Exception):  # noqa: N818 - an answer
@@ -261,6 +335,12 @@ def _refuse_damaged(connection: sqlite3.Connection) -> None:
         raise _NotOurs
 
 
+def _version(connection: sqlite3.Connection) -> int:
+    """Another one as soon as another connection has written."""
+    (version,) = connection.execute("PRAGMA data_version").fetchone()
+    return int(version)
+
+
 @contextmanager
 def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("BEGIN IMMEDIATE")
@@ -273,30 +353,27 @@ def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
         raise
 
 
-def _row(standing: Standing) -> _Row:
+def _row(standing: Standing, revision: int) -> tuple[str, str, int, int, float, bytes]:
     """One that was never touched was made just now."""
     touched = standing.touched or time.time()
-    return standing.agent, standing.session, standing.epoch, touched, msgspec.json.encode(standing)
+    return standing.agent, standing.session, standing.epoch, revision, touched, msgspec.json.encode(standing)
 
 
-def _saved(connection: sqlite3.Connection, row: _Row) -> list[Standing]:
-    """Writes one; the one on disk where it is newer."""
-    if connection.execute(_SAVE, row).rowcount:
-        return []
-    return _read(connection.execute(_NEWER, row[:3]))
-
-
-def _read(rows: Iterable[tuple[object]]) -> list[Standing]:
+def _read(rows: Iterable[_Row]) -> list[tuple[Standing, int]]:
+    """With their revisions."""
     try:
-        return [_DECODER.decode(_body(body)) for (body,) in rows]
+        return [_checked(*row) for row in rows]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _NotOurs from error
 
 
-def _body(value: object) -> bytes:
-    if not isinstance(value, bytes):
+def _checked(agent: object, session: object, epoch: object, revision: object, body: object) -> tuple[Standing, int]:
+    if not isinstance(body, bytes) or not isinstance(revision, int) or revision < 1:
         raise _NotOurs
-    return value
+    standing = _DECODER.decode(body)
+    if (standing.agent, standing.session, standing.epoch) != (agent, session, epoch) or not standing.seen.is_sound:
+        raise _NotOurs
+    return standing, revision
 
 
 _DECODER = msgspec.json.Decoder(Standing)
