@@ -7,6 +7,7 @@ KEPT = (
     "audit.*",
     "counters.json",
     "policy.toml",
+    "policy.last-good.toml",
     "install.json",
     "last-engine.json",
     "*.lock",
@@ -21,6 +22,7 @@ NAMES = (
     "audit.head",
     "counters.json",
     "policy.toml",
+    "policy.last-good.toml",
     "install.json",
     "last-engine.json",
     "nonces.json.lock",
@@ -33,5 +35,5 @@ NAMES = (
 )
 """Such names in full, and those of stores that a setting may move: what a search could find them by."""
 
-TELLING = ("standings.db", "kill-switch", "policy.toml", "nonces.json", "last-engine.json")
+TELLING = ("standings.db", "kill-switch", "policy.toml", "policy.last-good.toml", "nonces.json", "last-engine.json")
 """Those that hardly anybody else has."""

@@ -10,6 +10,7 @@ import select
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from toolguard_engine.stores.audit import AuditLog, Verification
+from toolguard_engine.stores.lastgood import LastGood
 
 PATIENCE = 30
 """Seconds until a process that should have ended is killed and the test fails. No test waits for it to pass."""
@@ -555,6 +557,41 @@ def test_constraints_count_soon_after_they_are_written_whatever_is_wrong_with_a_
         assert time.monotonic() < limit
         time.sleep(0.05)
         assert verdict(talk, "ls prod", logs)["decision"] == "block"
+
+
+def test_an_engine_that_starts_with_a_faulty_policy_goes_by_the_last_good_one(talk: Talk, state: Path) -> None:
+    logs: list[str] = []
+    rule = '[[rule]]\nid = "no-deploy"\nrun = ["deploy"]\nverdict = "block"\nreason = "Not on my watch."\n'
+    policy = state / "toolguard" / "policy.toml"
+    policy.parent.mkdir(parents=True)
+    policy.write_text(rule)
+    LastGood(state).keep({"rule": tomllib.loads(rule)["rule"], "constraint": []})
+    policy.write_text('[[rule]]\nid = "no-deploy"\nrun = ["deploy"\n')
+    talk.hello(state, {})
+    assert verdict(talk, "deploy --now", logs)["code"] == "rule.user.no-deploy"
+    assert verdict(talk, "touch notes.txt", logs)["decision"] == "allow"
+    assert len([text for text in logs if "the last good ones count" in text]) == 2
+
+
+def test_where_no_good_policy_is_known_what_is_not_safe_is_held_until_it_is_mended(talk: Talk, state: Path) -> None:
+    logs: list[str] = []
+    policy = state / "toolguard" / "policy.toml"
+    policy.parent.mkdir(parents=True)
+    policy.write_text('[[rule]]\nid = "no-deploy"\nrun = 1\n')
+    talk.hello(state, {})
+    held = verdict(talk, "touch notes.txt", logs)
+    assert (held["decision"], "Your own rules in policy.toml cannot be read" in held["text"]) == ("hold", True)
+    entry = json.loads((state / "toolguard" / "nonces.json").read_text())["entries"][0]
+    assert entry["code"] == "policy.unread"
+    assert verdict(talk, "ls", logs)["decision"] == "allow"
+    assert any("NONE of your own rules count" in text for text in logs)
+    policy.write_text('[[rule]]\nid = "no-deploy"\nrun = ["deploy"]\nverdict = "block"\nreason = "Not on my watch."\n')
+    limit = time.monotonic() + PATIENCE
+    while verdict(talk, "touch notes.txt", logs)["decision"] != "allow":
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    assert verdict(talk, "deploy --now", logs)["decision"] == "block"
+    assert "no-deploy" in (state / "toolguard" / "policy.last-good.toml").read_text()
 
 
 def test_rules_may_be_switched_off(talk: Talk, state: Path) -> None:

@@ -213,6 +213,7 @@ def test_every_problem_points_at_a_value_that_was_written() -> None:
         ("toolguard/policy.toml", True),
         ("toolguard/install.json", True),
         ("toolguard/last-engine.json", True),
+        ("toolguard/policy.last-good.toml", True),
         ("toolguard/nonces.json.lock", True),
         ("toolguard/engines/7.json", True),
         ("extensions/toolguard/index.mjs", True),

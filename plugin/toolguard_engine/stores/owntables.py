@@ -70,15 +70,33 @@ class OwnTables(Generic[T]):
         self._form = form
         self._stamp: Stamp | None = None
         self._known: tuple[T, ...] | BadRules = ()
+        self.written: list[dict[str, Any]] = []
+        """The tables that `all` last made something of, as they are written."""
+
+    @property
+    def table(self) -> str:
+        return self._form().table
+
+    @property
+    def is_there(self) -> bool:
+        """Whether there was a file when `all` last looked."""
+        return self._stamp is not None
+
+    def made(self, tables: list[dict[str, Any]], path: Path) -> tuple[T, ...]:
+        """What tables say that were kept elsewhere, at `path`. Raises `BadRules`."""
+        return tuple(placed.rule for placed in parse({self.table: tables}, "", path, self._form()))
 
     def all(self) -> tuple[T, ...]:
         """In the order of the file; the same tuple while nothing changes. Raises `BadRules`, `StoreError`."""
         stamp = stamp_of(self.path)
         if stamp is None:
-            self._stamp, self._known = None, ()
+            self._stamp, self._known, self.written = None, (), []
         elif stamp != self._stamp:
             try:
-                self._known = tuple(placed.rule for placed in self.read(self._form()))
+                form = self._form()
+                table, text = self._load()
+                self._known = tuple(placed.rule for placed in parse(table, text, self.path, form))
+                self.written = table.get(form.table, [])
             except BadRules as error:
                 self._known = error
             self._stamp = stamp
@@ -88,12 +106,15 @@ class OwnTables(Generic[T]):
 
     def read(self, form: Form[T]) -> list[Placed[T]]:
         """The tables, read anew by this form. Raises as `all`."""
+        table, text = self._load()
+        return parse(table, text, self.path, form)
+
+    def _load(self) -> tuple[dict[str, Any], str]:
         try:
             text = tomlfile.text_of(self.path)
-            table = tomlfile.load(text)
+            return tomlfile.load(text), text
         except NoToml as error:
             raise BadRules(self.path, At(error.line, error.column), str(error), error.mend) from error
-        return parse(table, text, self.path, form)
 
 
 def parse(table: Mapping[str, Any], text: str, path: Path, form: Form[T]) -> list[Placed[T]]:
