@@ -92,7 +92,7 @@ class Judging:
         self._host = host
         self._guard = Guard(config, {}, host, book)
         self._guard.constrain(constraints)
-        self._constraints = constraints
+        self.constraints = constraints
         self._grants = given
 
     def weigh(self, call: Call) -> Judgement:
@@ -115,7 +115,13 @@ class Judging:
 
     def without(self, names: Iterable[str]) -> Judging:
         """The same with further rules switched off."""
-        return Judging(self.config, self._host, self.book.without(names), self.basis, self._grants, self._constraints)
+        return Judging(self.config, self._host, self.book.without(names), self.basis, self._grants, self.constraints)
+
+    def unconstrained(self, left_out: Iterable[Constraint]) -> Judging:
+        """The same without some of the constraints."""
+        gone = {each.id for each in left_out}
+        kept = tuple(each for each in self.constraints if each.id not in gone)
+        return Judging(self.config, self._host, self.book, self.basis, self._grants, kept)
 
     @property
     def own(self) -> frozenset[str]:

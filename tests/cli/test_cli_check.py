@@ -23,6 +23,7 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_engine import rulepacks
 from toolguard_engine.model import Call
+from toolguard_engine.stores.killswitch import KillSwitch
 
 OWN = """\
 [[rule]]
@@ -52,6 +53,7 @@ class TestForAPerson:
         assert (result.lines[0].kind, result.exit_code) == ("allow", 0)
         assert texts(result) == [
             "clarity 4 x stakes 5 = 20, held at 36",
+            "risk      SAFE: no budget and no trust is needed",
             f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
             "(default settings; no policy.toml)",
         ]
@@ -64,6 +66,10 @@ class TestForAPerson:
             "clarity 6 x stakes 8 = 48, held at 36",
             "It publishes the site. (deploy site)",
             "because   demo.deploy (clarity +2, stakes +3): It publishes the site.",
+            (
+                "risk      HIGH: costs 0.40 of 1.00, needs trust 0.60; "
+                "with budget.mode shadow it is only logged where less than that is left"
+            ),
             f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
             "a person is asked: toolguard approve lets it run once",
             (
@@ -193,6 +199,7 @@ class TestForAPerson:
             ],
             "reason": "It publishes the site. (deploy site)",
             "note": "",
+            "risk": {"level": "HIGH", "cost": 0.4, "trust": 0.6},
             "threshold": 36,
             "allow": [
                 ("toolguard grant 'deploy site' --tool exec --for 24h   "
@@ -308,6 +315,52 @@ def test_nobody_reads_the_verdict(places: Places) -> None:
         process.stdout.close()
         assert process.wait(LIMIT) == 4
         assert process.stderr.read() == b""
+
+
+@pytest.mark.usefixtures("book")
+class TestRisk:
+    @pytest.mark.parametrize(
+        ("budget", "does"),
+        [
+            ({"mode": "enforce"}, "of 1.00, needs trust 0.40; with budget.mode enforce a person is asked where"),
+            ({"mode": "soft", "size": 2}, "of 2.00, needs trust 0.40; with budget.mode soft a person is asked where"),
+            ({}, "of 1.00, needs trust 0.40; with budget.mode shadow it is only logged where"),
+            ({"mode": "disabled"}, "of 1.00, needs trust 0.40; with budget.mode disabled nothing is counted"),
+        ],
+        ids=lambda value: str(value.get("mode")) if isinstance(value, dict) else "",
+    )
+    def test_what_a_call_costs(self, places: Places, budget: dict[str, Any], does: str) -> None:
+        settings(places, budget={"toolRiskMap": {"exec": "MEDIUM"}, "riskCosts": {"MEDIUM": 0.25}, **budget})
+        result = ask(places, "ls")
+        (told,) = [text for text in texts(result) if text.startswith("risk ")]
+        assert told.startswith(f"risk      MEDIUM: costs 0.25 {does}")
+        assert result.data["risk"] == {"level": "MEDIUM", "cost": 0.25, "trust": 0.4}
+
+    def test_an_agent_has_its_own(self, places: Places) -> None:
+        settings(places, budget={"mode": "enforce"}, agents={"main": {"budget": {"mode": "disabled"}}})
+        assert any("budget.mode disabled" in text for text in texts(ask(places, "fax it", agent="main")))
+        assert any("budget.mode enforce" in text for text in texts(ask(places, "fax it", agent="other")))
+
+    def test_what_looks_needs_nothing(self, places: Places) -> None:
+        result = ask(places, "ls")
+        assert "risk      SAFE: no budget and no trust is needed" in texts(result)
+        assert result.data["risk"] == {"level": "SAFE", "cost": 0, "trust": 0}
+
+    def test_what_is_blocked_costs_nothing(self, places: Places) -> None:
+        result = ask(places, "wipe")
+        assert "risk      CRITICAL: it never runs, so it costs nothing; trying it takes 0.20 of trust" in texts(result)
+        assert result.data["risk"]["level"] == "CRITICAL"
+
+    def test_what_is_not_judged_has_none(self, places: Places) -> None:
+        assert check.run(places, Call("memory_search", {"query": "x"})).data["risk"] is None
+
+
+@pytest.mark.usefixtures("book")
+def test_the_kill_switch_is_told(places: Places) -> None:
+    assert check.STOPPED not in texts(ask(places, "ls"))
+    KillSwitch(places.state_dir).set(on=True, by="ana", why="")
+    result = ask(places, "ls")
+    assert (result.exit_code, result.lines[1].kind, result.lines[1].text) == (0, "warn", check.STOPPED)
 
 
 @pytest.mark.usefixtures("book")

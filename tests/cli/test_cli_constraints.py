@@ -170,9 +170,7 @@ class TestCheck:
     def test_what_is_not_known_is_told(self, places: Places) -> None:
         policy(places, OWN)
         result = check.run(places, Call("exec", {"command": "ls /srv/prod"}))
-        assert "what is not known of a call counts as fitting: say more with --agent, --channel, --requester" in texts(
-            result
-        )
+        assert "it depends on who asks: say --requester, --at" in texts(result)
 
     def test_no_time(self) -> None:
         with pytest.raises(ValueError, match="--at 'noon' is no time"):
@@ -245,3 +243,46 @@ class TestConsole:
         assert toolguard("check", *said, "--at", "12:00", "ls", "/srv/prod").returncode == 0
         assert toolguard("check", *said, "--at", "23:30", "ls").returncode == 4
         assert toolguard("check", *said, "--at", "late", "ls").returncode == 2
+
+
+class TestWhatDependsOnWhoAsks:
+    BY_MAIN = """\
+[[constraint]]
+id = "a"
+severity = "mandatory"
+reason = "Main does not fax."
+tool = ["exec"]
+agent = ["main"]
+"""
+
+    def told(self, places: Places, **known: Any) -> list[str]:
+        call = Call("exec", {"command": "ls"}, **{"at": 1.0, **known})
+        return [text for text in texts(check.run(places, call)) if "depends" in text or "counts as fitting" in text]
+
+    def test_the_agent(self, places: Places) -> None:
+        policy(places, self.BY_MAIN)
+        assert self.told(places) == [
+            "it depends on who asks: say --agent",
+            "what is not known counts as fitting for the constraint a; where it does not fit, it may run",
+        ]
+        shown = texts(check.run(places, Call("exec", {"command": "ls"}, at=1.0)))
+        assert shown.index("it depends on who asks: say --agent") == 1
+        assert next(at for at, text in enumerate(shown) if text.startswith("nothing lifts this")) > 1
+        assert self.told(places, agent="main") == self.told(places, agent="other") == []
+
+    def test_all_that_is_asked_about(self, places: Places) -> None:
+        more = 'channel = ["telegram"]\nrequester = ["!owner"]\nhours = "22:00-06:00"\n'
+        policy(places, self.BY_MAIN + more)
+        assert self.told(places, at=0.0)[0] == "it depends on who asks: say --agent, --channel, --requester, --at"
+        assert self.told(places, agent="main", channel="telegram", requester="x", at=0.0)[0] == (
+            "it depends on when it is asked for: say --at"
+        )
+
+    def test_what_would_be_the_same_for_everybody(self, places: Places) -> None:
+        policy(places, self.BY_MAIN.replace('"main"', '"*"'))
+        assert self.told(places) == []
+        other = self.BY_MAIN.replace('id = "a"', 'id = "b"').replace('agent = ["main"]\n', "")
+        policy(places, self.BY_MAIN + other)
+        assert self.told(places) == []
+        policy(places, self.BY_MAIN + other.replace("mandatory", "required"))
+        assert self.told(places)[1].endswith("where it does not fit, it would be held")

@@ -9,7 +9,7 @@ from datetime import datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolguard_cli import granting, judging, ownrules, standing, stores, tables, unquoted
+from toolguard_cli import granting, judging, ownrules, risked, standing, stores, tables, unquoted
 from toolguard_cli.judging import Judging
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
@@ -20,6 +20,7 @@ from toolguard_engine.layers.calltexts import EXEC_TOOLS
 from toolguard_engine.model import Call
 from toolguard_engine.rulebook import Rule
 from toolguard_engine.shell.unwrap import read
+from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.toolsearch import tool_name
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ UNJUDGED = {
     exemptions.ENVELOPE.code: "it is the envelope of another call",
 }
 NO_OBJECT = '--params is no JSON object; write it like \'{"path": "notes.md"}\''
+STOPPED = "the kill switch is on: right now no call runs at all (toolguard kill-switch status)"
 HEAD = ("RULE", "STATE", "ADDS", "WHY")
 
 
@@ -118,13 +120,18 @@ def run(places: Places, call: Call) -> Result:
     found = judged.weigh(call)
     config = judged.config_for(call.agent)
     threshold = config.escalation_threshold
-    ways = list(_ways(judged, inner_call(call), found, places))
+    inner = inner_call(call)
+    ways = list(_ways(judged, inner, found, places))
+    risk = None if found.code in UNJUDGED else risked.risk(inner, found, config)
     lines = [
         Line(found.decision, _score(found, threshold)),
+        Line("warn", STOPPED) if KillSwitch(places.state_dir).thrown() else None,
+        *(Line("warn" if not at else "info", text) for at, text in enumerate(risked.depends(judged, inner, found))),
         Line("info", answers.plain(found.reason)) if found.reason else None,
         *(Line("info", answers.plain(note)) for note in found.note.splitlines()),
         *_section("it would", judging.effect_texts(found.effects)),
-        *_section("because", list(_causes(inner_call(call), found))),
+        *_section("because", list(_causes(inner, found))),
+        *(_section("risk", [risked.words(risk, found, config)]) if risk else ()),
         *ownrules.off(judged),
         *_mode(config.active_mode, found.decision),
         *(Line("warn", text) for text in standing.warnings(places, config.active_mode)),
@@ -134,6 +141,7 @@ def run(places: Places, call: Call) -> Result:
     data = {
         **public(found),
         "threshold": threshold,
+        "risk": risk,
         "allow": [line.text for line in ways if line.kind == "next"],
         "basis": judged.basis.public(),
     }
@@ -204,7 +212,7 @@ def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iter
     threshold, config = judged.config_for(call.agent).escalation_threshold, answers.plain(str(places.config))
     if found.decision == "block":
         yield Line("info", "nothing lifts this, no approval and no grant; if it has to be done, do it yourself")
-        yield from (Line("info", text) for text in _constraint(call, found))
+        yield from (Line("info", text) for text in _constraint(found))
     if found.decision != "hold":
         return
     yield Line("info", "a person is asked: toolguard approve lets it run once")
@@ -232,7 +240,7 @@ def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Ite
         yield f"take {answers.cut(call.tool, 40)} out of alwaysBlock"
         return
     if found.code.startswith(OF_CONSTRAINT):
-        yield from _constraint(call, found)
+        yield from _constraint(found)
         return
     if threshold <= found.score < GRAVE:
         yield f'"escalationThreshold": {found.score + 1} lets every call up to {found.score} through'
@@ -245,13 +253,10 @@ def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Ite
         yield f'"rulesOff": {json.dumps(names)} ends {ends}'
 
 
-def _constraint(call: Call, found: Judgement) -> Iterator[str]:
+def _constraint(found: Judgement) -> Iterator[str]:
     if not found.code.startswith(OF_CONSTRAINT):
         return
     yield f"change the constraint {found.code.removeprefix(OF_CONSTRAINT)} in policy.toml: it is your own"
-    unknown = [f"--{name}" for name in ("agent", "channel", "requester") if not getattr(call, name)]
-    if unknown:
-        yield f"what is not known of a call counts as fitting: say more with {', '.join(unknown)}"
 
 
 def _in_the_way(judged: Judging, call: Call, found: Judgement) -> list[str]:
