@@ -1,13 +1,13 @@
 """When two calls are the same call: digests of a tool and its arguments, without what varies by itself.
 
-The laws, for `call`:
+The laws, for `call`, where in doubt two calls are different ones:
 - parameters whose name says that they only identify or time this one call (`VOLATILE`) do not count, at the top level;
-- times, UUIDs, temporary names and counters of attempts inside a longer text do not count. A text that is nothing but a
-  time, a number or a UUID is what the call is about (`id`, `since`), and so is a UUID as a part of a path;
+- inside a text these do not count: what stands behind such a name (`--request-id x`, `nonce=x`, `ts=1795360415`), names as
+  `mktemp` makes them, and counters of attempts. All other numbers, times and UUIDs are what the call is about;
 - of more than `LONG` bytes only the first and the last `END` are searched for them; the rest counts as it is (as a check
   sum), so that what changes its length there (`attempt 9`, `attempt 10`) makes it another call.
 
-For `family` numbers do not count either, nor UUIDs anywhere; of a long call only its two ends count.
+For `family` numbers do not count either, those in UUIDs do; of a long call only its two ends count.
 
 For `kind` arguments do not count at all, but for the program that a command begins with.
 """
@@ -61,29 +61,28 @@ _VOLATILE_BESIDE_COMMAND = VOLATILE | _spelled(_SAID)
 
 _encoder = msgspec.json.Encoder(order="sorted")
 _UUID_TEXT = rb"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])"
-_UUID_HINT = re.compile(rb"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
-_DASHES = 3
-_UUID = re.compile(rb"(?<![0-9A-Za-z])" + _UUID_TEXT)
-_INNER_UUID = re.compile(rb'(?<![0-9A-Za-z/"])' + _UUID_TEXT)
+UUID_HINT = re.compile(rb"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
+UUID = re.compile(rb"(?<![0-9A-Za-z])" + _UUID_TEXT)
+_UUID_OR_NUMBER = re.compile(rb"((?<![0-9A-Za-z])" + _UUID_TEXT + rb")|[0-9]{1,1000}")
 ISO_TEXT = (
     rb"(?>20[0-9]{2}-[01][0-9]-[0-3][0-9]"
     rb"(?:[Tt_][0-2][0-9]:?[0-5][0-9](?::?[0-5][0-9])?| [0-2][0-9]:[0-5][0-9](?::[0-5][0-9])?)(?:[.,][0-9]{1,9})?"
     rb"(?:Z\b| ?[+-][01][0-9]:?[0-5][0-9](?![0-9]))?)"
 )
-_ISO = re.compile(ISO_TEXT)
-_INNER_ISO = re.compile(rb'(?<=")' + ISO_TEXT + rb'(?!")|(?<!")' + ISO_TEXT)
-_EPOCH_HINT = re.compile(rb"1[678][0-9]{8}")
-_EPOCH_TEXT = rb"1[678][0-9]{8}(?:[0-9]{3}|\.[0-9]{1,9})?(?![0-9])"
-_EPOCH = re.compile(rb'(?<!":)(?<!\[)(?<![0-9.])(?:(?<!")' + _EPOCH_TEXT + rb"|" + _EPOCH_TEXT + rb'(?!"))')
-_TEMPORARY = re.compile(
-    rb"(?P<folder>/tmp/|/var/tmp/|/var/folders/\w{1,4}/\w{1,64}/T/|\\Temp\\)(?:"
-    rb"tmp[._-]?[A-Za-z0-9_]{6,16}(?![A-Za-z0-9_])"
-    rb"|(?P<name>[A-Za-z0-9_.-]{0,64}?[._-])?(?:" + _UUID_TEXT + rb"|(?=[a-f]{0,31}[0-9])[0-9a-f]{6,32}(?![A-Za-z0-9])"
-    rb"|(?=[a-z]{0,5}(?:[0-9]|[a-z0-9][A-Z])|[A-Z]{1,5}[a-z0-9])[A-Za-z0-9]{6}(?![A-Za-z0-9])))"
+_ANEW = rb"(?i:request[-_]?id|idempotency[-_]?key|client[-_]?token|cache[-_]?buster|nonce)"
+_MADE_ANEW = re.compile(
+    rb"(--" + _ANEW + rb"[ \t]|\b" + _ANEW + rb"""\\?["']?[ \t]{0,2}[:=][ \t]{0,2})(?:\\?["'])?[\w-]{1,80}"""
 )
+_STAMPED = re.compile(rb"((?:[?&]_|(?<![\w-])ts|--ts)=)(?:1[678][0-9]{8}(?:[0-9]{3})?(?![0-9.])|" + ISO_TEXT + rb")")
+"""Of an epoch whole seconds or milliseconds: one with decimals is the name of a message in some chats."""
+TEMPORARY = re.compile(
+    rb"(/tmp/|/var/tmp/|/var/folders/\w{1,4}/\w{1,64}/T/|\\Temp\\{1,2})"
+    rb"tmp(?=[.A-Za-z_]{0,9}(?:[0-9]{1,9}[A-Za-z_]|[a-z][A-Z]))(?:[a-z0-9_]{8}|\.[A-Za-z0-9]{10})(?![\w-])"
+)
+"""A word, or a word with a number behind it, was not made by chance."""
 _ATTEMPT = re.compile(
-    rb"([AaRrTt](?:(?<![A-Za-z].)|(?<=\\[nt].))(?:ttempt|etry|ry|TTEMPT|ETRY|RY)"
-    rb"(?:[ _-]?(?:no\.?|number|count|NO|NUMBER|COUNT))?[ \t#:=(_-]{0,4})[0-9]{1,9}",
+    rb"([AaRrTt](?:(?<![\w/.-].)|(?<=\\[nt].))(?:ttempt|etry|ry|TTEMPT|ETRY|RY)"
+    rb"(?:[ _-]?(?:no\.?|number|count|NO|NUMBER|COUNT))?[ \t#:=(]{1,4})[0-9]{1,9}",
     re.DOTALL,
 )
 DIGITS = b"0123456789"
@@ -157,33 +156,21 @@ def _roughly(tool: str, params: Any) -> bytes:
 
 def _stable(data: bytes) -> bytes:
     """JSON without its volatile texts. Each search for them is asked only where a quick one says that it may find any."""
-    if data.count(b"-") > _DASHES and _UUID_HINT.search(data):
-        data = _INNER_UUID.sub(b"<uuid>", data)
-    if b"20" in data and _ISO.search(data):
-        data = _INNER_ISO.sub(b"<time>", data)
-    if (b"16" in data or b"17" in data or b"18" in data) and _EPOCH_HINT.search(data):
-        data = _EPOCH.sub(b"<time>", data)
-    return without_names_and_attempts(data)
-
-
-def without_names_and_attempts(data: bytes) -> bytes:
-    """Without temporary names and counters of attempts."""
     low = data.lower()
-    both = b"temp" in low  # also in "attempt"
-    if both or b"tmp" in low or b"/t/" in low:
-        data = _TEMPORARY.sub(_temporary, data)
-    if both or b"try" in low:
-        data = _ATTEMPT.sub(rb"\1", data)
-    return data
+    if b"request" in low or b"nonce" in low or b"idempotency" in low or b"client" in low or b"cache" in low:
+        data = _MADE_ANEW.sub(rb"\1", data)
+    if b"ts=" in low or b"_=" in low:
+        data = _STAMPED.sub(rb"\1", data)
+    if b"tmp" in low:
+        data = TEMPORARY.sub(rb"\1<random>", data)
+    return without_attempts(data)
 
 
-def _temporary(match: re.Match[bytes]) -> bytes:
-    return match["folder"] + (match["name"] or b"") + b"<random>"
-
-
-def without_uuids(data: bytes) -> bytes:
-    return _UUID.sub(b"<uuid>", data) if _UUID_HINT.search(data) else data
+def without_attempts(data: bytes) -> bytes:
+    """Without counters of attempts."""
+    low = data.lower()
+    return _ATTEMPT.sub(rb"\1", data) if b"try" in low or b"attempt" in low else data
 
 
 def without_numbers(data: bytes) -> bytes:
-    return without_uuids(data).translate(None, DIGITS)
+    return _UUID_OR_NUMBER.sub(rb"\1", data) if UUID_HINT.search(data) else data.translate(None, DIGITS)

@@ -1,12 +1,10 @@
 """What came of a call, without what varies by itself, and whether repeating can mend it.
 
 The laws:
-- times of day, durations, UUIDs, temporary names, process ids, memory addresses, ids of requests, counters of attempts, and
-  of what was sent the ids it got do not count. All other numbers do: `41%` and `42%` are two results. A duration that is
-  said to remain is progress.
+- what varies by itself does not count (`volatile`);
 - what the gateway's own loop detection writes behind a result (`_HOST_NOTE`) is no part of it;
 - a failure lasts where its text says so (`_LASTING_TEXTS`, `_LASTING_PAIR`) and nothing in it may pass (`_PASSING_TEXTS`,
-  `_PASSING_PATTERN`); the outcome of a poll never does;
+  `_PASSING_PATTERN`). That of a command that waits never does, that of a poll where waiting cannot help (`_NO_USE`);
 - it tells why where its text says more than that it failed or that nothing was found, and it names what it failed at where
   a file or something in quotes is in it.
 """
@@ -18,25 +16,18 @@ from typing import Any
 
 import msgspec
 
-from toolguard_engine.callkeys import (
-    DIGITS,
-    ISO_TEXT,
-    digest,
-    without_names_and_attempts,
-    without_uuids,
-)
+from toolguard_engine.callkeys import DIGITS, digest
 from toolguard_engine.toolsearch import tool_name
+from toolguard_engine.volatile import MAX_TEXT, own, stable
 
-MAX_TEXT = 20_000
-"""Of a longer text the beginning counts; what the gateway part tells is shorter."""
 MAX_REASON = 1_500
 """Characters at the end of what a command printed, or at the beginning of any other error, that say why it failed."""
 
 
 class Outcome(msgspec.Struct, frozen=True):
     """`result`: a digest, equal for two outcomes that say the same; `exact`: one of all that came. For a failure: `wording`,
-    the same as `result` of its text with all numbers masked; `lasting`: repeating cannot mend it; `tells`: its text says why;
-    `names`: it says at what; `cut_off`: the gateway ended the run meanwhile, so what came of it is not known."""
+    that of its text with all numbers masked; `lasting`: repeating cannot mend it; `tells`: its text says why; `names`: it
+    says at what; `cut_off`: the gateway ended the run meanwhile, so what came of it is not known."""
 
     result: int
     failed: bool = False
@@ -108,15 +99,17 @@ def outcome(  # noqa: PLR0913
     failed = failed or bool(exit_code) or state in _FAILED
     cut = size if size > len(text) and size > _units(text) else 0
     data = text[:MAX_TEXT].encode("utf-8", "replace")
-    stable = _stable(data, sent=tool_name(tool) in _SENDING)
+    known = own(params) if data.translate(None, DIGITS) != data else frozenset()
+    masked = stable(data, known, sent=tool_name(tool) in _SENDING)
     told = f"{cut} {-1 if exit_code is None else exit_code} {failed:d} {state}\0{rest}".encode("utf-8", "replace")
-    result = digest(b"%b\0%b" % (stable, told))
-    exact = result if stable is data else digest(b"%b\0%b" % (data, told))
+    result = digest(b"%b\0%b" % (masked, told))
+    exact = result if masked is data else digest(b"%b\0%b" % (data, told))
     if not failed:
         return Outcome(result, exact=exact)
     error = _error(text)
     said = _SAYS_LITTLE.sub("", error[:MAX_REASON])
-    masked = stable if error is text else _stable(error[:MAX_TEXT].encode("utf-8", "replace"), sent=False)
+    if error is not text:
+        masked = stable(error[:MAX_TEXT].encode("utf-8", "replace"), known, sent=False)
     return Outcome(
         result,
         failed=True,
@@ -162,14 +155,46 @@ def _error(text: str) -> str:
 
 
 def _lasts(tool: str, params: Any, error: str, state: str, exit_code: int | None) -> bool:
-    if state in _PASSING or exit_code in _PASSING_EXITS or is_poll(tool, params):
+    of_command = tool_name(tool) in _SHELLS
+    if state in _PASSING or exit_code in _PASSING_EXITS or (of_command and _waits(params)):
         return False
-    reason = (error[-MAX_REASON:] if tool_name(tool) in _SHELLS else error[:MAX_REASON]).lower()
-    if exit_code not in _NOT_RUN and not _says(reason, _LASTING_TEXTS, _LASTING_PAIR):
+    reason = (error[-MAX_REASON:] if of_command else error[:MAX_REASON]).lower()
+    if is_poll(tool, params):
+        lasting = _NO_USE.search(reason) is not None
+    else:
+        lasting = exit_code in _NOT_RUN or _says(reason, _LASTING_TEXTS, _LASTING_PAIR)
+    if not lasting or "lock': file exists" in reason:  # git's, for as long as another git runs
         return False
-    if "lock': file exists" in reason:  # git's, for as long as another git runs
-        return False
-    return not _says(_NAME.sub("", reason), _PASSING_TEXTS, _PASSING_PATTERN)
+    return not _says(_MEND_FIRST.sub("", _NAME.sub("", reason)), _PASSING_TEXTS, _PASSING_PATTERN)
+
+
+def _waits(params: Any) -> bool:
+    """Whether a command lets time pass, for something that is to come."""
+    command = params.get("command", params.get("cmd")) if isinstance(params, dict) else None
+    return isinstance(command, str) and _WAITING.search(command[:MAX_COMMAND]) is not None
+
+
+_WAITING = re.compile(
+    r"(?:\A|[;&|({\n`!]|\b(?:do|then|else)\b)\s{0,20}(?:[\w./=-]{1,40}[ \t]{1,4}){0,2}"
+    r"(?:/usr/bin/|/bin/)?(?:u?sleep|wait|watch|until|inotifywait)(?![\w./=-])"
+    r"|\bsleep\(|\b[Ss]tart-[Ss]leep\b|[ \t]--(?:wait|watch)\b"
+)
+MAX_COMMAND = 4_000
+"""Characters of a command that are searched for what waits."""
+
+_NO_USE = re.compile(
+    r"\bno session found for \S|\bnot a git repo|\bunknown (?:session|process|id|identifier|action|option|parameter)\b"
+    r"|\bpermission denied|\b(?:eacces|unauthorized|unauthenticated|forbidden)\b|\b(?:missing required|bad credentials)\b"
+)
+"""In the answer to a poll. That something is not found says nothing there: it may be still to come."""
+
+_MEND_FIRST = re.compile(
+    r"\b(?:check|re-?read|read|correct|fix|verify|specify|supply|provide)\b"
+    r"(?![^.\n]{0,80}(?:connect|network|server|internet|later|wait))"
+    r"[^.\n]{0,80}\b(?:and|then|before) (?:try again|trying again|retry(?:ing)?)\b(?! (?:later|in |after|shortly|soon|with))"
+    r"|\b(?:address|port)(?: [^ \n]{1,60})?(?: is)?(?: already)? in use\b"
+)
+"""Of a text that lasts: it asks for another call, or another program has to be ended first."""
 
 
 def _says(reason: str, texts: tuple[str, ...], pattern: re.Pattern[str]) -> bool:
@@ -178,7 +203,7 @@ def _says(reason: str, texts: tuple[str, ...], pattern: re.Pattern[str]) -> bool
 
 _PASSING_TEXTS = (
     "timed out", "time out", "times out", "timedout", "time-out", "deadline exceeded", "getaddrinfo", "name resolution",
-    "service not known", "nodename nor servname", "not resolve", "n't resolve", "cannot resolve", "to resolve",
+    "service not known", "nodename nor servname",
     "no such host", "unknown host", "host is down", "no route to host", "unreachable", "not connect", "n't connect",
     "cannot connect", "to connect", "to reach", "not reach", "connection refused", "connection reset", "connection closed",
     "connection aborted", "connection error", "connection lost", "connection was ", "broken pipe", "hang up", "hung up",
@@ -195,6 +220,8 @@ _PASSING_PATTERN = re.compile(
     r"\be(?:conn|net[udr]|host[ud]|ai_|(?:notfound|pipe|again|busy|txtbsy|wouldblock)\b)|(?<![\w-])retry|(?<!-)timeout"
     r"|(?<![\w.])429(?![\w.])|\bdns\b"
     r"|(?:\bhttp(?:/[\d.]{1,3})?|\bstatus(?:[ _]code)?|\berror|\bcode|\breturned)\W{0,3}5\d\d\b|\(5\d\d\)"
+    r"|\bresolv(?:e|ing) (?:the )?(?:remote |dns |server )?(?:host|name|address|domain|proxy|server)"
+    r"|\b(?:host|hostname|address|domain)(?: name)? [^.\n]{0,40}\bresolved?\b"
     r"|\b(?:acquir[a-z]{1,3}|get|obtain|take) (?:[a-z]{1,12} )?lock\b"
 )
 
@@ -206,7 +233,8 @@ _LASTING_TEXTS = (
     "already exists", "permission denied", "permissionerror", "eacces", "eperm", "erofs", "read-only file", "not permitted",
     "not allowed", "access denied", "access is denied", "escapes sandbox", "unauthorized", "unauthenticated", "forbidden",
     "authentication failed", "authentication required", "invalid credentials", "bad credentials",
-    "must match exactly", "occurrences of the text", "must be unique",
+    "eaddrinuse", "address already in use",
+    "string to replace", "text to replace", "must match exactly", "occurrences of the text", "must be unique",
     "syntax error", "syntaxerror", "parse error", "parsererror", "unexpected token", "unexpected end of", "unexpected eof",
     "unterminated", "unrecognized", "unrecognised", "is not recognized", "not supported", "einval", "is required",
     "required argument", "is not a ", "not appear to be",
@@ -214,69 +242,11 @@ _LASTING_TEXTS = (
 """What says that the same call will fail in the same way until something else changes."""
 
 _LASTING_PAIR = re.compile(
-    r"\bunknown (?!error|failure|reason|issue|exception)|\boutside (?:of )?(?:the )?(?:workspace|sandbox|allowed"
+    r"\bunknown (?!error|failure|reason|issue|exception)|\bresolve (?:import|module)\b"
+    r"|\bresolve ['\"\u201c](?:\.{1,2}/|[/@])|\boutside (?:of )?(?:the )?(?:workspace|sandbox|allowed"
     r"|project|repo|root)|"
     r"\b(?:invalid|illegal|bad|unsupported|unexpected|ambiguous|missing) (?:[a-z]{1,16} ){0,2}"
     r"(?:options?|commands?|subcommand|arguments?|parameters?|flags?|ids?|identifier|action|fields?|key|name|path"
     r"|switch|revision"
     r"|reference|object|operand|type|value|script|target|url|syntax|character|property|choice|number|regular)\b"
 )
-
-_UNIT = rb"(?:ns|\xc2\xb5s|us|ms|s|msecs?|millis(?:econds?)?|secs?|[Ss]econds?|mins?|[Mm]inutes?|h|hrs?|[Hh]ours?|[Dd]ays?)"
-_TIMES = re.compile(
-    rb"[0-9](?:(?<=2)(?<![0-9].)" + ISO_TEXT.replace(b"(?>20", b"(?>0", 1) + rb"|(?<![\w.-].)(?:"
-    rb"(?<!:.)[0-9]?:[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]{1,9})?(?: ?[AaPp][Mm])?(?![\w:])| ?[AaPp]\.?[Mm]\b"
-    rb"|(?<=, 20[0-9]{2} - [0-9]{2}:[0-9]{2})(?![\w:]))"
-    rb"|[0-9]{0,11}(?:\.[0-9]{1,9})?(?:(?:d|h|m|min) ?[0-9]{1,6}(?:\.[0-9]{1,9})?){0,3} ?"
-    + _UNIT
-    + rb"(?![\w%])(?![ \t]{1,3}(?:remaining|left|to go))"
-    rb"|(?<=1)[678][0-9]{8}(?:[0-9]{3}|\.[0-9]{1,9})?(?![\w%])(?!\s{0,3}(?:bytes|octets|/|[A-Z][a-z]{2} ))))",
-    re.DOTALL,
-)
-"""Times of day and durations. It begins with a character, as all these do: one that begins with a look behind is slow."""
-""
-_WRAPPER = re.compile(rb'(EXTERNAL_UNTRUSTED_CONTENT id=\\{0,3}")[0-9a-f]{8,64}')
-_PID = re.compile(
-    rb'([Pp](?<![A-Za-z].)(?:[Pp]?[Ii][Dd]|rocess [Ii][Dd])"?[\s#:=]{1,3})[0-9]{1,10}(?![0-9A-Za-z%]|\.[0-9])', re.DOTALL
-)
-_WARNER = re.compile(rb"(\((?:node|python|ruby):)[0-9]{1,10}(?=\))")
-_BACKGROUND = re.compile(rb"(\(session )[\w-]{1,80}(?=, pid )")
-_ADDRESS = re.compile(rb"0x[0-9a-fA-F]{6,16}\b")
-_REQUEST = re.compile(
-    rb"([RrTtCcIi](?:equest|EQUEST|race|RACE|orrelation|nvocation)[-_ ]?[Ii][Dd]"
-    rb'(?:\\?"?[ \t]{0,2}[:=][ \t]{0,2}|[ \t])\\?"?)[\w-]{6,80}'
-)
-_REQUEST_NAME = re.compile(rb"req_[A-Za-z0-9]{8,64}")
-_SENT = re.compile(
-    rb'("(?i:message_?ids?|platformMessageIds?|file_?id|fileKey|poll_?id|receipt|run_?id|idempotencyKey|ts|timestamp'
-    rb"|sentAt"
-    rb'|deliveredAt|createdAt|date|id)"\s{0,8}:\s{0,8})'
-    rb'(?:"[^"\\\n]{0,300}"|-?[0-9]{1,20}(?:\.[0-9]{1,20})?|\[[^\]\[{}]{0,2000}\])'
-)
-
-
-def _stable(data: bytes, *, sent: bool) -> bytes:
-    """An outcome without its volatile texts."""
-    if not sent and b"tmp" not in data and len(data.translate(None, DIGITS)) == len(data):
-        return data
-    data = _TIMES.sub(b"<time>", without_names_and_attempts(without_uuids(data)))
-    if b"UNTRUSTED_CONTENT" in data:
-        data = _WRAPPER.sub(rb"\1", data)
-    if sent:
-        data = _SENT.sub(rb"\1", data)
-    return _without_ids(data)
-
-
-def _without_ids(data: bytes) -> bytes:
-    low = data.lower()
-    if b"pid" in low or b"process id" in low:
-        data = _PID.sub(rb"\1", _BACKGROUND.sub(rb"\1", data))
-    if b"(node:" in low or b"(python:" in low or b"(ruby:" in low:
-        data = _WARNER.sub(rb"\1", data)
-    if b"0x" in low:
-        data = _ADDRESS.sub(b"<address>", data)
-    if b"request" in low or b"trace" in low or b"correl" in low or b"invoc" in low:
-        data = _REQUEST.sub(rb"\1", data)
-    if b"req_" in low:
-        data = _REQUEST_NAME.sub(b"req_", data)
-    return data

@@ -24,13 +24,18 @@ SAME_CALL = [
     ({"command": "make # attempt 9"}, {"command": "make # attempt 10"}),
     ({"command": "RETRY=1 make"}, {"command": "RETRY=2 make"}),
     ({"command": "echo a\nattempt 1"}, {"command": "echo a\nattempt 2"}),
-    ({"command": "run --at 2026-11-22T15:13:35Z x"}, {"command": "run --at 2026-11-22T15:14:01Z x"}),
-    ({"command": "curl 'x/?t=1795360415123'"}, {"command": "curl 'x/?t=1795360499123'"}),
-    ({"command": f"run --name job-{ONE}"}, {"command": f"run --name job-{OTHER}"}),
-    ({"command": "cat /tmp/tmp.AbC123xyz0"}, {"command": "cat /tmp/tmp.zzzzzzzzzz"}),
-    ({"path": "/tmp/build-8f3a2c/log"}, {"path": "/tmp/build-1b0c9d/log"}),
-    ({"path": "/tmp/tmpab12cd34/x"}, {"path": "/tmp/tmpqqqqqqqq/x"}),
-    ({"path": "/var/folders/zz/zyx_1/T/openclaw-aB3dEf/x"}, {"path": "/var/folders/zz/zyx_1/T/openclaw-q9ZkLm/x"}),
+    ({"command": f"run --request-id {ONE} x"}, {"command": f"run --request-id {OTHER} x"}),
+    ({"command": "curl -H 'X-Request-Id: 7f3a' x"}, {"command": "curl -H 'X-Request-Id: 99bc-1' x"}),
+    ({"command": 'post \'{"idempotencyKey": "a1"}\''}, {"command": 'post \'{"idempotencyKey": "b22"}\''}),
+    ({"command": "curl 'x/?nonce=8f3a&q=1'"}, {"command": "curl 'x/?nonce=771b&q=1'"}),
+    ({"command": "curl 'x/?_=1795360415123'"}, {"command": "curl 'x/?_=1795360499123'"}),
+    ({"command": "x --ts=2026-11-22T15:13:35Z"}, {"command": "x --ts=2026-11-22T15:14:01Z"}),
+    ({"command": "x ts=1795360415"}, {"command": "x ts=1795360499"}),
+    ({"command": "cat /tmp/tmp.AbC123xyz0"}, {"command": "cat /tmp/tmp.zZ9zzzzzzz"}),
+    ({"path": "/tmp/tmpab12cd34/x"}, {"path": "/tmp/tmp9q_qqqqq/x"}),
+    ({"path": "/var/folders/zz/zyx_1/T/tmpab12cd34.log"}, {"path": "/var/folders/zz/zyx_1/T/tmp12ab_d3x.log"}),
+    ({"path": "C:\\Users\\u\\Temp\\tmpab12cd34"}, {"path": "C:\\Users\\u\\Temp\\tmp12ab_d3x"}),
+    ({"command": "cat /nope/log # try 7"}, {"command": "cat /nope/log # try 18"}),
 ]
 OTHER_CALL = [
     ({"path": "a"}, {"path": "b"}),
@@ -41,6 +46,19 @@ OTHER_CALL = [
     ({"path": "memory/2026-11-21.md"}, {"path": "memory/2026-11-22.md"}),
     ({"to": "1795360415"}, {"to": "1795360416"}),
     ({"title": "A", "description": "x"}, {"title": "A", "description": "y"}),
+    ({"command": f"./cancel-job {ONE}"}, {"command": f"./cancel-job {OTHER}"}),
+    ({"command": f"run --name job-{ONE}"}, {"command": f"run --name job-{OTHER}"}),
+    ({"command": "run --at 2026-11-22T15:13:35Z x"}, {"command": "run --at 2026-11-22T15:14:01Z x"}),
+    ({"command": "curl 'x/?from=1795360415'"}, {"command": "curl 'x/?from=1795364015'"}),
+    ({"command": "curl 'x/?ts=1795360415.001200'"}, {"command": "curl 'x/?ts=1795360415.001300'"}),
+    ({"command": "curl 'x/?client=a1'"}, {"command": "curl 'x/?client=a2'"}),
+    ({"command": "./log --attempt 3"}, {"command": "./log --attempt 4"}),
+    ({"path": "runs/attempt-3.log"}, {"path": "runs/attempt-4.log"}),
+    ({"path": "/tmp/page01.png"}, {"path": "/tmp/page02.png"}),
+    ({"path": "/tmp/log-20261101"}, {"path": "/tmp/log-20261102"}),
+    ({"path": "/tmp/job-1a2b3c"}, {"path": "/tmp/job-1a2b3d"}),
+    ({"path": "/tmp/tmpreport01"}, {"path": "/tmp/tmpreport02"}),
+    ({"path": "/tmp/tmp.documents1"}, {"path": "/tmp/tmp.documents2"}),
     ({"path": "/tmp/report-one"}, {"path": "/tmp/report-two"}),
     ({"command": "head -n 10 a"}, {"command": "head -n 20 a"}),
     ({"command": "echo country 3"}, {"command": "echo country 4"}),
@@ -51,7 +69,6 @@ OTHER_CALL = [
 ONE_FAMILY = [
     ({"path": "part-9.txt"}, {"path": "part-10.txt"}),
     ({"path": "a", "offset": 0}, {"path": "a", "offset": 2_000}),
-    ({"id": ONE}, {"id": OTHER}),
     ({"command": "cat /nope/1"}, {"command": "cat /nope/22"}),
 ]
 
@@ -72,6 +89,13 @@ def test_one_family(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert digests("exec", one)[1] == digests("exec", other)[1]
 
 
+def test_a_uuid_counts_in_the_family() -> None:
+    pairs = [(ONE, OTHER), ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002")]
+    for one, other in pairs:
+        assert digests("exec", {"command": f"show 1 {one}"})[1] != digests("exec", {"command": f"show 1 {other}"})[1]
+        assert digests("exec", {"command": f"show 1 {one}"})[1] == digests("exec", {"command": f"show 22 {one}"})[1]
+
+
 def test_the_tool_counts_by_its_short_name() -> None:
     assert digests("openclaw:core:Read", {"path": "a"}) == digests("read", {"path": "a"})
     assert digests("read", {"path": "a"})[1] != digests("write", {"path": "a"})[1]
@@ -86,7 +110,7 @@ def test_each_character_of_a_long_text_counts(at: int) -> None:
 
 def test_both_ends_of_a_long_text_are_searched() -> None:
     middle = "x" * 10 * END
-    one, other = (f"run {name} at 2026-11-22T15:13:{name}Z {middle} attempt {name}" for name in ("11", "12"))
+    one, other = (f"run {name} ts=2026-11-22T15:13:{name}Z {middle} attempt {name}" for name in ("11", "12"))
     assert (
         digests("exec", {"command": one.replace("run 11", "")})[0]
         == digests("exec", {"command": other.replace("run 12", "")})[0]

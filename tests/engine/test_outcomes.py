@@ -52,6 +52,11 @@ LASTING = [
     "curl: (22) The requested URL returned error: 404 Not Found",
     "curl: option --foo: is unknown\ncurl: unknown option --foo", "HTTP 403 Forbidden", '{"message":"Bad credentials"}',
     "psql: error: database \"x\" does not exist",
+    "Module not found: Error: Can't resolve './App' in '/srv/server/src'", '\u2718 [ERROR] Could not resolve "./missing"',
+    'Failed to resolve import "./x" from "src/main.js". Does the file exist?',
+    "Unknown id AB. Check the id and try again.", "String to replace not found in file. Re-read the file and try again.",
+    "Error: listen EADDRINUSE: address already in use :::3000",
+    "Missing required parameter: path. Supply correct parameters before retrying.",
     "make: *** No rule to make target 'x'.  Stop.\nmake: x: No such file or directory",
 ]  # fmt: skip
 PASSING = [
@@ -139,9 +144,55 @@ NO_POLLS = [
 
 
 @pytest.mark.parametrize(("tool", "params"), POLLS)
-def test_a_poll_never_lasts(tool: str, params: Any) -> None:
+def test_a_poll_lasts_only_where_waiting_cannot_help(tool: str, params: Any) -> None:
     assert is_poll(tool, params)
-    assert not came("No session found for nosuch", tool, params, failed=True, status="failed").lasting
+    for text in ("job 'x' not found", "out/done: No such file or directory", "unknown job", "no session found"):
+        assert not came(text, tool, params, failed=True, status="failed").lasting
+    for text in ("No session found for nosuch", "fatal: not a git repository", "Unknown id AB", "EACCES: permission denied"):
+        assert came(text, tool, params, failed=True, status="failed").lasting
+    assert not came("permission denied: connection reset", tool, params, failed=True).lasting
+
+
+WAITS = [
+    "sleep 30; cat x", "sleep 20 && kubectl get pod", "cd a && sleep 1; x", "for i in 1 2; do\n  sleep 10; done; cat x",
+    "until test -f x; do :; done", "kubectl wait --for=x pod/a", "gh run watch 3", "timeout 9 inotifywait x",
+    "python3 -c 'import time; time.sleep(9)'; cat x", "(sleep 3); cat x", "/bin/sleep 3; cat x", "! sleep 3",
+    "helm a b --wait",
+]  # fmt: skip
+NO_WAITS = [
+    "cat sleep.txt",
+    "cat /nope/wait",
+    "grep -n 'a' --color=never wait.log",
+    "./sleepy; cat x",
+    "echo a; cat -n b wait.x",
+]
+
+
+@pytest.mark.parametrize("name", ["command", "cmd"])
+def test_what_a_waiting_command_says_never_lasts(name: str) -> None:
+    text = "cat: x: No such file or directory"
+    assert [each for each in WAITS if came(text, params={name: each}, exit_code=1).lasting] == []
+    assert [each for each in NO_WAITS if not came(text, params={name: each}, exit_code=1).lasting] == []
+    assert came(text, "read", {name: WAITS[0]}, failed=True).lasting
+
+
+OWN = [
+    ("show", "9b2e4567-e89b-12d3-a456-426614174abc", "123e4567-e89b-12d3-a456-426614174000"),
+    ("cat", "/tmp/tmpab12cd34", "/tmp/tmp9z_12k3x"),
+    ("report --from", "2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z"),
+    ("log --since", "1795360415", "1795364015"),
+    ("log --since", "15:13:35", "15:14:35"),
+]
+
+
+@pytest.mark.parametrize(("program", "one", "other"), OWN)
+def test_what_a_call_was_asked_for_counts_in_its_outcome(program: str, one: str, other: str) -> None:
+    def found(argument: str, said: str) -> int:
+        text = f"at 11:11:1{len(argument) % 10}: '{said}' not found"
+        return came(text, params={"command": f"{program} {argument}"}, exit_code=1).result
+
+    assert found(one, one) != found(other, other)
+    assert found("1 last", one) == found("1 last", other)
 
 
 @pytest.mark.parametrize(("tool", "params"), NO_POLLS)
@@ -162,7 +213,8 @@ VOLATILE = [
     ('{"ts":1795360415123}', '{"ts":1795360415999}'),
     ('<<<EXTERNAL_UNTRUSTED_CONTENT id="0123456789abcdef">>>', '<<<EXTERNAL_UNTRUSTED_CONTENT id="fedcba9876543210">>>'),
     ("(node:123) Warning: x", "(node:44) Warning: x"), ("PID=12, pid: 3.", "PID=9, pid: 31."),
-    ("in /tmp/tmp.abcdef", "in /tmp/tmp.qwerty"), ("wrote /tmp/build-8f3a2c/x", "wrote /tmp/build-77aa01/x"),
+    ("in /tmp/tmp.aB3dEfgh1j", "in /tmp/tmp.qW3rtyuio0"), ("wrote /tmp/tmpab12cd34/x", "wrote /tmp/tmp9z_12k3x/x"),
+    ("Done at 15:13:35/INFO", "Done at 15:14:35/INFO"), ("1 packet, time=3.11 ms", "1 packet, time=14.2 ms"),
     ("request id: req_1234567", "request id: req_9999999"), ("x-request-id: 0a1b2c3d", "x-request-id: ffff0000"),
     ("attempt 3 of 5 failed", "attempt 4 of 5 failed"), ("<A object at 0x7f12345678>", "<A object at 0x7f12399999>"),
     ("id 123e4567-e89b-12d3-a456-426614174000", "id 9b2e4567-e89b-12d3-a456-426614174abc"),
@@ -173,6 +225,12 @@ TELLING = [
     ("process 3 of 10", "process 4 of 10"), ("1795360415 bytes", "1795360416 bytes"),
     ("-rw 1 r r 10 Nov 22 15:13 f", "-rw 1 r r 10 Nov 22 15:14 f"), ("entry 3", "entry 4"), ("port 8080", "port 8081"),
     ("step 7/12", "step 8/12"), ("total 1024", "total 2048"), ("a", "b"), ("2026-11-22", "2026-11-23"),
+    ("wrote /tmp/build-8f3a2c/x", "wrote /tmp/build-77aa01/x"), ("see /tmp/page01.png", "see /tmp/page02.png"),
+    ("Transcribed 00:12:00 of 01:00:00", "Transcribed 00:13:00 of 01:00:00"), ("12:10:00 / 60:00", "12:20:00 / 60:00"),
+    ("processed 120s of 3600s of audio", "processed 180s of 3600s of audio"), ("3m2s to go", "2m59s to go"),
+    ("Time remaining: 39 min", "Time remaining: 38 min"), ("remaining: 39m12s", "remaining: 38m12s"),
+    ("ETA 00:39:00", "ETA 00:38:00"), ('{"eta": "39m"}', '{"eta": "38m"}'), ("00:39:00 left", "00:38:00 left"),
+    ("frame=1 time=00:00:07.00 x", "frame=1 time=00:00:08.00 x"), ("time left is about 9 mins", "time left is about 8 mins"),
     ("exit 1 of 3 s3 buckets", "exit 2 of 3 s3 buckets"),
 ]  # fmt: skip
 
@@ -278,6 +336,7 @@ HOSTILE = [
     "2026-11-22T15:1", "retry ", "request id ", '"id":[', '"id": "', "/tmp/a-", "/tmp/", "invalid a ", "cannot ",
     "get a ", "(session a-", "no", "é", "\ud800", "\0", "{", '{"error":', "\nCurrent file contents:",
     "EXTERNAL_UNTRUSTED_CONTENT id=", "attempt no. ", "error  ",
+    "eta ", "left 1s", "1s of ", "1s / ", "time=1:", "check and ", "check ", "address a in ", "resolve ", "host ", "nonce=",
 ]  # fmt: skip
 
 
