@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 _BITS = (1 << 60) - 1
+MAX_SEEN = 50
 
 
 class Count(msgspec.Struct, array_like=True, gc=False):
@@ -43,8 +44,8 @@ class Past(msgspec.Struct, omit_defaults=True):
     `alternating`: how many of the newest steps are two calls in strict alternation. `stale`: how many calls in a row brought
     nothing new, `stale_told`: the request in which the model was told so. `errors`: how often a call of a family failed in
     one way, by the digest of both, `kind_errors`: the same of calls that vary freely, since the last success that told
-    something new; `errors_most`: at most how often. `seen`: successes that told something new while anything was in
-    `kind_errors`. `missing`: calls of tools that do not exist, by name.
+    something new; `errors_most`: at most how often. `seen`: successes that were news, of exempt tools or while
+    anything was in `errors`. `missing`: calls of tools that do not exist, by name.
     `criticals`: how often a detector blocked. `armed`: calls that the guard after a compaction still watches; `watched_call`
     and `watched`: what it saw, the call and what came of it, in `watched_calls`, the last one in `watched_request`.
     """
@@ -164,6 +165,20 @@ class Past(msgspec.Struct, omit_defaults=True):
         """The newest step may have changed something, in a way that is new."""
         self.spent = len(self.calls) - 1
         self.hot, self.hot_left = max(1, self.alternating), len(self.calls)
+
+    def is_news(self, told: int) -> bool:
+        """Whether this success (a digest of the call and its result) is not among the last ones; from here on it is."""
+        if told in self.seen:
+            return False
+        self.seen.append(told)
+        del self.seen[:-MAX_SEEN]
+        return True
+
+    def progressed_beside(self) -> None:
+        """A call that is no step may have changed something."""
+        self.spent = self.learned = len(self.calls)
+        self.alternating = self.stale = 0
+        self.hot, self.hot_left = 0, len(self.calls)
 
     def heat(self, streak: int) -> None:
         """The newest step made a repetition so long."""

@@ -164,6 +164,8 @@ TABLE: list[tuple[str, str, dict[str, Any], str]] = [
     ("errors-in-turn", "R!1 E!2 " * 9, {}, "5 note same-error; 6 note same-error; 10 note ping-pong; 11 end same-error"),
     ("errors-between-reads", "R!1 R@n1 " * 9, {}, "5 note same-error; 11 end same-error"),
     ("errors-between-writes", "R!1 R!1 W@nn " * 4, {}, ""),
+    ("errors-between-the-same-write", "R!1 W1 " * 9, NO_PING_PONG, "7 note same-error; 13 end same-error"),
+    ("errors-between-two-same-writes", "R!1 W@11 R!1 W@21 " * 9, NO_PING_PONG, "9 note same-error; 15 end same-error"),
     ("errors-between-failing-writes", "R!1 W@n!n " * 6, {}, "5 note same-error; 11 end same-error"),
     # the guard after a compaction
     ("compaction", "~ A1*5", {}, "3 end compaction_loop_persisted"),
@@ -237,9 +239,22 @@ def test_an_agent_has_settings_of_its_own() -> None:
     assert Play(settings, "patient").play("A1*20") == {20: "note loop.repeat"}
 
 
-def test_exempt_tools_are_told_and_never_blocked() -> None:
-    did = play("A1*20", own(breaker=15), neverBlock=["tool_a"])
-    assert spelled(did) == "3 note repeat; 6 note breaker; 8 note repeat; 13 note repeat; 16 end breaker"
+def test_exempt_tools_are_neither_counted_nor_noted() -> None:
+    exempt = {"neverBlock": ["tool_a", "read"]}
+    assert play("A1*60 R!1*60", own(breaker=15), **exempt) == {}
+    assert Play(parse(exempt)).play("R!1*60") == {}
+    guard = Guard(config(own(), **exempt), {})
+    guard.compacted("r", "")
+    call = Call("read", {"path": "a"}, run="r")
+    assert [guard.wanted(call), guard.came(call, Outcome(1)).code] == ["tell", ""]
+    assert [guard.came(call, Outcome(1)).code for _ in range(9)] == [""] * 9
+
+
+def test_what_an_exempt_tool_may_have_changed_is_progress() -> None:
+    exempt = {"neverBlock": ["write"]}
+    assert play("E!1 W@nn " * 25, own(), **exempt) == {}
+    assert spelled(play("E!1 W1 " * 4, own(), **exempt)) == "7 note repeat"
+    assert play("R!1 W@nn " * 25, **exempt) == {}
 
 
 def test_shadow_only_tells() -> None:

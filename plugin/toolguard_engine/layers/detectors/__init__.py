@@ -9,6 +9,7 @@
   progress: only what is repeated behind it counts;
 - a call that the gateway's own detection does not let run counts as one that ran and as a block (`host_veto`);
 - calls in a row that bring nothing new end the run, whichever they are (`circuit_breaker`);
+- calls of tools under `neverBlock` are neither counted nor noted, and end no run;
 - with `enabled` absent only `identical_errors` and the guard after a `compaction` count, with false nothing does;
 - what one message of the model does twice counts once: it could not know better in between. No run ends in the message in
   which it was first warned.
@@ -103,10 +104,10 @@ def _of_one(call: Call) -> ModuleType:
     return poll_no_progress if is_poll(call.tool, call.params) else generic_repeat
 
 
-def wanted(call: Call, run: Run, config: Config) -> Wanted:  # noqa: ARG001 - what came of this very call is not known yet
+def wanted(call: Call, run: Run, config: Config) -> Wanted:
     """Whether what comes of this call may have to be answered (`ask`): a note or the end could be due with it."""
     settings, past = config.loop_detection, run.past
-    if settings.enabled is False:
+    if settings.enabled is False or exemptions.judge(call, config):
         return "tell"
     if past.armed or identical_errors.may_be_due(past, settings.identical_errors):
         return "ask"
@@ -122,8 +123,15 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> Reacti
     settings, past = config.loop_detection, run.past
     if settings.enabled is False or run.stop is not None:
         return NOTHING
-    if not outcome.failed:
-        identical_errors.on_success(call, outcome, past)
+    exempt = exemptions.judge(call, config) is not None
+    if (
+        not outcome.failed
+        and (exempt or past.errors)
+        and past.is_news(mixed(call_digest(call.tool, call.params), outcome.result))
+    ):
+        _on_news(call, past, exempt=exempt)
+    if exempt:
+        return NOTHING
     lasting = identical_errors.counts(outcome)
     if settings.enabled is not True and not lasting and not past.armed:
         return NOTHING
@@ -137,6 +145,14 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> Reacti
         repeats = _on_step(call, key, family, outcome, run, settings)
         return repeats if repeats.stop or not found.code else found
     return found
+
+
+def _on_news(call: Call, past: Past, *, exempt: bool) -> None:
+    """A success that is new. An exempt one counts for nothing, but what it may have changed is progress for what does."""
+    looks = only_looks(call.tool, call.params)
+    identical_errors.on_news(past, looks=looks)
+    if exempt and not looks:
+        past.progressed_beside()
 
 
 def _on_step(call: Call, key: int, family: int, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:

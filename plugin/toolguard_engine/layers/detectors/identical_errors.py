@@ -3,23 +3,21 @@
 Its arguments may vary in numbers as long as the text of the error does not; where that names what it failed at, a file or
 something in quotes, they may vary in anything. Calls of one message are one attempt. A call that succeeded and may have
 changed something clears all counts: what failed before it may work behind it. One that only told something new clears those
-of freely varying calls: the next attempt is made with other knowledge.
+of freely varying calls: the next attempt is made with other knowledge. The same success a second time clears nothing.
 """
 
 from __future__ import annotations
 
 from toolguard_engine import loop_texts
-from toolguard_engine.callkeys import call_digest, kind_digest
+from toolguard_engine.callkeys import kind_digest
 from toolguard_engine.config import IdenticalErrors
 from toolguard_engine.history import Count, Past, mixed
 from toolguard_engine.layers.detectors.reaction import NOTHING, Reaction, end
-from toolguard_engine.looks import only_looks
 from toolguard_engine.model import Call, Run
 from toolguard_engine.outcomes import Outcome, is_poll
 
 CODE = "loop.same-error"
 MAX_KEYS = 200
-MAX_SEEN = 50
 
 
 def may_be_due(past: Past, settings: IdenticalErrors) -> bool:
@@ -33,17 +31,12 @@ def counts(outcome: Outcome) -> bool:
     return outcome.failed and outcome.lasting
 
 
-def on_success(call: Call, outcome: Outcome, past: Past) -> None:
-    if not past.errors:
-        return
-    if not only_looks(call.tool, call.params):
+def on_news(past: Past, *, looks: bool) -> None:
+    """A call succeeded, with a result that it did not have lately. `looks`: it cannot have changed anything."""
+    past.kind_errors.clear()
+    if not looks:
         past.errors.clear()
-        past.kind_errors.clear()
         past.errors_most = 0
-    elif past.kind_errors and (told := mixed(call_digest(call.tool, call.params), outcome.result)) not in past.seen:
-        past.kind_errors.clear()
-        past.seen.append(told)
-        del past.seen[:-MAX_SEEN]
 
 
 def on_failure(call: Call, family: int, outcome: Outcome, run: Run, settings: IdenticalErrors) -> Reaction:
