@@ -9,7 +9,7 @@ import { outcomeOf } from "./outcome.mjs";
 import { correction, limit, REFUSED_WHEN_RUN, REWRITTEN_UNJUDGED } from "./messages.mjs";
 import { Prompts } from "./prompts.mjs";
 import { copy, same } from "./same.mjs";
-import { endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
+import { addNoteBlock, endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask" | "askNow" | "note" | "start">} Engine */
 /** @typedef {import("./runs.mjs").Runs} Runs */
@@ -247,7 +247,7 @@ export class Hooks {
    * @param {string} note
    */
   #addNote(session, id, note) {
-    const shown = outerId(id);
+    const shown = this.#runs.outerId(session, id);
     const known = this.#runs.knownCall(session, shown)?.note;
     this.#runs.call(session, shown, { note: known ? `${known}\n\n${note}` : note });
   }
@@ -279,8 +279,9 @@ export class Hooks {
     const { message } = event;
     const id = event.toolCallId ?? message?.toolCallId ?? ctx?.toolCallId;
     const original = resultText(message);
-    if (!id || original === null) return;
+    if (!id) return;
     const known = this.#runs.knownCall(ctx?.sessionKey, id);
+    if (original === null) return addNoteBlock(message, known?.note);
     const corrected = isError(message) ? (known?.text ?? this.#correct(id, original, message.toolName, ctx, true)) : "";
     const text = withNote(corrected || original, known?.note);
     if (original !== text) replaceResultText(message, text);
@@ -333,7 +334,7 @@ export class Hooks {
     const ends = run ? this.#endsHard(run, told.stop, inPlace) : false;
     // The run's id makes the text unlike that of any other run, so that no other request is held back.
     call.text = ends && run ? `${told.text} (run ${run.id.slice(0, 8)})` : told.text;
-    this.#trace.replaced(original, call.text ?? "", call.run, inPlace, ends);
+    this.#trace.replaced(original, withNote(call.text ?? "", call.note), call.run, inPlace, ends);
     return call.text ?? "";
   }
 
@@ -415,11 +416,13 @@ export class Hooks {
 }
 
 /**
- * Whether the call was not executed, by the word of another plugin or of a person.
+ * Whether the call was not executed, by the word of the gateway, of another plugin or of a person. A result of a tool's own
+ * may be called blocked as well, but only the gateway says why it denied a call.
  * @param {any} event
  */
 function wasBlocked(event) {
-  return event.result?.details?.status === "blocked";
+  const { status, deniedReason } = event.result?.details ?? {};
+  return status === "blocked" && typeof deniedReason === "string";
 }
 
 /**
@@ -440,14 +443,6 @@ function wasVetoed(event, id) {
  */
 function withNote(text, note) {
   return note && !text.endsWith(note) ? `${text}\n\n${note}` : text;
-}
-
-/**
- * The call that the model made: Tool Search gives the calls inside of it ids that begin like `tool_search_code:<outer>:`.
- * @param {string} id
- */
-function outerId(id) {
-  return /^tool_search_code:(.+?):[^:]*(?::\d+)?$/s.exec(id)?.[1] ?? id;
 }
 
 /**

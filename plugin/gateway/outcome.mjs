@@ -1,5 +1,7 @@
 // What came of a call, as much of it as the engine needs to see whether it brought anything new.
 
+import { createHash } from "node:crypto";
+
 /** Characters that are told of each end of a long text. */
 const END = 4_096;
 const MAX_STATUS = 100;
@@ -16,10 +18,26 @@ export function outcomeOf(event) {
   return {
     text: text.length <= 2 * END ? text : `${text.slice(0, END)}\n${text.slice(-END)}`,
     size: text.length,
+    rest: restOf(event, text),
     failed: Boolean(event.error),
     status: typeof details?.status === "string" ? details.status.slice(0, MAX_STATUS) : "",
     exitCode: Number.isInteger(details?.exitCode) ? details.exitCode : null,
   };
+}
+
+/**
+ * A digest of what came and is not told: the middle of a long text, and images by their length and both ends.
+ * @param {any} event
+ * @param {string} text all of it
+ * @returns {string} empty where all is told
+ */
+function restOf(event, text) {
+  const content = event.result?.content;
+  const data = Array.isArray(content) ? content.map((block) => block?.data).filter((part) => typeof part === "string") : [];
+  if (data.length === 0 && text.length <= 2 * END) return "";
+  const hash = createHash("sha256").update(text.slice(END, -END));
+  for (const part of data) hash.update(`\0${part.length} ${part.slice(0, END)} ${part.slice(-END)}`);
+  return hash.digest("hex").slice(0, 32);
 }
 
 /**

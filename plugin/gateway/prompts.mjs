@@ -1,6 +1,8 @@
 // The gateway's own approval prompt (`approval.mode: "native"`). Where it cannot be shown the call waits under its nonce:
 // the gateway does not say beforehand whether there is anybody to ask, it cancels the question at once.
 
+import { part } from "./runs.mjs";
+
 /** @typedef {import("./runs.mjs").Run} Run */
 /** @typedef {import("./runs.mjs").Runs} Runs */
 
@@ -72,12 +74,4 @@ export class Prompts {
     const outer = INNER_CALL.exec(id)?.[1];
     return outer ? this.#runs.callIds(session, (known) => part(known) === outer) : [];
   }
-}
-
-/**
- * An outer id inside that of an inner call, as the gateway writes it.
- * @param {string} id
- */
-function part(id) {
-  return id.trim().replace(/[^A-Za-z0-9_.:-]+/g, "_").slice(0, 120) || "call";
 }

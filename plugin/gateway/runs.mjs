@@ -4,6 +4,9 @@ import { bound } from "./seams.mjs";
 
 const MAX_RUNS = 1_000;
 const MAX_CALLS = 5_000;
+const INSIDE = /^tool_search_code:(.+)$/s;
+/** The outer id where it is not known and no colon is in it. */
+const PLAINLY = /^(.+?):[^:]*(?::\d+)?$/s;
 
 /**
  * One turn of one agent. `begun`: its start was seen. `watch`: the engine wants to see the next calls before they run.
@@ -113,6 +116,21 @@ export class Runs {
   }
 
   /**
+   * The call that the model made: Tool Search gives the calls inside of it ids like `tool_search_code:<outer>:<tool>:<number>`.
+   * The outer one is looked for among the calls that are known, for it stands in there made plain and cut.
+   * @param {string | undefined} session
+   * @param {string} id
+   * @returns {string} the newest one that fits best
+   */
+  outerId(session, id) {
+    const inside = INSIDE.exec(id)?.[1];
+    if (!inside) return id;
+    const fitting = this.callIds(session, (known) => inside.startsWith(`${part(known)}:`));
+    const longest = Math.max(...fitting.map((known) => part(known).length));
+    return fitting.findLast((known) => part(known).length === longest) ?? PLAINLY.exec(inside)?.[1] ?? id;
+  }
+
+  /**
    * @param {string | undefined} session
    * @param {string} id
    */
@@ -151,4 +169,12 @@ export class Runs {
  */
 function callKey(session, id) {
   return JSON.stringify([session ?? "", id]);
+}
+
+/**
+ * An outer id inside that of an inner call, as the gateway writes it.
+ * @param {string} id
+ */
+export function part(id) {
+  return id.trim().replace(/[^A-Za-z0-9_.:-]+/g, "_").slice(0, 120) || "call";
 }

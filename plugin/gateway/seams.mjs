@@ -168,6 +168,20 @@ export function replaceResultText(message, text) {
 }
 
 /**
+ * Puts a note behind a tool result that does not begin with a text, in a block of its own; once, however often it is written.
+ * @param {any} message
+ * @param {string | undefined} note
+ */
+export function addNoteBlock(message, note) {
+  if (!note || !Array.isArray(message?.content) || message.content.at(-1)?.text === note) return;
+  try {
+    message.content.push({ type: "text", text: note });
+  } catch {
+    // frozen: a note that is not seen is no reason to fail
+  }
+}
+
+/**
  * Turns a message of the model that wants to call tools into one that ends the run.
  * @param {any} message
  * @param {string} text

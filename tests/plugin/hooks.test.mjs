@@ -542,7 +542,7 @@ describe("what ran", () => {
 
   /** @type {[string, any][]} */
   const uncompared = [
-    ["another plugin or a person blocked it", { event: { error: "no", result: { details: { status: "blocked" } } } }],
+    ["another plugin or a person blocked it", { event: { error: "no", result: { details: { status: "blocked", deniedReason: "plugin-before-tool-call" } } } }],
     ["it was blocked", { judge: { decision: "block", text: "no" }, event: { error: "no" } }],
     ["it was blocked, and the host does not say so", { judge: { decision: "block", text: "no" } }],
     ["the engine was away", { judge: null }],
@@ -555,6 +555,7 @@ describe("what ran", () => {
 
   for (const event of [
     { error: "exit code 1" }, { error: "exit code 1", result: { details: { status: "failed" } } }, { result: { details: null } },
+    { result: { details: { status: "blocked" } } },
     { error: "blocked", result: { content: [{ type: "text", text: '{"status":"blocked"}' }] } },
   ])
     test(`is compared however it went: ${JSON.stringify(event)}`, async () => {
@@ -830,7 +831,7 @@ describe("what came of a call", () => {
     assert.equal(await ran(stage.hooks, "c1", { result: done }), "hi\n(Command exited with code 2)");
     assert.deepEqual(came(stage), [
       {
-        type: "came", tool: "exec", params: { command: "ls" }, text: "hi\n(Command exited with code 2)", size: 31, failed: false,
+        type: "came", tool: "exec", params: { command: "ls" }, text: "hi\n(Command exited with code 2)", size: 31, rest: "", failed: false,
         status: "completed", exitCode: 2, run: "r1", agent: "main", session: CTX.sessionKey, call: "c1", request: 0,
       },
     ]);
@@ -839,7 +840,10 @@ describe("what came of a call", () => {
   /** @type {[string, Message, Message][]} */
   const silent = [
     ["that nobody wants to hear of", { decision: "allow" }, { result: result("hi") }],
-    ["that was blocked by somebody else", { decision: "allow", outcome: "ask" }, { result: result("no", { status: "blocked" }) }],
+    [
+      "that was blocked by somebody else", { decision: "allow", outcome: "ask" },
+      { result: result("no", { status: "blocked", deniedReason: "plugin-approval" }) },
+    ],
     ["that was blocked", { decision: "block", text: "no", outcome: "" }, { result: result("no") }],
   ];
   for (const [what, judge, more] of silent)
@@ -861,6 +865,40 @@ describe("what came of a call", () => {
     const [told] = came(stage);
     assert.equal(told?.text, `${"a".repeat(4_096)}\n${"b".repeat(4_096)}`);
     assert.equal(told?.size, 18_000);
+  });
+
+  test("of a tool that calls its own result blocked is told", async () => {
+    const stage = gateway({ judge: { decision: "allow", outcome: "tell" } });
+    await ran(stage.hooks, "c1", { result: result("card 7", { status: "blocked" }) });
+    assert.equal(came(stage)[0]?.status, "blocked");
+  });
+
+  describe("has a digest of what is not told", () => {
+    /** @param {...any} content */
+    const restOf = async (...content) => {
+      const stage = gateway({ judge: { decision: "allow", outcome: "tell" } });
+      await ran(stage.hooks, "c1", { result: { content } });
+      return came(stage)[0]?.rest;
+    };
+    const text = (/** @type {string} */ middle) => ({ type: "text", text: `${"a".repeat(6_000)}${middle}${"b".repeat(6_000)}` });
+    const image = (/** @type {string} */ data) => ({ type: "image", mimeType: "image/png", data });
+    /** @type {[string, any, any][]} */
+    const pairs = [
+      ["the middle of a long text", text("41"), text("42")],
+      ["an image", image("AAAA"), image("AAAB")],
+      ["the end of a large image", image(`${"A".repeat(50_000)}A`), image(`${"A".repeat(50_000)}B`)],
+      ["the size of an image", image("A".repeat(50_000)), image("A".repeat(50_001))],
+    ];
+    for (const [what, one, two] of pairs)
+      test(what, async () => {
+        const digests = [await restOf(one), await restOf(one), await restOf(two)];
+        assert.match(digests[0], /^[0-9a-f]{32}$/);
+        assert.deepEqual(digests.map((digest) => digest === digests[0]), [true, true, false]);
+      });
+
+    test("and none where all is told", async () => {
+      assert.equal(await restOf({ type: "text", text: "a".repeat(8_192) }, null, { type: "image" }), "");
+    });
   });
 
   test("may be an error without a result", async () => {
@@ -886,6 +924,34 @@ describe("what came of a call", () => {
     }
   });
 
+  for (const [outer, inside, tool] of [
+    ["call_a|fc_b", "call_a_fc_b", "web_fetch"],
+    [`${"x".repeat(120)}yz`, "x".repeat(120), "web_fetch"],
+    ["o1", "o1", "core:message"],
+    ["o:1", "o:1", "web_fetch"],
+  ])
+    test(`of a call of ${tool} inside ${outer?.slice(0, 12)}: the note stands behind the outer result`, async () => {
+      const stage = gateway({
+        judge: (question) => ({ decision: "allow", outcome: question.tool === "tool_call" ? "" : "ask" }),
+        came: { note: "NOTE" },
+      });
+      await stage.hooks.beforeToolCall({ ...call("o"), toolName: "tool_call" }, RUN);
+      const text = await ran(stage.hooks, `tool_search_code:${inside}:${tool}:1`, { result: result("same") }, outer);
+      assert.equal(text, "same\n\nNOTE");
+    });
+
+  test("the note stands in a block of its own behind a result that does not begin with a text, once", async () => {
+    for (const content of [[{ type: "image", data: "AAAA" }, { type: "text", text: "a" }], []]) {
+      const stage = gateway({ judge: { decision: "allow", outcome: "ask" }, came: { note: "NOTE" } });
+      await stage.hooks.beforeToolCall(call("c1"), RUN);
+      stage.hooks.afterToolCall({ ...call("c1"), result: { content } }, RUN);
+      const message = { ...toolResult("c1", "", {}), content: structuredClone(content) };
+      stage.hooks.resultWritten({ toolName: "exec", toolCallId: "c1", message }, CTX);
+      stage.hooks.messageWritten({ message }, CTX);
+      assert.deepEqual(message.content, [...content, { type: "text", text: "NOTE" }]);
+    }
+  });
+
   test("the note stands behind a correction as well", async () => {
     const stage = gateway({
       judge: { decision: "allow", outcome: "ask" }, came: { note: "NOTE" }, failed: { text: FIXED, watch: true },
@@ -896,6 +962,9 @@ describe("what came of a call", () => {
     stage.hooks.resultWritten({ toolName: "read", toolCallId: "c1", message }, CTX);
     stage.hooks.messageWritten({ message }, CTX);
     assert.equal(message.content[0]?.text, `${FIXED}\n\nNOTE`);
+    stage.trace.outgoing(message.content[0]?.text ?? "");
+    stage.hooks.modelCallStarted({ runId: "r1" }, CTX);
+    assert.equal(stage.seams.evidence.inPlaceText, "works", "what is written is what is looked for");
   });
 
   test("is told without what the gateway's own loop detection said about it", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { bound, endRunInPlace, replaceResultText, resultText, Seams, toolCalls, Trace } from "../../plugin/gateway/seams.mjs";
+import { addNoteBlock, bound, endRunInPlace, replaceResultText, resultText, Seams, toolCalls, Trace } from "../../plugin/gateway/seams.mjs";
 
 /** @typedef {import("../../plugin/gateway/seams.mjs").Evidence} Evidence */
 
@@ -203,4 +203,12 @@ describe("messages", () => {
     assert.deepEqual(toolCalls({ content: [{ type: "text", text: "a" }, null, call] }), [call]);
     for (const message of [undefined, {}, { content: "a" }, { content: [] }]) assert.deepEqual(toolCalls(message), []);
   });
+});
+
+test("a note that cannot be put behind a frozen result is left out", () => {
+  const content = Object.freeze([{ type: "image" }]);
+  addNoteBlock({ content }, "NOTE");
+  addNoteBlock({ content: "text" }, "NOTE");
+  addNoteBlock(undefined, "NOTE");
+  assert.deepEqual(content, [{ type: "image" }]);
 });
