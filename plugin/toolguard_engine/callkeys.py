@@ -7,7 +7,7 @@ The laws, for `call`, where in doubt two calls are different ones:
 - of more than `LONG` bytes only the first and the last `END` are searched for them; the rest counts as it is (as a check
   sum), so that what changes its length there (`attempt 9`, `attempt 10`) makes it another call.
 
-For `family` numbers do not count either, those in UUIDs do; of a long call only its two ends count.
+For `family` numbers do not count either, but UUIDs, dates and points in time do; of a long call only its two ends count.
 
 For `kind` arguments do not count at all, but for the program that a command begins with.
 """
@@ -63,7 +63,12 @@ _encoder = msgspec.json.Encoder(order="sorted")
 _UUID_TEXT = rb"[0-9A-Fa-f]{8}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}(?![0-9A-Za-z])"
 UUID_HINT = re.compile(rb"-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-[0-9A-Fa-f]{12}")
 UUID = re.compile(rb"(?<![0-9A-Za-z])" + _UUID_TEXT)
-_UUID_OR_NUMBER = re.compile(rb"((?<![0-9A-Za-z])" + _UUID_TEXT + rb")|[0-9]{1,1000}")
+_NAMES_ONE = re.compile(rb"20[0-9]{2}-[01][0-9]-[0-3][0-9]|1[678][0-9]{8}")
+_NUMBER = re.compile(
+    rb"((?<![0-9A-Za-z])" + _UUID_TEXT + rb"|(?<![0-9])(?:20[0-9]{2}-[01][0-9]-[0-3][0-9](?![0-9])"
+    rb"(?:[Tt_ ][0-2][0-9]:?[0-5][0-9](?::?[0-5][0-9])?)?|1[678][0-9]{8}(?:[0-9]{3})?(?![0-9])))|[0-9]{1,1000}"
+)
+"""Its group: what has digits but is no number that is counted up, so that it names one thing."""
 ISO_TEXT = (
     rb"(?>20[0-9]{2}-[01][0-9]-[0-3][0-9]"
     rb"(?:[Tt_][0-2][0-9]:?[0-5][0-9](?::?[0-5][0-9])?| [0-2][0-9]:[0-5][0-9](?::[0-5][0-9])?)(?:[.,][0-9]{1,9})?"
@@ -173,4 +178,7 @@ def without_attempts(data: bytes) -> bytes:
 
 
 def without_numbers(data: bytes) -> bytes:
-    return _UUID_OR_NUMBER.sub(rb"\1", data) if UUID_HINT.search(data) else data.translate(None, DIGITS)
+    """But with UUIDs, dates and points in time."""
+    if UUID_HINT.search(data) or _NAMES_ONE.search(data):
+        return _NUMBER.sub(rb"\1", data)
+    return data.translate(None, DIGITS)

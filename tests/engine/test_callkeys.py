@@ -89,11 +89,21 @@ def test_one_family(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert digests("exec", one)[1] == digests("exec", other)[1]
 
 
-def test_a_uuid_counts_in_the_family() -> None:
-    pairs = [(ONE, OTHER), ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002")]
-    for one, other in pairs:
-        assert digests("exec", {"command": f"show 1 {one}"})[1] != digests("exec", {"command": f"show 1 {other}"})[1]
-        assert digests("exec", {"command": f"show 1 {one}"})[1] == digests("exec", {"command": f"show 22 {one}"})[1]
+NAMING = [
+    (ONE, OTHER),
+    ("00000000-0000-0000-0000-000000000001", "00000000-0000-0000-0000-000000000002"),
+    ("--from 2026-11-01T00:00:00Z", "--from 2026-11-02T00:00:00Z"),
+    ("--from '2026-11-01 10:00'", "--from '2026-11-01 11:00'"),
+    ("log-2026-11-01", "log-2026-11-02"),
+    ("from=1795360415", "from=1795364015"),
+    ("from=1795360415000", "from=1795364015000"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), NAMING)
+def test_what_names_one_thing_counts_in_the_family(one: str, other: str) -> None:
+    assert digests("exec", {"command": f"show 1 {one}"})[1] != digests("exec", {"command": f"show 1 {other}"})[1]
+    assert digests("exec", {"command": f"show 1 {one}"})[1] == digests("exec", {"command": f"show 22 {one}"})[1]
 
 
 def test_the_tool_counts_by_its_short_name() -> None:
