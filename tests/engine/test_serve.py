@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -22,6 +23,7 @@ from toolguard_engine.stores.lastgood import LastGood
 
 PATIENCE = 30
 """Seconds until a process that should have ended is killed and the test fails. No test waits for it to pass."""
+RUNS = itertools.count()
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "malformed_calls.jsonl"
 
 
@@ -514,8 +516,9 @@ def test_the_corrective_text_names_the_damaged_parameter(talk: Talk, state: Path
 
 
 def verdict(talk: Talk, command: str, logs: list[str]) -> Any:
-    """The verdict on a command; what the engine says meanwhile goes to `logs`."""
-    talk.send(id=7, type="judge", tool="exec", params={"command": command}, run="r", session="s")
+    """The verdict on a command, in a run of its own; what the engine says meanwhile goes to `logs`."""
+    run = f"r{next(RUNS)}"
+    talk.send(id=7, type="judge", tool="exec", params={"command": command}, run=run, session="s")
     while (said := talk.read())["type"] == "log":
         logs.append(said["text"])
     return said
@@ -587,10 +590,10 @@ def test_where_no_good_policy_is_known_what_is_not_safe_is_held_until_it_is_mend
     assert any("NONE of your own rules count" in text for text in logs)
     policy.write_text('[[rule]]\nid = "no-deploy"\nrun = ["deploy"]\nverdict = "block"\nreason = "Not on my watch."\n')
     limit = time.monotonic() + PATIENCE
-    while verdict(talk, "touch notes.txt", logs)["decision"] != "allow":
+    while verdict(talk, "deploy --now", logs)["code"] != "rule.user.no-deploy":
         assert time.monotonic() < limit
         time.sleep(0.05)
-    assert verdict(talk, "deploy --now", logs)["decision"] == "block"
+    assert verdict(talk, "touch notes.txt", logs)["decision"] == "allow"
     assert "no-deploy" in (state / "toolguard" / "policy.last-good.toml").read_text()
 
 
