@@ -29,7 +29,7 @@ _TIMES = re.compile(
 )
 """Times of day and durations. It begins with a character, as all these do: one that begins with a look behind is slow."""
 _LEFT_BEFORE = re.compile(
-    rb"(?:remaining|left|(?<![a-z])eta|to go)(?:[ _](?:time|is|in|about|of)){0,2}[^\w\n]{0,8}\Z|(?<![a-z])time= {0,2}\Z"
+    rb"(?:remaining|left|(?<![a-z])eta)(?:[ _](?:time|is|in|about|of)){0,2}[^\w\n]{0,8}\Z|(?<![a-z])time= {0,2}\Z"
 )
 _LEFT_BEHIND = re.compile(rb"[ \t]{0,3}(?:remain|left\b|to go\b|of\b|/ ?~?[0-9])")
 _ABOUT = 32
@@ -103,8 +103,11 @@ def _is_progress(match: re.Match[bytes], low: bytes) -> bool:
     at, end = match.span()
     if _LEFT_BEHIND.match(low, end):
         return True
-    before = _LEFT_BEFORE.search(low, max(0, at - _ABOUT), at)
-    return before is not None and (b":" in match[0] or not before[0].startswith(b"time="))
+    before = low[max(0, at - _ABOUT) : at]
+    if b"left" not in before and b"eta" not in before and b"rem" not in before and b"time=" not in before:
+        return False
+    found = _LEFT_BEFORE.search(before)
+    return found is not None and (b":" in match[0] or not found[0].startswith(b"time="))
 
 
 def _without_ids(data: bytes) -> bytes:
