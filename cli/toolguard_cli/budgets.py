@@ -11,19 +11,49 @@ from toolguard_cli import stores
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_engine import answers
-from toolguard_engine.config import Config, parse
-from toolguard_engine.standing import Standing
+from toolguard_engine.config import BudgetConfig, Config, parse
+from toolguard_engine.layers import budget, nostore
+from toolguard_engine.layers.drift import alone, cautioned, escalation, outward, resource, speed
+from toolguard_engine.risklevels import HIGH, LEVELS, LOW, SAFE
+from toolguard_engine.standing import EXACT, Standing
 
 SHOWN = 10
 WIDTH = 80
+_ASKED = range(SAFE + 1, len(LEVELS))
+"""Ranks of the levels that need budget and trust."""
+
+_LOWEST_HELD = {"enforce": LOW, "soft": HIGH}
+_CAUSES = {
+    budget.EXHAUSTED: "too little budget was left for a call",
+    budget.DISTRUSTED: "it was trusted too little for a call",
+    nostore.CODE: "it was not known what was spent before",
+    speed.CODE: "more than {calls_per_minute} calls a minute",
+    alone.CODE: "nobody looked for {minutes_alone} minutes",
+    cautioned.CODE: "{warnings} warnings",
+    outward.CODE: "more than {outward_calls} calls that sent data out",
+    escalation.CODE: "its calls grew riskier {escalating_access} times",
+    resource.CODE: "more than {same_resource} calls on one file, host or person",
+}
+"""The signals, with the thresholds of `budget.drift`."""
 
 
 def settings(places: Places) -> Config:
-    """As the config says; the defaults where it cannot be read, which `doctor` explains."""
+    """As the config says; the defaults where it cannot be used, which `invalid` tells."""
     try:
         return parse(stores.entry(places))
     except (UserError, msgspec.ValidationError):
         return Config()
+
+
+def invalid(places: Places) -> str:
+    """Why the settings cannot be used; empty where they can."""
+    try:
+        parse(stores.entry(places))
+    except UserError as error:
+        return error.message
+    except msgspec.ValidationError as error:
+        return str(error)
+    return ""
 
 
 def worth_a_look(known: Iterable[Standing], config: Config) -> list[Standing]:
@@ -45,11 +75,59 @@ def name(standing: Standing) -> str:
 def words(standing: Standing, config: Config) -> str:
     """One line."""
     own = _of(standing, config)
-    mode = own.active_budget_mode
-    codes = ", ".join(answers.cut(answers.plain(code), WIDTH) for code in standing.told)
-    asks = f" ({'would ask' if mode in ('shadow', 'disabled') else 'asked'}: {codes})" if codes else ""
-    spare = f"{left(standing, config):.2f} of {own.budget.size:.2f} left"
-    return f"budget of {name(standing)}: {spare}, trust {standing.trust:.2f}, {mode}{asks}"
+    size, mode = own.budget.size, own.active_budget_mode
+    spare = f"{left(standing, config):.2f} of {size:.2f} left{_too_little(_too_dear(standing, own))}"
+    trust = f"trust {standing.trust:.2f}{_too_little(_too_trusting(standing.trust))}"
+    causes = ", ".join(_cause(code, own.budget) for code in standing.told)
+    asks = f" ({'would ask' if mode in ('shadow', 'disabled') else 'asked'}: {causes})" if causes else ""
+    return f"budget of {name(standing)}: {spare}; {trust}; {mode}{asks}"
+
+
+def unused(config: Config) -> str:
+    """One line for where no budget was used; empty where none counts."""
+    others = {agent: config.for_agent(agent).active_budget_mode for agent in config.agents}
+    odd = {agent: mode for agent, mode in others.items() if mode != config.active_budget_mode}
+    own = [f"{answers.cut(answers.plain(agent), WIDTH)}: {mode}" for agent, mode in odd.items()][:SHOWN]
+    if config.active_budget_mode == "disabled" and not own:
+        return ""
+    modes = config.active_budget_mode + (f" ({', '.join(own)})" if own else "")
+    return f"budgets: {modes}, {config.budget.size:.2f} each, none used yet"
+
+
+def waits(standing: Standing, config: Config) -> bool:
+    """Whether a call would wait for a person now that would not with a full budget and the trust that there is at first."""
+    own = _of(standing, config)
+    lowest = _LOWEST_HELD.get(own.active_budget_mode)
+    if lowest is None:
+        return False
+    now = {*_too_dear(standing, own), *_too_trusting(standing.trust)}
+    at_first = {*_too_dear(Standing("", ""), own), *_too_trusting(own.budget.initial_trust)}
+    return any(rank >= lowest for rank in now - at_first)
+
+
+def _too_dear(standing: Standing, own: Config) -> list[int]:
+    """The ranks of the levels that cost more than is left."""
+    spare = round(own.budget.size - standing.spent, EXACT)
+    return [rank for rank in _ASKED if budget.cost(rank, own.budget) > max(0.0, spare)]
+
+
+def _too_trusting(trust: float) -> list[int]:
+    """The ranks of the levels that need more trust than this."""
+    return [rank for rank in _ASKED if budget.TRUST.needed[rank] > trust]
+
+
+def _too_little(ranks: list[int]) -> str:
+    if not ranks:
+        return ""
+    *first, last = [LEVELS[rank] for rank in ranks]
+    return f", too little for {', '.join(first)}{' and ' if first else ''}{last} calls"
+
+
+def _cause(code: str, own: BudgetConfig) -> str:
+    """A signal in plain words."""
+    said = _CAUSES.get(code)
+    limits = {field: getattr(own.drift, field) for field in own.drift.__struct_fields__}
+    return said.format(**limits) if said else answers.cut(answers.plain(code), WIDTH)
 
 
 def data(standing: Standing, config: Config) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from toolguard_engine.stores.audit import AuditLog
 from toolguard_engine.stores.killswitch import KillSwitch, Thrown
 from toolguard_engine.stores.policy import Policies
 from toolguard_engine.stores.standings import FileStandings
+from toolguard_engine.stores.userconstraints import UserConstraints
 from toolguard_engine.stores.userrules import UserRules
 
 NEWEST_FILES = 2
@@ -30,13 +31,13 @@ NEWEST_FILES = 2
 
 @dataclass(frozen=True)
 class Overview:
-    """`damaged`: what is wrong with a store, and its mend."""
+    """`damaged`: what is wrong with a store, and its mend. `standings`: None where it is not known."""
 
     waiting: list[Entry] = field(default_factory=list)
     grants: int = 0
     damaged: list[tuple[str, str]] = field(default_factory=list)
     today: dict[str, int] = field(default_factory=dict)
-    standings: list[Standing] = field(default_factory=list)
+    standings: list[Standing] | None = None
     thrown: Thrown | None = None
 
 
@@ -53,9 +54,10 @@ def look(places: Places, now: float) -> Overview:
         with stores.told():
             grants = len(active(Policies(places.state_dir).grants(), now))
             UserRules(places.state_dir).rules()
+            UserConstraints(places.state_dir).constraints()
     except UserError as error:
-        damaged.append((error.message, error.fix))
-    standings: list[Standing] = []
+        damaged.append((f"policy.toml is faulty (toolguard check --rules): {error.message}", error.fix))
+    standings: list[Standing] | None = None
     try:
         with stores.told(), closing(FileStandings(places.state_dir, patient=True)) as store:
             standings = store.look()

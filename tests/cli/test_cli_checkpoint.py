@@ -15,12 +15,17 @@ from toolguard_cli.commands.checkpoint import Chosen
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Result
+from toolguard_engine.config import Config
+from toolguard_engine.layers import nostore
+from toolguard_engine.layers.drift import alone, cautioned, escalation, outward, resource, speed
 from toolguard_engine.standing import Seen, Standing
 from toolguard_engine.stores.audit import AuditLog
 from toolguard_engine.stores.locked import corrupt_files
 from toolguard_engine.stores.standings import FileStandings
 
 MAIN, OTHER = "agent:main:main", "agent:main:other"
+DEAR = " of 1.00 left, too little for HIGH and CRITICAL calls"
+TRUST = "trust 0.72, too little for CRITICAL calls"
 OF = f"budget of main in {MAIN}"
 NONE = "no budget was used since the last checkpoint: nothing to refill"
 
@@ -146,21 +151,55 @@ def told(places: Places) -> list[str]:
 @pytest.mark.parametrize(
     ("settings", "standing", "line"),
     [
-        ({}, used(), f"{OF}: 0.35 of 1.00 left, trust 0.72, shadow (would ask: budget.exhausted)"),
-        ({"budget": {"mode": "enforce", "size": 2}}, used(told=[]), f"{OF}: 1.35 of 2.00 left, trust 0.72, enforce"),
-        ({"budget": {"mode": "enforce"}}, used(), f"{OF}: 0.35 of 1.00 left, trust 0.72, enforce (asked: budget.exhausted)"),
+        ({}, used(), f"{OF}: 0.35{DEAR}; {TRUST}; shadow (would ask: too little budget was left for a call)"),
+        ({"budget": {"mode": "enforce", "size": 2}}, used(told=[]), f"{OF}: 1.35 of 2.00 left; {TRUST}; enforce"),
+        (
+            {"budget": {"mode": "enforce", "drift": {"callsPerMinute": 50}}},
+            used(told=["drift.speed", "drift.odd"]),
+            f"{OF}: 0.35{DEAR}; {TRUST}; enforce (asked: more than 50 calls a minute, drift.odd)",
+        ),
         (
             {"budget": {"mode": "enforce"}, "agents": {"main": {"mode": "soft"}}},
             used(spent=5.0, told=[]),
-            f"{OF}: 0.00 of 1.00 left, trust 0.72, soft",
+            f"{OF}: 0.00 of 1.00 left, too little for LOW, MEDIUM, HIGH and CRITICAL calls; {TRUST}; soft",
         ),
-        ({}, used(spent=0.0, told=[], trust=0.5), f"{OF}: 1.00 of 1.00 left, trust 0.50, shadow"),
+        (
+            {},
+            used(spent=0.0, told=[], trust=0.5),
+            f"{OF}: 1.00 of 1.00 left; trust 0.50, too little for HIGH and CRITICAL calls; shadow",
+        ),
     ],
 )  # fmt: skip
 def test_a_line_for_each_that_is_worth_a_look(places: Places, settings: Any, standing: Standing, line: str) -> None:
     config(places, settings)
     put(places, standing, used(OTHER, spent=0.0, told=[], trust=0.7))
     assert told(places)[0] == line
+
+
+@pytest.mark.parametrize(
+    ("mode", "standing", "kind"),
+    [
+        ("enforce", used(spent=0.65, told=[]), "warn"),
+        ("enforce", used(spent=0.0, trust=0.5, told=[]), "warn"),
+        ("enforce", used(spent=0.2, told=[]), "info"),
+        ("enforce", used(spent=0.0, trust=0.69, told=[]), "info"),
+        ("soft", used(spent=0.65, told=[]), "warn"),
+        ("soft", used(spent=0.0, trust=0.69, told=[]), "info"),
+        ("shadow", used(spent=0.65, told=[]), "info"),
+        ("shadow", used(), "warn"),
+    ],
+)
+def test_a_budget_that_makes_calls_wait_is_a_warning(places: Places, mode: str, standing: Standing, kind: str) -> None:
+    config(places, {"budget": {"mode": mode, "riskCosts": {"CRITICAL": 0.9}}})
+    put(places, standing)
+    (line,) = [line for line in status.run(places).lines if line.text.startswith("budget of")]
+    assert line.kind == kind
+
+
+def test_every_signal_has_plain_words() -> None:
+    codes = [module.CODE for module in (alone, cautioned, escalation, outward, resource, speed, nostore)]
+    for code in (*codes, "budget.exhausted", "budget.trust"):
+        assert code not in budgets.words(used(told=[code]), Config())
 
 
 def test_only_so_many_lines_the_gravest_first(places: Places) -> None:

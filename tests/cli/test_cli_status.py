@@ -59,6 +59,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         NO_ENGINE,
         f"no malformed call has been logged ({log})",
         "no call is waiting for a person",
+        "budgets: shadow, 1.00 each, none used yet",
         "toolguard install",
     ]
     assert result.data == {
@@ -143,9 +144,35 @@ def test_newest_lines_of_the_log(places: Places, log_path: str, place: str) -> N
     ["{ broken", '{"plugins": {"entries": {"toolguard": {"config": {"logPath": 1}}}}}'],
     ids=["broken", "bad setting"],
 )
-def test_a_config_that_cannot_be_used_does_not_matter(places: Places, config: str) -> None:
+def test_a_config_that_cannot_be_used_is_told(places: Places, config: str) -> None:
     places.config.write_text(config)
-    assert status.run(places).data["log"]["path"] == str(places.state_dir / "tool-guard.log")
+    result = status.run(places)
+    assert result.data["log"]["path"] == str(places.state_dir / "tool-guard.log")
+    (error,) = [line.text for line in result.lines if line.kind == "error"]
+    assert error.startswith("the settings are invalid (toolguard config validate): ")
+
+
+@pytest.mark.parametrize(
+    ("settings", "line"),
+    [
+        ({"budget": {"mode": "enforce", "size": 2}}, "budgets: enforce, 2.00 each, none used yet"),
+        (
+            {"budget": {"mode": "enforce"}, "agents": {"main": {"budget": {"mode": "soft"}}, "x": {}}},
+            "budgets: enforce (main: soft), 1.00 each, none used yet",
+        ),
+        ({"mode": "disabled"}, None),
+    ],
+)
+def test_no_budget_was_used(places: Places, settings: dict[str, Any], line: str | None) -> None:
+    places.config.write_text(json.dumps({"plugins": {"entries": {"toolguard": {"config": settings}}}}))
+    assert [text for text in texts(status.run(places)) if text.startswith("budgets")] == ([line] if line else [])
+
+
+def test_a_bad_constraint(places: Places) -> None:
+    places.own.mkdir()
+    (places.own / "policy.toml").write_text('[[constraint]]\nid = "a"\nseverity = "grave"\n')
+    (error,) = [line.text for line in status.run(places).lines if line.kind == "error"]
+    assert error.startswith(f"policy.toml is faulty (toolguard check --rules): {places.own / 'policy.toml'}, line 3")
 
 
 def test_only_the_end_of_a_long_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from toolguard_cli.commands import killswitch
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import record
-from toolguard_engine import redact, settingrules
+from toolguard_engine import answers, redact, settingrules
 from toolguard_engine.config import Config
 from toolguard_engine.stores import calllog, engines
 
@@ -27,16 +28,17 @@ def run(places: Places) -> Result:
     known = record.load(places.record)
     running = engines.running(places.state_dir)
     last = engines.last(places.state_dir)
-    config = budgets.settings(places)
+    config, wrong = budgets.settings(places), budgets.invalid(places)
     log = calllog.resolve(settingrules.log_path(config), places.state_dir)
     entries = tail(log)
     held = overview.look(places, time.time())
     lines = [
         *_stopped(held),
+        *_invalid(wrong),
         _installed(places, known),
         *_running(running, last),
         *_log(log, entries),
-        *overview.lines(held),
+        *overview.lines(replace(held, damaged=[each for each in held.damaged if each[0] != wrong])),
         *_budgets(held, config),
     ]
     if known is None:
@@ -49,7 +51,7 @@ def run(places: Places) -> Result:
         "log": {"path": str(log), "recent": entries[-5:]},
         "held": overview.data(held),
         "killSwitch": killswitch.public(held.thrown),
-        "budgets": [budgets.data(each, config) for each in budgets.worth_a_look(held.standings, config)],
+        "budgets": [budgets.data(each, config) for each in budgets.worth_a_look(held.standings or [], config)],
     }
     return Result("status", data, tuple(lines))
 
@@ -71,12 +73,22 @@ def _stopped(held: overview.Overview) -> list[Line]:
     ]
 
 
+def _invalid(why: str) -> list[Line]:
+    return [Line("error", answers.plain(f"the settings are invalid (toolguard config validate): {why}"))] if why else []
+
+
 def _budgets(held: overview.Overview, config: Config) -> list[Line]:
+    if held.standings is None:
+        return []  # damaged, which is told
     found = budgets.worth_a_look(held.standings, config)
-    lines = [Line("warn" if each.told else "info", budgets.words(each, config)) for each in found[: budgets.SHOWN]]
-    if more := len(found) - budgets.SHOWN:
-        lines += [Line("info", f"and {more} more budgets that were used")] * (more > 0)
-    if any(each.told for each in found):
+    if not found:
+        return [Line("info", said)] if (said := budgets.unused(config)) else []
+    urgent = [bool(each.told) or budgets.waits(each, config) for each in found]
+    pairs = list(zip(found, urgent, strict=True))[: budgets.SHOWN]
+    lines = [Line("warn" if warn else "info", budgets.words(each, config)) for each, warn in pairs]
+    if (more := len(found) - budgets.SHOWN) > 0:
+        lines.append(Line("info", f"and {more} more budgets that were used"))
+    if any(urgent):
         lines.append(Line("info", "toolguard checkpoint refills them, once you have looked at what was done"))
     return lines
 
