@@ -35,7 +35,7 @@ def test_a_restart_forgets_nothing_that_matters(text: str, settings: dict[str, A
 
 def test_a_run_in_which_all_is_new_is_not_saved() -> None:
     played = Play(config())
-    played.play("An*9 R@n1*9 P!n*9")
+    played.play("An*9 R@n1*9 P?n*9")
     assert played.guard.take_touched() == {}
     played.play("B1 B1")
     assert list(played.guard.take_touched()) == ["r"]

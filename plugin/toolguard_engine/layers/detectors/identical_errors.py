@@ -14,7 +14,7 @@ from toolguard_engine.config import IdenticalErrors
 from toolguard_engine.history import Count, Past, mixed
 from toolguard_engine.layers.detectors.reaction import NOTHING, Reaction, end
 from toolguard_engine.model import Call, Run
-from toolguard_engine.outcomes import Outcome, is_poll
+from toolguard_engine.outcomes import Outcome
 
 CODE = "loop.same-error"
 MAX_KEYS = 200
@@ -41,7 +41,7 @@ def on_news(past: Past, *, looks: bool) -> None:
 
 def on_failure(call: Call, family: int, outcome: Outcome, run: Run, settings: IdenticalErrors) -> Reaction:
     """`counts` is asked first."""
-    if not (settings.warn or settings.stop) or is_poll(call.tool, call.params):
+    if not (settings.warn or settings.stop):
         return NOTHING
     past = run.past
     count = _counted(past.errors, mixed(family, outcome.result), call.request)
