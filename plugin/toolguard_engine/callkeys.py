@@ -109,6 +109,14 @@ def call_digest(tool: str, params: Any) -> int:
     return digest(_form(tool, params))
 
 
+def exact_digest(tool: str, params: Any) -> int:
+    """Equal for calls with the very same arguments."""
+    try:
+        return digest(_encoder.encode((tool_name(tool), params)))
+    except (RecursionError, TypeError, ValueError, OverflowError):
+        return digest(_roughly(tool_name(tool), params))
+
+
 def kind_digest(tool: str, params: Any) -> int:
     """Equal for calls of one tool, of one that runs commands for those that begin with one program."""
     program = ""

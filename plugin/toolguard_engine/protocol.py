@@ -144,8 +144,9 @@ class Message(Place, frozen=True, tag="message"):
 class Came(Place, frozen=True, tag="came"):
     """A call that was judged was executed, and this came of it. A question where it has an id, else a note. Answer: `Noted`.
 
-    `text`: what the model will see of it, its two ends where it is long, `size` characters in all. `status` and `exit_code`
-    as the tool gave them. `vetoed`: it was not executed, the gateway's own loop detection did not let it run.
+    `text`: what the model will see of it, its two ends where it is long, `size` characters in all; `rest`: a digest of what
+    was cut out of it, and of images. `status` and `exit_code` as the tool gave them. `vetoed`: it was not executed, the
+    gateway's own loop detection did not let it run.
     """
 
     tool: Name
@@ -157,6 +158,7 @@ class Came(Place, frozen=True, tag="came"):
     exit_code: int | None = None
     id: Id | None = None
     vetoed: bool = False
+    rest: Annotated[str, Meta(max_length=100)] = ""
 
 
 class Compacted(Place, frozen=True, tag="compacted"):

@@ -576,7 +576,9 @@ def _call(
 
 def _outcome(call: Call, came: protocol.Came) -> Outcome:
     inner = inner_call(call)
-    return outcome(inner.tool, inner.params, came.text, came.size, came.status, came.exit_code, failed=came.failed)
+    return outcome(
+        inner.tool, inner.params, came.text, came.size, came.status, came.exit_code, failed=came.failed, rest=came.rest
+    )
 
 
 def _code(refusal: Refusal) -> str:

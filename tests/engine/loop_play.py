@@ -105,9 +105,10 @@ class Play:
         call = Call(tool, params, agent=self.agent, run="r", request=request)
         result = number(parts["result"])
         if not parts["failed"]:
-            return call, Outcome(result)
+            return call, Outcome(result, exact=result)
         exact, tells = mixed(result, number(parts["exact"])), parts["failed"] in ":;"
-        return call, Outcome(exact, failed=True, wording=result, lasting=parts["failed"] in "!:", tells=tells, names=tells)
+        lasting = parts["failed"] in "!:"
+        return call, Outcome(exact, failed=True, wording=result, lasting=lasting, tells=tells, names=tells, exact=exact)
 
     def judged(self, call: Call) -> str:
         verdict = self.guard.judge(call)

@@ -315,7 +315,25 @@ def test_a_result_that_the_gateway_cut_off_is_the_same_again() -> None:
         guard.compacted("r", "")
         return [guard.came(call, outcome).code for outcome in came]
 
-    same, aborted = Outcome(1), outcome("read", call.params, "Aborted", 7, "", None, failed=True)
+    same, aborted = Outcome(1, exact=1), outcome("read", call.params, "Aborted", 7, "", None, failed=True)
     assert codes(same, same, aborted) == ["", "", compaction.CODE]
-    assert codes(same, Outcome(2), aborted) == ["", "", ""]
+    assert codes(same, Outcome(2, exact=2), aborted) == ["", "", ""]
     assert codes(aborted, same, same) == ["", "", ""]
+
+
+def test_after_a_compaction_only_what_is_identical_in_every_character_is_a_loop() -> None:
+    def ends(command: str, *shown: str, rest: tuple[str, ...] = ("", "", "")) -> list[bool]:
+        guard = Guard(parse({}), {})
+        guard.compacted("r", "")
+        calls = [Call("exec", {"command": command.replace("#", str(n))}, run="r", request=n) for n in (1, 2, 3)]
+        came = [
+            outcome("exec", call.params, text, len(text), "completed", 0, failed=False, rest=more)
+            for call, text, more in zip(calls, shown, rest, strict=True)
+        ]
+        return [guard.came(call, each).stop is not None for call, each in zip(calls, came, strict=True)]
+
+    times = [f"2026-11-22T10:00:0{n}+00:00\nrunning" for n in (1, 2, 3)]
+    assert ends("date -Is; cat job.state", *times) == [False] * 3
+    assert ends("cat job.state", *["running"] * 3) == [False, False, True]
+    assert ends("cat job.state", *["running"] * 3, rest=("a", "a", "b")) == [False] * 3
+    assert ends("cat /tmp/tmp.abcdefgh0#", *["running"] * 3) == [False] * 3

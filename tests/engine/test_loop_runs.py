@@ -103,6 +103,21 @@ def test_what_a_loop_costs(tool: Tool, settings: dict[str, Any], requests: int, 
     assert requests_until_the_end(tool, settings) == (requests, noted)
 
 
+def test_what_is_cut_out_of_a_long_text_is_part_of_it() -> None:
+    def ends(rest: Callable[[int], str]) -> bool:
+        session = opened(ON)
+        for n in range(1, 41):
+            place = {"run": "r", "session": "s", "request": n}
+            answer = session.answer(protocol.Judge(1, "browser", {"action": "snapshot"}, **place))
+            if not isinstance(answer, protocol.VerdictAnswer) or answer.decision != "allow":
+                return True
+            session.answer(protocol.Came("browser", {"action": "snapshot"}, "a page", 12_000, rest=rest(n), **place))
+        return False
+
+    assert ends(lambda _: "ab" * 16)
+    assert not ends(lambda n: f"{n:032x}")
+
+
 def test_what_is_told_and_counted() -> None:
     session = opened({})
     session.answer(protocol.Compacted(run="r"))

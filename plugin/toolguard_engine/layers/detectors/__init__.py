@@ -138,7 +138,7 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> Reacti
     key, family = digests(call.tool, call.params) if outcome.failed else (call_digest(call.tool, call.params), 0)
     found = NOTHING
     if past.armed:
-        found = compaction.watch(call, key, outcome, run)
+        found = compaction.watch(call, outcome, run)
     if lasting and run.stop is None:
         found = identical_errors.on_failure(call, family, outcome, run, settings.identical_errors)
     if settings.enabled is True and run.stop is None:

@@ -1,12 +1,14 @@
 """The guard after a compaction: the history was made shorter, and the first calls after it are the same loop again.
 
 The first `windowSize` executed calls are watched; where all of them are the same call with the same result, the run ends.
+The same is here what is the same in every character: a clock that moves on in a result is enough to go on.
 Identical calls of one message are one of them. One call alone repeats nothing: at least two are watched.
 """
 
 from __future__ import annotations
 
 from toolguard_engine import loop_texts
+from toolguard_engine.callkeys import exact_digest
 from toolguard_engine.config import LoopDetection
 from toolguard_engine.history import Past, mixed
 from toolguard_engine.layers.detectors.reaction import NOTHING, Reaction, end
@@ -23,13 +25,13 @@ def arm(past: Past, settings: LoopDetection) -> int:
     return past.armed
 
 
-def watch(call: Call, key: int, outcome: Outcome, run: Run) -> Reaction:
-    """Only while it is armed. `key`: the digest of the call.
+def watch(call: Call, outcome: Outcome, run: Run) -> Reaction:
+    """Only while it is armed.
 
     The gateway has a guard like this: where it is first, the last result is cut off, and only the audit log is told.
     """
-    past = run.past
-    seen = past.watched if outcome.cut_off and key == past.watched_call else mixed(key, outcome.result)
+    past, key = run.past, exact_digest(call.tool, call.params)
+    seen = past.watched if outcome.cut_off and key == past.watched_call else mixed(key, outcome.exact)
     if past.watched_calls and seen != past.watched:
         past.armed = 0  # something else happens: the window cannot be filled any more
         return NOTHING
