@@ -55,6 +55,64 @@ def transient(n: int) -> tuple[str, dict[str, Any], str, bool]:
     return "web_fetch", {"url": "https://example.org/a"}, "fetch failed: connect ETIMEDOUT 192.0.2.1:443", True
 
 
+def no_file_behind_a_comment(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "exec", {"command": f"cat /nope/log # try {n}"}, "cat: /nope/log: No such file or directory", True
+
+
+def head(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "exec", {"command": f"head -n {n} /nope/log"}, "head: cannot open '/nope/log': No such file or directory", True
+
+
+def no_process(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "process", {"action": "poll", "sessionId": "gone"}, "No session found for gone", True
+
+
+def clock(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "exec", {"command": "date -Is; make"}, f"2026-11-22T15:00:{n:02}+00:00\nnothing to do, took {n}ms", False
+
+
+def fetched(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    mark = f'EXTERNAL_UNTRUSTED_CONTENT id="{n:016x}">>>'
+    return "web_fetch", {"url": "https://example.org/a"}, f"<<<{mark}\nno news\n<<<END_{mark}", False
+
+
+def _uuid(n: int) -> str:
+    return f"123e4567-e89b-12d3-a456-{n:012}"
+
+
+def cancelled(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "exec", {"command": f"./cancel-job {_uuid(n)}"}, "cancelled", False
+
+
+def no_user(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "exec", {"command": f"./user show {_uuid(n)}"}, "error: user not found", True
+
+
+def no_user_of_that_name(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "exec", {"command": f"./user show {_uuid(n)}"}, f"error: user '{_uuid(n)}' not found", True
+
+
+def no_report(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    start = f"2026-{1 + n // 28:02}-{1 + n % 28:02}T00:00:00Z"
+    return "exec", {"command": f"./report --from {start}"}, f"no report from {start}: not found", True
+
+
+def page(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "read", {"path": f"/tmp/page{n:02}.png"}, "Read image file [image/png]", False
+
+
+def no_page(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "read", {"path": f"/tmp/page{n:02}.png"}, f"File not found: /tmp/page{n:02}.png", True
+
+
+def waited(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "exec", {"command": "sleep 30; cat out.json"}, "cat: out.json: No such file or directory", True
+
+
+def transcribed(n: int) -> tuple[str, dict[str, Any], str, bool]:
+    return "process", {"action": "poll", "sessionId": "s-1"}, f"Transcribed 00:{n % 60:02}:00 of 01:00:00", False
+
+
 def requests_until_the_end(tool: Tool, settings: dict[str, Any], most: int = 60) -> tuple[int, list[int]]:
     """Requests to the model, the closing answer included (0: it was not ended), and which results had a note."""
     session, noted = opened(settings), []
@@ -91,6 +149,19 @@ COSTS: list[tuple[Tool, dict[str, Any], int, list[int]]] = [
     (transient, ON, 23, [10, 15, 20]),
     (moving_poll, ON, 0, []),
     (good, ON, 0, []),
+    (no_file_behind_a_comment, {}, 8, [3, 6]),
+    (head, {}, 8, [3, 6]),
+    (no_process, {}, 8, [3, 6]),
+    (clock, ON, 23, [10, 15, 20]),
+    (fetched, ON, 23, [10, 15, 20]),
+    (cancelled, ON, 0, []),
+    (no_user, {}, 0, []),
+    (no_user_of_that_name, {}, 0, []),
+    (no_report, {}, 0, []),
+    (page, ON, 0, []),
+    (no_page, {}, 0, []),
+    (waited, {}, 0, []),
+    (transcribed, ON, 0, []),
 ]
 
 
