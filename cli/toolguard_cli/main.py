@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -292,14 +291,6 @@ def revoke(
     _finish(command.run(paths.find(state_dir, config), grant_id, reason=reason, dry_run=dry_run), as_json=as_json)
 
 
-class Wish(StrEnum):
-    """What to do with the kill switch."""
-
-    ON = "on"
-    OFF = "off"
-    STATUS = "status"
-
-
 @app.command(
     "kill-switch",
     epilog=examples(
@@ -309,7 +300,7 @@ class Wish(StrEnum):
     ),
 )
 def kill_switch(
-    wish: Annotated[Wish, typer.Argument(metavar="on|off|status", help="What to do.", show_default=False)],
+    wish: Annotated[str, typer.Argument(metavar="on|off|status", help="What to do.", show_default=False)],
     why: Annotated[str, typer.Option("--why", help="Why, for the agents and the audit log.", show_default=False)] = "",
     state_dir: StateDir = None,
     config: Config = None,
@@ -322,7 +313,11 @@ def kill_switch(
     """
     from toolguard_cli.commands import killswitch as command
 
-    _finish(command.run(paths.find(state_dir, config), wish.value, why=why), as_json=as_json)
+    try:
+        meant = command.wish_of(wish)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="on|off|status") from error
+    _finish(command.run(paths.find(state_dir, config), meant, why=why), as_json=as_json)
 
 
 @app.command(

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from cli_stage import envelope, texts, toolguard
+from judged_stage import settings
 
 from toolguard_cli.commands import killswitch, status
 from toolguard_cli.errors import UserError
@@ -34,17 +35,22 @@ def test_on_off_and_what_is_written_down(places: Places) -> None:
         killswitch.IS_ON,
         "what an agent tries now is blocked and its run ends; a call that already runs is not stopped",
         NOWHERE,
+        (
+            f"nothing is stopped: toolguard is not installed in {places.state_dir}, "
+            "so nothing is guarded there (toolguard install)"
+        ),
+        "openclaw gateway stop stops the gateway itself",
         "toolguard kill-switch off lets them run again",
     ]
     assert "it mails?everybody (by " in KillSwitch(places.state_dir).why()
     assert (result.exit_code, result.data["on"], result.data["why"]) == (0, True, "it mails?everybody")
-    off = killswitch.run(places, "off")
+    off = killswitch.run(places, "off", why="mended")
     assert texts(off)[0].startswith(f"{killswitch.IS_OFF}; it was on: it mails?everybody (by ")
     assert off.data == {"on": False, "gateways": []}
     events = AuditLog(places.state_dir).events()
     assert [(event["event"], event["code"], event["where"], event.get("why", "")) for event in events] == [
         ("kill-switch", "kill-switch.on", "cli", "it mails?everybody"),
-        ("kill-switch", "kill-switch.off", "cli", ""),
+        ("kill-switch", "kill-switch.off", "cli", "mended"),
     ]
 
 
@@ -69,6 +75,58 @@ def test_on_again_tells_what_it_was(places: Places) -> None:
     killswitch.run(places, "on", why="first")
     assert "(it was on already: first (by " in texts(killswitch.run(places, "on", why="second"))[0]
     assert KillSwitch(places.state_dir).why().startswith("second")
+
+
+def test_on_again_keeps_reason_and_time(places: Places) -> None:
+    killswitch.run(places, "on", why="first")
+    before = KillSwitch(places.state_dir).thrown()
+    assert "(it was on already, which stays as it was: first (by " in texts(killswitch.run(places, "on"))[0]
+    assert KillSwitch(places.state_dir).thrown() == before
+    KillSwitch(places.state_dir).path.write_text("{")
+    killswitch.run(places, "on")
+    found = KillSwitch(places.state_dir).thrown()
+    assert found is not None
+    assert found.why == ""
+
+
+def _unwritten(*_: object, **__: object) -> None:
+    raise StoreError("the disk is full")
+
+
+def test_what_cannot_be_written_is_not_on(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(KillSwitch, "set", _unwritten)
+    with pytest.raises(UserError, match="the kill switch is NOT on, calls still run: the disk is full") as raised:
+        killswitch.run(places, "on")
+    assert raised.value.fix == "stop the gateway: openclaw gateway stop"
+
+
+def test_what_cannot_be_written_while_it_is_on(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    killswitch.run(places, "on", why="first")
+    monkeypatch.setattr(KillSwitch, "set", _unwritten)
+    with pytest.raises(UserError, match="it counts as ON as before: the disk is full"):
+        killswitch.run(places, "on", why="second")
+    with pytest.raises(UserError, match="the kill switch is still ON, no call runs: the disk is full"):
+        killswitch.run(places, "off")
+
+
+def test_where_the_gateway_does_not_load_the_plugin(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings(places)
+    assert not any("nothing is stopped" in text for text in texts(killswitch.run(places, "on")))
+    places.config.write_text('{"plugins": {"enabled": false}}')
+    result = killswitch.run(places, "on")
+    warned = [line.text for line in result.lines if line.kind == "warn"]
+    assert warned == ["nothing is stopped: plugins.enabled is false: the gateway loads no plugin, so nothing is guarded"]
+    assert "openclaw gateway stop stops the gateway itself" in texts(result)
+    monkeypatch.setattr(engines, "running", lambda _: [engines.EngineInfo(5, 7, "", "", "0", "0", 1.0, "enforce", "/log")])
+    assert not any("nothing is stopped" in text for text in texts(killswitch.run(places, "on")))
+
+
+def test_near_misses_and_capitals(places: Places) -> None:
+    assert killswitch.wish_of("ON") == "on"
+    done = toolguard("kill-switch", "onn", "--state-dir", places.state_dir)
+    assert (done.returncode, "did you mean on?" in done.stderr, "Value error" in done.stderr) == (2, True, False)
+    assert toolguard("kill-switch", "ON", "--state-dir", places.state_dir).returncode == 0
+    assert KillSwitch(places.state_dir).thrown()
 
 
 def test_status_changes_nothing(places: Places) -> None:
@@ -118,7 +176,7 @@ def test_the_command_with_and_without_the_parser(places: Places, more: tuple[str
     assert (done.returncode, KillSwitch(places.state_dir).why()[:15]) == (0, "with the parser")
 
 
-@pytest.mark.parametrize("words", [(), ("ON",), ("on", "off"), ("on", "--reason", "x"), ("on", "--yes")], ids=" ".join)
+@pytest.mark.parametrize("words", [(), ("onn",), ("on", "off"), ("on", "--reason", "x"), ("on", "--yes")], ids=" ".join)
 def test_wrong_usage_switches_nothing(places: Places, words: tuple[str, ...]) -> None:
     assert toolguard("kill-switch", *words, "--state-dir", places.state_dir).returncode == 2
     assert KillSwitch(places.state_dir).thrown() is None
@@ -126,16 +184,17 @@ def test_wrong_usage_switches_nothing(places: Places, words: tuple[str, ...]) ->
 
 def test_a_folder_in_its_place_is_a_mistake_to_mend(places: Places) -> None:
     KillSwitch(places.state_dir).path.mkdir(parents=True)
-    done = toolguard("kill-switch", "off", "--state-dir", places.state_dir)
-    assert done.returncode == 1
-    assert "kill-switch" in done.stderr
-    assert "->" in done.stderr
+    for wish in ("off", "on"):
+        done = toolguard("kill-switch", wish, "--state-dir", places.state_dir)
+        assert done.returncode == 1
+        assert "a folder stands in the place of its file, so it counts as on" in done.stderr
+        assert f"-> look into it, then: rm -r {KillSwitch(places.state_dir).path}" in done.stderr
 
 
 def test_status_says_it_first(places: Places) -> None:
     killswitch.run(places, "on", why="it mails everybody")
     result = status.run(places)
-    assert result.lines[0].kind == "error"
+    assert result.lines[0].kind == killswitch.run(places, "status").lines[0].kind == "warn"
     assert texts(result)[0].startswith(f"{killswitch.IS_ON}: it mails everybody (by ")
     assert texts(result)[1] == "toolguard kill-switch off lets them run again"
     assert result.data["killSwitch"]["why"] == "it mails everybody"

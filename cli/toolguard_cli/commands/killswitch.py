@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 import secrets
+import shlex
 import time
 from typing import Any, Literal
 
-from toolguard_cli import held, inside, stores, tables
+from toolguard_cli import held, inside, standing, stores, tables
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
-from toolguard_engine import answers
+from toolguard_engine import answers, rulenames
 from toolguard_engine.stores import audit, engines
-from toolguard_engine.stores.killswitch import KillSwitch, Thrown
+from toolguard_engine.stores.killswitch import UNREADABLE, KillSwitch, Thrown
 from toolguard_engine.stores.locked import StoreError
 
 Wish = Literal["on", "off", "status"]
+WISHES: tuple[Wish, ...] = ("on", "off", "status")
 IS_ON = "the kill switch is ON: no tool call of any agent runs, whatever the mode"
 IS_OFF = "the kill switch is off: calls are judged as the settings say"
+STOP = "openclaw gateway stop"
 ON, OFF = "toolguard kill-switch on --why '...'", "toolguard kill-switch off"
+
+
+def wish_of(text: str) -> Wish:
+    """Raises `ValueError`, whose text is for a person."""
+    found = next((wish for wish in WISHES if wish == text.strip().lower()), None)
+    if found is not None:
+        return found
+    near = rulenames.nearest(text.lower(), WISHES)
+    raise ValueError(f"{answers.cut(text, 40)!r} is none of {', '.join(WISHES)}{f'; did you mean {near}?' if near else ''}")
 
 
 def run(places: Places, wish: Wish, *, why: str = "") -> Result:
@@ -29,18 +41,52 @@ def run(places: Places, wish: Wish, *, why: str = "") -> Result:
     inside.refuse(places, f"kill-switch {wish}")
     if held.never_been(places):
         raise UserError(held.nowhere(places), "name the state directory of your gateway; toolguard doctor looks at it")
-    with stores.told():
-        switch.set(on=wish == "on", by=stores.who(), why=audit.plain(why))
+    kept = wish == "on" and before is not None and not why and before.why != UNREADABLE
+    if not kept:
+        _set(switch, wish, why)
     after = switch.thrown()
-    told = _done(wish, before)
+    told = _done(wish, before, after)
     if before or after:
         told += [*_logged(places, wish, why), *_running(places)]
+    if wish == "on":
+        told += _unguarded(places)
     return _result(places, after, [*told, Line("next", f"{OFF} lets them run again") if wish == "on" else _off_next()])
 
 
-def _done(wish: Wish, before: Thrown | None) -> list[Line]:
+def _set(switch: KillSwitch, wish: Wish, why: str) -> None:
+    """Raises `UserError`, which says what is so now."""
+    try:
+        switch.set(on=wish == "on", by=stores.who(), why=audit.plain(why))
+    except StoreError as error:
+        said = answers.plain(str(error))
+        if switch.path.is_dir() and not switch.path.is_symlink():
+            folder = f"a folder stands in the place of its file, so it counts as on: {said}"
+            by_hand = f"look into it, then: rm -r {answers.plain(shlex.quote(str(switch.path)))}"
+            raise UserError(f"the kill switch could not be switched {wish}; {folder}", by_hand) from error
+        if switch.thrown() is not None:
+            still = "it counts as ON as before" if wish == "on" else "the kill switch is still ON, no call runs"
+            raise UserError(
+                f"{still}: {said}", "check the owner and mode of its folder, and the space on its disk"
+            ) from error
+        raise UserError(f"the kill switch is NOT on, calls still run: {said}", f"stop the gateway: {STOP}") from error
+
+
+def _unguarded(places: Places) -> list[Line]:
+    """Where no gateway has the plugin there is nobody to stop a call."""
+    if engines.running(places.state_dir):
+        return []
+    try:
+        found = list(standing.warnings(places, ""))
+    except UserError as error:
+        found = [error.message]
+    lines = [Line("warn", answers.plain(f"nothing is stopped: {text}")) for text in found]
+    return [*lines, Line("next", f"{STOP} stops the gateway itself")] if lines else []
+
+
+def _done(wish: Wish, before: Thrown | None, after: Thrown | None) -> list[Line]:
     if wish == "on":
-        again = f" (it was on already: {words(before)})" if before else ""
+        same = before is not None and before == after
+        again = f" (it was on already{', which stays as it was' if same else ''}: {words(before)})" if before else ""
         return [
             Line("ok", IS_ON + again),
             Line("info", "what an agent tries now is blocked and its run ends; a call that already runs is not stopped"),

@@ -68,7 +68,7 @@ def _stopped(held: overview.Overview) -> list[Line]:
     if held.thrown is None:
         return []
     return [
-        Line("error", f"{killswitch.IS_ON}: {killswitch.words(held.thrown)}"),
+        Line("warn", f"{killswitch.IS_ON}: {killswitch.words(held.thrown)}"),
         Line("next", f"{killswitch.OFF} lets them run again"),
     ]
 
