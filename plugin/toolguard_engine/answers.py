@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import ceil
 
-from toolguard_engine.ledger import MIN_PREFIX, OPEN, Entry, Refused
+from toolguard_engine.ledger import LAPSED, MIN_PREFIX, OPEN, Entry, Refused
 from toolguard_engine.redact import UNPRINTABLE
 
 MAX_MATCHES = 5
@@ -17,6 +17,9 @@ WIDTH = 120
 
 LOOK = "toolguard pending (in chat: /toolguard pending) lists the calls that wait"
 AGAIN = "if it is still wanted, tell the agent to try once more: the call gets a new nonce"
+
+GO_ON = "tell the agent to go on if it does not by itself"
+NOT_LAPSED = "held calls that waited for it could not be closed; toolguard doctor says what is the matter"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,8 @@ def explain(refused: Refused) -> Answer:
             f"{entry.nonce} ({_name(entry)}) cannot be shown whole, and a yes is for all of it",
             f"tell the agent to put it into a file that you can read, or toolguard approve {entry.nonce} --unseen",
         )
+    if entry.status == "expired" and entry.why == LAPSED:
+        return Answer(f"{entry.nonce} ({_name(entry)}) waits no more since {_when(entry.decided)}: {LAPSED}", GO_ON)
     if entry.status == "expired":
         return Answer(f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody answered in time", AGAIN)
     if entry.status == "used":
@@ -72,6 +77,14 @@ def _about_prefix(refused: Refused) -> Answer:
 def approved(entry: Entry, window_seconds: float) -> str:
     """What a yes means."""
     return f"approved {entry.nonce}: {_who(entry)} may run {_name(entry)} once within {_seconds(window_seconds)}"
+
+
+def lapsed(entries: list[Entry]) -> str:
+    """What a checkpoint made of held calls; empty where none waited for one."""
+    if not entries:
+        return ""
+    one = len(entries) == 1
+    return f"{len(entries)} held call{'' if one else 's'} {'waits' if one else 'wait'} no more: {GO_ON}"
 
 
 def denied(entry: Entry) -> str:

@@ -113,6 +113,14 @@ def approved(nonce: str, seconds: int, call_shown: str) -> str:
     )
 
 
+def go_on(call_shown: str) -> str:
+    """Wakes the agent after a checkpoint."""
+    return (
+        f"[TOOLGUARD] The user looked and gave a checkpoint: {redact.cut(call_shown, MAX_REASON)} is no longer held.\n"
+        "If it is still wanted, try it again now. Then go on."
+    )
+
+
 def line(text: str) -> str:
     """A reason in one printable line."""
     clean = redact.redact_text(text)

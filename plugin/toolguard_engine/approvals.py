@@ -110,6 +110,14 @@ class Approvals:
             return protocol.Told(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
         return protocol.Told(message.id, ok=True, text=told)
 
+    def lapse(self, means: Callable[[Entry], bool], decision: Decision) -> str:
+        """Closes the held calls that a checkpoint answers; what became of them, in words. Never raises."""
+        try:
+            return answers.lapsed(self._nonces.lapse(means, decision, self._clock()))
+        except StoreError as error:
+            self.trouble = str(error)
+            return answers.NOT_LAPSED
+
     def resolved(self, message: protocol.Resolved) -> bool:
         """Enters what the gateway's own prompt brought; False where that was closed already, or cannot be entered.
 

@@ -7,6 +7,8 @@ only watches (`mode`), so does this; where it is soft, this is no stricter.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
 import msgspec
 
 from toolguard_engine import risklevels
@@ -14,13 +16,14 @@ from toolguard_engine.config import Config, Mode
 from toolguard_engine.judgement import Judgement
 from toolguard_engine.layers import budget, drift
 from toolguard_engine.layers.drift import resource
+from toolguard_engine.ledger import Entry
 from toolguard_engine.model import Call, Verdict
 from toolguard_engine.standing import MAX_STANDINGS, Key, Seen, Signal, Standing, Standings, place_in, place_of
 
 ASKS = ("budget.", "drift.")
 """Beginnings of the codes under which a checkpoint is asked for."""
 
-CHECKPOINT = "Approving this call is a checkpoint: it refills the budget."
+CHECKPOINT = "A yes is a checkpoint: it also begins the counting anew (budget, drift)."
 _LOWEST_HELD: dict[Mode, int] = {"soft": risklevels.HIGH, "enforce": risklevels.LOW}
 
 
@@ -48,7 +51,7 @@ class Autonomy:
         if mode == "disabled":
             return None
         standing, step = self._seen(call, found, config)
-        signals = drift.judge(standing.seen, step, config.budget.drift)
+        signals = drift.judge(standing.seen, step, config.budget.drift, budget.agent(standing))
         if step.rank:
             signals = budget.judge(standing, step.rank, call.tool, config.budget) + signals
         if not signals:
@@ -205,6 +208,12 @@ class Autonomy:
         self._changed[standing.agent, standing.session] = standing
         if len(self._changed) > MAX_STANDINGS:  # nobody takes them
             self._changed.pop(next(iter(self._changed)))
+
+
+def means(keys: Iterable[Key]) -> Callable[[Entry], bool]:
+    """Whether a checkpoint of these standings answers a held call."""
+    known = frozenset(keys)
+    return lambda entry: entry.code.startswith(ASKS) and (entry.agent, place_in(entry.session)) in known
 
 
 def _refill(standing: Standing, now: float) -> None:

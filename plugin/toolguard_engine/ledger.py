@@ -32,6 +32,10 @@ SKEW = 5.0
 """Seconds that the clock may step back without making an approval invalid."""
 
 
+LAPSED = "a checkpoint was given: the agent may try it again"
+"""Why an entry is over that `Ledger.lapse` closed."""
+
+
 class Entry(msgspec.Struct, frozen=True, gc=False):
     """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: `stores.nonces`.
 
@@ -166,6 +170,12 @@ class Ledger:
         if entry.status not in OPEN:
             raise Refused(entry.status, entry)
         return self._decide(entry, "denied", decision, now, now + lasts)
+
+    def lapse(self, means: Callable[[Entry], bool], decision: Decision, now: float) -> list[Entry]:
+        """Closes what waits and is meant: what it was held for is over. Those that it closed."""
+        found = [entry for entry in self.entries if entry.status == "pending" and means(entry) and self._holds(entry)]
+        decision = Decision(decision.by, decision.where, LAPSED)
+        return [self._decide(_closed(entry, "expired", now), "expired", decision, now, entry.expires) for entry in found]
 
     def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> Entry | None:
         """What the gateway's own prompt brought: `used`, `denied` or `expired`. None where it is closed already.

@@ -19,12 +19,13 @@ import msgspec
 
 from toolguard_engine import __version__, approval_texts, protocol, texts
 from toolguard_engine.approvals import Approvals, Settled, prompt_for
-from toolguard_engine.autonomy import Autonomy
+from toolguard_engine.autonomy import ASKS, Autonomy, means
 from toolguard_engine.config import Config, parse
 from toolguard_engine.guard import Guard, Refusal, inner_call
 from toolguard_engine.layers import nostore
 from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.loops import BLOCKED, HELD
+from toolguard_engine.ledger import Decision, Entry
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
 from toolguard_engine.outcomes import Outcome, outcome
 from toolguard_engine.rulebook import Rule, Rulebook
@@ -39,6 +40,7 @@ Clock = Callable[[], datetime]
 MAX_TOLD = 100
 OUT_OF_ORDER = "approval.no-store"
 CODE_ERROR = "guard.error"
+CHECKPOINT = "budget.checkpoint"
 NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
 CODE_REWRITTEN = "security.rewritten"
 MAX_TOLD_OF_RUNS = 1_000
@@ -312,9 +314,11 @@ class Session:
         return protocol.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=self.guard.wanted(call))
 
     def _tell_signals(self) -> None:
+        """What did not hold its call: a held call has a line of its own."""
         for told in self.guard.autonomy.take_signals():
-            verdict = Verdict("hold" if told.held else "allow", told.signal.code, reason=told.signal.reason)
-            self._event("drift", told.call, verdict)
+            if not told.held:
+                code = told.signal.code
+                self._event(code.partition(".")[0], told.call, Verdict("allow", code, reason=told.signal.reason))
 
     def _held(self, message: protocol.Judge, call: Call, asked: Verdict) -> protocol.Wire:
         config = self.guard.config_for(call.agent)
@@ -326,7 +330,7 @@ class Session:
             if entry is None:
                 self._event("grant-used", call, verdict)
             else:
-                self.guard.autonomy.approved(call, entry.code, config)
+                self._approved(call, entry, config)
             return self._let_run(message.id, call, verdict.code, pin=True)
         if verdict.decision == "hold" and entry and not settled.fresh:
             self._event("hold-again", call, verdict, nonce=entry.nonce)
@@ -336,6 +340,12 @@ class Session:
             else None
         )
         return self._refuse(message.id, call, verdict, entry.nonce if entry else "", prompt)
+
+    def _approved(self, call: Call, entry: Entry, config: Config) -> None:
+        self.guard.autonomy.approved(call, entry.code, config)
+        if entry.code.startswith(ASKS) and config.active_budget_mode != "disabled":
+            reason = f"the approval of {entry.nonce} was a checkpoint: the counting begins anew"
+            self._event("checkpoint", call, Verdict("allow", CHECKPOINT, reason=reason), entry.nonce)
 
     def _settle(self, asked: Verdict, call: Call, config: Config) -> Settled:
         if self.approvals is None:
@@ -411,8 +421,12 @@ class Session:
             return protocol.Told(message.id, ok=True, text=f"nothing was spent {'yet' if everywhere else 'in this chat'}")
         self.save_standings()
         done = f"checkpoint: {len(changed)} budget{'' if len(changed) == 1 else 's'} full again"
-        self._said("checkpoint", message, "budget.checkpoint", done)
-        return protocol.Told(message.id, ok=True, text=done)
+        self._said("checkpoint", message, CHECKPOINT, done)
+        if self.approvals is None:
+            return protocol.Told(message.id, ok=True, text=done)
+        decision = Decision(audit.plain(message.by), message.where)
+        closed = self.approvals.lapse(means(each.key for each in changed), decision)
+        return protocol.Told(message.id, ok=True, text=f"{done}{closed and f'; {closed}'}")
 
     def _kill_switch(self, message: protocol.Decide) -> protocol.Wire:
         if message.nonce not in ("on", "off") or self.kill_switch is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from toolguard_engine import approval_texts, protocol
-from toolguard_engine.ledger import OPEN, Entry
+from toolguard_engine.ledger import LAPSED, OPEN, Entry
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 from toolguard_engine.stores.nonces import Nonces
 
@@ -57,10 +57,16 @@ class Wakes:
             self._nonces.sweep(now)
         if not self._changed():
             return []
-        self._open = [entry for entry in self._nonces.entries() if entry.status in OPEN]
+        waited = {entry.nonce for entry in self._open if entry.status == "pending"}
+        entries = self._nonces.entries()
+        self._open = [entry for entry in entries if entry.status in OPEN]
         self.trouble = ""
         approved = [entry for entry in self._open if entry.status == "approved" and not self._told.get(entry.nonce)]
-        return [self._wake(entry, now) for entry in approved] if self._wanted else []
+        lapsed = {entry.session: entry for entry in entries if entry.nonce in waited and entry.why == LAPSED}
+        woken = {entry.session for entry in approved}
+        wakes = [self._wake(entry, now) for entry in approved]
+        wakes += [_go_on(entry) for session, entry in lapsed.items() if session not in woken]
+        return wakes if self._wanted else []
 
     def ended(self, session: str) -> list[protocol.Wake]:
         """A run of this session is over: whoever was busy when its call was approved is told now, if it still waits."""
@@ -88,3 +94,7 @@ class Wakes:
             now = (found.st_ino, found.st_mtime_ns, found.st_size)
         changed, self._seen = now != self._seen, now
         return changed
+
+
+def _go_on(entry: Entry) -> protocol.Wake:
+    return protocol.Wake(entry.nonce, entry.agent, entry.session, approval_texts.go_on(entry.shown))

@@ -13,12 +13,13 @@ from toolguard_engine.shell.model import Effect
 from toolguard_engine.standing import Seen
 
 OFF = DriftConfig(escalating_access=0, outward_calls=0, calls_per_minute=0, same_resource=0, warnings=0, minutes_alone=0)
+WHO = "agent main"
 NOON = 1_700_000_000.0
 ONE = ((1, "a.txt"),)
 
 
 def codes(seen: Seen, step: Step, limits: DriftConfig = DriftConfig()) -> list[str]:  # noqa: B008 - frozen
-    return [signal.code for signal in drift.judge(seen, step, limits)]
+    return [signal.code for signal in drift.judge(seen, step, limits, WHO)]
 
 
 def ran(*steps: Step) -> Seen:
@@ -54,8 +55,8 @@ def test_escalating_access(ranks: list[int], following: int, asked: bool) -> Non
 def test_the_first_rise_may_be_enough() -> None:
     limits = DriftConfig(escalating_access=1)
     assert codes(Seen(), Step(0, at=NOON), limits) == []
-    (signal,) = drift.judge(Seen(), Step(1, at=NOON), limits)
-    assert signal.reason == "Its calls grow riskier: LOW after SAFE is the first rise of their level."
+    (signal,) = drift.judge(Seen(), Step(1, at=NOON), limits, WHO)
+    assert signal.reason == "The calls of agent main grow riskier: LOW after SAFE is the first rise of their level."
 
 
 def test_outward_calls() -> None:
@@ -70,7 +71,9 @@ def test_outward_calls() -> None:
 
 def test_sixty_calls_within_a_minute_are_allowed() -> None:
     seen = ran(*(Step(0, at=NOON + n * 0.5) for n in range(60)))
-    assert codes(seen, Step(0, at=NOON + 30)) == ["drift.speed"]
+    (signal,) = drift.judge(seen, Step(0, at=NOON + 30), DriftConfig(), WHO)
+    said = "Agent main has made 61 calls within a minute; 60 are allowed."
+    assert (signal.code, signal.reason) == ("drift.speed", said)
     assert codes(seen, Step(0, at=NOON + 30), OFF) == []
     assert codes(ran(*(Step(0, at=NOON + n * 0.5) for n in range(59))), Step(0, at=NOON + 30)) == []
 
@@ -118,8 +121,8 @@ def test_counts_of_another_form_begin_anew() -> None:
 
 def test_the_same_resource() -> None:
     seen = ran(*(Step(0, resources=ONE, at=NOON + 10 * n) for n in range(20)))
-    (signal,) = drift.judge(seen, Step(1, resources=ONE, at=NOON + 200), DriftConfig())
-    assert (signal.code, "a.txt 20 times" in signal.reason) == ("drift.resource", True)
+    (signal,) = drift.judge(seen, Step(1, resources=ONE, at=NOON + 200), DriftConfig(), WHO)
+    assert (signal.code, "Agent main has used a.txt 21 times" in signal.reason) == ("drift.resource", True)
     assert codes(seen, Step(1, resources=((2, "b.txt"),), at=NOON + 200)) == []
     assert codes(seen, Step(1, resources=((2, "b.txt"), *ONE), at=NOON + 200)) == ["drift.resource"]
     assert codes(seen, Step(1, resources=ONE, at=NOON + 200), OFF) == []
@@ -127,7 +130,7 @@ def test_the_same_resource() -> None:
 
 def test_the_name_of_a_resource_is_made_plain() -> None:
     step = Step(1, resources=((1, "a\n[TOOLGUARD]\u202e" + "x" * 500),))
-    (signal,) = drift.judge(Seen(resources={1: 99}), step, DriftConfig())
+    (signal,) = drift.judge(Seen(resources={1: 99}), step, DriftConfig(), WHO)
     assert signal.reason.isprintable()
     assert len(signal.reason) < 200
 
@@ -189,8 +192,9 @@ def test_too_long_alone() -> None:
     seen = ran(Step(0, at=NOON), Step(0, at=NOON + 60))
     assert seen.since == NOON
     assert codes(seen, Step(1, at=NOON + 120 * 60)) == []
-    (signal,) = drift.judge(seen, Step(1, at=NOON + 121 * 60), DriftConfig())
-    assert (signal.code, signal.reason) == ("drift.alone", "Nobody has looked for 121 minutes; 120 are allowed.")
+    (signal,) = drift.judge(seen, Step(1, at=NOON + 121 * 60), DriftConfig(), WHO)
+    said = "Nobody has looked at agent main for 121 minutes; 120 are allowed."
+    assert (signal.code, signal.reason) == ("drift.alone", said)
     assert codes(seen, Step(1, at=NOON + 121 * 60), OFF) == []
 
 

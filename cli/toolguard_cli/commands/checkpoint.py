@@ -14,9 +14,9 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers
-from toolguard_engine.autonomy import Autonomy
+from toolguard_engine.autonomy import Autonomy, means
 from toolguard_engine.config import BudgetConfig, Config
-from toolguard_engine.standing import Standing, place_in
+from toolguard_engine.standing import Key, Standing, place_in
 from toolguard_engine.stores import audit
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.standings import FileStandings
@@ -64,8 +64,18 @@ def run(places: Places, chosen: Chosen, *, dry_run: bool) -> Result:
         lines = [Line("ok", "no budget was used since the last checkpoint: nothing to refill")]
     elif not dry_run:
         lines += _logged(places, chosen, changed)
+        lines += _lapsed(places, [after.key for _, after in changed])
     data = [{**budgets.data(after, config), "leftBefore": budgets.left(before, config)} for before, after in changed]
     return Result("checkpoint", {"dryRun": dry_run, "changed": data}, tuple(lines))
+
+
+def _lapsed(places: Places, keys: list[Key]) -> list[Line]:
+    """Held calls that waited for the checkpoint wait no more. The budget is full, even if they cannot be closed."""
+    try:
+        closed = stores.nonces(places).lapse(means(keys), stores.decision(""), time.time())
+    except StoreError as error:
+        return [Line("warn", answers.plain(f"{answers.NOT_LAPSED}: {error}"))]
+    return [Line("ok", answers.lapsed(closed))] if closed else []
 
 
 def _refilled(chosen: Chosen, now: float, standing: Standing) -> Standing | None:

@@ -47,7 +47,7 @@ def judge(standing: Standing, rank: int, tool: str, budget: BudgetConfig) -> lis
     if rank == SAFE:
         return []
     found = []
-    price, who = cost(rank, budget), _agent(standing)
+    price, who = cost(rank, budget), agent(standing)
     this = f"this call ({texts.name(tool)}, {LEVELS[rank]})"
     if price > 0 and round(standing.spent + price, EXACT) > budget.size:
         left = "used up" if price <= budget.size else "smaller than the cost"
@@ -84,7 +84,8 @@ def spoiled(standing: Standing, by: float) -> None:
     trust(standing, by)
 
 
-def _agent(standing: Standing) -> str:
+def agent(standing: Standing) -> str:
+    """In words."""
     return f"agent {texts.name(standing.agent)}" if standing.agent else "an unknown agent"
 
 

@@ -60,6 +60,9 @@ class Nonces(Protocol):
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> Entry:
         """See `Ledger.deny`; raises `ledger.Refused` as well."""
 
+    def lapse(self, means: Callable[[Entry], bool], decision: Decision, now: float) -> list[Entry]:
+        """See `Ledger.lapse`."""
+
     def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> Entry | None:
         """See `Ledger.settle`."""
 
@@ -106,6 +109,9 @@ class FileNonces:
 
     def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> Entry:
         return self._change(lambda ledger: ledger.deny(prefix, decision, now, lasts), now)
+
+    def lapse(self, means: Callable[[Entry], bool], decision: Decision, now: float) -> list[Entry]:
+        return self._change(lambda ledger: ledger.lapse(means, decision, now), now) if self.path.exists() else []
 
     def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> Entry | None:
         return self._change(lambda ledger: ledger.settle(nonce, status, decision, now), now)

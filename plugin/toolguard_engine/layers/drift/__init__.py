@@ -14,22 +14,22 @@ from toolguard_engine.standing import Seen, Signal
 __all__ = ["Step", "count", "judge"]
 
 
-def judge(seen: Seen, step: Step, limits: DriftConfig) -> list[Signal]:
-    """What is wrong with how this agent goes on, with this call as its next one."""
+def judge(seen: Seen, step: Step, limits: DriftConfig, who: str) -> list[Signal]:
+    """What is wrong with how `who` (like `agent main`) goes on, with this call as its next one."""
     found = []
-    if step.rank and (reason := escalation.judge(seen, step, limits.escalating_access)):
-        found.append(Signal(escalation.CODE, reason))
-    if step.outward and (reason := outward.judge(seen, limits.outward_calls)):
-        found.append(Signal(outward.CODE, reason))
-    if step.resources and (reason := resource.judge(seen, step, limits.same_resource)):
-        found.append(Signal(resource.CODE, reason))
-    if reason := cautioned.judge(seen, limits.warnings):
-        found.append(Signal(cautioned.CODE, reason))
-    if reason := alone.judge(seen, step, limits.minutes_alone):
-        found.append(Signal(alone.CODE, reason))
-    if reason := speed.judge(seen, step, limits.calls_per_minute):
-        found.append(Signal(speed.CODE, reason))
-    return found
+    if step.rank and (reason := escalation.judge(seen, step, limits.escalating_access, who)):
+        found.append((escalation.CODE, reason))
+    if step.outward and (reason := outward.judge(seen, limits.outward_calls, who)):
+        found.append((outward.CODE, reason))
+    if step.resources and (reason := resource.judge(seen, step, limits.same_resource, who)):
+        found.append((resource.CODE, reason))
+    if reason := cautioned.judge(seen, limits.warnings, who):
+        found.append((cautioned.CODE, reason))
+    if reason := alone.judge(seen, step, limits.minutes_alone, who):
+        found.append((alone.CODE, reason))
+    if reason := speed.judge(seen, step, limits.calls_per_minute, who):
+        found.append((speed.CODE, reason))
+    return [Signal(code, f"{reason[0].upper()}{reason[1:]}") for code, reason in found]
 
 
 def count(seen: Seen, step: Step) -> None:

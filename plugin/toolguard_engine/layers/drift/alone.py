@@ -9,11 +9,11 @@ CODE = "drift.alone"
 MINUTE = 60
 
 
-def judge(seen: Seen, step: Step, most: int) -> str:
+def judge(seen: Seen, step: Step, most: int, who: str) -> str:
     """`most`: minutes since then, or since the first call."""
     if not most or not seen.since or step.at - seen.since <= most * MINUTE:
         return ""
-    return f"Nobody has looked for {int(step.at - seen.since) // MINUTE} minutes; {most} are allowed."
+    return f"Nobody has looked at {who} for {int(step.at - seen.since) // MINUTE} minutes; {most} are allowed."
 
 
 def count(seen: Seen, step: Step) -> None:

@@ -7,8 +7,8 @@ from toolguard_engine.standing import Seen
 CODE = "drift.warnings"
 
 
-def judge(seen: Seen, most: int) -> str:
+def judge(seen: Seen, most: int, who: str) -> str:
     """From the `most`th warning on."""
     if not most or seen.warnings < most:
         return ""
-    return f"It was warned {seen.warnings} times since a person last looked; {most} are the limit."
+    return f"{who} was warned {seen.warnings} times since a person last looked; {most} are the limit."

@@ -9,12 +9,13 @@ from toolguard_engine.standing import Seen
 CODE = "drift.escalation"
 
 
-def judge(seen: Seen, step: Step, most: int) -> str:
+def judge(seen: Seen, step: Step, most: int, who: str) -> str:
     """An agent begins at SAFE. Asked at the `most`th rise, and only by the call that rises."""
     if not most or step.rank <= seen.highest or seen.rises + 1 < most:
         return ""
     rises = "first" if seen.rises == 0 else f"{seen.rises + 1}."
-    return f"Its calls grow riskier: {LEVELS[step.rank]} after {LEVELS[seen.highest]} is the {rises} rise of their level."
+    now, before = LEVELS[step.rank], LEVELS[seen.highest]
+    return f"the calls of {who} grow riskier: {now} after {before} is the {rises} rise of their level."
 
 
 def count(seen: Seen, step: Step) -> None:

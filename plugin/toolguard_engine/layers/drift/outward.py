@@ -7,11 +7,12 @@ from toolguard_engine.standing import Seen
 CODE = "drift.outward"
 
 
-def judge(seen: Seen, most: int) -> str:
+def judge(seen: Seen, most: int, who: str) -> str:
     """Of a call that is outward itself: the others are not asked for."""
     if not most or seen.outward < most:
         return ""
-    return f"It has sent data or words to the outside {seen.outward} times since a person last looked; {most} are allowed."
+    times = seen.outward + 1
+    return f"{who} has sent data or words to the outside {times} times since a person last looked; {most} are allowed."
 
 
 def count(seen: Seen) -> None:

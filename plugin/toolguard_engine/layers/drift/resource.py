@@ -49,12 +49,12 @@ def _host(address: str) -> str:
     return host.rpartition("@")[2].lower()
 
 
-def judge(seen: Seen, step: Step, most: int) -> str:
+def judge(seen: Seen, step: Step, most: int, who: str) -> str:
     if not most:
         return ""
     for digest, name in step.resources:
         if (times := seen.resources.get(digest, 0)) >= most:
-            return f"It has used {texts.name(name)} {times} times since a person last looked; {most} are allowed."
+            return f"{who} has used {texts.name(name)} {times + 1} times since a person last looked; {most} are allowed."
     return ""
 
 

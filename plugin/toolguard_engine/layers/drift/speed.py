@@ -13,13 +13,13 @@ CODE = "drift.speed"
 MINUTE = 60
 
 
-def judge(seen: Seen, step: Step, most: int) -> str:
+def judge(seen: Seen, step: Step, most: int, who: str) -> str:
     if not most or seen.in_minute < most or step.at <= 0:
         return ""
     _forget(seen, int(step.at))
     if seen.in_minute < most:
         return ""
-    return f"It has made {seen.in_minute} calls within a minute; {most} are allowed."
+    return f"{who} has made {seen.in_minute + 1} calls within a minute; {most} are allowed."
 
 
 def count(seen: Seen, step: Step) -> None:
