@@ -70,6 +70,7 @@ export class Hooks {
     run.provider = event.provider ?? "";
     run.model = event.model ?? "";
     run.requests += 1;
+    run.trimmed = false;
     this.#trace.requested(event.runId);
   }
 
@@ -288,12 +289,31 @@ export class Hooks {
   }
 
   /**
-   * The history of a session was made shorter, and its run goes on.
+   * The history of a session was made shorter, and the last request is made again. Where it was only made shorter along the
+   * way, an event said so just before.
    * @param {any} ctx
    */
   compacted(ctx) {
     const run = this.#runs.ofSession(ctx?.sessionKey);
-    if (run) this.#engine.note({ type: "compacted", run: run.id, agent: run.agent, session: run.session });
+    if (run && !run.trimmed) this.#tellCompacted(run);
+    if (run) run.trimmed = false;
+  }
+
+  /** @param {Run} run */
+  #tellCompacted(run) {
+    this.#engine.note({ type: "compacted", run: run.id, agent: run.agent, session: run.session });
+  }
+
+  /**
+   * The gateway's event about a compaction inside of a run. It calls no hook for one after which a request is made again.
+   * @param {any} event
+   */
+  #compactionEnded(event) {
+    const run = this.#runs.known(event.runId);
+    const { completed, willRetry } = event.data;
+    if (!run || completed !== true || typeof willRetry !== "boolean") return;
+    if (willRetry) this.#tellCompacted(run);
+    run.trimmed = !willRetry;
   }
 
   /**
@@ -381,7 +401,7 @@ export class Hooks {
   }
 
   /**
-   * Lifecycle and tool events: they need no permission and come even where no hook is called.
+   * Events of runs, tools and compactions: they need no permission and come even where no hook is called.
    * @param {any} event
    */
   agentEvent(event) {
@@ -389,6 +409,8 @@ export class Hooks {
     if (event?.stream === "lifecycle") {
       if (phase === "start") this.#runStarted(event);
       else if (phase === "end" || phase === "error") this.#runEnded(event.runId);
+    } else if (event?.stream === "compaction" && phase === "end") {
+      this.#compactionEnded(event);
     } else if (event?.stream === "tool" && phase === "start") {
       this.#runs.call(event.sessionKey, event.data.toolCallId, { tool: event.data.name, params: event.data.args, run: event.runId });
     } else if (event?.stream === "tool" && phase === "result") {

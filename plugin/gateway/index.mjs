@@ -59,7 +59,7 @@ function connectHooks(api, membership) {
 function connectLife(api, membership) {
   const subscribe = api.agent?.events?.registerAgentEventSubscription ?? api.registerAgentEventSubscription;
   const handle = (/** @type {any} */ event) => membership.core?.hooks.agentEvent(event);
-  subscribe?.({ id: "toolguard", streams: ["lifecycle", "tool"], handle });
+  subscribe?.({ id: "toolguard", streams: ["lifecycle", "tool", "compaction"], handle });
   const start = () => {
     membership.core?.waker.through(api);
     membership.core?.engine.start();

@@ -12,10 +12,11 @@ const PLAINLY = /^(.+?):[^:]*(?::\d+)?$/s;
  * One turn of one agent. `begun`: its start was seen. `watch`: the engine wants to see the next calls before they run.
  * `stop`: the text that ends the run, `stoppedAt`: how many `requests` to the model there had been by then.
  * `unanswered`: refusals that were answered here because the engine was away. `cut`: ids of the calls that were taken
- * out of the model's message.
+ * out of the model's message. `trimmed`: its history was just made shorter, and no request is made again for that.
  * @typedef {{
  *   id: string, agent: string, session: string, provider: string, model: string,
- *   begun: boolean, watch: boolean, stop: string, stoppedAt: number, requests: number, unanswered: number, cut: Set<string>
+ *   begun: boolean, watch: boolean, stop: string, stoppedAt: number, requests: number, unanswered: number, cut: Set<string>,
+ *   trimmed: boolean
  * }} Run
  *
  * One call. `judged`: it reached `before_tool_call`. `text`: what took the place of the gateway's refusal.
@@ -48,7 +49,7 @@ export class Runs {
     if (!run) {
       run = {
         id, agent, session, provider: "", model: "",
-        begun: false, watch: false, stop: "", stoppedAt: 0, requests: 0, unanswered: 0, cut: new Set(),
+        begun: false, watch: false, stop: "", stoppedAt: 0, requests: 0, unanswered: 0, cut: new Set(), trimmed: false,
       };
       this.#runs.set(id, run);
       bound(this.#runs, MAX_RUNS);

@@ -1045,6 +1045,29 @@ describe("a compaction", () => {
     assert.deepEqual(engine.noted, [{ type: "compacted", run: "r1", agent: "main", session: CTX.sessionKey }]);
   });
 
+  test("after which a request is made again is told of by an event, one along the way is not told at all", () => {
+    const { engine, hooks } = gateway();
+    const ended = (/** @type {any} */ data, runId = "r1") =>
+      hooks.agentEvent({ stream: "compaction", runId, ...CTX, data: { phase: "end", ...data } });
+    const told = () => engine.noted.splice(0).length;
+    ended({ completed: true, willRetry: true });
+    assert.equal(told(), 1);
+    ended({ completed: true, willRetry: false });
+    hooks.compacted(CTX);
+    assert.equal(told(), 0, "along the way");
+    hooks.compacted(CTX);
+    assert.equal(told(), 1, "another one, of which no event was seen");
+    ended({ completed: true, willRetry: false });
+    hooks.modelCallStarted({ runId: "r1" }, CTX);
+    hooks.compacted(CTX);
+    assert.equal(told(), 1, "later");
+    ended({ completed: false, willRetry: true });
+    ended({ completed: true });
+    ended({ completed: true, willRetry: true }, "r9");
+    hooks.agentEvent({ stream: "compaction", runId: "r1", ...CTX, data: { phase: "start" } });
+    assert.equal(told(), 0);
+  });
+
   test("asks the model for a summary under an id of its own, which is not another run of the session", async () => {
     const { engine, hooks, runs } = gateway({ judge: { decision: "allow", code: "allow" } });
     hooks.modelCallStarted({ runId: "r1" }, CTX);

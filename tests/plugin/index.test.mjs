@@ -69,7 +69,7 @@ test("everything is registered, and nothing is started by that", (t) => {
   assert.deepEqual(Object.keys(registered).sort(), ["command", "dispose", "events", "service", "transforms"]);
   assert.equal(registered.command.name, "toolguard");
   assert.equal(registered.events.id, "toolguard");
-  assert.deepEqual(registered.events.streams, ["lifecycle", "tool"]);
+  assert.deepEqual(registered.events.streams, ["lifecycle", "tool", "compaction"]);
   assert.equal(registered.service.id, "toolguard");
   assert.deepEqual(log.lines, []);
 });
