@@ -113,10 +113,10 @@ def approved(nonce: str, seconds: int, call_shown: str) -> str:
     )
 
 
-def go_on(call_shown: str) -> str:
+def go_on(nonce: str, call_shown: str) -> str:
     """Wakes the agent after a checkpoint."""
     return (
-        f"[TOOLGUARD] The user looked and gave a checkpoint: {redact.cut(call_shown, MAX_REASON)} is no longer held.\n"
+        f"[TOOLGUARD] The user gave a checkpoint, which the call under {nonce} waited for: {redact.cut(call_shown, MAX_REASON)}\n"
         "If it is still wanted, try it again now. Then go on."
     )
 

@@ -97,4 +97,4 @@ class Wakes:
 
 
 def _go_on(entry: Entry) -> protocol.Wake:
-    return protocol.Wake(entry.nonce, entry.agent, entry.session, approval_texts.go_on(entry.shown))
+    return protocol.Wake(entry.nonce, entry.agent, entry.session, approval_texts.go_on(entry.nonce, entry.shown))

@@ -113,9 +113,9 @@ def test_who_creeps_is_asked_and_a_yes_refills_the_budget(stage, sink: Sink, wai
     assert entry.code == "drift.escalation"
     told = results(played)[-1]
     assert told.startswith(
-        f"{ESCALATE}{entry.nonce}|Its calls grow riskier: HIGH after MEDIUM is the 3. rise of their level."
+        f"{ESCALATE}{entry.nonce}|The calls of agent paid grow riskier: HIGH after MEDIUM is the 3. rise of their level."
     )
-    assert "Approving this call is a checkpoint: it refills the budget." in told
+    assert "A yes is a checkpoint: it also begins the counting anew (budget, drift)." in told
     assert refused(played) == [told]
     assert sink.got == []
     before = budget(stage, session)
@@ -130,6 +130,7 @@ def test_who_creeps_is_asked_and_a_yes_refills_the_budget(stage, sink: Sink, wai
     assert held(stage, session) == []
     after = budget(stage, session)
     assert (after["spent"], after["signals"], after["checkpoints"]) == (LOW, [], 1)
+    assert ("checkpoint", "budget.checkpoint") in events(stage, session)
     assert after["trust"] > before["trust"]
     played = stage.play(once(sink.sending("b.txt"), writing("more.txt")), session)
     assert refused(played) == []
@@ -149,7 +150,7 @@ def test_a_budget_that_is_used_up(stage) -> None:
     assert results(played)[-2] == "written\n"
     approved = toolguard(stage.home, "approve", held(stage, session)[0].nonce, "--yes")
     assert approved.returncode == 0
-    assert [code for event, code in events(stage, session) if event == "drift"] == ["budget.exhausted"]
+    assert [each for each in events(stage, session) if each[0] in ("hold", "budget")] == [("hold", "budget.exhausted")] * 2
 
 
 def test_what_was_spent_is_still_spent_after_a_restart(stage, wait) -> None:
@@ -182,7 +183,7 @@ def test_by_default_it_is_only_told(stage, sink: Sink) -> None:
     assert not any(NOTE in text for text in results(played))
     assert sink.got == ["a plan"]
     assert written(stage, "watched") == ENOUGH
-    assert events(stage, session) == [("drift", "drift.escalation"), ("drift", "budget.exhausted")]
+    assert events(stage, session) == [("drift", "drift.escalation"), ("budget", "budget.exhausted")]
     assert budget(stage, session)["mode"] == "shadow"
     assert budget(stage, session)["left"] == 0
 
@@ -198,6 +199,26 @@ def test_a_checkpoint_in_a_terminal(stage) -> None:
     assert len(refused(stage.play(once(writing("other-20.txt")), other))) == 1
     assert toolguard(stage.home, "checkpoint").returncode == 0
     assert refused(stage.play(once(writing("other-20.txt")), other)) == []
+
+
+def test_a_checkpoint_answers_the_calls_that_wait_for_it(stage, wait) -> None:
+    """They cannot be approved a second time, and their agent goes on."""
+    session = "agent:paid:lapse"
+    spend_all(stage, session, "lapse")
+    stage.play(once(writings("lapse", 2, ENOUGH)), session)
+    first, second = held(stage, session)
+    stage.server.play(once(writing("lapse-20.txt"), writing("lapse-21.txt")), "gave a checkpoint")
+    done = toolguard(stage.home, "checkpoint", "--session", session)
+    assert "2 held calls wait no more" in done.stdout
+    wait(lambda: stage.server.last_answer == "Done.")
+    assert held(stage, session) == []
+    assert written(stage, "lapse") == ENOUGH + 2
+    assert [code for event, code in events(stage, session) if event == "expire"] == ["budget.exhausted"] * 2
+    for entry in (first, second):
+        again = toolguard(stage.home, "approve", entry.nonce, "--yes")
+        assert again.returncode != 0
+        assert "a checkpoint was given" in again.stdout + again.stderr
+    assert budget(stage, session)["checkpoints"] == 1
 
 
 def test_a_checkpoint_in_chat(stage) -> None:
