@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -11,6 +12,10 @@ from toolguard_cli import stores
 from toolguard_cli.paths import Places
 from toolguard_engine import answers
 from toolguard_engine.constraintform import Constraint
+from toolguard_engine.stores import tomlfile
+from toolguard_engine.stores.lastgood import LastGood
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.tomlfile import NoToml
 from toolguard_engine.stores.userconstraints import Placed, UserConstraints
 
 DOES = {"mandatory": "blocks", "required": "asks before", "advisory": "notes"}
@@ -20,6 +25,30 @@ def placed(places: Places) -> list[Placed]:
     """In the order of the file. Raises `UserError`."""
     with stores.told():
         return UserConstraints(places.state_dir).placed()
+
+
+def good(places: Places) -> list[Constraint]:
+    """Of a faulty file those that can be understood, in its order."""
+    own = UserConstraints(places.state_dir)
+    try:
+        tables = tomlfile.load(tomlfile.text_of(own.path)).get("constraint")
+    except (NoToml, StoreError):
+        return []
+    found: list[Constraint] = []
+    for table in tables if isinstance(tables, list) else ():
+        with suppress(StoreError):
+            found += own.made([table], own.path)
+    return found
+
+
+def last_good(places: Places) -> tuple[Constraint, ...] | None:
+    """Those that count while the file is faulty; None where no good version is known."""
+    kept = LastGood(places.state_dir)
+    tables = kept.tables("constraint")
+    try:
+        return None if tables is None else UserConstraints(places.state_dir).made(tables, kept.path)
+    except StoreError:
+        return None
 
 
 def known(places: Places) -> tuple[Constraint, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -30,6 +31,20 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], most: int = MAX_CE
     widths = [min(most, max(len(row[at]) for row in cells)) for at in range(len(head) - 1)]
     rest = max(20, width() - MARK - sum(widths) - len(GAP) * len(widths))
     return [Line("info", _row(row, widths, rest)) for row in cells]
+
+
+def wrapped(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[Line]:
+    """The same with nothing cut: in a terminal the last column goes on below itself."""
+    cells = [tuple(head), *(tuple(answers.plain(cell) or "-" for cell in row) for row in rows)]
+    widths = [max(len(row[at]) for row in cells) for at in range(len(head) - 1)]
+    before = sum(widths) + len(GAP) * len(widths)
+    room = max(20, width() - MARK - before) if sys.stdout.isatty() else 0
+    lines = []
+    for row in cells:
+        first, *more = (textwrap.wrap(row[-1], room) if room else []) or [row[-1]]
+        lines.append(GAP.join([*(cell.ljust(size) for cell, size in zip(row, widths, strict=False)), first]).rstrip())
+        lines += [" " * before + text for text in more]
+    return [Line("info", text) for text in lines]
 
 
 def _row(row: Sequence[str], widths: list[int], rest: int) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import tomllib
 from typing import Any
 
 import pytest
@@ -18,6 +20,7 @@ from toolguard_cli.paths import Places
 from toolguard_engine import constraintpacks
 from toolguard_engine.model import Call
 from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.lastgood import LastGood
 
 OWN = """\
 [[constraint]]
@@ -85,8 +88,29 @@ class TestList:
         for result in (constraints.listing(places), constraints.check(places)):
             assert result.exit_code == 1
             assert "line 15, column 1: the constraint by-night: unknown key 'hour'" in texts(result)[0]
-            assert texts(result)[-1].startswith("did you mean hours?")
+            assert any(text.startswith("did you mean hours?") for text in texts(result))
             assert result.data["error"]["line"] == 15
+
+    def test_the_good_ones_beside_a_faulty_one(self, places: Places) -> None:
+        policy(places, BROKEN)
+        result = constraints.listing(places)
+        assert [each["id"] for each in result.data["constraints"]] == ["no-prod", "mind"]
+        assert result.data["inForce"] is None
+        assert texts(result)[-1] == constraints.NONE_COUNT
+        LastGood(places.state_dir).keep({"constraint": tomllib.loads(OWN)["constraint"]})
+        again = constraints.listing(places)
+        assert again.data["inForce"] == ["no-prod", "by-night", "mind"]
+        assert texts(again)[-1] == f"{constraints.LAST_COUNT}: no-prod, by-night, mind"
+
+    @pytest.mark.parametrize("is_tty", [True, False])
+    def test_no_word_is_cut(self, places: Places, monkeypatch: pytest.MonkeyPatch, *, is_tty: bool) -> None:
+        folders = [f"/srv/folder-{at:03}/**" for at in range(40)]
+        policy(places, OWN.replace('path = ["/srv/prod/**"]', f"path = {json.dumps(folders)}").split("matches")[0])
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: is_tty)
+        monkeypatch.setenv("COLUMNS", "60")
+        shown = texts(constraints.listing(places))[:-1]
+        assert [folder for folder in folders if folder not in " ".join(shown)] == []
+        assert (len(shown) == 2, all(len(text) <= 54 for text in shown)) == (not is_tty, is_tty)
 
     def test_every_pack_can_be_told(self, places: Places) -> None:
         policy(places, "\n".join(map(constraintpacks.text, constraintpacks.names())))

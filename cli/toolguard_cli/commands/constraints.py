@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 from toolguard_cli import inside, ownconstraints, ownrules, stores, tables
@@ -10,10 +11,17 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers, constraintpacks, rulenames
+from toolguard_engine.constraintform import Constraint
 from toolguard_engine.stores.userconstraints import BadRules, UserConstraints
 
 COMMAND = "constraints"
 HEAD = ("ID", "SEVERITY", "LINE", "WHAT")
+GOOD_HEAD = ("ID", "SEVERITY", "WHAT")
+LAST_COUNT = "until the file is mended the last good ones are in force"
+NONE_COUNT = (
+    "until the file is mended a gateway that starts has NONE of them in force, and holds every call above SAFE in the modes "
+    "enforce and soft; one that runs goes on with those it read before"
+)
 PACKS_HEAD = ("PACK", "CONSTRAINTS", "WHAT FOR")
 NEXT_PACKS = "toolguard constraints packs shows examples to begin with"
 
@@ -21,7 +29,7 @@ NEXT_PACKS = "toolguard constraints packs shows examples to begin with"
 def listing(places: Places) -> Result:
     """Those in force. Exit code 1 where the file cannot be understood."""
     if broken := ownrules.broken(places):
-        return ownrules.told(COMMAND, broken)
+        return _faulty(places, ownrules.told(COMMAND, broken))
     path = UserConstraints(places.state_dir).path
     found = ownconstraints.placed(places)
     if not found:
@@ -29,8 +37,25 @@ def listing(places: Places) -> Result:
     rows = [(p.rule.id, p.rule.severity, str(p.at.line), ownconstraints.words(p.rule)) for p in found]
     data = [{**ownconstraints.public(p.rule), "line": p.at.line} for p in found]
     counted = f"{len(found)} in {answers.plain(str(path))}"
-    lines = (*tables.table(HEAD, rows), Line("info", counted))
+    lines = (*tables.wrapped(HEAD, rows), Line("info", counted))
     return Result(COMMAND, {"file": str(path), "constraints": data}, lines)
+
+
+def _faulty(places: Places, told: Result) -> Result:
+    """The fault, those that can be understood, and what counts meanwhile."""
+    good, last = ownconstraints.good(places), ownconstraints.last_good(places)
+    lines = list(told.lines)
+    if good:
+        lines.append(Line("info", "can be understood:"))
+        lines += tables.wrapped(GOOD_HEAD, ((each.id, each.severity, ownconstraints.words(each)) for each in good))
+    lines.append(Line("warn", NONE_COUNT if last is None else f"{LAST_COUNT}: {_names(last)}"))
+    found = {"constraints": [ownconstraints.public(each) for each in good]}
+    counts = None if last is None else [each.id for each in last]
+    return replace(told, data={**told.data, **found, "inForce": counts}, lines=tuple(lines))
+
+
+def _names(constraints: tuple[Constraint, ...]) -> str:
+    return answers.plain(", ".join(each.id for each in constraints)) or "none"
 
 
 def _none(path: Path) -> tuple[Line, ...]:
