@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from msgspec import structs
@@ -124,11 +125,22 @@ class Guard:
         return exemptions.judge(call, config) or self._by_run(call, config) or self._by_rule(call, config)
 
     def _by_run(self, call: Call, config: Config) -> Verdict | None:
-        run = self._runs.get(call.run)
+        run = self._runs.get(_place_of(call))
         if run is None:
             return None
         self._freed(run)
-        return loops.judge(call, run, config) or detectors.judge(call, run, config)
+        verdict = loops.judge(call, run, config) or detectors.judge(call, run, config)
+        self._leave_session(call, run)
+        return verdict
+
+    def _leave_session(self, call: Call, run: Run) -> None:
+        """Where the run of a call is not known its end is not either: nothing may stay stopped for good."""
+        if run.stop and not call.run:
+            self._runs.pop(_place_of(call), None)
+
+    def said(self, session: str) -> None:
+        """Somebody wrote in this session: what its calls of no known run did before is another turn."""
+        self._runs.pop(f"session:{session}", None)
 
     def _by_rule(self, call: Call, config: Config) -> Verdict:
         found = self._weighed(call, config)
@@ -198,13 +210,13 @@ class Guard:
         config = self.config_for(call.agent)
         if config.active_mode == "disabled" or is_envelope(call.tool, call.params):
             return ""
-        return detectors.wanted(call, self._runs.get(call.run, _NEW), config)
+        return detectors.wanted(call, self._runs.get(_place_of(call), _NEW), config)
 
     def came(self, call: Call, outcome: Outcome | None) -> Reaction:
         """A call was executed, with or without an error; None: the gateway's own loop detection did not let it run. In
         shadow mode what it leads to is only told."""
         config = self.config_for(call.agent)
-        run = self._run(call.run, call.at, touch=False)
+        run = self._run(_place_of(call), call.at, touch=False)
         mattered = run.identical or run.past.matters
         if outcome is None:
             call = inner_call(call)
@@ -213,6 +225,9 @@ class Guard:
             reaction = detectors.on_outcome(call, outcome, run, config)
         if call.run and (mattered or run.past.matters or run.stop):
             self._touched[call.run] = run
+        if run.stop and not call.run:
+            self._leave_session(call, run)
+            reaction = structs.replace(reaction, stop=None)
         if reaction.code:
             self.autonomy.warned(call, config)
         if outcome and not outcome.failed:
@@ -312,9 +327,15 @@ class Guard:
             self._runs.popitem(last=False)
         return run
 
-    @property
+    @cached_property
     def _most_runs(self) -> int:
-        return min(MAX_RUNS, MAX_STEPS // self._config.loop_detection.history_size)
+        agents = [self._config, *map(self._config.for_agent, self._config.agents)]
+        return min(MAX_RUNS, MAX_STEPS // max(config.loop_detection.history_size for config in agents))
+
+
+def _place_of(call: Call) -> str:
+    """Where the detectors remember what this call did: under its run, or where that is not known under its session."""
+    return call.run or (f"session:{call.session}" if call.session else "")
 
 
 def inner_call(call: Call) -> Call:

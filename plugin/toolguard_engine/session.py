@@ -174,6 +174,7 @@ class Session:
             case protocol.Heard():
                 self.guard.heard.result(note.run, tool_name(note.tool), note.params, note.text)
             case protocol.Said():
+                self.guard.said(note.session)
                 self.guard.heard.message(note.session, note.text, owner=note.owner)
                 if note.person:
                     self.guard.autonomy.person(note.agent, note.session, self._now(), self.guard.config_for(note.agent))
@@ -522,6 +523,8 @@ class Session:
             return protocol.Stopped(message.id)
         shadow = self._shadowed(message.agent)
         for refusal in refusals:
+            if shadow and self._was_told(message.run, _code(refusal)):
+                continue  # a run that would have been stopped goes on: that is said once
             if refusal.failure in (HELD, BLOCKED):  # nothing was wrong with how it was called
                 self._event("stop", refusal.call, Verdict("block", _code(refusal)))
             else:

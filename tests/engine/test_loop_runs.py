@@ -189,6 +189,55 @@ def test_what_is_cut_out_of_a_long_text_is_part_of_it() -> None:
     assert not ends(lambda n: f"{n:032x}")
 
 
+def test_calls_of_no_known_run_are_watched_in_their_session_and_stop_nothing() -> None:
+    session = opened(ON)
+
+    def call(n: int, key: str) -> str:
+        place = {"session": key, "request": n}
+        judged = session.answer(protocol.Judge(1, "read", {"path": "a"}, **place))
+        assert isinstance(judged, protocol.VerdictAnswer)
+        assert not judged.stop
+        if judged.decision == "allow":
+            answer = session.answer(protocol.Came("read", {"path": "a"}, "text", 4, id=2, **place))
+            assert isinstance(answer, protocol.Noted)
+            assert not answer.stop
+            return "note" if answer.note else ""
+        return judged.decision
+
+    did = [call(n, "s") for n in range(1, 24)]
+    assert {n: what for n, what in enumerate(did, 1) if what} == {
+        10: "note", 15: "note", 20: "note", 21: "block", 22: "block",
+    }  # fmt: skip
+    assert call(1, "another") == ""
+    did = [call(n, "s") for n in range(24, 32)]
+    session.answer(protocol.Said("go on", session="s"))
+    assert did + [call(n, "s") for n in range(32, 41)] == [""] * 8 + [""] * 9
+
+
+def test_in_shadow_mode_the_end_is_said_once() -> None:
+    session = opened({**ON, "mode": "shadow"})
+    wanted = [protocol.MessageCall("read", {"path": "a"})]
+    for n in range(1, 60):
+        place = {"run": "r", "session": "s", "request": n}
+        assert session.answer(protocol.Message(1, wanted, **place)) == protocol.Stopped(1)
+        session.answer(protocol.Judge(1, "read", {"path": "a"}, **place))
+        session.answer(protocol.Came("read", {"path": "a"}, "text", 4, id=2, **place))
+    stops = [event for event in session.take_events() if event.event == "stop"]
+    assert len(stops) + len(session.take_records()) == 1
+
+
+def test_a_long_history_of_one_agent_bounds_the_runs() -> None:
+    def third_is_noted(settings: dict[str, Any]) -> bool:
+        session, answer = opened(settings), None
+        for n, run in enumerate(["r", "r", *(f"r{n}" for n in range(100)), "r"], 1):
+            name, params, text, failed = missing_file(n)
+            answer = session.answer(protocol.Came(name, params, text, len(text), failed, id=1, run=run, request=n))
+        return isinstance(answer, protocol.Noted) and bool(answer.note)
+
+    assert third_is_noted({})
+    assert not third_is_noted({"agents": {"long": {"loopDetection": {"historySize": 1_000}}}})
+
+
 def test_what_is_told_and_counted() -> None:
     session = opened({})
     session.answer(protocol.Compacted(run="r"))
