@@ -115,8 +115,9 @@ def approved(nonce: str, seconds: int, call_shown: str) -> str:
 
 def go_on(nonce: str, call_shown: str) -> str:
     """Wakes the agent after a checkpoint."""
+    call = redact.cut(call_shown, MAX_REASON)
     return (
-        f"[TOOLGUARD] The user gave a checkpoint, which the call under {nonce} waited for: {redact.cut(call_shown, MAX_REASON)}\n"
+        f"[TOOLGUARD] The user gave a checkpoint; the call that was held under {nonce} waits no more: {call}\n"
         "If it is still wanted, try it again now. Then go on."
     )
 

@@ -15,12 +15,15 @@ from toolguard_cli.commands.checkpoint import Chosen
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Result
+from toolguard_engine import answers
 from toolguard_engine.config import Config
 from toolguard_engine.layers import nostore
 from toolguard_engine.layers.drift import alone, cautioned, escalation, outward, resource, speed
+from toolguard_engine.ledger import LAPSED, Decision, Entry, Refused
 from toolguard_engine.standing import Seen, Standing
 from toolguard_engine.stores.audit import AuditLog
 from toolguard_engine.stores.locked import corrupt_files
+from toolguard_engine.stores.nonces import FileNonces
 from toolguard_engine.stores.standings import FileStandings
 
 MAIN, OTHER = "agent:main:main", "agent:main:other"
@@ -92,6 +95,38 @@ def test_one_that_is_named_is_refilled_though_nothing_was_spent(places: Places) 
     assert texts(run(places)) == [NONE]
     run(places, session=MAIN)
     assert known(places)[MAIN].trust == 0.2
+
+
+def hold(places: Places, code: str, session: str = MAIN, call: str = "call") -> str:
+    now = time.time()
+    request = Entry("", call, "write", "main", session, "r", code, "Why.", "write({})", now, now + 300)
+    return FileNonces(places.state_dir).present(request, now).entry.nonce
+
+
+def test_held_calls_that_waited_for_it_wait_no_more(places: Places) -> None:
+    put(places, used(), used("agent:main:subagent"), used(OTHER, spent=0.0, told=[]))
+    spent, drifted = hold(places, "budget.exhausted"), hold(places, "drift.speed", "agent:main:subagent:1-2-3", "b")
+    others = {hold(places, "rule.user.x", MAIN, "c"), hold(places, "budget.trust", OTHER, "d")}
+    assert len(texts(run(places, dry_run=True))) == 2
+    assert texts(run(places))[-1] == f"2 held calls wait no more: {answers.GO_ON}"
+    found = {entry.nonce: entry for entry in FileNonces(places.state_dir).entries()}
+    assert {nonce for nonce, entry in found.items() if entry.status == "pending"} == others
+    for nonce in (spent, drifted):
+        assert (found[nonce].status, found[nonce].where, found[nonce].why) == ("expired", "cli", LAPSED)
+        with pytest.raises(Refused) as refused:
+            FileNonces(places.state_dir).approve(nonce, Decision("ann", "cli"), time.time(), 30)
+        assert answers.explain(refused.value).fix == answers.GO_ON
+    said = [(line["event"], line["why"]) for line in AuditLog(places.state_dir).events() if line["event"] == "expire"]
+    assert said == [("expire", LAPSED)] * 2
+
+
+def test_held_calls_that_cannot_be_closed_keep_no_budget_down(places: Places) -> None:
+    put(places, used())
+    hold(places, "budget.exhausted")
+    (places.state_dir / "toolguard" / "key").unlink()
+    result = run(places)
+    assert (result.lines[-1].kind, answers.NOT_LAPSED in result.lines[-1].text) == ("warn", True)
+    assert known(places)[MAIN].spent == 0
 
 
 @pytest.mark.parametrize(("agent", "session"), [("nobody", ""), ("", "nowhere"), ("main", "nowhere")])

@@ -73,6 +73,27 @@ def watch(tmp_path: Path) -> Watch:
     return Watch(tmp_path)
 
 
+def test_a_checkpoint_elsewhere_wakes_each_session_once(watch: Watch) -> None:
+    first, _, third = watch.held("a"), watch.held("b"), watch.held("c", "agent:main:other")
+    assert watch.woken() == []
+    FileNonces(watch.state).lapse(lambda entry: entry.nonce != third, ANNA, NOW)
+    (wake,) = watch.wakes.poll()
+    assert (wake.session, wake.text.startswith("[TOOLGUARD] The user gave a checkpoint")) == ("agent:main:main", True)
+    assert watch.woken() == []
+    FileNonces(watch.state).approve(third, ANNA, NOW, 30)
+    assert watch.woken() == [third]
+    assert Watch(watch.state).woken() == [third]  # an engine that starts later wakes nobody for the checkpoint
+    assert first != third
+
+
+def test_who_wants_no_wakes_gets_none_for_a_checkpoint(tmp_path: Path) -> None:
+    watch = Watch(tmp_path, wake=False)
+    watch.held()
+    assert watch.woken() == []
+    assert len(FileNonces(tmp_path).lapse(lambda _: True, ANNA, NOW)) == 1
+    assert watch.woken() == []
+
+
 def test_an_approval_elsewhere_wakes_the_agent_once(watch: Watch) -> None:
     nonce = watch.held()
     assert watch.woken() == []
