@@ -9,6 +9,12 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from toolguard_cli.errors import UserError
+from toolguard_engine import answers
+
+NEAR = 0.85
+"""How alike two names are (0 to 1) of which one is probably the other misspelled."""
+
 VALUED = frozenset({"--tool", "--params", "--agent", "--cwd", "--channel", "--requester", "--at", "--state-dir", "--config"})
 FLAGS = frozenset({"--stdin", "--rules", "--list", "--json", "--help"})
 
@@ -22,7 +28,24 @@ def spelled(arguments: Sequence[str]) -> list[str]:
     alone = first < len(given) and (is_text(given[first]) or _behind_options(given, first + 1) == len(given))
     if first == len(given) or alone or given[first].startswith("-"):
         return given
+    _refuse_misspelled(given[first + 1 :])
     return [*given[:first], "--", *given[first:]]
+
+
+def _refuse_misspelled(words: Sequence[str]) -> None:
+    """Raises `UserError` where an option of such a command is nearly one of `check`: it would judge another call."""
+    from difflib import get_close_matches  # noqa: PLC0415 - only for such a command
+
+    ours = sorted(name[2:] for name in VALUED | FLAGS)
+    for word in words[: words.index("--")] if "--" in words else words:
+        name = word.partition("=")[0]
+        near = get_close_matches(name[2:], ours, 1, NEAR) if name.startswith("--") else []
+        if near and near[0] != name[2:]:
+            shown = answers.cut(answers.plain(name), 40)
+            fix = (
+                f"did you mean --{near[0]}? If {shown} belongs to the command, put the whole command in quotes or behind --"
+            )
+            raise UserError(f"check has no option {shown}", fix)
 
 
 def _behind_options(given: Sequence[str], at: int) -> int:

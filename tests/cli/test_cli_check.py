@@ -307,6 +307,31 @@ def test_words_that_are_no_text(words: list[str], tool: str, said: str) -> None:
         check.text_of(words, tool)
 
 
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("ls --agnt main", "did you mean --agent?"),
+        ("ls -la --chanel=x", "did you mean --channel?"),
+        ("git log --lists -- a", "did you mean --list?"),
+    ],
+)
+def test_an_option_that_is_nearly_one_of_ours(typed: str, said: str) -> None:
+    with pytest.raises(UserError, match="check has no option --") as raised:
+        unquoted.spelled(["check", *shlex.split(typed)])
+    assert raised.value.fix.startswith(said)
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["-- ls --agnt main", "git rm -- --agnt", "'ls --agnt main'", "npm ls --depth 1", "x y --json", "srv run --stdio"],
+)
+def test_an_option_of_the_command(typed: str) -> None:
+    words = shlex.split(typed)
+    assert [word for word in unquoted.spelled(["check", *words]) if word != "--"] == [
+        "check", *(word for word in words if word != "--"),
+    ]  # fmt: skip
+
+
 def test_nobody_reads_the_verdict(places: Places) -> None:
     words = [SCRIPT, "check", "rm -rf ~/important", "--state-dir", places.state_dir]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:

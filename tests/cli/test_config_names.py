@@ -153,3 +153,19 @@ def test_what_begins_like_a_list_or_an_object_is_no_text(tree: ConfigTree, text:
 )
 def test_a_negative_number_is_no_option(args: list[str], parsed: list[str]) -> None:
     assert negative.behind(args) == parsed
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("agents.main.budget.size", "an agent may only have budget.mode of its own"),
+        (
+            "agents.main.loopDetection.postCompactionGuard.enabled",
+            "agents here means toolguard's own",  # no general setting either
+        ),
+        ("agents.main.budget.sizes", "agents here means toolguard's own"),
+    ],
+)
+def test_what_no_agent_may_have(tree: ConfigTree, text: str, said: str) -> None:
+    with pytest.raises(UserError, match=said):
+        names.refuse_other_agents(names.resolve(text, tree, root=False), text, tree, "toolguard config set")

@@ -75,10 +75,21 @@ def refuse_other_agents(named: Named, text: str, tree: ConfigTree, command: str)
     """
     if named.is_ours and named.setting[0:1] == ("agents",) and named.schema is None and tree.part(named.steps) is None:
         meant = nearest(named)
+        if (group := _only_some(named)) is not None:
+            some = " and ".join(".".join((*map(str, named.setting[2:-1]), key)) for key in group["properties"])
+            raise UserError(f"there is no setting {named.whole}: an agent may only have {some} of its own", meant)
         raise UserError(
             f"there is no setting {named.whole}: agents here means toolguard's own; with --root it means OpenClaw's",
             f"{command} --root {shlex.quote(answers.cut(text, 200))}{f'; or {meant}' if meant else ''}",
         )
+
+
+def _only_some(named: Named) -> dict[str, Any] | None:
+    """The group of an agent's settings that has not got this one; None where it is no general setting either."""
+    whole, rest = manifest.config_schema(), named.setting[2:]
+    group = schema.at(whole, named.setting[:-1])
+    is_general = len(rest) > 1 and schema.at(whole, rest) is not None
+    return group if is_general and group and group.get("properties") else None
 
 
 def nearest(named: Named) -> str:
