@@ -123,7 +123,9 @@ def test_held_calls_that_waited_for_it_wait_no_more(places: Places) -> None:
 def test_held_calls_that_cannot_be_closed_keep_no_budget_down(places: Places) -> None:
     put(places, used())
     hold(places, "budget.exhausted")
-    (places.state_dir / "toolguard" / "key").unlink()
+    store = places.state_dir / "toolguard" / "nonces.json"
+    store.unlink()
+    store.mkdir()
     result = run(places)
     assert (result.lines[-1].kind, answers.NOT_LAPSED in result.lines[-1].text) == ("warn", True)
     assert known(places)[MAIN].spent == 0
