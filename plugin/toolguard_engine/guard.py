@@ -212,9 +212,9 @@ class Guard:
             return ""
         return detectors.wanted(call, self._runs.get(_place_of(call), _NEW), config)
 
-    def came(self, call: Call, outcome: Outcome | None) -> Reaction:
+    def came(self, call: Call, outcome: Outcome | None, *, asked: bool = True) -> Reaction:
         """A call was executed, with or without an error; None: the gateway's own loop detection did not let it run. In
-        shadow mode what it leads to is only told."""
+        shadow mode what it leads to is only told. `asked`: whether what it leads to gets to the gateway."""
         config = self.config_for(call.agent)
         run = self._run(_place_of(call), call.at, touch=False)
         mattered = run.identical or run.past.matters
@@ -222,7 +222,7 @@ class Guard:
             call = inner_call(call)
             reaction = detectors.on_veto(call, run, config)
         else:
-            reaction = detectors.on_outcome(call, outcome, run, config)
+            reaction = detectors.on_outcome(call, outcome, run, config, asked=asked)
         if call.run and (mattered or run.past.matters or run.stop):
             self._touched[call.run] = run
         if run.stop and not call.run:

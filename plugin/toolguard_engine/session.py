@@ -372,7 +372,8 @@ class Session:
 
     def _came(self, message: protocol.Came) -> protocol.Wire | None:
         call = _call(message, message, self._now())
-        reaction = self.guard.came(call, None if message.vetoed else _outcome(call, message))
+        outcome_of = None if message.vetoed else _outcome(call, message)
+        reaction = self.guard.came(call, outcome_of, asked=message.id is not None)
         shadow = self._shadowed(call.agent)
         if reaction.code:
             self.tally.repeated += 1

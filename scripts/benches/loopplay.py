@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from typing import Any
 
 from loopkinds import Act, Kind, with_process
@@ -94,8 +95,9 @@ class Run:
             if self.stop:
                 self.played.requests += 1  # the closing answer
                 return False
-        for act in acts:
-            self._call(act)
+        judged = [(act, self._judged(act)) for act in acts]  # all of them, before anything comes of one
+        for act, verdict in judged:
+            self._came(act, verdict)
         return not (unseen and self.stop and self.played.requests > self.stopped_at)
 
     def _message(self, acts: Sequence[Act]) -> None:
@@ -107,29 +109,30 @@ class Run:
         if stop and not self.stop:
             self.stop, self.stopped_at = stop, self.played.requests
 
-    def _call(self, act: Act) -> None:
-        refused = is_refused(act)
-        if not refused and not self._runs(act):
-            return
-        if act.result and (act.result.failed or act.result.status == "error"):
-            self._take(self._ask(protocol.Failed, **_of(act), text=act.result.text, judged=not refused))
+    def _judged(self, act: Act) -> Any:
+        """The verdict; None where the gateway did not even ask."""
+        return None if is_refused(act) else self._ask(protocol.Judge, **_of(act))
 
-    def _runs(self, act: Act) -> bool:
-        verdict = self._ask(protocol.Judge, **_of(act))
-        if verdict.decision != "allow":
+    def _came(self, act: Act, verdict: Any) -> None:
+        if verdict and verdict.decision != "allow":
             self._take(verdict)
             self.watch = True
-            return False
+            return
+        if verdict:
+            self._ran(act, verdict)
+        if act.result and (act.result.failed or act.result.status == "error"):
+            self._take(self._ask(protocol.Failed, **_of(act), text=act.result.text, judged=verdict is not None))
+
+    def _ran(self, act: Act, verdict: Any) -> None:
         self._say(verdict.note)
         if verdict.outcome and act.result and act.result.status != "blocked":
             text = act.result.text
             told = text if len(text) <= 2 * END else f"{text[:END]}\n{text[-END:]}"
             came = self._ask(
-                protocol.Came, **_of(act), text=told, size=len(text), failed=act.result.failed,
+                protocol.Came, **_of(act), text=told, size=len(text), failed=act.result.failed, rest=rest_of(text),
                 status=act.result.status, exit_code=act.result.exit_code, asks=verdict.outcome == "ask",
             )  # fmt: skip
             self._take(came)
-        return True
 
     def _take(self, answer: Any) -> None:
         """Whatever the engine says to a call."""
@@ -146,6 +149,11 @@ class Run:
 
     def _ask(self, kind: Any, *, asks: bool = True, **fields: Any) -> Any:
         return self.engine.answer(kind(**self.place, request=self.played.requests, **({"id": 2} if asks else {}), **fields))
+
+
+def rest_of(text: str) -> str:
+    """A digest of what is cut out of a long text."""
+    return sha256(text[END:-END].encode("utf-8", "replace")).hexdigest()[:32] if len(text) > 2 * END else ""
 
 
 def _of(act: Act) -> dict[str, Any]:

@@ -120,7 +120,7 @@ class Play:
         return ""
 
     def came(self, call: Call, outcome: Outcome, want: str, at: int) -> None:
-        reaction = self.guard.came(call, outcome)
+        reaction = self.guard.came(call, outcome, asked=want == "ask")
         if not reaction.code:
             return
         assert want == "ask", f"{reaction.code} at {at} was not asked for"

@@ -214,6 +214,21 @@ def test_calls_of_no_known_run_are_watched_in_their_session_and_stop_nothing() -
     assert did + [call(n, "s") for n in range(32, 41)] == [""] * 8 + [""] * 9
 
 
+def test_a_warning_of_calls_in_parallel_comes_before_the_end() -> None:
+    """All calls of a message are judged before anything came of one of them."""
+    session, events = opened(ON), list[str]()
+    for n in range(1, 6):
+        place = {"run": "r", "session": "s", "request": n}
+        calls = [{"path": str(at)} for at in range(12)]
+        verdicts = [session.answer(protocol.Judge(1, "read", params, **place)) for params in calls]
+        for params, verdict in zip(calls, verdicts, strict=True):
+            question = 2 if isinstance(verdict, protocol.VerdictAnswer) and verdict.outcome == "ask" else None
+            answer = session.answer(protocol.Came("read", params, "text", 4, id=question, **place))
+            if isinstance(answer, protocol.Noted):
+                events += [f"{n} {'end' if answer.stop else 'note'}"] if answer.note else []
+    assert events == ["4 note", "5 end"]
+
+
 def test_in_shadow_mode_the_end_is_said_once() -> None:
     session = opened({**ON, "mode": "shadow"})
     wanted = [protocol.MessageCall("read", {"path": "a"})]

@@ -20,6 +20,8 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Literal, NamedTuple
 
+from msgspec import structs
+
 from toolguard_engine import loop_texts
 from toolguard_engine.callkeys import call_digest, digests, kind_digest
 from toolguard_engine.config import Config, LoopDetection
@@ -109,7 +111,7 @@ def wanted(call: Call, run: Run, config: Config) -> Wanted:
     settings, past = config.loop_detection, run.past
     if settings.enabled is False or exemptions.judge(call, config):
         return "tell"
-    if past.armed or identical_errors.may_be_due(past, settings.identical_errors):
+    if past.armed or past.untold or identical_errors.may_be_due(past, settings.identical_errors):
         return "ask"
     if settings.enabled is True and (
         past.hot + IN_FLIGHT >= settings.warning_threshold or past.stale + IN_FLIGHT >= circuit_breaker.warns_at(settings)
@@ -118,8 +120,24 @@ def wanted(call: Call, run: Run, config: Config) -> Wanted:
     return "tell"
 
 
-def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> Reaction:
-    """Enters what came of a call into `run.past`; sets `run.stop` where the run ends."""
+def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config, *, asked: bool = True) -> Reaction:
+    """Enters what came of a call into `run.past`; sets `run.stop` where the run ends. `asked`: a note gets to the model; if
+    not, it goes behind the next result of which one does: calls of one message are all judged before anything came of one.
+    """
+    found = _on_outcome(call, outcome, run, config)
+    past = run.past
+    if found.stop:
+        past.untold = ""
+    elif not asked:
+        past.untold = found.note or past.untold
+    elif past.untold:
+        note = f"{past.untold}\n\n{found.note}" if found.note else past.untold
+        found = structs.replace(found, note=note)
+        past.untold, past.stale_told = "", call.request
+    return found
+
+
+def _on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> Reaction:
     settings, past = config.loop_detection, run.past
     if settings.enabled is False or run.stop is not None:
         return NOTHING

@@ -1,6 +1,7 @@
 """Calls in a row that bring nothing new, whichever tools they are: any cycle that fits into the history.
 
-It counts whatever other detectors are switched off. The run never ends in the message in which the model was warned.
+It counts whatever other detectors are switched off. The run never ends before the model was warned, nor in the message in
+which it was.
 """
 
 from __future__ import annotations
@@ -35,6 +36,6 @@ def _due(call: Call, run: Run, past: Past, settings: LoopDetection) -> Reaction:
         past.stale_told = call.request
         reason = loop_texts.stale(call, past.stale)
         return Reaction(CODE, loop_texts.nothing_new(call, past.stale, last), reason=reason)
-    if past.stale < last or (warns_at(settings) and call.request and call.request == past.stale_told):
+    if past.stale < last or past.untold or (warns_at(settings) and call.request and call.request == past.stale_told):
         return NOTHING
     return end(run, CODE, loop_texts.stale(call, past.stale))
