@@ -41,12 +41,12 @@ class Past(msgspec.Struct, omit_defaults=True):
 
     `hot`: no repetition among the steps that count is longer; it is looked at again `hot_left` steps later.
 
-    `alternating`: how many of the newest steps are two calls in strict alternation. `stale`: how many calls in a row brought
-    nothing new, `stale_told`: the request in which the model was told so. `untold`: a note that could not be given behind the
-    result it belongs to, since nobody had asked; it goes behind the next one. `errors`: how often a call of a family failed in
-    one way, by the digest of both, `kind_errors`: the same of calls that vary freely, since the last success that told
-    something new; `errors_most`: at most how often. `seen`: successes that were news, of exempt tools or while
-    anything was in `errors`. `missing`: calls of tools that do not exist, by name.
+    `alternating`: how many of the newest steps are two calls in strict alternation. `stale`: how many calls in a row
+    brought nothing new, `stale_told`: the request in which the model was told so. `untold`: a note that could not be
+    given behind the result it belongs to, since nobody had asked; it goes behind the next one. `errors`: how often a call
+    of a family failed in one way, by the digest of both, `kind_errors`: the same of calls that vary freely, since the
+    last success that told something new; `errors_most`: at most how often. `seen`: successes that were news, of exempt
+    tools or while anything was in `errors`. `missing`: calls of tools that do not exist, by name.
     `criticals`: how often a detector blocked. `armed`: calls that the guard after a compaction still watches; `watched_call`
     and `watched`: what it saw, the call and what came of it, in `watched_calls`, the last one in `watched_request`.
     """
