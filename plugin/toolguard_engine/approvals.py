@@ -118,19 +118,19 @@ class Approvals:
             self.trouble = str(error)
             return answers.NOT_LAPSED
 
-    def resolved(self, message: protocol.Resolved) -> bool:
-        """Enters what the gateway's own prompt brought; False where that was closed already, or cannot be entered.
+    def resolved(self, message: protocol.Resolved) -> Entry | None:
+        """Enters what the gateway's own prompt brought; None where that was closed already, or cannot be entered.
 
-        Where nobody could be asked, the call goes on waiting under its nonce.
+        Where nobody could be asked, there is nothing to enter: the call goes on waiting under its nonce.
         """
         if message.outcome == "unavailable":
-            return True
+            return None
         decision = Decision(audit.plain(message.by), "native")
         try:
-            return self._nonces.settle(message.nonce, message.outcome, decision, self._clock()) is not None
+            return self._nonces.settle(message.nonce, message.outcome, decision, self._clock())
         except StoreError as error:
             self.trouble = str(error)
-            return False
+            return None
 
 
 def prompt_for(entry: Entry, now: float) -> protocol.Prompt:

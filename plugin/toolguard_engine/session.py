@@ -491,8 +491,12 @@ class Session:
         return self.setup.clock().timestamp()
 
     def _resolved(self, message: protocol.Resolved) -> protocol.Wire:
-        entered = self.approvals is not None and self.approvals.resolved(message)
-        if not entered and (event := NATIVE_EVENTS.get(message.outcome)):
+        entry = self.approvals.resolved(message) if self.approvals else None
+        if entry and message.outcome == "used":
+            call = Call(entry.tool, None, agent=entry.agent, session=entry.session, run=entry.run, at=self._now())
+            self._approved(call, entry, self.guard.config_for(entry.agent))
+            self.save_standings()
+        if entry is None and (event := NATIVE_EVENTS.get(message.outcome)):
             told = "answered in the gateway's own prompt after it was closed here"
             self._event(event, Call("", None), Verdict("allow", "approval.native", reason=told), message.nonce)
         return protocol.Pong(message.id)

@@ -80,6 +80,16 @@ def test_an_approval_that_was_a_checkpoint_says_so_and_a_held_call_is_told_once(
     assert note(scene, 2).decision == "allow"
 
 
+def test_a_yes_in_the_gateways_own_prompt_is_a_checkpoint_too(scene: Scene) -> None:
+    spend(scene)
+    assert note(scene, 1, native=True).prompt is not None
+    (entry,) = scene.store.entries()
+    for _ in range(2):  # once more changes nothing
+        scene.session.answer(protocol.Resolved(2, entry.nonce, "used", by="ann"))
+    assert ("checkpoint", "budget.checkpoint") in lines(scene)
+    assert [note(scene, number).decision for number in (2, 3, 4)] == ["allow", "allow", "hold"]
+
+
 def test_an_approval_of_another_kind_is_no_checkpoint(tmp_path: Path) -> None:
     scene = Scene(tmp_path, {**CONFIG, "alwaysBlock": ["exec"]})
     assert scene.ask().decision == "hold"
