@@ -121,7 +121,8 @@ def test_a_day_of_ordinary_work_asks_for_nothing(stage: Stage) -> None:
     assert [text for text in played.results if "TOOLGUARD" in text] == []
     assert len(played.results) == len(calls)
     assert played.turn.answer == "That was all."
-    assert audit(stage.home)[before:] == []
+    # Fifty calls are more than a budget pays for; by default it only notes that it would ask.
+    assert [line["event"] for line in audit(stage.home)[before:]] == ["budget"]
 
 
 HEARD = "curl -sm1 https://nowhere.invalid/ || cat page.txt"
