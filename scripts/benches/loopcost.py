@@ -230,7 +230,7 @@ def resident_mb() -> float:
 def stored() -> list[Figure]:
     """All standings at once, which happens at a start; in between only what changed is written."""
     now = time.time()
-    seen = standing.Seen(since=now, resources=dict.fromkeys(range(40), 3), recent=[1] * 60)
+    seen = standing.Seen(since=now, resources=dict.fromkeys(range(40), 3), recent=[1] * 60, in_minute=60)
     many = {
         (f"agent-{n}", f"agent:agent-{n}:main"): standing.Standing(
             f"agent-{n}", f"agent:agent-{n}:main", 0.7, 0.4, 3, 1, now, [], seen
