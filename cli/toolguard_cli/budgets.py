@@ -14,7 +14,7 @@ from toolguard_engine import answers
 from toolguard_engine.config import BudgetConfig, Config, parse
 from toolguard_engine.layers import budget, nostore
 from toolguard_engine.layers.drift import alone, cautioned, escalation, outward, resource, speed
-from toolguard_engine.risklevels import HIGH, LEVELS, LOW, SAFE
+from toolguard_engine.risklevels import LEVELS, SAFE
 from toolguard_engine.standing import EXACT, Standing
 
 SHOWN = 10
@@ -22,7 +22,6 @@ WIDTH = 80
 _ASKED = range(SAFE + 1, len(LEVELS))
 """Ranks of the levels that need budget and trust."""
 
-_LOWEST_HELD = {"enforce": LOW, "soft": HIGH}
 _CAUSES = {
     budget.EXHAUSTED: "too little budget was left for a call",
     budget.DISTRUSTED: "it was trusted too little for a call",
@@ -97,7 +96,7 @@ def unused(config: Config) -> str:
 def waits(standing: Standing, config: Config) -> bool:
     """Whether a call would wait for a person now that would not with a full budget and the trust that there is at first."""
     own = _of(standing, config)
-    lowest = _LOWEST_HELD.get(own.active_budget_mode)
+    lowest = budget.LOWEST_HELD.get(own.active_budget_mode)
     if lowest is None:
         return False
     now = {*_too_dear(standing, own), *_too_trusting(standing.trust)}

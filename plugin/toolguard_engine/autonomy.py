@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import msgspec
 
 from toolguard_engine import risklevels
-from toolguard_engine.config import Config, Mode
+from toolguard_engine.config import Config
 from toolguard_engine.judgement import Judgement
 from toolguard_engine.layers import budget, drift
 from toolguard_engine.layers.drift import resource
@@ -24,7 +24,6 @@ ASKS = ("budget.", "drift.")
 """Beginnings of the codes under which a checkpoint is asked for."""
 
 CHECKPOINT = "A yes is a checkpoint: it also begins the counting anew (budget, drift)."
-_LOWEST_HELD: dict[Mode, int] = {"soft": risklevels.HIGH, "enforce": risklevels.LOW}
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -56,7 +55,7 @@ class Autonomy:
             signals = budget.judge(standing, step.rank, call.tool, config.budget) + signals
         if not signals:
             return None
-        holds = mode in _LOWEST_HELD and step.rank >= _LOWEST_HELD[mode]
+        holds = mode in budget.LOWEST_HELD and step.rank >= budget.LOWEST_HELD[mode]
         for signal in signals:
             self._tell(call, standing, signal, held=holds and signal is signals[0])
         return Verdict("hold", signals[0].code, reason=f"{signals[0].reason} {CHECKPOINT}") if holds else None
@@ -70,7 +69,7 @@ class Autonomy:
             self.judge(call, found, config)
         standing, step = self._seen(call, found, config)
         drift.count(standing.seen, step)
-        if budget.charge(standing, step.rank, config.budget) and mode in _LOWEST_HELD:
+        if budget.charge(standing, step.rank, config.budget) and mode in budget.LOWEST_HELD:
             self._has_spent = True
         standing.touched = max(standing.touched, call.at)
         self._changes(standing)

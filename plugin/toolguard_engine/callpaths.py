@@ -79,22 +79,30 @@ def of_params(tool: str, params: dict[str, Any]) -> tuple[list[str], bool]:
     return list(dict.fromkeys(found)), all_seen
 
 
-def _all_texts(params: dict[str, Any]) -> tuple[list[str], bool]:
-    """All texts in the parameters, names too, and whether these are all."""
-    found: list[str] = []
-    waiting: list[Any] = [params]
-    left = MAX_VALUES
-    while waiting and left:
-        left -= 1
+def all_values(roots: list[Any]) -> tuple[list[Any], bool]:
+    """These values and all that is in them, at most `MAX_VALUES`, and whether these are all."""
+    found: list[Any] = []
+    waiting = list(roots)
+    while waiting and len(found) < MAX_VALUES:
         value = waiting.pop()
-        if isinstance(value, str):
-            found.append(value)
-        elif isinstance(value, dict):
-            found += [name for name in list(value)[:MAX_VALUES] if isinstance(name, str)]
+        found.append(value)
+        if isinstance(value, dict):
             waiting += list(value.values())[: MAX_VALUES + 1]
         elif isinstance(value, list):
             waiting += value[: MAX_VALUES + 1]
     return found, not waiting
+
+
+def _all_texts(params: dict[str, Any]) -> tuple[list[str], bool]:
+    """All texts in the parameters, names too, and whether these are all."""
+    found: list[str] = []
+    values, all_seen = all_values([params])
+    for value in values:
+        if isinstance(value, dict):
+            found += [name for name in list(value)[:MAX_VALUES] if isinstance(name, str)]
+        elif isinstance(value, str):
+            found.append(value)
+    return found, all_seen
 
 
 def of_effects(effects: Iterable[Effect]) -> Iterator[Named]:

@@ -34,7 +34,6 @@ MAX_SEARCHED = 262_144
 MAX_EFFORT = 30_000_000
 """Steps (`rulecost.effort`) of all searches in one call together, about a tenth of a second at worst."""
 
-MAX_VALUES = 2_000
 _STEP = LONGEST * 3 // 4
 """A longer text is searched piece by piece; the pieces overlap by a quarter."""
 
@@ -156,7 +155,7 @@ def _at(params: dict[str, Any], name: str) -> list[Any]:
     for step in name.split("."):
         inside: list[Any] = []
         for value in here:
-            inside += value[:MAX_VALUES] if isinstance(value, list) and not step.isdecimal() else [value]
+            inside += value[: callpaths.MAX_VALUES] if isinstance(value, list) and not step.isdecimal() else [value]
         here = [value[step] for value in inside if isinstance(value, dict) and step in value] + [
             value[int(step)] for value in here if isinstance(value, list) and step.isdecimal() and int(step) < len(value)
         ]
@@ -167,21 +166,16 @@ def _texts(values: list[Any]) -> tuple[list[str], bool]:
     """All texts in some values, numbers and truth values as JSON has them; a list of words also as one text. And whether
     that is all of them."""
     found: list[str] = []
-    waiting, left = list(values), MAX_VALUES
-    while waiting and left:
-        left -= 1
-        value = waiting.pop()
+    inside, all_seen = callpaths.all_values(values)
+    for value in inside:
         if isinstance(value, str):
             found.append(value)
-        elif isinstance(value, dict):
-            waiting += list(value.values())[: MAX_VALUES + 1]
         elif isinstance(value, list):
-            waiting += value[: MAX_VALUES + 1]
-            words = [item for item in value[:MAX_VALUES] if isinstance(item, str)]
+            words = [item for item in value[: callpaths.MAX_VALUES] if isinstance(item, str)]
             found += [" ".join(words)] if len(words) > 1 else []
-        elif value is not None:
+        elif value is not None and not isinstance(value, dict):
             found.append(msgspec.json.encode(value).decode())
-    return found, not waiting
+    return found, all_seen
 
 
 def found(pattern: str, text: str) -> bool:

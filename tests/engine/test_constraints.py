@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine import callview, clockhours, constraintpacks, pathglobs, protocol
+from toolguard_engine import callpaths, callview, clockhours, constraintpacks, pathglobs, protocol
 from toolguard_engine.config import Config, parse
 from toolguard_engine.constraintform import Constraint, constraint_from
 from toolguard_engine.guard import Guard
@@ -311,7 +311,7 @@ class TestParams:
         call = Call("t", {"text": "x" * (callview.MAX_SEARCHED + 1)})
         assert judged(call, constraint("required", params={"text": "prod"})).decision == "hold"
         assert judged(call, constraint("advisory", params={"text": "prod"})).note == ""
-        many = Call("t", {"text": ["x"] * (callview.MAX_VALUES + 1)})
+        many = Call("t", {"text": ["x"] * (callpaths.MAX_VALUES + 1)})
         assert speaks(many, params={"text": "prod"})
 
     def test_more_than_may_be_spent_on_one_call(self) -> None:

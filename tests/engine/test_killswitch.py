@@ -44,6 +44,18 @@ def test_on_and_off(switch: KillSwitch) -> None:
         assert switch.thrown() is None
 
 
+def test_on_again_keeps_what_was_said_first(switch: KillSwitch) -> None:
+    switch.set(on=True, by="ann", why="it mails everybody")
+    first = switch.thrown()
+    switch.set(on=True, by="bob", why="")
+    assert switch.thrown() == first
+    switch.set(on=True, by="bob", why="and it pays")
+    assert switch.why() == "and it pays (by bob)"
+    switch.path.write_bytes(b"{")
+    switch.set(on=True, by="bob", why="")
+    assert UNREADABLE not in switch.why()
+
+
 def test_no_reason_needs_no_words(switch: KillSwitch) -> None:
     switch.set(on=True, by="", why="")
     assert switch.why() == "a person stopped everything"

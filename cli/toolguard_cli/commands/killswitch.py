@@ -13,7 +13,7 @@ from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_engine import answers, rulenames
 from toolguard_engine.stores import audit, engines
-from toolguard_engine.stores.killswitch import UNREADABLE, KillSwitch, Thrown
+from toolguard_engine.stores.killswitch import KillSwitch, Thrown
 from toolguard_engine.stores.locked import StoreError
 
 Wish = Literal["on", "off", "status"]
@@ -41,9 +41,7 @@ def run(places: Places, wish: Wish, *, why: str = "") -> Result:
     inside.refuse(places, f"kill-switch {wish}")
     if held.never_been(places):
         raise UserError(held.nowhere(places), "name the state directory of your gateway; toolguard doctor looks at it")
-    kept = wish == "on" and before is not None and not why and before.why != UNREADABLE
-    if not kept:
-        _set(switch, wish, why)
+    _set(switch, wish, why)
     after = switch.thrown()
     told = _done(wish, before, after)
     if before or after:

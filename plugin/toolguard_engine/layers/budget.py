@@ -8,9 +8,12 @@ from __future__ import annotations
 import msgspec
 
 from toolguard_engine import texts
-from toolguard_engine.config import BudgetConfig
-from toolguard_engine.risklevels import LEVELS, SAFE
+from toolguard_engine.config import BudgetConfig, Mode
+from toolguard_engine.risklevels import HIGH, LEVELS, LOW, SAFE
 from toolguard_engine.standing import EXACT, Signal, Standing
+
+LOWEST_HELD: dict[Mode, int] = {"soft": HIGH, "enforce": LOW}
+"""In which modes of the budget calls are held, and from which level on."""
 
 EXHAUSTED = "budget.exhausted"
 DISTRUSTED = "budget.trust"

@@ -7,21 +7,18 @@ would be to end one while what it spends cannot be written.
 from __future__ import annotations
 
 from toolguard_engine import risklevels
-from toolguard_engine.config import Config, Mode, RiskLevel
+from toolguard_engine.config import Config
 from toolguard_engine.judgement import Judgement
+from toolguard_engine.layers.budget import LOWEST_HELD
 from toolguard_engine.model import Call, Verdict
 
 CODE = "budget.no-store"
 REASON = "How this agent stands cannot be read or written, so its budget is not safe; run `toolguard doctor --fix`."
-_PAID: dict[Mode, frozenset[RiskLevel]] = {
-    "enforce": frozenset({"LOW", "MEDIUM", "HIGH", "CRITICAL"}),
-    "soft": frozenset({"HIGH", "CRITICAL"}),
-}
 
 
 def judge(call: Call, found: Judgement, config: Config) -> Verdict | None:
     """A hold for the levels for which the budget holds calls at all."""
-    paid = _PAID.get(config.active_budget_mode)
-    if paid is None or risklevels.level(call, found, config) not in paid:
+    lowest = LOWEST_HELD.get(config.active_budget_mode)
+    if lowest is None or risklevels.weigh(call, found, config)[0] < lowest:
         return None
     return Verdict("hold", CODE, reason=REASON)

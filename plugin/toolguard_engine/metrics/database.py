@@ -21,6 +21,7 @@ from pathlib import Path
 
 from toolguard_engine.stores import files
 from toolguard_engine.stores.locked import StoreError, unusable
+from toolguard_engine.stores.transactions import transaction
 
 PREFIX = "toolguard_"
 OLD_EVENTS = "usage_events"
@@ -123,19 +124,6 @@ def is_ours(path: Path) -> bool:
             return _version(connection) > 0
     except Missing:
         return False
-
-
-@contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing; nobody else writes meanwhile."""
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def latest() -> int:

@@ -22,10 +22,11 @@ from itertools import islice
 from pathlib import Path
 
 from toolguard_engine.metrics import oldplugin, sources
-from toolguard_engine.metrics.database import MetricsError, connect, is_ours, reported, transaction
+from toolguard_engine.metrics.database import MetricsError, connect, is_ours, reported
 from toolguard_engine.metrics.oldplugin import Event, OldPlugin, Sum
 from toolguard_engine.metrics.record import ADDED, DAY_MS, ROLLUPS, record
 from toolguard_engine.metrics.sources import KIND
+from toolguard_engine.stores.transactions import transaction
 
 CHUNK = 5_000
 """Rows to a transaction: others wait for it, some 0.1 s."""

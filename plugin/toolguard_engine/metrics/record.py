@@ -69,7 +69,7 @@ _ROLL_UP = tuple(_adds_up(table, length) for table, length in ROLLUPS.items())
 
 
 def record(connection: sqlite3.Connection, calls: Sequence[Call], source: int = OWN) -> None:
-    """Adds the calls. Only inside `database.transaction`: what is new is what has a higher id than all before."""
+    """Adds the calls. Only inside a `transaction`: what is new is what has a higher id than all before."""
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM toolguard_calls").fetchone()
     connection.executemany(_INSERT, [(*call, source) for call in calls])
     for statement in _ROLL_UP:

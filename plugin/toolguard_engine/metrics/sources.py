@@ -17,9 +17,10 @@ import sqlite3
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from toolguard_engine.metrics.database import MetricsError, reported, transaction
+from toolguard_engine.metrics.database import MetricsError, reported
 from toolguard_engine.metrics.oldplugin import Event, OldPlugin
 from toolguard_engine.metrics.record import DAY_MS, ROLLUPS
+from toolguard_engine.stores.transactions import transaction
 
 KIND = "tool-guard"
 

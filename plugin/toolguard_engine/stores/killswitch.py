@@ -59,7 +59,10 @@ class KillSwitch:
         return UNPRINTABLE.sub("?", f"{thrown.why or 'a person stopped everything'}{by}")
 
     def set(self, *, on: bool, by: str, why: str) -> None:
-        """Raises `Unwritten`."""
+        """One that is on keeps its first reason and time unless there is a new reason. Raises `Unwritten`."""
+        before = self.thrown() if on and not why else None
+        if before is not None and before.why != UNREADABLE:
+            return
         try:
             if on:
                 files.make_folder(self.path.parent)

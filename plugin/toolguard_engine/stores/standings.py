@@ -22,6 +22,7 @@ import msgspec
 from toolguard_engine.standing import IDLE_SECONDS, MAX_STANDINGS, Base, Key, Standing, merged
 from toolguard_engine.stores import files
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError, corrupt_files, unusable
+from toolguard_engine.stores.transactions import transaction
 
 if TYPE_CHECKING:
     import sqlite3
@@ -99,7 +100,7 @@ class FileStandings:
             connection.execute(f"PRAGMA busy_timeout = {wait * 1000:.0f}")
             _refuse_damaged(connection)
             oldest = time.time() - IDLE_SECONDS
-            with _transaction(connection):
+            with transaction(connection):
                 connection.execute(_FORGET, (oldest,))
                 connection.execute(_FORGET_REST, (MAX_STANDINGS,))
                 version, found = _version(connection), _read(connection.execute(_KNOWN, (oldest, MAX_STANDINGS)))
@@ -154,7 +155,7 @@ class FileStandings:
             if self._lost_file:  # what others still know is there by now, or comes
                 wanted += [each.standing for key, each in self._known.items() if key not in changed]
                 anew = len(wanted)
-            with _transaction(connection):
+            with transaction(connection):
                 version = _version(connection)
                 written = [self._written(connection, each, version) for each in wanted]
             self._remember(written)
@@ -190,7 +191,7 @@ class FileStandings:
             connection = self._connected()
             if connection is None:
                 return []
-            with _transaction(connection):
+            with transaction(connection):
                 known = _read(connection.execute(_KNOWN, (time.time() - IDLE_SECONDS, MAX_STANDINGS)))
                 changed = [(each, after, revision) for each, revision in known if (after := change(each)) is not None]
                 connection.executemany(_SAVE, [_row(after, revision + 1) for _, after, revision in changed])
@@ -339,18 +340,6 @@ def _version(connection: sqlite3.Connection) -> int:
     """Another one as soon as another connection has written."""
     (version,) = connection.execute("PRAGMA data_version").fetchone()
     return int(version)
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
-        yield
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
 
 
 def _row(standing: Standing, revision: int) -> tuple[str, str, int, int, float, bytes]:
