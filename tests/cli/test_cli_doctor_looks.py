@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
 from dataclasses import replace
@@ -44,8 +43,7 @@ def with_dashboard(subject: Subject, port: int) -> Subject:
 
 
 @pytest.mark.parametrize(("name", "status"), [("toolguard_engine", "ok"), ("somebody", "error")])
-def test_whose_the_port_is(subject: Subject, monkeypatch: pytest.MonkeyPatch, name: str, status: str) -> None:
-    monkeypatch.setattr(dashboard, "NOT_YET", ())
+def test_whose_the_port_is(subject: Subject, name: str, status: str) -> None:
     command = [sys.executable, "-c", LISTENER, name]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
@@ -169,14 +167,6 @@ def test_a_free_name_for_a_foreign_copy(subject: Subject) -> None:
     aside = subject.places.state_dir / "toolguard.aside2"
     assert discovery.found(subject).fix == f"mv {path.parent} {aside}"
     assert not aside.exists()
-
-
-def test_a_dashboard_without_effect_is_no_fault(subject: Subject) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        check = dashboard.port(with_dashboard(subject, taken.getsockname()[1]))
-    assert (check.status, check.detail) == ("ok", "it has no effect in this version")
 
 
 def test_openclaw_is_not_asked_about_the_state_of_another_user(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from toolguard_cli.checks.check import Check, Subject
 from toolguard_engine import answers
-from toolguard_engine.config import NOT_YET
 
 ID = "dashboard"
 PORT = "metrics.dashboard.port"
@@ -24,8 +23,6 @@ def port(subject: Subject) -> Check:
     own = subject.settings.metrics.dashboard
     if not (subject.settings.metrics.enabled and own.enabled):
         return Check(ID, "ok", "it is off")
-    if "metrics" in NOT_YET:
-        return Check(ID, "ok", "it has no effect in this version")
     where, data = f"{own.bind}:{own.port}", {"bind": own.bind, "port": own.port}
     problem = _bound(own.bind, own.port)
     if problem is None:
