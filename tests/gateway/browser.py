@@ -18,6 +18,9 @@ from urllib.request import urlopen
 from websockets.sync.client import ClientConnection, connect
 
 PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+MISSING = PROGRAM is None and os.environ.get("TOOLGUARD_TEST_BROWSER") != "required"
+"""Tests of pages are left out; where a browser is required, they fail instead."""
+
 LIMIT_SECONDS = 60
 POLL_SECONDS = 0.1
 OPTIONS = ("--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--remote-debugging-port=0")
@@ -38,7 +41,7 @@ class Browser:
         self._page: ClientConnection
 
     def __enter__(self) -> Self:
-        assert PROGRAM is not None
+        assert PROGRAM is not None, "no Chromium here"
         as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
         command = [PROGRAM, *OPTIONS, *as_root, self._size, f"--user-data-dir={self._profile}", "about:blank"]
         own = {**os.environ, "TMPDIR": str(self._profile)}

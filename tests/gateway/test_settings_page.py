@@ -22,7 +22,7 @@ from toolguard_cli.rig.home import Home
 from toolguard_engine import manifest
 
 pytestmark = [
-    pytest.mark.skipif(browser.PROGRAM is None, reason="no Chromium here"),
+    pytest.mark.skipif(browser.MISSING, reason="no Chromium here"),
     pytest.mark.skipif(not NEW_HOST, reason="older hosts have no page for one plugin"),
 ]
 
