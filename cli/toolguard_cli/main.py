@@ -720,9 +720,8 @@ def config_unset(
     _finish(command.run(paths.find(state_dir, config), path, options), as_json=as_json)
 
 
-@settings.command("show", epilog=examples("toolguard config show", "toolguard config show --all --json"))
+@settings.command("show", epilog=examples("toolguard config show", "toolguard config show --json"))
 def config_show(
-    everything: Annotated[bool, typer.Option("--all", help="Also settings without effect in this version.")] = False,
     state_dir: StateDir = None,
     config: Config = None,
     as_json: Json = False,
@@ -730,7 +729,7 @@ def config_show(
     """List toolguard's settings: what counts, and where it comes from."""
     from toolguard_cli.commands.config import show as command
 
-    _finish(command.run(paths.find(state_dir, config), everything=everything), as_json=as_json)
+    _finish(command.run(paths.find(state_dir, config)), as_json=as_json)
 
 
 @settings.command("schema", epilog=examples("toolguard config schema", "toolguard config schema > toolguard.schema.json"))

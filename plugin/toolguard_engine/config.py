@@ -34,6 +34,7 @@ Days = Annotated[int, Meta(ge=1, le=3650)]
 BudgetSize = Annotated[float, Meta(ge=0.1, le=100)]
 Trust = Annotated[float, Meta(ge=0, le=1)]
 Cost = Annotated[float, Meta(ge=0, le=100)]
+Price = Annotated[float, Meta(ge=0, le=1_000_000)]
 ToolName = Annotated[str, Meta(min_length=1, max_length=200)]
 ToolNames = Annotated[list[ToolName], Meta(max_length=500)]
 RuleName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9.-]{0,79}$")]
@@ -46,8 +47,6 @@ BindAddress = Annotated[str, Meta(min_length=1, max_length=255)]
 
 DEFAULT_LOG_PATH = "~/.openclaw/tool-guard.log"
 DEFAULT_METRICS_PATH = "~/.openclaw/metrics.db"
-NOT_YET = ("metrics",)
-"""Settings that are checked and kept but have no effect in this version."""
 
 
 class AgentDetectors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
@@ -148,11 +147,25 @@ class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     daily_days: Days = 365
 
 
+class ModelPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """USD for a million tokens. Tokens of the cache cost what other input does unless it is said otherwise."""
+
+    input: Price
+    output: Price
+    cache_read: Price | msgspec.UnsetType = msgspec.UNSET
+    cache_write: Price | msgspec.UnsetType = msgspec.UNSET
+
+
+ModelPrices = dict[str, ModelPrice]
+"""By `provider/model`, where `*` stands for anything."""
+
+
 class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
     enabled: bool = False
     db_path: FilePath = DEFAULT_METRICS_PATH
     dashboard: DashboardConfig = DashboardConfig()
     retention: Retention = Retention()
+    prices: ModelPrices = msgspec.field(default_factory=dict)
 
 
 class RiskCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="upper"):

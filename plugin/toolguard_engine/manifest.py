@@ -17,7 +17,7 @@ from typing import Any, get_args
 import msgspec
 
 from toolguard_engine import __version__
-from toolguard_engine.config import NOT_YET, ApprovalMode, Config, FailMode, LogLevel, Mode, PinParams, RiskLevel
+from toolguard_engine.config import ApprovalMode, Config, FailMode, LogLevel, Mode, PinParams, RiskLevel
 
 # The settings page shows choices in the order of the schema; msgspec sorts them, their authors had a better order.
 _ORDERS = {
@@ -72,13 +72,9 @@ def _groups(words: dict[str, Any], schema: dict[str, Any]) -> list[dict[str, Any
     if odd := sorted(setting for setting, surplus in times.items() if surplus):
         raise ValueError(f"settings that are not in exactly one group: {odd}")
     return [
-        {"id": group["id"], "title": _title(group, words), "order": place, "properties": group["settings"]}
+        {"id": group["id"], "title": group["title"], "order": place, "properties": group["settings"]}
         for place, group in enumerate(words["group"], 1)
     ]
-
-
-def _title(group: dict[str, Any], words: dict[str, Any]) -> str:
-    return " ".join([group["title"], *([words["not_yet"]["title"]] if set(group["settings"]) <= set(NOT_YET) else [])])
 
 
 def _hints(words: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
@@ -101,13 +97,7 @@ def _hint(path: str, words: dict[str, Any]) -> dict[str, Any]:
     own = spoken[_spoken_as(path, spoken)]
     outer = [path[: dot.start()] for dot in re.finditer(r"\.|$", path)]
     advanced = any(spoken[_spoken_as(step, spoken)].get("advanced") for step in outer)
-    return {**own, "help": _help(path, words), "advanced": advanced}
-
-
-def _help(path: str, words: dict[str, Any]) -> str:
-    told = words["ui"].get(path, words["of_an_agent"])["help"]
-    later = path.removeprefix(_OF_AN_AGENT).partition(".")[0] in NOT_YET
-    return f"{told} {words['not_yet']['help']}" if later else str(told)
+    return {**own, "help": words["ui"].get(path, words["of_an_agent"])["help"], "advanced": advanced}
 
 
 def _inline(node: Any, components: dict[str, Any]) -> Any:

@@ -797,7 +797,7 @@ def rows(result: Result) -> dict[str, tuple[str, ...]]:
     """Mark, value and origin by setting."""
     found = {}
     for text in texts(result)[1:]:
-        if text[:3].strip(" *-") == "" and len(text.split()) > 2:
+        if text[:3].strip(" *") == "" and len(text.split()) > 2:
             mark, rest = text[0], [cell for cell in text[3:].split("  ") if cell.strip()]
             if len(rest) == 3:
                 found[rest[0].strip()] = (mark, rest[1].strip(), rest[2].strip())
@@ -810,7 +810,7 @@ def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
         "mode: 'soft',", "mode: 'soft', failMode: 'closed', logPath: '${LOGS}/x', agents: { main: { mode: 'shadow' } },"
     )
     write(places, text)
-    told = rows(show.run(places, everything=False))
+    told = rows(show.run(places))
     assert told["mode"] == ("*", '"soft"', "openclaw.json:10")
     assert told["failMode"] == (" ", '"closed"', "openclaw.json:10")
     assert told["logPath"] == ("*", '"/var/log/x"', "openclaw.json:10, ${LOGS}")
@@ -821,19 +821,9 @@ def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     assert told["approval.prefix"] == (" ", '"TOOLGUARD"', "default")
 
 
-def test_show_of_what_has_no_effect(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(show.settings, "NOT_YET", ("budget",))
-    write(places, TEXT.replace("mode: 'soft',", "mode: 'soft', budget: { size: 2 },"))
-    some, every = rows(show.run(places, everything=False)), rows(show.run(places, everything=True))
-    assert some["budget.size"] == ("*", "2", "openclaw.json:10")
-    assert "budget.initialTrust" not in some
-    assert every["budget.initialTrust"] == ("-", "0.7", "default")
-    assert "no effect in this version: budget" in texts(show.run(places, everything=True))
-
-
 def test_show_names_every_setting_of_the_schema_for_scripts(places: Places) -> None:
     write(places, TEXT)
-    data = show.run(places, everything=False).data
+    data = show.run(places).data
     assert {each["setting"].partition(".")[0] for each in data["settings"]} == set(manifest.config_schema()["properties"])
     (mode,) = [each for each in data["settings"] if each["setting"] == "mode"]
     assert mode == {
@@ -845,7 +835,6 @@ def test_show_names_every_setting_of_the_schema_for_scripts(places: Places) -> N
         "line": 10,
         "variables": [],
         "differs": True,
-        "hasEffect": True,
     }
 
 
@@ -863,7 +852,7 @@ NOT_RIGHT = ["some do not fit, and the gateway does not start with them", "toolg
 )
 def test_show_of_a_config_that_is_not_right(places: Places, text: str, said: list[str]) -> None:
     write(places, text)
-    assert texts(show.run(places, everything=False))[-2:] == said
+    assert texts(show.run(places))[-2:] == said
 
 
 def test_schema() -> None:
@@ -890,7 +879,7 @@ def test_from_the_command_line(places: Places, tmp_path: Path) -> None:
     broken = envelope(toolguard("config", "set", "mode", "loud", "--json", *here, **quiet))
     assert (broken["ok"], broken["command"]) == (False, "config set")
     assert envelope(toolguard("config", "unset", "mode", "--dry-run", "--json", *here, **quiet))["data"]["dryRun"] is True
-    assert toolguard("config", "show", "--all", *here).returncode == 0
+    assert toolguard("config", "show", *here).returncode == 0
     assert json.loads(toolguard("config", "schema").stdout)["type"] == "object"
     places.config.write_text("{")
     assert toolguard("config", "validate", *here).returncode == 1

@@ -67,7 +67,7 @@ CONFIG = {
     "get": ["--root", "--state-dir", "--config", "--json"],
     "set": ["--root", "--dry-run", "--offline", "--state-dir", "--config", "--json"],
     "unset": ["--root", "--dry-run", "--offline", "--state-dir", "--config", "--json"],
-    "show": ["--all", "--state-dir", "--config", "--json"],
+    "show": ["--state-dir", "--config", "--json"],
     "schema": ["--json"],
 }
 CONSTRAINTS = {

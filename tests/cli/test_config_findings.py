@@ -350,22 +350,6 @@ def test_defaults_agree_and_what_does_not_fit_is_not_judged_twice(places: Places
     assert look(places, entry.agrees, ours("{ mode: 1, loopDetection: { warningThreshold: 20 } }")) == []
 
 
-def test_what_has_no_effect_yet(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entry.settings, "NOT_YET", ("budget", "loopDetection"))
-    text = ours("{ mode: 'soft', budget: {}, agents: { main: { loopDetection: {} } } }")
-    message = "has no effect in this version; it is checked and kept"
-    assert short(look(places, entry.counts, text)) == [
-        ("info", f"{KEYS}.budget", message, 1, START + len("mode: 'soft', ") + 1),
-        (
-            "info",
-            f"{KEYS}.agents.main.loopDetection",
-            message,
-            1,
-            START + len("mode: 'soft', budget: {}, agents: { main: { ") + 1,
-        ),
-    ]
-
-
 def test_variables_that_are_not_set(places: Places) -> None:
     text = ours("{ python: '${PY}/bin/${PY}', logPath: '${HOME_DIR}/x', alwaysBlock: ['$${A}', '${B}'] }")
     said = "is not set here; where the gateway does not know it either, it stays as it is"
@@ -734,7 +718,7 @@ def test_a_healthy_config(places: Places, tmp_path: Path) -> None:
 def test_errors_come_first(places: Places) -> None:
     lay(places, {MAIN: ours("{ budget: {}, mode: 1 }")})
     found = validation.findings(configtree.read(places.config), places)
-    assert [each.level for each in found] == ["error", "warn", *(["info"] if "budget" in entry.settings.NOT_YET else [])]
+    assert [each.level for each in found] == ["error", "warn"]
 
 
 def test_plugins_that_may_be_anywhere_are_named_where_openclaw_is_not_asked(places: Places, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Result
 from toolguard_cli.validation import Subject, pluginids
-from toolguard_engine.config import NOT_YET
 
 OFF = {"enabled": False}
 TOOL_GUARD = {
@@ -517,12 +516,6 @@ def test_found_names_what_is_left_to_do(places: Places) -> None:
     ]
     migrate.run(places, yes=True, openclaw=())
     assert migrations.found(configtree.read(places.config)) == []
-
-
-def test_what_has_no_effect_is_told(places: Places) -> None:
-    _, done = migrated(places, {"tools": {"loopDetection": {"historySize": 5}}})
-    told = "loopDetection is kept, but has no effect in this version"
-    assert (told in [line.text for line in done.lines]) is ("loopDetection" in NOT_YET)
 
 
 OFF_STAYS = "toolguard guards nothing until that is changed"

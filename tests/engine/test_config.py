@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from toolguard_engine import manifest
-from toolguard_engine.config import NOT_YET, AgentConfig, Config, parse
+from toolguard_engine.config import AgentConfig, Config, parse
 
 SEED_EXAMPLE = {"maxIdenticalFailures": 2, "maxFailuresPerTurn": 5, "logPath": "~/.openclaw/tool-guard.log"}
 
@@ -44,6 +44,7 @@ def test_defaults() -> None:
             "dbPath": "~/.openclaw/metrics.db",
             "dashboard": {"enabled": False, "port": 8080, "bind": "127.0.0.1"},
             "retention": {"rawDays": 30, "hourlyDays": 90, "dailyDays": 365},
+            "prices": {},
         },
         "budget": {
             "mode": "shadow",
@@ -114,6 +115,7 @@ VALID_IN_PART: list[Any] = [
     {"loopDetection": {"enabled": True}},
     {"metrics": METRICS},
     {"metrics": {"retention": {"rawDays": 1, "dailyDays": 3650}}},
+    {"metrics": {"prices": {"openai/gpt-*": {"input": 1, "output": 2.5}, "*": {"input": 0, "output": 0, "cacheRead": 0}}}},
     {"budget": {"mode": "enforce", "size": 100, "initialTrust": 0, "riskCosts": {"LOW": 0.1, "HIGH": 2}}},
     {"budget": {"toolRiskMap": {"exec": "HIGH", "read": "SAFE"}}},
 ]
@@ -158,6 +160,11 @@ INVALID: list[tuple[Any, str]] = [
     ({"metrics": {"dashboard": {"bind": ""}}}, "Expected `str` of length >= 1 - at `$.metrics.dashboard.bind`"),
     ({"metrics": {"dbPath": ""}}, "Expected `str` of length >= 1 - at `$.metrics.dbPath`"),
     ({"metrics": {"retention": {"rawDays": 0}}}, "Expected `int` >= 1 - at `$.metrics.retention.rawDays`"),
+    ({"metrics": {"prices": {"a/b": {"input": 1}}}}, "Object missing required field `output` - at `$.metrics.prices[...]`"),
+    (
+        {"metrics": {"prices": {"a/b": {"input": 1, "output": -1}}}},
+        "Expected `float` >= 0.0 - at `$.metrics.prices[...].output`",
+    ),
     ({"budget": {"mode": "off"}}, "Invalid enum value 'off' - at `$.budget.mode`"),
     ({"budget": {"size": 0.05}}, "Expected `float` >= 0.1 - at `$.budget.size`"),
     ({"budget": {"size": True}}, "Expected `float`, got `bool` - at `$.budget.size`"),
@@ -231,7 +238,3 @@ def test_what_an_agent_has_of_its_own_is_laid_over_field_by_field() -> None:
         "detectors": {"genericRepeat": False, "knownPollNoProgress": True, "pingPong": False},
         "postCompactionGuard": {"windowSize": 3},
     }
-
-
-def test_what_has_no_effect_yet_are_settings() -> None:
-    assert set(NOT_YET) <= set(msgspec.to_builtins(Config()))

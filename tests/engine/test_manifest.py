@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from toolguard_engine import manifest
-from toolguard_engine.config import NOT_YET, Config
+from toolguard_engine.config import Config
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = files("toolguard_manifests").joinpath("plugin.toml").read_text("utf-8")
@@ -91,13 +91,6 @@ def test_words_are_of_settings_and_stand_in_the_order_of_the_groups() -> None:
     assert [path for path in HINTS if "." not in path] == grouped
 
 
-def test_what_has_no_effect_yet_says_so() -> None:
-    later = {path for path in PATHS if path.removeprefix(OF_AN_AGENT).partition(".")[0] in NOT_YET}
-    assert {path for path, hint in HINTS.items() if hint["help"].endswith(" No effect yet.")} == later
-    titles = {group["title"] for group in manifest.build()["configGroups"] if set(group["properties"]) & set(NOT_YET)}
-    assert all(title.endswith(" (no effect yet)") for title in titles)
-
-
 def test_what_is_below_an_advanced_setting_is_advanced() -> None:
     assert HINTS["agents.*.mode"]["advanced"] is True
     assert HINTS["mode"]["advanced"] is False
@@ -159,12 +152,7 @@ def test_every_setting_is_in_the_readme_or_what_it_belongs_to() -> None:
 @pytest.mark.parametrize("key", sorted(readme_rows()))
 def test_the_readme_tells_the_default(key: str) -> None:
     told, value = readme_rows()[key][0], default_of(key)
-    if told.startswith("`") and value is not msgspec.UNSET and key not in NOT_YET:
+    if told.startswith("`") and value is not msgspec.UNSET:
         assert json.loads(told.strip("`")) == value
     else:
-        assert value is msgspec.UNSET or key in NOT_YET
-
-
-@pytest.mark.parametrize("setting", NOT_YET)
-def test_the_readme_says_what_has_no_effect_yet(setting: str) -> None:
-    assert "no effect in this version" in readme_rows()[setting][1]
+        assert value is msgspec.UNSET

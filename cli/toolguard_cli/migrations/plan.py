@@ -29,7 +29,6 @@ from toolguard_cli.paths import PLUGIN_ID, Places
 from toolguard_cli.progress import Tell
 from toolguard_cli.setup.entry import ALLOW, DENY, ENABLED
 from toolguard_engine import __version__
-from toolguard_engine import config as settings
 from toolguard_engine.metrics import importing
 from toolguard_engine.metrics.database import MetricsError
 from toolguard_engine.metrics.importing import Imported
@@ -111,8 +110,6 @@ class Plan:
                 name = report.origin(steps[len(OURS) :]) if steps[: len(OURS)] == OURS else ""
                 text = f"{name or path_name(steps)} = {json.dumps(value)}: toolguard guards nothing until that is changed"
                 report.warnings.append(text)
-        moved = {step for each in report.moved for step in each.target}
-        report.notes += [f"{name} is kept, but has no effect in this version" for name in settings.NOT_YET if name in moved]
 
     def _look_for_calls(self, migration: Migration) -> None:
         self.calls, problems = calls.found(self.draft.before, self.places, migration)

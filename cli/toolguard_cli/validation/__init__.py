@@ -25,7 +25,6 @@ CHECKS: tuple[Check, ...] = (
     entry.fits,
     entry.agrees,
     entry.agents_are_called_so,
-    entry.counts,
     rules.are_known,
     loading.is_allowed,
     loading.is_on,

@@ -145,19 +145,6 @@ def agents_are_called_so(subject: Subject) -> Iterator[Finding]:
             yield finding(subject.tree, (*OWN, "agents", written), "warn", f"{runs}: these settings do nothing", fix)
 
 
-def counts(subject: Subject) -> Iterator[Finding]:
-    """What is set and has no effect yet."""
-    written = subject.own if isinstance(subject.own, dict) else {}
-    agents = written.get("agents")
-    groups: list[tuple[Steps, object]] = [((), written)]
-    groups += [(("agents", agent), own) for agent, own in agents.items()] if isinstance(agents, dict) else []
-    for steps, group in groups:
-        for key in settings.NOT_YET:
-            if isinstance(group, dict) and key in group:
-                message = "has no effect in this version; it is checked and kept"
-                yield finding(subject.tree, (*OWN, *steps, key), "info", message)
-
-
 def knows_its_variables(subject: Subject) -> Iterator[Finding]:
     """Only where OpenClaw is not asked, which knows them all."""
     for steps, part in parts(subject.tree.part(OWN), OWN):

@@ -14,11 +14,10 @@ from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.validation import Subject, entry, finding, schema
 from toolguard_cli.validation.subject import DEFAULTS, OWN, value_at
-from toolguard_engine import config as settings
 from toolguard_engine import manifest
 
 HEAD = (" ", "SETTING", "VALUE", "FROM")
-CHANGED, IDLE = "*", "-"
+CHANGED = "*"
 NOT_SET = "(not set)"
 MAX_CELL = 60
 
@@ -46,10 +45,6 @@ class Row:
     def differs(self) -> bool:
         return self.is_set and self.value != self.default
 
-    @property
-    def has_effect(self) -> bool:
-        return not any(step in settings.NOT_YET for step in self.steps)
-
     def source(self, folder: Path) -> str:
         """With the file as it is called in the folder of the config."""
         if not self.is_set:
@@ -59,13 +54,11 @@ class Row:
         return ", ".join([f"{name}:{self.line}", *sorted(set(_variables(self.written)))])
 
 
-def run(places: Places, *, everything: bool) -> Result:
-    """Without `everything`, settings without effect are shown only where they are set."""
+def run(places: Places) -> Result:
     tree = configtree.read(places.config)
     rows = list(_rows(tree))
-    shown = [row for row in rows if everything or row.has_effect or row.is_set]
-    lines = tables.table(HEAD, (_cells(row, tree.path.parent) for row in shown), MAX_CELL)
-    lines += _legend(shown, hidden=len(rows) - len(shown))
+    lines = tables.table(HEAD, (_cells(row, tree.path.parent) for row in rows), MAX_CELL)
+    lines += _legend(rows)
     lines += _problems(Subject(tree, places))
     data = {"config": str(places.config), "settings": [_public(row) for row in rows]}
     return Result("config show", data, tuple(lines))
@@ -118,18 +111,14 @@ def _variables(value: Any) -> Iterator[str]:
 
 
 def _cells(row: Row, folder: Path) -> tuple[str, ...]:
-    mark = CHANGED if row.differs else " " if row.has_effect else IDLE
+    mark = CHANGED if row.differs else " "
     value = NOT_SET if row.value is None and not row.is_set else json.dumps(row.value, ensure_ascii=False)
     return mark, row.name, value, row.source(folder)
 
 
-def _legend(shown: list[Row], *, hidden: int) -> Iterator[Line]:
-    if any(row.differs for row in shown):
+def _legend(rows: list[Row]) -> Iterator[Line]:
+    if any(row.differs for row in rows):
         yield Line("info", f"{CHANGED} differs from the default")
-    if any(not row.has_effect for row in shown):
-        yield Line("info", f"no effect in this version: {', '.join(settings.NOT_YET)}")
-    if hidden:
-        yield Line("info", f"{hidden} settings without effect in this version are not shown (--all)")
 
 
 def _problems(subject: Subject) -> Iterator[Line]:
@@ -151,5 +140,4 @@ def _public(row: Row) -> dict[str, Any]:
         "line": row.line,
         "variables": sorted(set(_variables(row.written))),
         "differs": row.differs,
-        "hasEffect": row.has_effect,
     }
