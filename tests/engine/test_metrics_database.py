@@ -16,8 +16,9 @@ from pathlib import Path
 import pytest
 
 from toolguard_engine.metrics import database
+from toolguard_engine.metrics import record as writing
 from toolguard_engine.metrics.database import MetricsError, connect, is_ours, reported, transaction
-from toolguard_engine.metrics.record import Call, record
+from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
 
 fork = multiprocessing.get_context("fork")
 HOUR = 3_600_000
@@ -30,7 +31,13 @@ TABLES = {
     "toolguard_verdicts",
     "toolguard_hours",
     "toolguard_days",
+    "toolguard_gateways",
+    "toolguard_sessions",
+    "toolguard_verdict_hours",
+    "toolguard_verdict_days",
+    "toolguard_upkeep",
 }
+VERSIONS = [(number,) for number in range(1, database.latest() + 1)]
 
 
 @pytest.fixture
@@ -78,7 +85,7 @@ def test_what_is_there_stays(path: Path) -> None:
         record(connection, [Call(NOON, "home")])
     with closing(connect(path)) as connection:
         assert rows(connection, "toolguard_calls", "at, gateway, id, source, total, model") == [(NOON, "home", 1, 1, 0, "")]
-        assert connection.execute("SELECT version FROM toolguard_schema").fetchall() == [(1,)]
+        assert connection.execute("SELECT version FROM toolguard_schema").fetchall() == VERSIONS
 
 
 def test_the_engine_starts_without_it() -> None:
@@ -168,7 +175,7 @@ REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
     "broken schema": (broken_schema, "is damaged; move it away, or put back a copy of it"),
     "cut off": (cut_off, "is damaged; move it away, or put back a copy of it"),
     "broken inside": (broken_inside, "is damaged; move it away, or put back a copy of it"),
-    "newer": (newer, "was written by a newer toolguard (has schema 7, and this toolguard knows 1); update toolguard"),
+    "newer": (newer, "was written by a newer toolguard (has schema 7, and this toolguard knows 2); update toolguard"),
     "odd schema": (odd_schema, "cannot be used: SQLite gives SQLITE_ERROR"),
     "a folder": (folder, "is no file; name another one in metrics.dbPath"),
     "a pipe": (pipe, "is no file; name another one in metrics.dbPath"),
@@ -245,9 +252,29 @@ def test_a_new_version_is_added_once_and_keeps_what_is_there(path: Path, monkeyp
     monkeypatch.setattr(database, "migrations", with_another(second))
     for _ in range(2):
         with closing(connect(path)) as connection:
-            assert connection.execute("SELECT version FROM toolguard_schema").fetchall() == [(1,), (2,)]
+            assert connection.execute("SELECT version FROM toolguard_schema").fetchall() == [*VERSIONS, (len(VERSIONS) + 1,)]
             assert connection.execute("SELECT model FROM toolguard_prices").fetchall() == [("a;b",)]
             assert connection.execute("SELECT count(*) FROM toolguard_calls").fetchone() == (1,)
+
+
+def test_a_file_of_the_first_version_loses_nothing_and_knows_its_sessions(
+    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the first version wrote, and what it would have been had the second one written it."""
+    first = database.migrations()[:1]
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "migrations", lambda: first)
+        patch.setattr(writing, "_ROLL_UP", writing._ROLL_UP[:2])
+        with closing(connect(path)) as connection, transaction(connection):
+            record(connection, CALLS)
+            connection.execute(f"INSERT INTO toolguard_verdicts VALUES (1, {NOON}, 'gw', 'a', 's', 'r', 't', 'd', 'c', 'w')")
+    with closing(connect(path)) as old, closing(connect(tmp_path / "new.db")) as new:
+        with transaction(new):
+            record(new, CALLS)
+        for table in ("toolguard_calls", "toolguard_hours", "toolguard_days", "toolguard_sessions"):
+            assert rows(old, table) == rows(new, table)
+        kept = (1, NOON, "gw", "a", "s", "r", "t", "d", "c", "w", "", None, "", "", "", "")
+        assert rows(old, "toolguard_verdicts") == [kept]
 
 
 def test_a_version_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,6 +314,11 @@ def test_calls_and_their_sums(opened: sqlite3.Connection) -> None:
         (day, "away", "small", "", "", 1, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0),
         (day, "home", "big", "anthropic", "main", 1, 3, 1, 18, 6, 3, 2, 29, 2, 0.75, 0.25, 2, 1_500),
     ]
+    assert rows(opened, "toolguard_sessions") == [
+        (day, "away", "", "", "", 1, 1, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0),
+        (day, "home", "s1", "main", "telegram", 1, 2, 1, 11, 6, 3, 2, 22, 2, 0.75, 0.25, 1, 1_000),
+        (day, "home", "s2", "main", "", 1, 1, 0, 7, 0, 0, 0, 7, 0, 0, 0, 1, 500),
+    ]
 
 
 def test_one_batch_gives_the_same_sums_as_many(path: Path, tmp_path: Path) -> None:
@@ -296,7 +328,7 @@ def test_one_batch_gives_the_same_sums_as_many(path: Path, tmp_path: Path) -> No
         for call in CALLS:
             with transaction(many):
                 record(many, [call])
-        for table in ("toolguard_calls", "toolguard_hours", "toolguard_days"):
+        for table in ("toolguard_calls", "toolguard_hours", "toolguard_days", "toolguard_sessions"):
             assert rows(one, table) == rows(many, table)
 
 
@@ -318,6 +350,32 @@ def test_all_or_nothing(opened: sqlite3.Connection) -> None:
     with pytest.raises(RuntimeError):
         fail_in_between()
     assert rows(opened, "toolguard_calls") == rows(opened, "toolguard_hours") == []
+
+
+VERDICTS = [
+    Verdict(NOON, "home", "main", "s1", "r1", "read", kind="allow", code="allow"),
+    Verdict(NOON + 1, "home", "main", "s1", "r1", "read", kind="allow", code="allow"),
+    Verdict(NOON + 2, "home", "main", "s1", "r1", "exec", "hold", "exec.rm", "why", "hold", "n-hold", "n", "exec(rm)"),
+    Verdict(
+        NOON + HOUR, "home", "main", "s1", "", "exec", "allow", "exec.rm", "", "approve", "n-yes", "n", "", "ann", "cli"
+    ),
+    Verdict(NOON + HOUR, "away", kind="allow", code="allow"),
+]
+
+
+def test_verdicts_and_their_sums(opened: sqlite3.Connection) -> None:
+    """Whatever comes twice by its event counts once: in one batch, in the next, and in another order."""
+    for verdicts in (VERDICTS[:3], [VERDICTS[2], *VERDICTS[3:], VERDICTS[3]], [VERDICTS[3], VERDICTS[2]]):
+        with transaction(opened):
+            record_verdicts(opened, verdicts)
+    assert rows(opened, "toolguard_verdicts") == [(number, *verdict) for number, verdict in enumerate(VERDICTS, 1)]
+    assert rows(opened, "toolguard_verdict_hours", "*, 0") == [
+        (NOON, "home", "main", "allow", "allow", 2, 0),
+        (NOON, "home", "main", "hold", "exec.rm", 1, 0),
+        (NOON + HOUR, "away", "", "allow", "allow", 1, 0),
+        (NOON + HOUR, "home", "main", "approve", "exec.rm", 1, 0),
+    ]
+    assert opened.execute("SELECT at, sum(verdicts) FROM toolguard_verdict_days").fetchall() == [(NOON - 12 * HOUR, 5)]
 
 
 # Several processes
@@ -388,4 +446,4 @@ def test_several_processes_make_and_write_one_file(path: Path) -> None:
             WRITERS * BATCHES * each,
             WRITERS * BATCHES * each,
         )
-        assert connection.execute("SELECT count(*) FROM toolguard_schema").fetchone() == (1,)
+        assert connection.execute("SELECT version FROM toolguard_schema").fetchall() == VERSIONS

@@ -18,7 +18,7 @@ CREATE TABLE toolguard_gateways (
 ) WITHOUT ROWID;
 
 -- `kind`: what happened. `allow`, `malformed` and `loop` are told by the engine, every other is the `event` of a line of the audit
--- log, whose `id` is kept in `event` so that none is taken twice.
+-- log, whose `id` and `time` are kept in `event` so that none is taken twice.
 ALTER TABLE toolguard_verdicts ADD COLUMN kind TEXT NOT NULL DEFAULT '';
 ALTER TABLE toolguard_verdicts ADD COLUMN event TEXT;
 ALTER TABLE toolguard_verdicts ADD COLUMN nonce TEXT NOT NULL DEFAULT '';
@@ -72,6 +72,13 @@ CREATE TABLE toolguard_sessions (
     duration_ms INTEGER NOT NULL DEFAULT 0,
     PRIMARY KEY (at, gateway, session, agent, channel, source)
 ) WITHOUT ROWID;
+
+INSERT INTO toolguard_sessions
+SELECT at - at % 86400000 AS day, gateway, session, agent, channel, source,
+    count(*), sum(outcome NOT IN ('', 'completed')),
+    sum(input), sum(output), sum(cache_read), sum(cache_write), sum(total),
+    count(cost_usd), total(cost_usd), total(cost_usd * cost_estimated), count(duration_ms), total(duration_ms)
+FROM toolguard_calls GROUP BY day, gateway, session, agent, channel, source;
 
 -- When something of the file was last done, like the clean-up of what is too old (`cleaned`).
 CREATE TABLE toolguard_upkeep (

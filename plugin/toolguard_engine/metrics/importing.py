@@ -229,6 +229,7 @@ def _remove(new: sqlite3.Connection, source: int) -> int:
     with transaction(new):
         removed += new.execute("DELETE FROM toolguard_hours WHERE source = ?", (source,)).rowcount
         removed += new.execute("DELETE FROM toolguard_days WHERE source = ?", (source,)).rowcount
+        new.execute("DELETE FROM toolguard_sessions WHERE source = ?", (source,))
         new.execute("DELETE FROM toolguard_taken WHERE source = ?", (source,))
         new.execute("DELETE FROM toolguard_sources WHERE id = ?", (source,))
     return removed

@@ -1,4 +1,4 @@
-"""Writes model calls, and adds them to their hours and days in the same transaction, so that the sums always fit."""
+"""Writes model calls and verdicts, and adds them to their sums in the same transaction, so that the sums always fit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ OWN = 1
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 ROLLUPS = {"toolguard_hours": HOUR_MS, "toolguard_days": DAY_MS}
+SESSIONS = "toolguard_sessions"
+VERDICT_ROLLUPS = {"toolguard_verdict_hours": HOUR_MS, "toolguard_verdict_days": DAY_MS}
 
 _SUMS = (
     "calls", "failed", "input", "output", "cache_read", "cache_write", "total",
@@ -45,27 +47,73 @@ class Call(NamedTuple):
     outcome: str = ""
 
 
-_INSERT = (
-    f"INSERT INTO toolguard_calls ({', '.join(Call._fields)}, source) "  # noqa: S608 - names of columns
-    f"VALUES ({'?, ' * len(Call._fields)}?)"
-)
+class Verdict(NamedTuple):
+    """One thing that the guard or a person decided, in the order of the columns of `toolguard_verdicts`.
+
+    `kind`: what happened (`002-guard.sql`). `event`: what tells it from every other; two with the same are one. `shown`: the
+    call, redacted. `person`, `place`: who decided, and where.
+    """
+
+    at: int
+    gateway: str = ""
+    agent: str = ""
+    session: str = ""
+    run: str = ""
+    tool: str = ""
+    decision: str = "allow"
+    code: str = ""
+    reason: str = ""
+    kind: str = ""
+    event: str | None = None
+    nonce: str = ""
+    shown: str = ""
+    person: str = ""
+    place: str = ""
 
 
-def _adds_up(table: str, length: int) -> str:
-    """The statement that adds the calls after a certain one to a rollup."""
+_OF_MODELS = ("gateway", "model", "provider", "agent", "source")
+_OF_SESSIONS = ("gateway", "session", "agent", "channel", "source")
+_OF_VERDICTS = ("gateway", "agent", "kind", "code")
+
+
+def _insert(table: str, columns: tuple[str, ...]) -> str:
+    return f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({', '.join('?' * len(columns))})"  # noqa: S608 - our names
+
+
+_INSERT = _insert("toolguard_calls", (*Call._fields, "source"))
+_INSERT_VERDICT = f"{_insert('toolguard_verdicts', Verdict._fields)} ON CONFLICT (event) DO NOTHING"
+
+
+def _adds_up(table: str, length: int, names: tuple[str, ...]) -> str:
+    """The statement that adds the calls after a certain one to their sums."""
+    by = ", ".join(names)
     return f"""
-        INSERT INTO {table} (at, gateway, model, provider, agent, source, {", ".join(_SUMS)})
-        SELECT at - at % {length}, gateway, model, provider, agent, source,
+        INSERT INTO {table} (at, {by}, {", ".join(_SUMS)})
+        SELECT at - at % {length} AS begins, {by},
             count(*), sum(outcome NOT IN ('', 'completed')),
             sum(input), sum(output), sum(cache_read), sum(cache_write), sum(total),
             count(cost_usd), total(cost_usd), total(cost_usd * cost_estimated), count(duration_ms), total(duration_ms)
         FROM toolguard_calls WHERE id > ?
-        GROUP BY 1, 2, 3, 4, 5, 6
-        ON CONFLICT (at, gateway, model, provider, agent, source) DO UPDATE SET {ADDED}
+        GROUP BY begins, {by}
+        ON CONFLICT (at, {by}) DO UPDATE SET {ADDED}
         """  # noqa: S608 - names of tables and columns
 
 
-_ROLL_UP = tuple(_adds_up(table, length) for table, length in ROLLUPS.items())
+def _counts(table: str, length: int) -> str:
+    """The same for verdicts."""
+    by = ", ".join(_OF_VERDICTS)
+    return f"""
+        INSERT INTO {table} (at, {by}, verdicts)
+        SELECT at - at % {length} AS begins, {by}, count(*) FROM toolguard_verdicts WHERE id > ? GROUP BY begins, {by}
+        ON CONFLICT (at, {by}) DO UPDATE SET verdicts = verdicts + excluded.verdicts
+        """  # noqa: S608 - names of tables and columns
+
+
+_ROLL_UP = (
+    *(_adds_up(table, length, _OF_MODELS) for table, length in ROLLUPS.items()),
+    _adds_up(SESSIONS, DAY_MS, _OF_SESSIONS),
+)
+_ROLL_UP_VERDICTS = tuple(_counts(table, length) for table, length in VERDICT_ROLLUPS.items())
 
 
 def record(connection: sqlite3.Connection, calls: Sequence[Call], source: int = OWN) -> None:
@@ -73,4 +121,12 @@ def record(connection: sqlite3.Connection, calls: Sequence[Call], source: int = 
     (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM toolguard_calls").fetchone()
     connection.executemany(_INSERT, [(*call, source) for call in calls])
     for statement in _ROLL_UP:
+        connection.execute(statement, (last,))
+
+
+def record_verdicts(connection: sqlite3.Connection, verdicts: Sequence[Verdict]) -> None:
+    """Adds the verdicts but those whose `event` is there already. Only inside a `transaction`, as `record`."""
+    (last,) = connection.execute("SELECT coalesce(max(id), 0) FROM toolguard_verdicts").fetchone()
+    connection.executemany(_INSERT_VERDICT, verdicts)
+    for statement in _ROLL_UP_VERDICTS:
         connection.execute(statement, (last,))
