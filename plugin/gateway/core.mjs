@@ -5,6 +5,7 @@
 // meet here. The core lives until the gateway stops the service, or the last instance that used it is disposed of.
 
 import { configPath, engineCommand, gatewayName, stateDir } from "./command.mjs";
+import { Dashboard, dashboardCommand } from "./dashboard.mjs";
 import { Engine, PROTOCOL } from "./engine.mjs";
 import { Hooks } from "./hooks.mjs";
 import { OrderWatch } from "./order.mjs";
@@ -12,7 +13,7 @@ import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
 import { Waker } from "./waker.mjs";
 
-/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace, waker: Waker, order: OrderWatch }} Core */
+/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace, waker: Waker, order: OrderWatch, dashboard: Dashboard }} Core */
 /** @typedef {import("./engine.mjs").Logger} Logger */
 
 const NOT_GUARDED =
@@ -66,7 +67,7 @@ export class Membership {
   async end() {
     const entry = cores.get(this.#key);
     cores.delete(this.#key);
-    await entry?.core.engine.stop();
+    await Promise.all([entry?.core.engine.stop(), entry?.core.dashboard.stop()]);
   }
 }
 
@@ -96,7 +97,8 @@ function makeCore(api, root, version, logger) {
     engine.note({ type: "warned", text });
   });
   const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state);
-  return { engine, trace, hooks, waker, order };
+  const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger);
+  return { engine, trace, hooks, waker, order, dashboard };
 }
 
 /**

@@ -63,6 +63,7 @@ function connectLife(api, membership) {
   const start = () => {
     membership.core?.waker.through(api);
     membership.core?.engine.start();
+    membership.core?.dashboard.start();
   };
   api.registerService?.({ id: "toolguard", start, stop: () => membership.end() });
   api.lifecycle?.onDispose?.(() => membership.leave());

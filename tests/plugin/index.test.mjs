@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, test } from "node:test";
 
@@ -254,6 +254,21 @@ describe("with the real engine", () => {
     const again = await judge("c3");
     assert.equal(again.block, true);
     assert.ok(!again.blockReason.includes(nonce), again.blockReason);
+  });
+
+  test("the service brings the dashboard along, where it is wanted, and takes it away", async (t) => {
+    const place = folder();
+    const [python, noted] = [join(place, "python"), join(place, "pid")];
+    const script = `#!/bin/sh
+      case "$*" in *toolguard_cli.dashboard*) echo $$ >> '${noted}'; exec cat;; *) exec '${PYTHON}' "$@";; esac`;
+    writeFileSync(python, script, { mode: 0o700 });
+    const { api, registered } = host(t, { python, metrics: { dashboard: { enabled: true } } });
+    plugin.register(api);
+    registered.service.start();
+    const pid = Number(await until(() => existsSync(noted) && readFileSync(noted, "utf8")));
+    assert.ok(alive(pid));
+    await registered.service.stop();
+    assert.ok(!alive(pid));
   });
 
   test("disposal ends the engine where no service was stopped; a late event is answered without it", async (t) => {

@@ -1,0 +1,182 @@
+// The dashboard's server: a process of its own that the gateway starts, holds by its standard input, and starts again.
+//
+// One server shows all gateways of the machine. Where another gateway's has the port, this one waits until that is gone. The
+// server ends when its standard input does, so it is gone with this process however that ends.
+
+import { spawn } from "node:child_process";
+
+import { engineCommand } from "./command.mjs";
+import { Lines } from "./pipe.mjs";
+
+/** The server's exit codes: it cannot run as it is told (a foreign program has the port), or one of ours answers there. */
+const REFUSED = [1, 2];
+const ANSWERED = 4;
+
+/**
+ * Milliseconds before the next start: the first time, and the most that doubling leads to.
+ * @type {Patience}
+ */
+const PATIENCE = { crashed: [500, 30_000], refused: [60_000, 60_000], answered: [1_000, 15_000] };
+/** A server that lived this long counts as sound: what is wrong after it is told anew, and not waited for any longer. */
+const SOUND_MS = 60_000;
+const STOP_LIMIT_MS = 2_000;
+const MAX_LINE = 2_000;
+const MAX_CAUSES = 40;
+
+const DEFAULTS = { dbPath: "~/.openclaw/metrics.db", bind: "127.0.0.1", port: 8080 };
+
+/** @typedef {import("./command.mjs").Command} Command */
+/** @typedef {import("./engine.mjs").Logger} Logger */
+/** @typedef {import("./engine.mjs").Child} Child */
+/** @typedef {Record<"crashed" | "refused" | "answered", [number, number]>} Patience */
+
+/**
+ * The command that runs it, or null where the settings do not ask for it. Metrics need not be on: what waits for a person
+ * is shown without them.
+ * @param {string} root the folder of the plugin
+ * @param {string} state
+ * @param {string} configPath
+ * @param {any} config the plugin's settings
+ * @returns {Command | null}
+ */
+export function dashboardCommand(root, state, configPath, config) {
+  const metrics = config?.metrics;
+  if (metrics?.dashboard?.enabled !== true) return null;
+  const { dbPath, dashboard } = { ...DEFAULTS, ...metrics };
+  const { bind, port } = { ...DEFAULTS, ...dashboard };
+  const options = { db: dbPath, "state-dir": state, config: configPath, bind, port };
+  const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+  return { ...engineCommand(root, state, config), args: ["-P", "-E", "-m", "toolguard_cli.dashboard", ...args, "--owned"] };
+}
+
+export class Dashboard {
+  #command;
+  #logger;
+  #patience;
+  /** @type {Child | null} */
+  #child = null;
+  #startedAt = 0;
+  /** @type {NodeJS.Timeout | null} */
+  #restart = null;
+  #kind = "";
+  #inRow = 0;
+  #disposed = false;
+  /** @type {Set<string>} causes that were told since a server was last sound */
+  #told = new Set();
+
+  /**
+   * @param {Command | null} command null: there is none to run
+   * @param {Logger} logger
+   * @param {Patience} [patience]
+   */
+  constructor(command, logger, patience = PATIENCE) {
+    this.#command = command;
+    this.#logger = logger;
+    this.#patience = patience;
+  }
+
+  /** Starts the server, unless it runs. */
+  start() {
+    if (!this.#command || this.#child || this.#disposed) return;
+    if (this.#restart) clearTimeout(this.#restart);
+    this.#restart = null;
+    const { python, args, cwd, env } = this.#command;
+    this.#startedAt = performance.now();
+    let child;
+    try {
+      child = spawn(python, args, { cwd, env, stdio: "pipe" });
+    } catch (error) {
+      return this.#ended("crashed", String(error));
+    }
+    const started = child;
+    if (child.pid === undefined) return void child.once("error", (error) => this.#ended("crashed", error.message));
+    this.#child = child;
+    child.stdin.on("error", () => {});
+    child.on("error", (error) => this.#tell("warn", error.message));
+    this.#listen(child.stdout, "info");
+    this.#listen(child.stderr, "warn");
+    child.on("exit", (code, signal) => this.#gone(started, code, signal));
+    unreference(child);
+  }
+
+  /** Ends the server for good; resolves when it is gone. */
+  async stop() {
+    this.#disposed = true;
+    if (this.#restart) clearTimeout(this.#restart);
+    const child = this.#child;
+    if (!child) return;
+    await new Promise((resolve) => {
+      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);
+      child.once("exit", () => {
+        clearTimeout(timer);
+        resolve(undefined);
+      });
+      child.ref();
+      child.stdin.end();
+    });
+  }
+
+  /**
+   * @param {import("node:stream").Readable} stream
+   * @param {"info" | "warn"} level
+   */
+  #listen(stream, level) {
+    const lines = new Lines(MAX_LINE, (line) => this.#tell(level, explained(line)));
+    stream.on("data", (data) => lines.feed(data));
+  }
+
+  /**
+   * @param {Child} child
+   * @param {number | null} code
+   * @param {string | null} signal
+   */
+  #gone(child, code, signal) {
+    if (this.#child !== child) return;
+    this.#child = null;
+    if (performance.now() - this.#startedAt > SOUND_MS) {
+      this.#told.clear();
+      this.#kind = "";
+    }
+    if (code === ANSWERED) this.#ended("answered", "");
+    else if (REFUSED.includes(code ?? 0)) this.#ended("refused", "");
+    else this.#ended("crashed", signal ? `signal ${signal}` : `exit code ${code}`);
+  }
+
+  /**
+   * @param {keyof Patience} kind
+   * @param {string} reason what the server itself could not say
+   */
+  #ended(kind, reason) {
+    if (this.#disposed) return;
+    this.#inRow = kind === this.#kind ? this.#inRow + 1 : 0;
+    this.#kind = kind;
+    const [first, last] = this.#patience[kind];
+    const delay = Math.min(first * 2 ** Math.min(this.#inRow, 30), last);
+    this.#restart = setTimeout(() => this.start(), delay);
+    this.#restart.unref();
+    if (reason) this.#tell("warn", `it ended (${reason}); next start in ${delay} ms`);
+  }
+
+  /**
+   * Once per cause: a server that cannot run must not fill the gateway's log.
+   * @param {"info" | "warn"} level
+   * @param {string} text
+   */
+  #tell(level, text) {
+    const cause = text.replace(/\d+/g, "#");
+    if (this.#disposed || this.#told.has(cause) || this.#told.size >= MAX_CAUSES) return;
+    this.#told.add(cause);
+    this.#logger[level](`[toolguard] dashboard: ${text}`);
+  }
+}
+
+/** @param {Child} child */
+function unreference(child) {
+  child.unref();
+  for (const stream of [child.stdin, child.stdout, child.stderr]) /** @type {any} */ (stream).unref?.();
+}
+
+/** @param {string} line */
+function explained(line) {
+  return /No module named/.test(line) ? `${line} - this Python does not have all of toolguard; install it again` : line;
+}
