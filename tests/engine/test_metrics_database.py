@@ -267,13 +267,13 @@ def test_a_file_of_the_first_version_loses_nothing_and_knows_its_sessions(
         patch.setattr(writing, "_ROLL_UP", writing._ROLL_UP[:2])
         with closing(connect(path)) as connection, transaction(connection):
             record(connection, CALLS)
-            connection.execute(f"INSERT INTO toolguard_verdicts VALUES (1, {NOON}, 'gw', 'a', 's', 'r', 't', 'd', 'c', 'w')")
+            connection.execute("INSERT INTO toolguard_verdicts VALUES (1, 5, 'gw', 'a', 's', 'r', 't', 'd', 'c', 'w')")
     with closing(connect(path)) as old, closing(connect(tmp_path / "new.db")) as new:
         with transaction(new):
             record(new, CALLS)
         for table in ("toolguard_calls", "toolguard_hours", "toolguard_days", "toolguard_sessions"):
             assert rows(old, table) == rows(new, table)
-        kept = (1, NOON, "gw", "a", "s", "r", "t", "d", "c", "w", "", None, "", "", "", "")
+        kept = (1, 5, "gw", "a", "s", "r", "t", "d", "c", "w", "", None, "", "", "", "")
         assert rows(old, "toolguard_verdicts") == [kept]
 
 

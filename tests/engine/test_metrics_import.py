@@ -173,7 +173,7 @@ def old_sums(old: OldFile, table: str) -> list[tuple[Any, ...]]:
 
 
 def everything(path: Path) -> list[list[tuple[Any, ...]]]:
-    tables = ("sources", "taken", "calls", "hours", "days")
+    tables = ("sources", "taken", "calls", "hours", "days", "sessions")
     return [sorted(ask(path, f"SELECT * FROM toolguard_{table}"), key=repr) for table in tables]  # noqa: S608
 
 
@@ -311,7 +311,7 @@ def test_events_hours_and_days(old: OldFile, new: Path) -> None:
     assert calls(new) == [(1, at, *told), (2, later, *bare)]
     one = ("home", "big", "anthropic", "main", 2, 1, 0, 10, 5, 3, 2, 15, 1, 0.5, 0, 1, 1_234)
     none = ("", "", "", "", 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-    assert everything(new)[3:] == [[(at, *one), (later, *none)], [(day, *none), (day, *one)]]
+    assert everything(new)[3:5] == [[(at, *one), (later, *none)], [(day, *none), (day, *one)]]
 
 
 def test_a_missing_total_is_the_sum(old: OldFile, new: Path) -> None:
@@ -350,7 +350,7 @@ def test_an_hour_with_no_event_left(old: OldFile, new: Path) -> None:
     old.forget("usage_events", NOON + HOUR)
     assert run(old.path, new) == Imported(events=0, hours=1, days=1, skipped=0)
     known = ("home", "big", "", "", 2, 2, 0, 20, 10, 0, 0, 30, 2, 1.0, 0, 0, 0)
-    assert everything(new)[1:] == [[], [], [(ms(NOON), *known)], [(ms(NOON.replace(hour=0)), *known)]]
+    assert everything(new)[1:5] == [[], [], [(ms(NOON), *known)], [(ms(NOON.replace(hour=0)), *known)]]
 
 
 def test_sums_that_know_less_than_the_events_take_nothing_away(old: OldFile, new: Path) -> None:
@@ -657,7 +657,7 @@ def test_an_undo_that_was_killed_is_finished(old: OldFile, new: Path, again: str
         connection.execute("DELETE FROM toolguard_calls WHERE id < 4")
     if again == "undo":
         undo(new)
-        assert everything(new) == [[(1, "toolguard", "", 0, 0)], [], [], [], []]
+        assert everything(new) == [[(1, "toolguard", "", 0, 0)], *[[]] * 5]
     run(old.path, new)
     assert everything(new) == complete
 
@@ -795,7 +795,7 @@ def test_a_file_that_is_damaged_further_on(old: OldFile, tmp_path: Path) -> None
         run(old.path, tmp_path / "new.db")
     assert str(refused.value) == f"'{old.path}' is damaged; move it away, or put back a copy of it"
     assert undo(tmp_path / "new.db") == 0
-    assert everything(tmp_path / "new.db") == [[(1, "toolguard", "", 0, 0)], [], [], [], []]
+    assert everything(tmp_path / "new.db") == [[(1, "toolguard", "", 0, 0)], *[[]] * 5]
 
 
 # Several processes, and some that are killed
