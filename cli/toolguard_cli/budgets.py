@@ -77,7 +77,7 @@ def words(standing: Standing, config: Config) -> str:
     size, mode = own.budget.size, own.active_budget_mode
     spare = f"{left(standing, config):.2f} of {size:.2f} left{_too_little(_too_dear(standing, own))}"
     trust = f"trust {standing.trust:.2f}{_too_little(_too_trusting(standing.trust))}"
-    causes = ", ".join(_cause(code, own.budget) for code in standing.told)
+    causes = ", ".join(cause(code, own.budget) for code in standing.told)
     asks = f" ({'would ask' if mode in ('shadow', 'disabled') else 'asked'}: {causes})" if causes else ""
     return f"budget of {name(standing)}: {spare}; {trust}; {mode}{asks}"
 
@@ -122,7 +122,7 @@ def _too_little(ranks: list[int]) -> str:
     return f", too little for {', '.join(first)}{' and ' if first else ''}{last} calls"
 
 
-def _cause(code: str, own: BudgetConfig) -> str:
+def cause(code: str, own: BudgetConfig) -> str:
     """A signal in plain words."""
     said = _CAUSES.get(code)
     limits = {field: getattr(own.drift, field) for field in own.drift.__struct_fields__}

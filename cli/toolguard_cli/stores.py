@@ -84,9 +84,9 @@ def nonces(places: Places, config: Config | None = None) -> FileNonces:
     return FileNonces(places.state_dir, calllog.resolve(named, places.state_dir) if named else None)
 
 
-def decision(why: str) -> Decision:
+def decision(why: str, where: str = "cli") -> Decision:
     """This person's word, given here and now."""
-    return Decision(who(), "cli", audit.plain(why))
+    return Decision(who(), where, audit.plain(why))
 
 
 def who(env: Mapping[str, str] = os.environ) -> str:

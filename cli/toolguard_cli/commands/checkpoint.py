@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import time
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -45,34 +46,39 @@ class Chosen:
 
 def run(places: Places, chosen: Chosen, *, dry_run: bool) -> Result:
     inside.refuse(places, "checkpoint")
-    if held.never_been(places):
-        raise UserError(held.nowhere(places), "name the state directory of your gateway; toolguard doctor looks at it")
-    change, store = partial(_refilled, chosen, time.time()), FileStandings(places.state_dir, patient=True)
-    with stores.told():
-        try:
-            known = store.look()
-            _refuse_unknown(chosen, known)
-            if dry_run:
-                changed = [(each, after) for each in known if (after := change(each)) is not None]
-            else:
-                changed = store.checkpoint(change)
-        finally:
-            store.close()
+    changed, more = refill(places, chosen, "cli", dry_run=dry_run)
     config = budgets.settings(places)
     lines = [Line("ok", _told(before, after, config, dry_run=dry_run)) for before, after in changed]
     if not changed:
         lines = [Line("ok", "no budget was used since the last checkpoint: nothing to refill")]
-    elif not dry_run:
-        lines += _logged(places, chosen, changed)
-        lines += _lapsed(places, [after.key for _, after in changed])
+    lines += more
     data = [{**budgets.data(after, config), "leftBefore": budgets.left(before, config)} for before, after in changed]
     return Result("checkpoint", {"dryRun": dry_run, "changed": data}, tuple(lines))
 
 
-def _lapsed(places: Places, keys: list[Key]) -> list[Line]:
+def refill(
+    places: Places, chosen: Chosen, where: str, *, dry_run: bool = False
+) -> tuple[list[tuple[Standing, Standing]], list[Line]]:
+    """Those that were used, before and after, and what else there is to say. Raises `UserError`."""
+    if held.never_been(places):
+        raise UserError(held.nowhere(places), "name the state directory of your gateway; toolguard doctor looks at it")
+    change, store = partial(_refilled, chosen, time.time()), FileStandings(places.state_dir, patient=True)
+    with stores.told(), closing(store):
+        known = store.look()
+        _refuse_unknown(chosen, known)
+        if dry_run:
+            return [(each, after) for each in known if (after := change(each)) is not None], []
+        changed = store.checkpoint(change)
+    if not changed:
+        return [], []
+    logged = _logged(places, chosen, changed, where)
+    return changed, [*logged, *_lapsed(places, [after.key for _, after in changed], where)]
+
+
+def _lapsed(places: Places, keys: list[Key], where: str) -> list[Line]:
     """Held calls that waited for the checkpoint wait no more. The budget is full, even if they cannot be closed."""
     try:
-        closed = stores.nonces(places).lapse(means(keys), stores.decision(""), time.time())
+        closed = stores.nonces(places).lapse(means(keys), stores.decision("", where), time.time())
     except StoreError as error:
         return [Line("warn", answers.plain(f"{answers.NOT_LAPSED}: {error}"))]
     return [Line("ok", answers.lapsed(closed))] if closed else []
@@ -101,7 +107,7 @@ def _told(before: Standing, after: Standing, config: Config, *, dry_run: bool) -
     )
 
 
-def _logged(places: Places, chosen: Chosen, changed: list[tuple[Standing, Standing]]) -> list[Line]:
+def _logged(places: Places, chosen: Chosen, changed: list[tuple[Standing, Standing]], where: str) -> list[Line]:
     """A budget that is full stays so, even if that cannot be written down."""
     many = f"{len(changed)} budget{'' if len(changed) == 1 else 's'} full again"
     line = audit.Event(
@@ -112,7 +118,7 @@ def _logged(places: Places, chosen: Chosen, changed: list[tuple[Standing, Standi
         agent=answers.plain(chosen.agent),
         session=audit.plain(chosen.session),
         by=stores.who(),
-        where="cli",
+        where=where,
         reason=f"checkpoint: {many}",
     )
     try:

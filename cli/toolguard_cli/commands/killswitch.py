@@ -34,21 +34,28 @@ def wish_of(text: str) -> Wish:
 
 
 def run(places: Places, wish: Wish, *, why: str = "") -> Result:
-    switch = KillSwitch(places.state_dir)
-    before = switch.thrown()
     if wish == "status":
-        return _result(places, before, _state(before))
+        thrown = KillSwitch(places.state_dir).thrown()
+        return _result(places, thrown, _state(thrown))
     inside.refuse(places, f"kill-switch {wish}")
+    after, told = throw(places, wish, why, "cli")
+    if wish == "on":
+        told += _unguarded(places)
+    return _result(places, after, [*told, Line("next", f"{OFF} lets them run again") if wish == "on" else _off_next()])
+
+
+def throw(places: Places, wish: Wish, why: str, where: str) -> tuple[Thrown | None, list[Line]]:
+    """How it stands then, and what there is to say about it. Raises `UserError`."""
     if held.never_been(places):
         raise UserError(held.nowhere(places), "name the state directory of your gateway; toolguard doctor looks at it")
+    switch = KillSwitch(places.state_dir)
+    before = switch.thrown()
     _set(switch, wish, why)
     after = switch.thrown()
     told = _done(wish, before, after)
     if before or after:
-        told += [*_logged(places, wish, why), *_running(places)]
-    if wish == "on":
-        told += _unguarded(places)
-    return _result(places, after, [*told, Line("next", f"{OFF} lets them run again") if wish == "on" else _off_next()])
+        told += [*_logged(places, wish, why, where), *_running(places)]
+    return after, told
 
 
 def _set(switch: KillSwitch, wish: Wish, why: str) -> None:
@@ -120,7 +127,7 @@ def _running(places: Places) -> list[Line]:
     return [Line("info", f"it counts for the next call of {many} {names}")]
 
 
-def _logged(places: Places, wish: Wish, why: str) -> list[Line]:
+def _logged(places: Places, wish: Wish, why: str, where: str) -> list[Line]:
     """What is stopped stays so, even if that cannot be written down."""
     told = "no tool call runs until it is switched off" if wish == "on" else "calls are judged as usual again"
     line = audit.Event(
@@ -129,7 +136,7 @@ def _logged(places: Places, wish: Wish, why: str) -> list[Line]:
         event="kill-switch",
         code=f"kill-switch.{wish}",
         by=stores.who(),
-        where="cli",
+        where=where,
         why=audit.plain(why),
         reason=told,
     )

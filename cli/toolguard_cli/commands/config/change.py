@@ -26,12 +26,13 @@ _ON_A_DRAFT = tuple(check for check in validation.CHECKS if check is not texts.t
 
 @dataclass(frozen=True)
 class Options:
-    """`openclaw`: the command that runs it; None for the one on PATH."""
+    """`openclaw`: the command that runs it; None for the one on PATH. `vouched`: it is known that a person asks."""
 
     root: bool = False
     dry_run: bool = False
     offline: bool = False
     openclaw: tuple[str, ...] | None = None
+    vouched: bool = False
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -51,7 +52,8 @@ class Change:
     """One change of one path. Raises `UserError` wherever it cannot be made; then nothing was written."""
 
     def __init__(self, places: Places, command: str, path: str, options: Options) -> None:
-        inside.refuse(places, command)
+        if not options.vouched:
+            inside.refuse(places, command)
         self.places = places
         self.command = command
         self.options = options
