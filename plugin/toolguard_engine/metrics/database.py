@@ -32,6 +32,7 @@ BUSY_POLL_SECONDS = 0.01
 WAL_LIMIT = 32 * 1024 * 1024
 _PRAGMAS = ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = NORMAL", f"journal_size_limit = {WAL_LIMIT}")
 PRIMARY_CODE = 0xFF
+_HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 _NUMBERED = re.compile(r"(\d{3})-[a-z0-9-]+\.sql\Z")
 _WORDS = {
@@ -61,6 +62,10 @@ class Missing(MetricsError):  # noqa: N818 - an answer
     """There is no such file."""
 
 
+class Held(MetricsError):  # noqa: N818 - an answer
+    """Another process has it just now."""
+
+
 @contextmanager
 def reported(path: Path) -> Iterator[None]:
     """What SQLite says about this file, as `MetricsError`. Its own words may quote what stands in the file: left out."""
@@ -70,7 +75,8 @@ def reported(path: Path) -> Iterator[None]:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         name = getattr(error, "sqlite_errorname", "no reason")
         words = _WORDS.get(code & PRIMARY_CODE, f"cannot be used: SQLite gives {name}")
-        raise MetricsError.of(path, words) from error
+        kind = Held if code & PRIMARY_CODE in _HELD else MetricsError
+        raise kind.of(path, words) from error
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -121,7 +127,7 @@ def is_ours(path: Path) -> bool:
     """Whether this file is there and a toolguard has been at it. Raises `MetricsError`."""
     try:
         with closing(open_existing(path)) as connection, reported(path):
-            return _version(connection) > 0
+            return version_of(connection) > 0
     except Missing:
         return False
 
@@ -154,14 +160,14 @@ def _refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
     tables = _tables(connection)
     if tables and OLD_EVENTS not in tables and not any(name.startswith(PREFIX) for name in tables):
         raise MetricsError.of(path, "holds the tables of another program; name another file in metrics.dbPath")
-    if (version := _version(connection)) > latest():
+    if (version := version_of(connection)) > latest():
         found = f"has schema {version}, and this toolguard knows {latest()}"
         raise MetricsError.of(path, f"was written by a newer toolguard ({found}); update toolguard")
 
 
 def _refuse_damaged(path: Path, connection: sqlite3.Connection) -> None:
     """Looks at the whole file, once for every schema."""
-    if _version(connection) < latest() and connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+    if version_of(connection) < latest() and connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
         raise MetricsError.of(path, _WORDS[sqlite3.SQLITE_CORRUPT])
 
 
@@ -180,17 +186,18 @@ def _log_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _migrate(connection: sqlite3.Connection) -> None:
-    if _version(connection) == latest():
+    if version_of(connection) == latest():
         return
     with transaction(connection):
-        for version, script in enumerate(migrations()[(done := _version(connection)) :], done + 1):
+        for version, script in enumerate(migrations()[(done := version_of(connection)) :], done + 1):
             for statement in _statements(script):
                 connection.execute(statement)
             now = time.time_ns() // 1_000_000
             connection.execute("INSERT INTO toolguard_schema (version, applied_at) VALUES (?, ?)", (version, now))
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def version_of(connection: sqlite3.Connection) -> int:
+    """The version of the schema that this file is at; 0 where toolguard has never been at it."""
     if "toolguard_schema" not in _tables(connection):
         return 0
     (version,) = connection.execute("SELECT coalesce(max(version), 0) FROM toolguard_schema").fetchone()

@@ -1,0 +1,103 @@
+"""What the calls were and cost: all together, over time, by model."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping
+from typing import Any
+
+from toolguard_engine.metrics.queries import sums
+from toolguard_engine.metrics.queries.guard import counted
+from toolguard_engine.metrics.queries.spans import Span, span
+from toolguard_engine.metrics.queries.values import added, dearest, whole
+from toolguard_engine.metrics.shapes import ModelRow, Models, Overview, Range, Series, Share, Split, Timeseries, Totals
+
+TOP = 20
+"""So many gateways and models stand in an overview."""
+
+MAX_SERIES = 8
+MAX_MODELS = 500
+_SERIES = ("calls", "input", "output", "cache_read", "cache_write", "total", "cost_usd", "estimated_usd")
+
+
+def overview(connection: sqlite3.Connection, asked: Range, now: int) -> Overview:
+    """All of a range (`now`: milliseconds since 1970), with the dearest gateways and models."""
+    over = span(asked, now)
+    found = sums.by(connection, ("gateway", "model", "provider"), over)
+    gateways, models = folded(found, 0), folded(found, 1, 2)
+    since, last = connection.execute(
+        "SELECT (SELECT min(at) FROM toolguard_days), (SELECT max(at) FROM toolguard_calls WHERE at <= ?)", (now,)
+    ).fetchone()
+    return Overview(
+        range=asked,
+        start=over.start,
+        now=now,
+        totals=added(found.values()),
+        previous=added(sums.by(connection, (), over.before).values()),
+        gateways=dearest((Share(name, each) for (name,), each in gateways.items()), TOP),
+        models=dearest((Share(name, each, provider) for (name, provider), each in models.items()), TOP),
+        guard=counted(connection, over),
+        since=None if since is None else whole(since),
+        last=None if last is None else whole(last),
+    )
+
+
+def timeseries(
+    connection: sqlite3.Connection, asked: Range, now: int, by: Split | None = None, gateway: str = "", model: str = ""
+) -> Timeseries:
+    """One series, or (`by`) one for each of the dearest and one for all others. Empty `gateway`, `model`: all."""
+    over = span(asked, now)
+    where = {column: name for column, name in (("gateway", gateway), ("model", model)) if name}
+    found = sums.by_bucket(connection, (by,) if by else (), over, where)
+    ranked = dearest((Share(key[0] if key else "", added(each.values())) for key, each in found.items()), len(found))
+    top = [_series(one.name, found[one.name,] if by else found[()], over) for one in ranked[:MAX_SERIES]]
+    if others := [found[one.name,] for one in ranked[MAX_SERIES:]]:
+        merged = {at: added(each[at] for each in others if at in each) for at in range(over.buckets)}
+        top.append(_series("", merged, over, rest=True))
+    return Timeseries(asked, over.bucket_ms, over.begins, top or ([] if by else [_series("", {}, over)]))
+
+
+def models(connection: sqlite3.Connection, asked: Range, now: int) -> Models:
+    """Every model of a range, the dearest first."""
+    found = sums.by(connection, ("model", "provider"), span(asked, now))
+    every = added(found.values())
+    shares = dearest((Share(name, each, provider) for (name, provider), each in found.items()), MAX_MODELS)
+    priced = _priced(connection, span(asked, now))
+    return Models(asked, [_model(one, every, priced.get((one.name, one.provider), Totals())) for one in shares])
+
+
+def folded(found: Mapping[sums.Key, Totals], *places: int) -> dict[sums.Key, Totals]:
+    """The sums by these parts of their keys only."""
+    groups: dict[sums.Key, list[Totals]] = {}
+    for key, each in found.items():
+        groups.setdefault(tuple(key[place] for place in places), []).append(each)
+    return {key: added(each) for key, each in groups.items()}
+
+
+def _series(name: str, buckets: Mapping[int, Totals], over: Span, *, rest: bool = False) -> Series:
+    nothing = Totals()
+    each = [buckets.get(at, nothing) for at in range(over.buckets)]
+    columns: dict[str, list[Any]] = {column: [getattr(one, column) for one in each] for column in _SERIES}
+    return Series(name, rest=rest, **columns)
+
+
+def _priced(connection: sqlite3.Connection, over: Span) -> dict[sums.Key, Totals]:
+    """Of each model, what is in sums of calls whose cost is known, all of them: tokens and cost that belong together."""
+    return sums.by(connection, ("model", "provider"), over, only="priced >= calls AND priced > 0")
+
+
+def _model(one: Share, every: Totals, priced: Totals) -> ModelRow:
+    sums_of = one.totals
+    return ModelRow(
+        model=one.name,
+        provider=one.provider,
+        totals=sums_of,
+        token_share=_part(sums_of.total, every.total),
+        cost_share=_part(sums_of.cost_usd, every.cost_usd),
+        cost_per_1k=priced.cost_usd / priced.total * 1000 if priced.total else None,
+        mean_ms=sums_of.duration_ms / sums_of.timed if sums_of.timed else None,
+    )
+
+
+def _part(of: float, everything: float) -> float:
+    return min(1.0, of / everything) if everything else 0.0

@@ -1,0 +1,88 @@
+"""The gateways: those that made calls, and those that write here."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+from toolguard_engine.metrics.queries import sums
+from toolguard_engine.metrics.queries.calls import folded
+from toolguard_engine.metrics.queries.spans import Span, span
+from toolguard_engine.metrics.queries.values import added, dearest, text, whole
+from toolguard_engine.metrics.record import DAY_MS
+from toolguard_engine.metrics.shapes import Gateway, GatewayRow, Gateways, Known, Range, Share, Totals
+
+MAX_GATEWAYS = 500
+MODELS = 5
+"""So many of each gateway's models are named in the list."""
+
+TOP = 20
+MAX_PATH = 4_096
+_KNOWN = ", ".join(Known.__struct_fields__)
+
+
+def known(connection: sqlite3.Connection) -> list[Known]:
+    """Those that write here, by name."""
+    found = connection.execute(f"SELECT {_KNOWN} FROM toolguard_gateways ORDER BY id LIMIT {MAX_GATEWAYS}")  # noqa: S608
+    return [_known(row) for row in found]
+
+
+def gateways(connection: sqlite3.Connection, asked: Range, now: int) -> Gateways:
+    """Those that made calls in this range, the dearest first, then those that made none."""
+    found = sums.by(connection, ("gateway", "model", "provider"), span(asked, now))
+    registered = {one.id: one for one in known(connection)}
+    used = dearest((Share(name, each) for (name,), each in folded(found, 0).items()), MAX_GATEWAYS)
+    idle = [Share(name, Totals()) for name in registered.keys() - {one.name for one in used}]
+    every = [*used, *sorted(idle, key=lambda one: one.name)]
+    return Gateways(asked, [_row(one, _models(found, one.name), registered.get(one.name)) for one in every])
+
+
+def gateway(connection: sqlite3.Connection, gateway_id: str, asked: Range, now: int) -> Gateway | None:
+    """One in detail; None where nobody has ever heard of it. Sessions and channels are kept by day only: theirs are those
+    of the whole days (UTC) that the range touches."""
+    over = span(asked, now)
+    registered = next((one for one in known(connection) if one.id == gateway_id), None)
+    if registered is None and not _ever(connection, gateway_id):
+        return None
+    where = {"gateway": gateway_id}
+    found = sums.by(connection, ("gateway", "model", "provider"), over, where)
+    row = _row(Share(gateway_id, added(found.values())), _models(found, gateway_id, TOP), registered)
+    days = _whole_days(over)
+    agents = sums.by(connection, ("agent",), over, where)
+    sessions = sums.by(connection, ("session", "agent"), days, where, "toolguard_sessions")
+    channels = sums.by(connection, ("channel",), days, where, "toolguard_sessions")
+    return Gateway(
+        range=asked,
+        gateway=row,
+        agents=dearest((Share(name, each) for (name,), each in agents.items()), TOP),
+        sessions=dearest(
+            (Share(name, each, agent=agent, gateway=gateway_id) for (name, agent), each in sessions.items()), TOP
+        ),
+        channels=dearest((Share(name, each) for (name,), each in channels.items()), TOP),
+    )
+
+
+def _known(row: tuple[Any, ...]) -> Known:
+    values = [*(text(value, MAX_PATH) for value in row[:7]), *map(whole, row[7:])]
+    named: dict[str, Any] = dict(zip(Known.__struct_fields__, values, strict=True))
+    return Known(**named)
+
+
+def _ever(connection: sqlite3.Connection, gateway_id: str) -> bool:
+    return connection.execute("SELECT 1 FROM toolguard_days WHERE gateway = ? LIMIT 1", (gateway_id,)).fetchone() is not None
+
+
+def _whole_days(over: Span) -> Span:
+    start = over.start - over.start % DAY_MS
+    return over._replace(start=start, bucket_ms=DAY_MS, buckets=-(-(over.end - start) // DAY_MS))
+
+
+def _models(found: dict[sums.Key, Totals], name: str, most: int = MODELS) -> list[Share]:
+    own = (Share(model, each, provider) for (gateway, model, provider), each in found.items() if gateway == name)
+    return dearest(own, most)
+
+
+def _row(one: Share, models: list[Share], registered: Known | None) -> GatewayRow:
+    if registered is None:
+        return GatewayRow(one.name, one.totals, models)
+    return GatewayRow(one.name, one.totals, models, registered.host, registered.version, registered.seen or None)

@@ -1,0 +1,49 @@
+"""The ranges that can be asked for, cut into buckets: so many whole ones and the running one, aligned to UTC."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from toolguard_engine.metrics.record import DAY_MS, HOUR_MS
+from toolguard_engine.metrics.shapes import Range
+
+
+class Span(NamedTuple):
+    """From `start` until before `end`, in milliseconds since 1970. `days`: read from the sums of days, not of hours."""
+
+    range: Range
+    start: int
+    bucket_ms: int
+    buckets: int
+    days: bool
+
+    @property
+    def end(self) -> int:
+        return self.start + self.bucket_ms * self.buckets
+
+    @property
+    def begins(self) -> list[int]:
+        return list(range(self.start, self.end, self.bucket_ms))
+
+    @property
+    def before(self) -> Span:
+        """As many buckets right before."""
+        return self._replace(start=self.start - self.bucket_ms * self.buckets)
+
+    @property
+    def table(self) -> str:
+        return "toolguard_days" if self.days else "toolguard_hours"
+
+    @property
+    def verdict_table(self) -> str:
+        return "toolguard_verdict_days" if self.days else "toolguard_verdict_hours"
+
+
+_BUCKETS: dict[Range, tuple[int, int]] = {"24h": (HOUR_MS, 24), "7d": (6 * HOUR_MS, 28), "30d": (DAY_MS, 30)}
+"""How long each is, and how many whole ones."""
+
+
+def span(asked: Range, now: int) -> Span:
+    length, count = _BUCKETS[asked]
+    running = now - now % length
+    return Span(asked, running - count * length, length, count + 1, days=length == DAY_MS)

@@ -1,0 +1,61 @@
+"""Sums of calls from the rollups: the calls themselves are never read for them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
+
+from toolguard_engine.metrics.queries.spans import Span
+from toolguard_engine.metrics.queries.values import SUMS, added, text, totals
+from toolguard_engine.metrics.shapes import Totals
+
+MAX_NAME = 200
+_SUMMED = ", ".join(f"total({name})" for name in SUMS)
+"""Unlike `sum` it does not fail where a sum is beyond 64 bits."""
+
+Key = tuple[str, ...]
+NOWHERE: Mapping[str, str] = MappingProxyType({})
+
+
+def by(
+    connection: sqlite3.Connection,
+    columns: Key,
+    span: Span,
+    where: Mapping[str, str] = NOWHERE,
+    table: str = "",
+    only: str = "",
+) -> dict[Key, Totals]:
+    """The sums of a range for each combination of names in these columns. `where`: columns with the name they must have;
+    `only`: a further condition of ours."""
+    found: defaultdict[Key, list[Totals]] = defaultdict(list)
+    for row in _rows(connection, columns, span, where, table or span.table, only):
+        found[names(row[: len(columns)])].append(totals(row[len(columns) :]))
+    return {key: added(each) for key, each in found.items()}
+
+
+def by_bucket(
+    connection: sqlite3.Connection, columns: Key, span: Span, where: Mapping[str, str] = NOWHERE
+) -> dict[Key, dict[int, Totals]]:
+    """The same for each bucket; buckets in which nothing happened are left out."""
+    bucket = f"(at - {span.start:d}) / {span.bucket_ms:d}"
+    found: defaultdict[Key, defaultdict[int, list[Totals]]] = defaultdict(lambda: defaultdict(list))
+    for row in _rows(connection, (bucket, *columns), span, where, span.table):
+        found[names(row[1 : len(columns) + 1])][int(row[0])].append(totals(row[len(columns) + 1 :]))
+    return {key: {at: added(each) for at, each in buckets.items()} for key, buckets in found.items()}
+
+
+def names(values: tuple[Any, ...]) -> Key:
+    return tuple(text(value, MAX_NAME) for value in values)
+
+
+def _rows(
+    connection: sqlite3.Connection, columns: Key, span: Span, where: Mapping[str, str], table: str, only: str = ""
+) -> Iterator[tuple[Any, ...]]:
+    """The columns, the tables and `only` are our own words; names that others gave are parameters."""
+    conditions = ["at >= ?", "at < ?", *(f"{column} = ?" for column in where), *([only] if only else [])]
+    group = f"GROUP BY {', '.join(columns)}" if columns else ""
+    statement = f"SELECT {', '.join((*columns, _SUMMED))} FROM {table} WHERE {' AND '.join(conditions)} {group}"  # noqa: S608
+    yield from connection.execute(statement, (span.start, span.end, *where.values()))

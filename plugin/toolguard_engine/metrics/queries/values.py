@@ -1,0 +1,61 @@
+"""Values of the metrics file made fit to be shown. The law: the file may be another's too, so a row may hold anything; a
+number that comes out is finite, not below 0, and exact in JSON; a text is bounded."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import Any
+
+from toolguard_engine.metrics.shapes import Share, Totals
+
+EXACT = 2**53 - 1
+"""The highest whole number that every JSON reader keeps."""
+
+MOST_USD = 1e12
+MAX_TEXT = 4_000
+
+SUMS = Totals.__struct_fields__
+"""The sums, in the order of the columns of the rollups."""
+
+_MONEY = frozenset({"cost_usd", "estimated_usd"})
+_NUMBERS = attrgetter(*SUMS)
+
+
+def whole(value: Any) -> int:
+    if not isinstance(value, (int, float)) or value != value or value <= 0:  # noqa: PLR0124 - NaN alone is not itself
+        return 0
+    return EXACT if value >= EXACT else int(value)
+
+
+def money(value: Any) -> float:
+    if not isinstance(value, (int, float)) or value != value or value <= 0:  # noqa: PLR0124 - NaN alone is not itself
+        return 0.0
+    return min(float(value) if value < MOST_USD else MOST_USD, MOST_USD)
+
+
+def known_money(value: Any) -> float | None:
+    """None where it is not known, or no amount."""
+    return money(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def text(value: Any, most: int = MAX_TEXT) -> str:
+    if value is None:
+        return ""
+    return (value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value))[:most]
+
+
+def totals(sums: Sequence[Any]) -> Totals:
+    """From the sums of one row, in their order."""
+    return Totals(*[money(value) if name in _MONEY else whole(value) for name, value in zip(SUMS, sums, strict=True)])
+
+
+def added(each: Iterable[Totals]) -> Totals:
+    columns = list(zip(*map(_NUMBERS, each), strict=True))
+    return totals([sum(column) for column in columns]) if columns else Totals()
+
+
+def dearest(shares: Iterable[Share], most: int) -> list[Share]:
+    """Those that cost most; where that is nothing or the same, those with most tokens."""
+    return sorted(shares, key=lambda one: (-one.totals.cost_usd, -one.totals.total, one.name, one.provider))[:most]
