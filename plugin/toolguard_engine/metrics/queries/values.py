@@ -48,7 +48,10 @@ def text(value: Any, most: int = MAX_TEXT) -> str:
 
 def totals(sums: Sequence[Any]) -> Totals:
     """From the sums of one row, in their order."""
-    return Totals(*[money(value) if name in _MONEY else whole(value) for name, value in zip(SUMS, sums, strict=True)])
+    named: dict[str, Any] = {
+        name: money(value) if name in _MONEY else whole(value) for name, value in zip(SUMS, sums, strict=True)
+    }
+    return Totals(**named)
 
 
 def added(each: Iterable[Totals]) -> Totals:
