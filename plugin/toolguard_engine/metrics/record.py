@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    import sqlite3
 
 OWN = 1
 """The source of what toolguard itself has seen (`toolguard_sources`)."""

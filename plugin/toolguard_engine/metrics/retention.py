@@ -1,0 +1,96 @@
+"""Removes what is older than the settings keep: single rows, sums of hours and sums of days, each at an age of its own.
+
+The law: nothing is taken from a sum because its rows go. One process of all cleans, at 04:00 UTC or as soon as one is there
+after it; what it left when it was killed, the next one removes. It goes in small pieces, so that nobody waits for it. What
+importing needs to know what was taken (`toolguard_taken`, `toolguard_sources`) stays. The newest row stays however old it
+is: ids only ever grow, and who reads along goes by them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+
+from toolguard_engine.config import Retention
+from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, ROLLUPS, SESSIONS, VERDICT_ROLLUPS
+from toolguard_engine.stores.transactions import transaction
+
+CLEANED = "cleaned"
+CLEANING = "cleaning"
+DUE_MS = 4 * HOUR_MS
+"""When on each day (UTC)."""
+
+CLAIM_MS = 10 * 60_000
+"""Who has not finished after this time was killed."""
+
+CHUNK = 500
+"""Rows removed at once."""
+
+RAW = ("toolguard_calls", "toolguard_verdicts")
+
+
+def is_due(last: int | None, now: int) -> bool:
+    """Whether there was a 04:00 since the last clean-up. A time more than a day ahead is of a clock that was wrong."""
+    return last is None or last < now - (now - DUE_MS) % DAY_MS or last > now + DAY_MS
+
+
+def claim(connection: sqlite3.Connection, now: int) -> bool:
+    """Whether it is due and falls to this process."""
+    if not _falls_to_us(connection, now):
+        return False
+    with transaction(connection):
+        if ours := _falls_to_us(connection, now):
+            connection.execute(_SET, (CLEANING, now))
+    return ours
+
+
+def clean(connection: sqlite3.Connection, kept: Retention, now: int) -> Iterator[int]:
+    """Removes piece by piece: how many rows went. Ends with nothing left to remove, and says so in the file."""
+    for statement, before in _removals(kept, now):
+        while removed := _removed(connection, statement, before):
+            yield removed
+    with transaction(connection):
+        connection.execute(_SET, (CLEANED, now))
+        connection.execute("DELETE FROM toolguard_upkeep WHERE name = ?", (CLEANING,))
+
+
+def raw_since(kept: Retention, now: int) -> int:
+    """Single rows from before this are too old."""
+    return now - kept.raw_days * DAY_MS
+
+
+def _falls_to_us(connection: sqlite3.Connection, now: int) -> bool:
+    known = dict(connection.execute("SELECT name, at FROM toolguard_upkeep"))
+    claimed = known.get(CLEANING)
+    return is_due(known.get(CLEANED), now) and (claimed is None or not 0 <= now - claimed < CLAIM_MS)
+
+
+def _removed(connection: sqlite3.Connection, statement: str, before: int) -> int:
+    with transaction(connection):
+        return connection.execute(statement, (before,)).rowcount
+
+
+def _removals(kept: Retention, now: int) -> Iterator[tuple[str, int]]:
+    """Statements, and what each removes: all from before this. A sum goes when all of its time is too old."""
+    for table in RAW:
+        yield _old_rows(table), raw_since(kept, now)
+    sums = [(SESSIONS, DAY_MS, kept.raw_days)]
+    days = {HOUR_MS: kept.hourly_days, DAY_MS: kept.daily_days}
+    sums += [(table, length, days[length]) for table, length in (ROLLUPS | VERDICT_ROLLUPS).items()]
+    for table, length, age in sums:
+        since = now - age * DAY_MS
+        yield _oldest_sums(table), since - since % length
+
+
+def _old_rows(table: str) -> str:
+    return f"""
+        DELETE FROM {table} WHERE id IN (
+            SELECT id FROM {table} WHERE at < ? AND id < (SELECT max(id) FROM {table}) LIMIT {CHUNK}
+        )"""  # noqa: S608 - our own names
+
+
+def _oldest_sums(table: str) -> str:
+    return f"DELETE FROM {table} WHERE at = (SELECT min(at) FROM {table}) AND at < ?"  # noqa: S608 - our own names
+
+
+_SET = "INSERT INTO toolguard_upkeep (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at"
