@@ -25,7 +25,7 @@ from toolguard_engine.layers.calltexts import EXEC_TOOLS
 from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.grants import Grant
 from toolguard_engine.model import Call, Host
-from toolguard_engine.ownplaces import included, own_places
+from toolguard_engine.ownplaces import included, measured, own_places
 from toolguard_engine.rulebook import Rule, Rulebook
 from toolguard_engine.stores.calllog import resolve
 from toolguard_engine.stores.policy import Policies
@@ -200,7 +200,9 @@ def _host(places: Places, config: Config) -> Host:
     guarded = [*own_places(), *included(str(places.config))]
     if isinstance(config.store_path, str):
         guarded.append(str(resolve(config.store_path, places.state_dir)))
-    return Host(str(Path.home()), str(places.state_dir), str(places.config), tuple(guarded))
+    file, dashboard = measured(config.metrics)
+    home, state, own = str(Path.home()), str(places.state_dir), str(places.config)
+    return Host(home, state, own, tuple(guarded), metrics=file, dashboard=dashboard)
 
 
 def _ids(rules: Iterable[Rule]) -> frozenset[str]:

@@ -42,7 +42,7 @@ class Call:
 class Host:
     """What the engine knows of the gateway it guards. Paths are absolute; `guarded` are folders of toolguard itself.
 
-    `pids`: the engine and its gateway.
+    `pids`: the engine and its gateway. `metrics`: the metrics file. `dashboard`: `address:port` where it is switched on.
     """
 
     home: str = ""
@@ -50,6 +50,8 @@ class Host:
     config_path: str = ""
     guarded: tuple[str, ...] = ()
     pids: frozenset[int] = frozenset()
+    metrics: str = ""
+    dashboard: str = ""
 
 
 @dataclass(frozen=True, slots=True)

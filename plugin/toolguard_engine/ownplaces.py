@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from toolguard_engine.config import MetricsConfig
+from toolguard_engine.metrics import place
 from toolguard_engine.stores import files
 
 MAX_FILES = 100
@@ -23,6 +25,12 @@ def own_places() -> tuple[str, ...]:
     packages = Path(__file__).parent.parent
     names = ("toolguard_engine", "toolguard_cli", "toolguard_manifests")
     return (*(str(packages / name) for name in names), str(Path(sys.executable).with_name("toolguard")))
+
+
+def measured(config: MetricsConfig) -> tuple[str, str]:
+    """The metrics file, and where the dashboard listens (empty where it is off), as `model.Host` has them."""
+    page = config.dashboard
+    return str(place.resolve(config.db_path)), f"{page.bind}:{page.port}" if page.enabled else ""
 
 
 def included(config_path: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from posixpath import dirname, normpath
 from typing import Literal
 
 from toolguard_engine import ownfiles
+from toolguard_engine.metrics import place
 from toolguard_engine.model import Host
 
 Place = Literal["", "root", "guard", "key"]
@@ -40,6 +41,7 @@ class Protected:
     """The protected places of one host as tuples of path parts, and the words one of which an innocent spelling has.
 
     `starts`, `tops`: places and roots as text, in small letters; `names`: what a path of ours from an unknown folder has.
+    `kept`: the names of the metrics file and of what lies beside it, the token first.
     """
 
     home: str
@@ -53,6 +55,7 @@ class Protected:
     starts: tuple[str, ...]
     tops: tuple[str, ...]
     names: tuple[str, ...]
+    kept: tuple[str, ...]
 
 
 @lru_cache(maxsize=8)
@@ -62,22 +65,25 @@ def of(host: Host) -> Protected:
     states = dict.fromkeys([state, *(f"{home}/{name}" for name in _STATE_NAMES)])
     config = host.config_path or f"{state}/{CONFIG_NAMES[0]}"
     places = [f"{folder}/{tail}" for folder in states for tail in ("toolguard", "extensions/toolguard", *CONFIG_NAMES)]
-    places += [config, *host.guarded]
+    token, *beside = (host.metrics + end for end in (place.TOKEN, *place.ENDS)) if host.metrics else ("",)
+    guarded = [*host.guarded, *([token, *beside] if token else ())]
+    places += [config, *guarded]
     names = dict.fromkeys([*_STATE_NAMES, _parts(state)[-1]])
-    roots = [*states, *(above for place in host.guarded for above in _above(place, home))]
+    roots = list(dict.fromkeys([*states, *(above for path in guarded for above in _above(path, home))]))
     starts = dict.fromkeys("/" + "/".join(_parts(path.lower())) for path in places)
     tops = dict.fromkeys("/" + "/".join(_parts(path.lower())) for path in roots)
-    last = {_parts(path)[-1].lower() for path in (state, config, *host.guarded)}
+    last = {_parts(path)[-1].lower() for path in (state, config, *host.guarded, *beside[:1])}
     return Protected(
         home, state, config,
         tuple(map(_parts, roots)),
         tuple(map(_parts, places)),
-        tuple(_parts(f"{folder}/toolguard/key") for folder in states),
+        tuple(map(_parts, [*(f"{folder}/toolguard/key" for folder in states), *([token] if token else ())])),
         tuple((name, *tail) for name in names for tail in (("toolguard",), ("extensions", "toolguard"), *zip(CONFIG_NAMES))),
         tuple(last),
         tuple(starts),
         tuple(tops),
         (*map(str.lower, names), *CONFIG_NAMES),
+        tuple(path.rpartition("/")[2] for path in (token, *beside) if path),
     )  # fmt: skip
 
 
@@ -94,10 +100,14 @@ def _above(path: str, home: str) -> list[str]:
 
 
 def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
-    """What `path` is; a relative one is looked for in each of `folders`, the folders that it may be meant from."""
+    """What `path` is; a relative one is looked for in each of `folders`, the folders that it may be meant from.
+
+    A `?` may be a glob's, or begin the options of an address (`file:a.db?mode=rw`).
+    """
     protected = of(host)
     path = _expanded(path.strip().removeprefix("@").removeprefix("file://"), protected)
-    options = [_rooted(option) for option in _absolute(path, folders)]
+    addressed = [path, path.partition("?")[0]] if "?" in path else [path]
+    options = [_rooted(option) for each in addressed for option in _absolute(each, folders)]
     found = {_place(_parts(option), protected) for option in options if _may_be(option, protected)}
     lower = path.lower()
     if not any(name in lower for name in protected.names):

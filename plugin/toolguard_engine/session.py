@@ -29,6 +29,7 @@ from toolguard_engine.ledger import Decision, Entry
 from toolguard_engine.metrics import record as rows
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
 from toolguard_engine.outcomes import Outcome, outcome
+from toolguard_engine.ownplaces import measured
 from toolguard_engine.rulebook import Rule, Rulebook
 from toolguard_engine.standing import Key, Standing, place_of
 from toolguard_engine.stores import audit
@@ -247,7 +248,7 @@ class Session:
             place for place in (hello.root, *self.setup.guarded, *own, *self.setup.included(hello.config_path)) if place
         )
         pids = frozenset(pid for pid in (self.setup.pid, hello.gateway_pid) if pid > 0)
-        return Host(self.setup.home, hello.state_dir, hello.config_path, guarded, pids)
+        return Host(self.setup.home, hello.state_dir, hello.config_path, guarded, pids, *measured(self.config.metrics))
 
     def _judge(self, message: protocol.Judge) -> protocol.Wire:
         self.tally.judged += 1

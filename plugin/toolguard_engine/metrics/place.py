@@ -8,6 +8,8 @@ from pathlib import Path
 
 TOKEN = ".token"  # noqa: S105 - the end of a file's name
 SERVER = ".server"
+ENDS = ("", "-wal", "-shm", "-journal", SERVER)
+"""How the names of the metrics file and of what lies beside it end, the token apart."""
 
 
 def resolve(db_path: str, env: Mapping[str, str] = os.environ) -> Path:

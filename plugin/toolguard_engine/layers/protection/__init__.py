@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from toolguard_engine import protectedpaths, toolacts, toolnames
 from toolguard_engine.layers import calltexts
-from toolguard_engine.layers.protection import command
+from toolguard_engine.layers.protection import command, dashboard
 from toolguard_engine.layers.protection.openclaw import CHAT_COMMAND
 from toolguard_engine.layers.protection.scene import base
 from toolguard_engine.model import Call, Host, Verdict
@@ -27,8 +27,8 @@ _MOVES = frozenset({"move", "rename", "mv"})
 _MAX_NESTED = 4
 _MAX_PATH = 4096
 _REMOTE = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
-_KEY_LIKE = re.compile(r"key|[*?\[%]", re.IGNORECASE)
-"""What a spelling of the key's path has in it."""
+_KEY_LIKE = re.compile(r"key|token|[*?\[%]", re.IGNORECASE)
+"""What a spelling of a secret's path has in it."""
 
 _SAYING = frozenset(
     {
@@ -46,7 +46,7 @@ _SAYING = frozenset(
 
 _SAID = ("message", "text", "content", "caption", "body", "task", "prompt", "input")
 PATH = "This call would change the files or the configuration of the guard itself."
-KEY = "This call would read the secret key with which the guard signs approvals."
+KEY = "This call would read a secret of the guard, by which it knows a person's word: its key, or the dashboard's token."
 CONFIG = "This call would change the part of the gateway's configuration that keeps the guard in place."
 CHAT = "Only a person may send the guard's own chat commands."
 
@@ -110,7 +110,10 @@ def _paths(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
     for path in calltexts.paths(tool, params):
         if reason := _path(tool, _of_address(path), host, cwd):
             return reason
-    return KEY if any(_is_key(text, host) for text in _strings(params, 0)) else ""
+    texts = list(_strings(params, 0))
+    if any(dashboard.visits(text, host) for text in texts):
+        return dashboard.CALL
+    return KEY if any(_is_key(text, host) for text in texts) else ""
 
 
 def _strings(value: Any, depth: int) -> Iterator[str]:
@@ -122,7 +125,7 @@ def _strings(value: Any, depth: int) -> Iterator[str]:
 
 
 def _is_key(text: str, host: Host) -> bool:
-    """Whether a whole parameter is a path or a `file:` address of the key."""
+    """Whether a whole parameter is a path or a `file:` address of a secret."""
     if len(text) > _MAX_PATH or "\n" in text or not _KEY_LIKE.search(text) or _REMOTE.match(text):
         return False
     path = _of_address(text)

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from toolguard_engine import ownfiles
 from toolguard_engine.layers.protection.commands import CHANGES, CLI
 from toolguard_engine.layers.protection.scene import FILES, KEY, SEDS, Scene, sed_prints
+from toolguard_engine.metrics import place
 
 _JOINED = re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
 _STATE = re.compile(
@@ -33,6 +34,7 @@ _WRITES = re.compile(
     r"|unlink|remove|rename|rmtree|\brm(?:Sync|dir)?\b|\bmv\b|\bmove\b|copy|\bcp(?:Sync)?\b|chmod|chown|dump\(|symlink|truncate"
     r"|os\.replace|\.replace\([^,()\n]{0,200}\)|append(?:File|_text)|\bsed\b|\btee\b|put_contents|\btouch\b|delete|O_[WRC][A-Z]"
     r"|\bexec\b|\beval\b|system|spawn|popen|subprocess|>\s*['\"(]"
+    r"|(?i:\bdelete\s+from\b|\b(?:insert|replace)\b[\s\w]{0,20}\binto\b|\bupdate\s+\S{1,100}\s+set\b|\b(?:drop|alter)\s+table\b|\bvacuum\b)"
 )
 _WHOLE = re.compile(r"rmtree|\brm(?:Sync)?\b|rename|\bmove\b|copytree|make_archive|os\.replace|symlink|\bmv\b|cpSync")
 _IMPORT = re.compile(
@@ -86,7 +88,8 @@ def _about(code: str, program: str, scene: Scene) -> str:
     if "toolguard" in code and program not in _EDITORS and (_IMPORT.search(code) or _CALLED.search(code)):
         return CLI
     found = {scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path}
-    if "key" in found:
+    kept = scene.protected.kept
+    if "key" in found or any(token in code for token in kept[:1]) or ("guard" in found and place.TOKEN in code):
         return KEY
     if program in SEDS and sed_prints(code.split("\n")):
         return ""
@@ -99,4 +102,5 @@ def _about(code: str, program: str, scene: Scene) -> str:
         return FILES if "root" in found and _WHOLE.search(code) else ""
     if _SECRET.search(code) and _SECRET_FOLDER.search(code):
         return KEY
-    return FILES if (writes and _OURS.search(code)) or _WHOLE.search(code) else ""
+    ours = _OURS.search(code) is not None or any(name in code for name in kept)
+    return FILES if (writes and ours) or _WHOLE.search(code) else ""

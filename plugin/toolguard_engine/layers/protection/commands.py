@@ -40,6 +40,10 @@ _VALUED = frozenset({"--state-dir", "--config"})
 _PLACES = frozenset(
     {"TOOLGUARD_CONFIG", "TOOLGUARD_STATE_DIR", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"}
 )
+_CLI_MODULES = frozenset({"toolguard", "toolguard_cli", "toolguard_cli.__main__"})
+_PAGE = ("toolguard_cli", "dashboard")
+"""The folder of the module that serves the dashboard: it needs no sub-command."""
+
 _MODULE = re.compile(r"-[A-Za-z]*m(\S*)")
 _GLOB = re.compile(r"[*?\[]")
 _LITERAL = re.compile(r"[A-Za-z]")
@@ -122,8 +126,10 @@ def _runs_ours(rest: tuple[str, ...]) -> bool:
     for at, word in enumerate(rest):
         if match := _MODULE.fullmatch(word):
             module, after = (match[1], rest[at + 1 :]) if match[1] else ("".join(rest[at + 1 : at + 2]), rest[at + 2 :])
-            return module.partition(".")[0] in NAMES and _changes(after, bare=module.startswith("toolguard_engine"))
+            return module.partition(".")[0] in NAMES and _changes(after, bare=module not in _CLI_MODULES)
         if not word.startswith("-"):
-            ours = " " not in word and bool(NAMES & set(word.split("/")[-2:])) and not word.endswith("toolguard")
-            return (ours or base(word) in NAMES) and _changes(rest[at + 1 :], bare=False)
+            folders = word.split("/")[-3:]
+            ours = " " not in word and bool(NAMES & set(folders[-2:])) and not word.endswith("toolguard")
+            page = " " not in word and _PAGE in {(*folders[at : at + 2],) for at in range(2)}
+            return (ours or page or base(word) in NAMES) and _changes(rest[at + 1 :], bare=page)
     return False

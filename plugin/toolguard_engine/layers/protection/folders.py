@@ -159,16 +159,19 @@ def _found(run: Run, wanted: list[str], scene: Scene) -> str:
     runs += [other.name for other in _takers(run, scene)]
     runs += ["-delete"] if "-delete" in run.argv else []
     runs += [">"] if _writes_to_finds(run, scene) else []
-    if not runs or (wanted and not any(_fits(pattern) for pattern in wanted)):
+    if not runs or (wanted and not any(_fits(pattern, scene) for pattern in wanted)):
         return ""
-    secret = any(fnmatchcase("key", pattern) or pattern.endswith("guard/key") for pattern in set(wanted) - _CATCH_ALL)
+    secrets = ("key", *scene.protected.kept[:1])
+    chosen = set(wanted) - _CATCH_ALL
+    secret = any(fnmatchcase(name, pattern) or pattern.endswith("guard/key") for pattern in chosen for name in secrets)
     if secret and not all(name in _TELLS for name in runs):
         return KEY
     return "" if all(name in _SHOWS for name in runs) else FILES
 
 
-def _fits(pattern: str) -> bool:
-    return any(fnmatchcase(name, pattern) for name in protectedpaths.FILE_NAMES)
+def _fits(pattern: str, scene: Scene) -> bool:
+    names = (*protectedpaths.FILE_NAMES, *map(str.lower, scene.protected.kept))
+    return any(fnmatchcase(name, pattern) for name in names)
 
 
 def _value(rest: tuple[str, ...], options: tuple[str, ...]) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolguard_engine import ownfiles, protectedpaths
+from toolguard_engine.layers.protection import dashboard
 from toolguard_engine.layers.protection.commands import CHANGES
 from toolguard_engine.layers.protection.scene import holds_ours, is_interpreter, place_of, resolved, texts
 from toolguard_engine.model import Host
@@ -46,7 +47,8 @@ class _Signs:
 def _signs(host: Host) -> _Signs:
     protected = protectedpaths.of(host)
     common = ("claw", "toolguard", ".open", "kill", "fuser", "systemctl", *ownfiles.TELLING)
-    words = (*common, *(word for word in protected.words if not any(sign in word for sign in common)))
+    own = (*protected.words, *dashboard.signs(host))
+    words = (*common, *(word for word in own if not any(sign in word for sign in common)))
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
     starts = ("~", "..", "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))
     home = tuple(part for part in protected.home.split("/") if part)

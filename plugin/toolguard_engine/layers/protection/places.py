@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import protectedpaths
+from toolguard_engine.layers.protection import sqlite
 from toolguard_engine.layers.protection.scene import (
     FILES,
     KEY,
@@ -34,7 +35,10 @@ READERS = frozenset(
 _SHOWS_CONTENT = frozenset({"cat", "head", "tail", "jq", "less", "more", "cut", "sort", "uniq", "tr", "diff"})
 """Readers that print what is in a file, and never its name."""
 
-_KEYLESS = frozenset({"ls", "stat", "test", "[", "[["})
+_KEYLESS = frozenset({"ls", "stat", "test", "[", "[[", "du"})
+_NAMED_IN = "--files0"
+"""An option of `du` that names what is in a file."""
+
 _CHECKED = frozenset({"find", "sort", "rg", "diff", "tree"})
 _WRITING_OPTION = re.compile(r"-(?:delete|exec|execdir|ok|okdir|fprint\w*|fls)$|--(?:output|pre)\b|-\w*o")
 _RECURSIVE = re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories=recurse")
@@ -61,7 +65,7 @@ def reason(scene: Scene) -> str:
 
 
 def _judged(run: Run, found: Place, scene: Scene) -> str:
-    if found == "key" and not (run.name in _KEYLESS and len(scene.runs) == 1):
+    if found == "key" and not (_shows_no_content(run) and len(scene.runs) == 1):
         return KEY
     taken = _taken(run, scene)
     if found == "guard" and not all(_only_reads(each, scene) for each in (run, *taken)):
@@ -71,6 +75,10 @@ def _judged(run: Run, found: Place, scene: Scene) -> str:
     if found == "root" and (_changes_root(run, scene) or not all(_only_reads(each, scene) for each in taken)):
         return FILES
     return ""
+
+
+def _shows_no_content(run: Run) -> bool:
+    return run.name in _KEYLESS and not any(word.startswith(_NAMED_IN) for word in run.argv)
 
 
 def _taken(run: Run, scene: Scene) -> tuple[Run, ...]:
@@ -123,6 +131,8 @@ def _only_reads(run: Run, scene: Scene) -> bool:
         return True
     if run.name in SEDS:
         return sed_prints(run.argv[1:])
+    if run.name in sqlite.NAMES:
+        return sqlite.only_reads(run.argv[1:])
     if run.name not in READERS:
         return False
     options = [word for word in run.argv[1:] if word.startswith("-")] if run.name in _CHECKED else []

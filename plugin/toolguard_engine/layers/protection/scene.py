@@ -24,7 +24,7 @@ MAX_CODES = 30
 """So many pieces of code are looked at each for itself; all others as one."""
 
 FILES = "This command would change the files or the configuration of the guard itself."
-KEY = "This command would read the secret key with which the guard signs approvals."
+KEY = "This command would read a secret of the guard, by which it knows a person's word: its key, or the dashboard's token."
 
 _SCRIPTED = frozenset(
     {"ipython", "tsx", "ts-node", "jruby", "luajit", "expect", "julia", "Rscript", "sed", "gsed", "pwsh", "elixir", "guile"}
