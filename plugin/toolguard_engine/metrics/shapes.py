@@ -113,7 +113,7 @@ class ModelRow(Shape, frozen=True):
     totals: Totals
     token_share: float
     cost_share: float
-    cost_per_1k: float | None
+    cost_per_1k: float | None = msgspec.field(name="costPer1k")
     mean_ms: float | None
 
 
