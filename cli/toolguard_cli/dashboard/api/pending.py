@@ -1,0 +1,54 @@
+"""The calls that wait for a person, of all gateways."""
+
+from __future__ import annotations
+
+import time
+
+from toolguard_cli import stores
+from toolguard_cli.dashboard import gateways
+from toolguard_cli.dashboard.gateways import Watched
+from toolguard_cli.dashboard.shapes import Held, Pending
+from toolguard_cli.dashboard.visit import Query, Visit
+from toolguard_cli.errors import UserError
+from toolguard_engine import answers
+from toolguard_engine.ledger import Entry
+
+
+def pending(visit: Visit, asked: Query) -> Pending:
+    del asked
+    found, problems = gateways.lenient(visit)
+    return listed(visit, found, problems)
+
+
+def listed(visit: Visit, known: list[Watched], problems: list[str]) -> Pending:
+    """The oldest first. `problems`: known ones."""
+    held, now = [], time.time()
+    for each in known:
+        try:
+            with stores.told():
+                held += [_held(each, entry) for entry in answers.waiting(each.book().entries(), now)]
+        except UserError as error:
+            problems = [*problems, said(each, error)]
+    return Pending(visit.now, sorted(held, key=lambda one: (one.created, one.nonce)), problems)
+
+
+def said(watched: Watched, error: UserError) -> str:
+    return answers.plain(f"{watched.id}: {error.message}{f'; {error.fix}' if error.fix else ''}")
+
+
+def _held(watched: Watched, entry: Entry) -> Held:
+    return Held(
+        gateway=watched.id,
+        nonce=entry.nonce,
+        status=entry.status,
+        tool=entry.tool,
+        agent=entry.agent,
+        session=entry.session,
+        code=entry.code,
+        reason=entry.reason,
+        shown=entry.shown,
+        whole=entry.whole,
+        cwd=entry.cwd,
+        created=int(entry.created * 1_000),
+        expires=int(entry.expires * 1_000),
+    )

@@ -1,0 +1,76 @@
+"""How the gateways stand now: mode, kill switch, budgets, trust, drift."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+from toolguard_cli import budgets, stores
+from toolguard_cli.dashboard import gateways
+from toolguard_cli.dashboard.api.pending import said
+from toolguard_cli.dashboard.gateways import Watched
+from toolguard_cli.dashboard.shapes import GatewayState, Standing, State, Switch
+from toolguard_cli.dashboard.visit import Query, Visit
+from toolguard_cli.errors import UserError
+from toolguard_engine import __version__, answers, standing
+from toolguard_engine.config import Config
+from toolguard_engine.stores import engines
+from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.stores.standings import FileStandings
+
+MAX_STANDINGS = 200
+LATEST = 1e11
+"""Seconds since 1970; later is no time."""
+
+
+def state(visit: Visit, asked: Query) -> State:
+    del asked
+    found, problems = gateways.lenient(visit)
+    return State(visit.now, __version__, visit.trusted, [_gateway(each, problems) for each in found])
+
+
+def _gateway(watched: Watched, problems: list[str]) -> GatewayState:
+    config, wrong = budgets.settings(watched.places), budgets.invalid(watched.places)
+    problems = [*problems, *([answers.plain(f"the settings are invalid: {wrong}")] if wrong else [])]
+    if not watched.places.state_dir.is_dir():
+        problems.append(answers.plain(f"{watched.places.state_dir} is gone"))
+    known: list[standing.Standing] = []
+    try:
+        with stores.told(), closing(FileStandings(watched.places.state_dir, patient=True)) as store:
+            known = store.look()
+    except UserError as error:
+        problems.append(said(watched, error))
+    return GatewayState(
+        id=watched.id,
+        running=bool(engines.running(watched.places.state_dir)),
+        recording=watched.known is not None and config.metrics.enabled,
+        mode=config.active_mode,
+        kill_switch=_switch(watched),
+        standings=[_standing(each, config) for each in budgets.worth_a_look(known, config)[:MAX_STANDINGS]],
+        host=watched.known.host if watched.known else "",
+        version=watched.known.version if watched.known else "",
+        problems=problems,
+    )
+
+
+def _switch(watched: Watched) -> Switch | None:
+    thrown = KillSwitch(watched.places.state_dir).thrown()
+    if thrown is None:
+        return None
+    at = int(thrown.at * 1_000) if 0 < thrown.at < LATEST else 0
+    return Switch(at, answers.cut(thrown.by, 100), answers.cut(thrown.why, 300))
+
+
+def _standing(each: standing.Standing, config: Config) -> Standing:
+    own = config.for_agent(each.agent)
+    return Standing(
+        agent=each.agent,
+        session=each.session,
+        spent=each.spent,
+        left=budgets.left(each, config),
+        size=own.budget.size,
+        trust=each.trust,
+        mode=own.active_budget_mode,
+        signals=[budgets.cause(code, own.budget) for code in each.told],
+        waits=budgets.waits(each, config),
+        touched=int(each.touched * 1_000),
+    )

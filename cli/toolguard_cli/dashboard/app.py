@@ -1,0 +1,91 @@
+"""The dashboard as one web application: the page, the API, `/ws` and `/metrics`, all behind `security`."""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+from starlette.routing import BaseRoute, Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+
+from toolguard_cli.dashboard import answering, openapi, problems
+from toolguard_cli.dashboard.live import Live
+from toolguard_cli.dashboard.problems import Wrong
+from toolguard_cli.dashboard.routes import ENDPOINTS
+from toolguard_cli.dashboard.security import Security
+from toolguard_cli.dashboard.visit import Site
+
+STATIC = Path(__file__).parent / "static"
+_SCRIPT = "text/javascript"
+_KINDS = {".js": _SCRIPT, ".mjs": _SCRIPT, ".css": "text/css", ".svg": "image/svg+xml", ".json": problems.JSON}
+_WORDS = {404: ("path", "there is nothing here"), 405: ("method", "this is not done that way here")}
+
+
+def make(site: Site) -> ASGIApp:
+    live = Live(site)
+
+    @asynccontextmanager
+    async def life(app: Starlette) -> AsyncIterator[None]:
+        del app
+        try:
+            yield
+        finally:
+            await live.end()
+
+    for ending, kind in _KINDS.items():  # a browser runs no script of another kind, whatever this machine calls it
+        mimetypes.add_type(kind, ending)
+    routes = [*_api(site), WebSocketRoute("/ws", live.serve), *_page()]
+    handlers = {HTTPException: _refuse, Exception: answering.fault}
+    app = Starlette(routes=routes, exception_handlers=handlers, lifespan=life)
+    app.router.redirect_slashes = False
+    return Security(app, site.door)
+
+
+def _api(site: Site) -> list[BaseRoute]:
+    said = msgspec.json.encode(openapi.document(ENDPOINTS))
+
+    async def document(request: Request) -> Response:
+        del request
+        return Response(said, headers=problems.NO_STORE, media_type=problems.JSON)
+
+    paths: dict[str, dict[str, answering.Handler]] = {}
+    for each in ENDPOINTS:
+        paths.setdefault(each.path, {})[each.method] = answering.handler(each, site)
+    found: list[BaseRoute] = [Route(_named(path), _by_method(known), methods=list(known)) for path, known in paths.items()]
+    return [*found, Route("/api/openapi.json", document)]
+
+
+def _by_method(known: dict[str, answering.Handler]) -> answering.Handler:
+    async def handle(request: Request) -> Response:
+        return await known["GET" if request.method == "HEAD" else request.method](request)
+
+    return handle
+
+
+def _named(path: str) -> str:
+    """A gateway may be called as it likes."""
+    return path.replace("{id}", "{id:path}")
+
+
+def _page() -> list[BaseRoute]:
+    async def index(request: Request) -> Response:
+        del request
+        return FileResponse(STATIC / "index.html")
+
+    return [Route("/", index), Mount("/static", StaticFiles(directory=STATIC, check_dir=False))]
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    del request
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    answer = problems.answer(Wrong(status, *_WORDS.get(status, ("request", "this cannot be done"))))
+    answer.headers.update(getattr(error, "headers", None) or {})
+    return answer

@@ -1,0 +1,181 @@
+"""`/ws`: what happens, to every open page. One look at the files serves all of them, and there is none without a page."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import msgspec
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from toolguard_cli.dashboard.answering import encoded
+from toolguard_cli.dashboard.shapes import HelloEvent, StateEvent, TickEvent
+from toolguard_cli.dashboard.visit import Site, now_ms
+from toolguard_cli.dashboard.watching import Watch
+
+MOST_CLIENTS = 50
+MOST_WAITING = 500
+LOOK_SECONDS = 0.3
+TICK_SECONDS = 5.0
+STATE_SECONDS = 1.0
+TOKEN_SECONDS = 5.0
+CLOSE_SECONDS = 1.0
+POLICY, TOO_LARGE, TROUBLE, LATER, MALFORMED, WRONG_TOKEN = 1008, 1009, 1011, 1013, 4400, 4401
+
+
+class _First(msgspec.Struct):
+    token: str = ""
+
+
+class _Client:
+    """One open page. `over`: why it is to be closed; 0 while it is not."""
+
+    def __init__(self) -> None:
+        self.queue: asyncio.Queue[str] = asyncio.Queue(MOST_WAITING)
+        self.over = asyncio.Event()
+        self.code = 0
+
+    def put(self, text: str) -> None:
+        """A page that does not keep up is let go: it asks anew."""
+        try:
+            self.queue.put_nowait(text)
+        except asyncio.QueueFull:
+            self.end(LATER)
+
+    def end(self, code: int) -> None:
+        self.code = self.code or code
+        self.over.set()
+
+
+class Live:
+    """All open pages."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._watch = Watch(site)
+        self._thread = ThreadPoolExecutor(1, "watch")
+        self._clients: set[_Client] = set()
+        self._open = 0
+        self._poller: asyncio.Task[None] | None = None
+
+    async def serve(self, socket: WebSocket) -> None:
+        await socket.accept()
+        if self._open >= MOST_CLIENTS:
+            await _close(socket, LATER)
+            return
+        client = _Client()
+        self._open += 1
+        try:
+            if not (code := await self._greet(socket, client)):
+                await _serve(socket, client)
+                code = client.code
+            if code:
+                await _close(socket, code)
+        except WebSocketDisconnect:
+            return
+        finally:
+            self._open -= 1
+            self._clients.discard(client)
+
+    async def end(self) -> None:
+        if self._poller is not None:
+            self._poller.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._poller
+        self._thread.submit(self._watch.close)
+        self._thread.shutdown(wait=True)
+
+    async def _greet(self, socket: WebSocket, client: _Client) -> int:
+        """Why it may not come in; 0 where it may."""
+        try:
+            async with asyncio.timeout(TOKEN_SECONDS):
+                message = await socket.receive()
+        except TimeoutError:
+            return POLICY
+        if message["type"] == "websocket.disconnect":
+            raise WebSocketDisconnect(message.get("code", 1000))
+        try:
+            given = msgspec.json.decode(message.get("text") or "", type=_First).token
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            return MALFORMED
+        trusted = bool(given) and self._site.door.opens(given.encode("utf-8", "replace"))
+        if not trusted and (given or not self._site.door.loopback):
+            return WRONG_TOKEN
+        await self._join(client, trusted=trusted)
+        return 0
+
+    async def _join(self, client: _Client, *, trusted: bool) -> None:
+        """From its greeting on it is told everything, so that what it asks for after that leaves no gap."""
+        if self._poller is None or self._poller.done():
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._watch.begin)
+        client.put(_text(HelloEvent(now_ms(), trusted)))
+        client.put(_text(self._watch.held()))
+        self._clients.add(client)
+        if self._poller is None or self._poller.done():
+            self._poller = asyncio.create_task(self._poll())
+
+    async def _poll(self) -> None:
+        loop, ticked, told = asyncio.get_running_loop(), time.monotonic(), 0.0
+        changed = False
+        try:
+            while self._clients:
+                for event in await loop.run_in_executor(self._thread, self._watch.look):
+                    if isinstance(event, StateEvent):
+                        changed = True
+                    else:
+                        self._tell(_text(event))
+                if changed and time.monotonic() > told + STATE_SECONDS:
+                    self._tell(_text(StateEvent()))
+                    changed, told = False, time.monotonic()
+                if time.monotonic() > ticked + TICK_SECONDS:
+                    self._tell(_text(TickEvent(now_ms())))
+                    ticked = time.monotonic()
+                await asyncio.sleep(LOOK_SECONDS)
+        finally:
+            for client in self._clients:
+                client.end(TROUBLE)
+
+    def _tell(self, text: str) -> None:
+        for client in self._clients:
+            client.put(text)
+
+
+async def _serve(socket: WebSocket, client: _Client) -> None:
+    """Until either side has enough. Raises what the connection raises."""
+    jobs = [asyncio.create_task(job) for job in (_send(socket, client), _hear(socket), _wait(client))]
+    try:
+        done, _ = await asyncio.wait(jobs, return_when=asyncio.FIRST_COMPLETED)
+        for job in done:
+            job.result()
+    finally:
+        for job in jobs:
+            job.cancel()
+        await asyncio.gather(*jobs, return_exceptions=True)
+
+
+async def _send(socket: WebSocket, client: _Client) -> None:
+    while True:
+        await socket.send_text(await client.queue.get())
+
+
+async def _hear(socket: WebSocket) -> None:
+    """What a page says after its first message is of no interest, but that it goes."""
+    while (await socket.receive())["type"] != "websocket.disconnect":
+        pass
+
+
+async def _wait(client: _Client) -> None:
+    await client.over.wait()
+
+
+async def _close(socket: WebSocket, code: int) -> None:
+    """One that does not even take this in is let go all the same."""
+    with suppress(TimeoutError, WebSocketDisconnect, RuntimeError):
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await socket.close(code)
+
+
+def _text(event: msgspec.Struct) -> str:
+    return encoded(event).decode()

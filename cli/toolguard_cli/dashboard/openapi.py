@@ -1,0 +1,80 @@
+"""The OpenAPI 3.1 document, made from the table of routes and the types of what is asked and answered."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from toolguard_cli.dashboard.shapes import Refusal
+from toolguard_cli.dashboard.visit import JSON, Endpoint
+from toolguard_engine import __version__
+
+_REF = "#/components/schemas/{name}"
+_IN_PATH = re.compile(r"\{(\w+)\}")
+_ALWAYS = {
+    401: "The token is needed, or wrong.",
+    403: "A foreign Host or Origin.",
+    422: "A value is not one of those that are taken.",
+    500: "A fault of ours.",
+    503: "A store cannot be read now.",
+}
+_STATUS = {
+    **_ALWAYS,
+    400: "The body is no JSON.",
+    404: "No such gateway.",
+    409: "It cannot be done as things stand.",
+    413: "The body is too large.",
+    415: "The body is not application/json.",
+}
+_OF_BODY = (400, 413, 415)
+
+
+def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
+    known = list(endpoints)
+    types = list({id(each): each for one in known for each in (one.asks, one.answers)}.values())
+    schemas, components = msgspec.json.schema_components([*types, Refusal], ref_template=_REF)
+    named = dict(zip(map(id, types), schemas, strict=False))
+    paths: dict[str, dict[str, Any]] = {}
+    for each in known:
+        asks = components[each.asks.__name__]
+        operation = _operation(each, asks, named[id(each.asks)], named[id(each.answers)])
+        paths.setdefault(each.path, {})[each.method.lower()] = operation
+    asked = {each.asks.__name__ for each in known if each.method == "GET"}
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "toolguard dashboard", "version": __version__},
+        "paths": paths,
+        "components": {
+            "schemas": {name: schema for name, schema in components.items() if name not in asked},
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
+        },
+    }
+
+
+def _operation(each: Endpoint, asks: dict[str, Any], body: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
+    refusals = {*_ALWAYS, *each.refusals, *(_OF_BODY if each.method == "POST" else ())}
+    operation: dict[str, Any] = {
+        "summary": each.says,
+        "security": [{"token": []}] if each.method == "POST" else [{}, {"token": []}],
+        "responses": {
+            "200": {"description": "As asked.", "content": {each.kind: {"schema": answer}}},
+            **{str(status): _refusal(status) for status in sorted(refusals)},
+        },
+    }
+    if each.method == "GET":
+        operation["parameters"] = [_parameter(each, name, schema) for name, schema in asks["properties"].items()]
+    else:
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
+    return operation
+
+
+def _parameter(each: Endpoint, name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    in_path = name in _IN_PATH.findall(each.path)
+    return {"name": name, "in": "path" if in_path else "query", "required": in_path, "schema": schema}
+
+
+def _refusal(status: int) -> dict[str, Any]:
+    return {"description": _STATUS[status], "content": {JSON: {"schema": {"$ref": _REF.format(name="Refusal")}}}}

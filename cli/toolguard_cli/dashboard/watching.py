@@ -1,0 +1,151 @@
+"""What is new since the last look: rows of the metrics file, held calls, how the gateways stand. For one thread."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from toolguard_cli.dashboard import gateways, reading
+from toolguard_cli.dashboard.api import pending
+from toolguard_cli.dashboard.gateways import Watched
+from toolguard_cli.dashboard.shapes import CallEvent, DecisionEvent, Held, PendingEvent, StateEvent
+from toolguard_cli.dashboard.visit import Site, Visit
+from toolguard_cli.errors import UserError
+from toolguard_engine.metrics import database, queries
+from toolguard_engine.metrics.database import MetricsError
+from toolguard_engine.stores import engines, files
+from toolguard_engine.stores.killswitch import NAME as KILL_SWITCH
+from toolguard_engine.stores.standings import BESIDE
+from toolguard_engine.stores.standings import NAME as STANDINGS
+
+Event = CallEvent | DecisionEvent | PendingEvent | StateEvent
+Mark = tuple[int, int, int]
+"""Differs when a file was written: its number, size and time."""
+
+MOST = 200
+"""Rows of a kind in one look; where there are more the oldest of them are left out."""
+
+AGAIN_SECONDS = 5.0
+NO_FILE: Mark = (0, 0, 0)
+
+
+class Watch:
+    """Looks again and again, from `begin` on."""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._db: sqlite3.Connection | None = None
+        self._file = NO_FILE[:1]
+        self._version = -1
+        self._last: tuple[int, int] | None = None
+        self._known: list[tuple[Watched, Path]] = []
+        self._asked = 0.0
+        self._marks: tuple[object, ...] = ()
+        self._nonces: tuple[Mark, ...] = ()
+        self._held: list[Held] | None = None
+
+    def begin(self) -> None:
+        """What is there now is not new."""
+        self._last, self._version, self._asked = None, -1, 0.0
+        self.look()
+
+    def look(self) -> list[Event]:
+        """The new events, and at the end what else changed."""
+        rows: list[Event] = []
+        with suppress(MetricsError):
+            rows = self._rows()
+        self._refresh(new=bool(rows))
+        return [*rows, *self._pending(), *self._states()]
+
+    def held(self) -> PendingEvent:
+        """All held calls as they were seen last."""
+        return PendingEvent(Visit(self._site).now, self._held or [])
+
+    def close(self) -> None:
+        if self._db is not None:
+            self._db.close()
+            self._db = None
+
+    def _rows(self) -> list[Event]:
+        """Raises `MetricsError`; then the file is opened anew at the next look."""
+        path = self._site.settings.db
+        file = mark(path)[:1]
+        if self._db is None or file != self._file:
+            self.close()
+            self._db, self._file, self._version = reading.kept(path), file, -1
+        if self._db is None:
+            self._last = self._last or (0, 0)
+            return []
+        try:
+            with database.reported(path):
+                return self._after(self._db)
+        except MetricsError:
+            self.close()
+            raise
+
+    def _after(self, db: sqlite3.Connection) -> list[Event]:
+        (version,) = db.execute("PRAGMA data_version").fetchone()
+        if version == self._version:
+            return []
+        newest = queries.newest(db)
+        last = self._last or newest
+        calls = [CallEvent(row) for row in queries.calls_after(db, _from(last[0], newest[0]), MOST)]
+        decisions = [DecisionEvent(row) for row in queries.decisions_after(db, _from(last[1], newest[1]), MOST)]
+        seen = [newest[0], *(event.call.id for event in calls)], [newest[1], *(event.decision.id for event in decisions)]
+        self._last = max(seen[0]), max(seen[1])
+        self._version = version
+        return [*calls, *decisions]
+
+    def _refresh(self, *, new: bool) -> None:
+        """Which gateways there are, now and then."""
+        if not new and time.monotonic() < self._asked + AGAIN_SECONDS:
+            return
+        self._asked = time.monotonic()
+        self._known = [(each, _book(each)) for each in gateways.lenient(Visit(self._site))[0]]
+
+    def _pending(self) -> list[Event]:
+        nonces = tuple(mark(path) for _, path in self._known)
+        over = any(each.expires <= Visit(self._site).now for each in self._held or [])
+        if self._held is not None and nonces == self._nonces and not over:
+            return []
+        self._nonces = nonces
+        found = pending.listed(Visit(self._site), [each for each, _ in self._known], []).pending
+        if found == self._held:
+            return []
+        self._held = found
+        return [self.held()]
+
+    def _states(self) -> list[Event]:
+        first, marks = not self._marks, tuple((each.id, *_marks(each)) for each, _ in self._known)
+        if marks == self._marks:
+            return []
+        self._marks = marks
+        return [] if first else [StateEvent()]
+
+
+def mark(path: Path) -> Mark:
+    try:
+        info = os.stat(path)  # noqa: PTH116 - four times as fast
+    except (OSError, ValueError):
+        return NO_FILE
+    return info.st_ino, info.st_size, info.st_mtime_ns
+
+
+def _marks(watched: Watched) -> tuple[object, ...]:
+    own = files.own_folder(watched.places.state_dir)
+    places = (own / KILL_SWITCH, *(own / f"{STANDINGS}{end}" for end in ("", *BESIDE[:1])), watched.places.config)
+    return (*map(mark, places), *(info.pid for info in engines.running(watched.places.state_dir)))
+
+
+def _book(watched: Watched) -> Path:
+    try:
+        return watched.book().path
+    except UserError:
+        return files.own_folder(watched.places.state_dir)
+
+
+def _from(last: int, newest: int) -> int:
+    return max(last, newest - MOST)
