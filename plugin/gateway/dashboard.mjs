@@ -10,7 +10,7 @@ import { Lines } from "./pipe.mjs";
 
 /** The server's exit codes: it cannot run as it is told (a foreign program has the port), or one of ours answers there. */
 const REFUSED = [1, 2];
-const ANSWERED = 4;
+const ANSWERED = 10;
 
 /**
  * Milliseconds before the next start: the first time, and the most that doubling leads to.

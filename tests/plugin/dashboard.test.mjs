@@ -139,7 +139,7 @@ describe("a server that serves", () => {
 describe("a server that cannot run", () => {
   /** @type {[string, string, string[], string[]][]} */
   const rows = [
-    ["ours answers there already", 'console.log("another one has it"); process.exit(4)', ["another one has it"], []],
+    ["ours answers there already", 'console.log("another one has it"); process.exit(10)', ["another one has it"], []],
     ["the port is taken", 'console.error("port 8080 is taken; 8081 is free"); process.exit(1)', [], ["port 8080 is taken; 8081 is free"]],
     ["it takes no such option", 'console.error("usage"); process.exit(2)', [], ["usage"]],
     [
@@ -158,7 +158,7 @@ describe("a server that cannot run", () => {
       assert.deepEqual([said("info"), said("warn")], [info, warn]);
     });
 
-  for (const [kind, body] of [["refused", "process.exit(1)"], ["answered", "process.exit(4)"], ["crashed", "process.exit(3)"]])
+  for (const [kind, body] of [["refused", "process.exit(1)"], ["answered", "process.exit(10)"], ["crashed", "process.exit(3)"]])
     test(`is waited for as long as its end asks for: ${kind}`, async (t) => {
       const waiting = server(t, body ?? "", { ...SOON, [kind ?? ""]: [1e9, 1e9] });
       const others = server(t, body ?? "", { ...NEVER, [kind ?? ""]: [5, 5] });
@@ -171,7 +171,7 @@ describe("a server that cannot run", () => {
 
   test("takes over when the other one has gone", async (t) => {
     const gone = join(folder(), "gone");
-    const { dashboard, log, pids } = server(t, `if (!require("node:fs").existsSync(${JSON.stringify(gone)})) process.exit(4); ${SERVES}`);
+    const { dashboard, log, pids } = server(t, `if (!require("node:fs").existsSync(${JSON.stringify(gone)})) process.exit(10); ${SERVES}`);
     dashboard.start();
     await until(() => pids().length >= 3);
     appendFileSync(gone, "");
