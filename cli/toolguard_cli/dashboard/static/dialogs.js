@@ -1,0 +1,69 @@
+// Questions, and short messages of what was done.
+
+import { el, fill } from "./dom.js";
+
+const STAYS = 8000; // ms
+const MOST = 3;
+
+/**
+ * Asks in a dialog. Answers what was typed (empty where there is no field), null where the person said no.
+ * @param {{ title: string, body: import("./dom.js").Child[], action: string, tone?: string, field?: string, secret?: boolean }} question
+ * @returns {Promise<string | null>}
+ */
+export function ask({ title, body, action, tone = "primary", field, secret = false }) {
+  const from = document.activeElement instanceof HTMLElement ? document.activeElement : null;
+  return new Promise((resolve) => {
+    const props = secret ? { type: "password", autocomplete: "off" } : { type: "text", maxlength: 500, autocomplete: "off" };
+    const input = el("input", { ...props, spellcheck: "false" });
+    input.addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && !event.isComposing) done(input.value);
+    });
+    const heading = el("h2", { id: "question" }, title);
+    const dialog = el("dialog", { "aria-labelledby": "question" });
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      back(from);
+      resolve(answer);
+    });
+    dialog.append(
+      heading,
+      el("div", { class: "said" }, body),
+      ...(field ? [el("label", { class: "field" }, el("span", null, field), input)] : []),
+      el(
+        "div",
+        { class: "actions" },
+        el("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel"),
+        el("button", { type: "button", class: tone, on: { click: () => done(field ? input.value : "") } }, action),
+      ),
+    );
+    /** @type {string | null} */
+    let answer = null;
+    /** @param {string} text */
+    const done = (text) => {
+      answer = text;
+      dialog.close();
+    };
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}
+
+/** The focus where it was, or on what has replaced that. @param {HTMLElement | null} from */
+function back(from) {
+  const key = from?.dataset["focus"];
+  const same = from?.isConnected ? from : [...document.querySelectorAll("[data-focus]")].find((one) => one.getAttribute("data-focus") === key);
+  if (same instanceof HTMLElement) same.focus();
+}
+
+/**
+ * Says what was done, for eyes and for screen readers.
+ * @param {string} text
+ * @param {"good" | "bad"} [tone]
+ */
+export function say(text, tone = "good") {
+  const place = document.getElementById("said");
+  if (!place) return;
+  const note = el("p", { class: `toast ${tone}` }, text);
+  fill(place, ...[...place.children].slice(1 - MOST), note);
+  setTimeout(() => note.remove(), STAYS);
+}

@@ -1,0 +1,232 @@
+// Starts the page: theme, tabs, range, live events.
+
+import { App } from "./app.js";
+import { dropToken, takeToken, token } from "./api.js";
+import { recolor } from "./charts.js";
+import { el, fill, quoted } from "./dom.js";
+import { say } from "./dialogs.js";
+import * as format from "./format.js";
+import { switchButton } from "./controls.js";
+import { Socket } from "./socket.js";
+import { approvals } from "./tabs/approvals.js";
+import { gateways } from "./tabs/gateways.js";
+import { guard } from "./tabs/guard.js";
+import { live } from "./tabs/live.js";
+import { models } from "./tabs/models.js";
+import { overview } from "./tabs/overview.js";
+import { startTheme } from "./theme.js";
+
+/**
+ * A tab. `refresh` asks for all again; `event` is told of each live event while the tab is open or `always`; `changed` of the
+ * state of gateways and of what waits.
+ * @typedef {{ root: HTMLElement, refresh: () => unknown, event?: (event: any) => void, changed?: (what: "state" | "pending") => void, follows?: string[] }} Tab
+ */
+
+const RANGES = /** @type {const} */ (["24h", "7d", "30d"]);
+const KEPT_RANGE = "toolguard.range";
+const GAP = 1500; // ms between two requests for the same numbers while events pour in
+const BEAT = 1000;
+const MAKERS = { Overview: overview, Gateways: gateways, Models: models, Live: live, Guard: guard, Approvals: approvals };
+
+/** @param {string} id */
+const byId = (id) => /** @type {HTMLElement} */ (document.getElementById(id));
+
+takeToken();
+const app = new App(onChanged, reconnect);
+const socket = new Socket(onEvent, onConnection, onRefused);
+/** @type {Map<string, Tab>} */
+const made = new Map();
+/** @type {Map<string, { button: HTMLButtonElement, panel: HTMLElement }>} */
+const places = new Map();
+let open = "Overview";
+let asked = 0;
+/** @type {number | undefined} */
+let soon;
+
+startTheme(byId("theme"), recolor);
+startRange();
+startTabs();
+byId("unlock").addEventListener("click", () => void app.unlock());
+void app.loadState().catch(() => undefined);
+void app.loadPending().catch(() => undefined);
+socket.connect();
+setInterval(beat, BEAT);
+document.addEventListener("visibilitychange", () => !document.hidden && soonAgain());
+
+function startRange() {
+  const kept = localStorage.getItem(KEPT_RANGE);
+  app.range = RANGES.find((one) => one === kept) ?? "24h";
+  for (const input of byId("ranges").querySelectorAll("input")) {
+    input.checked = input.value === app.range;
+    input.addEventListener("change", () => {
+      app.range = RANGES.find((one) => one === input.value) ?? "24h";
+      localStorage.setItem(KEPT_RANGE, app.range);
+      again();
+    });
+  }
+}
+
+function startTabs() {
+  for (const name of Object.keys(MAKERS)) {
+    const slug = name.toLowerCase();
+    const button = el("button", { type: "button", role: "tab", id: `tab-${slug}`, "aria-controls": slug, on: { click: () => go(name) } }, name);
+    const panel = el("section", { role: "tabpanel", id: slug, "aria-labelledby": `tab-${slug}`, hidden: true });
+    places.set(name, { button, panel });
+    byId("tabs").append(button);
+    byId("main").append(panel);
+  }
+  byId("tabs").addEventListener("keydown", onTabKey);
+  addEventListener("hashchange", () => {
+    if (location.hash.includes("token=")) return takeNewToken();
+    show(named());
+  });
+  show(named());
+}
+
+/** The tab that the address names. */
+function named() {
+  const slug = location.hash.slice(1).toLowerCase();
+  return Object.keys(MAKERS).find((name) => name.toLowerCase() === slug) ?? open;
+}
+
+/** @param {string} name */
+function go(name) {
+  history.replaceState(null, "", `#${name.toLowerCase()}`);
+  show(name);
+}
+
+/** @param {string} name */
+function show(name) {
+  open = name;
+  for (const [other, { button, panel }] of places) {
+    button.setAttribute("aria-selected", String(other === name));
+    button.tabIndex = other === name ? 0 : -1;
+    panel.hidden = other !== name;
+  }
+  places.get(name)?.button.scrollIntoView({ block: "nearest", inline: "nearest" });
+  document.title = `${name} · toolguard`;
+  if (!made.has(name)) {
+    const tab = MAKERS[/** @type {keyof MAKERS} */ (name)](app);
+    made.set(name, tab);
+    places.get(name)?.panel.append(el("h2", { class: "sr-only" }, name), tab.root);
+  }
+  again();
+}
+
+/** @param {KeyboardEvent} event */
+function onTabKey(event) {
+  const names = [...places.keys()];
+  const at = names.indexOf(open);
+  const to = { ArrowRight: at + 1, ArrowLeft: at - 1 + names.length, Home: 0, End: names.length - 1 }[event.key];
+  if (to === undefined) return;
+  event.preventDefault();
+  const name = names[to % names.length] ?? open;
+  go(name);
+  places.get(name)?.button.focus();
+}
+
+function again() {
+  clearTimeout(soon);
+  soon = undefined;
+  asked = Date.now();
+  void made.get(open)?.refresh();
+}
+
+/** Numbers have changed: asks at once, and then not again for a while. */
+function soonAgain() {
+  if (document.hidden || soon !== undefined) return;
+  soon = setTimeout(again, Math.max(100, asked + GAP - Date.now()));
+}
+
+/** @param {any} event */
+function onEvent(event) {
+  if (event.type === "hello") {
+    app.clock(event.now);
+    void app.loadState().catch(() => undefined);
+    void app.loadPending().catch(() => undefined);
+    soonAgain();
+  } else if (event.type === "pending") {
+    app.hold({ now: event.now, pending: event.pending, problems: app.pending?.problems ?? [] });
+  } else if (event.type === "state") {
+    void app.loadState().catch(() => undefined);
+  } else if (event.type === "tick") {
+    app.clock(event.now);
+  }
+  for (const tab of made.values()) tab.event?.(event);
+  if (made.get(open)?.follows?.includes(event.type)) soonAgain();
+}
+
+/** @param {"state" | "pending"} what */
+function onChanged(what) {
+  const waiting = (app.pending?.pending ?? []).filter(({ status }) => status === "pending").length;
+  const button = places.get("Approvals")?.button;
+  if (button && what === "pending") fill(button, "Approvals", waiting ? el("span", { class: "count" }, ` ${format.count(waiting)}`) : null);
+  if (what === "state") {
+    byId("unlock").hidden = app.state === null || app.mayChange;
+    fill(byId("banners"), banners());
+    fill(byId("foot"), app.state && `toolguard ${app.state.version}`);
+  }
+  for (const tab of made.values()) tab.changed?.(what);
+}
+
+function banners() {
+  return (app.state?.gateways ?? [])
+    .filter(({ killSwitch }) => killSwitch)
+    .map(({ id, killSwitch }) =>
+      el(
+        "div",
+        { class: "banner", role: "alert" },
+        el("p", null, el("strong", null, "Kill switch on: "), "no tool call of ", quoted(id), " runs."),
+        el("p", { class: "quiet" }, ...since(killSwitch)),
+        switchButton(app, id, true, "banner"),
+      ),
+    );
+}
+
+/** @param {import("./shapes.js").Switch | null} thrown */
+function since(thrown) {
+  if (!thrown) return [];
+  const at = thrown.at ? `Since ${format.moment(thrown.at)}` : "For some time";
+  return [at, thrown.by && [" by ", quoted(thrown.by)], thrown.why && [": ", quoted(thrown.why)]].flat();
+}
+
+/** @param {import("./socket.js").Connection} state */
+function onConnection(state) {
+  const texts = { live: "Live", reconnecting: "Reconnecting", stale: `Stale since ${format.time(socket.heard)}` };
+  byId("connection").dataset["state"] = state;
+  fill(byId("connection-text"), texts[state]);
+  document.documentElement.classList.toggle("stale", state === "stale");
+}
+
+function onRefused() {
+  if (token()) {
+    dropToken();
+    say("The token is not the right one any more. `toolguard dashboard --open` opens this page with the new one.", "bad");
+    socket.connect();
+  } else {
+    void app.unlock();
+  }
+}
+
+function reconnect() {
+  socket.connect();
+  void app.loadState().catch(() => undefined);
+  void app.loadPending().catch(() => undefined);
+  again();
+}
+
+function takeNewToken() {
+  takeToken();
+  reconnect();
+}
+
+/** Times that are told as how long ago they were. */
+function beat() {
+  if (document.hidden) return;
+  const now = app.now;
+  for (const one of places.get(open)?.panel.querySelectorAll("time[data-at]") ?? []) {
+    const text = format.relative(Number(one.getAttribute("data-at")), now);
+    if (one.textContent !== text) one.textContent = text;
+  }
+  made.get(open)?.event?.({ type: "beat" });
+}

@@ -1,0 +1,137 @@
+// What several tabs are made of.
+
+import { el, hiddenText, quoted } from "./dom.js";
+import * as format from "./format.js";
+import { named } from "./kinds.js";
+
+/** @typedef {import("./dom.js").Child} Child */
+/** @typedef {import("./shapes.js").Totals} Totals */
+
+/** @param {string} label @param {string} tone */
+export const badge = (label, tone) => el("span", { class: `badge ${tone}` }, label);
+
+/** @param {string} kind */
+export function kindBadge(kind) {
+  const { label, tone } = named(kind);
+  return badge(label, tone);
+}
+
+/** A moment, told as how long ago it was; `main.js` keeps it right. @param {number} at @param {number} now */
+export function when(at, now) {
+  const props = { class: "when", datetime: new Date(at).toISOString(), title: format.moment(at), "data-at": at };
+  return el("time", props, format.relative(at, now));
+}
+
+/** @param {number} share 0 to 1 @param {string} [color] */
+export const bar = (share, color = "accent") =>
+  el("span", { class: "bar", "aria-hidden": "true" }, el("span", { class: `fill ${color}`, vars: { share } }));
+
+/** A share in words and as a bar. @param {number} share */
+export const shareCell = (share) => el("span", { class: "share" }, bar(share), el("span", null, format.percent(share)));
+
+/** @param {string} text */
+export const command = (text) => el("code", { class: "command" }, text);
+
+/**
+ * A card with a big number. `value` is the raw one.
+ * @param {{ name: string, label: string, value: number, text: string, detail?: Child, more?: Child | Child[], tone?: string, title?: string }} told
+ */
+export function total({ name, label, value, text, detail, more, tone = "", title }) {
+  return el(
+    "div",
+    { class: `card total ${tone}`, role: "group", "aria-label": label },
+    el("div", { class: "label" }, label),
+    el("div", { class: "number", "data-total": name, "data-value": value, title }, text),
+    detail && el("div", { class: "detail" }, detail),
+    more && el("div", { class: "trend" }, more),
+  );
+}
+
+/**
+ * How a number compares with the one before; no judgement, more can be good or bad.
+ * @param {number} now
+ * @param {number} before
+ * @param {string} span
+ */
+export function trend(now, before, span) {
+  if (!before) return now ? `none in the ${span} before` : "";
+  const change = now / before - 1;
+  if (Math.abs(change) < 0.005) return `as in the ${span} before`;
+  const arrow = el("span", { "aria-hidden": "true" }, change > 0 ? "▲ " : "▼ ");
+  return [arrow, `${format.percent(Math.abs(change))} ${change > 0 ? "more" : "less"} than in the ${span} before`];
+}
+
+/** What is to be known of a sum of money. @param {Totals} totals */
+export function costNote({ calls, priced, estimatedUsd, costUsd }) {
+  if (!calls) return "";
+  if (!priced) return "no call has a known price";
+  const known = priced < calls ? `${format.count(calls - priced)} calls without a known price are not in it` : "";
+  if (!estimatedUsd) return known || "as the gateways told";
+  const part = estimatedUsd >= costUsd * 0.9995 ? "all of it" : format.money(estimatedUsd);
+  return `≈ ${part} is an estimate from the price table${known ? `; ${known}` : ""}`;
+}
+
+/** @param {Totals} totals */
+export const costOf = (totals) => format.cost(totals.priced ? totals.costUsd : null, totals.estimatedUsd > 0);
+
+/**
+ * @param {string} caption
+ * @param {Child[]} heads
+ * @param {HTMLTableRowElement[]} rows
+ * @param {string} [none] what is told where there are no rows
+ */
+export function table(caption, heads, rows, none = "Nothing here yet.") {
+  if (!rows.length) return el("p", { class: "quiet none" }, none);
+  const head = el("tr", null, heads.map((one) => (one instanceof HTMLTableCellElement ? one : el("th", { scope: "col" }, one))));
+  return el(
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+    el("table", null, el("caption", { class: "sr-only" }, caption), el("thead", null, head), el("tbody", null, rows)),
+  );
+}
+
+/** A heading of a column of numbers. @param {string} text */
+export const num = (text) => el("th", { scope: "col", class: "num" }, text);
+
+/** Names that were never told are told as such. @param {string} name */
+export const nameCell = (name) => el("th", { scope: "row" }, quoted(name, "unnamed"));
+
+/**
+ * @param {string} title
+ * @param {...Child} more
+ */
+export const empty = (title, ...more) =>
+  el("div", { class: "empty" }, el("h3", null, title), el("p", null, ...more));
+
+/** What to do where nothing was ever recorded. */
+export const nothingYet = () =>
+  empty(
+    "No model calls yet",
+    "They appear here as soon as an agent works. Is recording on? ",
+    command("toolguard config set metrics.enabled true"),
+    " switches it on, ",
+    command("toolguard doctor"),
+    " tells what else may be missing.",
+  );
+
+/** @param {number} lines */
+export const skeleton = (lines = 6) =>
+  el("div", { class: "skeleton", "aria-hidden": "true" }, Array.from({ length: lines }, () => el("div", { class: "bone" })));
+
+/**
+ * A list to choose from, with a label.
+ * @param {string} label
+ * @param {{ value: string, text: string }[]} choices
+ * @param {string} chosen
+ * @param {(value: string) => void} onChange
+ */
+export function choice(label, choices, chosen, onChange) {
+  const select = el("select", { "data-focus": label });
+  select.addEventListener("change", () => onChange(select.value));
+  select.append(...choices.map(({ value, text }) => el("option", { value }, text)));
+  select.value = chosen;
+  return el("label", { class: "choice" }, el("span", null, label), select);
+}
+
+/** @param {string} text */
+export const spoken = (text) => hiddenText(text);

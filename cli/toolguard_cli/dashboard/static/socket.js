@@ -1,0 +1,97 @@
+// Live events, and whether they still come.
+//
+// The server says something every five seconds; silence means that it is gone. A lost connection is tried again, ever more
+// seldom; after a while of it what the page shows counts as stale.
+
+import { token } from "./api.js";
+
+const SILENCE = 12_000; // ms
+const STALE_AFTER = 10_000;
+const FIRST_WAIT = 500;
+const LONGEST_WAIT = 15_000;
+const WRONG_TOKEN = 4401;
+
+/** @typedef {"live" | "reconnecting" | "stale"} Connection */
+
+export class Socket {
+  /** @type {WebSocket | null} */ #socket = null;
+  #wait = FIRST_WAIT;
+  /** @type {number | undefined} */ #retry;
+  #onEvent;
+  #onState;
+  #onRefused;
+  /** When the server last said something. */
+  heard = Date.now();
+  /** @type {Connection} */ state = "reconnecting";
+
+  /**
+   * @param {(event: any) => void} onEvent
+   * @param {(state: Connection) => void} onState
+   * @param {() => void} onRefused the token is not the right one
+   */
+  constructor(onEvent, onState, onRefused) {
+    this.#onEvent = onEvent;
+    this.#onState = onState;
+    this.#onRefused = onRefused;
+    setInterval(() => this.#look(), 1000);
+    addEventListener("online", () => this.connect());
+  }
+
+  connect() {
+    clearTimeout(this.#retry);
+    const old = this.#socket;
+    this.#socket = null; // what it still says is not heard
+    old?.close();
+    const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`);
+    this.#socket = socket;
+    socket.onopen = () => socket.send(JSON.stringify({ token: token() }));
+    socket.onmessage = (message) => socket === this.#socket && this.#take(String(message.data));
+    socket.onclose = (event) => socket === this.#socket && this.#lost(event.code);
+  }
+
+  /** @param {string} text */
+  #take(text) {
+    const event = parsed(text);
+    if (!event) return;
+    this.heard = Date.now();
+    this.#wait = FIRST_WAIT;
+    this.#turn("live");
+    this.#onEvent(event);
+  }
+
+  /** @param {number} code */
+  #lost(code) {
+    this.#socket = null;
+    if (this.state === "live") this.#turn("reconnecting");
+    if (code === WRONG_TOKEN) return this.#onRefused();
+    this.#retry = setTimeout(() => this.connect(), this.#wait * (0.75 + Math.random() / 2));
+    this.#wait = Math.min(LONGEST_WAIT, this.#wait * 2);
+  }
+
+  #look() {
+    const silent = Date.now() - this.heard;
+    if (this.state === "live" && silent > SILENCE) {
+      this.#turn("reconnecting");
+      this.connect();
+    } else if (this.state === "reconnecting" && silent > SILENCE + STALE_AFTER) {
+      this.#turn("stale");
+    }
+  }
+
+  /** @param {Connection} state */
+  #turn(state) {
+    if (state === this.state) return;
+    this.state = state;
+    this.#onState(state);
+  }
+}
+
+/** @param {string} text */
+function parsed(text) {
+  try {
+    const value = JSON.parse(text);
+    return typeof value?.type === "string" ? value : null;
+  } catch {
+    return null;
+  }
+}

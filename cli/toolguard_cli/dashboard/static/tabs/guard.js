@@ -1,0 +1,78 @@
+// What the guard does: over time, one by one, and how each session stands.
+
+import { get } from "../api.js";
+import { Stack } from "../charts.js";
+import { el, fill } from "../dom.js";
+import * as format from "../format.js";
+import { feed } from "../feed.js";
+import { guardTotals } from "../guardtotals.js";
+import { GROUPS, UNCHARTED } from "../kinds.js";
+import { choice, num, table } from "../parts.js";
+import { quoted } from "../dom.js";
+import { standings } from "../standings.js";
+import { View } from "../view.js";
+
+/** @typedef {import("../app.js").App} App */
+/** @typedef {import("../shapes.js").Guard} Guard */
+
+const TOP_CODES = 12;
+
+/** @param {App} app @returns {import("../main.js").Tab} */
+export function guard(app) {
+  let gateway = "";
+  const filter = el("div", { class: "controls" });
+  const totals = el("div", { class: "totals" });
+  const layers = [...GROUPS, { label: "Other", color: "teal" }];
+  const chart = new Stack("What happened", layers, format.compact);
+  const codes = el("section", { class: "card" });
+  const stands = el("section", { class: "stack", "aria-label": "Gateways and sessions" });
+  const list = feed(app);
+  const numbers = el("div", { class: "stack" }, totals, el("div", { class: "wide-narrow" }, chart.root, codes));
+
+  const view = new View(app, numbers, (signal) => get("guard", { range: app.range, gateway }, signal), (/** @type {Guard} */ got) => {
+    fill(totals, guardTotals(got.totals, got.savedPerLoop));
+    chart.update(got.at, got.bucketMs, grouped(got));
+    fill(codes, el("h3", null, "Why"), why(got.codes));
+  });
+
+  const narrow = () => {
+    const ids = (app.state?.gateways ?? []).map(({ id }) => id);
+    const choices = [{ value: "", text: "All" }, ...ids.map((id) => ({ value: id, text: id }))];
+    fill(filter, ids.length > 1 ? choice("Gateway", choices, gateway, choose) : null);
+  };
+  /** @param {string} id */
+  const choose = (id) => {
+    gateway = id;
+    drawStands();
+    list.narrow(id);
+    void view.refresh();
+  };
+  const drawStands = () => fill(stands, standings(app, gateway));
+
+  const changed = () => {
+    narrow();
+    drawStands();
+  };
+  changed();
+  return {
+    root: el("div", { class: "stack" }, filter, view.root, stands, list.root),
+    refresh: () => Promise.all([view.refresh(), list.refresh()]),
+    event: (event) => event.type === "decision" && list.take(event.decision),
+    changed: (what) => what === "state" && changed(),
+    follows: ["decision"],
+  };
+}
+
+/** The columns of the chart. @param {Guard} got */
+function grouped({ at, kinds }) {
+  const known = new Set(GROUPS.flatMap((group) => group.kinds));
+  const others = Object.keys(kinds).filter((kind) => !known.has(kind) && !UNCHARTED.has(kind));
+  return [...GROUPS.map((group) => group.kinds), others].map((names) => at.map((_, i) => names.reduce((sum, name) => sum + (kinds[name]?.[i] ?? 0), 0)));
+}
+
+/** @param {Record<string, number>} codes */
+function why(codes) {
+  const sorted = Object.entries(codes).sort((one, other) => other[1] - one[1]);
+  const rows = sorted.slice(0, TOP_CODES).map(([code, times]) => el("tr", null, el("th", { scope: "row" }, quoted(code, "no code")), el("td", { class: "num" }, format.count(times))));
+  return table("Reasons by code", ["Code", num("Times")], rows, "Nothing was held, stopped or blocked in this time.");
+}

@@ -1,0 +1,127 @@
+// Model calls as they happen.
+
+import { get } from "../api.js";
+import { el, fill, quoted } from "../dom.js";
+import * as format from "../format.js";
+import { badge, choice, nothingYet, num, when } from "../parts.js";
+import { View } from "../view.js";
+
+/** @typedef {import("../app.js").App} App */
+/** @typedef {import("../shapes.js").CallRow} CallRow */
+
+const KEPT = 200; // so that one gateway among many has its own 50
+const SHOWN = 50;
+const TELL = 10_000; // ms between two summaries for screen readers
+
+/** @param {App} app @returns {import("../main.js").Tab} */
+export function live(app) {
+  /** @type {CallRow[]} */ let calls = [];
+  /** @type {CallRow[]} */ let late = [];
+  /** @type {Map<number, HTMLTableRowElement>} */ const rows = new Map();
+  let gateway = "";
+  let paused = false;
+  let unsaid = 0;
+  let said = Date.now();
+
+  const tell = el("p", { class: "sr-only", "aria-live": "polite" });
+  const waiting = el("span", { class: "quiet" });
+  const pause = el("button", { type: "button", "aria-pressed": "false", on: { click: () => hold(!paused) } }, "Pause");
+  const filter = el("span");
+  const hint = el("div");
+  const list = el("tbody");
+  const heads = ["When", "Gateway", "Agent", "Model", num("In"), num("Out"), num("Cache"), num("Cost"), num("Took"), "Outcome", "Session"];
+  const grid = el(
+    "table",
+    { class: "wide" },
+    el("caption", { class: "sr-only" }, "The last model calls, the newest first"),
+    el("thead", null, el("tr", null, heads.map((head) => (typeof head === "string" ? el("th", { scope: "col" }, head) : head)))),
+    list,
+  );
+  const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The last model calls" }, grid);
+  const body = el("div", { class: "stack" }, el("div", { class: "controls" }, pause, filter, waiting), tell, hint, el("section", { class: "card" }, scroll));
+
+  const draw = () => {
+    const shown = calls.filter((call) => !gateway || call.gateway === gateway).slice(0, SHOWN);
+    const ids = new Set(shown.map(({ id }) => id));
+    for (const [id, row] of rows) if (!ids.has(id)) rows.delete(id) && row.remove();
+    shown.forEach((call, i) => {
+      const row = rows.get(call.id) ?? line(call, app.now);
+      rows.set(call.id, row);
+      if (list.children[i] !== row) list.insertBefore(row, list.children[i] ?? null);
+    });
+    scroll.hidden = !shown.length;
+    fill(hint, shown.length ? null : nothingYet());
+    fill(waiting, paused ? `Paused; ${format.count(late.length)}${late.length === KEPT ? " or more" : ""} new` : "");
+  };
+
+  const narrow = () => {
+    const names = [...new Set([...(app.state?.gateways ?? []).map(({ id }) => id), ...calls.map((call) => call.gateway)])].sort();
+    const choices = [{ value: "", text: "All" }, ...names.map((name) => ({ value: name, text: name }))];
+    fill(filter, names.length > 1 ? choice("Gateway", choices, gateway, (value) => ((gateway = value), draw())) : null);
+  };
+
+  /** @param {boolean} on */
+  const hold = (on) => {
+    paused = on;
+    pause.setAttribute("aria-pressed", String(on));
+    fill(pause, on ? "Go on" : "Pause");
+    if (!on) {
+      calls = merged(late, calls);
+      late = [];
+    }
+    draw();
+  };
+
+  /** @param {CallRow} call */
+  const take = (call) => {
+    unsaid += 1;
+    if (paused) late = merged([call], late);
+    else calls = merged([call], calls);
+    draw();
+  };
+
+  /** One sentence for all that came, not one for each. */
+  const summary = () => {
+    if (!unsaid || Date.now() - said < TELL) return;
+    fill(tell, `${format.count(unsaid)} new model ${unsaid === 1 ? "call" : "calls"}.`);
+    [unsaid, said] = [0, Date.now()];
+  };
+
+  const view = new View(app, body, (signal) => get("live", { limit: KEPT }, signal), (/** @type {import("../shapes.js").Live} */ got) => {
+    if (paused) late = merged(got.calls.filter(({ id }) => id > (calls[0]?.id ?? 0)), late);
+    else calls = merged(got.calls, []);
+    narrow();
+    draw();
+  });
+  return {
+    root: view.root,
+    refresh: () => view.refresh(),
+    event: (event) => (event.type === "call" ? take(event.call) : event.type === "beat" ? summary() : undefined),
+    changed: (what) => what === "state" && narrow(),
+  };
+}
+
+/** Each once, the newest first, no more than are kept. @param {CallRow[]} fresh @param {CallRow[]} old */
+function merged(fresh, old) {
+  const byId = new Map([...old, ...fresh].map((call) => [call.id, call]));
+  return [...byId.values()].sort((one, other) => other.id - one.id).slice(0, KEPT);
+}
+
+/** @param {CallRow} call @param {number} now */
+function line(call, now) {
+  return el(
+    "tr",
+    { "data-call": call.id, class: "fresh" },
+    el("td", null, when(call.at, now)),
+    el("td", null, quoted(call.gateway)),
+    el("td", null, quoted(call.agent), " ", el("small", null, call.channel && quoted(call.channel))),
+    el("td", null, quoted(call.model), " ", el("small", null, call.provider && quoted(call.provider))),
+    el("td", { class: "num" }, format.count(call.input)),
+    el("td", { class: "num" }, format.count(call.output)),
+    el("td", { class: "num", title: `${format.count(call.cacheRead)} read, ${format.count(call.cacheWrite)} written` }, format.count(call.cacheRead + call.cacheWrite)),
+    el("td", { class: "num" }, format.cost(call.costUsd, call.estimated)),
+    el("td", { class: "num" }, format.duration(call.durationMs)),
+    el("td", null, call.outcome === "completed" ? badge("completed", "green") : badge(call.outcome || "not known", "red")),
+    el("td", { class: "long" }, quoted(call.session)),
+  );
+}

@@ -1,0 +1,89 @@
+// Models beside each other: what they used, cost and how fast they were.
+
+import { get } from "../api.js";
+import { el, fill, quoted } from "../dom.js";
+import * as format from "../format.js";
+import { costNote, costOf, nothingYet, shareCell } from "../parts.js";
+import { View } from "../view.js";
+
+/** @typedef {import("../app.js").App} App */
+/** @typedef {import("../shapes.js").ModelRow} ModelRow */
+/** @typedef {{ label: string, of: (row: ModelRow) => string | number | null, cell: (row: ModelRow) => import("../dom.js").Child, text?: boolean }} Column */
+
+/** @type {Column[]} */
+const COLUMNS = [
+  { label: "Model", text: true, of: ({ model }) => model, cell: ({ model }) => quoted(model, "unnamed") },
+  { label: "Provider", text: true, of: ({ provider }) => provider, cell: ({ provider }) => quoted(provider) },
+  { label: "Calls", of: ({ totals }) => totals.calls, cell: ({ totals }) => format.count(totals.calls) },
+  { label: "Tokens", of: ({ totals }) => totals.total, cell: ({ totals }) => el("span", { title: format.count(totals.total) }, format.compact(totals.total)) },
+  { label: "Share", of: (row) => row.tokenShare, cell: (row) => shareCell(row.tokenShare) },
+  { label: "Cost", of: ({ totals }) => (totals.priced ? totals.costUsd : null), cell: ({ totals }) => el("span", { title: costNote(totals) }, costOf(totals)) },
+  { label: "Per 1k tokens", of: (row) => row.costPer1K, cell: (row) => format.cost(row.costPer1K, row.totals.estimatedUsd > 0) },
+  { label: "Mean time", of: (row) => row.meanMs, cell: (row) => format.duration(row.meanMs) },
+  { label: "Failed", of: ({ totals }) => totals.failed, cell: ({ totals }) => format.count(totals.failed) },
+];
+
+/** @param {App} app @returns {import("../main.js").Tab} */
+export function models(app) {
+  let by = 3;
+  let down = true;
+  /** @type {ModelRow[]} */
+  let rows = [];
+  const body = el("div", { class: "stack" });
+
+  const draw = () => {
+    if (!rows.length) return fill(body, nothingYet());
+    const sorted = [...rows].sort((one, other) => order(one, other) || one.model.localeCompare(other.model));
+    fill(
+      body,
+      el(
+        "section",
+        { class: "card" },
+        el("p", { class: "quiet" }, "≈ marks what is, in part, an estimate from the price table. – is not known."),
+        el(
+          "div",
+          { class: "scroll", tabindex: "0", role: "region", "aria-label": "Models" },
+          el(
+            "table",
+            { class: "wide" },
+            el("caption", { class: "sr-only" }, `Models in the last ${app.span}; the headings sort`),
+            el("thead", null, el("tr", null, COLUMNS.map(heading))),
+            el("tbody", null, sorted.map(line)),
+          ),
+        ),
+      ),
+    );
+  };
+
+  /** What is not known comes last, either way. @param {ModelRow} one @param {ModelRow} other */
+  const order = (one, other) => {
+    const of = COLUMNS[by]?.of ?? (() => 0);
+    const [left, right] = [of(one), of(other)];
+    if (left === null || right === null) return Number(left === null) - Number(right === null);
+    const risen = typeof left === "string" ? left.localeCompare(String(right)) : left - Number(right);
+    return down ? -risen : risen;
+  };
+
+  /** @param {Column} column @param {number} i */
+  const heading = ({ label, text }, i) => {
+    const click = () => {
+      down = by === i ? !down : !text;
+      by = i;
+      draw();
+    };
+    const arrow = el("span", { class: "arrow", "aria-hidden": "true" }, by === i ? (down ? "▼" : "▲") : "↕");
+    const sort = by === i ? (down ? "descending" : "ascending") : "none";
+    return el("th", { scope: "col", class: text ? "" : "num", "aria-sort": sort }, el("button", { type: "button", class: "sort", "data-focus": `sort ${label}`, on: { click } }, label, arrow));
+  };
+
+  const view = new View(app, body, (signal) => get("models", { range: app.range }, signal), (/** @type {import("../shapes.js").Models} */ got) => {
+    rows = got.models;
+    draw();
+  });
+  return { root: view.root, refresh: () => view.refresh(), follows: ["call"] };
+}
+
+/** @param {ModelRow} row */
+function line(row) {
+  return el("tr", null, COLUMNS.map(({ text, cell }, i) => (i ? el("td", { class: text ? "" : "num" }, cell(row)) : el("th", { scope: "row" }, cell(row)))));
+}

@@ -1,0 +1,77 @@
+// What all gateways used and cost, and what the guard did.
+
+import { get } from "../api.js";
+import { COSTS, Stack, TOKENS, columns } from "../charts.js";
+import { el, fill, quoted } from "../dom.js";
+import * as format from "../format.js";
+import { guardTotals } from "../guardtotals.js";
+import { costNote, costOf, nameCell, nothingYet, num, shareCell, table, total, trend, when } from "../parts.js";
+import { View } from "../view.js";
+
+/** @typedef {import("../app.js").App} App */
+/** @typedef {import("../shapes.js").Overview} Overview */
+/** @typedef {import("../shapes.js").Share} Share */
+/** @typedef {import("../shapes.js").Timeseries} Timeseries */
+
+const TOP = 8;
+
+/** @param {App} app @returns {import("../main.js").Tab} */
+export function overview(app) {
+  const totals = el("div", { class: "totals" });
+  const tokens = new Stack("Tokens", TOKENS, format.compact);
+  const costs = new Stack("Cost", COSTS, format.money);
+  const tops = el("div", { class: "halves" });
+  const guard = el("section", { "aria-label": "Guard" });
+  const hint = el("div");
+  const body = el("div", { class: "stack" }, hint, totals, el("div", { class: "halves" }, tokens.root, costs.root), tops, guard);
+
+  /** @param {AbortSignal} signal @returns {Promise<[Overview, Timeseries]>} */
+  const load = (signal) => Promise.all([get("overview", { range: app.range }, signal), get("timeseries", { range: app.range }, signal)]);
+  const view = new View(app, body, load, ([now, times]) => {
+    fill(hint, now.since === null ? nothingYet() : quiet(now));
+    fill(totals, usage(now, app.span));
+    const { tokens: used, costs: paid } = columns(times);
+    tokens.update(times.at, times.bucketMs, used);
+    costs.update(times.at, times.bucketMs, paid);
+    fill(tops, top("Gateways", now.gateways, now.totals.total), top("Models", now.models, now.totals.total));
+    fill(guard, el("h3", null, "What the guard did"), el("div", { class: "totals" }, guardTotals(now.guard)));
+  });
+  return { root: view.root, refresh: () => view.refresh(), follows: ["call", "decision"] };
+}
+
+/** Where this range is empty and others are not. @param {Overview} now */
+function quiet({ totals, last, now }) {
+  if (totals.calls || last === null) return null;
+  return el("p", { class: "notice" }, "No model calls in this time; the last one was ", when(last, now), ".");
+}
+
+/** @param {Overview} overview @param {string} span */
+function usage({ totals, previous }, span) {
+  const { input, output, cacheRead, cacheWrite } = totals;
+  const parts = `${format.count(totals.total)}: ${format.compact(input)} in, ${format.compact(output)} out, ${format.compact(cacheRead + cacheWrite)} cache`;
+  const mean = totals.timed ? `${format.duration(totals.durationMs / totals.timed)} each on average` : "";
+  const rate = totals.calls ? `${format.percent(totals.failed / totals.calls)} of all calls` : "";
+  return [
+    total({ name: "tokens", label: "Tokens", value: totals.total, text: format.compact(totals.total), detail: parts, more: trend(totals.total, previous.total, span) }),
+    total({ name: "cost", label: "Cost", value: totals.costUsd, text: costOf(totals), detail: costNote(totals), more: trend(totals.costUsd, previous.costUsd, span) }),
+    total({ name: "calls", label: "Model calls", value: totals.calls, text: format.compact(totals.calls), detail: mean, more: trend(totals.calls, previous.calls, span) }),
+    total({ name: "failed", label: "Failed calls", value: totals.failed, text: format.compact(totals.failed), detail: rate, more: trend(totals.failed, previous.failed, span) }),
+  ];
+}
+
+/** @param {string} title @param {Share[]} shares @param {number} all */
+function top(title, shares, all) {
+  const rows = shares.slice(0, TOP).map(({ name, provider, totals }) =>
+    el(
+      "tr",
+      null,
+      provider ? el("th", { scope: "row" }, quoted(name, "unnamed"), " ", el("small", null, quoted(provider))) : nameCell(name),
+      el("td", { class: "num" }, format.compact(totals.total)),
+      el("td", null, shareCell(all ? totals.total / all : 0)),
+      el("td", { class: "num", title: costNote(totals) }, costOf(totals)),
+    ),
+  );
+  const one = title.slice(0, -1);
+  const more = shares.length > TOP ? el("p", { class: "quiet" }, `and ${format.count(shares.length - TOP)} more`) : null;
+  return el("section", { class: "card" }, el("h3", null, `Top ${title.toLowerCase()}`), table(`Top ${title.toLowerCase()}`, [one, num("Tokens"), "Share", num("Cost")], rows, "None in this time."), more);
+}

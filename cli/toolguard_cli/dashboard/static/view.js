@@ -1,0 +1,90 @@
+// One thing that is asked of the server and drawn: loading, failed, stale, or there.
+
+import { ApiError, token } from "./api.js";
+import { el, fill } from "./dom.js";
+import { skeleton } from "./parts.js";
+
+/** @typedef {import("./app.js").App} App */
+
+/** @template Data */
+export class View {
+  #app;
+  #load;
+  #draw;
+  #drawn = false;
+  /** @type {AbortController | null} */ #running = null;
+  #notice = el("div", { class: "notice-place" });
+  #waiting = el("div", { role: "status" }, el("span", { class: "sr-only" }, "Loading"), skeleton());
+  #content;
+
+  /**
+   * @param {App} app
+   * @param {HTMLElement} content what `draw` fills
+   * @param {(signal: AbortSignal) => Promise<Data>} load
+   * @param {(data: Data) => void} draw
+   */
+  constructor(app, content, load, draw) {
+    this.#app = app;
+    this.#content = content;
+    this.#load = load;
+    this.#draw = draw;
+    content.hidden = true;
+    this.root = el("div", { class: "view" }, this.#notice, this.#waiting, content);
+  }
+
+  /** Asks again; what is asked already is dropped. */
+  async refresh() {
+    this.#running?.abort();
+    const mine = new AbortController();
+    this.#running = mine;
+    this.root.setAttribute("aria-busy", "true");
+    try {
+      const data = await this.#load(mine.signal);
+      if (this.#running === mine) this.#show(data);
+    } catch (error) {
+      if (this.#running === mine) this.#fail(error);
+    } finally {
+      if (this.#running === mine) this.root.removeAttribute("aria-busy");
+    }
+  }
+
+  /** @param {Data} data */
+  #show(data) {
+    fill(this.#notice);
+    this.#waiting.hidden = true;
+    this.#content.hidden = false;
+    this.#drawn = true;
+    this.#draw(data);
+  }
+
+  /** @param {unknown} error */
+  #fail(error) {
+    this.#waiting.hidden = true;
+    fill(this.#notice, problem(this.#app, error, this.#drawn, () => void this.refresh()));
+  }
+}
+
+/**
+ * What went wrong and what can be done about it.
+ * @param {App} app
+ * @param {unknown} error
+ * @param {boolean} old whether something older is still shown
+ * @param {() => void} retry
+ */
+function problem(app, error, old, retry) {
+  const known = error instanceof ApiError ? error : new ApiError(0, "bug", `This page failed: ${String(error)}`, "");
+  const unlock = known.status === 401;
+  return el(
+    "div",
+    { class: "notice bad", role: "alert" },
+    el("strong", null, unlock && !token() ? "This dashboard shows nothing without its token." : known.message),
+    known.fix && el("p", null, known.fix),
+    old && el("p", null, "What you see below is older."),
+    el(
+      "p",
+      { class: "actions" },
+      el("button", { type: "button", on: { click: retry }, "data-focus": "retry" }, "Try again"),
+      unlock && el("button", { type: "button", on: { click: () => app.unlock() } }, "Enter token"),
+    ),
+  );
+}
