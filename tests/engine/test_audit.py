@@ -485,3 +485,14 @@ def test_a_lost_head_is_told_for_ever(log: AuditLog) -> None:
     log.append([event(10)])
     assert [line["event"] for line in log.events()].count(audit.LOST) == 1
     assert log.verify() == Verification(5, gaps=1)
+
+
+@pytest.mark.parametrize("garbage", [b"[" * 50_000, b'{"seq":' * 20_000], ids=["lists", "objects"])
+def test_garbage_without_bottom_is_half_a_line(tmp_path: Path, garbage: bytes) -> None:
+    log = AuditLog(tmp_path)
+    log.append([Event("id-1", audit.when(1), "hold")])
+    with log.path.open("ab") as file:
+        file.write(garbage)
+    log.append([Event("id-2", audit.when(2), "hold")])
+    assert [event["event"] for event in log.events()] == ["hold", "recovered", "hold"]
+    assert log.verify() == Verification(3, recovered=1)

@@ -122,7 +122,7 @@ class Follower:
 def _lines(data: bytes) -> Iterator[Line]:
     """Those that are ours."""
     for line in data.split(b"\n"):
-        with suppress(msgspec.DecodeError, UnicodeDecodeError):
+        with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             yield _DECODER.decode(line)
 
 

@@ -223,7 +223,7 @@ class AuditLog:
         for _, _, line in self.lines():
             try:
                 value = msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue
             if isinstance(value, dict):
                 yield value
@@ -439,7 +439,7 @@ def _torn_hash(torn: bytes) -> str:
 def _parsed(line: bytes) -> dict[str, Any] | None:
     try:
         value = msgspec.json.decode(line)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return value if isinstance(value, dict) and isinstance(value.get("seq"), int) else None
 
