@@ -1,4 +1,4 @@
-"""The engine as a process that records: what comes out of one that ends, is killed, or finds the file in somebody's hands."""
+"""The engine as a process that records: one that ends, one that is killed, one that finds the file in somebody's hands."""
 
 from __future__ import annotations
 
@@ -139,3 +139,152 @@ def test_what_was_held_is_in_the_file(engines: Any, db: Path) -> None:
     assert rows(db, "SELECT id, state_dir, host, mode FROM toolguard_gateways") == [
         ("gw", str(engine.state), "2026.9.6", "enforce")
     ]
+
+
+def test_engines_of_two_gateways_lose_no_row(engines: Any, db: Path) -> None:
+    """Three engines at once, two of them of one gateway: every call is refused, and so a line of the audit log."""
+    trio = [engines(name).begin() for name in ("one", "two", "two")]
+    for engine in trio:
+        assert engine.ask(type="decide", action="kill-switch", nonce="on", by="ann", where="chat")["ok"]
+    for number in range(100):
+        for which, engine in enumerate(trio):
+            engine.tell(id=number, type="judge", tool="exec", params={"command": f"{which}-{number}"}, run=str(number))
+    for engine in trio:
+        engine.end()
+        assert [text for text in engine.said if "kill switch" not in text] == []
+    for sums in ("toolguard_verdicts", "toolguard_verdict_hours", "toolguard_verdict_days"):
+        counted = "count(*)" if sums == "toolguard_verdicts" else "sum(verdicts)"
+        what = f"SELECT gateway, {counted} FROM {sums} WHERE kind = 'block' GROUP BY 1"  # noqa: S608
+        assert rows(db, what) == [("one", 100), ("two", 200)]
+
+
+def test_a_killed_engine_loses_no_verdict(engines: Any, db: Path) -> None:
+    """What was in the file stays, and what was in the log only, the next engine takes: each once."""
+    first = engines().begin()
+    first.held("before")
+    wait_for(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'", 1)
+    for number in range(20):
+        first.held(str(number))
+    first.ask(type="ping")  # the lines of a call are written after its answer, and before the next is read
+    first.kill()
+    second = engines().begin()
+    second.held("after")
+    second.end()
+    assert events(second).count("hold") == 22
+    assert rows(db, "SELECT count(*), count(DISTINCT nonce) FROM toolguard_verdicts WHERE kind = 'hold'") == [(22, 22)]
+    assert rows(db, "SELECT sum(verdicts) FROM toolguard_verdict_days WHERE kind = 'hold'") == [(22,)]
+
+
+def test_when_the_gateway_is_killed_the_engine_writes_what_it_was_told(engines: Any, db: Path) -> None:
+    engine = engines().begin()
+    for number in range(10):
+        engine.tell(id=number, type="judge", tool="exec", params={"command": f"rm -rf /srv/{number}"}, run="r")
+    engine.into.close()
+    engine.out.close()
+    engine.process.wait(PATIENCE)
+    counted = rows(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'")
+    assert counted == [(events(engine).count("hold"),)]
+    assert counted > [(0,)]
+
+
+def test_what_others_decide_comes_too(engines: Any, db: Path) -> None:
+    engine = engines().begin()
+    engine.held("one")
+    line = audit.Event("by-hand", audit.when(time.time()), "kill-switch", by="ann", where="cli", why="enough")
+    audit.AuditLog(engine.state).append([line])
+    wait_for(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'kill-switch'", 1)
+    assert rows(db, "SELECT gateway, person, place, reason FROM toolguard_verdicts WHERE kind = 'kill-switch'") == [
+        ("gw", "ann", "cli", "enough")
+    ]
+    engine.end()
+
+
+def test_no_verdict_waits_for_the_file(engines: Any, db: Path) -> None:
+    """Another process holds it for longer than the whole conversation: it is let go only when all answers are there."""
+    engine = engines().begin()
+    wait_for(db, "SELECT count(*) FROM toolguard_gateways", 1)
+    with closing(sqlite3.connect(db, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for number in range(30):
+            assert engine.held(str(number))["decision"] == "hold"
+        other.execute("ROLLBACK")
+    engine.end()
+    assert rows(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'") == [(30,)]
+    assert engine.said == []
+
+
+def test_an_engine_ends_although_the_file_is_held(engines: Any, db: Path) -> None:
+    engine = engines().begin()
+    wait_for(db, "SELECT count(*) FROM toolguard_gateways", 1)
+    with closing(sqlite3.connect(db, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        engine.held("one")
+        engine.end()
+    again = engines().begin()
+    again.end()
+    assert rows(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'") == [(1,)]
+
+
+def noise(db: Path) -> None:
+    db.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
+
+
+def foreign(db: Path) -> None:
+    with closing(sqlite3.connect(db)) as connection:
+        connection.execute("CREATE TABLE moz_places (url TEXT)")
+
+
+def folder(db: Path) -> None:
+    db.mkdir()
+
+
+def newer(db: Path) -> None:
+    with closing(sqlite3.connect(db, isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE toolguard_schema (version INTEGER PRIMARY KEY, applied_at INTEGER NOT NULL)")
+        connection.execute("INSERT INTO toolguard_schema VALUES (99, 0)")
+
+
+@pytest.mark.parametrize(
+    ("make", "reason"),
+    [
+        (noise, "is no SQLite database; move it away"),
+        (foreign, "holds the tables of another program"),
+        (folder, "is no file; name another one in metrics.dbPath"),
+        (newer, "was written by a newer toolguard"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_told_once(engines: Any, db: Path, make: Any, reason: str) -> None:
+    make(db)
+    engine = engines().begin()
+    until = time.monotonic() + PATIENCE
+    while not engine.said:
+        assert engine.held(str(time.monotonic()))["decision"] == "hold"
+        assert time.monotonic() < until
+    for number in range(20):
+        assert engine.held(str(number))["decision"] == "hold"
+    engine.end()
+    assert len(engine.said) == 1
+    assert engine.said[0].startswith(f"metrics: '{db}' ")
+    assert reason in engine.said[0]
+
+
+def test_a_file_that_is_taken_away_is_made_again(engines: Any, db: Path) -> None:
+    engine = engines().begin()
+    engine.held("one")
+    wait_for(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'", 1)
+    for file in (db, Path(f"{db}-wal"), Path(f"{db}-shm")):
+        file.unlink(missing_ok=True)
+    engine.held("two")
+    wait_for(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'", 2)
+    engine.end()
+    assert engine.said == []
+
+
+def test_a_second_hello_takes_the_new_settings(engines: Any, db: Path) -> None:
+    engine = engines().begin()
+    engine.held("one")
+    engine.metrics["enabled"] = False
+    engine.begin()
+    engine.held("two")
+    engine.end()
+    assert rows(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'") == [(1,)]
