@@ -210,6 +210,26 @@ def watch(
     command.run(paths.find(state_dir, config), as_json=as_json)
 
 
+@app.command(epilog=examples("toolguard dashboard --open", "toolguard dashboard --port 9000"))
+def dashboard(
+    port: Annotated[int | None, typer.Option(min=1, max=65_535, help="[default: metrics.dashboard.port]")] = None,
+    bind: Annotated[str | None, typer.Option(metavar="ADDRESS", help="[default: metrics.dashboard.bind]")] = None,
+    opens: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Open the dashboard of what the agents did and cost, and what waits for a person.
+
+    Tells the address of the one that runs, with the token in it; where none runs, it is one itself until Ctrl-C. The gateway
+    starts one with metrics.dashboard.enabled.
+    """
+    from toolguard_cli.commands import dashboard as command
+
+    wish = command.Wish(port, bind, opens)
+    _finish(command.run(paths.find(state_dir, config), wish, as_json=as_json), as_json=as_json)
+
+
 @app.command(
     epilog=examples(
         "toolguard grant 'rm -rf build' --tool exec --for 7d --agent main",

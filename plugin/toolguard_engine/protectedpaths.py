@@ -65,8 +65,9 @@ def of(host: Host) -> Protected:
     states = dict.fromkeys([state, *(f"{home}/{name}" for name in _STATE_NAMES)])
     config = host.config_path or f"{state}/{CONFIG_NAMES[0]}"
     places = [f"{folder}/{tail}" for folder in states for tail in ("toolguard", "extensions/toolguard", *CONFIG_NAMES)]
-    token, *beside = (host.metrics + end for end in (place.TOKEN, *place.ENDS)) if host.metrics else ("",)
-    guarded = [*host.guarded, *([token, *beside] if token else ())]
+    beside = [host.metrics + end for end in place.ENDS] if host.metrics else []
+    secrets = [host.metrics + end for end in place.SECRETS] if host.metrics else []
+    guarded = [*host.guarded, *beside, *secrets]
     places += [config, *guarded]
     names = dict.fromkeys([*_STATE_NAMES, _parts(state)[-1]])
     roots = list(dict.fromkeys([*states, *(above for path in guarded for above in _above(path, home))]))
@@ -77,13 +78,13 @@ def of(host: Host) -> Protected:
         home, state, config,
         tuple(map(_parts, roots)),
         tuple(map(_parts, places)),
-        tuple(map(_parts, [*(f"{folder}/toolguard/key" for folder in states), *([token] if token else ())])),
+        tuple(map(_parts, [*(f"{folder}/toolguard/key" for folder in states), *secrets])),
         tuple((name, *tail) for name in names for tail in (("toolguard",), ("extensions", "toolguard"), *zip(CONFIG_NAMES))),
         tuple(last),
         tuple(starts),
         tuple(tops),
         (*map(str.lower, names), *CONFIG_NAMES),
-        tuple(path.rpartition("/")[2] for path in (token, *beside) if path),
+        tuple(path.rpartition("/")[2] for path in (*secrets, *beside)),
     )  # fmt: skip
 
 

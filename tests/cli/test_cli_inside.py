@@ -24,6 +24,8 @@ COMMANDS = [
     ["grant", "git push", "--tool", "exec"],
     ["revoke", "g-0000"],
     ["watch"],
+    ["dashboard"],
+    ["dashboard", "--json"],
     ["checkpoint"],
     ["checkpoint", "--dry-run"],
     ["kill-switch", "on"],

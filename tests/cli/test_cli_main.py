@@ -17,7 +17,7 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_engine import __version__
 
-HELD = ["approve", "deny", "pending", "watch", "grant", "grants", "revoke"]
+HELD = ["approve", "deny", "pending", "watch", "dashboard", "grant", "grants", "revoke"]
 JUDGED = ["check", "replay", "tune"]
 COMMANDS = [
     "install",
@@ -46,6 +46,7 @@ OPTIONS = {
     "deny": ["--reason", "--state-dir", "--config", "--json"],
     "pending": ["--all", "--state-dir", "--config", "--json"],
     "watch": ["--state-dir", "--config", "--json"],
+    "dashboard": ["--port", "--bind", "--open", "--state-dir", "--config", "--json"],
     "grant": ["--tool", "--for", "--agent", "--cwd", "--param", "--reason", "--yes", "--dry-run", "--state-dir", "--json"],
     "grants": ["--all", "--state-dir", "--config", "--json"],
     "revoke": ["--reason", "--dry-run", "--state-dir", "--config", "--json"],

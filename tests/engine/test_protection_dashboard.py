@@ -56,6 +56,7 @@ TOKEN = [
     "python3 -c \"import os; print(open(os.path.expanduser('~/.openclaw/metrics.db') + '.token').read())\"",
     "python3 -c \"from pathlib import Path; print((Path.home() / '.openclaw' / 'metrics.db.token').read_text())\"",
     "node -e \"console.log(fs.readFileSync(os.homedir() + '/.openclaw/metrics.db' + '.token', 'utf8'))\"",
+    "cat ~/.openclaw/metrics.db.token.html",
     "echo x > ~/.openclaw/metrics.db.token",
     "rm ~/.openclaw/metrics.db.token",
     "chmod 644 ~/.openclaw/metrics.db.token",

@@ -8,8 +8,11 @@ from pathlib import Path
 
 TOKEN = ".token"  # noqa: S105 - the end of a file's name
 SERVER = ".server"
+DOOR = ".token.html"
 ENDS = ("", "-wal", "-shm", "-journal", SERVER)
-"""How the names of the metrics file and of what lies beside it end, the token apart."""
+"""How the names of the metrics file and of what lies beside it end, those with the token apart."""
+
+SECRETS = (TOKEN, DOOR)
 
 
 def resolve(db_path: str, env: Mapping[str, str] = os.environ) -> Path:
@@ -23,6 +26,11 @@ def resolve(db_path: str, env: Mapping[str, str] = os.environ) -> Path:
 def token_path(db: Path) -> Path:
     """The secret that the dashboard asks for (0600)."""
     return db.with_name(db.name + TOKEN)
+
+
+def door_path(db: Path) -> Path:
+    """A page with the token in it that leads a browser to the dashboard (0600)."""
+    return db.with_name(db.name + DOOR)
 
 
 def server_path(db: Path) -> Path:

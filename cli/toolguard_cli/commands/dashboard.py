@@ -1,0 +1,111 @@
+"""`toolguard dashboard`: the address of the dashboard with the secret in it, or the dashboard itself until Ctrl-C."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from toolguard_cli import inside, ports, stores
+from toolguard_cli.dashboard import asking, opening, token
+from toolguard_cli.dashboard.settings import Settings
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_cli.result import Line, Result, show
+from toolguard_engine.config import MetricsConfig, parse
+from toolguard_engine.metrics import place
+
+COMMAND = "dashboard"
+SECRET = "whoever has this address can approve and deny: it holds the token; give it to nobody"  # noqa: S105 - a text
+SWITCH = "toolguard config set metrics.enabled true"
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the person wants; `None`: as the settings say."""
+
+    port: int | None = None
+    bind: str | None = None
+    opens: bool = False
+
+
+def run(places: Places, wish: Wish, *, as_json: bool) -> Result:
+    """Raises `UserError`."""
+    inside.refuse(places, COMMAND)
+    metrics = settings(places)
+    db = place.resolve(metrics.db_path)
+    if found := asking.running(db):
+        return _shown(found, db, wish)
+    if as_json:
+        raise UserError("no dashboard runs", "toolguard dashboard starts one; --json tells about one that runs")
+    return _serve(places, metrics, db, wish)
+
+
+def settings(places: Places) -> MetricsConfig:
+    """The gateway's, as far as they matter here. Raises `UserError`."""
+    value = stores.entry(places)
+    known = value if isinstance(value, dict) else {}
+    try:
+        return parse({name: known[name] for name in ("metrics",) if name in known}).metrics
+    except msgspec.ValidationError as error:
+        raise UserError(f"{'.'.join(stores.ENTRY)} in {places.config}: {error}", "mend that setting, then repeat") from error
+
+
+def _shown(found: asking.Running, db: Path, wish: Wish) -> Result:
+    """One that runs has answered, and has proven that it knows the token."""
+    address = urlsplit(found.url)
+    host, port = address.hostname or "", address.port or 0
+    url = opening.url(asking.url(host, port), token.of(db))
+    lines = [Line("ok", f"the dashboard runs (process {found.pid})"), Line("next", url), Line("warn", SECRET)]
+    if wish.port not in (None, port) or wish.bind not in (None, host):
+        lines.append(Line("info", "--port and --bind are for a dashboard of its own; end this one first"))
+    if wish.opens:
+        lines.append(opening.in_browser(url, db))
+    data = {"url": url, "pid": found.pid, "started": found.started, "version": found.version}
+    return Result(COMMAND, data, tuple(lines))
+
+
+def _serve(places: Places, metrics: MetricsConfig, db: Path, wish: Wish) -> Result:
+    """Until Ctrl-C."""
+    from toolguard_cli.dashboard import serve  # noqa: PLC0415 - the server itself takes long to load
+
+    bind, port = wish.bind or metrics.dashboard.bind, wish.port or metrics.dashboard.port
+    if ports.bound(bind, port) is None:
+        url = opening.url(asking.url(bind, port), token.of(db))
+        show(Result(COMMAND, {}, tuple(told(url, bind, metrics))), as_json=False)
+        if wish.opens:
+            opening.when_it_answers(url, db)
+    try:
+        code = serve.run(Settings(db, places, bind, port))
+    finally:
+        opening.forget(db)
+    if code == serve.RUNS_ALREADY and (found := asking.running(db)):
+        return _shown(found, db, wish)
+    return Result(COMMAND, {}, (Line("info", "the dashboard has ended"),), code)
+
+
+def told(url: str, bind: str, metrics: MetricsConfig) -> list[Line]:
+    lines = [Line("next", url), Line("warn", SECRET)]
+    if not is_loopback(bind):
+        lines.append(
+            Line(
+                "warn", f"{bind} is not this machine alone, and nothing is encrypted: whoever listens on the way can approve"
+            )
+        )
+        lines.append(Line("info", "-> better: --bind 127.0.0.1, and from afar: ssh -L 8080:127.0.0.1:8080 HOST"))
+    if not metrics.enabled:
+        lines.append(Line("info", "metrics are off: only what waits and how the guard stands is shown"))
+        lines.append(Line("info", f"-> {SWITCH}"))
+    lines.append(Line("info", "Ctrl-C ends it"))
+    return lines
+
+
+def is_loopback(bind: str) -> bool:
+    """Whether only this machine reaches it. A name counts as far away unless it is `localhost`."""
+    try:
+        return ipaddress.ip_address(bind.partition("%")[0]).is_loopback
+    except ValueError:
+        return bind.lower() == "localhost"

@@ -1,0 +1,165 @@
+"""`toolguard dashboard`: the address of one that runs, or one of its own until Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_stage import SCRIPT, envelope, toolguard
+
+from toolguard_cli.commands import dashboard
+from toolguard_cli.dashboard import asking, opening, token
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_cli.rig.home import free_port
+from toolguard_engine.config import MetricsConfig, parse
+
+LIMIT = 30
+"""Seconds after which something counts as never coming."""
+
+
+@pytest.fixture
+def db(places: Places) -> Path:
+    """The metrics file that the settings name."""
+    path = places.state_dir / "usage" / "m.db"
+    configure(places, dbPath=str(path), dashboard={"port": free_port()})
+    return path
+
+
+def configure(places: Places, **metrics: Any) -> None:
+    entry = {"enabled": True, "config": {"metrics": metrics}}
+    places.config.write_text(json.dumps({"plugins": {"entries": {"toolguard": entry}}}))
+
+
+def named(places: Places) -> tuple[str, ...]:
+    return ("--state-dir", str(places.state_dir), "--config", str(places.config))
+
+
+@contextmanager
+def running(places: Places, *options: str, **env: str) -> Iterator[subprocess.Popen[str]]:
+    """The command in the foreground, from when it can be found on; ended with Ctrl-C."""
+    command, here = [SCRIPT, "dashboard", *named(places), *options], {**os.environ, **env}
+    path = Path(dashboard.settings(places).db_path)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=here) as one:
+        try:
+            until(lambda: asking.running(path) or one.poll() is not None)
+            yield one
+        finally:
+            one.kill()
+
+
+def until(condition: Any) -> None:
+    limit = time.monotonic() + LIMIT
+    while not condition():
+        assert time.monotonic() < limit
+        time.sleep(0.02)
+
+
+def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path) -> None:
+    with running(places) as one:
+        own = token.of(db)
+        port = dashboard.settings(places).dashboard.port
+        url = f"http://127.0.0.1:{port}/#token={own}"
+        again = toolguard("dashboard", *named(places))
+        told = envelope(toolguard("dashboard", *named(places), "--json"))
+        other = toolguard("dashboard", *named(places), "--port", str(free_port()))
+        one.send_signal(signal.SIGINT)
+        said, _ = one.communicate(timeout=LIMIT)
+    assert one.returncode == 0, said
+    assert url in said
+    assert dashboard.SECRET in said
+    assert "Ctrl-C ends it" in said
+    assert again.returncode == 0
+    assert url in again.stdout
+    assert (told["data"]["url"], told["data"]["pid"]) == (url, one.pid)
+    assert url in other.stdout
+    assert "end this one first" in other.stdout
+    assert asking.running(db) is None
+    assert toolguard("dashboard", *named(places), "--json").returncode == 1
+
+
+def test_options_win_over_the_settings(places: Places, db: Path) -> None:
+    port = free_port()
+    with running(places, "--port", str(port), "--bind", "localhost"):
+        found = asking.running(db)
+    assert found is not None
+    assert found.url.endswith(f":{port}")
+
+
+def test_a_taken_port_is_named_with_the_next_free_one(places: Places, db: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        done = toolguard("dashboard", *named(places), "--port", str(port))
+    assert done.returncode == 1
+    assert f"port {port} of 127.0.0.1 is taken by process {os.getpid()} " in done.stderr
+    assert "-> toolguard dashboard --port " in done.stderr
+    assert not db.exists()
+
+
+def test_the_browser_gets_a_file_and_no_token_in_its_command_line(places: Places, db: Path, tmp_path: Path) -> None:
+    browser, heard = tmp_path / "browser", tmp_path / "heard"
+    browser.write_text(f'#!/bin/sh\ncat "${{1#file://}}" > {heard}.page\necho "$@" > {heard}.new\nmv {heard}.new {heard}\n')
+    browser.chmod(0o700)
+    with running(places, "--open", BROWSER=f"{browser} %s") as one:
+        until(heard.exists)
+        door = Path(heard.read_text().strip().removeprefix("file://"))
+        mode, own = door.stat().st_mode & 0o777, token.of(db)
+        one.send_signal(signal.SIGINT)
+        one.communicate(timeout=LIMIT)
+    assert mode == 0o600
+    assert own not in heard.read_text()
+    assert f"/#token={own}" in Path(f"{heard}.page").read_text()
+    assert not door.exists()
+
+
+def test_without_a_browser_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
+        monkeypatch.delenv(name, raising=False)
+    line = opening.in_browser("http://127.0.0.1:1/#token=0", tmp_path / "m.db")
+    assert (line.kind, line.text) == ("warn", "there is no browser here; open the address above yourself")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("bind", "near"),
+    [
+        ("127.0.0.1", True), ("127.9.9.9", True), ("::1", True), ("localhost", True), ("LOCALHOST", True),
+        ("0.0.0.0", False), ("::", False), ("192.168.1.5", False), ("my-host", False), ("", False),
+    ],
+)  # fmt: skip
+def test_what_is_this_machine_alone(bind: str, *, near: bool) -> None:
+    assert dashboard.is_loopback(bind) is near
+
+
+@pytest.mark.parametrize(
+    ("metrics", "bind", "warned", "off"),
+    [
+        ({"enabled": True}, "127.0.0.1", False, False),
+        ({"enabled": False}, "127.0.0.1", False, True),
+        ({"enabled": True}, "0.0.0.0", True, False),
+    ],
+)
+def test_what_a_person_is_told_first(metrics: dict[str, Any], bind: str, *, warned: bool, off: bool) -> None:
+    config: MetricsConfig = parse({"metrics": metrics}).metrics
+    told = [line.text for line in dashboard.told("http://x/#token=1", bind, config)]
+    assert any("nothing is encrypted" in text for text in told) is warned
+    assert any("ssh -L" in text for text in told) is warned
+    assert any("metrics are off" in text for text in told) is off
+    assert any(dashboard.SWITCH in text for text in told) is off
+
+
+def test_a_setting_that_is_wrong(places: Places) -> None:
+    configure(places, dashboard={"port": 0})
+    with pytest.raises(UserError, match="port"):
+        dashboard.run(places, dashboard.Wish(), as_json=False)
