@@ -85,3 +85,166 @@ CREATE TABLE toolguard_upkeep (
     name TEXT PRIMARY KEY,
     at INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+-- The same sums by model alone and by agent alone: hours and days tell both at once, which is many rows to read where many
+-- agents use many models. `length` is that of an hour or a day; `name` is of a model (`part` is `model`) or an agent (`agent`).
+-- Triggers keep them, so that they fit whoever writes, imports and removes hours and days.
+CREATE TABLE toolguard_parts (
+    length INTEGER NOT NULL,
+    part TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    gateway TEXT NOT NULL,
+    name TEXT NOT NULL,
+    provider TEXT NOT NULL,
+    calls INTEGER NOT NULL DEFAULT 0,
+    failed INTEGER NOT NULL DEFAULT 0,
+    input INTEGER NOT NULL DEFAULT 0,
+    output INTEGER NOT NULL DEFAULT 0,
+    cache_read INTEGER NOT NULL DEFAULT 0,
+    cache_write INTEGER NOT NULL DEFAULT 0,
+    total INTEGER NOT NULL DEFAULT 0,
+    priced INTEGER NOT NULL DEFAULT 0,
+    cost_usd REAL NOT NULL DEFAULT 0,
+    estimated_usd REAL NOT NULL DEFAULT 0,
+    timed INTEGER NOT NULL DEFAULT 0,
+    duration_ms INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (length, part, at, gateway, name, provider)
+) WITHOUT ROWID;
+
+INSERT INTO toolguard_parts
+SELECT 3600000, 'model', at, gateway, model, provider,
+    total(calls), total(failed), total(input), total(output), total(cache_read), total(cache_write), total(total),
+    total(priced), total(cost_usd), total(estimated_usd), total(timed), total(duration_ms)
+FROM toolguard_hours GROUP BY at, gateway, model, provider;
+
+INSERT INTO toolguard_parts
+SELECT 3600000, 'agent', at, gateway, agent, '',
+    total(calls), total(failed), total(input), total(output), total(cache_read), total(cache_write), total(total),
+    total(priced), total(cost_usd), total(estimated_usd), total(timed), total(duration_ms)
+FROM toolguard_hours GROUP BY at, gateway, agent;
+
+INSERT INTO toolguard_parts
+SELECT 86400000, 'model', at, gateway, model, provider,
+    total(calls), total(failed), total(input), total(output), total(cache_read), total(cache_write), total(total),
+    total(priced), total(cost_usd), total(estimated_usd), total(timed), total(duration_ms)
+FROM toolguard_days GROUP BY at, gateway, model, provider;
+
+INSERT INTO toolguard_parts
+SELECT 86400000, 'agent', at, gateway, agent, '',
+    total(calls), total(failed), total(input), total(output), total(cache_read), total(cache_write), total(total),
+    total(priced), total(cost_usd), total(estimated_usd), total(timed), total(duration_ms)
+FROM toolguard_days GROUP BY at, gateway, agent;
+
+CREATE TRIGGER toolguard_hours_insert AFTER INSERT ON toolguard_hours BEGIN
+    INSERT INTO toolguard_parts VALUES
+        (3600000, 'model', NEW.at, NEW.gateway, NEW.model, NEW.provider,
+        NEW.calls, NEW.failed, NEW.input, NEW.output, NEW.cache_read, NEW.cache_write, NEW.total, NEW.priced,
+        NEW.cost_usd, NEW.estimated_usd, NEW.timed, NEW.duration_ms),
+        (3600000, 'agent', NEW.at, NEW.gateway, NEW.agent, '',
+        NEW.calls, NEW.failed, NEW.input, NEW.output, NEW.cache_read, NEW.cache_write, NEW.total, NEW.priced,
+        NEW.cost_usd, NEW.estimated_usd, NEW.timed, NEW.duration_ms)
+    ON CONFLICT (length, part, at, gateway, name, provider) DO UPDATE SET
+        calls = calls + excluded.calls, failed = failed + excluded.failed, input = input + excluded.input,
+        output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+        cache_write = cache_write + excluded.cache_write, total = total + excluded.total,
+        priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
+        estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
+        duration_ms = duration_ms + excluded.duration_ms;
+END;
+
+CREATE TRIGGER toolguard_hours_update AFTER UPDATE ON toolguard_hours BEGIN
+    INSERT INTO toolguard_parts VALUES
+        (3600000, 'model', NEW.at, NEW.gateway, NEW.model, NEW.provider,
+        NEW.calls - OLD.calls, NEW.failed - OLD.failed, NEW.input - OLD.input, NEW.output - OLD.output,
+        NEW.cache_read - OLD.cache_read, NEW.cache_write - OLD.cache_write, NEW.total - OLD.total,
+        NEW.priced - OLD.priced, NEW.cost_usd - OLD.cost_usd, NEW.estimated_usd - OLD.estimated_usd,
+        NEW.timed - OLD.timed, NEW.duration_ms - OLD.duration_ms),
+        (3600000, 'agent', NEW.at, NEW.gateway, NEW.agent, '',
+        NEW.calls - OLD.calls, NEW.failed - OLD.failed, NEW.input - OLD.input, NEW.output - OLD.output,
+        NEW.cache_read - OLD.cache_read, NEW.cache_write - OLD.cache_write, NEW.total - OLD.total,
+        NEW.priced - OLD.priced, NEW.cost_usd - OLD.cost_usd, NEW.estimated_usd - OLD.estimated_usd,
+        NEW.timed - OLD.timed, NEW.duration_ms - OLD.duration_ms)
+    ON CONFLICT (length, part, at, gateway, name, provider) DO UPDATE SET
+        calls = calls + excluded.calls, failed = failed + excluded.failed, input = input + excluded.input,
+        output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+        cache_write = cache_write + excluded.cache_write, total = total + excluded.total,
+        priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
+        estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
+        duration_ms = duration_ms + excluded.duration_ms;
+END;
+
+CREATE TRIGGER toolguard_hours_delete AFTER DELETE ON toolguard_hours BEGIN
+    INSERT INTO toolguard_parts VALUES
+        (3600000, 'model', OLD.at, OLD.gateway, OLD.model, OLD.provider,
+        -OLD.calls, -OLD.failed, -OLD.input, -OLD.output, -OLD.cache_read, -OLD.cache_write, -OLD.total, -OLD.priced,
+        -OLD.cost_usd, -OLD.estimated_usd, -OLD.timed, -OLD.duration_ms),
+        (3600000, 'agent', OLD.at, OLD.gateway, OLD.agent, '',
+        -OLD.calls, -OLD.failed, -OLD.input, -OLD.output, -OLD.cache_read, -OLD.cache_write, -OLD.total, -OLD.priced,
+        -OLD.cost_usd, -OLD.estimated_usd, -OLD.timed, -OLD.duration_ms)
+    ON CONFLICT (length, part, at, gateway, name, provider) DO UPDATE SET
+        calls = calls + excluded.calls, failed = failed + excluded.failed, input = input + excluded.input,
+        output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+        cache_write = cache_write + excluded.cache_write, total = total + excluded.total,
+        priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
+        estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
+        duration_ms = duration_ms + excluded.duration_ms;
+    DELETE FROM toolguard_parts WHERE length = 3600000 AND at = OLD.at AND gateway = OLD.gateway AND calls <= 0
+        AND ((part = 'model' AND name = OLD.model AND provider = OLD.provider) OR (part = 'agent' AND name = OLD.agent));
+END;
+
+CREATE TRIGGER toolguard_days_insert AFTER INSERT ON toolguard_days BEGIN
+    INSERT INTO toolguard_parts VALUES
+        (86400000, 'model', NEW.at, NEW.gateway, NEW.model, NEW.provider,
+        NEW.calls, NEW.failed, NEW.input, NEW.output, NEW.cache_read, NEW.cache_write, NEW.total, NEW.priced,
+        NEW.cost_usd, NEW.estimated_usd, NEW.timed, NEW.duration_ms),
+        (86400000, 'agent', NEW.at, NEW.gateway, NEW.agent, '',
+        NEW.calls, NEW.failed, NEW.input, NEW.output, NEW.cache_read, NEW.cache_write, NEW.total, NEW.priced,
+        NEW.cost_usd, NEW.estimated_usd, NEW.timed, NEW.duration_ms)
+    ON CONFLICT (length, part, at, gateway, name, provider) DO UPDATE SET
+        calls = calls + excluded.calls, failed = failed + excluded.failed, input = input + excluded.input,
+        output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+        cache_write = cache_write + excluded.cache_write, total = total + excluded.total,
+        priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
+        estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
+        duration_ms = duration_ms + excluded.duration_ms;
+END;
+
+CREATE TRIGGER toolguard_days_update AFTER UPDATE ON toolguard_days BEGIN
+    INSERT INTO toolguard_parts VALUES
+        (86400000, 'model', NEW.at, NEW.gateway, NEW.model, NEW.provider,
+        NEW.calls - OLD.calls, NEW.failed - OLD.failed, NEW.input - OLD.input, NEW.output - OLD.output,
+        NEW.cache_read - OLD.cache_read, NEW.cache_write - OLD.cache_write, NEW.total - OLD.total,
+        NEW.priced - OLD.priced, NEW.cost_usd - OLD.cost_usd, NEW.estimated_usd - OLD.estimated_usd,
+        NEW.timed - OLD.timed, NEW.duration_ms - OLD.duration_ms),
+        (86400000, 'agent', NEW.at, NEW.gateway, NEW.agent, '',
+        NEW.calls - OLD.calls, NEW.failed - OLD.failed, NEW.input - OLD.input, NEW.output - OLD.output,
+        NEW.cache_read - OLD.cache_read, NEW.cache_write - OLD.cache_write, NEW.total - OLD.total,
+        NEW.priced - OLD.priced, NEW.cost_usd - OLD.cost_usd, NEW.estimated_usd - OLD.estimated_usd,
+        NEW.timed - OLD.timed, NEW.duration_ms - OLD.duration_ms)
+    ON CONFLICT (length, part, at, gateway, name, provider) DO UPDATE SET
+        calls = calls + excluded.calls, failed = failed + excluded.failed, input = input + excluded.input,
+        output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+        cache_write = cache_write + excluded.cache_write, total = total + excluded.total,
+        priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
+        estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
+        duration_ms = duration_ms + excluded.duration_ms;
+END;
+
+CREATE TRIGGER toolguard_days_delete AFTER DELETE ON toolguard_days BEGIN
+    INSERT INTO toolguard_parts VALUES
+        (86400000, 'model', OLD.at, OLD.gateway, OLD.model, OLD.provider,
+        -OLD.calls, -OLD.failed, -OLD.input, -OLD.output, -OLD.cache_read, -OLD.cache_write, -OLD.total, -OLD.priced,
+        -OLD.cost_usd, -OLD.estimated_usd, -OLD.timed, -OLD.duration_ms),
+        (86400000, 'agent', OLD.at, OLD.gateway, OLD.agent, '',
+        -OLD.calls, -OLD.failed, -OLD.input, -OLD.output, -OLD.cache_read, -OLD.cache_write, -OLD.total, -OLD.priced,
+        -OLD.cost_usd, -OLD.estimated_usd, -OLD.timed, -OLD.duration_ms)
+    ON CONFLICT (length, part, at, gateway, name, provider) DO UPDATE SET
+        calls = calls + excluded.calls, failed = failed + excluded.failed, input = input + excluded.input,
+        output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+        cache_write = cache_write + excluded.cache_write, total = total + excluded.total,
+        priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
+        estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
+        duration_ms = duration_ms + excluded.duration_ms;
+    DELETE FROM toolguard_parts WHERE length = 86400000 AND at = OLD.at AND gateway = OLD.gateway AND calls <= 0
+        AND ((part = 'model' AND name = OLD.model AND provider = OLD.provider) OR (part = 'agent' AND name = OLD.agent));
+END;

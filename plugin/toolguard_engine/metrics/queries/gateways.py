@@ -18,6 +18,7 @@ MODELS = 5
 
 TOP = 20
 MAX_PATH = 4_096
+_EVER = f"SELECT 1 FROM toolguard_parts WHERE length = {DAY_MS} AND part = 'model' AND gateway = ? LIMIT 1"  # noqa: S608
 _KNOWN = ", ".join(Known.__struct_fields__)
 
 
@@ -49,8 +50,8 @@ def gateway(connection: sqlite3.Connection, gateway_id: str, asked: Range, now: 
     row = _row(Share(gateway_id, added(found.values())), _models(found, gateway_id, TOP), registered)
     days = _whole_days(over)
     agents = sums.by(connection, ("agent",), over, where)
-    sessions = sums.by(connection, ("session", "agent"), days, where, "toolguard_sessions")
-    channels = sums.by(connection, ("channel",), days, where, "toolguard_sessions")
+    found = sums.by(connection, ("session", "agent", "channel"), days, where, "toolguard_sessions")
+    sessions, channels = folded(found, 0, 1), folded(found, 2)
     return Gateway(
         range=asked,
         gateway=row,
@@ -69,7 +70,7 @@ def _known(row: tuple[Any, ...]) -> Known:
 
 
 def _ever(connection: sqlite3.Connection, gateway_id: str) -> bool:
-    return connection.execute("SELECT 1 FROM toolguard_days WHERE gateway = ? LIMIT 1", (gateway_id,)).fetchone() is not None
+    return connection.execute(_EVER, (gateway_id,)).fetchone() is not None
 
 
 def _whole_days(over: Span) -> Span:

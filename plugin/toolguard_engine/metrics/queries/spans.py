@@ -31,6 +31,11 @@ class Span(NamedTuple):
         return self._replace(start=self.start - self.bucket_ms * self.buckets)
 
     @property
+    def length(self) -> int:
+        """Of the sums that it is read from."""
+        return DAY_MS if self.days else HOUR_MS
+
+    @property
     def table(self) -> str:
         return "toolguard_days" if self.days else "toolguard_hours"
 

@@ -31,7 +31,7 @@ def by(
     """The sums of a range for each combination of names in these columns. `where`: columns with the name they must have;
     `only`: a further condition of ours."""
     found: defaultdict[Key, list[Totals]] = defaultdict(list)
-    for row in _rows(connection, columns, span, where, table or span.table, only):
+    for row in _rows(connection, columns, span, where, table, only):
         found[names(row[: len(columns)])].append(totals(row[len(columns) :]))
     return {key: added(each) for key, each in found.items()}
 
@@ -42,7 +42,7 @@ def by_bucket(
     """The same for each bucket; buckets in which nothing happened are left out."""
     bucket = f"(at - {span.start:d}) / {span.bucket_ms:d}"
     found: defaultdict[Key, defaultdict[int, list[Totals]]] = defaultdict(lambda: defaultdict(list))
-    for row in _rows(connection, (bucket, *columns), span, where, span.table):
+    for row in _rows(connection, (bucket, *columns), span, where):
         found[names(row[1 : len(columns) + 1])][int(row[0])].append(totals(row[len(columns) + 1 :]))
     return {key: {at: added(each) for at, each in buckets.items()} for key, buckets in found.items()}
 
@@ -52,10 +52,27 @@ def names(values: tuple[Any, ...]) -> Key:
 
 
 def _rows(
-    connection: sqlite3.Connection, columns: Key, span: Span, where: Mapping[str, str], table: str, only: str = ""
+    connection: sqlite3.Connection, columns: Key, span: Span, where: Mapping[str, str], table: str = "", only: str = ""
 ) -> Iterator[tuple[Any, ...]]:
     """The columns, the tables and `only` are our own words; names that others gave are parameters."""
-    conditions = ["at >= ?", "at < ?", *(f"{column} = ?" for column in where), *([only] if only else [])]
-    group = f"GROUP BY {', '.join(columns)}" if columns else ""
-    statement = f"SELECT {', '.join((*columns, _SUMMED))} FROM {table} WHERE {' AND '.join(conditions)} {group}"  # noqa: S608
+    source, within, spelled = (table, [], {}) if table else _source(span, {*columns, *where})
+    conditions = [
+        *within,
+        "at >= ?",
+        "at < ?",
+        *(f"{spelled.get(name, name)} = ?" for name in where),
+        *([only] if only else []),
+    ]
+    group = [spelled.get(column, column) for column in columns]
+    grouped = f"GROUP BY {', '.join(group)}" if group else ""
+    statement = f"SELECT {', '.join((*group, _SUMMED))} FROM {source} WHERE {' AND '.join(conditions)} {grouped}"  # noqa: S608
     yield from connection.execute(statement, (span.start, span.end, *where.values()))
+
+
+def _source(span: Span, asked: set[str]) -> tuple[str, list[str], dict[str, str]]:
+    """The table with the fewest rows that knows these columns, what to look at in it, and how it calls them."""
+    if "agent" not in asked:
+        return "toolguard_parts", [f"length = {span.length}", "part = 'model'"], {"model": "name"}
+    if not asked & {"model", "provider"}:
+        return "toolguard_parts", [f"length = {span.length}", "part = 'agent'"], {"agent": "name"}
+    return span.table, [], {}
