@@ -7,6 +7,7 @@ import uPlot from "./vendor/uPlot.esm.js";
 /** @typedef {{ label: string, color: string }} Layer */
 
 const HEIGHT = 200;
+const WHOLE = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 /** @type {Set<Stack>} */
 const all = new Set(); // as many as the page has places for charts
@@ -34,12 +35,14 @@ function color(name) {
 export class Stack {
   #layers;
   #format;
+  #whole;
   #title;
   /** @type {uPlot | null} */ #plot = null;
   /** @type {number[]} */ #at = [];
   #size = DAY;
   /** @type {number[][]} */ #columns = [];
   #place = el("div", { class: "plot", role: "img" });
+  #nothing = el("p", { class: "quiet none" }, "Nothing in this time.");
   #legend = el("ul", { class: "legend" });
   #spot = el("span", { class: "spot" });
   #table = el("div", { class: "scroll", tabindex: "0", role: "region" });
@@ -48,16 +51,18 @@ export class Stack {
    * @param {string} title
    * @param {Layer[]} layers from the bottom to the top
    * @param {(value: number) => string} format
+   * @param {boolean} [whole] whether the values are counts
    */
-  constructor(title, layers, format) {
+  constructor(title, layers, format, whole = true) {
     this.#title = title;
     this.#layers = layers;
     this.#format = format;
+    this.#whole = whole;
     this.#table.setAttribute("aria-label", `${title}, as a table`);
     const unfold = el("details", { class: "numbers" }, el("summary", null, "Numbers"), this.#table);
     unfold.addEventListener("toggle", () => this.#tabulate(unfold.open));
     const head = el("figcaption", null, el("h3", null, title), this.#spot);
-    this.root = el("figure", { class: "card chart" }, head, this.#legend, this.#place, unfold);
+    this.root = el("figure", { class: "card chart" }, head, this.#legend, this.#place, this.#nothing, unfold);
     this.#unfold = unfold;
     new ResizeObserver(() => this.#fit()).observe(this.#place);
     all.add(this);
@@ -78,6 +83,9 @@ export class Stack {
     this.#tell(null);
     this.#place.setAttribute("aria-label", this.#summary());
     this.#tabulate(this.#unfold.open);
+    const some = this.#columns.some((column) => column.some(Boolean));
+    this.#place.hidden = this.#unfold.hidden = this.#legend.hidden = !some;
+    this.#nothing.hidden = some;
     if (this.#plot) this.#plot.setData(this.#data());
     else this.#fit();
   }
@@ -127,6 +135,7 @@ export class Stack {
         {
           ...axis,
           space: 36,
+          ...(this.#whole ? { incrs: WHOLE } : {}),
           values: (_, marks) => marks.map((value) => this.#format(value)),
           size: (_, values) => 14 + 7 * Math.max(3, ...(values ?? []).map((text) => text.length)),
         },

@@ -1,7 +1,7 @@
 // What changes a gateway: its mode, its kill switch, the budgets of its sessions.
 
 import { ask } from "./dialogs.js";
-import { el, quoted } from "./dom.js";
+import { el, quoted, visible } from "./dom.js";
 import { MODES, MODE_MEANS } from "./kinds.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -15,7 +15,7 @@ import { MODES, MODE_MEANS } from "./kinds.js";
  */
 export function switchButton(app, gateway, on, place) {
   const click = () => (on ? free(app, gateway) : stop(app, gateway));
-  const props = { type: "button", class: on ? "" : "danger", disabled: !app.mayChange, "data-focus": `switch ${place} ${gateway}`, title: gateway, on: { click } };
+  const props = { type: "button", class: on ? "" : "danger", disabled: !app.mayChange, "data-focus": `switch ${place} ${gateway}`, title: visible(gateway), on: { click } };
   return el("button", props, on ? "Let calls run again" : "Stop everything");
 }
 
@@ -35,7 +35,7 @@ async function free(app, gateway) {
 
 /** @param {App} app @param {GatewayState} gateway */
 export function modeChoice(app, gateway) {
-  const label = `Mode of ${gateway.id}`;
+  const label = `Mode of ${visible(gateway.id)}`;
   const select = el("select", { "aria-label": label, disabled: !app.mayChange, "data-focus": label });
   select.append(...MODES.map((mode) => el("option", { value: mode }, mode)));
   if (!MODES.some((mode) => mode === gateway.mode)) select.append(el("option", { value: gateway.mode }, gateway.mode || "not known"));

@@ -102,9 +102,9 @@ function entry(row, now) {
   return el(
     "li",
     { "data-decision": row.id, class: "entry" },
-    el("p", { class: "entry-head" }, kindBadge(kind), tool && el("b", null, quoted(tool)), code && el("code", null, quoted(code)), nonce && el("code", { class: "quiet", title: "nonce" }, nonce), when(row.at, now)),
+    el("p", { class: "entry-head" }, kindBadge(kind), tool && el("b", null, quoted(tool)), code && el("code", null, quoted(code)), nonce && el("code", { class: "quiet", title: "nonce" }, quoted(nonce)), when(row.at, now)),
     reason && el("p", { class: "reason" }, quoted(reason)),
-    shown && el("details", { class: "shown" }, el("summary", null, "Call"), el("pre", { dir: "ltr" }, el("bdi", null, visible(shown)))),
     el("p", { class: "quiet who" }, [agent, session, gateway].filter(Boolean).flatMap((text, i) => [i ? " · " : "", quoted(text)]), person && [" · by ", quoted(person)], place && [" at ", quoted(place)]),
+    shown && el("details", { class: "shown" }, el("summary", null, "The call"), el("pre", { dir: "ltr" }, el("bdi", null, visible(shown)))),
   );
 }

@@ -163,7 +163,7 @@ function onChanged(what) {
   if (button && what === "pending") fill(button, "Approvals", waiting ? el("span", { class: "count" }, ` ${format.count(waiting)}`) : null);
   if (what === "state") {
     byId("unlock").hidden = app.state === null || app.mayChange;
-    fill(byId("banners"), banners());
+    fill(byId("banners"), banners(), stale());
     fill(byId("foot"), app.state && `toolguard ${app.state.version}`);
   }
   for (const tab of made.values()) tab.changed?.(what);
@@ -183,6 +183,13 @@ function banners() {
     );
 }
 
+/** What is shown is as old as the last word of the server. */
+function stale() {
+  if (socket.state !== "stale") return null;
+  const retry = el("button", { type: "button", "data-focus": "reconnect", on: { click: reconnect } }, "Try now");
+  return el("p", { class: "notice bad stale-note", role: "alert" }, `The server has not answered since ${format.time(socket.heard)}; what is shown here is from then. `, retry);
+}
+
 /** @param {import("./shapes.js").Switch | null} thrown */
 function since(thrown) {
   if (!thrown) return [];
@@ -196,6 +203,7 @@ function onConnection(state) {
   byId("connection").dataset["state"] = state;
   fill(byId("connection-text"), texts[state]);
   document.documentElement.classList.toggle("stale", state === "stale");
+  fill(byId("banners"), banners(), stale());
 }
 
 function onRefused() {

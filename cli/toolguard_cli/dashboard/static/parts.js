@@ -1,6 +1,6 @@
 // What several tabs are made of.
 
-import { el, hiddenText, quoted } from "./dom.js";
+import { el, hiddenText, quoted, visible } from "./dom.js";
 import * as format from "./format.js";
 import { named } from "./kinds.js";
 
@@ -8,7 +8,7 @@ import { named } from "./kinds.js";
 /** @typedef {import("./shapes.js").Totals} Totals */
 
 /** @param {string} label @param {string} tone */
-export const badge = (label, tone) => el("span", { class: `badge ${tone}` }, label);
+export const badge = (label, tone) => el("span", { class: `badge ${tone}` }, quoted(label));
 
 /** @param {string} kind */
 export function kindBadge(kind) {
@@ -56,6 +56,7 @@ export function total({ name, label, value, text, detail, more, tone = "", title
 export function trend(now, before, span) {
   if (!before) return now ? `none in the ${span} before` : "";
   const change = now / before - 1;
+  if (change > 2) return [el("span", { "aria-hidden": "true" }, "▲ "), `${format.decimal(now / before)} times the ${span} before`];
   if (Math.abs(change) < 0.005) return `as in the ${span} before`;
   const arrow = el("span", { "aria-hidden": "true" }, change > 0 ? "▲ " : "▼ ");
   return [arrow, `${format.percent(Math.abs(change))} ${change > 0 ? "more" : "less"} than in the ${span} before`];
@@ -128,7 +129,7 @@ export const skeleton = (lines = 6) =>
 export function choice(label, choices, chosen, onChange) {
   const select = el("select", { "data-focus": label });
   select.addEventListener("change", () => onChange(select.value));
-  select.append(...choices.map(({ value, text }) => el("option", { value }, text)));
+  select.append(...choices.map(({ value, text }) => el("option", { value }, visible(text))));
   select.value = chosen;
   return el("label", { class: "choice" }, el("span", null, label), select);
 }

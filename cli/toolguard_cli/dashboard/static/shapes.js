@@ -8,7 +8,7 @@
 /** @typedef {{ range: Range, start: number, now: number, totals: Totals, previous: Totals, gateways: Share[], models: Share[], guard: GuardTotals, since: number | null, last: number | null }} Overview */
 /** @typedef {{ name: string, calls: number[], input: number[], output: number[], cacheRead: number[], cacheWrite: number[], total: number[], costUsd: number[], estimatedUsd: number[], rest: boolean }} Series */
 /** @typedef {{ range: Range, bucketMs: number, at: number[], series: Series[] }} Timeseries */
-/** @typedef {{ model: string, provider: string, totals: Totals, tokenShare: number, costShare: number, costPer1K: number | null, meanMs: number | null }} ModelRow */
+/** @typedef {{ model: string, provider: string, totals: Totals, tokenShare: number, costShare: number, costPer1k: number | null, meanMs: number | null }} ModelRow */
 /** @typedef {{ range: Range, models: ModelRow[] }} Models */
 /** @typedef {{ id: number, at: number, gateway: string, agent: string, session: string, channel: string, provider: string, model: string, input: number, output: number, cacheRead: number, cacheWrite: number, total: number, costUsd: number | null, estimated: boolean, durationMs: number | null, outcome: string }} CallRow */
 /** @typedef {{ calls: CallRow[] }} Live */

@@ -1,7 +1,7 @@
 // How each gateway and its sessions stand: mode, kill switch, trust, budget, what was noticed.
 
 import { checkpointButton, modeChoice, switchButton } from "./controls.js";
-import { el, quoted } from "./dom.js";
+import { el, quoted, visible } from "./dom.js";
 import * as format from "./format.js";
 import { badge, bar, when } from "./parts.js";
 
@@ -53,7 +53,7 @@ function session(app, gateway, standing) {
 /** @param {string} label @param {number} value @param {number} most @param {string} text @param {string} whose */
 function gauge(label, value, most, text, whose) {
   const share = most > 0 ? Math.max(0, Math.min(1, value / most)) : 0;
-  const props = { class: "gauge", role: "meter", "aria-label": `${label}, ${whose}`, "aria-valuemin": 0, "aria-valuemax": most, "aria-valuenow": value, "aria-valuetext": text };
+  const props = { class: "gauge", role: "meter", "aria-label": visible(`${label}, ${whose}`), "aria-valuemin": 0, "aria-valuemax": most, "aria-valuenow": value, "aria-valuetext": text };
   const told = share < LOW ? `${text}, low` : text;
   return el("div", props, el("span", { class: "label" }, label), bar(share, share < LOW ? "red" : "green"), el("span", null, told));
 }

@@ -39,7 +39,7 @@ export function waitingCard(app, first) {
     { class: "card held", "data-nonce": nonce, "aria-labelledby": `held-${nonce}` },
     el("header", { class: "row" }, heading, el("span", { class: "clock" }, left, rest)),
     el("p", { class: "reason" }, quoted(first.reason, "No reason was told."), " ", first.code && el("code", null, quoted(first.code))),
-    el("pre", { class: "call", dir: "ltr", tabindex: "0", role: "region", "aria-label": "The call" }, el("bdi", null, visible(first.shown))),
+    el("pre", { class: "call", dir: "ltr", tabindex: "0", role: "region", "aria-label": `The call ${nonce}` }, el("bdi", null, visible(first.shown))),
     first.whole ? null : el("p", { class: "notice" }, badge("not shown whole", "amber"), " Parts of this call cannot be shown here. Look at it where it was made before you say yes."),
     el("dl", { class: "facts" }, fact("Agent", first.agent), fact("Session", first.session), fact("Gateway", gateway), fact("Folder", first.cwd, "the agent's own")),
     state,

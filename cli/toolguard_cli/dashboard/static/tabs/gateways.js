@@ -61,7 +61,7 @@ function card(app, id, row, state, open, toggle) {
   const version = state?.version || row?.version;
   const host = state?.host || row?.host;
   const facts = [
-    host && el("span", null, "on ", quoted(host)),
+    host && el("span", null, "OpenClaw ", quoted(host)),
     version && el("span", null, "toolguard ", quoted(version)),
     row?.seen && el("span", null, "wrote ", when(row.seen, app.now)),
   ];
@@ -70,12 +70,12 @@ function card(app, id, row, state, open, toggle) {
     { class: "card gateway", "data-gateway": id },
     el("header", null, el("h3", null, quoted(id, "unnamed")), badges(state)),
     el("p", { class: "facts quiet" }, facts),
-    row && used(row),
+    row?.totals.calls ? used(row) : el("p", { class: "quiet" }, "No model calls in this time."),
     (state?.problems ?? []).map((problem) => el("p", { class: "notice bad" }, quoted(problem))),
     el(
       "div",
       { class: "actions" },
-      el("button", { type: "button", "aria-expanded": String(open), "data-focus": `open ${id}`, on: { click: toggle } }, open ? "Close details" : "Details"),
+      row && el("button", { type: "button", "aria-expanded": String(open), "data-focus": `open ${id}`, on: { click: toggle } }, open ? "Close details" : "Details"),
       state && modeChoice(app, state),
       state && switchButton(app, id, state.killSwitch !== null, "card"),
     ),
@@ -122,7 +122,7 @@ function detail(app, close) {
   let id = "";
   const title = el("h3", { tabindex: "-1" });
   const tokens = new Stack("Tokens", TOKENS, format.compact);
-  const costs = new Stack("Cost", COSTS, format.money);
+  const costs = new Stack("Cost", COSTS, format.money, false);
   const lists = el("div", { class: "thirds" });
   const content = el("div", { class: "stack" }, el("div", { class: "halves" }, tokens.root, costs.root), lists);
   const load = (/** @type {AbortSignal} */ signal) =>

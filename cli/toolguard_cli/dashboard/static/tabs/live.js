@@ -88,7 +88,7 @@ export function live(app) {
   };
 
   const view = new View(app, body, (signal) => get("live", { limit: KEPT }, signal), (/** @type {import("../shapes.js").Live} */ got) => {
-    if (paused) late = merged(got.calls.filter(({ id }) => id > (calls[0]?.id ?? 0)), late);
+    if (paused) late = merged(got.calls.filter((call) => !calls.some(({ id }) => id === call.id)), late);
     else calls = merged(got.calls, []);
     narrow();
     draw();
@@ -104,7 +104,7 @@ export function live(app) {
 /** Each once, the newest first, no more than are kept. @param {CallRow[]} fresh @param {CallRow[]} old */
 function merged(fresh, old) {
   const byId = new Map([...old, ...fresh].map((call) => [call.id, call]));
-  return [...byId.values()].sort((one, other) => other.id - one.id).slice(0, KEPT);
+  return [...byId.values()].sort((one, other) => other.at - one.at || other.id - one.id).slice(0, KEPT);
 }
 
 /** @param {CallRow} call @param {number} now */

@@ -18,7 +18,7 @@ const COLUMNS = [
   { label: "Tokens", of: ({ totals }) => totals.total, cell: ({ totals }) => el("span", { title: format.count(totals.total) }, format.compact(totals.total)) },
   { label: "Share", of: (row) => row.tokenShare, cell: (row) => shareCell(row.tokenShare) },
   { label: "Cost", of: ({ totals }) => (totals.priced ? totals.costUsd : null), cell: ({ totals }) => el("span", { title: costNote(totals) }, costOf(totals)) },
-  { label: "Per 1k tokens", of: (row) => row.costPer1K, cell: (row) => format.cost(row.costPer1K, row.totals.estimatedUsd > 0) },
+  { label: "Per 1k tokens", of: (row) => row.costPer1k, cell: (row) => format.cost(row.costPer1k, row.totals.estimatedUsd > 0) },
   { label: "Mean time", of: (row) => row.meanMs, cell: (row) => format.duration(row.meanMs) },
   { label: "Failed", of: ({ totals }) => totals.failed, cell: ({ totals }) => format.count(totals.failed) },
 ];

@@ -19,7 +19,7 @@ const TOP = 8;
 export function overview(app) {
   const totals = el("div", { class: "totals" });
   const tokens = new Stack("Tokens", TOKENS, format.compact);
-  const costs = new Stack("Cost", COSTS, format.money);
+  const costs = new Stack("Cost", COSTS, format.money, false);
   const tops = el("div", { class: "halves" });
   const guard = el("section", { "aria-label": "Guard" });
   const hint = el("div");
@@ -48,11 +48,12 @@ function quiet({ totals, last, now }) {
 /** @param {Overview} overview @param {string} span */
 function usage({ totals, previous }, span) {
   const { input, output, cacheRead, cacheWrite } = totals;
-  const parts = `${format.count(totals.total)}: ${format.compact(input)} in, ${format.compact(output)} out, ${format.compact(cacheRead + cacheWrite)} cache`;
+  const exact = format.compact(totals.total) === format.count(totals.total) ? "" : `${format.count(totals.total)}: `;
+  const parts = totals.total && `${exact}${format.compact(input)} in, ${format.compact(output)} out, ${format.compact(cacheRead + cacheWrite)} cache`;
   const mean = totals.timed ? `${format.duration(totals.durationMs / totals.timed)} each on average` : "";
   const rate = totals.calls ? `${format.percent(totals.failed / totals.calls)} of all calls` : "";
   return [
-    total({ name: "tokens", label: "Tokens", value: totals.total, text: format.compact(totals.total), detail: parts, more: trend(totals.total, previous.total, span) }),
+    total({ name: "tokens", label: "Tokens", value: totals.total, text: format.compact(totals.total), detail: parts || "", more: trend(totals.total, previous.total, span) }),
     total({ name: "cost", label: "Cost", value: totals.costUsd, text: costOf(totals), detail: costNote(totals), more: trend(totals.costUsd, previous.costUsd, span) }),
     total({ name: "calls", label: "Model calls", value: totals.calls, text: format.compact(totals.calls), detail: mean, more: trend(totals.calls, previous.calls, span) }),
     total({ name: "failed", label: "Failed calls", value: totals.failed, text: format.compact(totals.failed), detail: rate, more: trend(totals.failed, previous.failed, span) }),
