@@ -24,6 +24,8 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.migrations import journal
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Result
+from toolguard_engine.config import DEFAULT_METRICS_PATH
+from toolguard_engine.metrics import place
 from toolguard_engine.stores import files
 
 MAIN = """\
@@ -80,6 +82,11 @@ class Stage:
     def metrics(self) -> Path:
         return self.places.state_dir / "metrics.db"
 
+    @property
+    def ours(self) -> Path:
+        """One for all gateways of the machine."""
+        return place.resolve(DEFAULT_METRICS_PATH)
+
     def run(self, **options: Any) -> Result:
         return migrate.run(self.places, yes=True, openclaw=(), **options)
 
@@ -91,7 +98,9 @@ class Stage:
 
     def imported(self) -> int:
         """Rows of ours that came from the old plugin."""
-        with closing(sqlite3.connect(self.metrics)) as connection:
+        if not self.ours.exists():
+            return 0
+        with closing(sqlite3.connect(self.ours)) as connection:
             if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'toolguard_calls'").fetchone():
                 return 0
             return int(connection.execute("SELECT count(*) FROM toolguard_calls").fetchone()[0])
@@ -157,7 +166,7 @@ def test_all_of_it_and_back(stage: Stage) -> None:
     told = [f"{line.kind} {line.text}" for line in done.lines]
     assert f"ok {stage.calls} is put aside: its approvals fit any call, so none is taken over" in told
     assert "warn calls that have to be asked again: 2" in told
-    assert f"ok metrics of {stage.metrics} are imported into {stage.metrics}: 2 calls" in told
+    assert f"ok metrics of {stage.metrics} are imported into {stage.ours}: 2 calls" in told
     (aside,) = (stage.places.own / "migrated" / "1").iterdir()
     assert (aside.name, aside.read_bytes()) == ("0-.ga-state.json", stage.before[stage.calls])
     assert stage.run().data["changed"] is False

@@ -18,7 +18,7 @@ from toolguard_cli.migrations.moving import OURS
 from toolguard_cli.paths import Places
 from toolguard_cli.setup.entry import ENTRIES
 from toolguard_engine import config as settings
-from toolguard_engine.metrics import importing
+from toolguard_engine.metrics import importing, place
 from toolguard_engine.metrics.database import MetricsError
 from toolguard_engine.stores import calllog
 
@@ -37,7 +37,7 @@ def found(
     before: ConfigTree, after: ConfigTree, places: Places, migration: Migration, known: Mapping[str, int]
 ) -> tuple[list[OldDatabase], list[str]]:
     """Those with rows that were not taken over yet, and what is wrong with others. `known`: how far each was read."""
-    into = _ours(after, places)
+    into = _ours(after)
     databases, problems = [], []
     for path in dict.fromkeys(_candidates(before, places, migration, into)):
         try:
@@ -68,9 +68,9 @@ def _spelled(name: Any, places: Places) -> Iterator[Path]:
         yield calllog.resolve(filled, places.state_dir)
 
 
-def _ours(tree: ConfigTree, places: Places) -> Path:
+def _ours(tree: ConfigTree) -> Path:
     try:
         config = allowed.parsed(tree.get(*OURS))
     except msgspec.ValidationError:
         config = settings.Config()
-    return calllog.resolve(config.metrics.db_path, places.state_dir)
+    return place.resolve(config.metrics.db_path)
