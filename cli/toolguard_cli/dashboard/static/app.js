@@ -79,7 +79,7 @@ export class App {
       return answer;
     } catch (error) {
       const known = error instanceof ApiError ? error : new ApiError(0, "bug", String(error), "");
-      say([known.message, known.fix].filter(Boolean).join(" "), "bad");
+      say(sentences(known.message, known.fix), "bad");
       if (known.status === 401) this.locked();
       return null;
     } finally {
@@ -115,4 +115,9 @@ export class App {
     const button = el("button", { type: "button", class: "link", on: { click: () => this.unlock() }, "data-focus": "lock-note" }, "enter its token");
     return el("p", { class: "notice", id: "lock-note" }, "This page can only look. To change something, open it with ", command("toolguard dashboard --open"), " or ", button, ".");
   }
+}
+
+/** @param {...string} texts each of them a sentence, with or without its end */
+function sentences(...texts) {
+  return texts.filter(Boolean).map((text) => (/[.!?`]$/.test(text) ? text : `${text}.`)).join(" ");
 }
