@@ -9,7 +9,7 @@ from typing import NamedTuple
 from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, Call, Verdict
 
 DAYS = 30
-CALLS = 2_400
+CALLS, STORIES = 6_000, 2_500
 MINUTE_MS = 60_000
 WAKING = range(7, 22)
 """Hours in which most of the work is done."""
@@ -102,7 +102,7 @@ def verdicts(now: int) -> list[Verdict]:
     """What the guard and people decided in the same time, the oldest first."""
     chance = random.Random(11)  # noqa: S311 - no secret
     found: list[Verdict] = []
-    for number, at in enumerate(sorted(_moments(chance, now, 900))):
+    for number, at in enumerate(sorted(_moments(chance, now, STORIES))):
         found += _story(chance, at, number)
     return found
 

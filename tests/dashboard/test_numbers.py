@@ -21,6 +21,9 @@ from toolguard_engine.metrics.record import DAY_MS, HOUR_MS
 from toolguard_engine.standing import Standing
 
 UNKNOWN = "\u2013"
+PAGE = 25
+"""So many decisions are shown at once."""
+
 LABELS = {"24h": "24 h", "7d": "7 d", "30d": "30 d"}
 BUCKETS = {"24h": (HOUR_MS, 25), "7d": (6 * HOUR_MS, 29), "30d": (DAY_MS, 31)}
 """How long each is, and how many with the running one."""
@@ -215,13 +218,13 @@ def test_guard(machine: Machine, visits: Visits, reach: str) -> None:
 def test_feed(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("guard")
     told = [row for row in machine.verdicts() if row["kind"] != "allow"]
-    same_feed(page, told[:50])
+    same_feed(page, told[:PAGE])
     page.get_by_role("combobox", name="Kind", exact=True).select_option(label="Denied")
-    same_feed(page, [row for row in told if row["kind"] == "deny"][:50])
+    same_feed(page, [row for row in told if row["kind"] == "deny"][:PAGE])
     page.get_by_role("combobox", name="Kind", exact=True).select_option(label="All")
-    same_feed(page, told[:50])
+    same_feed(page, told[:PAGE])
     page.get_by_role("button", name="Show older").click()
-    same_feed(page, told[:100])
+    same_feed(page, told[: 2 * PAGE])
 
 
 def same_feed(page: Page, rows: list[sqlite3.Row]) -> None:

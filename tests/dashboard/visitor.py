@@ -9,19 +9,24 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
 
 import browser
 from toolguard_cli.rig.runtime import npm_packages
 
 AXE = ("axe-core@4.14.1",)
+TABS = ("overview", "gateways", "models", "live", "guard", "approvals")
 WIDE = {"width": 1280, "height": 900}
 PHONE = {"width": 400, "height": 800}
 WATCH = """
 window.faults = [];
 document.addEventListener('securitypolicyviolation', e => window.faults.push(`${e.violatedDirective} ${e.blockedURI}`));
 """
+PATIENCE_MS = 15_000
 SERIOUS = ("serious", "critical")
+
+
+expect.set_options(timeout=PATIENCE_MS)
 
 
 @dataclass
@@ -104,6 +109,7 @@ def running_chromium() -> Iterator[Browser]:
 def visit(chromium: Browser, url: str, token: str, *, expected: Sequence[str] = (), **context: Any) -> Iterator[Visitor]:
     """A visitor with a fresh profile; `expected`: what the console may say."""
     with chromium.new_context(**{"viewport": WIDE, "locale": "en-US"} | context) as own:
+        own.set_default_timeout(PATIENCE_MS)
         visitor = Visitor(own.new_page(), url, token, tuple(expected))
         yield visitor
         visitor.hears_no_fault()

@@ -1,0 +1,180 @@
+"""Held calls on the page: what is clicked is what the store and the audit log say; without the token nothing is decided."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from held_stage import hold, status_of
+from machine import Machine
+from playwright.sync_api import Locator, Page, WebSocketRoute, expect
+from visitor import Visits
+
+from toolguard_engine.ledger import Decision
+from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.nonces import FileNonces
+
+REFUSED = ("Failed to load resource",)
+"""What a browser says of every refusal."""
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Machine]:
+    with Machine() as running:
+        yield running
+
+
+def card(page: Page, nonce: str) -> Locator:
+    return page.locator(f"article[data-nonce='{nonce}']")
+
+
+def told(machine: Machine, nonce: str) -> list[tuple[str, str, str]]:
+    """What the audit log says of it: event, place and why."""
+    events = AuditLog(machine.places.state_dir).events()
+    return [(each["event"], each.get("where", ""), each.get("why", "")) for each in events if each.get("nonce") == nonce]
+
+
+def test_yes(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go("approvals")
+    held = hold(machine.places, shown='{ command: "make release" }', reason="It makes a release.", cwd="/srv/www")
+    shown = card(page, held.nonce)
+    for words in ("exec", held.nonce, '{ command: "make release" }', "It makes a release.", "main", "/srv/www", "left"):
+        expect(shown).to_contain_text(words)
+    shown.get_by_label("Reason").fill("release day")
+    shown.get_by_role("button", name="Approve").click()
+    expect(shown).to_contain_text("approved")
+    expect(shown.get_by_role("button", name="Approve")).to_be_hidden()
+    assert status_of(machine.places, held.nonce) == "approved"
+    assert told(machine, held.nonce) == [("hold", "", ""), ("approve", "dashboard", "release day")]
+
+
+def test_no(machine: Machine, visits: Visits) -> None:
+    held = hold(machine.places)
+    page = visits(machine).go("approvals")
+    card(page, held.nonce).get_by_role("button", name="Deny").click()
+    expect(card(page, held.nonce)).to_contain_text("denied")
+    assert status_of(machine.places, held.nonce) == "denied"
+    assert told(machine, held.nonce) == [("hold", "", ""), ("deny", "dashboard", "")]
+
+
+def test_how_many_wait_stands_on_the_tab(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go()
+    before = sum(entry.status == "pending" for entry in FileNonces(machine.places.state_dir).entries())
+    for _ in range(2):
+        hold(machine.places)
+    expect(page.get_by_role("tab", name="Approvals")).to_have_text(f"Approvals {before + 2}")
+
+
+def test_one_that_is_not_shown_whole_needs_a_second_word(machine: Machine, visits: Visits) -> None:
+    held = hold(machine.places, whole=False)
+    shown = card(visits(machine).go("approvals"), held.nonce)
+    yes = shown.get_by_role("button", name="Approve")
+    expect(yes).to_be_disabled()
+    expect(shown.get_by_role("button", name="Deny")).to_be_enabled()
+    shown.get_by_role("checkbox").check()
+    yes.click()
+    expect(shown).to_contain_text("approved")
+    assert status_of(machine.places, held.nonce) == "approved"
+
+
+def test_time_runs_out_while_one_looks(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go("approvals")
+    held = hold(machine.places, lasts=2)
+    expect(card(page, held.nonce)).to_contain_text("Hurry")
+    expect(card(page, held.nonce)).to_contain_text("Expired")
+    expect(card(page, held.nonce).get_by_role("button", name="Approve")).to_be_hidden()
+
+
+def decide_elsewhere(machine: Machine, nonce: str, how: str) -> None:
+    book, by = FileNonces(machine.places.state_dir), Decision("ben", "cli", "not now")
+    if how == "denied":
+        book.deny(nonce, by, time.time(), 60)
+        return
+    entry = book.approve(nonce, by, time.time(), 60)
+    if how == "used":
+        assert book.present(entry, time.time()).outcome == "used"
+
+
+@pytest.mark.parametrize(
+    ("how", "button", "words"),
+    [
+        pytest.param("denied", "Approve", "was denied by ben", id="yes to a denied one"),
+        pytest.param("approved", "Approve", "is approved already", id="yes to an approved one"),
+        pytest.param("used", "Approve", "an approval is good for one call", id="yes to a used one"),
+        pytest.param("used", "Deny", "too late", id="no to a used one"),
+    ],
+)
+def test_somebody_else_was_quicker(machine: Machine, visits: Visits, how: str, button: str, words: str) -> None:
+    """What the page shows is older than what the store says: no event comes through any more."""
+    held = hold(machine.places)
+    visitor = visits(machine, expected=REFUSED)
+    deaf = []
+
+    def between(page_side: WebSocketRoute) -> None:
+        server_side = page_side.connect_to_server()
+        server_side.on_message(lambda message: None if deaf else page_side.send(message))
+
+    visitor.page.route_web_socket("**/ws", between)
+    page = visitor.go("approvals")
+    expect(card(page, held.nonce).get_by_role("button", name=button)).to_be_enabled()
+    deaf.append(True)
+    decide_elsewhere(machine, held.nonce, how)
+    before = told(machine, held.nonce)
+    card(page, held.nonce).get_by_role("button", name=button).click()
+    expect(page.locator("#said")).to_contain_text(words)
+    assert status_of(machine.places, held.nonce) == how
+    assert told(machine, held.nonce) == before
+
+
+def test_decided_elsewhere_while_one_looks(machine: Machine, visits: Visits) -> None:
+    held = hold(machine.places)
+    visitor = visits(machine)
+    visitor.page.clock.install()
+    page = visitor.go("approvals")
+    expect(card(page, held.nonce)).to_be_visible()
+    decide_elsewhere(machine, held.nonce, "denied")
+    expect(card(page, held.nonce).get_by_role("button", name="Approve")).to_be_hidden()
+    expect(card(page, held.nonce)).to_contain_text("Decided elsewhere")
+    page.clock.fast_forward(10_000)
+    expect(card(page, held.nonce)).to_have_count(0)
+
+
+def test_without_the_token_one_only_looks_until_it_is_entered(machine: Machine, visits: Visits) -> None:
+    held = hold(machine.places)
+    visitor = visits(machine)
+    page = visitor.go("approvals", token="")
+    shown = card(page, held.nonce)
+    expect(page.get_by_text("This page can only look")).to_be_visible()
+    expect(page.get_by_role("tabpanel").get_by_text("toolguard dashboard --open")).to_be_visible()
+    for name in ("Approve", "Deny"):
+        expect(shown.get_by_role("button", name=name)).to_be_disabled()
+    visitor.show("guard")
+    expect(page.get_by_role("button", name="Stop everything").first).to_be_disabled()
+    expect(page.get_by_role("combobox", name="Mode of home")).to_be_disabled()
+    visitor.show("approvals")
+    page.get_by_role("button", name="Enter token").click()
+    page.get_by_label("Token or address").fill(f"{machine.url}/#token={machine.token}")
+    page.get_by_role("button", name="Use it").click()
+    shown.get_by_role("button", name="Approve").click()
+    expect(shown).to_contain_text("approved")
+    assert status_of(machine.places, held.nonce) == "approved"
+
+
+def test_a_wrong_token_opens_nothing(machine: Machine, visits: Visits) -> None:
+    held = hold(machine.places)
+    page = visits(machine, expected=REFUSED).go("approvals", token="f" * 64)
+    expect(page.locator("#said")).to_contain_text("token is not the right one")
+    expect(page.get_by_text("This page can only look")).to_be_visible()
+    expect(card(page, held.nonce).get_by_role("button", name="Approve")).to_be_disabled()
+    assert status_of(machine.places, held.nonce) == "pending"
+
+
+def test_the_token_leaves_the_address_and_stays_over_a_reload(machine: Machine, visits: Visits) -> None:
+    held = hold(machine.places)
+    visitor = visits(machine)
+    page = visitor.go("approvals")
+    assert machine.token not in page.url
+    page.reload()
+    expect(card(page, held.nonce).get_by_role("button", name="Approve")).to_be_enabled()
+    assert not [path for path in visitor.asked if machine.token in path]

@@ -1,0 +1,101 @@
+"""What a person changes on the page: kill switch, mode and budgets are changed where the gateway reads them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from machine import CONFIG, HOME, LAB, Machine
+from playwright.sync_api import Page, expect
+from visitor import Visits
+
+from toolguard_engine.standing import Standing
+from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.stores.standings import FileStandings
+
+
+@pytest.fixture
+def machine() -> Iterator[Machine]:
+    with Machine() as running:
+        yield running
+
+
+def events(machine: Machine, kind: str) -> list[tuple[str, str]]:
+    """Places and reasons in the audit log."""
+    log = AuditLog(machine.places.state_dir).events()
+    return [(each.get("where", ""), each.get("why", "")) for each in log if each["event"] == kind]
+
+
+def answer(page: Page, action: str, reason: str | None = None) -> None:
+    dialog = page.get_by_role("dialog")
+    if reason is not None:
+        dialog.get_by_label("Reason").fill(reason)
+    dialog.get_by_role("button", name=action).click()
+    expect(dialog).to_have_count(0)
+
+
+def test_kill_switch(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go("guard")
+    section = page.get_by_role("tabpanel").locator(f"[data-gateway={HOME}]")
+    section.get_by_role("button", name="Stop everything").click()
+    answer(page, "Stop everything", "it sends mail")
+    banner = page.get_by_role("alert").filter(has_text="Kill switch on")
+    expect(banner).to_contain_text(HOME)
+    expect(banner).to_contain_text("it sends mail")
+    thrown = KillSwitch(machine.places.state_dir).thrown()
+    assert thrown is not None
+    assert thrown.why == "it sends mail"
+    assert KillSwitch(machine.gateways[LAB].state_dir).thrown() is None
+    banner.get_by_role("button", name="Let calls run again").click()
+    answer(page, "Let them run", "")
+    expect(banner).to_have_count(0)
+    assert KillSwitch(machine.places.state_dir).thrown() is None
+    assert events(machine, "kill-switch")[0] == ("dashboard", "it sends mail")
+    assert len(events(machine, "kill-switch")) == 2
+
+
+def test_a_kill_switch_thrown_elsewhere_is_seen(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go()
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    KillSwitch(machine.places.state_dir).set(on=True, by="ben", why="from a terminal")
+    expect(page.get_by_role("alert").filter(has_text="Kill switch on")).to_contain_text("from a terminal")
+
+
+def test_mode(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go("guard")
+    modes = page.get_by_role("combobox", name=f"Mode of {HOME}")
+    expect(modes).to_have_value("enforce")
+    modes.select_option("shadow")
+    expect(page.get_by_role("dialog")).to_contain_text("Nothing is held or blocked")
+    answer(page, "Set to shadow")
+    expect(page.locator("#said")).to_contain_text("shadow")
+    expect(page.get_by_role("combobox", name=f"Mode of {HOME}")).to_have_value("shadow")
+    assert machine.places.config.read_text() == CONFIG.replace('mode: "enforce"', 'mode: "shadow"')
+    assert machine.gateways[LAB].config.read_text() == CONFIG
+
+
+def test_a_mode_that_is_not_confirmed_stays(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go("guard")
+    modes = page.get_by_role("combobox", name=f"Mode of {HOME}")
+    modes.select_option("disabled")
+    page.keyboard.press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(modes).to_have_value("enforce")
+    assert machine.places.config.read_text() == CONFIG
+
+
+def test_checkpoint(machine: Machine, visits: Visits) -> None:
+    session = "agent:main:inbox"
+    machine.stand(Standing("main", session, spent=0.85, touched=time.time(), told=["drift.speed"]))
+    page = visits(machine).go("guard")
+    standing = page.locator(f"[data-session='{session}']")
+    expect(standing.get_by_role("meter", name="Budget left")).to_have_attribute("aria-valuenow", "0.15")
+    standing.get_by_role("button", name="Checkpoint").click()
+    answer(page, "Fill the budget")
+    expect(page.locator("#said")).to_contain_text("full again")
+    (known,) = FileStandings(machine.places.state_dir, patient=True).look()
+    assert (known.spent, known.told, known.epoch) == (0.0, [], 1)
+    assert [where for where, _ in events(machine, "checkpoint")] == ["dashboard"]
+    expect(standing.get_by_role("meter", name="Budget left").and_(page.locator("[aria-valuenow='0.15']"))).to_have_count(0)

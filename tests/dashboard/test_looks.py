@@ -1,0 +1,224 @@
+"""For everybody: light and dark, on a phone, with the keyboard alone, with a screen reader, without motion."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import seeded
+from held_stage import hold, status_of
+from machine import HOME, Machine
+from playwright.sync_api import Page, expect
+from visitor import PHONE, TABS, Visits
+
+from toolguard_engine.standing import Standing
+
+PICTURES = os.environ.get("TOOLGUARD_DASHBOARD_PICTURES")
+"""The folder for the README's pictures, where they are wanted."""
+
+
+@pytest.fixture(scope="module")
+def machine() -> Iterator[Machine]:
+    with Machine() as running:
+        now = time.time_ns() // 1_000_000
+        running.record(seeded.calls(now), seeded.verdicts(now))
+        running.stand(
+            Standing("main", "agent:main:inbox", trust=0.42, spent=0.85, touched=time.time() - 70, told=["drift.speed"]),
+            Standing("research", "agent:research:daily", trust=0.7, spent=0.2, touched=time.time() - 900),
+            Standing("family", "agent:family:main", trust=0.81, spent=0.45, touched=time.time() - 4_000),
+        )
+        for number, (tool, code, reason, shown) in enumerate(seeded.HELD[:3]):
+            asked = {"tool": tool, "code": code, "reason": reason, "shown": shown, "cwd": "/srv/www", "whole": number < 2}
+            hold(running.places, now=time.time() - 60 * number, **asked)
+        yield running
+
+
+def is_dark(page: Page) -> bool:
+    """What is seen, not what an attribute says."""
+    color = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g).slice(0, 3).map(Number)")
+    return sum(color) < 3 * 128
+
+
+LOOKS: dict[str, dict[str, Any]] = {
+    "light": {},
+    "dark": {"color_scheme": "dark"},
+    "phone": {"viewport": PHONE, "has_touch": True},
+    "dark phone": {"viewport": PHONE, "color_scheme": "dark"},
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_no_serious_fault_for_assistive_technology(machine: Machine, visits: Visits, look: str) -> None:
+    visitor = visits(machine, reduced_motion="reduce", **LOOKS[look])
+    page = visitor.go()
+    found = {}
+    for tab in TABS:
+        visitor.show(tab)
+        expect(page.locator("[role=tabpanel]:not([hidden]) [aria-busy]")).to_have_count(0)
+        found[tab] = visitor.violations()
+    page.get_by_role("article").first.get_by_label("Reason").focus()
+    visitor.show("guard")
+    page.get_by_role("button", name="Stop everything").first.click()
+    found["dialog"] = visitor.violations()
+    assert {name: faults for name, faults in found.items() if faults} == {}
+
+
+def test_read_only_has_no_serious_fault_either(machine: Machine, visits: Visits) -> None:
+    visitor = visits(machine, reduced_motion="reduce")
+    page = visitor.go("approvals", token="")
+    expect(page.get_by_text("This page can only look")).to_be_visible()
+    assert visitor.violations() == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_theme_is_the_system_s_until_the_person_says_otherwise(machine: Machine, visits: Visits, scheme: str) -> None:
+    page = visits(machine, color_scheme=scheme).go()
+    assert is_dark(page) == (scheme == "dark")
+    page.get_by_role("button", name="Dark theme").click()
+    expect(page.get_by_role("button", name="Dark theme")).to_have_attribute("aria-pressed", str(scheme == "light").lower())
+    assert is_dark(page) == (scheme == "light")
+    page.reload()
+    expect(page.get_by_role("tabpanel")).to_be_visible()
+    assert is_dark(page) == (scheme == "light")
+
+
+def test_a_phone(machine: Machine, visits: Visits) -> None:
+    """Nothing is wider than the screen but what scrolls by itself, and every control can be reached."""
+    visitor = visits(machine, **LOOKS["phone"])
+    page = visitor.go()
+    for tab in TABS:
+        visitor.show(tab)
+        expect(page.locator("[role=tabpanel]:not([hidden]) [aria-busy]")).to_have_count(0)
+        assert page.evaluate("[document.documentElement.scrollWidth, innerWidth]") == [400, 400], tab
+        for control in page.locator("button:visible, select:visible, input[type=text]:visible").all():
+            control.scroll_into_view_if_needed()
+            box = control.bounding_box()
+            assert box is not None
+            assert (box["x"] >= 0, box["x"] + box["width"] <= 400, min(box["width"], box["height"]) >= 24) == (True,) * 3, (
+                tab,
+                control.inner_text(),
+                box,
+            )
+    for label in ("7 d", "30 d", "24 h"):
+        page.get_by_text(label, exact=True).tap()
+        expect(page.get_by_label(label)).to_be_checked()
+
+
+def press(page: Page, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def focus_is_seen(page: Page) -> bool:
+    return bool(
+        page.evaluate(
+            """() => {
+                const style = getComputedStyle(document.activeElement);
+                return document.activeElement.matches(':focus-visible') && style.outlineStyle !== 'none'
+                    && parseFloat(style.outlineWidth) >= 2;
+            }"""
+        )
+    )
+
+
+IS_ITS_YES = """nonce => {
+    const focused = document.activeElement;
+    if (focused === document.body) throw new Error('the tab key has led out of the page');
+    return focused.textContent === 'Approve' && focused.closest('article').dataset.nonce === nonce;
+}"""
+
+
+def test_tabs_by_arrows(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go()
+    page.get_by_role("tab", name="Overview").focus()
+    for key, name in (
+        ("ArrowRight", "Gateways"),
+        ("End", "Approvals"),
+        ("ArrowRight", "Overview"),
+        ("ArrowLeft", "Approvals"),
+    ):
+        press(page, key)
+        tab = page.get_by_role("tab", name=name)
+        expect(tab).to_be_focused()
+        expect(tab).to_have_attribute("aria-selected", "true")
+        expect(page.get_by_role("tabpanel", name=name)).to_be_visible()
+        assert focus_is_seen(page)
+
+
+def test_a_call_is_approved_with_the_keyboard_alone(machine: Machine, visits: Visits) -> None:
+    held = hold(machine.places)
+    page = visits(machine).go()
+    page.get_by_role("tab", name="Overview").focus()
+    press(page, "End")
+    expect(page.locator(f"article[data-nonce='{held.nonce}']")).to_be_visible()
+    while not page.evaluate(IS_ITS_YES, held.nonce):
+        press(page, "Tab")
+        assert focus_is_seen(page), page.evaluate("document.activeElement.outerHTML.slice(0, 300)")
+    press(page, "Enter")
+    expect(page.locator(f"article[data-nonce='{held.nonce}']")).to_contain_text("approved")
+    assert status_of(machine.places, held.nonce) == "approved"
+
+
+@pytest.mark.parametrize("leave", ["Escape", "Enter"])
+def test_the_focus_comes_back_from_a_dialog(machine: Machine, visits: Visits, leave: str) -> None:
+    page = visits(machine).go("guard")
+    button = page.get_by_role("tabpanel").locator(f"[data-gateway={HOME}]").get_by_role("button", name="Stop everything")
+    button.focus()
+    press(page, "Enter")
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_be_visible()
+    for _ in range(6):
+        press(page, "Tab")
+        assert page.evaluate("document.activeElement === document.body || document.activeElement.closest('dialog') !== null")
+    if leave == "Enter":
+        dialog.get_by_role("button", name="Cancel").focus()
+    press(page, leave)
+    expect(dialog).to_have_count(0)
+    expect(button).to_be_focused()
+
+
+MOVING = """() => [...document.querySelectorAll('*')].filter(element => {
+    const style = getComputedStyle(element);
+    const lasts = text => Math.max(...text.split(',').map(parseFloat)) > 0.01;
+    return (style.animationName !== 'none' && lasts(style.animationDuration)) || lasts(style.transitionDuration);
+}).length"""
+"""How many elements would move, in more than a hundredth of a second."""
+
+
+def test_nothing_moves_for_whom_that_is_too_much(machine: Machine, visits: Visits) -> None:
+    visitor = visits(machine, reduced_motion="reduce")
+    page = visitor.go()
+    for tab in TABS:
+        visitor.show(tab)
+        assert page.evaluate(MOVING) == 0, tab
+
+
+def test_motion_is_there_otherwise(machine: Machine, visits: Visits) -> None:
+    assert visits(machine, reduced_motion="no-preference").go().evaluate(MOVING) > 0
+
+
+def test_charts_and_meters_are_told_in_words(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go()
+    tokens = page.get_by_role("img", name="Tokens:")
+    expect(tokens).to_have_attribute("aria-label", re.compile(r"Input [\d.]+\w?, Output .* Most, .* at "))
+
+
+@pytest.mark.skipif(not PICTURES, reason="TOOLGUARD_DASHBOARD_PICTURES names no folder")
+@pytest.mark.parametrize(
+    ("tab", "reach", "scheme"), [("overview", "7 d", "light"), ("guard", "30 d", "dark"), ("approvals", "24 h", "light")]
+)
+def test_pictures(machine: Machine, visits: Visits, tab: str, reach: str, scheme: str) -> None:
+    visitor = visits(machine, color_scheme=scheme, reduced_motion="reduce")
+    page = visitor.go(tab)
+    page.get_by_text(reach, exact=True).click()
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    expect(page.locator("[role=tabpanel]:not([hidden]) [aria-busy]")).to_have_count(0)
+    page.mouse.move(0, 0)
+    target = Path(str(PICTURES)) / f"dashboard-{tab}.png"
+    page.screenshot(path=target)
+    assert target.stat().st_size < 200_000
