@@ -11,9 +11,10 @@ import { Hooks } from "./hooks.mjs";
 import { OrderWatch } from "./order.mjs";
 import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
+import { isMeasured, Usage } from "./usage.mjs";
 import { Waker } from "./waker.mjs";
 
-/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace, waker: Waker, order: OrderWatch, dashboard: Dashboard }} Core */
+/** @typedef {{ engine: Engine, hooks: Hooks, trace: Trace, waker: Waker, order: OrderWatch, dashboard: Dashboard, usage: Usage | null }} Core */
 /** @typedef {import("./engine.mjs").Logger} Logger */
 
 const NOT_GUARDED =
@@ -98,7 +99,8 @@ function makeCore(api, root, version, logger) {
   });
   const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state);
   const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger);
-  return { engine, trace, hooks, waker, order, dashboard };
+  const usage = isMeasured(api.pluginConfig) ? new Usage(engine, runs) : null;
+  return { engine, trace, hooks, waker, order, dashboard, usage };
 }
 
 /**

@@ -9,6 +9,7 @@ import { stateDir } from "./command.mjs";
 import { Membership } from "./core.mjs";
 import { verdictWithoutEngine } from "./failmode.mjs";
 import { TRACED } from "./messages.mjs";
+import { isMeasured } from "./usage.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
 const { version: VERSION } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8"));
@@ -37,7 +38,10 @@ function connectHooks(api, membership) {
   /** @param {string} name @param {(event: any, ctx: any) => any} handler @param {object} [options] */
   const on = (name, handler, options) => api.on(name, handler, options);
   on("model_call_started", (event, ctx) => membership.core?.hooks.modelCallStarted(event, ctx));
-  on("before_message_write", (event, ctx) => membership.core?.hooks.messageWritten(event, ctx));
+  on("before_message_write", (event, ctx) => {
+    membership.core?.usage?.messageWritten(event.message, ctx);
+    return membership.core?.hooks.messageWritten(event, ctx);
+  });
   on("after_tool_call", (event, ctx) => membership.core?.hooks.afterToolCall(event, ctx));
   on("tool_result_persist", (event, ctx) => membership.core?.hooks.resultWritten(event, ctx));
   on("before_tool_call", (event, ctx) => {
@@ -48,6 +52,10 @@ function connectHooks(api, membership) {
   on("after_compaction", (_event, ctx) => membership.core?.hooks.compacted(ctx));
   on("reply_payload_sending", (event) => membership.core?.hooks.replySending(event));
   on("gateway_start", () => membership.core?.order.check());
+  if (isMeasured(api.pluginConfig)) {
+    on("model_call_ended", (event, ctx) => membership.core?.usage?.callEnded(event, ctx));
+    on("message_received", (event, ctx) => membership.core?.usage?.messageReceived(event, ctx));
+  }
   const to = (/** @type {string} */ text) => membership.core?.trace.outgoing(text) ?? text;
   api.registerTextTransforms?.({ input: [{ from: TRACED, to }] });
 }

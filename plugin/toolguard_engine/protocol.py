@@ -191,6 +191,41 @@ class RunEnd(Wire, frozen=True, tag="run-end"):
     session: Name = ""
 
 
+class ModelEnded(Place, frozen=True, tag="model-ended"):
+    """Note: a model call is over. `run` may be that of a request made for a run (`<run>:compaction:...`). `outcome`:
+    `completed`, or the gateway's word for what became of it. `channel`: where somebody last wrote in this session.
+
+    `duration_ms` is what the gateway says, whatever that is.
+    """
+
+    provider: Name = ""
+    model: Name = ""
+    duration_ms: Any = None
+    outcome: Name = ""
+    channel: Name = ""
+
+
+class Used(msgspec.Struct, frozen=True, rename="camel"):
+    """Tokens and cost (USD, all in all) of one model call, as the gateway says, whatever that is."""
+
+    input: Any = 0
+    output: Any = 0
+    cache_read: Any = 0
+    cache_write: Any = 0
+    total_tokens: Any = 0
+    cost: Any = None
+
+
+class Answered(Place, frozen=True, tag="answered"):
+    """Note: the model's answer was written into the history. `stop`: why it ended (`error` and `aborted` are failures)."""
+
+    provider: Name = ""
+    model: Name = ""
+    usage: Used = Used()
+    stop: Name = ""
+    channel: Name = ""
+
+
 class Seams(Wire, frozen=True, tag="seams"):
     """Note: which ways into the gateway were seen to work (`works`, `fails`, `unknown`), by name."""
 
@@ -203,23 +238,10 @@ class Ping(Wire, frozen=True, tag="ping"):
     id: Id
 
 
-Incoming = (
-    Hello
-    | Judge
-    | Ran
-    | Failed
-    | Message
-    | Came
-    | Compacted
-    | Heard
-    | Said
-    | Decide
-    | Resolved
-    | Warned
-    | RunEnd
-    | Seams
-    | Ping
-)
+Note = Compacted | Heard | Said | Warned | RunEnd | ModelEnded | Answered | Seams
+"""What is told without an id, but for `Came`, which may have one."""
+
+Incoming = Hello | Judge | Ran | Failed | Message | Came | Decide | Resolved | Ping | Note
 
 
 class Ready(Wire, frozen=True, tag="ready"):

@@ -27,6 +27,7 @@ from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.ledger import Decision, Entry
 from toolguard_engine.metrics import record as rows
+from toolguard_engine.metrics.measure import Measure
 from toolguard_engine.model import Call, Host, Run, Stop, Verdict
 from toolguard_engine.outcomes import Outcome, outcome
 from toolguard_engine.ownplaces import measured
@@ -126,6 +127,7 @@ class Session:
         self._unmade: list[Callable[[], dict[str, Any]]] = []
         self._records: list[dict[str, Any]] = []
         self._events: list[Callable[[], audit.Event]] = []
+        self._measure: Measure | None = None
 
     @property
     def records(self) -> list[dict[str, Any]]:
@@ -146,11 +148,11 @@ class Session:
 
     def take_calls(self) -> list[rows.Call]:
         """Model calls that are over, for the metrics, each once."""
-        return []
+        return self._measure.take_calls(self._now()) if self._measure else []
 
     def take_verdicts(self) -> list[rows.Verdict]:
         """What was let through or corrected, for the metrics, each once; the rest is in the audit log."""
-        return []
+        return self._measure.take_verdicts() if self._measure else []
 
     def answer(self, message: protocol.Incoming) -> protocol.Wire | None:
         """The answer to one message; None for a note."""
@@ -177,9 +179,7 @@ class Session:
                 self._note(message)
         return None
 
-    def _note(
-        self, note: protocol.Heard | protocol.Said | protocol.Warned | protocol.RunEnd | protocol.Seams | protocol.Compacted
-    ) -> None:
+    def _note(self, note: protocol.Note) -> None:
         match note:
             case protocol.Heard():
                 self.guard.heard.result(note.run, tool_name(note.tool), note.params, note.text)
@@ -196,8 +196,13 @@ class Session:
                 self._event("security", Call("", None), Verdict("allow", "security.hook-order", reason=note.text))
             case protocol.RunEnd():
                 self.guard.ended(note.run)
+                if self._measure:
+                    self._measure.run_ended(note.run)
             case protocol.Seams():
                 self.seams.update(note.seams)
+            case protocol.ModelEnded() | protocol.Answered():
+                if self._measure:
+                    self._measure.note(note, self._now())
 
     def _hello(self, message: protocol.Hello) -> protocol.Wire:
         if message.v != protocol.VERSION:
@@ -208,6 +213,7 @@ class Session:
         except msgspec.ValidationError as error:
             self.config, self.config_error = Config(), f"plugins.entries.toolguard.config: {error}"
         self.hello = message
+        self._measure = Measure() if self.config.metrics.enabled else None
         self.guard = Guard(self.config, self.setup.hints, self._host(message), self._book())
         self.guard.constrain(self._constraints)
         if self.setup.open_approvals:
@@ -282,6 +288,8 @@ class Session:
             pin = acts and self.config.pin_params == "always"
             if verdict.note:
                 self._event("note", call, replace(verdict, reason=verdict.note))
+            if self._measure:
+                self._measure.allowed(call, verdict.code)
             return self._let_run(message.id, call, verdict.code, note=verdict.note if acts else "", pin=pin)
         if verdict.decision == "hold":
             return self._held(message, call, verdict)
@@ -521,6 +529,8 @@ class Session:
         if self._shadowed(message.agent):
             return protocol.Corrected(message.id)
         correction = refusal.correction
+        if self._measure:
+            self._measure.malformed(refusal, self._now())
         if correction.stop and not self._was_told(message.run, correction.stop.code):
             self._event("stop", refusal.call, Verdict("block", correction.stop.code))
         self.tally.corrected += 1

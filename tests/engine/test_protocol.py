@@ -63,6 +63,19 @@ DECODED: list[tuple[bytes, protocol.Incoming]] = [
     ),
     (b'{"type":"warned","text":"x runs after the guard"}', protocol.Warned("x runs after the guard")),
     (b'{"type":"run-end","run":"r","session":"s"}', protocol.RunEnd("r", "s")),
+    (
+        b'{"type":"model-ended","run":"r","session":"s","agent":"a","provider":"p","model":"m","durationMs":1.5,"channel":"x"}',
+        protocol.ModelEnded(run="r", session="s", agent="a", provider="p", model="m", duration_ms=1.5, channel="x"),
+    ),
+    (b'{"type":"model-ended","durationMs":"long"}', protocol.ModelEnded(duration_ms="long")),
+    (
+        b'{"type":"answered","run":"r","usage":{"input":1,"cacheRead":2,"totalTokens":-3,"cost":1e-3},"stop":"stop"}',
+        protocol.Answered(run="r", usage=protocol.Used(1, cache_read=2, total_tokens=-3, cost=1e-3), stop="stop"),
+    ),
+    (
+        b'{"type":"answered","usage":{"input":null,"output":[],"cost":{}}}',
+        protocol.Answered(usage=protocol.Used(input=None, output=[], cost={})),
+    ),
 ]
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from toolguard_engine import __version__, hints, protocol
 from toolguard_engine.config import Config
+from toolguard_engine.metrics.record import Verdict
 from toolguard_engine.session import Session, Setup, Tally
 
 NOW = datetime(2026, 9, 6, 12, 0, 0, 250_000, UTC)
@@ -228,3 +229,83 @@ def test_a_run_that_only_would_have_ended_says_so_once() -> None:
         assert isinstance(answer, protocol.VerdictAnswer)
         assert answer.decision == "allow"
     assert told(answering, "would-refuse") == ["shadow.loop.identical"]
+
+
+# ---- for the metrics
+
+METRICS = {"metrics": {"enabled": True}}
+MS = round(NOW.timestamp() * 1000)
+ALLOWED = Verdict(MS, agent="main", session="s", run="r", tool="read", decision="allow", code="allow", kind="allow")
+ENDED = protocol.ModelEnded(run="r", session="s", agent="main", model="m", duration_ms=7, outcome="completed")
+ANSWERED = protocol.Answered(
+    run="r", session="s", agent="main", model="m", usage=protocol.Used(5, 2, total_tokens=7, cost=0.5)
+)
+
+
+def judged(tool: str = "read", params: Any = None, question: int = 5) -> protocol.Judge:
+    return protocol.Judge(question, tool, params or {"path": "a"}, agent="main", session="s", run="r", call="c")
+
+
+def test_without_metrics_nothing_is_kept_for_them() -> None:
+    talk = session()
+    for told in (judged(), failed(), ENDED, ANSWERED):
+        talk.answer(told)
+    assert (talk.take_calls(), talk.take_verdicts()) == ([], [])
+
+
+def test_model_calls_are_for_the_metrics_each_once() -> None:
+    talk = session(METRICS)
+    assert talk.answer(ENDED) is None
+    assert talk.take_calls() == []
+    assert talk.answer(ANSWERED) is None
+    (call,) = talk.take_calls()
+    assert (call.at, call.session, call.total, call.cost_usd, call.duration_ms) == (MS, "s", 7, 0.5, 7)
+    assert talk.take_calls() == []
+
+
+def test_the_end_of_a_run_is_the_end_of_its_calls() -> None:
+    talk = session(METRICS)
+    talk.answer(ENDED)
+    talk.answer(protocol.RunEnd("r", "s"))
+    assert [call.outcome for call in talk.take_calls()] == ["completed"]
+
+
+LET_RUN: list[tuple[str, dict[str, Any], protocol.Judge, list[tuple[str, str]]]] = [
+    ("a harmless call", {}, judged(), [("read", "allow")]),
+    ("a tool that is exempt", {"neverBlock": ["exec"]}, judged("exec", {"command": "rm -rf /"}), [("exec", "allow.exempt")]),
+    ("what would be held", {"mode": "shadow", "alwaysBlock": ["exec"]}, judged("exec", {"command": "ls"}),
+     [("exec", "shadow.approval.always-block")]),
+    ("the envelope of Tool Search", {}, judged("tool_call", {"id": "read", "args": {"path": "a"}}), []),
+    ("a held call", {"alwaysBlock": ["exec"]}, judged("exec", {"command": "ls"}), []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("config", "asked", "rows"), [row[1:] for row in LET_RUN], ids=[row[0] for row in LET_RUN])
+def test_what_is_let_run_is_for_the_metrics(config: Any, asked: protocol.Judge, rows: list[tuple[str, str]]) -> None:
+    talk = session({**METRICS, **config})
+    talk.answer(asked)
+    assert [(each.tool, each.code) for each in talk.take_verdicts()] == rows
+    assert talk.take_verdicts() == []
+
+
+def test_the_row_of_a_call_that_is_let_run() -> None:
+    talk = session(METRICS)
+    talk.answer(judged())
+    assert talk.take_verdicts() == [ALLOWED]
+
+
+def test_the_rows_of_malformed_calls() -> None:
+    talk = session(METRICS)
+    for question in (1, 2):
+        talk.answer(failed(question))
+    first, second = talk.take_verdicts()
+    assert first == ALLOWED._replace(
+        decision="block", code="malformed.validation", reason="path: is missing", kind="malformed", shown="read({})"
+    )
+    assert second == first._replace(kind="loop")
+
+
+def test_what_is_only_watched_is_not_corrected() -> None:
+    talk = session({**METRICS, "mode": "shadow"})
+    talk.answer(failed())
+    assert talk.take_verdicts() == []

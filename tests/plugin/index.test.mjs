@@ -53,6 +53,14 @@ test("the plugin has the id and version of its manifests", () => {
   assert.deepEqual(openclaw.extensions, ["./index.mjs"]);
 });
 
+test("where metrics are wanted, two events more", (t) => {
+  const without = host(t);
+  const { api, hooks } = host(t, { metrics: { enabled: true } });
+  for (const each of [without.api, api]) plugin.register(each);
+  const more = Object.keys(hooks).filter((name) => !(name in without.hooks));
+  assert.deepEqual(more, ["model_call_ended", "message_received"]);
+});
+
 test("everything is registered, and nothing is started by that", (t) => {
   const { api, hooks, registered, log } = host(t);
   plugin.register(api);

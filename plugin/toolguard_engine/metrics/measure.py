@@ -1,0 +1,96 @@
+"""What the engine itself tells the metrics of one gateway: model calls, calls that it let run, calls that were malformed.
+
+All other verdicts are in the audit log, from which they are taken. Rows are made when they are taken, not while a hook
+waits for its answer; the oldest that nobody takes are forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+
+from toolguard_engine import approval_texts, texts
+from toolguard_engine.guard import Refusal
+from toolguard_engine.metrics.modelcalls import ModelCalls
+from toolguard_engine.metrics.record import Call as CallRow
+from toolguard_engine.metrics.record import Verdict as VerdictRow
+from toolguard_engine.model import Call
+from toolguard_engine.protocol import Answered, ModelEnded
+from toolguard_engine.stores import audit
+from toolguard_engine.toolsearch import is_envelope
+
+MAX_UNMADE = 100_000
+NOT_MALFORMED = frozenset({"not-executed", "held", "blocked"})
+Allowed = tuple[float, str, str, str, str, str]
+"""At (seconds since 1970), agent, session, run, tool, code."""
+
+
+class Measure:
+    def __init__(self) -> None:
+        self._calls = ModelCalls()
+        self._allowed: deque[Allowed] = deque(maxlen=MAX_UNMADE)
+        self._malformed: deque[Callable[[], VerdictRow]] = deque(maxlen=MAX_UNMADE)
+
+    def note(self, note: ModelEnded | Answered, now: float) -> None:
+        if isinstance(note, ModelEnded):
+            self._calls.ended(note, now)
+        else:
+            self._calls.answered(note, now)
+
+    def run_ended(self, run: str) -> None:
+        self._calls.run_ended(run)
+
+    def allowed(self, call: Call, code: str) -> None:
+        """A call that runs without having been held. Of Tool Search it is the inner one that runs."""
+        if not is_envelope(call.tool, call.params):
+            self._allowed.append((call.at, call.agent, call.session, call.run, call.tool, code))
+
+    def malformed(self, refusal: Refusal, now: float) -> None:
+        """A call that the gateway refused, and whose correction the model sees."""
+        if refusal.failure.error not in NOT_MALFORMED:
+            self._malformed.append(partial(_malformed, refusal, now))
+
+    def take_calls(self, now: float) -> list[CallRow]:
+        self._calls.due(now)
+        return self._calls.take()
+
+    def take_verdicts(self) -> list[VerdictRow]:
+        taken = [_allowed(*each) for each in self._allowed] + [make() for make in self._malformed]
+        self._allowed.clear()
+        self._malformed.clear()
+        return taken
+
+
+def _allowed(at: float, agent: str, session: str, run: str, tool: str, code: str) -> VerdictRow:
+    return VerdictRow(
+        at=_ms(at),
+        agent=texts.name(agent),
+        session=audit.plain(session),
+        run=texts.name(run),
+        tool=texts.name(tool),
+        decision="allow",
+        code=code,
+        kind="allow",
+    )
+
+
+def _malformed(refusal: Refusal, now: float) -> VerdictRow:
+    call, failure = refusal.call, refusal.failure
+    problems = [f"{problem.path}: {'is missing' if problem.missing else problem.detail}" for problem in failure.problems[:4]]
+    return VerdictRow(
+        at=_ms(now),
+        agent=texts.name(call.agent),
+        session=audit.plain(call.session),
+        run=texts.name(call.run),
+        tool=texts.name(call.tool),
+        decision="block",
+        code=f"malformed.{failure.error}",
+        reason=audit.plain("; ".join(problems)),
+        kind="loop" if refusal.correction.action == "loop-detected" else "malformed",
+        shown=approval_texts.shown(call),
+    )
+
+
+def _ms(seconds: float) -> int:
+    return round(seconds * 1000)

@@ -1,0 +1,159 @@
+"""Puts together what two notes of the gateway say of one model call: that it ended, and what its answer used.
+
+The law:
+
+- Every call that ended and every answer is in exactly one row, whichever of the two comes first. An answer alone counts
+  where it used tokens or failed; else the gateway has only written down words of its own.
+- The two belong together by their session and run; calls of one run follow one another, so of each run at most one half
+  waits. The next half of the same kind, the end of the run or `WAIT_SECONDS` end the waiting.
+- What nobody tells is 0 or empty, never guessed: a call without an answer (it failed, or it was a summary for a
+  compaction, whose tokens the gateway tells nobody) has no tokens and no cost.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from toolguard_engine import texts
+from toolguard_engine.metrics import channels
+from toolguard_engine.metrics.record import Call
+from toolguard_engine.protocol import Answered, ModelEnded, Used
+from toolguard_engine.stores import audit
+
+Key = tuple[str, str]
+WAIT_SECONDS = 3.0
+"""The halves of one call come within milliseconds of each other."""
+
+MAX_WAITING = 1_000
+MAX_DONE = 100_000
+MOST = 10**12
+"""Tokens or milliseconds of one call. More is a mistake, and sums of it must fit into the file."""
+
+COMPLETED = "completed"
+FAILED_STOPS = frozenset({"error", "aborted"})
+
+
+@dataclass(frozen=True)
+class Half:
+    """One of the two notes, or both. `at`: seconds since 1970."""
+
+    at: float
+    ended: ModelEnded | None = None
+    answer: Answered | None = None
+
+
+@dataclass
+class ModelCalls:
+    """Takes notes, gives rows. It forgets the oldest rows that nobody takes."""
+
+    _waiting: dict[Key, Half] = field(default_factory=dict)
+    _done: deque[Call] = field(default_factory=lambda: deque(maxlen=MAX_DONE))
+
+    def ended(self, note: ModelEnded, now: float) -> None:
+        key = self._key_of(note)
+        if (other := self._waiting.get(key)) and other.answer:
+            del self._waiting[key]
+            self._finish(Half(other.at, note, other.answer))
+        else:
+            self._wait((note.session, note.run), Half(now, ended=note))
+
+    def answered(self, note: Answered, now: float) -> None:
+        key = self._key_of(note)
+        if (other := self._waiting.get(key)) and other.ended:
+            del self._waiting[key]
+            self._finish(Half(now, other.ended, note))
+        else:
+            self._wait((note.session, note.run), Half(now, answer=note))
+
+    def run_ended(self, run: str) -> None:
+        """Also of what was asked for this run."""
+        self._flush([key for key in self._waiting if key[1] == run or key[1].startswith(f"{run}:")])
+
+    def due(self, now: float) -> None:
+        """Ends the waiting of what has waited long enough. A clock that was set makes nobody wait longer."""
+        self._flush([key for key, half in self._waiting.items() if abs(now - half.at) >= WAIT_SECONDS])
+
+    def take(self) -> list[Call]:
+        """The rows that are ready, each once, the oldest first."""
+        taken = list(self._done)
+        self._done.clear()
+        return taken
+
+    def _key_of(self, note: ModelEnded | Answered) -> Key:
+        """Where the other half waits: in the same run; in the same session where nobody knows of what run the answer is."""
+        key = (note.session, note.run)
+        if key in self._waiting:
+            return key
+        if isinstance(note, ModelEnded):
+            return note.session, ""
+        known = (each for each, half in reversed(self._waiting.items()) if each[0] == note.session and half.ended)
+        return next(known, key) if not note.run else key
+
+    def _wait(self, key: Key, half: Half) -> None:
+        if key in self._waiting:
+            self._flush([key])
+        elif len(self._waiting) >= MAX_WAITING:
+            self._flush([next(iter(self._waiting))])
+        self._waiting[key] = half
+
+    def _flush(self, keys: list[Key]) -> None:
+        for key in keys:
+            self._finish(self._waiting.pop(key))
+
+    def _finish(self, half: Half) -> None:
+        if half.ended or (half.answer and (_total(half.answer.usage) or half.answer.stop in FAILED_STOPS)):
+            self._done.append(_row(half))
+
+
+def _row(half: Half) -> Call:
+    note = half.ended or half.answer or Answered()
+    used = half.answer.usage if half.answer else Used()
+    return Call(
+        at=round(half.at * 1000),
+        agent=texts.name(note.agent),
+        session=audit.plain(note.session),
+        channel=channels.channel(note.channel, note.session),
+        provider=texts.name(note.provider),
+        model=texts.name(note.model),
+        input=count(used.input),
+        output=count(used.output),
+        cache_read=count(used.cache_read),
+        cache_write=count(used.cache_write),
+        total=_total(used),
+        cost_usd=_cost(half.answer),
+        duration_ms=count(half.ended.duration_ms) if half.ended else None,
+        outcome=_outcome(half),
+    )
+
+
+def count(value: object) -> int:
+    """A number of tokens or milliseconds; 0 for what is none."""
+    return round(min(value, MOST)) if _is_number(value) and value > 0 else 0
+
+
+def _total(used: Used) -> int:
+    parts = (used.input, used.output, used.cache_read, used.cache_write)
+    return count(used.total_tokens) or min(sum(count(part) for part in parts), MOST)
+
+
+def _cost(answer: Answered | None) -> float | None:
+    """USD. None where nobody knows it: to the gateway, what has no price costs nothing."""
+    if answer is None:
+        return None
+    told = answer.usage.cost
+    if _is_number(told) and told > 0:
+        return float(min(told, MOST))
+    return None if _total(answer.usage) else 0.0
+
+
+def _is_number(value: object) -> TypeGuard[int | float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value  # noqa: PLR0124 - not NaN
+
+
+def _outcome(half: Half) -> str:
+    told, stop = half.ended.outcome if half.ended else "", half.answer.stop if half.answer else ""
+    if told not in {"", COMPLETED}:
+        return texts.name(told)
+    return stop if stop in FAILED_STOPS else COMPLETED
