@@ -16,12 +16,16 @@ from typing import Any
 import pytest
 from cli_stage import SCRIPT, envelope, toolguard
 
+from toolguard_cli.checks import metrics
+from toolguard_cli.checks.check import Subject
+from toolguard_cli.checks.dashboard import served
 from toolguard_cli.commands import dashboard
 from toolguard_cli.dashboard import asking, opening, token
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.rig.home import free_port
 from toolguard_engine.config import MetricsConfig, parse
+from toolguard_engine.metrics.database import connect
 
 LIMIT = 30
 """Seconds after which something counts as never coming."""
@@ -85,6 +89,33 @@ def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path)
     assert "end this one first" in other.stdout
     assert asking.running(db) is None
     assert toolguard("dashboard", *named(places), "--json").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("enabled", "bind", "status", "told"),
+    [
+        (True, "127.0.0.1", "ok", "it answers at "),
+        (True, "0.0.0.0", "warn", "nothing is encrypted"),
+        (False, "127.0.0.1", "ok", "it is off; one runs at "),
+    ],
+)
+def test_doctor_knows_one_that_answers(
+    places: Places, db: Path, bind: str, status: str, told: str, *, enabled: bool
+) -> None:
+    with running(places) as one:
+        own = parse({"metrics": {"dbPath": str(db), "dashboard": {"enabled": enabled, "bind": bind}}})
+        check = served(Subject(places, None, None, settings=own))
+    assert (check.status, told in check.detail) == (status, True)
+    assert (check.data.get("pid") == one.pid) is enabled
+
+
+def test_doctor_knows_when_metrics_were_written(places: Places, db: Path) -> None:
+    connect(db).close()
+    own = parse({"metrics": {"enabled": True, "dbPath": str(db)}})
+    check = metrics.recorded(Subject(places, None, None, settings=own))
+    assert (check.status, check.data["path"]) == ("ok", str(db))
+    assert check.detail.startswith(f"{db}, last written ")
+    assert check.data["bytes"] >= db.stat().st_size
 
 
 def test_options_win_over_the_settings(places: Places, db: Path) -> None:

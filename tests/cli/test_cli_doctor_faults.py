@@ -9,9 +9,10 @@ import json
 import os
 import re
 import socket
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +26,7 @@ from held_stage import hold
 from toolguard_cli.checks import disk, engine, keyfile
 from toolguard_cli.commands import doctor
 from toolguard_cli.paths import Places
+from toolguard_cli.rig.home import free_port
 from toolguard_engine import __version__
 from toolguard_engine.stores import engines, key
 from toolguard_engine.stores.audit import AuditLog
@@ -216,6 +218,29 @@ def port_taken(stage: Stage) -> None:
     listener.listen()
     dashboard = {"enabled": True, "port": listener.getsockname()[1]}
     settings(metrics={"enabled": True, "dashboard": dashboard})(stage)
+
+
+def measured(*makes: Callable[[Stage], object], **dashboard: Any) -> Callable[[Stage], None]:
+    """Metrics are recorded in `m.db` of the state directory."""
+
+    def make(stage: Stage) -> None:
+        both(*makes)(stage)
+        recorded = {"enabled": True, "dbPath": str(stage.state / "m.db"), "dashboard": dashboard}
+        edit(
+            stage.places.config, lambda value: value["plugins"]["entries"]["toolguard"].update(config={"metrics": recorded})
+        )
+
+    return make
+
+
+def other_tables(stage: Stage) -> None:
+    with closing(sqlite3.connect(stage.state / "m.db")) as connection:
+        connection.execute("CREATE TABLE notes (text TEXT)")
+    (stage.state / "m.db").chmod(0o600)
+
+
+def gateway_runs(stage: Stage) -> None:
+    runs(stage.places)
 
 
 def space(**free: int) -> Callable[[Stage], None]:
@@ -693,6 +718,30 @@ STATE = [
         "an address of somebody else",
         settings(metrics={"enabled": True, "dashboard": {"enabled": True, "bind": "203.0.113.7"}}), "dashboard", "error",
         "203.0.113.7:8080: Cannot assign requested address", "toolguard config set metrics.dashboard.bind 127.0.0.1",
+    ),
+    Fault(
+        "a dashboard that the gateway has not started", measured(gateway_runs, enabled=True, port=free_port()), "dashboard",
+        "warn", "127.0.0.1:", "openclaw gateway restart", also={"metrics": "warn"},
+    ),
+    Fault(
+        "a token that others may read", measured(written(lambda s: s.state / "m.db.token", "0" * 64, 0o644)), "dashboard",
+        "error", "others may read S/m.db.token (mode 0644), so it is no secret any more", "rm ", left={},
+    ),
+    Fault(
+        "a token that is none", measured(written(lambda s: s.state / "m.db.token", "secret")), "dashboard",
+        "error", "S/m.db.token holds no token", "rm ",
+    ),
+    Fault(
+        "a metrics file that is none", measured(written(lambda s: s.state / "m.db", "x" * 5000)), "metrics", "error",
+        "'S/m.db' is no SQLite database", "mend it, or toolguard config set metrics.dbPath PATH",
+    ),
+    Fault(
+        "a metrics file of another program", measured(other_tables), "metrics", "error",
+        "'S/m.db' holds the tables of another program", "mend it, or toolguard config set metrics.dbPath PATH",
+    ),
+    Fault(
+        "a gateway that records nothing", measured(gateway_runs), "metrics", "warn",
+        "S/m.db is missing though a gateway runs", "openclaw gateway restart",
     ),
 ]  # fmt: skip
 

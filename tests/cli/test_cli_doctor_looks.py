@@ -42,17 +42,21 @@ def with_dashboard(subject: Subject, port: int) -> Subject:
     return replace(subject, settings=own)
 
 
-@pytest.mark.parametrize(("name", "status"), [("toolguard_engine", "ok"), ("somebody", "error")])
-def test_whose_the_port_is(subject: Subject, name: str, status: str) -> None:
-    command = [sys.executable, "-c", LISTENER, name]
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(["toolguard_cli.dashboard", "--db=x"], "a dashboard over another metrics file (process "), (["somebody"], "process ")],
+)
+def test_whose_the_port_is(subject: Subject, words: list[str], told: str) -> None:
+    command = [sys.executable, "-c", LISTENER, *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         port = int(other.stdout.readline())
-        check = dashboard.port(with_dashboard(subject, port))
+        check = dashboard.served(with_dashboard(subject, port))
         other.communicate("")
-    assert check.status == status
-    assert f"process {other.pid}" in check.detail
-    assert dashboard.port(with_dashboard(subject, port)).detail == f"127.0.0.1:{port} is free"
+    assert check.status == "error"
+    assert f"is taken by {told}{other.pid}" in check.detail
+    assert check.fix.startswith("toolguard config set metrics.dashboard.port ")
+    assert dashboard.served(with_dashboard(subject, port)).detail == f"127.0.0.1:{port} is free; it starts with the gateway"
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 from toolguard_cli.checks.check import Check, Subject, shown
+from toolguard_engine.metrics import place
 from toolguard_engine.stores import calllog
 
 LARGE = 5 * calllog.MAX_BYTES
@@ -17,7 +18,7 @@ def log_path(subject: Subject) -> Path:
 
 
 def metrics_path(subject: Subject) -> Path:
-    return calllog.resolve(subject.settings.metrics.db_path, subject.places.state_dir)
+    return place.resolve(subject.settings.metrics.db_path)
 
 
 def writable(subject: Subject) -> Check:

@@ -132,6 +132,15 @@ def is_ours(path: Path) -> bool:
         return False
 
 
+def examine(path: Path) -> bool:
+    """Whether this file, looked at as a whole, has events of ours; nothing is written. Raises `MetricsError`."""
+    with closing(open_existing(path)) as connection, reported(path):
+        _refuse_foreign(path, connection)
+        if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            raise MetricsError.of(path, _WORDS[sqlite3.SQLITE_CORRUPT])
+        return version_of(connection) > 0
+
+
 def latest() -> int:
     """The version of the schema that this toolguard knows."""
     return len(migrations())
