@@ -25,7 +25,8 @@ IDS = [
     "toolguard", "plugin", "plugin-files", "manifest", "plugin-copy", "enabled", "enforced", "allowed",
     "config", "settings", "whole-config", "old-plugins", "environment",
     "python", "engine", "latency", "running",
-    "user", "state-dir", "state-files", "stores", "standings", "key", "audit", "log", "disk", "clock", "metrics", "dashboard",
+    "user", "state-dir", "state-files", "stores", "standings", "key", "audit", "log", "disk", "clock",
+    "metrics", "dashboard",
     "kill-switch", "stale", "policy", "rules", "self-approval",
 ]  # fmt: skip
 

@@ -99,9 +99,7 @@ def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path)
         (False, "127.0.0.1", "ok", "it is off; one runs at "),
     ],
 )
-def test_doctor_knows_one_that_answers(
-    places: Places, db: Path, bind: str, status: str, told: str, *, enabled: bool
-) -> None:
+def test_doctor_knows_one(places: Places, db: Path, bind: str, status: str, told: str, *, enabled: bool) -> None:
     with running(places) as one:
         own = parse({"metrics": {"dbPath": str(db), "dashboard": {"enabled": enabled, "bind": bind}}})
         check = served(Subject(places, None, None, settings=own))

@@ -50,7 +50,7 @@ def _missing(subject: Subject, path: Path) -> Check:
 def _closed(subject: Subject, path: Path) -> tuple[str, str] | None:
     """Why the gateway cannot write it, and what to do."""
     info = path.stat()
-    if info.st_uid != subject.user and subject.user != 0 and not info.st_mode & stat.S_IWOTH:
+    if subject.user not in (info.st_uid, 0) and not info.st_mode & stat.S_IWOTH:
         who = account(subject.user)
         return f"{path} belongs to {account(info.st_uid)}, and the gateway runs as {who}", f"sudo chown {who} {shown(path)}*"
     if not subject.is_anothers and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
