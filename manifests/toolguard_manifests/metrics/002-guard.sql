@@ -87,8 +87,9 @@ CREATE TABLE toolguard_upkeep (
 ) WITHOUT ROWID;
 
 -- The same sums by model alone and by agent alone: hours and days tell both at once, which is many rows to read where many
--- agents use many models. `length` is that of an hour or a day; `name` is of a model (`part` is `model`) or an agent (`agent`).
--- Triggers keep them, so that they fit whoever writes, imports and removes hours and days.
+-- agents use many models. `length` is that of an hour or a day; `name` is of a model (`part` is `model`) or an agent (`agent`),
+-- and of a channel (`channel`; of days only, kept as long as the sessions). Triggers keep them, so that they fit whoever writes,
+-- imports and removes the others.
 CREATE TABLE toolguard_parts (
     length INTEGER NOT NULL,
     part TEXT NOT NULL,
@@ -247,4 +248,56 @@ CREATE TRIGGER toolguard_days_delete AFTER DELETE ON toolguard_days BEGIN
         duration_ms = duration_ms + excluded.duration_ms;
     DELETE FROM toolguard_parts WHERE length = 86400000 AND at = OLD.at AND gateway = OLD.gateway AND calls <= 0
         AND ((part = 'model' AND name = OLD.model AND provider = OLD.provider) OR (part = 'agent' AND name = OLD.agent));
+END;
+
+INSERT INTO toolguard_parts
+SELECT 86400000, 'channel', at, gateway, channel, '',
+    total(calls), total(failed), total(input), total(output), total(cache_read), total(cache_write), total(total),
+    total(priced), total(cost_usd), total(estimated_usd), total(timed), total(duration_ms)
+FROM toolguard_sessions GROUP BY at, gateway, channel;
+
+CREATE TRIGGER toolguard_sessions_insert AFTER INSERT ON toolguard_sessions BEGIN
+    INSERT INTO toolguard_parts VALUES
+        (86400000, 'channel', NEW.at, NEW.gateway, NEW.channel, '',
+        NEW.calls, NEW.failed, NEW.input, NEW.output, NEW.cache_read, NEW.cache_write, NEW.total, NEW.priced,
+        NEW.cost_usd, NEW.estimated_usd, NEW.timed, NEW.duration_ms)
+    ON CONFLICT (length, part, at, gateway, name, provider) DO UPDATE SET
+        calls = calls + excluded.calls, failed = failed + excluded.failed, input = input + excluded.input,
+        output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+        cache_write = cache_write + excluded.cache_write, total = total + excluded.total,
+        priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
+        estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
+        duration_ms = duration_ms + excluded.duration_ms;
+END;
+
+CREATE TRIGGER toolguard_sessions_update AFTER UPDATE ON toolguard_sessions BEGIN
+    INSERT INTO toolguard_parts VALUES
+        (86400000, 'channel', NEW.at, NEW.gateway, NEW.channel, '',
+        NEW.calls - OLD.calls, NEW.failed - OLD.failed, NEW.input - OLD.input, NEW.output - OLD.output,
+        NEW.cache_read - OLD.cache_read, NEW.cache_write - OLD.cache_write, NEW.total - OLD.total,
+        NEW.priced - OLD.priced, NEW.cost_usd - OLD.cost_usd, NEW.estimated_usd - OLD.estimated_usd,
+        NEW.timed - OLD.timed, NEW.duration_ms - OLD.duration_ms)
+    ON CONFLICT (length, part, at, gateway, name, provider) DO UPDATE SET
+        calls = calls + excluded.calls, failed = failed + excluded.failed, input = input + excluded.input,
+        output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+        cache_write = cache_write + excluded.cache_write, total = total + excluded.total,
+        priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
+        estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
+        duration_ms = duration_ms + excluded.duration_ms;
+END;
+
+CREATE TRIGGER toolguard_sessions_delete AFTER DELETE ON toolguard_sessions BEGIN
+    INSERT INTO toolguard_parts VALUES
+        (86400000, 'channel', OLD.at, OLD.gateway, OLD.channel, '',
+        -OLD.calls, -OLD.failed, -OLD.input, -OLD.output, -OLD.cache_read, -OLD.cache_write, -OLD.total, -OLD.priced,
+        -OLD.cost_usd, -OLD.estimated_usd, -OLD.timed, -OLD.duration_ms)
+    ON CONFLICT (length, part, at, gateway, name, provider) DO UPDATE SET
+        calls = calls + excluded.calls, failed = failed + excluded.failed, input = input + excluded.input,
+        output = output + excluded.output, cache_read = cache_read + excluded.cache_read,
+        cache_write = cache_write + excluded.cache_write, total = total + excluded.total,
+        priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
+        estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
+        duration_ms = duration_ms + excluded.duration_ms;
+    DELETE FROM toolguard_parts WHERE length = 86400000 AND at = OLD.at AND gateway = OLD.gateway AND calls <= 0
+        AND part = 'channel' AND name = OLD.channel;
 END;

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from typing import Any
 
 from toolguard_engine.metrics.queries import sums
 from toolguard_engine.metrics.queries.calls import folded
 from toolguard_engine.metrics.queries.spans import Span, span
-from toolguard_engine.metrics.queries.values import added, dearest, text, whole
+from toolguard_engine.metrics.queries.values import added, dearest, text, totals, whole
 from toolguard_engine.metrics.record import DAY_MS
 from toolguard_engine.metrics.shapes import Gateway, GatewayRow, Gateways, Known, Range, Share, Totals
 
@@ -19,6 +20,13 @@ MODELS = 5
 TOP = 20
 MAX_PATH = 4_096
 _EVER = f"SELECT 1 FROM toolguard_parts WHERE length = {DAY_MS} AND part = 'model' AND gateway = ? LIMIT 1"  # noqa: S608
+_SESSIONS = "toolguard_sessions WHERE at IN (SELECT value FROM json_each(?)) AND gateway = ?"
+"""By day, because SQLite would read those of all gateways otherwise."""
+
+_DEAREST = f"""
+    SELECT session, agent FROM {_SESSIONS} GROUP BY session, agent
+    ORDER BY total(cost_usd) DESC, total(total) DESC, session LIMIT {TOP}"""  # noqa: S608 - names of tables and columns
+_SUMMED = f"SELECT {sums.SUMMED} FROM {_SESSIONS} AND session = ? AND agent = ?"  # noqa: S608 - as above
 _KNOWN = ", ".join(Known.__struct_fields__)
 
 
@@ -50,15 +58,12 @@ def gateway(connection: sqlite3.Connection, gateway_id: str, asked: Range, now: 
     row = _row(Share(gateway_id, added(found.values())), _models(found, gateway_id, TOP), registered)
     days = _whole_days(over)
     agents = sums.by(connection, ("agent",), over, where)
-    found = sums.by(connection, ("session", "agent", "channel"), days, where, "toolguard_sessions")
-    sessions, channels = folded(found, 0, 1), folded(found, 2)
+    channels = sums.by(connection, ("channel",), days, where)
     return Gateway(
         range=asked,
         gateway=row,
         agents=dearest((Share(name, each) for (name,), each in agents.items()), TOP),
-        sessions=dearest(
-            (Share(name, each, agent=agent, gateway=gateway_id) for (name, agent), each in sessions.items()), TOP
-        ),
+        sessions=_sessions(connection, gateway_id, days),
         channels=dearest((Share(name, each) for (name,), each in channels.items()), TOP),
     )
 
@@ -76,6 +81,17 @@ def _ever(connection: sqlite3.Connection, gateway_id: str) -> bool:
 def _whole_days(over: Span) -> Span:
     start = over.start - over.start % DAY_MS
     return over._replace(start=start, bucket_ms=DAY_MS, buckets=-(-(over.end - start) // DAY_MS))
+
+
+def _sessions(connection: sqlite3.Connection, gateway_id: str, days: Span) -> list[Share]:
+    """Ranked first and added up then: there may be thousands."""
+    within = (json.dumps(days.begins), gateway_id)
+    shares = []
+    for name in connection.execute(_DEAREST, within).fetchall():
+        each = totals(connection.execute(_SUMMED, (*within, *name)).fetchone())
+        session, agent = sums.names(name)
+        shares.append(Share(session, each, agent=agent, gateway=gateway_id))
+    return dearest(shares, TOP)
 
 
 def _models(found: dict[sums.Key, Totals], name: str, most: int = MODELS) -> list[Share]:

@@ -10,10 +10,11 @@ from typing import Any
 
 from toolguard_engine.metrics.queries.spans import Span
 from toolguard_engine.metrics.queries.values import SUMS, added, text, totals
+from toolguard_engine.metrics.record import DAY_MS
 from toolguard_engine.metrics.shapes import Totals
 
 MAX_NAME = 200
-_SUMMED = ", ".join(f"total({name})" for name in SUMS)
+SUMMED = ", ".join(f"total({name})" for name in SUMS)
 """Unlike `sum` it does not fail where a sum is beyond 64 bits."""
 
 Key = tuple[str, ...]
@@ -65,12 +66,14 @@ def _rows(
     ]
     group = [spelled.get(column, column) for column in columns]
     grouped = f"GROUP BY {', '.join(group)}" if group else ""
-    statement = f"SELECT {', '.join((*group, _SUMMED))} FROM {source} WHERE {' AND '.join(conditions)} {grouped}"  # noqa: S608
+    statement = f"SELECT {', '.join((*group, SUMMED))} FROM {source} WHERE {' AND '.join(conditions)} {grouped}"  # noqa: S608
     yield from connection.execute(statement, (span.start, span.end, *where.values()))
 
 
 def _source(span: Span, asked: set[str]) -> tuple[str, list[str], dict[str, str]]:
     """The table with the fewest rows that knows these columns, what to look at in it, and how it calls them."""
+    if "channel" in asked:
+        return "toolguard_parts", [f"length = {DAY_MS}", "part = 'channel'"], {"channel": "name"}
     if "agent" not in asked:
         return "toolguard_parts", [f"length = {span.length}", "part = 'model'"], {"model": "name"}
     if not asked & {"model", "provider"}:

@@ -55,7 +55,10 @@ def totals(sums: Sequence[Any]) -> Totals:
 
 
 def added(each: Iterable[Totals]) -> Totals:
-    columns = list(zip(*map(_NUMBERS, each), strict=True))
+    every = list(each)
+    if len(every) == 1:
+        return every[0]
+    columns = list(zip(*map(_NUMBERS, every), strict=True))
     return totals([sum(column) for column in columns]) if columns else Totals()
 
 
