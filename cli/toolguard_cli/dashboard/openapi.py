@@ -67,8 +67,15 @@ def _operation(each: Endpoint, asks: dict[str, Any], body: dict[str, Any], answe
     if each.method == "GET":
         operation["parameters"] = [_parameter(each, name, schema) for name, schema in asks["properties"].items()]
     else:
-        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": body}}}
+        only = {"oneOf": [_only(name, each.one_of) for name in each.one_of]} if each.one_of else {}
+        operation["requestBody"] = {"required": True, "content": {JSON: {"schema": {**body, **only}}}}
     return operation
+
+
+def _only(name: str, names: Iterable[str]) -> dict[str, Any]:
+    """This one is given and none of the others."""
+    others = {other: {"type": "null"} for other in names if other != name}
+    return {"required": [name], "properties": {name: {"not": {"type": "null"}}, **others}}
 
 
 def _parameter(each: Endpoint, name: str, schema: dict[str, Any]) -> dict[str, Any]:

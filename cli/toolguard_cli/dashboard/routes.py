@@ -61,6 +61,7 @@ ENDPOINTS = (
         Change,
         State,
         "Changes the mode, switches the kill switch, or gives a checkpoint: one of them.",
+        one_of=change.WISHES,
         refusals=DECIDES,
     ),
     Endpoint(

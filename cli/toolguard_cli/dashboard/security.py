@@ -141,7 +141,7 @@ class _Answering:
 
 def _brings(scope: Scope) -> bool:
     """Whether it has a body that counts."""
-    return scope["type"] == "http" and scope["method"] == "POST"
+    return bool(scope["type"] == "http" and scope["method"] == "POST")
 
 
 async def _whole(receive: Receive) -> bytes:

@@ -29,6 +29,7 @@ from toolguard_engine.stores import files
 RUNS_ALREADY = 10
 """The answer where a dashboard over the same metrics file has the port."""
 
+LAST_PORT = 65_535
 GRACE_SECONDS = 2
 MAX_CONNECTIONS = 300
 MAX_HEAD = 32 * 1024
@@ -42,6 +43,8 @@ def run(settings: Settings) -> int:
 
     Raises `UserError`.
     """
+    if not 0 <= settings.port <= LAST_PORT:
+        raise UserError(f"{settings.port} is no port", f"name one from 1 to {LAST_PORT}")
     try:
         listener = _listening(settings)
     except OSError as error:

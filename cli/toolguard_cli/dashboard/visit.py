@@ -56,7 +56,8 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One path of the API. `work` runs in a thread; it is given a `Visit` and an `asks`, and gives an `answers`."""
+    """One path of the API. `work` runs in a thread; it is given a `Visit` and an `asks`, and gives an `answers`.
+    `one_of`: members of the body of which exactly one is given."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -65,4 +66,5 @@ class Endpoint:
     answers: Any
     says: str
     kind: str = JSON
+    one_of: tuple[str, ...] = ()
     refusals: tuple[int, ...] = ()

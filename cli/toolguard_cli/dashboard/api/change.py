@@ -14,7 +14,8 @@ from toolguard_cli.dashboard.visit import Query, Visit
 from toolguard_cli.paths import Places
 
 ALL = "all"
-_ONE = "say one of mode, killSwitch and checkpoint"
+WISHES = ("mode", "killSwitch", "checkpoint")
+_ONE = f"say one of {', '.join(WISHES)}"
 
 
 def change(visit: Visit, asked: Change) -> State:

@@ -15,7 +15,7 @@ import { View } from "../view.js";
 /** @typedef {import("../app.js").App} App */
 /** @typedef {import("../shapes.js").Guard} Guard */
 
-const TOP_CODES = 12;
+const TOP_CODES = 8;
 
 /** @param {App} app @returns {import("../main.js").Tab} */
 export function guard(app) {

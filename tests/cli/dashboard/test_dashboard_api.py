@@ -1,0 +1,280 @@
+"""What the API says about a machine, and what it changes there: as the commands do, in the same stores."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_stage import SCRIPT
+from dashboard_stage import NAMES, OWN, Answer, Machine, Served, machine, served
+
+import metrics_seed
+from toolguard_cli import stores
+from toolguard_engine.standing import Standing
+from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.stores.standings import FileStandings
+
+GETS = (
+    "/api/overview", "/api/timeseries", "/api/gateways", f"/api/gateway/{NAMES[0]}", "/api/models", "/api/live",
+    "/api/decisions", "/api/guard", "/api/state", "/api/pending",
+)  # fmt: skip
+
+
+def audited(made: Machine, name: str = NAMES[0]) -> list[dict[str, Any]]:
+    return list(AuditLog(made.places(name).state_dir).events())
+
+
+def state_of(server: Served, name: str = NAMES[0]) -> dict[str, Any]:
+    return next(each for each in server.get("/api/state")["gateways"] if each["id"] == name)
+
+
+def test_totals_are_those_of_the_file(shared: Served) -> None:
+    for span in ("24h", "7d", "30d"):
+        found = shared.get(f"/api/overview?range={span}")
+        assert found["range"] == span
+        parts = shared.get(f"/api/timeseries?range={span}&by=gateway")["series"]
+        assert sum(sum(each["calls"]) for each in parts) == found["totals"]["calls"] > 0
+        assert sum(each["totals"]["calls"] for each in found["gateways"]) == found["totals"]["calls"]
+
+
+def test_series_of_one(shared: Served) -> None:
+    of_one = shared.get(f"/api/timeseries?gateway={NAMES[0]}&model=big&by=agent")
+    assert {each["name"] for each in of_one["series"]} <= {"agent-0", "agent-1", ""}
+    assert len(shared.get("/api/live?limit=3")["calls"]) == 3
+    first = shared.get("/api/decisions?limit=5")
+    older = shared.get(f"/api/decisions?limit=5&before={first['next']}")
+    assert max(each["id"] for each in older["decisions"]) < min(each["id"] for each in first["decisions"])
+    assert {each["kind"] for each in shared.get("/api/decisions?kind=block")["decisions"]} == {"block"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/overview?range=1y", "/api/overview?range=24h&range=7d", "/api/overview?rang=7d", "/api/timeseries?by=session",
+        "/api/live?limit=0", "/api/live?limit=201", "/api/live?limit=1.5", "/api/live?limit=", "/api/decisions?before=-1",
+        "/api/decisions?before=null", f"/api/guard?gateway={'x' * 201}", "/api/state?x=1", "/api/hello?nonce=zz",
+        f"/api/decisions?before={2**63}",
+    ],
+)  # fmt: skip
+def test_parameters_that_are_none(shared: Served, path: str) -> None:
+    answer = shared.ask(path)
+    assert (answer.status, answer.code) == (422, "values")
+
+
+def test_an_unknown_gateway(shared: Served) -> None:
+    for name in ("nobody", "a/b", "%00", "..%2f..", "x" * 200):
+        answer = shared.ask(f"/api/gateway/{name}")
+        assert (answer.status, answer.code) == (404, "gateway"), name
+    answer = shared.post("/api/approve", {"gateway": "nobody", "nonce": "00000000"})
+    assert (answer.status, answer.code) == (404, "gateway")
+
+
+def test_hostile_texts_are_texts(tmp_path: Path) -> None:
+    made = machine(tmp_path, hostile=True)
+    made.hold(agent=metrics_seed.MARKUP, session=metrics_seed.CONTROL, tool=metrics_seed.SQL, shown=metrics_seed.MARKUP)
+    with served(made) as server:
+        for path in (*GETS, "/api/timeseries?by=model&range=30d", "/api/decisions?limit=200"):
+            assert server.ask(path).headers["content-type"] == "application/json"
+            json.dumps(server.get(path))
+        assert {each["model"] for each in server.get("/api/live")["calls"]} >= {metrics_seed.MARKUP, metrics_seed.SQL}
+        assert server.ask(f"/api/gateway/{metrics_seed.SQL.replace(' ', '%20')}").status in (200, 404)
+        assert server.ask("/metrics").headers["content-type"].startswith("text/plain")
+        (held,) = server.get("/api/pending")["pending"]
+        assert (held["agent"], held["session"]) == (metrics_seed.MARKUP, metrics_seed.CONTROL)
+
+
+def test_where_nothing_was_recorded(tmp_path: Path) -> None:
+    made = Machine(tmp_path, tmp_path / "none" / "metrics.db")
+    made.places(OWN).state_dir.mkdir()
+    with served(made) as server:
+        for path in GETS:
+            assert server.ask(path).status == (404 if "/gateway/" in path else 200), path
+        assert server.get("/api/overview")["totals"]["calls"] == 0
+        assert [each["id"] for each in server.get("/api/state")["gateways"]] == [OWN]
+        assert not made.db.exists()
+
+
+def test_a_metrics_file_that_is_none(tmp_path: Path) -> None:
+    made = machine(tmp_path)
+    made.db.write_bytes(b"no database" * 1_000)
+    held = made.hold(OWN)
+    with served(made) as server:
+        answer = server.ask("/api/overview")
+        assert (answer.status, answer.code) == (503, "metrics.unavailable")
+        found = server.get("/api/state")
+        assert "is no SQLite database" in " ".join(found["gateways"][0]["problems"])
+        assert server.post("/api/deny", {"gateway": OWN, "nonce": held.nonce}).status == 200
+
+
+def test_state(shared: Served) -> None:
+    found = shared.get("/api/state")
+    assert not found["mayChange"]
+    assert [each["id"] for each in found["gateways"]] == [*sorted(NAMES), OWN]
+    with_token = shared.ask("/api/state", token=shared.token).value
+    assert with_token["mayChange"]
+
+
+def test_yes(server: Served) -> None:
+    held = server.machine.hold()
+    (shown,) = server.get("/api/pending")["pending"]
+    assert (shown["nonce"], shown["gateway"], shown["status"]) == (held.nonce, NAMES[0], "pending")
+    answer = server.post("/api/approve", {"gateway": NAMES[0], "nonce": held.nonce, "why": "release\nday"})
+    assert answer.value == {"text": f"approved {held.nonce}: agent main may run exec once within 30 s"}
+    line = audited(server.machine)[-1]
+    assert {name: line[name] for name in ("event", "where", "by", "why")} == {
+        "event": "approve", "where": "dashboard", "by": stores.who(), "why": "release?day",
+    }  # fmt: skip
+    again = server.post("/api/approve", {"gateway": NAMES[0], "nonce": held.nonce})
+    assert (again.status, again.code) == (409, "approved")
+
+
+def test_no(server: Served) -> None:
+    held = server.machine.hold()
+    answer = server.post("/api/deny", {"gateway": NAMES[0], "nonce": held.nonce})
+    assert answer.value["text"] == f"denied {held.nonce}: the agent is told not to repeat this call"
+    assert server.machine.status(held.nonce) == "denied"
+    assert server.post("/api/deny", {"gateway": NAMES[0], "nonce": held.nonce}).code == "denied"
+    assert server.post("/api/deny", {"gateway": NAMES[0], "nonce": "0" * 8}).code == "unknown"
+
+
+def test_too_late(server: Served) -> None:
+    held = server.machine.hold()
+    server.post("/api/approve", {"gateway": NAMES[0], "nonce": held.nonce})
+    server.machine.hold(binding=held.binding)
+    answer = server.post("/api/deny", {"gateway": NAMES[0], "nonce": held.nonce})
+    assert (answer.status, answer.code) == (409, "used")
+    assert answer.value["error"]["message"].startswith(f"too late: {held.nonce} ran at ")
+
+
+def test_a_yes_is_for_what_was_seen(server: Served) -> None:
+    held = server.machine.hold(whole=False)
+    word = {"gateway": NAMES[0], "nonce": held.nonce}
+    assert server.post("/api/approve", word).code == "unseen"
+    assert server.post("/api/approve", word | {"unseen": True}).status == 200
+
+
+def test_the_window_of_that_gateway(server: Served) -> None:
+    for name, window in zip((NAMES[0], OWN), (90_000, 60_000), strict=True):
+        config = {"plugins": {"entries": {"toolguard": {"config": {"approvalWindowMs": window}}}}}
+        server.machine.places(name).config.write_text(json.dumps(config))
+        held = server.machine.hold(name)
+        said = server.post("/api/approve", {"gateway": name, "nonce": held.nonce}).value["text"]
+        assert said.endswith("once within 90 s" if name == NAMES[0] else "once within 60 s")
+
+
+def test_nobody_approves_with_two_voices(server: Served) -> None:
+    """The command line and the page at once: one of them says yes."""
+    places = server.machine.places(OWN)
+    for _ in range(5):
+        held = server.machine.hold(OWN)
+        order = [SCRIPT, "approve", held.nonce, "--yes", "--state-dir", str(places.state_dir)]
+        with subprocess.Popen(order, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as other:
+            with ThreadPoolExecutor(8) as pool:
+                word = {"gateway": OWN, "nonce": held.nonce}
+                answers = list(pool.map(server.post, ["/api/approve"] * 8, [word] * 8))
+            won = [other.wait() == 0, *(answer.status == 200 for answer in answers)]
+        assert sum(won) == 1
+        assert {answer.status for answer in answers} <= {200, 409}
+        assert [line["event"] for line in audited(server.machine, OWN) if line["nonce"] == held.nonce] == ["hold", "approve"]
+
+
+def test_kill_switch(server: Served) -> None:
+    answer = server.post("/api/state", {"gateway": NAMES[0], "killSwitch": True, "why": "it mails\x1beverybody"})
+    assert answer.status == 200, answer
+    switch = state_of(server)["killSwitch"]
+    assert (switch["by"], switch["why"]) == (stores.who(), "it mails?everybody")
+    assert KillSwitch(server.machine.places(NAMES[0]).state_dir).thrown()
+    assert state_of(server, NAMES[1])["killSwitch"] is None
+    assert [(line["event"], line["where"]) for line in audited(server.machine)] == [("kill-switch", "dashboard")]
+    server.post("/api/state", {"gateway": NAMES[0], "killSwitch": False})
+    assert state_of(server)["killSwitch"] is None
+    assert [line["code"] for line in audited(server.machine)] == ["kill-switch.on", "kill-switch.off"]
+
+
+def test_checkpoint(server: Served) -> None:
+    places = server.machine.places(NAMES[0])
+    store = FileStandings(places.state_dir, patient=True)
+    used = [Standing("main", f"agent:main:{name}", spent=0.9, touched=2_000_000_000, told=["drift.speed"]) for name in "ab"]
+    store.save({each.key: each for each in used})
+    store.close()
+    first, second = state_of(server)["standings"]
+    assert (first["session"], first["left"], first["signals"]) == ("agent:main:a", 0.1, ["more than 60 calls a minute"])
+    server.post("/api/state", {"gateway": NAMES[0], "checkpoint": "agent:main:a"})
+    (left,) = state_of(server)["standings"]
+    assert left["session"] == second["session"]
+    assert server.post("/api/state", {"gateway": NAMES[0], "checkpoint": "nobody"}).status == 409
+    server.post("/api/state", {"gateway": NAMES[0], "checkpoint": "all"})
+    assert state_of(server)["standings"] == []
+    assert [line["where"] for line in audited(server.machine)] == ["dashboard"] * 2
+
+
+def test_mode(server: Served) -> None:
+    places = server.machine.places(OWN)
+    entry = {"enabled": True, "config": {"mode": "enforce"}}
+    text = json.dumps({"gateway": {"mode": "local"}, "plugins": {"entries": {"toolguard": entry}}})
+    places.config.write_text(text)
+    answer = server.post("/api/state", {"gateway": OWN, "mode": "shadow"})
+    assert answer.status == 200, answer
+    assert state_of(server, OWN)["mode"] == "shadow"
+    assert '"mode": "shadow"' in places.config.read_text()
+    assert places.config.with_name("openclaw.json.toolguard.bak").read_text() == text
+    places.config.write_text("{ broken")
+    broken = server.post("/api/state", {"gateway": OWN, "mode": "soft"})
+    assert broken.status == 409
+    assert "is not valid JSON5" in broken.value["error"]["message"]
+    assert places.config.read_text() == "{ broken"
+
+
+@pytest.mark.parametrize("wish", [{}, {"mode": "soft", "killSwitch": True}, {"killSwitch": False, "checkpoint": "all"}])
+def test_one_change_at_a_time(shared: Served, wish: dict[str, Any]) -> None:
+    answer = shared.post("/api/state", {"gateway": NAMES[0]} | wish)
+    assert (answer.status, answer.code) == (422, "values")
+
+
+def test_what_others_decided(server: Served) -> None:
+    told = {
+        "gateway": NAMES[0], "tool": "exec\n", "decision": "block", "code": "bridge.x", "agent": "main",
+        "reason": "password=hunter2secret", "shown": "curl -H 'Authorization: Bearer sk-abcdefghijklmnop1234'",
+    }  # fmt: skip
+    assert server.post("/api/decision", told).status == 200
+    (line,) = audited(server.machine)
+    assert (line["event"], line["tool"], line["code"], line["why"]) == ("external", "exec?", "bridge.x", "block")
+    assert "hunter2" not in json.dumps(line)
+    assert "abcdefghijk" not in json.dumps(line)
+
+
+def test_a_gateway_that_is_gone(server: Served) -> None:
+    held = server.machine.hold()
+    state = server.machine.places(NAMES[0]).state_dir
+    state.rename(state.with_name("elsewhere"))
+    assert server.get("/api/pending")["pending"] == []
+    assert "is gone" in " ".join(state_of(server)["problems"])
+    word = {"gateway": NAMES[0], "nonce": held.nonce}
+    refused = [server.post(path, word) for path in ("/api/approve", "/api/deny")]
+    refused += [
+        server.post("/api/state", {"gateway": NAMES[0], **wish}) for wish in ({"killSwitch": True}, {"checkpoint": "all"})
+    ]
+    refused.append(server.post("/api/decision", {"gateway": NAMES[0], "tool": "exec", "decision": "allow"}))
+    assert [answer.status for answer in refused] == [409] * 5
+    assert not state.exists()
+
+
+def test_a_damaged_store_is_said_in_words(server: Served) -> None:
+    (server.machine.places(NAMES[0]).state_dir / "pending.json").write_bytes(b"{ broken")
+    (server.machine.places(NAMES[0]).state_dir / "toolguard" / "standings.db").write_bytes(b"broken" * 1_000)
+    kept = server.machine.hold(NAMES[1])
+    found = server.get("/api/pending")
+    assert [each["nonce"] for each in found["pending"]] == [kept.nonce]
+    assert "damaged" in found["problems"][0]
+    assert "damaged" in " ".join(state_of(server)["problems"])
+
+
+def test_many_ask_at_once(shared: Served) -> None:
+    with ThreadPoolExecutor(16) as pool:
+        answers: list[Answer] = list(pool.map(shared.ask, GETS * 12))
+    assert {answer.status for answer in answers} == {200}

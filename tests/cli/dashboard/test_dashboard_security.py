@@ -1,0 +1,161 @@
+"""Who is refused, and with what. Nothing that is refused changes anything."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+from dashboard_stage import LIMIT, NAMES, Served, machine, served
+
+LARGE = b'{"why": "' + b"x" * 70_000 + b'"}'
+DEEP = b"[" * 30_000 + b"]" * 30_000
+POSTS = ("/api/approve", "/api/deny", "/api/state", "/api/decision")
+PATHS = ("/", "/static/nothing.js", "/api/overview", "/api/state", "/api/pending", "/metrics", "/api/openapi.json", "/nix")
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:{port}", "localhost:1", "localhost", "127.0.0.1.evil:{port}", ""]
+)
+def test_dns_rebinding(shared: Served, path: str, host: str) -> None:
+    answer = shared.ask(path, token=shared.token, host=host.format(port=shared.port))
+    assert (answer.status, answer.code) == (403, "host")
+
+
+@pytest.mark.parametrize("host", ["localhost:{port}", "127.0.0.1:{port}", "[::1]:{port}", "LOCALHOST:{port}"])
+def test_own_hosts(shared: Served, host: str) -> None:
+    assert shared.ask("/api/state", host=host.format(port=shared.port)).status == 200
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "https://127.0.0.1:{port}", "http://127.0.0.1", "http://localhost:{port}"]
+)
+@pytest.mark.parametrize("path", ["/", "/api/overview", "/metrics"])
+def test_foreign_origin(shared: Served, path: str, origin: str) -> None:
+    answer = shared.ask(path, token=shared.token, origin=origin.format(port=shared.port))
+    assert (answer.status, answer.code) == (403, "origin")
+
+
+def test_own_origin(shared: Served) -> None:
+    assert shared.ask("/api/state", origin=f"http://127.0.0.1:{shared.port}").status == 200
+
+
+@pytest.mark.parametrize(
+    ("site", "mode", "status"),
+    [
+        ("cross-site", "no-cors", 403),
+        ("same-site", "cors", 403),
+        ("same-origin", "cors", 200),
+        ("none", "navigate", 200),
+        ("cross-site", "navigate", 200),
+    ],
+)
+def test_what_browsers_say(shared: Served, site: str, mode: str, status: int) -> None:
+    assert shared.ask("/api/state", sec_fetch_site=site, sec_fetch_mode=mode).status == status
+
+
+def test_a_navigation_cannot_change_anything(shared: Served) -> None:
+    answer = shared.post("/api/state", {}, sec_fetch_site="cross-site", sec_fetch_mode="navigate")
+    assert (answer.status, answer.code) == (403, "site")
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize("given", ["", "0" * 64, "x", "Bearer"])
+def test_no_change_without_the_token(shared: Served, path: str, given: str) -> None:
+    answer = shared.post(path, {"gateway": NAMES[0]}, token=given)
+    assert (answer.status, answer.code) == (401, "token")
+    assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_other_schemes_and_wrong_tokens(shared: Served) -> None:
+    for given in (f"Basic {shared.token}", shared.token, f"Bearer {shared.token}0", "Bearer \xe9", "Bearer"):
+        assert shared.ask("/api/state", authorization=given).status == 401
+    assert shared.ask("/api/state", authorization=f"bearer {shared.token}").status == 200
+
+
+@pytest.mark.parametrize("path", POSTS)
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "code"),
+    [
+        (b"{}", {"content_type": "text/plain"}, 415, "content-type"),
+        (b"a=b", {"content_type": "application/x-www-form-urlencoded"}, 415, "content-type"),
+        (b"{}", {"content_type": ""}, 415, "content-type"),
+        (LARGE, {}, 413, "too-large"),
+        (b"{", {}, 400, "malformed"),
+        (b"", {}, 400, "malformed"),
+        (b"\xff\xfe", {}, 400, "malformed"),
+        (b'{"gateway": "\xff"}', {}, 400, "malformed"),
+        (b'{"gateway": "\\ud800"}', {}, 400, "malformed"),
+        (DEEP, {}, 422, "values"),
+        (b'{"gateway": ' + DEEP + b"}", {}, 422, "values"),
+        (b"[]", {}, 422, "values"),
+        (b"null", {}, 422, "values"),
+        (b'{"gateway": 1}', {}, 422, "values"),
+        (b'{"gateway": ""}', {}, 422, "values"),
+        (json.dumps({"gateway": "x" * 300}).encode(), {}, 422, "values"),
+        (b'{"gateway": "openclaw", "sudo": true}', {}, 422, "values"),
+    ],
+)
+def test_bodies(shared: Served, path: str, body: bytes, headers: dict[str, str], status: int, code: str) -> None:
+    answer = shared.post(path, body, **headers)
+    assert (answer.status, answer.code) == (status, code), answer
+
+
+@pytest.mark.parametrize("nonce", ["", "1234", "1234567g", "12345678 ", "123456789", "ABCDEF12", "../../etc"])
+def test_bad_nonces(shared: Served, nonce: str) -> None:
+    for path in POSTS[:2]:
+        answer = shared.post(path, {"gateway": NAMES[0], "nonce": nonce})
+        assert (answer.status, answer.code) == (422, "values")
+
+
+def test_a_chunked_body_is_bounded_as_well(shared: Served) -> None:
+    chunk = b"%x\r\n%s\r\n" % (8_192, b"x" * 8_192)
+    head = f"POST /api/approve HTTP/1.1\r\nHost: 127.0.0.1:{shared.port}\r\nAuthorization: Bearer {shared.token}\r\n"
+    with socket.create_connection(("127.0.0.1", shared.port), LIMIT) as connection:
+        connection.sendall(f"{head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n".encode())
+        connection.sendall(chunk * 9 + b"0\r\n\r\n")
+        assert connection.recv(100).startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "PUT", "DELETE", "PATCH", "TRACE", "POST"])
+@pytest.mark.parametrize("path", ["/api/overview", "/metrics", "/", "/static/x", "/api/hello"])
+def test_methods(shared: Served, method: str, path: str) -> None:
+    assert shared.ask(path, method).code == "token"
+    answer = shared.ask(path, method, b"{}", token=shared.token, content_type="application/json")
+    assert (answer.status, answer.code) == (405, "method")
+
+
+def test_head(shared: Served) -> None:
+    answer = shared.ask("/api/state", "HEAD")
+    assert (answer.status, answer.body) == (200, b"")
+    assert shared.ask("/api/approve", "HEAD", token=shared.token).status == 405
+
+
+@pytest.mark.parametrize("path", ["/nix", "/api/", "/api/overview/", "/static/../shapes.py", "/static/%2e%2e/shapes.py"])
+def test_unknown_paths(shared: Served, path: str) -> None:
+    answer = shared.ask(path)
+    assert (answer.status, answer.code) == (404, "path")
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_answer_has_the_headers(shared: Served, path: str) -> None:
+    headers = shared.ask(path).headers
+    assert headers["content-security-policy"].startswith("default-src 'none'; script-src 'self'; ")
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["cross-origin-resource-policy"] == "same-origin"
+    assert headers["cache-control"] == ("no-cache" if path == "/" else "no-store") or path.startswith("/static")
+    assert "server" not in headers
+    assert not [name for name in headers if name.startswith("access-control")]
+
+
+def test_elsewhere_than_on_this_machine_all_needs_the_token(tmp_path: Path) -> None:
+    with served(machine(tmp_path), "--bind", "0.0.0.0") as server:
+        for path in PATHS:
+            whole = server.ask(path, token=server.token).status
+            assert whole in (200, 404)
+            assert server.ask(path).status == (whole if path in PATHS[:2] else 401)
+        assert server.ask("/api/hello").status == 200
+        assert server.ask("/api/state", token=server.token, host=f"0.0.0.0:{server.port}").code == "host"

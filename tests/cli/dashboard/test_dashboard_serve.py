@@ -1,0 +1,199 @@
+"""The server's life: its port, its end, what it leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from dashboard_stage import LIMIT, OWN, Machine, close, command, machine, served, start
+from websockets.sync.client import connect
+
+from toolguard_cli.dashboard import asking, serve, token
+from toolguard_cli.errors import UserError
+from toolguard_engine.metrics import place
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Machine:
+    return machine(tmp_path)
+
+
+def refused(made: Machine, *more: str, port: int = 0) -> subprocess.CompletedProcess[str]:
+    """A server that does not come to serve."""
+    return subprocess.run(command(made, *more, port=port), capture_output=True, text=True, timeout=LIMIT, check=False)
+
+
+def test_it_tells_where_it_is_and_takes_that_back(made: Machine) -> None:
+    with served(made) as server:
+        about = asking.running(made.db)
+        assert about
+        assert (about.pid, about.url) == (server.process.pid, f"http://127.0.0.1:{server.port}")
+        assert stat.S_IMODE(place.server_path(made.db).stat().st_mode) == 0o600
+        assert server.end() == 0
+    assert not place.server_path(made.db).exists()
+    assert asking.running(made.db) is None
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_it_ends_with_pages_open(made: Machine, how: signal.Signals) -> None:
+    with served(made) as server, connect(f"ws://127.0.0.1:{server.port}/ws", proxy=None) as page:
+        page.send('{"token": ""}')
+        page.recv(LIMIT)
+        server.process.send_signal(how)
+        assert list(page)  # until it is closed, in good order
+        assert server.process.wait(LIMIT) == 0
+    assert not place.server_path(made.db).exists()
+
+
+def test_it_ends_with_who_started_it(made: Machine) -> None:
+    with served(made, "--owned") as server:
+        assert server.process.stdin
+        server.process.stdin.close()
+        server.process.stdin = None
+        assert server.process.wait(LIMIT) == 0
+
+
+def test_the_port_is_our_own(made: Machine) -> None:
+    with served(made) as server:
+        again = refused(made, port=server.port)
+        assert (again.returncode, again.stdout) == (serve.RUNS_ALREADY, f"already http://127.0.0.1:{server.port}\n")
+        assert again.stderr == ""
+        assert asking.running(made.db)
+
+
+def test_the_port_is_that_of_another_metrics_file(made: Machine, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    with served(machine(tmp_path / "other")) as server:
+        token.of(made.db)
+        done = refused(made, port=server.port)
+    assert done.returncode == 1
+    assert f"port {server.port} of 127.0.0.1 is taken by process {server.process.pid} (" in done.stderr
+
+
+def test_the_port_is_a_strangers(made: Machine) -> None:
+    token.of(made.db)
+    with socket.create_server(("127.0.0.1", 0)) as stranger:
+        port = stranger.getsockname()[1]
+        with ThreadPoolExecutor(1) as pool:
+            running = pool.submit(refused, made, port=port)
+            connection, _ = stranger.accept()
+            with connection:
+                asked = connection.recv(65_536)
+                connection.sendall(
+                    b'HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{"name": "toolguard", "proof": "00"}              '
+                )
+            done = running.result(LIMIT)
+    assert token.of(made.db).encode() not in asked
+    assert b"uthorization" not in asked
+    assert done.returncode == 1
+    assert f"port {port} of 127.0.0.1 is taken by process {os.getpid()} (" in done.stderr
+    assert "; toolguard dashboard --port " in done.stderr
+    assert not place.server_path(made.db).exists()
+
+
+def test_a_stranger_cannot_pass_the_question_on(made: Machine) -> None:
+    """What a dashboard of ours answers elsewhere proves nothing about this port."""
+    with served(made) as server:
+        proof = token.proof(server.token, server.port, "0" * 32)
+        assert server.get(f"/api/hello?nonce={'0' * 32}")["proof"] == proof
+        assert token.proof(server.token, server.port + 1, "0" * 32) != proof
+        assert not asking.is_ours("127.0.0.1", server.port, "f" * 64)
+        assert asking.is_ours("127.0.0.1", server.port, server.token)
+
+
+def test_what_a_killed_one_left_is_replaced(made: Machine) -> None:
+    first = start(made)
+    first.process.kill()
+    first.process.wait(LIMIT)
+    assert place.server_path(made.db).exists()
+    assert asking.running(made.db) is None
+    close(first)
+    with served(made, port=first.port) as second:
+        about = asking.running(made.db)
+        assert about
+        assert about.pid == second.process.pid
+        assert second.token == first.token
+
+
+def test_one_that_another_has_replaced_leaves_its_word(made: Machine) -> None:
+    with served(made) as first, served(made) as second:
+        assert first.end() == 0
+        about = asking.running(made.db)
+        assert about
+        assert about.pid == second.process.pid
+
+
+@pytest.mark.parametrize("words", ["", "{", "[]", '{"pid": 1, "url": "file:///x", "started": 1, "version": ""}'])
+def test_a_word_that_makes_no_sense(made: Machine, words: str) -> None:
+    token.of(made.db)
+    place.server_path(made.db).write_text(words)
+    assert asking.running(made.db) is None
+
+
+def test_places_that_cannot_be_had(made: Machine) -> None:
+    for more in (("--bind", "203.0.113.1"), ("--bind", "no such host"), ("--port", "70000")):
+        done = refused(made, *more)
+        assert done.returncode == 1, more
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_a_token_that_others_may_read(made: Machine) -> None:
+    token.of(made.db)
+    path = place.token_path(made.db)
+    path.chmod(0o640)
+    done = refused(made)
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"others may read {path} (mode 0640), so it is no secret any more; rm {path}; a new one is made at the next start\n"
+    )
+
+
+@pytest.mark.parametrize("content", ["", "short", "G" * 64, "0" * 65, "0" * 64 + "\n\n"])
+def test_a_token_that_is_none(made: Machine, content: str) -> None:
+    path = place.token_path(made.db)
+    path.touch(0o600)
+    path.write_text(content)
+    with pytest.raises(UserError, match="holds no token"):
+        token.of(made.db)
+
+
+def test_whoever_needs_the_token_first_makes_it(tmp_path: Path) -> None:
+    db = tmp_path / "new" / "metrics.db"
+    assert token.known(db) == ""
+    with ThreadPoolExecutor(16) as pool:
+        found = set(pool.map(token.of, [db] * 64))
+    assert len(found) == 1
+    assert [path.name for path in db.parent.iterdir()] == ["metrics.db.token"]
+    assert stat.S_IMODE(place.token_path(db).stat().st_mode) == 0o600
+
+
+def test_a_link_or_a_pipe_in_the_place_of_the_token(tmp_path: Path) -> None:
+    db = tmp_path / "metrics.db"
+    os.mkfifo(place.token_path(db), 0o600)
+    with pytest.raises(UserError, match="it is no file"):
+        token.of(db)
+    place.token_path(db).unlink()
+    place.token_path(db).symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UserError, match="cannot be used"):
+        token.of(db)
+
+
+def test_ipv6(made: Machine) -> None:
+    if not socket.has_ipv6:
+        pytest.skip("this machine has no IPv6")
+    with served(made, "--bind", "::1") as server, socket.create_connection(("::1", server.port), LIMIT) as connection:
+        assert server.url == f"http://[::1]:{server.port}"
+        connection.sendall(f"GET /api/hello HTTP/1.1\r\nHost: [::1]:{server.port}\r\nConnection: close\r\n\r\n".encode())
+        assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
+
+
+def test_the_gateway_that_was_named_is_shown(made: Machine) -> None:
+    with served(made) as server:
+        assert OWN in [each["id"] for each in json.loads(server.ask("/api/state").body)["gateways"]]
