@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import sqlite3
 import subprocess
@@ -288,3 +289,26 @@ def test_a_second_hello_takes_the_new_settings(engines: Any, db: Path) -> None:
     engine.held("two")
     engine.end()
     assert rows(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'") == [(1,)]
+
+
+def test_a_full_disk_costs_no_row(engines: Any, db: Path) -> None:
+    """What could not be written is written when there is room again."""
+    engine = engines().begin()
+    engine.held("one")
+    wait_for(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'", 1)
+    before = resource.prlimit(engine.process.pid, resource.RLIMIT_FSIZE)
+    full = Path(f"{db}-wal").stat().st_size
+    resource.prlimit(engine.process.pid, resource.RLIMIT_FSIZE, (full, before[1]))
+    until = time.monotonic() + PATIENCE
+    asked = 1
+    while not engine.said:
+        assert engine.ask(type="ping")["type"] == "pong"
+        assert time.monotonic() < until
+        if asked < 10:
+            assert engine.held(str(asked))["decision"] == "hold"
+            asked += 1
+    resource.prlimit(engine.process.pid, resource.RLIMIT_FSIZE, before)
+    engine.end()
+    assert len(engine.said) == 1
+    assert engine.said[0].startswith(f"metrics: '{db}' cannot")
+    assert rows(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'") == [(asked,)]
