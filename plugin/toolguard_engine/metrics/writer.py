@@ -159,7 +159,7 @@ class Writer:
 
     def _say_what_was_lost(self) -> None:
         if self._lost:
-            self._tell(f"metrics are written again; {self._lost} model calls and verdicts were lost")
+            self._tell(f"metrics are written again; model calls and verdicts that were lost: {self._lost}")
             self._lost = 0
 
 

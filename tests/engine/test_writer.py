@@ -1,0 +1,176 @@
+"""One gateway's writer, round by round, with a clock of its own."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolguard_engine.config import Retention
+from toolguard_engine.metrics import database, writer
+from toolguard_engine.metrics.backlog import Backlog
+from toolguard_engine.metrics.database import connect
+from toolguard_engine.metrics.record import DAY_MS, Call, Verdict
+from toolguard_engine.metrics.registry import GatewayFacts
+from toolguard_engine.metrics.writer import AFTER_TROUBLE, ALIVE_MS, EVERY, PATIENCE_MS, WHILE_CLEANING, Writer
+from toolguard_engine.stores import audit
+
+NOW = 1_780_000_000_000
+
+
+class Stage:
+    """A writer, what it says, and what is in the file."""
+
+    def __init__(self, folder: Path, price: Callable[[Call], Call] = lambda call: call) -> None:
+        self.path = folder / "metrics.db"
+        self.backlog = Backlog(10)
+        self.said: list[str] = []
+        facts = GatewayFacts("home", str(folder), "", "", "", "", "", 7)
+        self.writer = Writer(self.path, facts, Retention(), self.backlog, price, self.said.append)
+
+    def rows(self, what: str) -> list[tuple[Any, ...]]:
+        with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as connection:
+            return connection.execute(what).fetchall()
+
+    def round(self, now: int = NOW) -> float:
+        return self.writer.round(now)
+
+    @property
+    def calls(self) -> list[int]:
+        return [at - NOW for (at,) in self.rows("SELECT at FROM toolguard_calls ORDER BY id")]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    stage = Stage(tmp_path)
+    stage.round()
+    stage.round()
+    yield stage
+    stage.writer.close()
+
+
+def test_rows_get_the_name_that_the_gateway_has_here(tmp_path: Path) -> None:
+    with closing(connect(tmp_path / "metrics.db")) as connection:
+        connection.execute("INSERT INTO toolguard_gateways VALUES ('home', '/other', '', '', '', '', '', 1, 1, 0, '')")
+    stage = Stage(tmp_path)
+    stage.backlog.add([Call(NOW, model="m"), Verdict(NOW, kind="allow")])
+    stage.round()
+    assert stage.rows("SELECT gateway FROM toolguard_calls UNION ALL SELECT gateway FROM toolguard_verdicts") == [
+        ("home-2",),
+        ("home-2",),
+    ]
+    stage.writer.close()
+
+
+def test_prices_are_asked_where_nobody_waits(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, lambda call: call._replace(cost_usd=0.5, cost_estimated=1))
+    stage.backlog.add([Call(NOW)])
+    stage.round()
+    assert stage.rows("SELECT cost_usd, estimated_usd FROM toolguard_days") == [(0.5, 0.5)]
+    stage.writer.close()
+
+
+def test_more_than_a_batch_is_written_at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "BATCH", 4)
+    stage.backlog.add([Call(NOW + number) for number in range(10)])
+    assert [stage.round(), stage.round(), stage.round()] == [0, 0, EVERY]
+    assert stage.calls == [*range(10)]
+
+
+@pytest.mark.parametrize(("later", "seen"), [(ALIVE_MS - 1, 0), (ALIVE_MS, ALIVE_MS), (-1, -1)])
+def test_it_is_said_that_the_engine_lives(stage: Stage, later: int, seen: int) -> None:
+    """Not at every round; at once where the clock was put back."""
+    stage.round(NOW + later)
+    assert stage.rows("SELECT seen FROM toolguard_gateways") == [(NOW + seen,)]
+
+
+def test_a_file_that_is_held_is_waited_for_and_told_late(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
+    stage.writer.close()
+    stage.backlog.add([Call(NOW)])
+    with closing(sqlite3.connect(stage.path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        assert (stage.round(), stage.round(NOW + PATIENCE_MS - 1), stage.said) == (EVERY, EVERY, [])
+        assert stage.round(NOW + PATIENCE_MS) == EVERY
+        assert stage.said == [f"metrics: '{stage.path}' is held by another process; if none of yours hangs, try again"]
+    stage.round(NOW + PATIENCE_MS + 1)
+    assert stage.calls == [0]
+
+
+def test_what_is_lost_is_told_and_counted(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.path.mkdir()
+    stage.backlog.add([Call(NOW + number) for number in range(13)])
+    assert [stage.round(), stage.round()] == [AFTER_TROUBLE] * 2
+    stage.path.rmdir()
+    stage.round()
+    assert stage.calls == [*range(3, 13)]
+    broken = f"metrics: '{stage.path}' is no file; name another one in metrics.dbPath"
+    assert stage.said == [
+        broken,
+        "metrics: nothing can be written, and too much waits: the oldest model calls and verdicts are lost",
+        broken,
+        "metrics are written again; model calls and verdicts that were lost: 3",
+    ]
+    stage.writer.close()
+
+
+def test_a_fault_of_ours_costs_its_rows_and_no_more(tmp_path: Path) -> None:
+    def price(call: Call) -> Call:
+        return call._replace(total=1 // call.input)
+
+    stage = Stage(tmp_path, price)
+    stage.backlog.add([Call(NOW)])
+    with pytest.raises(ZeroDivisionError):
+        stage.round()
+    stage.backlog.add([Call(NOW + 1, input=1)])
+    stage.round()
+    assert (stage.calls, stage.said) == ([1], ["metrics are written again; model calls and verdicts that were lost: 1"])
+    stage.writer.close()
+
+
+def test_an_audit_log_that_cannot_be_read_keeps_no_call_from_being_written(stage: Stage, tmp_path: Path) -> None:
+    log = audit.AuditLog(tmp_path)
+    log.append([audit.Event("id", audit.when(NOW / 1000), "hold")])
+    stage.backlog.add([Call(NOW)])
+    folder = log.path.parent
+    folder.rename(tmp_path / "away")
+    stage.round()
+    assert (stage.calls, stage.said) == ([0], [])
+    (tmp_path / "away").rename(folder)
+    while stage.round() == 0:
+        pass
+    assert stage.rows("SELECT kind FROM toolguard_verdicts") == [("hold",)]
+
+
+def test_it_cleans_at_four_and_goes_on_writing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolguard_engine.metrics.retention.CHUNK", 1)
+    while stage.round() == WHILE_CLEANING:
+        pass
+    stage.backlog.add([Call(NOW - 40 * DAY_MS), Call(NOW - 40 * DAY_MS), Call(NOW)])
+    assert stage.round() == EVERY
+    later = NOW + DAY_MS
+    paces = [stage.round(later)]
+    stage.backlog.add([Call(later)])
+    while paces[-1] != EVERY:
+        paces.append(stage.round(later))
+    assert set(paces) == {WHILE_CLEANING, EVERY}
+    assert stage.calls == [0, DAY_MS]
+
+
+def test_a_clock_that_was_wrong(stage: Stage) -> None:
+    stage.backlog.add([Call(NOW + 3_000 * DAY_MS), Call(-5), Call(NOW + DAY_MS)])
+    stage.round()
+    assert stage.calls == [0, 0, DAY_MS]
+
+
+def test_facts_that_changed(stage: Stage, tmp_path: Path) -> None:
+    other = Stage(tmp_path)
+    other.writer._facts = other.writer._facts._replace(mode="shadow")
+    other.round()
+    assert stage.rows("SELECT id, mode FROM toolguard_gateways") == [("home", "shadow")]
+    other.writer.close()
