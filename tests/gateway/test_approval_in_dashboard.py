@@ -1,0 +1,122 @@
+"""The page beside a real gateway: a held call is approved with a click and runs once; what was used is shown."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent.parent / "dashboard"))
+
+from playwright.sync_api import expect
+from visitor import Visitor, running_chromium, visit
+
+import browser
+from gateway_stage import NEW_HOST, Stage, audit, once
+from shared_gateway import Shared
+from toolguard_cli.rig import model
+from toolguard_cli.rig.home import free_port
+from toolguard_engine.metrics import place
+
+pytestmark = [
+    pytest.mark.skipif(browser.MISSING, reason="no Chromium here"),
+    pytest.mark.skipif(not NEW_HOST, reason="older hosts take no message for an idle session"),
+]
+
+START_SECONDS = 30
+SESSION = "agent:main:dashboard"
+USD_PER_TOKEN = (1e-6, 2e-6)
+"""What the rig's home says of its model: for a token read, for one written."""
+
+
+@pytest.fixture(scope="module")
+def port() -> int:
+    return free_port()
+
+
+@pytest.fixture
+def stage(shared: Shared, port: int) -> Stage:
+    """A gateway that writes metrics and serves its page."""
+    metrics = {"enabled": True, "dbPath": "~/dashboard.db", "dashboard": {"enabled": True, "port": port}}
+    return shared.under(metrics=metrics)
+
+
+@pytest.fixture
+def visitor(stage: Stage, port: int) -> Iterator[Visitor]:
+    db = place.resolve("~/dashboard.db", stage.home.environment)
+    wait_until(lambda: answers(port))
+    token = place.token_path(db).read_text().strip()
+    with running_chromium() as chromium, visit(chromium, f"http://127.0.0.1:{port}", token) as person:
+        yield person
+
+
+def answers(port: int) -> bool:
+    connection = HTTPConnection("127.0.0.1", port, timeout=START_SECONDS)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().status == 200
+    except OSError:
+        return False
+    finally:
+        connection.close()
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    limit = time.monotonic() + START_SECONDS
+    while not condition():
+        assert time.monotonic() < limit, "the condition never held"
+        time.sleep(0.05)
+
+
+def cost(requests: list[model.Request]) -> float:
+    read, written = USD_PER_TOKEN
+    return sum(request.tokens * read + model.TOKENS_PER_ANSWER * written for request in requests)
+
+
+def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visitor: Visitor) -> None:
+    folder = stage.home.root / "precious"
+    folder.mkdir()
+    ran = stage.home.root / "ran.txt"
+    call = model.call("exec", {"command": f"rm -rf {folder} && echo ran >> {ran}"})
+    page = visitor.go("approvals")
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+
+    played = stage.play(once(call), SESSION)
+    card = page.locator("article.held")
+    expect(card).to_contain_text(f"rm -rf {folder}")
+    nonce = card.get_attribute("data-nonce")
+    assert played.results[-1].startswith(f"TOOLGUARD_ESCALATE|{nonce}|")
+    assert folder.exists()
+
+    visitor.show("overview")
+    used = sum(request.tokens + model.TOKENS_PER_ANSWER for request in played.requests)
+    tokens = page.locator("[data-total=tokens]")
+    expect(tokens).to_have_attribute("data-value", str(used))
+    shown = float(page.locator("[data-total=cost]").get_attribute("data-value") or "nan")
+    assert shown == pytest.approx(cost(played.requests), abs=1e-9)
+
+    visitor.show("approvals")
+    stage.server.play(once(call))
+    card.get_by_role("button", name="Approve").click()
+    wait_until(lambda: not folder.exists())
+    wait_until(lambda: len(stage.server.requests) == 2)
+    assert ran.read_text().split() == ["ran"]
+    told = "\n".join(stage.server.requests[0].texts("user"))
+    assert f"[TOOLGUARD] The user approved the call that waited under {nonce}" in told
+    events = [(each["event"], each.get("where", "")) for each in audit(stage.home) if each.get("nonce") == nonce]
+    assert events == [("hold", ""), ("approve", "dashboard"), ("consume", "dashboard")]
+    expect(card).to_contain_text("it has run")
+
+    visitor.show("overview")
+    used += sum(request.tokens + model.TOKENS_PER_ANSWER for request in stage.server.requests)
+    expect(tokens).to_have_attribute("data-value", str(used))
+    visitor.show("guard")
+    feed = page.locator("[data-decision]").filter(has_text=str(nonce))
+    expect(feed).to_have_count(3)
+    visitor.show("live")
+    expect(page.locator("tr[data-call]").first).to_contain_text(model.MODEL)
+    expect(page.locator("tr[data-call]")).to_have_count(len(played.requests) + 2)
