@@ -40,6 +40,7 @@ const made = new Map();
 const places = new Map();
 let open = "Overview";
 let asked = 0;
+let greeted = false;
 /** @type {number | undefined} */
 let soon;
 
@@ -142,9 +143,8 @@ function soonAgain() {
 function onEvent(event) {
   if (event.type === "hello") {
     app.clock(event.now);
-    void app.loadState().catch(() => undefined);
-    void app.loadPending().catch(() => undefined);
-    soonAgain();
+    if (greeted) reload(); // the first time all of it has just been asked for
+    greeted = true;
   } else if (event.type === "pending") {
     app.hold({ now: event.now, pending: event.pending, problems: app.pending?.problems ?? [] });
   } else if (event.type === "state") {
@@ -216,11 +216,16 @@ function onRefused() {
   }
 }
 
-function reconnect() {
-  socket.connect();
+function reload() {
   void app.loadState().catch(() => undefined);
   void app.loadPending().catch(() => undefined);
   again();
+}
+
+function reconnect() {
+  greeted = false;
+  socket.connect();
+  reload();
 }
 
 function takeNewToken() {

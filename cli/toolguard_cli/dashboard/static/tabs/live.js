@@ -21,6 +21,7 @@ export function live(app) {
   let gateway = "";
   let paused = false;
   let unsaid = 0;
+  let frame = 0;
   let said = Date.now();
 
   const tell = el("p", { class: "sr-only", "aria-live": "polite" });
@@ -77,7 +78,7 @@ export function live(app) {
     unsaid += 1;
     if (paused) late = merged([call], late);
     else calls = merged([call], calls);
-    draw();
+    frame ||= requestAnimationFrame(() => ((frame = 0), draw())); // many at once are drawn once
   };
 
   /** One sentence for all that came, not one for each. */
