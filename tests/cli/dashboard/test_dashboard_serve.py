@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from dashboard_stage import LIMIT, OWN, Machine, close, command, machine, served, start
+from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
 from toolguard_cli.dashboard import asking, serve, token
@@ -47,7 +48,10 @@ def test_it_ends_with_pages_open(made: Machine, how: signal.Signals) -> None:
         page.send('{"token": ""}')
         page.recv(LIMIT)
         server.process.send_signal(how)
-        assert list(page)  # until it is closed, in good order
+        with pytest.raises(ConnectionClosedError) as closed:
+            list(page)
+        assert closed.value.rcvd
+        assert closed.value.rcvd.code == 1012
         assert server.process.wait(LIMIT) == 0
     assert not place.server_path(made.db).exists()
 
