@@ -21,6 +21,7 @@ from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
 from toolguard_engine.metrics import place
+from toolguard_engine.metrics.modelcalls import WAIT_SECONDS
 from toolguard_engine.ownplaces import included, own_places
 from toolguard_engine.rulebook import Rule
 from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, Session, Setup
@@ -55,6 +56,9 @@ SWITCH_EVERY = 0.1
 SWEEP_EVERY = 60.0
 """Seconds between two looks for what has been idle for long."""
 
+RECORD_AFTER = WAIT_SECONDS + 0.1
+"""Seconds of silence after which nothing more is waited for of model calls that were told in part."""
+
 POLL_EVERY = 0.2
 """Seconds between two looks at the book of held calls, while calls wait."""
 
@@ -86,6 +90,7 @@ class Engine:
         self._wakes: Wakes | None = None
         self._nonces = Path()
         self._recorder: Recorder | None = None
+        self._heard = 0.0
         self._own: OwnPolicy | None = None
         self._rules: tuple[Rule, ...] | None = None
         self._looked = -RULES_EVERY
@@ -129,6 +134,8 @@ class Engine:
             due.append(self._polled + POLL_EVERY)
         if self._unsaved:
             due.append(self._tried + RETRY_EVERY)
+        if self._heard:
+            due.append(self._heard + RECORD_AFTER)
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _do_what_is_due(self) -> None:
@@ -143,6 +150,9 @@ class Engine:
             self._complain(self._wakes.trouble)
         if self._unsaved and now - self._tried >= RETRY_EVERY:
             self._write_events()
+        if self._heard and now - self._heard >= RECORD_AFTER:
+            self._heard = 0.0
+            self._record()
 
     def _answer(self, line: bytes, *, too_long: bool) -> None:
         if not line.strip():
@@ -243,16 +253,16 @@ class Engine:
         )
         self._recorder = Recorder(place.resolve(config.metrics.db_path), facts, config.metrics, lambda call: call)
 
-    def _record(self) -> None:
+    def _record(self, *, last: bool = False) -> None:
         if self._recorder is None:
             return
-        self._recorder.add(self._session.take_calls(), self._session.take_verdicts())
+        self._recorder.add(self._session.take_calls(last=last), self._session.take_verdicts())
         for told in self._recorder.take_told():
             self._complain(told)
 
     def _end_recording(self) -> None:
         if self._recorder is not None:
-            self._record()
+            self._record(last=True)
             self._recorder.close()
             self._recorder = None
 
@@ -315,6 +325,7 @@ class Engine:
         records = self._session.take_records()
         self._write_events()
         self._record()
+        self._heard = time.monotonic() if self._recorder else 0.0
         if self._session.approvals:
             self._complain(self._session.approvals.trouble)
         if self._log is None:

@@ -6,6 +6,7 @@ No I/O but the clock that is passed in and `Approvals`, which touches the disk f
 
 from __future__ import annotations
 
+import math
 import secrets
 import traceback
 from collections.abc import Callable
@@ -146,9 +147,9 @@ class Session:
         taken, self._events = self._events, []
         return [make() for make in taken]
 
-    def take_calls(self) -> list[rows.Call]:
-        """Model calls that are over, for the metrics, each once."""
-        return self._measure.take_calls(self._now()) if self._measure else []
+    def take_calls(self, *, last: bool = False) -> list[rows.Call]:
+        """Model calls that are over, for the metrics, each once. `last`: nothing more will be told of any."""
+        return self._measure.take_calls(math.inf if last else self._now()) if self._measure else []
 
     def take_verdicts(self) -> list[rows.Verdict]:
         """What was let through or corrected, for the metrics, each once; the rest is in the audit log."""

@@ -67,6 +67,13 @@ class Engine:
         """A call that is held: a line of the audit log."""
         return self.ask(type="judge", tool="exec", params={"command": f"rm -rf /srv/{run}"}, run=run, agent="a", session="s")
 
+    def model_call(self, number: int, *, answer: bool = True) -> None:
+        """What the gateway tells of one model call of this many tokens."""
+        place = {"agent": "a", "session": "agent:a:s", "run": f"r{number}", "provider": "p", "model": "m"}
+        self.tell(type="model-ended", durationMs=5, outcome="completed", **place)
+        if answer:
+            self.tell(type="answered", usage={"input": number, "totalTokens": number, "cost": 0.5}, stop="stop", **place)
+
     def end(self) -> None:
         self.into.close()
         for line in self.out:
@@ -157,6 +164,49 @@ def test_engines_of_two_gateways_lose_no_row(engines: Any, db: Path) -> None:
         counted = "count(*)" if sums == "toolguard_verdicts" else "sum(verdicts)"
         what = f"SELECT gateway, {counted} FROM {sums} WHERE kind = 'block' GROUP BY 1"  # noqa: S608
         assert rows(db, what) == [("one", 100), ("two", 200)]
+
+
+def test_model_calls_of_two_gateways_are_all_there(engines: Any, db: Path) -> None:
+    pair = [engines(name).begin() for name in ("one", "two")]
+    for number in range(1, 1_001):
+        for engine in pair:
+            engine.model_call(number)
+    for engine in pair:
+        engine.end()
+    for what in (
+        "count(*), sum(total), sum(cost_usd), min(gateway) FROM toolguard_calls",
+        "sum(calls), sum(total), sum(cost_usd), min(gateway) FROM toolguard_days",
+    ):
+        assert rows(db, f"SELECT {what} GROUP BY gateway") == [
+            (1_000, 500_500, 500.0, "one"),
+            (1_000, 500_500, 500.0, "two"),
+        ]
+
+
+def test_what_was_in_the_file_outlives_a_kill(engines: Any, db: Path) -> None:
+    engine = engines().begin()
+    for number in range(1, 51):
+        engine.model_call(number)
+        assert engine.ask(type="judge", tool="read", params={"path": "a"}, run=str(number))["decision"] == "allow"
+    wait_for(db, "SELECT count(*) FROM toolguard_calls", 50)
+    wait_for(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'allow'", 50)
+    engine.kill()
+    assert rows(db, "SELECT sum(calls), sum(total) FROM toolguard_sessions") == [(50, 1_275)]
+    assert rows(db, "SELECT sum(verdicts) FROM toolguard_verdict_hours WHERE kind = 'allow'") == [(50,)]
+
+
+def test_half_of_what_there_is_to_say_is_written_in_the_end(engines: Any, db: Path) -> None:
+    engine = engines().begin()
+    engine.model_call(7, answer=False)
+    engine.end()
+    assert rows(db, "SELECT duration_ms, total, outcome FROM toolguard_calls") == [(5, 0, "completed")]
+
+
+def test_and_when_nothing_more_is_said(engines: Any, db: Path) -> None:
+    engine = engines().begin()
+    engine.model_call(7, answer=False)
+    wait_for(db, "SELECT count(*) FROM toolguard_calls", 1)
+    engine.end()
 
 
 def test_a_killed_engine_loses_no_verdict(engines: Any, db: Path) -> None:
