@@ -22,7 +22,7 @@ from toolguard_cli.dashboard.security import Door
 from toolguard_cli.dashboard.settings import Settings
 from toolguard_cli.dashboard.visit import Site
 from toolguard_cli.errors import UserError
-from toolguard_engine import __version__, answers
+from toolguard_engine import __version__, answers, readtypes
 from toolguard_engine.metrics import place
 from toolguard_engine.stores import files
 
@@ -49,6 +49,7 @@ def run(settings: Settings) -> int:
         listener = _listening(settings)
     except OSError as error:
         return _taken(settings, error)
+    readtypes.read()
     with closing(listener):
         own = token.of(settings.db)
         address, port = listener.getsockname()[:2]

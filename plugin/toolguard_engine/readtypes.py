@@ -1,0 +1,23 @@
+"""For processes in which more than one thread decodes.
+
+msgspec reads a type when it is first decoded into, and a second thread that decodes into it meanwhile finds it half read:
+the process dies of that (msgspec 0.22). So all types are read before there is a second thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+
+def read() -> None:
+    """Reads all types that are defined by now."""
+    for kind in _below(msgspec.Struct):
+        msgspec.json.Decoder(kind)
+
+
+def _below(kind: type[msgspec.Struct]) -> Iterator[type[msgspec.Struct]]:
+    for each in kind.__subclasses__():
+        yield each
+        yield from _below(each)
