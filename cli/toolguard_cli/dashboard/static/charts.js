@@ -202,7 +202,7 @@ export const TOKENS = [
 ];
 /** @type {Layer[]} */
 export const COSTS = [
-  { label: "Told", color: "teal" },
+  { label: "Reported", color: "teal" },
   { label: "Estimated", color: "amber" },
 ];
 

@@ -1,6 +1,6 @@
 // Questions, and short messages of what was done.
 
-import { el, fill, visible } from "./dom.js";
+import { coded, el, fill } from "./dom.js";
 
 const STAYS = 8000; // ms
 const MOST = 3;
@@ -63,7 +63,7 @@ function back(from) {
 export function say(text, tone = "good") {
   const place = document.getElementById("said");
   if (!place) return;
-  const note = el("p", { class: `toast ${tone}` }, visible(text));
+  const note = el("p", { class: `toast ${tone}` }, coded(text));
   fill(place, ...[...place.children].slice(1 - MOST), note);
   setTimeout(() => note.remove(), STAYS);
 }

@@ -95,5 +95,10 @@ export function quoted(text, none = "–") {
   return text ? el("bdi", null, visible(text)) : el("span", { class: "quiet" }, none);
 }
 
+/** A sentence in which commands stand between backticks. @param {string} text */
+export function coded(text) {
+  return visible(text).split("`").map((part, i) => (i % 2 ? el("code", { class: "command" }, part) : part));
+}
+
 /** @param {string} text */
 export const hiddenText = (text) => el("span", { class: "sr-only" }, text);

@@ -41,7 +41,7 @@ const places = new Map();
 let open = "Overview";
 let asked = 0;
 let greeted = false;
-/** @type {number | undefined} */
+/** @type {ReturnType<typeof setTimeout> | undefined} */
 let soon;
 
 startTheme(byId("theme"), recolor);

@@ -67,7 +67,7 @@ export function costNote({ calls, priced, estimatedUsd, costUsd }) {
   if (!calls) return "";
   if (!priced) return "no call has a known price";
   const known = priced < calls ? `${format.count(calls - priced)} calls without a known price are not in it` : "";
-  if (!estimatedUsd) return known || "as the gateways told";
+  if (!estimatedUsd) return known || "as the gateways reported it";
   const part = estimatedUsd >= costUsd * 0.9995 ? "all of it" : format.money(estimatedUsd);
   return `≈ ${part} is an estimate from the price table${known ? `; ${known}` : ""}`;
 }

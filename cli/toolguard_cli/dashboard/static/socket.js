@@ -16,7 +16,7 @@ const WRONG_TOKEN = 4401;
 export class Socket {
   /** @type {WebSocket | null} */ #socket = null;
   #wait = FIRST_WAIT;
-  /** @type {number | undefined} */ #retry;
+  /** @type {ReturnType<typeof setTimeout> | undefined} */ #retry;
   #onEvent;
   #onState;
   #onRefused;

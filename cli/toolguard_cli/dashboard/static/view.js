@@ -1,7 +1,7 @@
 // One thing that is asked of the server and drawn: loading, failed, stale, or there.
 
 import { ApiError, token } from "./api.js";
-import { el, fill } from "./dom.js";
+import { coded, el, fill } from "./dom.js";
 import { skeleton } from "./parts.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -77,8 +77,8 @@ function problem(app, error, old, retry) {
   return el(
     "div",
     { class: "notice bad", role: "alert" },
-    el("strong", null, unlock && !token() ? "This dashboard shows nothing without its token." : known.message),
-    known.fix && el("p", null, known.fix),
+    el("strong", null, unlock && !token() ? "This dashboard shows nothing without its token." : coded(known.message)),
+    known.fix && el("p", null, coded(known.fix)),
     old && el("p", null, "What you see below is older."),
     el(
       "p",

@@ -47,7 +47,7 @@ export function waitingCard(app, first) {
   );
 
   const allow = () => {
-    const open = held.status === "pending" && !over && !busy;
+    const open = held.status === "pending" && !over && !busy && held.expires > app.now;
     choices.hidden = held.status !== "pending" || Boolean(over);
     yes.disabled = !open || !app.mayChange || !(held.whole || seen.checked);
     no.disabled = !open || !app.mayChange;
@@ -58,6 +58,7 @@ export function waitingCard(app, first) {
     const ended = over || held.status !== "pending";
     const urgent = !ended && remains < URGENT;
     root.classList.toggle("urgent", urgent);
+    if (!ended && remains <= 0) allow();
     const text = ended ? "" : remains > 0 ? `${urgent ? "Hurry: " : ""}${format.left(remains)} left` : "Time is up";
     if (left.textContent !== text) left.textContent = text;
     fill(rest, ended ? null : bar(Math.max(0, Math.min(1, remains / Math.max(1, held.expires - held.created))), urgent ? "red" : "accent"));
@@ -95,7 +96,7 @@ export function waitingCard(app, first) {
   };
   /** @param {import("./shapes.js").DecisionRow} row */
   const decided = (row) => {
-    const word = row.nonce === nonce && row.gateway === gateway ? ENDS[row.kind] : undefined;
+    const word = row.nonce === nonce && row.gateway === gateway && Object.hasOwn(ENDS, row.kind) ? ENDS[row.kind] : undefined;
     if (!word) return;
     const text = `${[word, row.person && `by ${row.person}`, row.place && `at ${row.place}`].filter(Boolean).join(" ")}.`;
     if (row.kind === "approve") return tell(`${text} ${NOT_RUN}`);

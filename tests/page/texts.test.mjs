@@ -1,0 +1,36 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+
+import { visible } from "../../cli/toolguard_cli/dashboard/static/dom.js";
+import { CHOICES, GROUPS, MODES, MODE_MEANS, UNCHARTED, named } from "../../cli/toolguard_cli/dashboard/static/kinds.js";
+
+/** @type {[string, string, string][]} */
+const CASES = [
+  ["plain text stays as it is", "rm -rf 'x' <b>&amp;</b> äöü 漢字 👍🏽", "rm -rf 'x' <b>&amp;</b> äöü 漢字 👍🏽"],
+  ["line ends and tabs stay", "a\n\tb", "a\n\tb"],
+  ["a text that would turn around", "invoice\u202Egpj.exe", "invoice⟦202E⟧gpj.exe"],
+  ["isolates", "\u2066a\u2069", "⟦2066⟧a⟦2069⟧"],
+  ["what has no width", "pay\u200Bpal\uFEFF\u00AD", "pay⟦200B⟧pal⟦FEFF⟧⟦00AD⟧"],
+  ["control characters", "\u0000\u0007\u001B[2J\u007F\u0085", "⟦0000⟧⟦0007⟧⟦001B⟧[2J⟦007F⟧⟦0085⟧"],
+  ["a return that would write over the line", "safe\revil", "safe⟦000D⟧evil"],
+  ["lines of their own kind", "a\u2028b\u2029c", "a⟦2028⟧b⟦2029⟧c"],
+  ["hidden letters", "a\u{E0041}\u{E007F}b", "a⟦E0041⟧⟦E007F⟧b"],
+];
+
+for (const [name, text, shown] of CASES) test(`shown: ${name}`, () => assert.equal(visible(text), shown));
+
+test("a kind that nobody knows is shown by its name", () => {
+  assert.deepEqual([named("hold").label, named("new-kind").label, named("").label], ["Held", "new-kind", "Other"]);
+});
+
+test("names of kinds are names, not what objects are made of", () => {
+  for (const kind of ["constructor", "__proto__", "toString"]) assert.equal(named(kind).label, kind);
+});
+
+test("a kind is in one column of the chart at most", () => {
+  const charted = GROUPS.flatMap(({ kinds }) => kinds);
+  assert.equal(new Set([...charted, ...UNCHARTED]).size, charted.length + UNCHARTED.size);
+  assert.deepEqual(charted.filter((kind) => !CHOICES.includes(kind)), []);
+});
+
+test("every mode says what it means", () => assert.deepEqual(Object.keys(MODE_MEANS), [...MODES]));
