@@ -26,6 +26,7 @@ KEPT = "TOOLGUARD_TEST_"
 GATEWAY = "tests/gateway"
 APART = {
     "test_config_on_gateway.py",
+    "test_dashboard_on_gateway.py",
     "test_doctor_live.py",
     "test_doctor_on_gateway.py",
     "test_loops_embedded.py",
