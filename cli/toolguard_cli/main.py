@@ -210,6 +210,35 @@ def watch(
     command.run(paths.find(state_dir, config), as_json=as_json)
 
 
+@app.command(
+    epilog=examples(
+        "toolguard usage",
+        "toolguard usage --by agent --since 24h",
+        "toolguard usage --by day --since 2026-11-01 --csv > usage.csv",
+        "toolguard usage --by session --json",
+    )
+)
+def usage(
+    by: Annotated[str, typer.Option("--by", help="model, agent, gateway, session or day.")] = "model",
+    since: Annotated[str, typer.Option("--since", help="12h, 7d, or a day like 2026-11-01 (UTC).")] = "7d",
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV for a spreadsheet.")] = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """See which model calls were made, their tokens, and what they cost.
+
+    Of all gateways that write into the same metrics file. ~ marks what a price table estimates, ? what nobody knows. Up to
+    7 days back it counts from a full hour, else, and by session or day, from a full day (UTC). With metrics.enabled.
+    """
+    from toolguard_cli.commands import usage as command
+
+    if as_csv and as_json:
+        raise typer.BadParameter("one of both", param_hint="--json and --csv")
+    wish = command.Wish(by, since, "csv" if as_csv else "lines")
+    _finish(command.run(paths.find(state_dir, config), wish), as_json=as_json)
+
+
 @app.command(epilog=examples("toolguard dashboard --open", "toolguard dashboard --port 9000"))
 def dashboard(
     port: Annotated[int | None, typer.Option(min=1, max=65_535, help="[default: metrics.dashboard.port]")] = None,

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from cli_stage import SOURCE, put_in, texts
 
 from toolguard_cli.commands import status
+from toolguard_cli.dashboard import asking
 from toolguard_cli.paths import Places
 from toolguard_engine import __version__
+from toolguard_engine.metrics import place
+from toolguard_engine.metrics.database import connect
+from toolguard_engine.metrics.record import Call, record
 from toolguard_engine.stores import engines
+from toolguard_engine.stores.transactions import transaction
 
 LIVING = 4_000_001
 NO_ENGINE = "no engine has run here yet; it starts with the gateway"
@@ -71,6 +78,8 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         "held": {"pending": 0, "approvedUnused": 0, "oldest": None, "grants": 0, "damaged": [], "auditToday": {}},
         "killSwitch": {"on": False},
         "budgets": [],
+        "usage": {"recording": False, "path": None, "today": None, "week": None, "problem": ""},
+        "dashboard": None,
     }
     assert result.exit_code == 0
     assert not places.state_dir.exists()
@@ -188,3 +197,62 @@ def test_only_the_end_of_a_long_log_is_read(tmp_path: Path, monkeypatch: pytest.
 def test_ago(monkeypatch: pytest.MonkeyPatch, seconds: int, told: str) -> None:
     monkeypatch.setattr(time, "time", lambda: 1_000_000.0)
     assert status.ago(1_000_000.0 - seconds) == told
+
+
+# Usage and the dashboard
+
+
+@pytest.fixture
+def metrics(places: Places, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where they are recorded; nothing was recorded yet."""
+    monkeypatch.setenv("HOME", str(places.state_dir.parent))
+    monkeypatch.delenv("OPENCLAW_HOME", raising=False)
+    settings = {"plugins": {"entries": {"toolguard": {"config": {"metrics": {"enabled": True}}}}}}
+    places.config.write_text(json.dumps(settings))
+    return places.state_dir / "metrics.db"
+
+
+def record_calls(path: Path, *calls: Call) -> None:
+    with closing(connect(path)) as connection, transaction(connection):
+        record(connection, calls)
+
+
+def test_nothing_was_recorded_yet(places: Places, metrics: Path) -> None:
+    result = status.run(places)
+    assert texts(result)[-3:-1] == [
+        "usage: no model call has been recorded yet",
+        "no dashboard runs; toolguard dashboard --open starts one",
+    ]
+    assert result.data["usage"] == {"recording": True, "path": str(metrics), "today": None, "week": None, "problem": ""}
+    assert not metrics.exists()
+
+
+def test_what_was_used(places: Places, metrics: Path) -> None:
+    now = time.time_ns() // 1_000_000
+    old = [Call(now - days * 86_400_000, "home", input=1, total=1_000, cost_usd=0.25) for days in (2, 5, 8)]
+    record_calls(metrics, Call(now, "home", total=5, cost_usd=0.5, cost_estimated=1), Call(now, "away", total=2), *old)
+    result = status.run(places)
+    today = "2 model calls, 7 tokens, ~$0.50 + ?"
+    assert texts(result)[-3] == f"usage today: {today}; in 7 days: 4 model calls, 2,007 tokens, ~$1.00 + ? (toolguard usage)"
+    assert (result.data["usage"]["today"]["total"], result.data["usage"]["week"]["costUsd"]) == (7, 1.0)
+
+
+def test_a_metrics_file_that_is_none(places: Places, metrics: Path) -> None:
+    metrics.write_text("Dear diary, " * 100)
+    result = status.run(places)
+    assert [(line.kind, line.text) for line in result.lines[-3:-1]] == [
+        ("error", f"'{metrics}' is no SQLite database"),
+        ("info", "-> move it away, or name another file in metrics.dbPath"),
+    ]
+    assert (result.exit_code, result.data["usage"]["problem"]) == (0, f"'{metrics}' is no SQLite database")
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_where_the_dashboard_is(places: Places, metrics: Path, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:  # noqa: FBT001
+    record_calls(metrics)
+    about = asking.Running(7, "http://127.0.0.1:7878", 0, "1")
+    place.server_path(metrics).write_bytes(msgspec.json.encode(about))
+    monkeypatch.setattr(asking, "running", lambda db: about if runs and db == metrics else None)
+    result = status.run(places)
+    assert result.data["dashboard"] == (about.url if runs else None)
+    assert (f"the dashboard is at {about.url} (toolguard dashboard --open)" in texts(result)) is runs

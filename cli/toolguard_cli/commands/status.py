@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli import budgets, overview
+from toolguard_cli import budgets, metered, overview
 from toolguard_cli.commands import killswitch
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
@@ -32,6 +32,7 @@ def run(places: Places) -> Result:
     log = calllog.resolve(settingrules.log_path(config), places.state_dir)
     entries = tail(log)
     held = overview.look(places, time.time())
+    used = metered.look(places)
     lines = [
         *_stopped(held),
         *_invalid(wrong),
@@ -40,6 +41,7 @@ def run(places: Places) -> Result:
         *_log(log, entries),
         *overview.lines(replace(held, damaged=[each for each in held.damaged if each[0] != wrong])),
         *_budgets(held, config),
+        *metered.lines(used),
     ]
     if known is None:
         lines.append(Line("next", "toolguard install"))
@@ -52,6 +54,7 @@ def run(places: Places) -> Result:
         "held": overview.data(held),
         "killSwitch": killswitch.public(held.thrown),
         "budgets": [budgets.data(each, config) for each in budgets.worth_a_look(held.standings or [], config)],
+        **metered.data(used),
     }
     return Result("status", data, tuple(lines))
 

@@ -9,9 +9,11 @@ from toolguard_engine.metrics.queries.calls import models, overview, timeseries
 from toolguard_engine.metrics.queries.feeds import calls_after, decisions, decisions_after, live, newest
 from toolguard_engine.metrics.queries.gateways import gateway, gateways, known
 from toolguard_engine.metrics.queries.guard import SAVED_PER_LOOP, guard
+from toolguard_engine.metrics.queries.usage import Usage, usage
 
 __all__ = [
     "SAVED_PER_LOOP",
+    "Usage",
     "calls_after",
     "decisions",
     "decisions_after",
@@ -24,4 +26,5 @@ __all__ = [
     "newest",
     "overview",
     "timeseries",
+    "usage",
 ]
