@@ -144,7 +144,7 @@ HOSTILE = (
     "'; DROP TABLE toolguard_calls; --",
     "a\u202egnp.exe\u0000\u001b[31m\u200b",
     "${alert(4)}{{alert(5)}}",
-    "x" * 300,
+    "x" * 200,
     "\U0001f608 \u0442\u0435\u0441\u0442 \u202b\u05e9\u05dc\u05d5\u05dd",
 )
 
