@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -143,7 +144,8 @@ def test_switched_off_by_hand_and_installed_again(places: Places) -> None:
     assert places.config.read_text() == "{}\n"
 
 
-def test_told_to_people_and_scripts(places: Places) -> None:
+def test_told_to_people_and_scripts(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(places.state_dir.parent))
     places.config.write_text("{}\n")
     put_in(places)
     before = picture(places.state_dir)
@@ -170,6 +172,23 @@ def test_told_to_people_and_scripts(places: Places) -> None:
         "exact": True,
         "plugin": str(places.extension),
     }
+
+
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("there", ["", ".token"])
+def test_what_is_kept_of_the_metrics_is_told(
+    places: Places, monkeypatch: pytest.MonkeyPatch, there: str, *, own: bool
+) -> None:
+    monkeypatch.setenv("HOME", str(places.state_dir.parent))
+    db = places.state_dir.parent / "usage.db" if own else places.state_dir / "metrics.db"
+    put_in(places)
+    value = json.loads(places.config.read_text())
+    value["plugins"]["entries"]["toolguard"]["config"] = {"metrics": {"dbPath": str(db)}} if own else {}
+    places.config.write_text(json.dumps(value))
+    Path(f"{db}{there}").write_text("x")
+    told = f"kept: {db}, the metrics of all gateways of this machine, and the dashboard's token beside it"
+    assert told in texts(take_out(places))
+    assert Path(f"{db}{there}").read_text() == "x"
 
 
 def test_link_is_told_as_such(places: Places) -> None:

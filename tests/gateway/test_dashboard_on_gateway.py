@@ -102,10 +102,7 @@ def test_tokens_and_cost_are_what_the_model_sent(machine: Machine, wait) -> None
     wait(machine.serves)
     before = machine.totals()
     uses = [Usage(1_000, 50), Usage(1_200, 70, cached=1_000), Usage(1_500, 11)]
-    replies = [
-        model.Reply(calls=model.call("exec", {"command": f"echo {n}"}).calls, usage=use) for n, use in enumerate(uses)
-    ]
-    script = once(*replies)
+    replies = [replace(model.call("exec", {"command": f"echo {number}"}), usage=use) for number, use in enumerate(uses)]
     replies.append(model.Reply("Done.", usage=Usage(7, 3)))
     played = machine.first.play(lambda request: replies[min(request.index, 3)])
     assert len(played.requests) == 4

@@ -16,6 +16,8 @@ from toolguard_cli.paths import PLUGIN_ID, Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import entry, folder, record
 from toolguard_cli.setup.lock import locked
+from toolguard_engine.config import DEFAULT_METRICS_PATH
+from toolguard_engine.metrics import place
 
 
 @dataclass(frozen=True)
@@ -84,6 +86,15 @@ def _stays(tree: ConfigTree) -> list[Line]:
     return [Line("warn", f"{told}: {name} ({where})") for name, where in found]
 
 
+def _measured(tree: ConfigTree) -> list[Line]:
+    """The metrics are those of other gateways too."""
+    named = tree.get(*entry.ENTRY, "config", "metrics", "dbPath")
+    path = place.resolve(named if isinstance(named, str) else DEFAULT_METRICS_PATH)
+    if not (path.is_file() or place.token_path(path).is_file()):
+        return []
+    return [Line("info", f"kept: {path}, the metrics of all gateways of this machine, and the dashboard's token beside it")]
+
+
 def _migrated(places: Places) -> list[Line]:
     try:
         migrated = journal.in_force(places)
@@ -127,6 +138,7 @@ def _result(plan: _Plan, *, done: bool) -> Result:
         lines.append(Line("warn", "your settings of toolguard went with its entry; they are in that file"))
     lines += plan.about_old
     lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))
+    lines += _measured(config)
     lines.append(Line("next", "restart the gateway") if done else Line("info", "nothing was written (--dry-run)"))
     data = {
         "changed": True,
