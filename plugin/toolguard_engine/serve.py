@@ -13,6 +13,7 @@ import time
 import traceback
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -199,8 +200,7 @@ class Engine:
             self._send(message)
 
     def _failed(self, message: protocol.Incoming, error: Exception) -> protocol.Wire:
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        reason = f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"
+        reason = _fault(error)
         self._send(protocol.Log("error", f"the engine could not decide: {reason}; please report this"))
         return protocol.Error(getattr(message, "id", None), reason)
 
@@ -233,14 +233,22 @@ class Engine:
             self._complain(f"{'.'.join(problem.path)}: {problem.text}")
 
     def _begin_recording(self) -> None:
-        """Where metrics are wanted. What it needs is loaded here: after the answer, and by no other engine."""
+        """Where metrics are wanted. What keeps them from being recorded keeps nothing else."""
         self._end_recording()
-        hello, config = self._session.hello, self._session.config
-        if hello is None or not config.metrics.enabled:
-            return
+        if self._session.config.metrics.enabled:
+            try:
+                self._recorder = self._new_recorder()
+            except Exception as error:  # noqa: BLE001 - verdicts go on
+                self._complain(f"metrics cannot be recorded: {_fault(error)}")
+
+    def _new_recorder(self) -> Recorder:
+        """What it needs is loaded here: after the answer, and by no other engine."""
+        from toolguard_engine.metrics import prices  # noqa: PLC0415
         from toolguard_engine.metrics.recorder import Recorder  # noqa: PLC0415
         from toolguard_engine.metrics.registry import GatewayFacts  # noqa: PLC0415
 
+        hello, config = self._session.hello, self._session.config
+        assert hello is not None  # noqa: S101 - only used after hello
         facts = GatewayFacts(
             name=hello.gateway,
             state_dir=hello.state_dir,
@@ -251,12 +259,16 @@ class Engine:
             mode=config.active_mode,
             pid=self._session.setup.pid,
         )
-        self._recorder = Recorder(place.resolve(config.metrics.db_path), facts, config.metrics, lambda call: call)
+        estimate = partial(prices.estimate, table=prices.load(config.metrics.prices))
+        return Recorder(place.resolve(config.metrics.db_path), facts, config.metrics, estimate)
 
     def _record(self, *, last: bool = False) -> None:
         if self._recorder is None:
             return
-        self._recorder.add(self._session.take_calls(last=last), self._session.take_verdicts())
+        try:
+            self._recorder.add(self._session.take_calls(last=last), self._session.take_verdicts())
+        except Exception as error:  # noqa: BLE001 - verdicts go on
+            self._complain(f"metrics: {_fault(error)}; please report this")
         for told in self._recorder.take_told():
             self._complain(told)
 
@@ -431,3 +443,9 @@ class Engine:
             engines.retire(self._state_dir, self._session.setup.pid)
         except (OSError, ValueError):
             pass  # the state directory went away before the gateway did
+
+
+def _fault(error: Exception) -> str:
+    """What a bug is called; its own words may quote what nobody should see."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"

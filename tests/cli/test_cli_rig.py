@@ -126,6 +126,19 @@ def test_streamed_answer(reply: model.Reply, delta: dict[str, str], finish: str)
     assert (usage["choices"], usage["usage"]["completion_tokens"]) == ([], 20)
 
 
+def test_an_answer_says_what_it_used() -> None:
+    with model.ScriptedModel(lambda _: model.Reply("hello", usage=model.Usage(1_000, 50, cached=400))) as server:
+        used = whole(server.base_url, messages=ASKED)["usage"]
+        _, text = post(server.base_url, messages=ASKED, stream=True)
+    assert used == {
+        "prompt_tokens": 1_000,
+        "completion_tokens": 50,
+        "total_tokens": 1_050,
+        "prompt_tokens_details": {"cached_tokens": 400},
+    }
+    assert json.loads(text.split("\n\n")[2].removeprefix("data: "))["usage"] == used
+
+
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_a_refused_request(*, stream: bool) -> None:
     with model.ScriptedModel(model.sequence([model.overflow()])) as server:

@@ -34,14 +34,24 @@ class ToolCall:
 
 
 @dataclass(frozen=True)
+class Usage:
+    """What a request used, in tokens. `cached`: those of `prompt` that the server had read before."""
+
+    prompt: int
+    completion: int
+    cached: int = 0
+
+
+@dataclass(frozen=True)
 class Reply:
     """What the model answers: a text, or tool calls, or both. `error`: the code under which the request is refused instead,
-    `text` is the reason then.
+    `text` is the reason then. `usage`: what the answer says it used, estimated where it is None.
     """
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     error: str = ""
+    usage: Usage | None = None
 
 
 def call(name: str, arguments: dict[str, Any] | str | None = None) -> Reply:
@@ -213,12 +223,11 @@ def _refusal(reply: Reply) -> dict[str, Any]:
     return {"error": {"message": reply.text, "type": "invalid_request_error", "param": "messages", "code": reply.error}}
 
 
-def _usage(request: Request) -> dict[str, int]:
-    return {
-        "prompt_tokens": request.tokens,
-        "completion_tokens": TOKENS_PER_ANSWER,
-        "total_tokens": request.tokens + TOKENS_PER_ANSWER,
-    }
+def _usage(request: Request, reply: Reply) -> dict[str, Any]:
+    used = reply.usage or Usage(request.tokens, TOKENS_PER_ANSWER)
+    cached = {"prompt_tokens_details": {"cached_tokens": used.cached}} if used.cached else {}
+    total = used.prompt + used.completion
+    return {"prompt_tokens": used.prompt, "completion_tokens": used.completion, "total_tokens": total, **cached}
 
 
 def _tool_calls(request: Request, reply: Reply) -> list[dict[str, Any]]:
@@ -244,7 +253,7 @@ def _chunks(request: Request, reply: Reply) -> Iterator[dict[str, Any]]:
         delta["tool_calls"] = _tool_calls(request, reply)
     yield {**base, "choices": [{"index": 0, "delta": delta, "finish_reason": None}]}
     yield {**base, "choices": [{"index": 0, "delta": {}, "finish_reason": _finish(reply)}]}
-    yield {**base, "choices": [], "usage": _usage(request)}
+    yield {**base, "choices": [], "usage": _usage(request, reply)}
 
 
 def _whole(request: Request, reply: Reply) -> dict[str, Any]:
@@ -257,5 +266,5 @@ def _whole(request: Request, reply: Reply) -> dict[str, Any]:
         "created": 0,
         "model": MODEL,
         "choices": [{"index": 0, "message": message, "finish_reason": _finish(reply)}],
-        "usage": _usage(request),
+        "usage": _usage(request, reply),
     }

@@ -1,0 +1,100 @@
+"""What a model call may have cost, where the gateway does not know. Prices are data (`toolguard_manifests/prices.toml`)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from importlib.resources import files
+
+import msgspec
+
+from toolguard_engine.config import ModelPrice
+from toolguard_engine.metrics.record import Call
+
+MILLION = 1_000_000
+MAX_KNOWN = 1_000
+ANY_PROVIDER = "*/"
+_TAG = re.compile(r"[:@].*\Z", re.DOTALL)
+_VENDOR = re.compile(r"\A(?:[a-z]+\.)+(?=[a-z])")
+_VERSION = re.compile(r"(?:-(?:20\d{6}|20\d\d-\d\d-\d\d|\d{4}|v\d|latest|preview))+\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """USD for a million tokens."""
+
+    input: float
+    output: float
+    cache_read: float
+    cache_write: float
+
+    def of(self, call: Call) -> float:
+        """USD."""
+        return (
+            call.input * self.input
+            + call.output * self.output
+            + call.cache_read * self.cache_read
+            + call.cache_write * self.cache_write
+        ) / MILLION
+
+
+@dataclass
+class Table:
+    """Patterns and prices, the first that fits counts; None: nobody knows. It remembers what it found."""
+
+    entries: tuple[tuple[str, Price | None], ...]
+    _known: dict[tuple[str, str], Price | None] = field(default_factory=dict)
+
+    def price(self, provider: str, model: str) -> Price | None:
+        key = (provider, model)
+        if key not in self._known:
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            self._known[key] = self._found(_spellings(provider.lower(), model.lower()))
+        return self._known[key]
+
+    def _found(self, spellings: tuple[str, ...]) -> Price | None:
+        fits = (price for pattern, price in self.entries if any(fnmatchcase(name, pattern) for name in spellings))
+        return next(fits, None)
+
+
+def load(overrides: Mapping[str, ModelPrice] | None = None) -> Table:
+    """Our own list behind the prices of the config (`metrics.prices`)."""
+    listed = tomllib.loads(files("toolguard_manifests").joinpath("prices.toml").read_text("utf-8"))["prices"]
+    own = {_pattern(name): _price(told) for name, told in (overrides or {}).items()}
+    return Table((*_sorted(own), *_sorted({name: Price(*four) if four else None for name, four in listed.items()})))
+
+
+def estimate(call: Call, table: Table) -> Call:
+    """The call with its cost by the table. One whose cost is known, or of which nobody told what it used, stays as it is."""
+    if call.cost_usd is not None or not (call.input or call.output or call.cache_read or call.cache_write):
+        return call
+    price = table.price(call.provider, call.model)
+    return call if price is None else call._replace(cost_usd=price.of(call), cost_estimated=1)
+
+
+def plain(model: str) -> str:
+    """A model's name as our list has it: without the path of a router, a vendor in front, tags, dates and versions."""
+    name = _VENDOR.sub("", _TAG.sub("", model.lower().rpartition("/")[2]))
+    return _VERSION.sub("", name.replace(".", "-"))
+
+
+def _spellings(provider: str, model: str) -> tuple[str, ...]:
+    return f"{provider}/{model}", f"{provider}/{plain(model)}"
+
+
+def _pattern(name: str) -> str:
+    return name.lower() if "/" in name else f"{ANY_PROVIDER}{name.lower()}"
+
+
+def _price(told: ModelPrice) -> Price:
+    read, write = (told.input if cost is msgspec.UNSET else cost for cost in (told.cache_read, told.cache_write))
+    return Price(told.input, told.output, read, write)
+
+
+def _sorted(prices: Mapping[str, Price | None]) -> list[tuple[str, Price | None]]:
+    """The one that says more goes first."""
+    return sorted(prices.items(), key=lambda entry: (entry[0].startswith("*"), -len(entry[0].replace("*", "")), entry[0]))

@@ -1,0 +1,168 @@
+"""What a call may have cost: the list is plausible, and the price that fits best counts."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from importlib.resources import files
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolguard_engine.config import ModelPrice
+from toolguard_engine.metrics import prices
+from toolguard_engine.metrics.prices import Price, Table
+from toolguard_engine.metrics.record import Call
+
+LISTED = tomllib.loads(files("toolguard_manifests").joinpath("prices.toml").read_text("utf-8"))
+ROWS = list(LISTED["prices"].items())
+TABLE = prices.load()
+OPUS = Price(4, 20, 0.2, 5)
+CALL = Call(
+    1, provider="anthropic", model="claude-opus-5-5", input=1_000_000, output=10_000, cache_read=100_000, total=1_110_000
+)
+
+
+# ---- the list
+
+
+def test_the_list_is_dated_and_long_enough() -> None:
+    assert re.fullmatch(r"20\d\d-\d\d", LISTED["as_of"])
+    assert 60 <= len(ROWS) <= 150
+
+
+@pytest.mark.parametrize(("name", "four"), ROWS, ids=[name for name, _ in ROWS])
+def test_an_entry(name: str, four: list[float]) -> None:
+    provider, _, model = name.partition("/")
+    assert re.fullmatch(r"\*|[a-z-]+", provider)
+    assert model
+    assert "." not in model
+    assert TABLE.price("any" if provider == "*" else provider, model.replace("*", "x-")) == (Price(*four) if four else None)
+    if four:
+        cost = Price(*four)
+        assert 0 <= cost.cache_read <= cost.input <= cost.output <= 1_000
+        assert cost.input <= cost.cache_write <= 1.5 * cost.input
+
+
+@pytest.mark.parametrize("name", [name for name, _ in ROWS if "*" not in name.partition("/")[2]])
+def test_an_entry_is_plain_already(name: str) -> None:
+    """Or nothing would ever fit it."""
+    assert prices.plain(name) == name.partition("/")[2]
+
+
+# ---- which one fits
+
+FITS: list[tuple[str, str, str]] = [
+    ("anthropic", "claude-sonnet-4-5-20250929", "*/claude-sonnet-4-5"),
+    ("openrouter", "anthropic/claude-opus-4.8", "*/claude-opus-4-8"),
+    ("litellm", "openrouter/anthropic/claude-opus-4.8", "*/claude-opus-4-8"),
+    ("amazon-bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", "*/claude-sonnet-4-5"),
+    ("anthropic-vertex", "claude-opus-5@20260101", "*/claude-opus-5"),
+    ("github-copilot", "claude-haiku-4.5", "*/claude-haiku-4-5"),
+    ("openai", "gpt-5-2025-08-07", "*/gpt-5"),
+    ("openai", "gpt-4-0613", "*/gpt-4"),
+    ("OpenAI", "GPT-5.4-Mini", "*/gpt-5-4-mini"),
+    ("google", "gemini-3.1-pro-preview", "*/gemini-3-1-pro"),
+    ("mistral", "mistral-large-latest", "*/mistral-large"),
+    ("xai", "grok-4.20-0309", "*/grok-4-20"),
+    ("groq", "openai/gpt-oss-120b", "groq/gpt-oss-120b"),
+    ("ollama", "gpt-oss:120b", "ollama/*"),
+    ("ollama", "claude-opus-5-5", "ollama/*"),
+    ("openrouter", "deepseek/deepseek-v4-pro:free", "openrouter/*:free"),
+]
+
+
+@pytest.mark.parametrize(("provider", "model", "name"), FITS, ids=[f"{row[0]} {row[1]}" for row in FITS])
+def test_the_price_that_fits(provider: str, model: str, name: str) -> None:
+    assert TABLE.price(provider, model) == Price(*LISTED["prices"][name])
+
+
+UNKNOWN = [
+    ("ollama", "gpt-oss:120b-cloud"), ("openai", "gpt-5-something"), ("scripted", "scripted-1"), ("", ""), ("x", "/"),
+    ("anthropic", "claude"), ("openai", "*"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("provider", "model"), UNKNOWN)
+def test_what_nobody_knows(provider: str, model: str) -> None:
+    assert TABLE.price(provider, model) is None
+
+
+OWN: list[tuple[str, str, str]] = [
+    ("openai/gpt-5.4", "openai", "gpt-5.4"),
+    ("openai/*", "openai", "gpt-5.4"),
+    ("OpenAI/GPT-*", "openai", "gpt-5.4"),
+    ("scripted-1", "any", "scripted-1"),
+    ("*", "any", "thing"),
+    ("ollama/*cloud", "ollama", "gpt-oss:120b-cloud"),
+]
+
+
+@pytest.mark.parametrize(("name", "provider", "model"), OWN, ids=[row[0] for row in OWN])
+def test_prices_of_the_config_count_first(name: str, provider: str, model: str) -> None:
+    assert prices.load({name: ModelPrice(7, 8, 0.5, 9)}).price(provider, model) == Price(7, 8, 0.5, 9)
+
+
+def test_of_the_config_too_the_one_that_says_more_counts() -> None:
+    told = {"*": 1.0, "openai/*": 2.0, "openai/gpt-*": 3.0, "gpt-5.4": 4.0, "openai/gpt-5.4": 5.0}
+    for given_names in (told, dict(reversed(told.items()))):
+        table = prices.load({name: ModelPrice(price, price) for name, price in given_names.items()})
+        found = [table.price(*each) for each in (("x", "y"), ("openai", "o3"), ("openai", "gpt-x"), ("x", "gpt-5.4"))]
+        assert [price.input for price in found if price] == [1.0, 2.0, 3.0, 4.0]
+        assert table.price("openai", "gpt-5.4") == Price(5, 5, 5, 5)
+
+
+def test_the_cache_costs_what_input_does_unless_it_is_said() -> None:
+    assert prices.load({"a/b": ModelPrice(3, 4, cache_read=0)}).price("a", "b") == Price(3, 4, 0, 3)
+
+
+def test_what_it_remembers_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(prices, "MAX_KNOWN", 3)
+    table = Table((("a/*", OPUS),))
+    assert [table.price("a", str(number)) for number in range(10)] == [OPUS] * 10
+    assert len(table._known) <= 3
+
+
+# ---- an estimate
+
+
+def test_an_estimate() -> None:
+    assert prices.estimate(CALL, TABLE) == CALL._replace(cost_usd=4 + 0.2 + 0.02, cost_estimated=1)
+
+
+LEFT: list[tuple[str, Call]] = [
+    ("a cost that is known", CALL._replace(cost_usd=1.5)),
+    ("no cost that is known", CALL._replace(cost_usd=0.0)),
+    ("a model that is not", CALL._replace(model="unknown")),
+    ("nothing used", CALL._replace(input=0, output=0, cache_read=0, total=0)),
+    ("only a sum", CALL._replace(input=0, output=0, cache_read=0)),
+]
+
+
+@pytest.mark.parametrize("call", [row[1] for row in LEFT], ids=[row[0] for row in LEFT])
+def test_what_is_left_alone(call: Call) -> None:
+    assert prices.estimate(call, TABLE) == call
+
+
+def test_what_is_free_costs_nothing_and_that_is_known() -> None:
+    call = CALL._replace(provider="vllm")
+    assert prices.estimate(call, TABLE) == call._replace(cost_usd=0.0, cost_estimated=1)
+
+
+@given(st.text(max_size=80), st.text(max_size=80))
+def test_any_name_has_a_price_or_none(provider: str, model: str) -> None:
+    found = TABLE.price(provider, model)
+    assert found is None or isinstance(found, Price)
+    assert prices.plain(prices.plain(model)) == prices.plain(model)
+
+
+counts = st.integers(0, 10**12)
+
+
+@given(counts, counts, counts, counts)
+def test_more_never_costs_less(input_: int, output: int, read: int, write: int) -> None:
+    call = CALL._replace(input=input_, output=output, cache_read=read, cache_write=write)
+    more = call._replace(output=output + 1)
+    costs = [prices.estimate(each, TABLE).cost_usd or 0.0 for each in (call, more)]
+    assert 0 <= costs[0] <= costs[1]
