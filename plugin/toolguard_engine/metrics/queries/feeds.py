@@ -52,7 +52,7 @@ def decisions(
         (*named.values(), EXACT if before is None else _id(before), wanted + 1),
     ).fetchall()
     shown = [_decision(row) for row in rows[:wanted]]
-    return Decisions(shown, shown[-1].id if len(rows) > wanted else None)
+    return Decisions(shown, shown[-1].id if shown and len(rows) > wanted else None)
 
 
 def decisions_after(connection: sqlite3.Connection, verdict_id: int, limit: int) -> list[DecisionRow]:
