@@ -109,6 +109,7 @@ REQUESTS = [
 
 HARMLESS = [
     "toolguard dashboard --help",
+    "toolguard usage --by model --since 7d",
     "python3 -m toolguard_cli.dashboard --help",
     "python -m toolguard_cli status",
     "ls -la ~/.openclaw",

@@ -12,7 +12,7 @@ from toolguard_engine.shell.model import UNKNOWN, Run
 CLI = "This command would use the guard's own command line to change what it allows."
 
 NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
-_READ_ONLY = frozenset({"status", "pending", "grants", "check", "--help", "-h", "--version", "help"})
+_READ_ONLY = frozenset({"status", "pending", "grants", "check", "usage", "--help", "-h", "--version", "help"})
 _SHOWING = {
     "audit": frozenset({"show", "verify", "--help"}),
     "config": frozenset({"show", "schema", "validate", "--help"}),
