@@ -29,7 +29,7 @@ def handler(each: Endpoint, site: Site) -> Handler:
         try:
             asked = _body(decoder, request.scope["body"]) if each.method == "POST" else _parameters(each, request)
             answer = await run_in_threadpool(each.work, visit, asked)
-        except (Wrong, Refused, StoreError, UserError) as error:
+        except (Wrong, Refused, StoreError, UserError, OSError) as error:
             return problems.answer(problems.of(error))
         data = answer if isinstance(answer, bytes) else encoded(answer)
         return Response(data, headers=problems.NO_STORE, media_type=each.kind)

@@ -19,6 +19,7 @@ from toolguard_engine.stores.nonces import FileNonces
 MAX_GATEWAYS = 50
 MAX_ID = 200
 MAX_PATH = 4_096
+"""A path of this length is one that was cut."""
 UNNAMED = "gateway"
 
 
@@ -72,7 +73,7 @@ def _places(known: Known) -> Places:
 
 
 def _is_path(text: str) -> bool:
-    return text.startswith("/") and len(text) <= MAX_PATH and "\0" not in text
+    return text.startswith("/") and len(text) < MAX_PATH and "\0" not in text
 
 
 def _same(one: Path, other: Path) -> bool:

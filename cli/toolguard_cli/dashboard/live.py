@@ -29,7 +29,7 @@ class _First(msgspec.Struct):
     token: str = ""
 
 
-class _Client:
+class Client:
     """One open page. `over`: why it is to be closed; 0 while it is not."""
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Live:
         self._site = site
         self._watch = Watch(site)
         self._thread = ThreadPoolExecutor(1, "watch")
-        self._clients: set[_Client] = set()
+        self._clients: set[Client] = set()
         self._open = 0
         self._poller: asyncio.Task[None] | None = None
 
@@ -65,7 +65,7 @@ class Live:
         if self._open >= MOST_CLIENTS:
             await _close(socket, LATER)
             return
-        client = _Client()
+        client = Client()
         self._open += 1
         try:
             if not (code := await self._greet(socket, client)):
@@ -87,7 +87,7 @@ class Live:
         self._thread.submit(self._watch.close)
         self._thread.shutdown(wait=True)
 
-    async def _greet(self, socket: WebSocket, client: _Client) -> int:
+    async def _greet(self, socket: WebSocket, client: Client) -> int:
         """Why it may not come in; 0 where it may."""
         try:
             async with asyncio.timeout(TOKEN_SECONDS):
@@ -106,7 +106,7 @@ class Live:
         await self._join(client, trusted=trusted)
         return 0
 
-    async def _join(self, client: _Client, *, trusted: bool) -> None:
+    async def _join(self, client: Client, *, trusted: bool) -> None:
         """From its greeting on it is told everything, so that what it asks for after that leaves no gap."""
         if self._poller is None or self._poller.done():
             await asyncio.get_running_loop().run_in_executor(self._thread, self._watch.begin)
@@ -142,7 +142,7 @@ class Live:
             client.put(text)
 
 
-async def _serve(socket: WebSocket, client: _Client) -> None:
+async def _serve(socket: WebSocket, client: Client) -> None:
     """Until either side has enough. Raises what the connection raises."""
     jobs = [asyncio.create_task(job) for job in (_send(socket, client), _hear(socket), _wait(client))]
     try:
@@ -155,7 +155,7 @@ async def _serve(socket: WebSocket, client: _Client) -> None:
         await asyncio.gather(*jobs, return_exceptions=True)
 
 
-async def _send(socket: WebSocket, client: _Client) -> None:
+async def _send(socket: WebSocket, client: Client) -> None:
     while True:
         await socket.send_text(await client.queue.get())
 
@@ -166,7 +166,7 @@ async def _hear(socket: WebSocket) -> None:
         pass
 
 
-async def _wait(client: _Client) -> None:
+async def _wait(client: Client) -> None:
     await client.over.wait()
 
 

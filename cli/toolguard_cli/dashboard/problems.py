@@ -38,6 +38,8 @@ def of(error: Exception) -> Wrong:
         return Wrong(409, error.cause, said.text, said.fix)
     if isinstance(error, StoreError):
         return Wrong(503, error.code, str(error))
+    if isinstance(error, OSError):
+        return Wrong(503, StoreError.code, f"{error.filename or 'a file'}: {error.strerror or error}")
     if isinstance(error, UserError):
         return Wrong(409, "refused", error.message, error.fix)
     raise error

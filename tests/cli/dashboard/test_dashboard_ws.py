@@ -15,6 +15,7 @@ from dashboard_stage import LIMIT, NAMES, OWN, Machine, Served, machine, served
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
+from toolguard_cli.dashboard import live
 from toolguard_engine.metrics import database
 from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
 from toolguard_engine.stores.killswitch import KillSwitch
@@ -203,3 +204,12 @@ def test_a_page_may_talk(server: Served) -> None:
         assert heard(page, "pending")["pending"][-1]["nonce"] == held.nonce
         page.send("x" * 10_000)
         assert close_code(page) == 1009
+
+
+def test_a_page_that_does_not_keep_up_is_let_go() -> None:
+    client = live.Client()
+    for number in range(live.MOST_WAITING):
+        client.put(str(number))
+    assert not client.over.is_set()
+    client.put("one more")
+    assert (client.over.is_set(), client.code) == (True, 1013)

@@ -27,12 +27,14 @@ def listed(visit: Visit, known: list[Watched], problems: list[str]) -> Pending:
         try:
             with stores.told():
                 held += [_held(each, entry) for entry in answers.waiting(each.book().entries(), now)]
-        except UserError as error:
+        except (UserError, OSError) as error:
             problems = [*problems, said(each, error)]
     return Pending(visit.now, sorted(held, key=lambda one: (one.created, one.nonce)), problems)
 
 
-def said(watched: Watched, error: UserError) -> str:
+def said(watched: Watched, error: UserError | OSError) -> str:
+    if isinstance(error, OSError):
+        return answers.plain(f"{watched.id}: {error.filename or 'a file'}: {error.strerror or error}")
     return answers.plain(f"{watched.id}: {error.message}{f'; {error.fix}' if error.fix else ''}")
 
 

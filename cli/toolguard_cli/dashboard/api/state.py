@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 
 from toolguard_cli import budgets, stores
@@ -31,13 +32,13 @@ def state(visit: Visit, asked: Query) -> State:
 def _gateway(watched: Watched, problems: list[str]) -> GatewayState:
     config, wrong = budgets.settings(watched.places), budgets.invalid(watched.places)
     problems = [*problems, *([answers.plain(f"the settings are invalid: {wrong}")] if wrong else [])]
-    if not watched.places.state_dir.is_dir():
+    if not os.path.isdir(watched.places.state_dir):  # noqa: PTH112 - this one never raises
         problems.append(answers.plain(f"{watched.places.state_dir} is gone"))
     known: list[standing.Standing] = []
     try:
         with stores.told(), closing(FileStandings(watched.places.state_dir, patient=True)) as store:
             known = store.look()
-    except UserError as error:
+    except (UserError, OSError) as error:
         problems.append(said(watched, error))
     return GatewayState(
         id=watched.id,
