@@ -4,7 +4,7 @@ number that comes out is finite, not below 0, and exact in JSON; a text is bound
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -19,20 +19,21 @@ MAX_TEXT = 4_000
 SUMS = Totals.__struct_fields__
 """The sums, in the order of the columns of the rollups."""
 
-_MONEY = frozenset({"cost_usd", "estimated_usd"})
+_IS_MONEY = tuple(name in ("cost_usd", "estimated_usd") for name in SUMS)
 _NUMBERS = attrgetter(*SUMS)
+_TOTALS: Callable[..., Totals] = Totals
 
 
 def whole(value: Any) -> int:
-    if not isinstance(value, (int, float)) or value != value or value <= 0:  # noqa: PLR0124 - NaN alone is not itself
+    if not isinstance(value, (int, float)) or not value > 0:  # NaN is neither more nor less
         return 0
-    return EXACT if value >= EXACT else int(value)
+    return int(value) if value < EXACT else EXACT
 
 
 def money(value: Any) -> float:
-    if not isinstance(value, (int, float)) or value != value or value <= 0:  # noqa: PLR0124 - NaN alone is not itself
+    if not isinstance(value, (int, float)) or not value > 0:  # as above
         return 0.0
-    return min(float(value) if value < MOST_USD else MOST_USD, MOST_USD)
+    return float(value) if value < MOST_USD else MOST_USD
 
 
 def known_money(value: Any) -> float | None:
@@ -48,10 +49,7 @@ def text(value: Any, most: int = MAX_TEXT) -> str:
 
 def totals(sums: Sequence[Any]) -> Totals:
     """From the sums of one row, in their order."""
-    named: dict[str, Any] = {
-        name: money(value) if name in _MONEY else whole(value) for name, value in zip(SUMS, sums, strict=True)
-    }
-    return Totals(**named)
+    return _TOTALS(*[money(value) if priced else whole(value) for value, priced in zip(sums, _IS_MONEY, strict=True)])
 
 
 def added(each: Iterable[Totals]) -> Totals:

@@ -1,0 +1,211 @@
+"""`toolguard usage`: the sums as a table, as JSON and as CSV, and what it says where there are none."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_stage import envelope, texts, toolguard
+
+from toolguard_cli.commands import usage
+from toolguard_cli.commands.usage import Wish
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_engine.metrics.database import connect
+from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, Call, record
+from toolguard_engine.stores.transactions import transaction
+
+NOW = 1_750_000_000_000 - 1_750_000_000_000 % DAY_MS + 13 * HOUR_MS
+"""2025-06-15, 13:00 UTC."""
+
+CALLS = [
+    Call(NOW - HOUR_MS, "home", "main", "s1", "", "p", "big", 1_000, 200, 30, 4, 1_234, 0.75, 0, None, "completed"),
+    Call(NOW - HOUR_MS, "home", "main", "s1", "", "p", "guessed", 10, 0, 0, 0, 10, 0.02, 1, None, "error"),
+    Call(NOW - 2 * DAY_MS, "away", "", "s2", "", "", "unpriced", 100, 0, 0, 0, 100),
+    Call(NOW - 40 * DAY_MS, "away", "main", "s3", "", "p", "big", 1, 0, 0, 0, 1, 0.23),
+]
+
+
+@pytest.fixture
+def path(places: Places, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the metrics are recorded; nothing was recorded yet."""
+    monkeypatch.setenv("HOME", str(places.state_dir.parent))
+    monkeypatch.delenv("OPENCLAW_HOME", raising=False)
+    monkeypatch.setattr(time, "time_ns", lambda: NOW * 1_000_000)
+    configure(places, enabled=True)
+    return places.state_dir / "metrics.db"
+
+
+@pytest.fixture
+def recorded(path: Path) -> Path:
+    put(path, *CALLS)
+    return path
+
+
+def configure(places: Places, **metrics: Any) -> None:
+    settings = {"plugins": {"entries": {"toolguard": {"config": {"metrics": metrics}}}}}
+    places.config.write_text(json.dumps(settings))
+
+
+def put(path: Path, *calls: Call) -> None:
+    with closing(connect(path)) as connection, transaction(connection):
+        record(connection, calls)
+
+
+def words(places: Places, wish: Wish) -> list[list[str]]:
+    return [line.split() for line in texts(usage.run(places, wish))]
+
+
+@pytest.mark.usefixtures("recorded")
+def test_table(places: Places) -> None:
+    first, *lines = words(places, Wish())
+    assert first[0] == "since"
+    assert lines == [
+        ["MODEL", "PROVIDER", "CALLS", "FAILED", "INPUT", "OUTPUT", "CACHE", "READ", "CACHE", "WRITE", "COST", "OF", "COST"],
+        ["big", "p", "1", "0", "1,000", "200", "30", "4", "$0.75", "97%"],
+        ["guessed", "p", "1", "1", "10", "0", "0", "0", "~$0.0200", "3%"],
+        ["unpriced", "-", "1", "0", "100", "0", "0", "0", "?", "0%"],
+        ["total", "-", "3", "1", "1,110", "200", "30", "4", "~$0.77", "+", "?", "100%"],
+        ["~", "holds", "an", "estimate:", "the", "gateway", "told", "no", "price,", "a", "price", "table", "did"],
+        ["?", "is", "a", "cost", "that", "nobody", "knows", "(metrics.prices", "sets", "prices)"],
+    ]
+
+
+GROUPED = {
+    "model": ["big", "guessed", "unpriced"],
+    "agent": ["main", ""],
+    "gateway": ["home", "away"],
+    "session": ["s1", "s2"],
+    "day": ["2025-06-13", "2025-06-15"],
+}
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(("by", "names"), GROUPED.items(), ids=GROUPED)
+def test_grouped(places: Places, by: str, names: list[str]) -> None:
+    data = usage.run(places, Wish(by)).data
+    assert [one["name"] for one in data["usage"]] == names
+    assert data["total"]["total"] == sum(one["totals"]["total"] for one in data["usage"]) == 1_344
+    assert (data["total"]["costUsd"], data["total"]["estimatedUsd"]) == (0.77, 0.02)
+
+
+SINCE = {"2h": 2, "12h": 2, "3d": 3, "9w": 4, "2025-06-15": 2, "2025-06-13": 3, "2025-01-01": 4}
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(("since", "calls"), SINCE.items(), ids=SINCE)
+def test_since(places: Places, since: str, calls: int) -> None:
+    assert usage.run(places, Wish(since=since)).data["total"]["calls"] == calls
+
+
+WRONG = {
+    "by": (Wish(by="planet"), "'planet' is nothing to group by", "toolguard usage --by model|agent|gateway|session|day"),
+    "span": (Wish(since="soon"), "'soon' is no span of time", "write it like 30m, 12h or 7d"),
+    "day": (Wish(since="2025-02-30"), "2025-02-30 is no day", "write it like 2026-11-01, or 7d"),
+    "not yet": (Wish(since="2025-06-16"), "2025-06-16 is not here yet", "toolguard usage --since 7d"),
+}
+
+
+@pytest.mark.usefixtures("recorded")
+@pytest.mark.parametrize(("wish", "message", "fix"), WRONG.values(), ids=WRONG)
+def test_wrong_wishes(places: Places, wish: Wish, message: str, fix: str) -> None:
+    with pytest.raises(UserError) as refused:
+        usage.run(places, wish)
+    assert (refused.value.message, refused.value.fix) == (message, fix)
+
+
+def test_no_cost_at_all(places: Places, path: Path) -> None:
+    put(path, Call(NOW, model="a", total=3), Call(NOW, model="b", total=1))
+    rows = words(places, Wish())
+    assert rows[1][-2:] == ["OF", "TOKENS"]
+    assert [(row[0], row[-2], row[-1]) for row in rows[2:4]] == [("a", "?", "75%"), ("b", "?", "25%")]
+
+
+def test_many_rows_are_cut_and_counted(places: Places, path: Path) -> None:
+    put(path, *(Call(NOW, model=f"m{number}", total=1) for number in range(60)))
+    result = usage.run(places, Wish())
+    assert "and 10 more, which the total counts (--json and --csv have all)" in texts(result)
+    assert len(result.data["usage"]) == 60
+    assert result.data["total"]["calls"] == 60
+
+
+HOSTILE = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "a\r\nb", "\x1b[2J", "<b>", '"; DROP TABLE x', "\u202ed")
+
+
+def test_csv_is_no_program(places: Places, path: Path) -> None:
+    put(path, *(Call(NOW, name, name, name, "", name, name, total=number) for number, name in enumerate(HOSTILE, 1)))
+    for by in ("model", "session"):
+        printed = usage.run(places, Wish(by, form="csv")).printed or ""
+        head, *rows = csv.reader(io.StringIO(printed))
+        assert head[:6] == ["name", "provider", "agent", "gateway", "calls", "failed"]
+        assert len(rows) == len(HOSTILE)
+        for row in rows:
+            for cell in row[:4]:
+                assert cell.isprintable()
+                assert not cell.startswith(("=", "+", "-", "@"))
+    assert "'=1+1" in printed
+
+
+def test_csv_of_nothing_has_a_head(places: Places, path: Path) -> None:
+    assert (usage.run(places, Wish(form="csv")).printed or "").startswith("name,provider,agent,gateway,calls")
+    assert not path.exists()
+
+
+def test_metrics_are_off(places: Places, path: Path) -> None:
+    configure(places, enabled=False)
+    result = usage.run(places, Wish())
+    assert [(line.kind, line.text) for line in result.lines] == [
+        ("warn", f"nothing since 7d in {path}: metrics are off, so nothing is recorded"),
+        ("next", "toolguard config set metrics.enabled true"),
+    ]
+    assert (result.exit_code, result.data["usage"], result.data["recording"]) == (0, [], False)
+    assert not path.exists()
+
+
+def test_nothing_since_then(places: Places, path: Path) -> None:
+    put(path, Call(NOW - 20 * DAY_MS, model="m"))
+    result = usage.run(places, Wish(since="24h"))
+    assert [line.kind for line in result.lines] == ["info", "next"]
+    assert texts(result)[0] == f"no model call since 24h in {path}"
+
+
+def test_another_file(places: Places, path: Path) -> None:
+    other = path.with_name("other.db")
+    configure(places, enabled=True, dbPath=str(other))
+    put(other, *CALLS)
+    assert usage.run(places, Wish()).data["path"] == str(other)
+    assert usage.run(places, Wish()).data["total"]["calls"] == 3
+
+
+def test_a_file_that_is_none(places: Places, path: Path) -> None:
+    path.write_text("Dear diary, " * 100)
+    with pytest.raises(UserError) as refused:
+        usage.run(places, Wish())
+    assert refused.value.message == f"'{path}' is no SQLite database"
+    assert refused.value.fix == "move it away, or name another file in metrics.dbPath"
+
+
+def test_settings_that_make_no_sense(places: Places, path: Path) -> None:
+    configure(places, dbPath=5)
+    with pytest.raises(UserError, match="dbPath"):
+        usage.run(places, Wish())
+    assert not path.exists()
+
+
+def test_command(places: Places, tmp_path: Path) -> None:
+    configure(places, enabled=True)
+    put(places.state_dir / "metrics.db", Call(time.time_ns() // 1_000_000, "home", model="m", total=3, cost_usd=0.5))
+    there = {"HOME": str(tmp_path), "OPENCLAW_HOME": "", "TOOLGUARD_STATE_DIR": str(places.state_dir)}
+    found = envelope(toolguard("usage", "--by", "gateway", "--json", **there))
+    assert (found["ok"], found["data"]["usage"][0]["name"]) == (True, "home")
+    assert toolguard("usage", "--csv", **there).stdout.splitlines()[1].startswith("m,,,,1,0,")
+    both = toolguard("usage", "--csv", "--json", **there)
+    assert both.returncode == 2
+    wrong = toolguard("usage", "--by", "planet", **there)
+    assert (wrong.returncode, wrong.stdout) == (1, "")
