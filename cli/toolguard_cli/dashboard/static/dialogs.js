@@ -16,7 +16,9 @@ export function ask({ title, body, action, tone = "primary", field, secret = fal
     const props = secret ? { type: "password", autocomplete: "off" } : { type: "text", maxlength: 500, autocomplete: "off" };
     const input = el("input", { ...props, spellcheck: "false" });
     input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" && !event.isComposing) done(input.value);
+      if (event.key !== "Enter" || event.isComposing) return;
+      event.preventDefault(); // else it presses what has the focus next
+      done(input.value);
     });
     const heading = el("h2", { id: "question" }, title);
     const dialog = el("dialog", { "aria-labelledby": "question" });

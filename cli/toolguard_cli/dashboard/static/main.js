@@ -210,7 +210,7 @@ function onRefused() {
   if (token()) {
     dropToken();
     say("The token is not the right one any more. `toolguard dashboard --open` opens this page with the new one.", "bad");
-    socket.connect();
+    reconnect();
   } else {
     void app.unlock();
   }

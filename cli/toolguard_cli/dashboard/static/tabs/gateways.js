@@ -36,9 +36,12 @@ export function gateways(app) {
 
   /** @param {string} id */
   const choose = (id) => {
+    const before = chosen;
     chosen = id;
     draw();
     inside.show(id);
+    const from = [...cards.querySelectorAll("button")].find((one) => one.dataset["focus"] === `open ${before}`);
+    if (!id) from?.focus();
   };
 
   const view = new View(app, body, (signal) => get("gateways", { range: app.range }, signal), (/** @type {import("../shapes.js").Gateways} */ got) => {
