@@ -12,6 +12,7 @@ import select
 import time
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -269,14 +270,22 @@ class Engine:
             self._recorder.add(self._session.take_calls(last=last), self._session.take_verdicts())
         except Exception as error:  # noqa: BLE001 - verdicts go on
             self._complain(f"metrics: {_fault(error)}; please report this")
-        for told in self._recorder.take_told():
-            self._complain(told)
+        self._tell_of(self._recorder)
 
     def _end_recording(self) -> None:
-        if self._recorder is not None:
+        recorder = self._recorder
+        if recorder is None:
+            return
+        try:
             self._record(last=True)
-            self._recorder.close()
+        finally:
             self._recorder = None
+            recorder.close()
+        self._tell_of(recorder)
+
+    def _tell_of(self, recorder: Recorder) -> None:
+        for told in recorder.take_told():
+            self._complain(told)
 
     def _take_own_rules(self) -> None:
         self._own, self._looked, self._rules = OwnPolicy(self._state_dir), -RULES_EVERY, None
@@ -437,7 +446,8 @@ class Engine:
         self._save_counters()
         self._close_standings()
         self._write_events(patient=True)
-        self._end_recording()
+        with suppress(BrokenPipeError):
+            self._end_recording()
         try:
             self._publish()
             engines.retire(self._state_dir, self._session.setup.pid)

@@ -19,7 +19,9 @@ def test_the_oldest_go_and_are_counted() -> None:
     assert backlog.take_lost() == 0
     backlog.add(rows(3, 4, 5))
     assert (backlog.take_lost(), backlog.take_lost(), len(backlog)) == (2, 0, 3)
-    assert backlog.take(2) == rows(3, 4)
+    assert (backlog.take(2), len(backlog)) == (rows(3, 4), 3)
+    backlog.done()
+    assert len(backlog) == 1
     assert (backlog.take(9), backlog.take(9)) == (rows(5), [])
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from toolguard_engine.serve import Engine as EngineHere
 from toolguard_engine.stores import audit
 
 PATIENCE = 30
@@ -276,6 +277,17 @@ def test_an_engine_ends_although_the_file_is_held(engines: Any, db: Path) -> Non
     assert rows(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'") == [(1,)]
 
 
+def test_what_could_not_be_written_in_the_end_is_told(engines: Any, db: Path) -> None:
+    engine = engines().begin()
+    wait_for(db, "SELECT count(*) FROM toolguard_gateways", 1)
+    with closing(sqlite3.connect(db, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        for number in range(3):
+            engine.model_call(number)
+        engine.end()
+    assert engine.said == ["metrics: the engine ended before the last 3 rows could be written"]
+
+
 def noise(db: Path) -> None:
     db.write_bytes(b"SQLite format 3\0" + b"\xff" * 5_000)
 
@@ -362,3 +374,28 @@ def test_a_full_disk_costs_no_row(engines: Any, db: Path) -> None:
     assert len(engine.said) == 1
     assert engine.said[0].startswith(f"metrics: '{db}' cannot")
     assert rows(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'") == [(asked,)]
+
+
+@pytest.mark.parametrize("broken", ["Recorder.__init__", "Recorder.add", "Writer.round"])
+def test_a_fault_of_ours_is_told_and_keeps_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+) -> None:
+    def fail(*_: Any) -> None:
+        raise ZeroDivisionError("secret")
+
+    place = "recorder" if broken.startswith("Recorder") else "writer"
+    monkeypatch.setattr(f"toolguard_engine.metrics.{place}.{broken}", fail)
+    (source, into), (out, sink) = os.pipe(), os.pipe()
+    hello = {"type": "hello", "id": 1, "v": 1, "stateDir": str(tmp_path), "gateway": "gw"}
+    metrics = {"metrics": {"enabled": True, "dbPath": str(tmp_path / "metrics.db")}}
+    for message in ({**hello, "config": metrics}, {"type": "ping", "id": 2}):
+        os.write(into, json.dumps(message).encode() + b"\n")
+    os.close(into)
+    EngineHere(source, sink).run()
+    os.close(sink)
+    with os.fdopen(out) as said:
+        answers = [json.loads(line) for line in said]
+    os.close(source)
+    assert [answer["type"] for answer in answers if answer["type"] != "log"] == ["ready", "pong"]
+    told = [answer["text"] for answer in answers if answer["type"] == "log"]
+    assert [("ZeroDivisionError in test_recorder.py" in text, "secret" in text) for text in told] == [(True, False)]

@@ -12,16 +12,18 @@ Row = Call | Verdict
 
 
 class Backlog:
-    """Rows in their order. One thread adds, another takes; neither ever waits for the disk."""
+    """Rows in their order. One thread adds, another takes; neither ever waits for the disk. What was taken waits too, until
+    it is `done` or put back."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._rows: deque[Row] = deque()
         self._lock = Lock()
+        self._taken = 0
         self._lost = 0
 
     def __len__(self) -> int:
-        return len(self._rows)
+        return len(self._rows) + self._taken
 
     def add(self, rows: Iterable[Row]) -> None:
         with self._lock:
@@ -31,11 +33,18 @@ class Backlog:
     def take(self, most: int) -> list[Row]:
         """The oldest."""
         with self._lock:
-            return [self._rows.popleft() for _ in range(min(most, len(self._rows)))]
+            self._taken = min(most, len(self._rows))
+            return [self._rows.popleft() for _ in range(self._taken)]
+
+    def done(self) -> None:
+        """What was taken is written."""
+        with self._lock:
+            self._taken = 0
 
     def put_back(self, rows: list[Row]) -> None:
         """They could not be written; they are the oldest again."""
         with self._lock:
+            self._taken = 0
             self._rows.extendleft(reversed(rows))
             self._shorten()
 

@@ -53,6 +53,8 @@ class Recorder:
         """Writes what waits, if that can be done in this time."""
         self._ending.set()
         self._thread.join(seconds)
+        if self._backlog:
+            self._tell(f"metrics: the engine ended before the last {len(self._backlog)} rows could be written")
 
     def _run(self) -> None:
         pause = 0.0

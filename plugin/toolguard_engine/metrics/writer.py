@@ -118,8 +118,10 @@ class Writer:
             self._backlog.put_back(rows)
             raise
         except Exception:
+            self._backlog.done()
             self._lost += len(rows)
             raise
+        self._backlog.done()
         self._seen = now
 
     def _follow(self, connection: sqlite3.Connection, now: int) -> bool:
