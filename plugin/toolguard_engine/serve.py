@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolguard_engine import __version__, hints, protocol, risklevels, rulepacks, settingrules
+from toolguard_engine import __version__, hints, protocol, readtypes, risklevels, rulepacks, settingrules
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
@@ -261,6 +261,7 @@ class Engine:
             pid=self._session.setup.pid,
         )
         estimate = partial(prices.estimate, table=prices.load(config.metrics.prices))
+        readtypes.read()  # from here on there is a second thread
         return Recorder(place.resolve(config.metrics.db_path), facts, config.metrics, estimate)
 
     def _record(self, *, last: bool = False) -> None:
