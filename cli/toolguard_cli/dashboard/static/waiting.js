@@ -18,6 +18,7 @@ export function waitingCard(app, first) {
   let held = first;
   let over = "";
   let busy = false;
+  let answer = "";
   const { nonce, gateway } = first;
   const left = el("span", { class: "left" });
   const rest = el("span", { class: "countdown", "aria-hidden": "true" });
@@ -74,6 +75,8 @@ export function waitingCard(app, first) {
   };
   /** @param {string} text */
   const tell = (text) => fill(state, visible(text));
+  /** What is said elsewhere; what the server answered here says more. @param {string} text */
+  const hear = (text) => answer || tell(text);
   /** @param {"approve" | "deny"} word */
   const decide = async (word) => {
     busy = true;
@@ -82,7 +85,7 @@ export function waitingCard(app, first) {
     const done = await app.change(word, body, ({ text }) => String(text));
     busy = false;
     if (done && word === "deny") end(String(done.text));
-    else if (done) tell(String(done.text));
+    else if (done) tell((answer = String(done.text)));
     allow();
     void app.loadPending().catch(() => undefined);
   };
@@ -90,7 +93,7 @@ export function waitingCard(app, first) {
   const update = (next) => {
     const before = held.status;
     held = next;
-    if (before !== next.status && next.status === "approved") tell(`Approved. ${NOT_RUN}`);
+    if (before !== next.status && next.status === "approved") hear(`Approved. ${NOT_RUN}`);
     allow();
     beat();
   };
@@ -99,7 +102,7 @@ export function waitingCard(app, first) {
     const word = row.nonce === nonce && row.gateway === gateway && Object.hasOwn(ENDS, row.kind) ? ENDS[row.kind] : undefined;
     if (!word) return;
     const text = `${[word, row.person && `by ${row.person}`, row.place && `at ${row.place}`].filter(Boolean).join(" ")}.`;
-    if (row.kind === "approve") return tell(`${text} ${NOT_RUN}`);
+    if (row.kind === "approve") return hear(`${text} ${NOT_RUN}`);
     end(text);
     tell(text);
   };
