@@ -17,7 +17,7 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_engine import __version__
 
-HELD = ["approve", "deny", "pending", "watch", "dashboard", "grant", "grants", "revoke"]
+HELD = ["approve", "deny", "pending", "watch", "usage", "dashboard", "grant", "grants", "revoke"]
 JUDGED = ["check", "replay", "tune"]
 COMMANDS = [
     "install",

@@ -29,6 +29,8 @@ ALTER TABLE toolguard_verdicts ADD COLUMN place TEXT NOT NULL DEFAULT '';
 CREATE UNIQUE INDEX toolguard_verdicts_event ON toolguard_verdicts (event);
 -- The feed shows what was not simply let through.
 CREATE INDEX toolguard_verdicts_told ON toolguard_verdicts (id) WHERE kind <> 'allow';
+CREATE INDEX toolguard_verdicts_kind ON toolguard_verdicts (kind) WHERE kind <> 'allow';
+CREATE INDEX toolguard_verdicts_gateway ON toolguard_verdicts (gateway, kind) WHERE kind <> 'allow';
 
 CREATE TABLE toolguard_verdict_hours (
     at INTEGER NOT NULL,
