@@ -46,6 +46,7 @@ OPTIONS = {
     "deny": ["--reason", "--state-dir", "--config", "--json"],
     "pending": ["--all", "--state-dir", "--config", "--json"],
     "watch": ["--state-dir", "--config", "--json"],
+    "usage": ["--by", "--since", "--csv", "--state-dir", "--config", "--json"],
     "dashboard": ["--port", "--bind", "--open", "--state-dir", "--config", "--json"],
     "grant": ["--tool", "--for", "--agent", "--cwd", "--param", "--reason", "--yes", "--dry-run", "--state-dir", "--json"],
     "grants": ["--all", "--state-dir", "--config", "--json"],
