@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import seeded
 from held_stage import hold, status_of
-from machine import HOME, Machine
+from machine import HOME, LAB, Machine
 from playwright.sync_api import Page, expect
 from visitor import PHONE, TABS, Visits
 
@@ -32,9 +32,20 @@ def machine() -> Iterator[Machine]:
             Standing("research", "agent:research:daily", trust=0.7, spent=0.2, touched=time.time() - 900),
             Standing("family", "agent:family:main", trust=0.81, spent=0.45, touched=time.time() - 4_000),
         )
-        for number, (tool, code, reason, shown) in enumerate(seeded.HELD[:3]):
-            asked = {"tool": tool, "code": code, "reason": reason, "shown": shown, "cwd": "/srv/www", "whole": number < 2}
-            hold(running.places, now=time.time() - 60 * number, **asked)
+        for number, (code, reason, shown) in enumerate(seeded.HELD):
+            agent = ("main", "builder")[number % 2]
+            hold(
+                running.gateways[(HOME, LAB)[number % 2]],
+                now=time.time() - 90 * (len(seeded.HELD) - number),
+                lasts=900,
+                agent=agent,
+                session=f"agent:{agent}:inbox",
+                code=code,
+                reason=reason,
+                shown=shown,
+                whole=number < 3,
+                cwd="/srv/www",
+            )
         yield running
 
 
