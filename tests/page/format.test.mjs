@@ -4,7 +4,8 @@ import test from "node:test";
 import * as format from "../../cli/toolguard_cli/dashboard/static/format.js";
 
 const NOW = Date.UTC(2026, 10, 22, 12);
-const local = (/** @type {Intl.NumberFormatOptions} */ options) => (/** @type {number} */ value) => new Intl.NumberFormat(undefined, options).format(value);
+const local = (/** @type {Intl.NumberFormatOptions} */ options) => (/** @type {number} */ value) =>
+  new Intl.NumberFormat(undefined, options).format(value);
 const usd = local({ style: "currency", currency: "USD" });
 
 test("money has as many digits as it takes to see it", () => {
@@ -18,13 +19,27 @@ test("a cost that is in part an estimate is marked, one that nobody knows is non
 });
 
 test("a countdown is told in minutes and seconds, and never below nothing", () => {
-  assert.deepEqual([125_000, 60_000, 59_001, 1, 0, -5_000].map(format.left), ["2 min 05 s", "1 min 00 s", "1 min 00 s", "1 s", "0 s", "0 s"]);
+  assert.deepEqual([125_000, 60_000, 59_001, 1, 0, -5_000].map(format.left), [
+    "2 min 05 s",
+    "1 min 00 s",
+    "1 min 00 s",
+    "1 s",
+    "0 s",
+    "0 s",
+  ]);
 });
 
 test("how long ago: the largest unit that fits, and nothing is told to be in the future", () => {
   const ago = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "narrow" });
   /** @type {[number, number, Intl.RelativeTimeFormatUnit][]} */
-  const cases = [[0, 0, "second"], [1_999, -1, "second"], [60_000, -1, "minute"], [7_199_999, -1, "hour"], [3 * format.DAY, -3, "day"], [-9_000, 0, "second"]];
+  const cases = [
+    [0, 0, "second"],
+    [1_999, -1, "second"],
+    [60_000, -1, "minute"],
+    [7_199_999, -1, "hour"],
+    [3 * format.DAY, -3, "day"],
+    [-9_000, 0, "second"],
+  ];
   for (const [gone, value, unit] of cases) assert.equal(format.relative(NOW - gone, NOW), ago.format(value, unit));
 });
 
@@ -36,5 +51,10 @@ test("days are days of UTC wherever the reader is", () => {
 });
 
 test("durations", () => {
-  assert.deepEqual([null, 850, 1_500, 90_000].map(format.duration), ["–", "850 ms", `${local({ minimumFractionDigits: 1 })(1.5)} s`, `${local({ minimumFractionDigits: 1 })(1.5)} min`]);
+  assert.deepEqual([null, 850, 1_500, 90_000].map(format.duration), [
+    "–",
+    "850 ms",
+    `${local({ minimumFractionDigits: 1 })(1.5)} s`,
+    `${local({ minimumFractionDigits: 1 })(1.5)} min`,
+  ]);
 });

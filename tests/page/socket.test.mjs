@@ -40,7 +40,11 @@ beforeEach(() => {
   mock.timers.enable({ apis: ["Date", "setInterval", "setTimeout"] });
   FakeSocket.all = [];
   [states, events, refused] = [[], [], 0];
-  new Socket((event) => events.push(event), (state) => states.push(state), () => (refused += 1)).connect();
+  new Socket(
+    (event) => events.push(event),
+    (state) => states.push(state),
+    () => (refused += 1),
+  ).connect();
 });
 
 test("the token is the first word, and what comes is handed on", () => {

@@ -30,7 +30,10 @@ test("names of kinds are names, not what objects are made of", () => {
 test("a kind is in one column of the chart at most", () => {
   const charted = GROUPS.flatMap(({ kinds }) => kinds);
   assert.equal(new Set([...charted, ...UNCHARTED]).size, charted.length + UNCHARTED.size);
-  assert.deepEqual(charted.filter((kind) => !CHOICES.includes(kind)), []);
+  assert.deepEqual(
+    charted.filter((kind) => !CHOICES.includes(kind)),
+    [],
+  );
 });
 
 test("every mode says what it means", () => assert.deepEqual(Object.keys(MODE_MEANS), [...MODES]));

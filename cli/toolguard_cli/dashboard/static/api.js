@@ -73,10 +73,22 @@ async function request(url, init, signal) {
   /** @type {Response} */
   let response;
   try {
-    response = await fetch(url, { ...init, headers, signal: signals, cache: "no-store", credentials: "omit", redirect: "error" });
+    response = await fetch(url, {
+      ...init,
+      headers,
+      signal: signals,
+      cache: "no-store",
+      credentials: "omit",
+      redirect: "error",
+    });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError(0, "no-answer", "The dashboard's server does not answer.", "Start it again with `toolguard dashboard`.");
+    throw new ApiError(
+      0,
+      "no-answer",
+      "The dashboard's server does not answer.",
+      "Start it again with `toolguard dashboard`.",
+    );
   }
   const answer = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;

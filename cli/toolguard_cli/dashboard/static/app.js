@@ -99,7 +99,11 @@ export class App {
     const body = [
       el("p", null, "Changes need the token of this dashboard. In a terminal of its machine,"),
       el("p", null, command("toolguard dashboard --open")),
-      el("p", null, "opens this page with it, and tells the address. That address, or the token alone, can be pasted here too."),
+      el(
+        "p",
+        null,
+        "opens this page with it, and tells the address. That address, or the token alone, can be pasted here too.",
+      ),
     ];
     const typed = await ask({ title: "Enter the token", body, action: "Use it", field: "Token or address", secret: true });
     if (typed === null) return;
@@ -112,12 +116,27 @@ export class App {
   /** Why controls are off, where they are. */
   lockNote() {
     if (this.mayChange) return null;
-    const button = el("button", { type: "button", class: "link", on: { click: () => this.unlock() }, "data-focus": "lock-note" }, "enter its token");
-    return el("p", { class: "notice", id: "lock-note" }, "This page can only look. To change something, open it with ", command("toolguard dashboard --open"), " or ", button, ".");
+    const button = el(
+      "button",
+      { type: "button", class: "link", on: { click: () => this.unlock() }, "data-focus": "lock-note" },
+      "enter its token",
+    );
+    return el(
+      "p",
+      { class: "notice", id: "lock-note" },
+      "This page can only look. To change something, open it with ",
+      command("toolguard dashboard --open"),
+      " or ",
+      button,
+      ".",
+    );
   }
 }
 
 /** @param {...string} texts each of them a sentence, with or without its end */
 function sentences(...texts) {
-  return texts.filter(Boolean).map((text) => (/[.!?`]$/.test(text) ? text : `${text}.`)).join(" ");
+  return texts
+    .filter(Boolean)
+    .map((text) => (/[.!?`]$/.test(text) ? text : `${text}.`))
+    .join(" ");
 }

@@ -131,7 +131,13 @@ export class Stack {
         y: { range: (_, __, most) => [0, most > 0 ? most * 1.06 : 1] },
       },
       axes: [
-        { ...axis, grid: { show: false }, space: 64, size: 26, values: (_, marks, __, ___, step) => marks.map((at) => mark(at, step, this.#size)) },
+        {
+          ...axis,
+          grid: { show: false },
+          space: 64,
+          size: 26,
+          values: (_, marks, __, ___, step) => marks.map((at) => mark(at, step, this.#size)),
+        },
         {
           ...axis,
           space: 36,
@@ -142,9 +148,19 @@ export class Stack {
       ],
       series: [
         {},
-        ...this.#layers.map(({ color: name }) => ({ fill: () => color(name), stroke: () => color(name), width: 0, paths: bars, points: { show: false } })).reverse(),
+        ...this.#layers
+          .map(({ color: name }) => ({
+            fill: () => color(name),
+            stroke: () => color(name),
+            width: 0,
+            paths: bars,
+            points: { show: false },
+          }))
+          .reverse(),
       ],
-      hooks: { setCursor: [({ cursor: { left = -1 }, posToVal }) => this.#tell(left < 0 ? null : this.#index(posToVal(left, "x")))] },
+      hooks: {
+        setCursor: [({ cursor: { left = -1 }, posToVal }) => this.#tell(left < 0 ? null : this.#index(posToVal(left, "x")))],
+      },
     };
   }
 
@@ -162,7 +178,13 @@ export class Stack {
     fill(
       this.#legend,
       this.#layers.map(({ label, color: name }, i) =>
-        el("li", null, el("span", { class: `swatch ${name}`, "aria-hidden": "true" }), `${label} `, el("b", null, this.#format(values[i] ?? 0))),
+        el(
+          "li",
+          null,
+          el("span", { class: `swatch ${name}`, "aria-hidden": "true" }),
+          `${label} `,
+          el("b", null, this.#format(values[i] ?? 0)),
+        ),
       ),
     );
   }
@@ -180,11 +202,25 @@ export class Stack {
   #tabulate(open) {
     if (!open) return fill(this.#table);
     const rows = this.#at.map((at, i) =>
-      el("tr", null, el("th", { scope: "row" }, bucket(at, this.#size)), this.#columns.map((one) => el("td", { class: "num" }, this.#format(one[i] ?? 0)))),
+      el(
+        "tr",
+        null,
+        el("th", { scope: "row" }, bucket(at, this.#size)),
+        this.#columns.map((one) => el("td", { class: "num" }, this.#format(one[i] ?? 0))),
+      ),
     );
     const heads = this.#layers.map(({ label }) => el("th", { scope: "col", class: "num" }, label));
     const head = el("tr", null, el("th", { scope: "col" }, "From"), heads);
-    fill(this.#table, el("table", null, el("caption", { class: "sr-only" }, this.#title), el("thead", null, head), el("tbody", null, rows.reverse())));
+    fill(
+      this.#table,
+      el(
+        "table",
+        null,
+        el("caption", { class: "sr-only" }, this.#title),
+        el("thead", null, head),
+        el("tbody", null, rows.reverse()),
+      ),
+    );
   }
 }
 
@@ -215,7 +251,12 @@ export function columns(times) {
   const added = (of) => times.at.map((_, i) => sum(times.series.map((one) => of(one)[i] ?? 0)));
   const estimated = added((one) => one.estimatedUsd);
   return {
-    tokens: [added((one) => one.input), added((one) => one.output), added((one) => one.cacheRead), added((one) => one.cacheWrite)],
+    tokens: [
+      added((one) => one.input),
+      added((one) => one.output),
+      added((one) => one.cacheRead),
+      added((one) => one.cacheWrite),
+    ],
     costs: [added((one) => one.costUsd).map((cost, i) => Math.max(0, cost - (estimated[i] ?? 0))), estimated],
   };
 }

@@ -15,22 +15,49 @@ import { MODES, MODE_MEANS } from "./kinds.js";
  */
 export function switchButton(app, gateway, on, place) {
   const click = () => (on ? free(app, gateway) : stop(app, gateway));
-  const props = { type: "button", class: on ? "" : "danger", disabled: !app.mayChange, "data-focus": `switch ${place} ${gateway}`, title: visible(gateway), on: { click } };
+  const props = {
+    type: "button",
+    class: on ? "" : "danger",
+    disabled: !app.mayChange,
+    "data-focus": `switch ${place} ${gateway}`,
+    title: visible(gateway),
+    on: { click },
+  };
   return el("button", props, on ? "Let calls run again" : "Stop everything");
 }
 
 /** @param {App} app @param {string} gateway */
 async function stop(app, gateway) {
-  const body = [el("p", null, "No tool call of any agent of ", quoted(gateway), " runs from now on, whatever its mode, until somebody lets them run again.")];
-  const why = await ask({ title: "Stop everything?", body, action: "Stop everything", tone: "danger", field: "Reason (optional)" });
-  if (why !== null) await app.change("state", { gateway, killSwitch: true, why }, () => `All tool calls of ${gateway} are stopped.`);
+  const body = [
+    el(
+      "p",
+      null,
+      "No tool call of any agent of ",
+      quoted(gateway),
+      " runs from now on, whatever its mode, until somebody lets them run again.",
+    ),
+  ];
+  const why = await ask({
+    title: "Stop everything?",
+    body,
+    action: "Stop everything",
+    tone: "danger",
+    field: "Reason (optional)",
+  });
+  if (why !== null)
+    await app.change("state", { gateway, killSwitch: true, why }, () => `All tool calls of ${gateway} are stopped.`);
 }
 
 /** @param {App} app @param {string} gateway */
 async function free(app, gateway) {
   const body = [el("p", null, "The calls of ", quoted(gateway), " are judged again as its settings say.")];
   const why = await ask({ title: "Let calls run again?", body, action: "Let them run", field: "Reason (optional)" });
-  if (why !== null) await app.change("state", { gateway, killSwitch: false, why }, () => `Calls of ${gateway} run again as its settings say.`);
+  if (why !== null)
+    await app.change(
+      "state",
+      { gateway, killSwitch: false, why },
+      () => `Calls of ${gateway} run again as its settings say.`,
+    );
 }
 
 /** @param {App} app @param {GatewayState} gateway */
@@ -38,7 +65,8 @@ export function modeChoice(app, gateway) {
   const label = `Mode of ${visible(gateway.id)}`;
   const select = el("select", { "aria-label": label, disabled: !app.mayChange, "data-focus": label });
   select.append(...MODES.map((mode) => el("option", { value: mode }, mode)));
-  if (!MODES.some((mode) => mode === gateway.mode)) select.append(el("option", { value: gateway.mode }, gateway.mode || "not known"));
+  if (!MODES.some((mode) => mode === gateway.mode))
+    select.append(el("option", { value: gateway.mode }, gateway.mode || "not known"));
   select.value = gateway.mode;
   select.addEventListener("change", () => void changeMode(app, gateway, select));
   return el("label", { class: "choice" }, el("span", { "aria-hidden": "true" }, "Mode"), select);
@@ -48,13 +76,29 @@ export function modeChoice(app, gateway) {
 async function changeMode(app, gateway, select) {
   const mode = select.value;
   const body = [
-    el("p", null, "From ", el("b", null, gateway.mode || "not known"), " to ", el("b", null, mode), " for ", quoted(gateway.id), "."),
+    el(
+      "p",
+      null,
+      "From ",
+      el("b", null, gateway.mode || "not known"),
+      " to ",
+      el("b", null, mode),
+      " for ",
+      quoted(gateway.id),
+      ".",
+    ),
     el("p", null, MODE_MEANS[mode] ?? ""),
   ];
   const loose = mode === "shadow" || mode === "disabled";
-  const answer = await ask({ title: `Set the mode to ${mode}?`, body, action: `Set to ${mode}`, tone: loose ? "danger" : "primary" });
+  const answer = await ask({
+    title: `Set the mode to ${mode}?`,
+    body,
+    action: `Set to ${mode}`,
+    tone: loose ? "danger" : "primary",
+  });
   if (answer === null) select.value = gateway.mode;
-  else if (!(await app.change("state", { gateway: gateway.id, mode }, () => `The mode of ${gateway.id} is ${mode}.`))) select.value = gateway.mode;
+  else if (!(await app.change("state", { gateway: gateway.id, mode }, () => `The mode of ${gateway.id} is ${mode}.`)))
+    select.value = gateway.mode;
 }
 
 /**
@@ -64,10 +108,18 @@ async function changeMode(app, gateway, select) {
  */
 export function checkpointButton(app, gateway, { agent, session }) {
   const click = async () => {
-    const body = [el("p", null, "You have looked at what ", quoted(agent), " did in ", quoted(session), ". Its budget is full again.")];
+    const body = [
+      el("p", null, "You have looked at what ", quoted(agent), " did in ", quoted(session), ". Its budget is full again."),
+    ];
     const answer = await ask({ title: "Checkpoint", body, action: "Fill the budget" });
     if (answer !== null) await app.change("state", { gateway, checkpoint: session }, () => "The budget is full again.");
   };
-  const props = { type: "button", class: "small", disabled: !app.mayChange, "data-focus": `checkpoint ${gateway} ${agent} ${session}`, on: { click } };
+  const props = {
+    type: "button",
+    class: "small",
+    disabled: !app.mayChange,
+    "data-focus": `checkpoint ${gateway} ${agent} ${session}`,
+    on: { click },
+  };
   return el("button", props, "Checkpoint");
 }

@@ -53,7 +53,9 @@ export function ask({ title, body, action, tone = "primary", field, secret = fal
 /** The focus where it was, or on what has replaced that. @param {HTMLElement | null} from */
 function back(from) {
   const key = from?.dataset["focus"];
-  const same = from?.isConnected ? from : [...document.querySelectorAll("[data-focus]")].find((one) => one.getAttribute("data-focus") === key);
+  const same = from?.isConnected
+    ? from
+    : [...document.querySelectorAll("[data-focus]")].find((one) => one.getAttribute("data-focus") === key);
   if (same instanceof HTMLElement) same.focus();
 }
 

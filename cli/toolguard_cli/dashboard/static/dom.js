@@ -2,9 +2,32 @@
 
 /** Attributes that may be set; beside these any `aria-...` and `data-...`. None of them runs or fetches anything. */
 const SAFE = new Set([
-  "class", "id", "role", "type", "name", "value", "for", "title", "scope", "colspan", "tabindex", "dir", "lang",
-  "datetime", "min", "max", "maxlength", "placeholder", "autocomplete", "hidden", "disabled", "checked", "open", "rows",
-  "inert", "spellcheck",
+  "class",
+  "id",
+  "role",
+  "type",
+  "name",
+  "value",
+  "for",
+  "title",
+  "scope",
+  "colspan",
+  "tabindex",
+  "dir",
+  "lang",
+  "datetime",
+  "min",
+  "max",
+  "maxlength",
+  "placeholder",
+  "autocomplete",
+  "hidden",
+  "disabled",
+  "checked",
+  "open",
+  "rows",
+  "inert",
+  "spellcheck",
 ]);
 const ALSO = /^(?:aria|data)-[a-z0-9-]+$/;
 const UNSAFE_TAGS = new Set(["script", "style", "iframe", "object", "embed", "link", "base", "meta", "template"]);
@@ -97,7 +120,9 @@ export function quoted(text, none = "–") {
 
 /** A sentence in which commands stand between backticks. @param {string} text */
 export function coded(text) {
-  return visible(text).split("`").map((part, i) => (i % 2 ? el("code", { class: "command" }, part) : part));
+  return visible(text)
+    .split("`")
+    .map((part, i) => (i % 2 ? el("code", { class: "command" }, part) : part));
 }
 
 /** @param {string} text */

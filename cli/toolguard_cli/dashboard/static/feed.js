@@ -21,10 +21,15 @@ export function feed(app) {
   const list = el("ol", { class: "feed" });
   const hint = el("div");
   const more = el("button", { type: "button", hidden: true, on: { click: () => older() } }, "Show older");
-  const kinds = choice("Kind", [{ value: "", text: "All" }, ...CHOICES.map((one) => ({ value: one, text: named(one).label }))], "", (value) => {
-    kind = value;
-    restart();
-  });
+  const kinds = choice(
+    "Kind",
+    [{ value: "", text: "All" }, ...CHOICES.map((one) => ({ value: one, text: named(one).label }))],
+    "",
+    (value) => {
+      kind = value;
+      restart();
+    },
+  );
   const body = el("div", { class: "stack" }, hint, list, more);
 
   /** @param {DecisionRow[]} rows @param {boolean} top */
@@ -38,7 +43,12 @@ export function feed(app) {
     }
     const ids = [...items.keys()].sort((one, other) => one - other);
     for (const id of ids.slice(0, Math.max(0, ids.length - MOST))) drop(id);
-    fill(hint, items.size ? null : empty("Nothing decided yet", "What the guard holds, blocks, corrects or stops appears here, with its reason."));
+    fill(
+      hint,
+      items.size
+        ? null
+        : empty("Nothing decided yet", "What the guard holds, blocks, corrects or stops appears here, with its reason."),
+    );
   };
   /** @param {number} id */
   const drop = (id) => {
@@ -50,13 +60,18 @@ export function feed(app) {
   /** @param {number | null} before @param {AbortSignal} [signal] */
   const ask = (before, signal) => get("decisions", { limit: PAGE, before, gateway, kind }, signal);
 
-  const view = new View(app, body, (signal) => ask(null, signal), (/** @type {import("./shapes.js").Decisions} */ got) => {
-    const gap = items.size && !got.decisions.some(({ id }) => items.has(id));
-    if (gap) clear();
-    if (!items.size) next = got.next;
-    add(got.decisions, true);
-    more.hidden = next === null;
-  });
+  const view = new View(
+    app,
+    body,
+    (signal) => ask(null, signal),
+    (/** @type {import("./shapes.js").Decisions} */ got) => {
+      const gap = items.size && !got.decisions.some(({ id }) => items.has(id));
+      if (gap) clear();
+      if (!items.size) next = got.next;
+      add(got.decisions, true);
+      more.hidden = next === null;
+    },
+  );
   const clear = () => {
     items.clear();
     list.replaceChildren();
@@ -102,9 +117,29 @@ function entry(row, now) {
   return el(
     "li",
     { "data-decision": row.id, class: "entry" },
-    el("p", { class: "entry-head" }, kindBadge(kind), tool && el("b", null, quoted(tool)), code && el("code", null, quoted(code)), nonce && el("code", { class: "quiet", title: "nonce" }, quoted(nonce)), when(row.at, now)),
+    el(
+      "p",
+      { class: "entry-head" },
+      kindBadge(kind),
+      tool && el("b", null, quoted(tool)),
+      code && el("code", null, quoted(code)),
+      nonce && el("code", { class: "quiet", title: "nonce" }, quoted(nonce)),
+      when(row.at, now),
+    ),
     reason && el("p", { class: "reason" }, quoted(reason)),
-    el("p", { class: "quiet who" }, [agent, session, gateway].filter(Boolean).flatMap((text, i) => [i ? " · " : "", quoted(text)]), person && [" · by ", quoted(person)], place && [" at ", quoted(place)]),
-    shown && el("details", { class: "shown" }, el("summary", null, "The call"), el("pre", { dir: "ltr" }, el("bdi", null, visible(shown)))),
+    el(
+      "p",
+      { class: "quiet who" },
+      [agent, session, gateway].filter(Boolean).flatMap((text, i) => [i ? " · " : "", quoted(text)]),
+      person && [" · by ", quoted(person)],
+      place && [" at ", quoted(place)],
+    ),
+    shown &&
+      el(
+        "details",
+        { class: "shown" },
+        el("summary", null, "The call"),
+        el("pre", { dir: "ltr" }, el("bdi", null, visible(shown))),
+      ),
   );
 }

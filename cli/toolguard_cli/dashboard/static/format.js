@@ -7,7 +7,12 @@ const tenths = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1, mini
 const hundredths = new Intl.NumberFormat(undefined, { maximumFractionDigits: 2 });
 const usd = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD" });
 const usdSmall = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", maximumSignificantDigits: 3 });
-const usdShort = new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", notation: "compact", maximumFractionDigits: 2 });
+const usdShort = new Intl.NumberFormat(undefined, {
+  style: "currency",
+  currency: "USD",
+  notation: "compact",
+  maximumFractionDigits: 2,
+});
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
 const minute = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit" });
 const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
@@ -65,7 +70,12 @@ export function mark(at, step, size) {
   return step >= DAY || (date.getHours() === 0 && date.getMinutes() === 0) ? day.format(at) : minute.format(at);
 }
 
-const UNITS = /** @type {const} */ ([["day", DAY], ["hour", 3_600_000], ["minute", 60_000], ["second", 1000]]);
+const UNITS = /** @type {const} */ ([
+  ["day", DAY],
+  ["hour", 3_600_000],
+  ["minute", 60_000],
+  ["second", 1000],
+]);
 
 /**
  * @param {number} at

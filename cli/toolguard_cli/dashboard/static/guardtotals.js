@@ -10,11 +10,27 @@ import { total } from "./parts.js";
 export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / guard.loops : 0) {
   const how = each ? `${count(each)} for each loop that was broken` : "an estimate, by broken loops";
   return [
-    card("loops", "Loops broken", guard.loops, `${count(guard.stopped)} runs ended, ${count(guard.malformed)} malformed calls`),
-    total({ name: "saved", label: "Requests saved", value: guard.requestsSaved, text: `${guard.requestsSaved ? "≈ " : ""}${compact(guard.requestsSaved)}`, detail: `an estimate: ${how}`.replace("estimate: an estimate", "estimate") }),
+    card(
+      "loops",
+      "Loops broken",
+      guard.loops,
+      `${count(guard.stopped)} runs ended, ${count(guard.malformed)} malformed calls`,
+    ),
+    total({
+      name: "saved",
+      label: "Requests saved",
+      value: guard.requestsSaved,
+      text: `${guard.requestsSaved ? "≈ " : ""}${compact(guard.requestsSaved)}`,
+      detail: `an estimate: ${how}`.replace("estimate: an estimate", "estimate"),
+    }),
     card("held", "Held", guard.held, `of ${count(guard.judged)} judged calls`),
     card("approved", "Approved", guard.approved, `${count(guard.denied)} denied, ${count(guard.expired)} expired`),
-    card("blocked", "Blocked", guard.blocked, guard.security ? `${count(guard.security)} security events` : `${count(guard.noted)} noted`),
+    card(
+      "blocked",
+      "Blocked",
+      guard.blocked,
+      guard.security ? `${count(guard.security)} security events` : `${count(guard.noted)} noted`,
+    ),
   ];
 }
 

@@ -45,7 +45,8 @@ export const UNCHARTED = new Set(["allow", "consume", "hold-again"]);
 export const CHOICES = Object.keys(KINDS).filter((kind) => kind !== "allow");
 
 /** @param {string} kind @returns {Kind} */
-export const named = (kind) => (Object.hasOwn(KINDS, kind) ? KINDS[kind] : null) ?? { label: kind || "Other", tone: "quiet" };
+export const named = (kind) =>
+  (Object.hasOwn(KINDS, kind) ? KINDS[kind] : null) ?? { label: kind || "Other", tone: "quiet" };
 
 export const MODES = /** @type {const} */ (["enforce", "soft", "shadow", "disabled"]);
 

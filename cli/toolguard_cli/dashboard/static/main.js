@@ -70,7 +70,11 @@ function startRange() {
 function startTabs() {
   for (const name of Object.keys(MAKERS)) {
     const slug = name.toLowerCase();
-    const button = el("button", { type: "button", role: "tab", id: `tab-${slug}`, "aria-controls": slug, on: { click: () => go(name) } }, name);
+    const button = el(
+      "button",
+      { type: "button", role: "tab", id: `tab-${slug}`, "aria-controls": slug, on: { click: () => go(name) } },
+      name,
+    );
     const panel = el("section", { role: "tabpanel", id: slug, "aria-labelledby": `tab-${slug}`, hidden: true });
     places.set(name, { button, panel });
     byId("tabs").append(button);
@@ -160,7 +164,8 @@ function onEvent(event) {
 function onChanged(what) {
   const waiting = (app.pending?.pending ?? []).filter(({ status }) => status === "pending").length;
   const button = places.get("Approvals")?.button;
-  if (button && what === "pending") fill(button, "Approvals", waiting ? el("span", { class: "count" }, ` ${format.count(waiting)}`) : null);
+  if (button && what === "pending")
+    fill(button, "Approvals", waiting ? el("span", { class: "count" }, ` ${format.count(waiting)}`) : null);
   if (what === "state") {
     byId("unlock").hidden = app.state === null || app.mayChange;
     fill(byId("banners"), banners(), stale());
@@ -187,7 +192,12 @@ function banners() {
 function stale() {
   if (socket.state !== "stale") return null;
   const retry = el("button", { type: "button", "data-focus": "reconnect", on: { click: reconnect } }, "Try now");
-  return el("p", { class: "notice bad stale-note", role: "alert" }, `The server has not answered since ${format.time(socket.heard)}; what is shown here is from then. `, retry);
+  return el(
+    "p",
+    { class: "notice bad stale-note", role: "alert" },
+    `The server has not answered since ${format.time(socket.heard)}; what is shown here is from then. `,
+    retry,
+  );
 }
 
 /** @param {import("./shapes.js").Switch | null} thrown */

@@ -56,7 +56,8 @@ export function total({ name, label, value, text, detail, more, tone = "", title
 export function trend(now, before, span) {
   if (!before) return now ? `none in the ${span} before` : "";
   const change = now / before - 1;
-  if (change > 2) return [el("span", { "aria-hidden": "true" }, "▲ "), `${format.decimal(now / before)} times the ${span} before`];
+  if (change > 2)
+    return [el("span", { "aria-hidden": "true" }, "▲ "), `${format.decimal(now / before)} times the ${span} before`];
   if (Math.abs(change) < 0.005) return `as in the ${span} before`;
   const arrow = el("span", { "aria-hidden": "true" }, change > 0 ? "▲ " : "▼ ");
   return [arrow, `${format.percent(Math.abs(change))} ${change > 0 ? "more" : "less"} than in the ${span} before`];
@@ -83,7 +84,11 @@ export const costOf = (totals) => format.cost(totals.priced ? totals.costUsd : n
  */
 export function table(caption, heads, rows, none = "Nothing here yet.") {
   if (!rows.length) return el("p", { class: "quiet none" }, none);
-  const head = el("tr", null, heads.map((one) => (one instanceof HTMLTableCellElement ? one : el("th", { scope: "col" }, one))));
+  const head = el(
+    "tr",
+    null,
+    heads.map((one) => (one instanceof HTMLTableCellElement ? one : el("th", { scope: "col" }, one))),
+  );
   return el(
     "div",
     { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
@@ -101,8 +106,7 @@ export const nameCell = (name) => el("th", { scope: "row" }, quoted(name, "unnam
  * @param {string} title
  * @param {...Child} more
  */
-export const empty = (title, ...more) =>
-  el("div", { class: "empty" }, el("h3", null, title), el("p", null, ...more));
+export const empty = (title, ...more) => el("div", { class: "empty" }, el("h3", null, title), el("p", null, ...more));
 
 /** What to do where nothing was ever recorded. */
 export const nothingYet = () =>
@@ -117,7 +121,11 @@ export const nothingYet = () =>
 
 /** @param {number} lines */
 export const skeleton = (lines = 6) =>
-  el("div", { class: "skeleton", "aria-hidden": "true" }, Array.from({ length: lines }, () => el("div", { class: "bone" })));
+  el(
+    "div",
+    { class: "skeleton", "aria-hidden": "true" },
+    Array.from({ length: lines }, () => el("div", { class: "bone" })),
+  );
 
 /**
  * A list to choose from, with a label.

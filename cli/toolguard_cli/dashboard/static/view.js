@@ -60,7 +60,10 @@ export class View {
   /** @param {unknown} error */
   #fail(error) {
     this.#waiting.hidden = true;
-    fill(this.#notice, problem(this.#app, error, this.#drawn, () => void this.refresh()));
+    fill(
+      this.#notice,
+      problem(this.#app, error, this.#drawn, () => void this.refresh()),
+    );
   }
 }
 

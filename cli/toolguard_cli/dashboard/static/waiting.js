@@ -25,8 +25,16 @@ export function waitingCard(app, first) {
   const state = el("p", { class: "state", role: "status" });
   const reason = el("input", { type: "text", maxlength: 500, autocomplete: "off" });
   const seen = el("input", { type: "checkbox", on: { change: () => allow() } });
-  const yes = el("button", { type: "button", class: "primary", "data-focus": `yes ${nonce}`, on: { click: () => decide("approve") } }, "Approve");
-  const no = el("button", { type: "button", class: "danger", "data-focus": `no ${nonce}`, on: { click: () => decide("deny") } }, "Deny");
+  const yes = el(
+    "button",
+    { type: "button", class: "primary", "data-focus": `yes ${nonce}`, on: { click: () => decide("approve") } },
+    "Approve",
+  );
+  const no = el(
+    "button",
+    { type: "button", class: "danger", "data-focus": `no ${nonce}`, on: { click: () => decide("deny") } },
+    "Deny",
+  );
   const choices = el(
     "div",
     { class: "choices" },
@@ -39,10 +47,34 @@ export function waitingCard(app, first) {
     "article",
     { class: "card held", "data-nonce": nonce, "aria-labelledby": `held-${nonce}` },
     el("header", { class: "row" }, heading, el("span", { class: "clock" }, left, rest)),
-    el("p", { class: "reason" }, quoted(first.reason, "No reason was told."), " ", first.code && el("code", null, quoted(first.code))),
-    el("pre", { class: "call", dir: "ltr", tabindex: "0", role: "region", "aria-label": `The call ${nonce}` }, el("bdi", null, visible(first.shown))),
-    first.whole ? null : el("p", { class: "notice" }, badge("not shown whole", "amber"), " Parts of this call cannot be shown here. Look at it where it was made before you say yes."),
-    el("dl", { class: "facts" }, fact("Agent", first.agent), fact("Session", first.session), fact("Gateway", gateway), fact("Folder", first.cwd, "the agent's own")),
+    el(
+      "p",
+      { class: "reason" },
+      quoted(first.reason, "No reason was told."),
+      " ",
+      first.code && el("code", null, quoted(first.code)),
+    ),
+    el(
+      "pre",
+      { class: "call", dir: "ltr", tabindex: "0", role: "region", "aria-label": `The call ${nonce}` },
+      el("bdi", null, visible(first.shown)),
+    ),
+    first.whole
+      ? null
+      : el(
+          "p",
+          { class: "notice" },
+          badge("not shown whole", "amber"),
+          " Parts of this call cannot be shown here. Look at it where it was made before you say yes.",
+        ),
+    el(
+      "dl",
+      { class: "facts" },
+      fact("Agent", first.agent),
+      fact("Session", first.session),
+      fact("Gateway", gateway),
+      fact("Folder", first.cwd, "the agent's own"),
+    ),
     state,
     choices,
   );
@@ -62,7 +94,12 @@ export function waitingCard(app, first) {
     if (!ended && remains <= 0) allow();
     const text = ended ? "" : remains > 0 ? `${urgent ? "Hurry: " : ""}${format.left(remains)} left` : "Time is up";
     if (left.textContent !== text) left.textContent = text;
-    fill(rest, ended ? null : bar(Math.max(0, Math.min(1, remains / Math.max(1, held.expires - held.created))), urgent ? "red" : "accent"));
+    fill(
+      rest,
+      ended
+        ? null
+        : bar(Math.max(0, Math.min(1, remains / Math.max(1, held.expires - held.created))), urgent ? "red" : "accent"),
+    );
   };
   /** @param {string} text */
   const end = (text) => {
@@ -81,7 +118,12 @@ export function waitingCard(app, first) {
   const decide = async (word) => {
     busy = true;
     allow();
-    const body = { gateway, nonce, why: reason.value, ...(word === "approve" && !held.whole ? { unseen: seen.checked } : {}) };
+    const body = {
+      gateway,
+      nonce,
+      why: reason.value,
+      ...(word === "approve" && !held.whole ? { unseen: seen.checked } : {}),
+    };
     const done = await app.change(word, body, ({ text }) => String(text));
     busy = false;
     if (done && word === "deny") end(String(done.text));
@@ -99,7 +141,8 @@ export function waitingCard(app, first) {
   };
   /** @param {import("./shapes.js").DecisionRow} row */
   const decided = (row) => {
-    const word = row.nonce === nonce && row.gateway === gateway && Object.hasOwn(ENDS, row.kind) ? ENDS[row.kind] : undefined;
+    const word =
+      row.nonce === nonce && row.gateway === gateway && Object.hasOwn(ENDS, row.kind) ? ENDS[row.kind] : undefined;
     if (!word) return;
     const text = `${[word, row.person && `by ${row.person}`, row.place && `at ${row.place}`].filter(Boolean).join(" ")}.`;
     if (row.kind === "approve") return hear(`${text} ${NOT_RUN}`);
@@ -111,7 +154,13 @@ export function waitingCard(app, first) {
   const leave = (gone) => {
     if (leaving) return;
     leaving = true;
-    end(held.status === "approved" ? "Approved, and no longer waiting." : held.expires <= app.now ? "Expired: nobody decided in time." : "Decided elsewhere.");
+    end(
+      held.status === "approved"
+        ? "Approved, and no longer waiting."
+        : held.expires <= app.now
+          ? "Expired: nobody decided in time."
+          : "Decided elsewhere.",
+    );
     setTimeout(gone, STAYS);
   };
 

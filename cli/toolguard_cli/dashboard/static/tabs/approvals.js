@@ -23,7 +23,10 @@ export function approvals(app) {
 
   const draw = () => {
     const { pending, problems: told } = app.pending ?? { pending: [], problems: [] };
-    fill(problems, told.map((text) => el("p", { class: "notice bad" }, text)));
+    fill(
+      problems,
+      told.map((text) => el("p", { class: "notice bad" }, text)),
+    );
     const held = new Map(pending.slice(0, MOST).map((one) => [`${one.nonce} ${one.gateway}`, one]));
     for (const [key, card] of cards) if (!held.has(key)) card.leave(() => gone(key));
     for (const [key, one] of held) {
@@ -45,11 +48,25 @@ export function approvals(app) {
     note();
   };
   const note = () => {
-    fill(hint, cards.size ? null : empty("Nothing waits", "Calls that need a person appear here the moment they are held. In a terminal: ", command("toolguard watch")));
+    fill(
+      hint,
+      cards.size
+        ? null
+        : empty(
+            "Nothing waits",
+            "Calls that need a person appear here the moment they are held. In a terminal: ",
+            command("toolguard watch"),
+          ),
+    );
     fill(lock, cards.size ? app.lockNote() : null);
   };
 
-  const view = new View(app, body, (signal) => get("pending", {}, signal), (/** @type {Pending} */ got) => app.hold(got));
+  const view = new View(
+    app,
+    body,
+    (signal) => get("pending", {}, signal),
+    (/** @type {Pending} */ got) => app.hold(got),
+  );
   return {
     root: view.root,
     refresh: () => view.refresh(),

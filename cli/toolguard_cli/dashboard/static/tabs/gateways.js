@@ -30,8 +30,19 @@ export function gateways(app) {
     const known = new Map(rows.map((one) => [one.id, one]));
     const ids = [...new Set([...states.keys(), ...known.keys()])];
     fill(lock, ids.length ? app.lockNote() : null);
-    if (!ids.length) return fill(cards, empty("No gateway yet", "A gateway appears here when it writes metrics: ", command("toolguard config set metrics.enabled true")));
-    fill(cards, ids.map((id) => card(app, id, known.get(id), states.get(id), id === chosen, () => choose(id === chosen ? "" : id))));
+    if (!ids.length)
+      return fill(
+        cards,
+        empty(
+          "No gateway yet",
+          "A gateway appears here when it writes metrics: ",
+          command("toolguard config set metrics.enabled true"),
+        ),
+      );
+    fill(
+      cards,
+      ids.map((id) => card(app, id, known.get(id), states.get(id), id === chosen, () => choose(id === chosen ? "" : id))),
+    );
   };
 
   /** @param {string} id */
@@ -44,10 +55,15 @@ export function gateways(app) {
     if (!id) from?.focus();
   };
 
-  const view = new View(app, body, (signal) => get("gateways", { range: app.range }, signal), (/** @type {import("../shapes.js").Gateways} */ got) => {
-    rows = got.gateways;
-    draw();
-  });
+  const view = new View(
+    app,
+    body,
+    (signal) => get("gateways", { range: app.range }, signal),
+    (/** @type {import("../shapes.js").Gateways} */ got) => {
+      rows = got.gateways;
+      draw();
+    },
+  );
   const refresh = () => Promise.all([view.refresh(), chosen && inside.refresh()]);
   return { root: view.root, refresh, follows: ["call"], changed: (what) => what === "state" && draw() };
 }
@@ -78,7 +94,12 @@ function card(app, id, row, state, open, toggle) {
     el(
       "div",
       { class: "actions" },
-      row && el("button", { type: "button", "aria-expanded": String(open), "data-focus": `open ${id}`, on: { click: toggle } }, open ? "Close details" : "Details"),
+      row &&
+        el(
+          "button",
+          { type: "button", "aria-expanded": String(open), "data-focus": `open ${id}`, on: { click: toggle } },
+          open ? "Close details" : "Details",
+        ),
       state && modeChoice(app, state),
       state && switchButton(app, id, state.killSwitch !== null, "card"),
     ),
@@ -93,7 +114,10 @@ function badges(state) {
     { class: "badges" },
     state.running ? badge("running", "green") : badge("not running", "quiet"),
     state.killSwitch && badge("stopped", "red"),
-    badge(state.mode || "mode not known", { enforce: "green", soft: "blue", shadow: "amber", disabled: "red" }[state.mode] ?? "quiet"),
+    badge(
+      state.mode || "mode not known",
+      { enforce: "green", soft: "blue", shadow: "amber", disabled: "red" }[state.mode] ?? "quiet",
+    ),
     !state.recording && badge("not recording", "amber"),
   );
 }
@@ -106,13 +130,42 @@ function used({ totals, models }) {
   return el(
     "div",
     { class: "used" },
-    el("dl", { class: "figures" }, figure("Tokens", format.compact(totals.total), format.count(totals.total)), figure("Cost", costOf(totals), costNote(totals)), figure("Calls", format.count(totals.calls)), figure("Failed", format.count(totals.failed))),
-    totals.total ? el("div", { class: "split", "aria-hidden": "true" }, named.map((one, i) => el("span", { class: `fill ${COLORS[i]}`, vars: { share: share(one) } }))) : null,
+    el(
+      "dl",
+      { class: "figures" },
+      figure("Tokens", format.compact(totals.total), format.count(totals.total)),
+      figure("Cost", costOf(totals), costNote(totals)),
+      figure("Calls", format.count(totals.calls)),
+      figure("Failed", format.count(totals.failed)),
+    ),
+    totals.total
+      ? el(
+          "div",
+          { class: "split", "aria-hidden": "true" },
+          named.map((one, i) => el("span", { class: `fill ${COLORS[i]}`, vars: { share: share(one) } })),
+        )
+      : null,
     el(
       "ul",
       { class: "legend" },
-      named.map((one, i) => el("li", null, el("span", { class: `swatch ${COLORS[i]}`, "aria-hidden": "true" }), quoted(one.name, "unnamed"), " ", el("b", null, format.percent(share(one))))),
-      models.length > named.length && el("li", null, el("span", { class: "swatch grey", "aria-hidden": "true" }), "others ", el("b", null, format.percent(Math.max(0, rest)))),
+      named.map((one, i) =>
+        el(
+          "li",
+          null,
+          el("span", { class: `swatch ${COLORS[i]}`, "aria-hidden": "true" }),
+          quoted(one.name, "unnamed"),
+          " ",
+          el("b", null, format.percent(share(one))),
+        ),
+      ),
+      models.length > named.length &&
+        el(
+          "li",
+          null,
+          el("span", { class: "swatch grey", "aria-hidden": "true" }),
+          "others ",
+          el("b", null, format.percent(Math.max(0, rest))),
+        ),
     ),
   );
 }
@@ -129,15 +182,28 @@ function detail(app, close) {
   const lists = el("div", { class: "thirds" });
   const content = el("div", { class: "stack" }, el("div", { class: "halves" }, tokens.root, costs.root), lists);
   const load = (/** @type {AbortSignal} */ signal) =>
-    Promise.all([get(`gateway/${encodeURIComponent(id)}`, { range: app.range }, signal), get("timeseries", { range: app.range, gateway: id }, signal)]);
+    Promise.all([
+      get(`gateway/${encodeURIComponent(id)}`, { range: app.range }, signal),
+      get("timeseries", { range: app.range, gateway: id }, signal),
+    ]);
   const view = new View(app, content, load, ([got, times]) => {
     const { gateway, agents, sessions, channels } = /** @type {import("../shapes.js").Gateway} */ (got);
     const drawn = columns(times);
     tokens.update(times.at, times.bucketMs, drawn.tokens);
     costs.update(times.at, times.bucketMs, drawn.costs);
-    fill(lists, list("Agents", agents, gateway.totals.total), list("Channels", channels, gateway.totals.total), list("Sessions", sessions, gateway.totals.total));
+    fill(
+      lists,
+      list("Agents", agents, gateway.totals.total),
+      list("Channels", channels, gateway.totals.total),
+      list("Sessions", sessions, gateway.totals.total),
+    );
   });
-  const root = el("section", { class: "stack inside", hidden: true, "aria-label": "Details" }, el("header", null, title, el("button", { type: "button", on: { click: close } }, "Close details")), view.root);
+  const root = el(
+    "section",
+    { class: "stack inside", hidden: true, "aria-label": "Details" },
+    el("header", null, title, el("button", { type: "button", on: { click: close } }, "Close details")),
+    view.root,
+  );
   /** @param {string} gateway */
   const show = (gateway) => {
     id = gateway;
@@ -152,15 +218,24 @@ function detail(app, close) {
 
 /** @param {string} title @param {Share[]} shares @param {number} all */
 function list(title, shares, all) {
-  const rows = shares.slice(0, LISTED).map(({ name, agent, totals }) =>
-    el(
-      "tr",
-      null,
-      agent ? el("th", { scope: "row", class: "long" }, quoted(name, "unnamed"), " ", el("small", null, quoted(agent))) : nameCell(name),
-      el("td", { class: "num" }, format.compact(totals.total)),
-      el("td", null, shareCell(all ? totals.total / all : 0)),
-      el("td", { class: "num", title: costNote(totals) }, costOf(totals)),
-    ),
+  const rows = shares
+    .slice(0, LISTED)
+    .map(({ name, agent, totals }) =>
+      el(
+        "tr",
+        null,
+        agent
+          ? el("th", { scope: "row", class: "long" }, quoted(name, "unnamed"), " ", el("small", null, quoted(agent)))
+          : nameCell(name),
+        el("td", { class: "num" }, format.compact(totals.total)),
+        el("td", null, shareCell(all ? totals.total / all : 0)),
+        el("td", { class: "num", title: costNote(totals) }, costOf(totals)),
+      ),
+    );
+  return el(
+    "section",
+    { class: "card" },
+    el("h4", null, title),
+    table(title, [title.slice(0, -1), num("Tokens"), "Share", num("Cost")], rows, "None in this time."),
   );
-  return el("section", { class: "card" }, el("h4", null, title), table(title, [title.slice(0, -1), num("Tokens"), "Share", num("Cost")], rows, "None in this time."));
 }

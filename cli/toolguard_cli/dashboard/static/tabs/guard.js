@@ -29,11 +29,16 @@ export function guard(app) {
   const list = feed(app);
   const numbers = el("div", { class: "stack" }, totals, el("div", { class: "wide-narrow" }, chart.root, codes));
 
-  const view = new View(app, numbers, (signal) => get("guard", { range: app.range, gateway }, signal), (/** @type {Guard} */ got) => {
-    fill(totals, guardTotals(got.totals, got.savedPerLoop));
-    chart.update(got.at, got.bucketMs, grouped(got));
-    fill(codes, el("h3", null, "Why"), why(got.codes));
-  });
+  const view = new View(
+    app,
+    numbers,
+    (signal) => get("guard", { range: app.range, gateway }, signal),
+    (/** @type {Guard} */ got) => {
+      fill(totals, guardTotals(got.totals, got.savedPerLoop));
+      chart.update(got.at, got.bucketMs, grouped(got));
+      fill(codes, el("h3", null, "Why"), why(got.codes));
+    },
+  );
 
   const narrow = () => {
     const ids = (app.state?.gateways ?? []).map(({ id }) => id);
@@ -67,12 +72,18 @@ export function guard(app) {
 function grouped({ at, kinds }) {
   const known = new Set(GROUPS.flatMap((group) => group.kinds));
   const others = Object.keys(kinds).filter((kind) => !known.has(kind) && !UNCHARTED.has(kind));
-  return [...GROUPS.map((group) => group.kinds), others].map((names) => at.map((_, i) => names.reduce((sum, name) => sum + (kinds[name]?.[i] ?? 0), 0)));
+  return [...GROUPS.map((group) => group.kinds), others].map((names) =>
+    at.map((_, i) => names.reduce((sum, name) => sum + (kinds[name]?.[i] ?? 0), 0)),
+  );
 }
 
 /** @param {Record<string, number>} codes */
 function why(codes) {
   const sorted = Object.entries(codes).sort((one, other) => other[1] - one[1]);
-  const rows = sorted.slice(0, TOP_CODES).map(([code, times]) => el("tr", null, el("th", { scope: "row" }, quoted(code, "no code")), el("td", { class: "num" }, format.count(times))));
+  const rows = sorted
+    .slice(0, TOP_CODES)
+    .map(([code, times]) =>
+      el("tr", null, el("th", { scope: "row" }, quoted(code, "no code")), el("td", { class: "num" }, format.count(times))),
+    );
   return table("Reasons by code", ["Code", num("Times")], rows, "Nothing was held, stopped or blocked in this time.");
 }

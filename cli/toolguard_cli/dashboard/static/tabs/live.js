@@ -30,16 +30,43 @@ export function live(app) {
   const filter = el("span");
   const hint = el("div");
   const list = el("tbody");
-  const heads = ["When", "Gateway", "Agent", "Model", num("In"), num("Out"), num("Cache"), num("Cost"), num("Took"), "Outcome", "Session"];
+  const heads = [
+    "When",
+    "Gateway",
+    "Agent",
+    "Model",
+    num("In"),
+    num("Out"),
+    num("Cache"),
+    num("Cost"),
+    num("Took"),
+    "Outcome",
+    "Session",
+  ];
   const grid = el(
     "table",
     { class: "wide" },
     el("caption", { class: "sr-only" }, "The last model calls, the newest first"),
-    el("thead", null, el("tr", null, heads.map((head) => (typeof head === "string" ? el("th", { scope: "col" }, head) : head)))),
+    el(
+      "thead",
+      null,
+      el(
+        "tr",
+        null,
+        heads.map((head) => (typeof head === "string" ? el("th", { scope: "col" }, head) : head)),
+      ),
+    ),
     list,
   );
   const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The last model calls" }, grid);
-  const body = el("div", { class: "stack" }, el("div", { class: "controls" }, pause, filter, waiting), tell, hint, el("section", { class: "card" }, scroll));
+  const body = el(
+    "div",
+    { class: "stack" },
+    el("div", { class: "controls" }, pause, filter, waiting),
+    tell,
+    hint,
+    el("section", { class: "card" }, scroll),
+  );
 
   const draw = () => {
     const shown = calls.filter((call) => !gateway || call.gateway === gateway).slice(0, SHOWN);
@@ -56,7 +83,9 @@ export function live(app) {
   };
 
   const narrow = () => {
-    const names = [...new Set([...(app.state?.gateways ?? []).map(({ id }) => id), ...calls.map((call) => call.gateway)])].sort();
+    const names = [
+      ...new Set([...(app.state?.gateways ?? []).map(({ id }) => id), ...calls.map((call) => call.gateway)]),
+    ].sort();
     const choices = [{ value: "", text: "All" }, ...names.map((name) => ({ value: name, text: name }))];
     fill(filter, names.length > 1 ? choice("Gateway", choices, gateway, (value) => ((gateway = value), draw())) : null);
   };
@@ -88,12 +117,21 @@ export function live(app) {
     [unsaid, said] = [0, Date.now()];
   };
 
-  const view = new View(app, body, (signal) => get("live", { limit: KEPT }, signal), (/** @type {import("../shapes.js").Live} */ got) => {
-    if (paused) late = merged(got.calls.filter((call) => !calls.some(({ id }) => id === call.id)), late);
-    else calls = merged(got.calls, []);
-    narrow();
-    draw();
-  });
+  const view = new View(
+    app,
+    body,
+    (signal) => get("live", { limit: KEPT }, signal),
+    (/** @type {import("../shapes.js").Live} */ got) => {
+      if (paused)
+        late = merged(
+          got.calls.filter((call) => !calls.some(({ id }) => id === call.id)),
+          late,
+        );
+      else calls = merged(got.calls, []);
+      narrow();
+      draw();
+    },
+  );
   return {
     root: view.root,
     refresh: () => view.refresh(),
@@ -119,7 +157,11 @@ function line(call, now) {
     el("td", null, quoted(call.model), " ", el("small", null, call.provider && quoted(call.provider))),
     el("td", { class: "num" }, format.count(call.input)),
     el("td", { class: "num" }, format.count(call.output)),
-    el("td", { class: "num", title: `${format.count(call.cacheRead)} read, ${format.count(call.cacheWrite)} written` }, format.count(call.cacheRead + call.cacheWrite)),
+    el(
+      "td",
+      { class: "num", title: `${format.count(call.cacheRead)} read, ${format.count(call.cacheWrite)} written` },
+      format.count(call.cacheRead + call.cacheWrite),
+    ),
     el("td", { class: "num" }, format.cost(call.costUsd, call.estimated)),
     el("td", { class: "num" }, format.duration(call.durationMs)),
     el("td", null, call.outcome === "completed" ? badge("completed", "green") : badge(call.outcome || "not known", "red")),

@@ -15,10 +15,22 @@ const COLUMNS = [
   { label: "Model", text: true, of: ({ model }) => model, cell: ({ model }) => quoted(model, "unnamed") },
   { label: "Provider", text: true, of: ({ provider }) => provider, cell: ({ provider }) => quoted(provider) },
   { label: "Calls", of: ({ totals }) => totals.calls, cell: ({ totals }) => format.count(totals.calls) },
-  { label: "Tokens", of: ({ totals }) => totals.total, cell: ({ totals }) => el("span", { title: format.count(totals.total) }, format.compact(totals.total)) },
+  {
+    label: "Tokens",
+    of: ({ totals }) => totals.total,
+    cell: ({ totals }) => el("span", { title: format.count(totals.total) }, format.compact(totals.total)),
+  },
   { label: "Share", of: (row) => row.tokenShare, cell: (row) => shareCell(row.tokenShare) },
-  { label: "Cost", of: ({ totals }) => (totals.priced ? totals.costUsd : null), cell: ({ totals }) => el("span", { title: costNote(totals) }, costOf(totals)) },
-  { label: "Per 1k tokens", of: (row) => row.costPer1k, cell: (row) => format.cost(row.costPer1k, row.totals.estimatedUsd > 0) },
+  {
+    label: "Cost",
+    of: ({ totals }) => (totals.priced ? totals.costUsd : null),
+    cell: ({ totals }) => el("span", { title: costNote(totals) }, costOf(totals)),
+  },
+  {
+    label: "Per 1k tokens",
+    of: (row) => row.costPer1k,
+    cell: (row) => format.cost(row.costPer1k, row.totals.estimatedUsd > 0),
+  },
   { label: "Mean time", of: (row) => row.meanMs, cell: (row) => format.duration(row.meanMs) },
   { label: "Failed", of: ({ totals }) => totals.failed, cell: ({ totals }) => format.count(totals.failed) },
 ];
@@ -73,17 +85,32 @@ export function models(app) {
     };
     const arrow = el("span", { class: "arrow", "aria-hidden": "true" }, by === i ? (down ? "▼" : "▲") : "↕");
     const sort = by === i ? (down ? "descending" : "ascending") : "none";
-    return el("th", { scope: "col", class: text ? "" : "num", "aria-sort": sort }, el("button", { type: "button", class: "sort", "data-focus": `sort ${label}`, on: { click } }, label, arrow));
+    return el(
+      "th",
+      { scope: "col", class: text ? "" : "num", "aria-sort": sort },
+      el("button", { type: "button", class: "sort", "data-focus": `sort ${label}`, on: { click } }, label, arrow),
+    );
   };
 
-  const view = new View(app, body, (signal) => get("models", { range: app.range }, signal), (/** @type {import("../shapes.js").Models} */ got) => {
-    rows = got.models;
-    draw();
-  });
+  const view = new View(
+    app,
+    body,
+    (signal) => get("models", { range: app.range }, signal),
+    (/** @type {import("../shapes.js").Models} */ got) => {
+      rows = got.models;
+      draw();
+    },
+  );
   return { root: view.root, refresh: () => view.refresh(), follows: ["call"] };
 }
 
 /** @param {ModelRow} row */
 function line(row) {
-  return el("tr", null, COLUMNS.map(({ text, cell }, i) => (i ? el("td", { class: text ? "" : "num" }, cell(row)) : el("th", { scope: "row" }, cell(row)))));
+  return el(
+    "tr",
+    null,
+    COLUMNS.map(({ text, cell }, i) =>
+      i ? el("td", { class: text ? "" : "num" }, cell(row)) : el("th", { scope: "row" }, cell(row)),
+    ),
+  );
 }

@@ -23,10 +23,19 @@ export function overview(app) {
   const tops = el("div", { class: "halves" });
   const guard = el("section", { "aria-label": "Guard" });
   const hint = el("div");
-  const body = el("div", { class: "stack" }, hint, totals, el("div", { class: "halves" }, tokens.root, costs.root), tops, guard);
+  const body = el(
+    "div",
+    { class: "stack" },
+    hint,
+    totals,
+    el("div", { class: "halves" }, tokens.root, costs.root),
+    tops,
+    guard,
+  );
 
   /** @param {AbortSignal} signal @returns {Promise<[Overview, Timeseries]>} */
-  const load = (signal) => Promise.all([get("overview", { range: app.range }, signal), get("timeseries", { range: app.range }, signal)]);
+  const load = (signal) =>
+    Promise.all([get("overview", { range: app.range }, signal), get("timeseries", { range: app.range }, signal)]);
   const view = new View(app, body, load, ([now, times]) => {
     fill(hint, now.since === null ? nothingYet() : quiet(now));
     fill(totals, usage(now, app.span));
@@ -49,30 +58,70 @@ function quiet({ totals, last, now }) {
 function usage({ totals, previous }, span) {
   const { input, output, cacheRead, cacheWrite } = totals;
   const exact = format.compact(totals.total) === format.count(totals.total) ? "" : `${format.count(totals.total)}: `;
-  const parts = totals.total && `${exact}${format.compact(input)} in, ${format.compact(output)} out, ${format.compact(cacheRead + cacheWrite)} cache`;
+  const parts =
+    totals.total &&
+    `${exact}${format.compact(input)} in, ${format.compact(output)} out, ${format.compact(cacheRead + cacheWrite)} cache`;
   const mean = totals.timed ? `${format.duration(totals.durationMs / totals.timed)} each on average` : "";
   const rate = totals.calls ? `${format.percent(totals.failed / totals.calls)} of all calls` : "";
   return [
-    total({ name: "tokens", label: "Tokens", value: totals.total, text: format.compact(totals.total), detail: parts || "", more: trend(totals.total, previous.total, span) }),
-    total({ name: "cost", label: "Cost", value: totals.costUsd, text: costOf(totals), detail: costNote(totals), more: trend(totals.costUsd, previous.costUsd, span) }),
-    total({ name: "calls", label: "Model calls", value: totals.calls, text: format.compact(totals.calls), detail: mean, more: trend(totals.calls, previous.calls, span) }),
-    total({ name: "failed", label: "Failed calls", value: totals.failed, text: format.compact(totals.failed), detail: rate, more: trend(totals.failed, previous.failed, span) }),
+    total({
+      name: "tokens",
+      label: "Tokens",
+      value: totals.total,
+      text: format.compact(totals.total),
+      detail: parts || "",
+      more: trend(totals.total, previous.total, span),
+    }),
+    total({
+      name: "cost",
+      label: "Cost",
+      value: totals.costUsd,
+      text: costOf(totals),
+      detail: costNote(totals),
+      more: trend(totals.costUsd, previous.costUsd, span),
+    }),
+    total({
+      name: "calls",
+      label: "Model calls",
+      value: totals.calls,
+      text: format.compact(totals.calls),
+      detail: mean,
+      more: trend(totals.calls, previous.calls, span),
+    }),
+    total({
+      name: "failed",
+      label: "Failed calls",
+      value: totals.failed,
+      text: format.compact(totals.failed),
+      detail: rate,
+      more: trend(totals.failed, previous.failed, span),
+    }),
   ];
 }
 
 /** @param {string} title @param {Share[]} shares @param {number} all */
 function top(title, shares, all) {
-  const rows = shares.slice(0, TOP).map(({ name, provider, totals }) =>
-    el(
-      "tr",
-      null,
-      provider ? el("th", { scope: "row" }, quoted(name, "unnamed"), " ", el("small", null, quoted(provider))) : nameCell(name),
-      el("td", { class: "num" }, format.compact(totals.total)),
-      el("td", null, shareCell(all ? totals.total / all : 0)),
-      el("td", { class: "num", title: costNote(totals) }, costOf(totals)),
-    ),
-  );
+  const rows = shares
+    .slice(0, TOP)
+    .map(({ name, provider, totals }) =>
+      el(
+        "tr",
+        null,
+        provider
+          ? el("th", { scope: "row" }, quoted(name, "unnamed"), " ", el("small", null, quoted(provider)))
+          : nameCell(name),
+        el("td", { class: "num" }, format.compact(totals.total)),
+        el("td", null, shareCell(all ? totals.total / all : 0)),
+        el("td", { class: "num", title: costNote(totals) }, costOf(totals)),
+      ),
+    );
   const one = title.slice(0, -1);
   const more = shares.length > TOP ? el("p", { class: "quiet" }, `and ${format.count(shares.length - TOP)} more`) : null;
-  return el("section", { class: "card" }, el("h3", null, `Top ${title.toLowerCase()}`), table(`Top ${title.toLowerCase()}`, [one, num("Tokens"), "Share", num("Cost")], rows, "None in this time."), more);
+  return el(
+    "section",
+    { class: "card" },
+    el("h3", null, `Top ${title.toLowerCase()}`),
+    table(`Top ${title.toLowerCase()}`, [one, num("Tokens"), "Share", num("Cost")], rows, "None in this time."),
+    more,
+  );
 }
