@@ -127,6 +127,21 @@ def test_somebody_else_was_quicker(machine: Machine, visits: Visits, how: str, b
     assert told(machine, held.nonce) == before
 
 
+def test_yes_to_one_whose_time_was_over_on_the_way(machine: Machine, visits: Visits) -> None:
+    """For the page no time passes; for the store it does."""
+    visitor = visits(machine, expected=REFUSED)
+    visitor.page.route_web_socket("**/ws", lambda page_side: page_side.connect_to_server().on_message(lambda _: None))
+    held = hold(machine.places, lasts=2)
+    visitor.page.clock.set_fixed_time(held.created)
+    shown = card(visitor.go("approvals"), held.nonce)
+    expect(shown.get_by_role("button", name="Approve")).to_be_enabled()
+    while time.time() < held.expires:
+        visitor.page.wait_for_timeout(100)
+    shown.get_by_role("button", name="Approve").click()
+    expect(visitor.page.locator("#said")).to_contain_text("expired")
+    assert status_of(machine.places, held.nonce) == "expired"
+
+
 def test_decided_elsewhere_while_one_looks(machine: Machine, visits: Visits) -> None:
     held = hold(machine.places)
     visitor = visits(machine)

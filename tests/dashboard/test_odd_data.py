@@ -10,7 +10,7 @@ import seeded
 from held_stage import hold
 from machine import HOME, Machine
 from playwright.sync_api import expect
-from visitor import TABS, Visits
+from visitor import PHONE, TABS, WIDE, Visits
 
 from toolguard_engine.standing import Standing
 from toolguard_engine.stores.killswitch import KillSwitch
@@ -92,10 +92,11 @@ def hostile() -> Iterator[Machine]:
 MADE = "[document.querySelectorAll('img, iframe, object, embed, base, #broken').length, document.scripts.length]"
 
 
+@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["wide", "phone"])
 @pytest.mark.parametrize("tab", TABS)
-def test_names_are_texts(hostile: Machine, visits: Visits, tab: str) -> None:
+def test_names_are_texts(hostile: Machine, visits: Visits, tab: str, screen: dict[str, int]) -> None:
     """No element is made of one, nothing runs (a dialog or an error would be a fault of the visit), all of it is shown."""
-    visitor = visits(hostile)
+    visitor = visits(hostile, viewport=screen)
     page = visitor.go(tab)
     panel = page.get_by_role("tabpanel")
     expect(panel).to_contain_text("<img src=x onerror=alert(1)>")
