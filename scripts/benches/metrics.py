@@ -1,4 +1,4 @@
-"""Measures the metrics with a million model calls: recording, asking, importing, cleaning up; prints a table.
+"""Measures the metrics with a million model calls: recording, asking, the page, importing, cleaning up; prints a table.
 
 The calls are spread over 30 days: 4 gateways, 30 agents that use 3 of 20 models each, 5,000 sessions that last a day or two;
 and 200,000 verdicts. `--json FILE` also writes the figures.
@@ -20,9 +20,11 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import metricspage
 from figures import Figure, as_json, show
 from oldmetrics import make_old
 
+from toolguard_cli.errors import UserError
 from toolguard_engine.config import Retention
 from toolguard_engine.metrics import importing, queries, reading, retention
 from toolguard_engine.metrics.database import connect
@@ -78,10 +80,20 @@ def measure(folder: Path, calls: int, rounds: int) -> list[Figure]:
     figures += asked(path, now, rounds)
     say("asking over HTTP")
     figures += served(folder, path, rounds)
+    say("drawing the page")
+    figures += page(path)
     say("importing")
     figures += imported(folder)
     say("cleaning up")
     return figures + cleaned(path, now)
+
+
+def page(path: Path) -> list[Figure]:
+    try:
+        return metricspage.measure(path)
+    except UserError as error:
+        say(f"left out: {error}")
+        return []
 
 
 # Recording
