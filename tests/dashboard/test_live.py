@@ -46,11 +46,13 @@ def test_a_call_appears_while_one_looks(machine: Machine, visits: Visits) -> Non
     expect(tokens).to_have_attribute("data-value", "1234")
     visitor.show("live")
     expect(page.locator("tr[data-call]")).to_have_count(2)
+    expect(page.locator("tr.fresh")).to_have_count(0)
     machine.record([call(model="another-model", input=77, cost_usd=0.5)])
     first = page.locator("tr[data-call]").first
     expect(first).to_have_attribute("data-call", newest(machine))
     expect(first).to_contain_text("another-model")
     expect(first).to_contain_text("$0.50")
+    expect(page.locator("tr.fresh")).to_have_count(1)
 
 
 def test_a_decision_appears_while_one_looks(machine: Machine, visits: Visits) -> None:

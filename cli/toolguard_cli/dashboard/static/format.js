@@ -25,6 +25,8 @@ export const DAY = 86_400_000;
 
 /** @param {number} value */
 export const count = (value) => whole.format(value);
+/** @param {number} value @param {string} noun what is counted, one of it */
+export const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 /** @param {number} value */
 export const compact = (value) => (Math.abs(value) < 10_000 ? whole.format(value) : short.format(value));
 /** @param {number} value 0 to 1 */

@@ -1,6 +1,6 @@
 // What the guard did, as cards.
 
-import { count, compact } from "./format.js";
+import { count, counted, compact } from "./format.js";
 import { total } from "./parts.js";
 
 /**
@@ -14,7 +14,7 @@ export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / gu
       "loops",
       "Loops broken",
       guard.loops,
-      `${count(guard.stopped)} runs ended, ${count(guard.malformed)} malformed calls`,
+      `${counted(guard.stopped, "run")} ended, ${counted(guard.malformed, "malformed call")}`,
     ),
     total({
       name: "saved",
@@ -23,13 +23,13 @@ export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / gu
       text: `${guard.requestsSaved ? "≈ " : ""}${compact(guard.requestsSaved)}`,
       detail: `an estimate: ${how}`.replace("estimate: an estimate", "estimate"),
     }),
-    card("held", "Held", guard.held, `of ${count(guard.judged)} judged calls`),
+    card("held", "Held", guard.held, `of ${counted(guard.judged, "judged call")}`),
     card("approved", "Approved", guard.approved, `${count(guard.denied)} denied, ${count(guard.expired)} expired`),
     card(
       "blocked",
       "Blocked",
       guard.blocked,
-      guard.security ? `${count(guard.security)} security events` : `${count(guard.noted)} noted`,
+      guard.security ? `${counted(guard.security, "security event")}` : `${count(guard.noted)} noted`,
     ),
   ];
 }

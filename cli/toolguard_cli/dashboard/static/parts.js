@@ -67,7 +67,9 @@ export function trend(now, before, span) {
 export function costNote({ calls, priced, estimatedUsd, costUsd }) {
   if (!calls) return "";
   if (!priced) return "no call has a known price";
-  const known = priced < calls ? `${format.count(calls - priced)} calls without a known price are not in it` : "";
+  const unknown = calls - priced;
+  const known =
+    unknown > 0 ? `${format.counted(unknown, "call")} without a known price ${unknown === 1 ? "is" : "are"} not in it` : "";
   if (!estimatedUsd) return known || "as the gateways reported it";
   const part = estimatedUsd >= costUsd * 0.9995 ? "all of it" : format.money(estimatedUsd);
   return `≈ ${part} is an estimate from the price table${known ? `; ${known}` : ""}`;

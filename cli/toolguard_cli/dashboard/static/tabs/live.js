@@ -21,6 +21,7 @@ export function live(app) {
   let gateway = "";
   let paused = false;
   let unsaid = 0;
+  let newest = 0; // the highest id that was shown
   let frame = 0;
   let said = Date.now();
 
@@ -71,9 +72,11 @@ export function live(app) {
   const draw = () => {
     const shown = calls.filter((call) => !gateway || call.gateway === gateway).slice(0, SHOWN);
     const ids = new Set(shown.map(({ id }) => id));
+    const before = newest;
+    newest = Math.max(newest, ...ids);
     for (const [id, row] of rows) if (!ids.has(id)) rows.delete(id) && row.remove();
     shown.forEach((call, i) => {
-      const row = rows.get(call.id) ?? line(call, app.now);
+      const row = rows.get(call.id) ?? line(call, app.now, before > 0 && call.id > before);
       rows.set(call.id, row);
       if (list.children[i] !== row) list.insertBefore(row, list.children[i] ?? null);
     });
@@ -146,11 +149,11 @@ function merged(fresh, old) {
   return [...byId.values()].sort((one, other) => other.at - one.at || other.id - one.id).slice(0, KEPT);
 }
 
-/** @param {CallRow} call @param {number} now */
-function line(call, now) {
+/** @param {CallRow} call @param {number} now @param {boolean} fresh it came while somebody looked */
+function line(call, now, fresh) {
   return el(
     "tr",
-    { "data-call": call.id, class: "fresh" },
+    { "data-call": call.id, class: fresh ? "fresh" : null },
     el("td", null, when(call.at, now)),
     el("td", null, quoted(call.gateway)),
     el("td", null, quoted(call.agent), " ", el("small", null, call.channel && quoted(call.channel))),
