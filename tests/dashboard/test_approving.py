@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from held_stage import hold, status_of
-from machine import Machine
-from playwright.sync_api import Locator, Page, WebSocketRoute, expect
+from machine import LAB, Machine
+from playwright.sync_api import Locator, Page, Route, WebSocketRoute, expect
 from visitor import Visits
 
 from toolguard_engine.ledger import Decision
@@ -56,6 +56,17 @@ def test_no(machine: Machine, visits: Visits) -> None:
     expect(card(page, held.nonce)).to_contain_text("denied")
     assert status_of(machine.places, held.nonce) == "denied"
     assert told(machine, held.nonce) == [("hold", "", ""), ("deny", "dashboard", "")]
+
+
+def test_each_gateway_has_its_own_calls(machine: Machine, visits: Visits) -> None:
+    lab = machine.gateways[LAB]
+    held = hold(lab)
+    page = visits(machine).go("approvals")
+    expect(card(page, held.nonce)).to_contain_text(LAB)
+    card(page, held.nonce).get_by_role("button", name="Approve").click()
+    expect(card(page, held.nonce)).to_contain_text("approved")
+    assert status_of(lab, held.nonce) == "approved"
+    assert told(machine, held.nonce) == []
 
 
 def test_how_many_wait_stands_on_the_tab(machine: Machine, visits: Visits) -> None:
@@ -174,6 +185,37 @@ def test_without_the_token_one_only_looks_until_it_is_entered(machine: Machine, 
     shown.get_by_role("button", name="Approve").click()
     expect(shown).to_contain_text("approved")
     assert status_of(machine.places, held.nonce) == "approved"
+
+
+def test_where_nothing_is_shown_without_the_token_it_is_asked_for(machine: Machine, visits: Visits) -> None:
+    """As the server answers where it is not bound to loopback."""
+    held = hold(machine.places)
+    visitor = visits(machine, expected=REFUSED)
+
+    def answer(route: Route) -> None:
+        refused = {"error": {"code": "token", "message": "the token is needed", "fix": "toolguard dashboard --open"}}
+        if "authorization" in route.request.headers:
+            route.continue_()
+        else:
+            route.fulfill(status=401, json=refused)
+
+    def speak(page_side: WebSocketRoute) -> None:
+        server_side = page_side.connect_to_server()
+        page_side.on_message(
+            lambda said: server_side.send(said) if machine.token in str(said) else page_side.close(code=4401)
+        )
+
+    visitor.page.route("**/api/**", answer)
+    visitor.page.route_web_socket("**/ws", speak)
+    page = visitor.page
+    page.goto(machine.url)
+    dialog = page.get_by_role("dialog")
+    expect(page.get_by_text("This dashboard shows nothing without its token.")).to_be_visible()
+    dialog.get_by_label("Token or address").fill(machine.token)
+    page.keyboard.press("Enter")
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    visitor.show("approvals")
+    expect(card(page, held.nonce).get_by_role("button", name="Approve")).to_be_enabled()
 
 
 def test_a_wrong_token_opens_nothing(machine: Machine, visits: Visits) -> None:
