@@ -71,8 +71,8 @@ def test_whole_buckets_and_the_running_one(asked: Range, bucket: int, count: int
         assert (over.bucket_ms, len(over.begins)) == (bucket, count)
         assert over.begins[-1] <= now < over.end
         assert all(at % bucket == 0 for at in over.begins)
-        assert over.before.end == over.start
-        assert len(over.before.begins) == count
+        assert over.ended.begins == over.begins[:-1]
+        assert (over.ended.before.end, len(over.ended.before.begins)) == (over.start, count - 1)
 
 
 # Laws
@@ -121,7 +121,9 @@ def test_totals_are_the_sum_of_buckets_of_parts_and_of_calls(made: list[Call], a
             found = queries.overview(db, asked, now)
             whole, over = near(found.totals), span(asked, now)
             assert whole == near(of_raw(db, over.start, over.end))
-            assert near(found.previous) == near(of_raw(db, over.before.start, over.start))
+            assert near(found.ended) == near(of_raw(db, over.start, over.end - over.bucket_ms))
+            if found.previous is not None:
+                assert near(found.previous) == near(of_raw(db, over.ended.before.start, over.start))
             for parts in (found.gateways, found.models, queries.gateways(db, asked, now).gateways):
                 assert near(added(one.totals for one in parts)) == whole
             assert near(added(one.totals for one in queries.models(db, asked, now).models)) == whole
@@ -134,6 +136,37 @@ def test_totals_are_the_sum_of_buckets_of_parts_and_of_calls(made: list[Call], a
                 assert [one.rest for one in series] == [False] * min(len(series), 8) + [True] * (len(series) > 8)
             for name in {call.gateway for call in made} - {""}:
                 assert_detail(db, name, asked, now)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    asked=st.sampled_from(RANGES),
+    late=st.integers(0, DAY_MS),
+    buckets=st.floats(0.01, 70),
+    each=st.integers(1, 9) | st.floats(0.1, 9),
+)
+def test_a_steady_stream_has_no_trend(asked: Range, late: int, buckets: float, each: float) -> None:
+    """`buckets`: how long it has been going on; `each`: calls to a bucket. At most a call at an edge makes a difference."""
+    now = NOW + late
+    over = span(asked, now)
+    begun, every = now - int(buckets * over.bucket_ms), over.bucket_ms / each
+    made = [Call(now - int(number * every), model="m", total=10) for number in range(int((now - begun) / every) + 1)]
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder) / "metrics.db", made)
+        with reading.asked(Path(folder) / "metrics.db") as db:
+            found = queries.overview(db, asked, now)
+    before = over.ended.before
+    assert (found.previous is not None) == (made[-1].at // before.length < before.start // before.length)
+    if found.previous is not None:
+        assert abs(found.ended.calls - found.previous.calls) <= (0 if isinstance(each, int) else 1)
+
+
+def test_nothing_is_compared_with_what_is_gone(path: Path) -> None:
+    write(path, [Call(NOW - number * HOUR_MS) for number in range(100)])
+    with closing(connect(path)) as connection:
+        assert queries.overview(connection, "24h", NOW).previous == Totals(calls=24)
+        connection.execute("DELETE FROM toolguard_hours WHERE at < ?", (NOW - 40 * HOUR_MS,))
+        assert queries.overview(connection, "24h", NOW).previous is None
 
 
 def assert_detail(db: sqlite3.Connection, name: str, asked: Range, now: int) -> None:
@@ -186,7 +219,8 @@ def test_empty(path: Path) -> None:
     with reading.asked(path) as db:
         for asked in RANGES:
             found = queries.overview(db, asked, NOW)
-            assert (found.totals, found.previous, found.gateways, found.models) == (Totals(), Totals(), [], [])
+            assert (found.totals, found.ended, found.gateways, found.models) == (Totals(), Totals(), [], [])
+            assert found.previous is None
             assert (found.since, found.last, found.guard.judged) == (None, None, 0)
             (series,) = queries.timeseries(db, asked, NOW).series
             assert series.calls == [0] * len(span(asked, NOW).begins)

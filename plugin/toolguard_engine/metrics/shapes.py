@@ -66,13 +66,15 @@ class GuardTotals(Shape, frozen=True):
 
 
 class Overview(Shape, frozen=True):
-    """`previous`: as much time right before. `since`, `last`: the first and the newest known call; null where none is."""
+    """`ended`: without the running bucket, to compare with `previous`, exactly as much time right before; null where that is
+    not wholly known. `since`, `last`: the day (UTC) of the first known call, and the newest one; null where none is."""
 
     range: Range
     start: int
     now: int
     totals: Totals
-    previous: Totals
+    ended: Totals
+    previous: Totals | None
     gateways: list[Share]
     models: list[Share]
     guard: GuardTotals

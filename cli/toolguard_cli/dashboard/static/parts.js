@@ -48,12 +48,13 @@ export function total({ name, label, value, text, detail, more, tone = "", title
 }
 
 /**
- * How a number compares with the one before; no judgement, more can be good or bad.
+ * How a number compares with the one of as much time before, where that is known; no judgement, more can be good or bad.
  * @param {number} now
- * @param {number} before
+ * @param {number | undefined} before
  * @param {string} span
  */
 export function trend(now, before, span) {
+  if (before === undefined) return "";
   if (!before) return now ? `none in the ${span} before` : "";
   const change = now / before - 1;
   if (change > 2)

@@ -5,7 +5,7 @@
 /** @typedef {{ calls: number, failed: number, input: number, output: number, cacheRead: number, cacheWrite: number, total: number, priced: number, costUsd: number, estimatedUsd: number, timed: number, durationMs: number }} Totals */
 /** @typedef {{ name: string, totals: Totals, provider: string, agent: string, gateway: string }} Share */
 /** @typedef {{ judged: number, allowed: number, malformed: number, held: number, approved: number, denied: number, expired: number, blocked: number, stopped: number, loops: number, noted: number, security: number, requestsSaved: number }} GuardTotals */
-/** @typedef {{ range: Range, start: number, now: number, totals: Totals, previous: Totals, gateways: Share[], models: Share[], guard: GuardTotals, since: number | null, last: number | null }} Overview */
+/** @typedef {{ range: Range, start: number, now: number, totals: Totals, ended: Totals, previous: Totals | null, gateways: Share[], models: Share[], guard: GuardTotals, since: number | null, last: number | null }} Overview */
 /** @typedef {{ name: string, calls: number[], input: number[], output: number[], cacheRead: number[], cacheWrite: number[], total: number[], costUsd: number[], estimatedUsd: number[], rest: boolean }} Series */
 /** @typedef {{ range: Range, bucketMs: number, at: number[], series: Series[] }} Timeseries */
 /** @typedef {{ model: string, provider: string, totals: Totals, tokenShare: number, costShare: number, costPer1k: number | null, meanMs: number | null }} ModelRow */

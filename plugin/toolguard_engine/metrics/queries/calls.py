@@ -33,7 +33,8 @@ def overview(connection: sqlite3.Connection, asked: Range, now: int) -> Overview
         start=over.start,
         now=now,
         totals=added(found.values()),
-        previous=added(sums.by(connection, (), over.before).values()),
+        ended=_all(connection, over.ended),
+        previous=_all(connection, over.ended.before) if _reaches(connection, over.ended.before) else None,
         gateways=dearest((Share(name, each) for (name,), each in gateways.items()), TOP),
         models=dearest((Share(name, each, provider) for (name, provider), each in models.items()), TOP),
         guard=counted(connection, over),
@@ -72,6 +73,16 @@ def folded(found: Mapping[sums.Key, Totals], *places: int) -> dict[sums.Key, Tot
     for key, each in found.items():
         groups.setdefault(tuple(key[place] for place in places), []).append(each)
     return {key: added(each) for key, each in groups.items()}
+
+
+def _all(connection: sqlite3.Connection, over: Span) -> Totals:
+    return added(sums.by(connection, (), over).values())
+
+
+def _reaches(connection: sqlite3.Connection, over: Span) -> bool:
+    """Whether something is known from before: else recording began within, or the first of it is gone already."""
+    (earlier,) = connection.execute(f"SELECT EXISTS (SELECT 1 FROM {over.table} WHERE at < ?)", (over.start,)).fetchone()  # noqa: S608
+    return bool(earlier)
 
 
 def _series(name: str, buckets: Mapping[int, Totals], over: Span, *, rest: bool = False) -> Series:

@@ -26,6 +26,11 @@ class Span(NamedTuple):
         return list(range(self.start, self.end, self.bucket_ms))
 
     @property
+    def ended(self) -> Span:
+        """Without the running bucket."""
+        return self._replace(buckets=self.buckets - 1)
+
+    @property
     def before(self) -> Span:
         """As many buckets right before."""
         return self._replace(start=self.start - self.bucket_ms * self.buckets)

@@ -15,8 +15,12 @@ import { View } from "../view.js";
 
 const TOP = 8;
 
+/** What of each range is still running. */
+const RUNNING = { "24h": "the running hour", "7d": "the running 6 hours", "30d": "the running day" };
+
 /** @param {App} app @returns {import("../main.js").Tab} */
 export function overview(app) {
+  const reach = el("p", { class: "quiet" });
   const totals = el("div", { class: "totals" });
   const tokens = new Stack("Tokens", TOKENS, format.compact);
   const costs = new Stack("Cost", COSTS, format.money, false);
@@ -27,6 +31,7 @@ export function overview(app) {
     "div",
     { class: "stack" },
     hint,
+    reach,
     totals,
     el("div", { class: "halves" }, tokens.root, costs.root),
     tops,
@@ -38,6 +43,7 @@ export function overview(app) {
     Promise.all([get("overview", { range: app.range }, signal), get("timeseries", { range: app.range }, signal)]);
   const view = new View(app, body, load, ([now, times]) => {
     fill(hint, now.since === null ? nothingYet() : quiet(now));
+    fill(reach, reaches(now, times.bucketMs));
     fill(totals, usage(now, app.span));
     const { tokens: used, costs: paid } = columns(times);
     tokens.update(times.at, times.bucketMs, used);
@@ -54,8 +60,14 @@ function quiet({ totals, last, now }) {
   return el("p", { class: "notice" }, "No model calls in this time; the last one was ", when(last, now), ".");
 }
 
+/** Since when it counts, and what is compared. @param {Overview} overview @param {number} size of a bucket, ms */
+function reaches({ range, start, previous }, size) {
+  const since = `Since ${format.bucket(start, size)}${size >= format.DAY ? " (UTC)" : ""}`;
+  return previous ? `${since}; comparisons leave out ${RUNNING[range]}.` : `${since}.`;
+}
+
 /** @param {Overview} overview @param {string} span */
-function usage({ totals, previous }, span) {
+function usage({ totals, ended, previous }, span) {
   const { input, output, cacheRead, cacheWrite } = totals;
   const exact = format.compact(totals.total) === format.count(totals.total) ? "" : `${format.count(totals.total)}: `;
   const parts =
@@ -70,7 +82,7 @@ function usage({ totals, previous }, span) {
       value: totals.total,
       text: format.compact(totals.total),
       detail: parts || "",
-      more: trend(totals.total, previous.total, span),
+      more: trend(ended.total, previous?.total, span),
     }),
     total({
       name: "cost",
@@ -78,7 +90,7 @@ function usage({ totals, previous }, span) {
       value: totals.costUsd,
       text: costOf(totals),
       detail: costNote(totals),
-      more: trend(totals.costUsd, previous.costUsd, span),
+      more: trend(ended.costUsd, previous?.costUsd, span),
     }),
     total({
       name: "calls",
@@ -86,7 +98,7 @@ function usage({ totals, previous }, span) {
       value: totals.calls,
       text: format.compact(totals.calls),
       detail: mean,
-      more: trend(totals.calls, previous.calls, span),
+      more: trend(ended.calls, previous?.calls, span),
     }),
     total({
       name: "failed",
@@ -94,7 +106,7 @@ function usage({ totals, previous }, span) {
       value: totals.failed,
       text: format.compact(totals.failed),
       detail: rate,
-      more: trend(totals.failed, previous.failed, span),
+      more: trend(ended.failed, previous?.failed, span),
     }),
   ];
 }
