@@ -28,19 +28,23 @@ COUNTED = Config(budget=BudgetConfig(mode="enforce"))
 
 @dataclass(frozen=True)
 class Chosen:
-    """Which standings; without any name all that were used."""
+    """Which standings; without any name all that were used. `exact`: the one of both names, be they empty."""
 
     agent: str = ""
     session: str = ""
+    exact: bool = False
 
     def means(self, standing: Standing) -> bool:
+        if self.exact:
+            return standing.key == (self.agent, place_in(self.session))
         if self.agent and standing.agent != self.agent:
             return False
         return not self.session or standing.session == place_in(self.session)
 
     @property
     def words(self) -> str:
-        parts = [f"agent {self.agent}"] * bool(self.agent) + [f"session {self.session}"] * bool(self.session)
+        named = [("agent", self.agent), ("session", self.session)]
+        parts = [f"{what} {name}" for what, name in named if name or self.exact]
         return answers.cut(answers.plain(" in ".join(parts)), 160)
 
 

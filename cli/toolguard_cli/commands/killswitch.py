@@ -40,7 +40,7 @@ def run(places: Places, wish: Wish, *, why: str = "") -> Result:
     inside.refuse(places, f"kill-switch {wish}")
     after, told = throw(places, wish, why, "cli")
     if wish == "on":
-        told += _unguarded(places)
+        told += unguarded(places)
     return _result(places, after, [*told, Line("next", f"{OFF} lets them run again") if wish == "on" else _off_next()])
 
 
@@ -76,7 +76,7 @@ def _set(switch: KillSwitch, wish: Wish, why: str) -> None:
         raise UserError(f"the kill switch is NOT on, calls still run: {said}", f"stop the gateway: {STOP}") from error
 
 
-def _unguarded(places: Places) -> list[Line]:
+def unguarded(places: Places) -> list[Line]:
     """Where no gateway has the plugin there is nobody to stop a call."""
     if engines.running(places.state_dir):
         return []

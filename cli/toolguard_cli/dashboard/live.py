@@ -11,7 +11,7 @@ import msgspec
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from toolguard_cli.dashboard.answering import encoded
-from toolguard_cli.dashboard.shapes import HelloEvent, StateEvent, TickEvent
+from toolguard_cli.dashboard.shapes import HelloEvent, StateEvent
 from toolguard_cli.dashboard.visit import Site, now_ms
 from toolguard_cli.dashboard.watching import Watch
 
@@ -112,6 +112,7 @@ class Live:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._watch.begin)
         client.put(_text(HelloEvent(now_ms(), trusted)))
         client.put(_text(self._watch.held()))
+        client.put(_text(self._watch.tick()))
         self._clients.add(client)
         if self._poller is None or self._poller.done():
             self._poller = asyncio.create_task(self._poll())
@@ -130,7 +131,7 @@ class Live:
                     self._tell(_text(StateEvent()))
                     changed, told = False, time.monotonic()
                 if time.monotonic() > ticked + TICK_SECONDS:
-                    self._tell(_text(TickEvent(now_ms())))
+                    self._tell(_text(self._watch.tick()))
                     ticked = time.monotonic()
                 await asyncio.sleep(LOOK_SECONDS)
         finally:

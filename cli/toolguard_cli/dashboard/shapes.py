@@ -37,11 +37,12 @@ class Held(Shape, frozen=True):
 
 
 class Pending(Shape, frozen=True):
-    """`problems`: stores that cannot be read, in words."""
+    """`problems`: files that cannot be read, in words. `unread`: gateways whose held calls cannot be told now."""
 
     now: int
     pending: list[Held]
     problems: list[str]
+    unread: list[str]
 
 
 class Switch(Shape, frozen=True):
@@ -82,21 +83,30 @@ class GatewayState(Shape, frozen=True):
 
 
 class State(Shape, frozen=True):
-    """`may_change`: the token was given, so that changes are taken."""
+    """`may_change`: the token was given, so that changes are taken. `notes`: what else a change has to say."""
 
     now: int
     version: str
     may_change: bool
     gateways: list[GatewayState]
+    notes: list[str]
+
+
+class Refill(Shape, frozen=True, forbid_unknown_fields=True):
+    """Whose budget is full again: this agent's in this session, either of which may be empty; or with `all` everybody's."""
+
+    agent: Text = ""
+    session: Text = ""
+    all: bool = False
 
 
 class Change(Shape, frozen=True, forbid_unknown_fields=True):
-    """One of `mode`, `kill_switch` and `checkpoint`. `checkpoint`: the session whose budget is full again, `all` for all."""
+    """One of `mode`, `kill_switch` and `checkpoint`."""
 
     gateway: GatewayId
     mode: Mode | None = None
     kill_switch: bool | None = None
-    checkpoint: Annotated[str, Meta(min_length=1, max_length=2_000)] | None = None
+    checkpoint: Refill | None = None
     why: Text = ""
 
 
@@ -156,10 +166,12 @@ class DecisionEvent(Shape, frozen=True, tag_field="type", tag="decision"):
 
 
 class PendingEvent(Shape, frozen=True, tag_field="type", tag="pending"):
-    """All held calls, whenever one of them changed."""
+    """All held calls, whenever one of them changed; the rest as in `Pending`."""
 
     now: int
     pending: list[Held]
+    problems: list[str]
+    unread: list[str]
 
 
 class StateEvent(Shape, frozen=True, tag_field="type", tag="state"):
@@ -167,6 +179,8 @@ class StateEvent(Shape, frozen=True, tag_field="type", tag="state"):
 
 
 class TickEvent(Shape, frozen=True, tag_field="type", tag="tick"):
-    """Every five seconds, so that silence means that the server is gone."""
+    """Every five seconds, so that silence means that the server is gone; and whenever `problems` changes: why the metrics
+    file cannot be read, in words."""
 
     now: int
+    problems: list[str]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from contextlib import suppress
 from pathlib import Path
+
+from msgspec import structs
 
 from toolguard_cli.dashboard import gateways, reading
 from toolguard_cli.dashboard.api import pending
 from toolguard_cli.dashboard.gateways import Watched
-from toolguard_cli.dashboard.shapes import CallEvent, DecisionEvent, Held, PendingEvent, StateEvent
-from toolguard_cli.dashboard.visit import Site, Visit
+from toolguard_cli.dashboard.shapes import CallEvent, DecisionEvent, Pending, PendingEvent, StateEvent, TickEvent
+from toolguard_cli.dashboard.visit import Site, Visit, now_ms
 from toolguard_cli.errors import UserError
+from toolguard_engine import answers
 from toolguard_engine.metrics import database, queries
 from toolguard_engine.metrics.database import MetricsError
 from toolguard_engine.stores import engines, files
@@ -21,7 +23,7 @@ from toolguard_engine.stores.killswitch import NAME as KILL_SWITCH
 from toolguard_engine.stores.standings import BESIDE
 from toolguard_engine.stores.standings import NAME as STANDINGS
 
-Event = CallEvent | DecisionEvent | PendingEvent | StateEvent
+Event = CallEvent | DecisionEvent | PendingEvent | StateEvent | TickEvent
 Mark = tuple[int, int, int]
 """Differs when a file was written: its number, size and time."""
 
@@ -44,8 +46,10 @@ class Watch:
         self._known: list[tuple[Watched, Path]] = []
         self._asked = 0.0
         self._marks: tuple[object, ...] = ()
-        self._nonces: tuple[Mark, ...] = ()
-        self._held: list[Held] | None = None
+        self._problems: list[str] = []
+        self._nonces: tuple[object, ...] = ()
+        self._wrong: list[str] = []
+        self._seen: Pending | None = None
 
     def begin(self) -> None:
         """What is there now is not new."""
@@ -54,15 +58,22 @@ class Watch:
 
     def look(self) -> list[Event]:
         """The new events, and at the end what else changed."""
-        rows: list[Event] = []
-        with suppress(MetricsError):
-            rows = self._rows()
-        self._refresh(new=bool(rows))
-        return [*rows, *self._pending(), *self._states()]
+        rows, before = list[Event](), self._wrong
+        try:
+            rows, self._wrong = self._rows(), []
+        except MetricsError as error:
+            self._wrong = [answers.plain(str(error))]
+        changed = self._wrong != before
+        self._refresh(new=bool(rows) or changed)
+        return [*rows, *([self.tick()] * changed), *self._pending(), *self._states()]
+
+    def tick(self) -> TickEvent:
+        return TickEvent(now_ms(), self._wrong)
 
     def held(self) -> PendingEvent:
         """All held calls as they were seen last."""
-        return PendingEvent(Visit(self._site).now, self._held or [])
+        seen = self._seen or Pending(0, [], [], [])
+        return PendingEvent(now_ms(), seen.pending, seen.problems, seen.unread)
 
     def close(self) -> None:
         if self._db is not None:
@@ -104,19 +115,18 @@ class Watch:
         if not new and time.monotonic() < self._asked + AGAIN_SECONDS:
             return
         self._asked = time.monotonic()
-        self._known = [(each, _book(each)) for each in gateways.lenient(Visit(self._site))[0]]
+        found, self._problems = gateways.lenient(Visit(self._site))
+        self._known = [(each, _book(each)) for each in found]
 
     def _pending(self) -> list[Event]:
-        nonces = tuple(mark(path) for _, path in self._known)
-        over = any(each.expires <= Visit(self._site).now for each in self._held or [])
-        if self._held is not None and nonces == self._nonces and not over:
+        before, nonces = self._seen, (*self._problems, *((each.id, mark(path)) for each, path in self._known))
+        over = before is None or bool(before.unread) or any(each.expires <= now_ms() for each in before.pending)
+        if nonces == self._nonces and not over:
             return []
         self._nonces = nonces
-        found = pending.listed(Visit(self._site), [each for each, _ in self._known], []).pending
-        if found == self._held:
-            return []
-        self._held = found
-        return [self.held()]
+        found = pending.listed(Visit(self._site), [each for each, _ in self._known], self._problems)
+        self._seen = structs.replace(found, now=0)
+        return [] if self._seen == before else [self.held()]
 
     def _states(self) -> list[Event]:
         first, marks = not self._marks, tuple((each.id, *_marks(each)) for each, _ in self._known)

@@ -204,11 +204,13 @@ def test_checkpoint(server: Served) -> None:
     store.close()
     first, second = state_of(server)["standings"]
     assert (first["session"], first["left"], first["signals"]) == ("agent:main:a", 0.1, ["more than 60 calls a minute"])
-    server.post("/api/state", {"gateway": NAMES[0], "checkpoint": "agent:main:a"})
+    server.post("/api/state", {"gateway": NAMES[0], "checkpoint": {"agent": "main", "session": "agent:main:a"}})
     (left,) = state_of(server)["standings"]
     assert left["session"] == second["session"]
-    assert server.post("/api/state", {"gateway": NAMES[0], "checkpoint": "nobody"}).status == 409
-    server.post("/api/state", {"gateway": NAMES[0], "checkpoint": "all"})
+    assert (
+        server.post("/api/state", {"gateway": NAMES[0], "checkpoint": {"agent": "main", "session": "nobody"}}).status == 409
+    )
+    server.post("/api/state", {"gateway": NAMES[0], "checkpoint": {"all": True}})
     assert state_of(server)["standings"] == []
     assert [line["where"] for line in audited(server.machine)] == ["dashboard"] * 2
 
@@ -230,7 +232,9 @@ def test_mode(server: Served) -> None:
     assert places.config.read_text() == "{ broken"
 
 
-@pytest.mark.parametrize("wish", [{}, {"mode": "soft", "killSwitch": True}, {"killSwitch": False, "checkpoint": "all"}])
+@pytest.mark.parametrize(
+    "wish", [{}, {"mode": "soft", "killSwitch": True}, {"killSwitch": False, "checkpoint": {"all": True}}]
+)
 def test_one_change_at_a_time(shared: Served, wish: dict[str, Any]) -> None:
     answer = shared.post("/api/state", {"gateway": NAMES[0]} | wish)
     assert (answer.status, answer.code) == (422, "values")
@@ -257,7 +261,8 @@ def test_a_gateway_that_is_gone(server: Served) -> None:
     word = {"gateway": NAMES[0], "nonce": held.nonce}
     refused = [server.post(path, word) for path in ("/api/approve", "/api/deny")]
     refused += [
-        server.post("/api/state", {"gateway": NAMES[0], **wish}) for wish in ({"killSwitch": True}, {"checkpoint": "all"})
+        server.post("/api/state", {"gateway": NAMES[0], **wish})
+        for wish in ({"killSwitch": True}, {"checkpoint": {"all": True}})
     ]
     refused.append(server.post("/api/decision", {"gateway": NAMES[0], "tool": "exec", "decision": "allow"}))
     assert [answer.status for answer in refused] == [409] * 5

@@ -157,7 +157,7 @@ def test_a_held_call_whose_time_is_over(server: Served) -> None:
 
 def test_something_else_changes(server: Served) -> None:
     with opened(server) as page:
-        heard(page, "hello")
+        heard(page, "tick")
         KillSwitch(server.machine.places(NAMES[1]).state_dir).set(on=True, by="ann", why="")
         assert heard(page, "state", "tick")["type"] == "state"
         assert heard(page, "tick")["now"]

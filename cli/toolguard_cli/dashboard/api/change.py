@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from toolguard_cli.commands import checkpoint, killswitch
 from toolguard_cli.commands.config import change as config_change
 from toolguard_cli.commands.config import set as config_set
@@ -9,11 +11,13 @@ from toolguard_cli.dashboard import gateways
 from toolguard_cli.dashboard.api import state
 from toolguard_cli.dashboard.api.words import PLACE
 from toolguard_cli.dashboard.problems import Wrong
-from toolguard_cli.dashboard.shapes import Change, State
+from toolguard_cli.dashboard.shapes import Change, Refill, State
 from toolguard_cli.dashboard.visit import Query, Visit
 from toolguard_cli.paths import Places
+from toolguard_cli.result import Line
 
-ALL = "all"
+TOLD = ("warn", "error")
+"""Lines of the commands that say more than that it was done."""
 WISHES = ("mode", "killSwitch", "checkpoint")
 _ONE = f"say one of {', '.join(WISHES)}"
 
@@ -23,13 +27,20 @@ def change(visit: Visit, asked: Change) -> State:
         raise Wrong(422, "values", _ONE)
     places = gateways.named(visit, asked.gateway).places
     if asked.mode is not None:
-        config_set.run(places, "mode", asked.mode, config_change.Options(vouched=True))
+        lines = list(config_set.run(places, "mode", asked.mode, config_change.Options(vouched=True)).lines)
     elif asked.kill_switch is not None:
-        killswitch.throw(places, "on" if asked.kill_switch else "off", asked.why, PLACE)
+        lines = _switch(places, asked.why, on=asked.kill_switch)
     else:
-        _refill(places, asked.checkpoint or ALL)
-    return state.state(visit, Query())
+        lines = _refill(places, asked.checkpoint or Refill())
+    notes = [line.text for line in lines if line.kind in TOLD]
+    return structs.replace(state.state(visit, Query()), notes=notes)
 
 
-def _refill(places: Places, session: str) -> None:
-    checkpoint.refill(places, checkpoint.Chosen(session="" if session == ALL else session), PLACE)
+def _switch(places: Places, why: str, *, on: bool) -> list[Line]:
+    _, lines = killswitch.throw(places, "on" if on else "off", why, PLACE)
+    return [*lines, *(killswitch.unguarded(places) if on else [])]
+
+
+def _refill(places: Places, whose: Refill) -> list[Line]:
+    chosen = checkpoint.Chosen() if whose.all else checkpoint.Chosen(whose.agent, whose.session, exact=True)
+    return checkpoint.refill(places, chosen, PLACE)[1]

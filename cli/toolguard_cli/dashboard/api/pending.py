@@ -22,14 +22,15 @@ def pending(visit: Visit, asked: Query) -> Pending:
 
 def listed(visit: Visit, known: list[Watched], problems: list[str]) -> Pending:
     """The oldest first. `problems`: known ones."""
-    held, now = [], time.time()
+    held, unread, now = list[Held](), list[str](), time.time()
     for each in known:
         try:
             with stores.told():
                 held += [_held(each, entry) for entry in answers.waiting(each.book().entries(), now)]
         except (UserError, OSError) as error:
             problems = [*problems, said(each, error)]
-    return Pending(visit.now, sorted(held, key=lambda one: (one.created, one.nonce)), problems)
+            unread.append(each.id)
+    return Pending(visit.now, sorted(held, key=lambda one: (one.created, one.nonce)), problems, unread)
 
 
 def said(watched: Watched, error: UserError | OSError) -> str:

@@ -26,7 +26,7 @@ LATEST = 1e11
 def state(visit: Visit, asked: Query) -> State:
     del asked
     found, problems = gateways.lenient(visit)
-    return State(visit.now, __version__, visit.trusted, [_gateway(each, problems) for each in found])
+    return State(visit.now, __version__, visit.trusted, [_gateway(each, problems) for each in found], [])
 
 
 def _gateway(watched: Watched, problems: list[str]) -> GatewayState:

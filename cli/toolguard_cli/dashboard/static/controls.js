@@ -112,7 +112,7 @@ export function checkpointButton(app, gateway, { agent, session }) {
       el("p", null, "You have looked at what ", quoted(agent), " did in ", quoted(session), ". Its budget is full again."),
     ];
     const answer = await ask({ title: "Checkpoint", body, action: "Fill the budget" });
-    if (answer !== null) await app.change("state", { gateway, checkpoint: session }, () => "The budget is full again.");
+    if (answer !== null) await app.change("state", { gateway, checkpoint: { agent, session } }, () => "The budget is full again.");
   };
   const props = {
     type: "button",

@@ -19,10 +19,10 @@
 /** @typedef {{ range: Range, gateways: GatewayRow[] }} Gateways */
 /** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[] }} Gateway */
 /** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number }} Held */
-/** @typedef {{ now: number, pending: Held[], problems: string[] }} Pending */
+/** @typedef {{ now: number, pending: Held[], problems: string[], unread: string[] }} Pending */
 /** @typedef {{ at: number, by: string, why: string }} Switch */
 /** @typedef {{ agent: string, session: string, spent: number, left: number, size: number, trust: number, mode: string, signals: string[], waits: boolean, touched: number }} Standing */
 /** @typedef {{ id: string, running: boolean, recording: boolean, mode: string, killSwitch: Switch | null, standings: Standing[], host: string, version: string, problems: string[] }} GatewayState */
-/** @typedef {{ now: number, version: string, mayChange: boolean, gateways: GatewayState[] }} State */
+/** @typedef {{ now: number, version: string, mayChange: boolean, gateways: GatewayState[], notes: string[] }} State */
 
 export {};
