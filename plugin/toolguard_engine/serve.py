@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import select
 import time
-import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -26,7 +25,7 @@ from toolguard_engine.metrics import place
 from toolguard_engine.metrics.modelcalls import WAIT_SECONDS
 from toolguard_engine.ownplaces import included, own_places
 from toolguard_engine.rulebook import Rule
-from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, Session, Setup
+from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, Session, Setup, fault
 from toolguard_engine.stores import audit, calllog, engines
 from toolguard_engine.stores.counters import Counters
 from toolguard_engine.stores.killswitch import KillSwitch
@@ -43,6 +42,9 @@ if TYPE_CHECKING:
 CHUNK = 1 << 18
 PUBLISH_EVERY = 1.0
 """Seconds between two writes of the engine's own files, while there is news."""
+
+LOUD = (("security", CODE_REWRITTEN), ("error", CODE_ERROR))
+"""Events, with their codes, that are said in the gateway's log too."""
 
 MAX_UNSAVED = 1_000
 MAX_COMPLAINTS = 100
@@ -201,7 +203,7 @@ class Engine:
             self._send(message)
 
     def _failed(self, message: protocol.Incoming, error: Exception) -> protocol.Wire:
-        reason = _fault(error)
+        reason = fault(error)
         self._send(protocol.Log("error", f"the engine could not decide: {reason}; please report this"))
         return protocol.Error(getattr(message, "id", None), reason)
 
@@ -240,7 +242,8 @@ class Engine:
             try:
                 self._recorder = self._new_recorder()
             except Exception as error:  # noqa: BLE001 - verdicts go on
-                self._complain(f"metrics cannot be recorded: {_fault(error)}")
+                self._session.measure_nothing()
+                self._complain(f"metrics cannot be recorded: {fault(error)}")
 
     def _new_recorder(self) -> Recorder:
         """What it needs is loaded here: after the answer, and by no other engine."""
@@ -270,7 +273,7 @@ class Engine:
         try:
             self._recorder.add(self._session.take_calls(last=last), self._session.take_verdicts())
         except Exception as error:  # noqa: BLE001 - verdicts go on
-            self._complain(f"metrics: {_fault(error)}; please report this")
+            self._complain(f"metrics: {fault(error)}; please report this")
         self._tell_of(self._recorder)
 
     def _end_recording(self) -> None:
@@ -309,8 +312,8 @@ class Engine:
             self._session.use_rules(own.rules)
         self._session.use_constraints(own.constraints)
         self._session.guard.unread = own.unread
-        for fault in own.faults:
-            self._complain(fault)
+        for said in own.faults:
+            self._complain(said)
 
     def _look_at_switch(self) -> None:
         """Whether a person has stopped or freed everything: at most a tenth of a second ago."""
@@ -332,7 +335,7 @@ class Engine:
         risklevels.load()  # not while the first call waits
         self._session.restore(patient=True)
         try:
-            self._session.guard.remember(self._counters.load())
+            self._session.remember(self._counters.load())
         except Damaged as error:
             self._complain(f"the counts of an earlier engine are lost: {error}")
         except StoreError:
@@ -360,7 +363,7 @@ class Engine:
     def _write_events(self, *, patient: bool = False) -> None:
         fresh = self._session.take_events()
         for event in fresh:
-            if event.code in (CODE_REWRITTEN, CODE_ERROR):
+            if (event.event, event.code) in LOUD:
                 self._send(protocol.Log("error", f"SECURITY: {event.tool} {event.reason}"))
         self._unsaved += fresh
         if not self._unsaved or self._audit is None:
@@ -454,9 +457,3 @@ class Engine:
             engines.retire(self._state_dir, self._session.setup.pid)
         except (OSError, ValueError):
             pass  # the state directory went away before the gateway did
-
-
-def _fault(error: Exception) -> str:
-    """What a bug is called; its own words may quote what nobody should see."""
-    frame = traceback.extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"

@@ -155,6 +155,19 @@ class Session:
         """What was let through or corrected, for the metrics, each once; the rest is in the audit log."""
         return self._measure.take_verdicts() if self._measure else []
 
+    def measure_nothing(self) -> None:
+        """Nobody takes it."""
+        self._measure = None
+
+    def _measured(self, note: Callable[[Measure], None]) -> None:
+        """For the metrics. A fault there changes no answer, and is told once."""
+        if self._measure is None:
+            return
+        try:
+            note(self._measure)
+        except Exception as error:  # noqa: BLE001 - the guard goes on
+            self._tell_once(f"metrics: {fault(error)}; please report this")
+
     def answer(self, message: protocol.Incoming) -> protocol.Wire | None:
         """The answer to one message; None for a note."""
         match message:
@@ -197,13 +210,11 @@ class Session:
                 self._event("security", Call("", None), Verdict("allow", "security.hook-order", reason=note.text))
             case protocol.RunEnd():
                 self.guard.ended(note.run)
-                if self._measure:
-                    self._measure.run_ended(note.run)
+                self._measured(lambda measure: measure.run_ended(note.run))
             case protocol.Seams():
                 self.seams.update(note.seams)
             case protocol.ModelEnded() | protocol.Answered():
-                if self._measure:
-                    self._measure.note(note, self._now())
+                self._measured(lambda measure: measure.note(note, self._now()))
 
     def _hello(self, message: protocol.Hello) -> protocol.Wire:
         if message.v != protocol.VERSION:
@@ -267,8 +278,7 @@ class Session:
 
     def _undecided(self, message: protocol.Judge, call: Call, error: Exception) -> protocol.Wire:
         """The verdict of the fail mode, under a name of its own."""
-        frame = traceback.extract_tb(error.__traceback__)[-1]
-        reason = f"the guard could not decide: {type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"
+        reason = f"the guard could not decide: {fault(error)}"
         config = self.guard.config_for(call.agent)
         passes = config.fail_mode == "open" or config.active_mode in ("shadow", "disabled")
         text = "" if passes else approval_texts.out_of_order(config.approval.prefix, CODE_ERROR)
@@ -289,12 +299,18 @@ class Session:
             pin = acts and self.config.pin_params == "always"
             if verdict.note:
                 self._event("note", call, replace(verdict, reason=verdict.note))
-            if self._measure:
-                self._measure.allowed(call, verdict.code)
+            self._measured(lambda measure: measure.allowed(call, verdict.code))
             return self._let_run(message.id, call, verdict.code, note=verdict.note if acts else "", pin=pin)
         if verdict.decision == "hold":
             return self._held(message, call, verdict)
         return self._refuse(message.id, call, verdict)
+
+    def remember(self, runs: dict[str, Run]) -> None:
+        """What an engine before this one knew of runs that may still be under way. That they were ended it has told."""
+        self.guard.remember(runs)
+        for name, run in runs.items():
+            if run.stop:
+                self._was_told(name, run.stop.code)
 
     def _was_told(self, run: str, code: str) -> bool:
         """Whether it was said of this run before; from here on it was."""
@@ -384,9 +400,10 @@ class Session:
         self.save_standings()
         self.tally.held += held
         self.tally.blocked += not held
-        self.tally.stopped += stop is not None and stop.code != verdict.code
         if not held:
             self._event("block", call, verdict, nonce=nonce)
+        if stop is not None:
+            self._ended(call, stop, verdict.reason)
         return protocol.VerdictAnswer(question, verdict.decision, verdict.code, verdict.text, stop=stop.text if stop else "")
 
     def _came(self, message: protocol.Came) -> protocol.Wire | None:
@@ -394,16 +411,18 @@ class Session:
         outcome_of = None if message.vetoed else _outcome(call, message)
         reaction = self.guard.came(call, outcome_of, asked=message.id is not None)
         shadow = self._shadowed(call.agent)
-        if reaction.code:
-            self.tally.repeated += 1
-            verdict = Verdict("block" if reaction.stop and not shadow else "allow", reaction.code, reason=reaction.reason)
-            self._event("stop" if reaction.stop else "note", call, verdict)
+        self.tally.repeated += bool(reaction.code)
+        if reaction.stop and shadow:
+            self._would_end(call, reaction.stop, reaction.reason)
+        elif reaction.stop:
+            self._ended(call, reaction.stop, reaction.reason)
+        elif reaction.code:
+            self._event("note", call, Verdict("allow", reaction.code, reason=reaction.reason))
         self._tell_signals()
         if message.id is None:
             return None
         if shadow:
             return protocol.Noted(message.id)
-        self.tally.stopped += reaction.stop is not None
         return protocol.Noted(message.id, reaction.note, reaction.stop.text if reaction.stop else "")
 
     def _ran(self, message: protocol.Ran) -> protocol.Wire:
@@ -418,7 +437,8 @@ class Session:
         if self._shadowed(call.agent):
             return protocol.Stopped(message.id)
         text = approval_texts.rewritten(config.approval.prefix, call.tool)
-        self.guard.stop(call.run, Stop(CODE_REWRITTEN, text))
+        self.guard.stop(call.run, stop := Stop(CODE_REWRITTEN, text))
+        self._ended(call, stop)
         return protocol.Stopped(message.id, text)
 
     def _decide(self, message: protocol.Decide) -> protocol.Wire:
@@ -530,13 +550,11 @@ class Session:
         if self._shadowed(message.agent):
             return protocol.Corrected(message.id)
         correction = refusal.correction
-        if self._measure:
-            self._measure.malformed(refusal, self._now())
-        if correction.stop and not self._was_told(message.run, correction.stop.code):
-            self._event("stop", refusal.call, Verdict("block", correction.stop.code))
+        self._measured(lambda measure: measure.malformed(refusal, self._now()))
+        if correction.stop:
+            self._ended(refusal.call, correction.stop)
         self.tally.corrected += 1
         self.tally.loops += correction.action == "loop-detected"
-        self.tally.stopped += correction.action == "limit"
         return protocol.Corrected(
             message.id, correction.text, watch=True, stop=correction.stop.text if correction.stop else ""
         )
@@ -551,14 +569,26 @@ class Session:
         for refusal in refusals:
             if shadow and self._was_told(message.run, _code(refusal)):
                 continue  # a run that would have been stopped goes on: that is said once
-            if refusal.failure in (HELD, BLOCKED):  # nothing was wrong with how it was called
-                self._event("stop", refusal.call, Verdict("block", _code(refusal)))
-            else:
+            if refusal.failure not in (HELD, BLOCKED):  # with those nothing was wrong with how they were called
                 self._record(refusal, message.provider, message.model)
         if shadow:
             return protocol.Stopped(message.id)
-        self.tally.stopped += 1
-        return protocol.Stopped(message.id, refusals[0].correction.text)
+        first = refusals[0]
+        if first.correction.stop:
+            self._ended(first.call, first.correction.stop)
+        return protocol.Stopped(message.id, first.correction.text)
+
+    def _ended(self, call: Call, stop: Stop, reason: str = "") -> None:
+        """An answer ends the run of this call. Later answers may say so again: it is told and counted once."""
+        if call.run and not self._was_told(call.run, stop.code):
+            self.tally.stopped += 1
+            self._event("stop", call, Verdict("block", stop.code, reason=reason))
+
+    def _would_end(self, call: Call, stop: Stop, reason: str) -> None:
+        """In shadow mode."""
+        code = f"shadow.{stop.code}"
+        if not self._was_told(call.run, code):
+            self._event("would-refuse", call, Verdict("allow", code, reason=reason))
 
     def _shadowed(self, agent: str) -> bool:
         """Whether the guard only watches this agent."""
@@ -643,3 +673,9 @@ def _audit_event(name: str, now: float, event: str, call: Call, verdict: Verdict
         shown=approval_texts.shown(call) if call.tool else "",
         gateway=gateway,
     )
+
+
+def fault(error: Exception) -> str:
+    """What a bug is called; its own words may quote what nobody should see."""
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} in {Path(frame.filename).name}:{frame.lineno}"

@@ -407,10 +407,11 @@ REWRITTEN = (
     "This turn ends here. Tell the user to look into the gateway's log and `toolguard audit show`."
 )
 SECURITY = ("security", "security.rewritten", "exec")
+ENDED = ("stop", "security.rewritten", "exec")
 RAN: list[tuple[str, dict[str, Any], str, str, list[tuple[str, str, str]]]] = [
     ("harmless", {}, "n", "", []),
-    ("held", {}, "a", REWRITTEN, [SECURITY]),
-    ("blocked", {}, "A", REWRITTEN, [SECURITY]),
+    ("held", {}, "a", REWRITTEN, [SECURITY, ENDED]),
+    ("blocked", {}, "A", REWRITTEN, [SECURITY, ENDED]),
     ("shadow", {"mode": "shadow"}, "a", "", [SECURITY]),
     ("shadow-harmless", {"mode": "shadow"}, "n", "", []),
     ("disabled", {"mode": "disabled"}, "a", "", []),
@@ -434,7 +435,7 @@ def test_ran(tmp_path: Path, config: Any, letter: str, stop: str, events: list[t
 def test_who_may_have_changed_it_is_told(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.session.answer(protocol.Ran(3, *spelled("a"), others="evil\n(priority 0)", **scene.place()))
-    (event,) = scene.session.take_events()
+    event = scene.session.take_events()[0]
     assert event.reason == ("ran instead of what was judged; approval.always-block; may have changed it: evil?(priority 0)")
     assert event.shown == 'exec({ command: "make a-a" })'
 

@@ -423,9 +423,10 @@ def test_the_audit_log_after_the_answers(talk: Talk, state: Path) -> None:
         ("hold-again", "approval.pending", "r"),
         ("block", "rule.self-protection", "q"),
         ("security", "security.rewritten", "p"),
+        ("stop", "security.rewritten", "p"),
         ("security", "security.hook-order", ""),
     ]
-    assert AuditLog(state).verify() == Verification(5)
+    assert AuditLog(state).verify() == Verification(6)
     last = json.loads((state / "toolguard" / "last-engine.json").read_text())
     assert {name: last[name] for name in ("judged", "held", "blocked", "approved")} == {
         "judged": 3, "held": 2, "blocked": 1, "approved": 0,

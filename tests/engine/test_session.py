@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -216,6 +217,84 @@ def test_the_end_of_a_malformed_loop_is_in_the_audit_log_once() -> None:
     for question in range(1, 7):
         answering.answer(failed(question, request=question))
     assert told(answering, "stop") == ["loop.identical"]
+
+
+READ = {"path": "a"}
+PLACED = {"agent": "main", "session": "s", "run": "r"}
+
+
+def by_failures(talk: Session) -> Iterator[protocol.Wire | None]:
+    for question in range(1, 9):
+        yield talk.answer(failed(question, request=question))
+
+
+def by_its_next_message(talk: Session) -> Iterator[protocol.Wire | None]:
+    """As the gateway plays it: after a refusal it asks about each message before its calls run."""
+    for question in range(1, 9):
+        yield talk.answer(failed(question, request=question))
+        yield talk.answer(protocol.Message(question, [protocol.MessageCall("read", {})], run="r"))
+
+
+def by_a_result(talk: Session) -> Iterator[protocol.Wire | None]:
+    for n in range(1, 12):
+        yield talk.answer(protocol.Came("read", READ, "ENOENT: no such file", 20, failed=True, id=n, request=n, **PLACED))
+
+
+def by_a_verdict(talk: Session) -> Iterator[protocol.Wire | None]:
+    for n in range(1, 60):
+        yield (answer := talk.answer(protocol.Judge(n, "read", READ, request=n, **PLACED)))
+        if isinstance(answer, protocol.VerdictAnswer) and answer.decision == "allow":
+            yield talk.answer(protocol.Came("read", READ, "text", 4, id=n, request=n, **PLACED))
+
+
+@pytest.mark.parametrize("loop", [by_failures, by_its_next_message, by_a_result, by_a_verdict])
+def test_the_end_of_a_loop_is_in_the_audit_log_once(loop: Callable[[Session], Iterator[protocol.Wire | None]]) -> None:
+    """As soon as an answer ends the run; however often later ones say so again."""
+    talk = session({"loopDetection": {"enabled": True}})
+    ends, lines = 0, []
+    for answer in loop(talk):
+        ends += bool(getattr(answer, "stop", ""))
+        lines += told(talk, "stop")
+        assert len(lines) == min(ends, 1)
+    assert ends
+    assert [line.startswith("loop.") for line in lines] == [True]
+    assert talk.tally.stopped == 1
+
+
+def test_what_an_engine_before_this_one_ended_is_not_told_again() -> None:
+    first, second = session(), session()
+    for _ in by_failures(first):
+        pass
+    runs = {name: run for name, run in first.take_touched().items() if run}
+    second.remember(runs)
+    assert [bool(getattr(answer, "stop", "")) for answer in by_failures(second)] == [True] * 8
+    assert told(second, "stop") == []
+
+
+@pytest.mark.parametrize("broken", ["allowed", "malformed", "note", "run_ended"])
+def test_a_fault_of_the_metrics_changes_no_answer(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    def answers() -> list[protocol.Wire | None]:
+        talk = session({"metrics": {"enabled": True}})
+        messages = (
+            protocol.Judge(1, "read", READ, **PLACED),
+            failed(2),
+            protocol.ModelEnded(**PLACED),
+            protocol.RunEnd("r", "s"),
+            protocol.Judge(3, "read", READ, **PLACED),
+        )
+        found = [talk.answer(message) for message in messages]
+        said.extend(line.text for line in talk.take_told())
+        return found
+
+    said: list[str] = []
+    sound = answers()
+    assert said == []
+    monkeypatch.setattr(f"toolguard_engine.metrics.measure.Measure.{broken}", fail)
+    assert answers() == sound
+    assert [text.startswith("metrics: MemoryError in test_session.py:") for text in said] == [True]
 
 
 def test_a_run_that_only_would_have_ended_says_so_once() -> None:

@@ -81,7 +81,7 @@ def test_the_mode_can_be_switched_while_the_gateway_runs(stage, wait) -> None:
     watched = loop(stage, MISSING)
     switch(stage, wait, "unset", "mode")
     assert not is_ended(watched)
-    assert events(stage, watched)[:2] == [("note", "loop.same-error"), ("stop", "loop.same-error")]
+    assert events(stage, watched)[:2] == [("note", "loop.same-error"), ("would-refuse", "shadow.loop.same-error")]
     after = loop(stage, MISSING)
     assert after.noted == [3]
     assert len(after.requests) == 8

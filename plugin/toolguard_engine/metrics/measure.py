@@ -56,10 +56,10 @@ class Measure:
         return self._calls.take()
 
     def take_verdicts(self) -> list[VerdictRow]:
-        taken = [_allowed(*each) for each in self._allowed] + [make() for make in self._malformed]
+        allowed, malformed = list(self._allowed), list(self._malformed)
         self._allowed.clear()
         self._malformed.clear()
-        return taken
+        return [_allowed(*each) for each in allowed] + [make() for make in malformed]
 
 
 def _allowed(at: float, agent: str, session: str, run: str, tool: str, code: str) -> VerdictRow:
