@@ -231,6 +231,19 @@ def test_a_line_that_claims_a_high_number_hides_none(opened: sqlite3.Connection,
     assert catch_up(Follower(tmp_path, "home"), opened) == [1, 2, 3]
 
 
+@pytest.mark.parametrize("number", [-1, 2**63, 10**400, 1.5, True])
+def test_a_line_whose_number_cannot_be_is_not_ours(
+    opened: sqlite3.Connection, log: AuditLog, follower: Follower, number: float
+) -> None:
+    log.append([event(1)])
+    with log.path.open("ab") as file:
+        line = {"seq": number, "id": "id-2", "time": "2026-01-01T00:00:00Z", "event": "hold"}
+        file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
+    assert catch_up(follower, opened) == [1]
+    log.append([event(3)])
+    assert catch_up(follower, opened) == [1, 3]
+
+
 def test_half_a_line_is_waited_for(opened: sqlite3.Connection, log: AuditLog, follower: Follower) -> None:
     log.append([event(1), event(2)])
     whole = log.path.read_bytes()

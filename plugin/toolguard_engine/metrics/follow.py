@@ -16,6 +16,7 @@ from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -25,8 +26,11 @@ from toolguard_engine.stores.audit import AuditLog
 from toolguard_engine.stores.files import opened
 from toolguard_engine.stores.transactions import transaction
 
-STEP_BYTES = 256 * 1024
-"""What is read at once: some 500 lines."""
+STEP_BYTES = 32 * 1024
+"""What is read at once: some 70 lines, and more than the longest one that we write. A verdict waits until they are taken."""
+
+MAX_SEQ = 2**63 - 1
+"""What SQLite can keep."""
 
 DECISIONS = {
     "hold": "hold",
@@ -47,7 +51,7 @@ _MILLISECOND = timedelta(milliseconds=1)
 class Line(msgspec.Struct):
     """A line of the audit log, as far as it is taken."""
 
-    seq: int
+    seq: Annotated[int, msgspec.Meta(ge=0, le=MAX_SEQ)]
     id: str
     time: str
     event: str

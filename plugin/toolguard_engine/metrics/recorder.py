@@ -1,4 +1,5 @@
-"""Writes metrics beside the decisions: a thread of the engine, for which no verdict ever waits.
+"""Writes metrics beside the decisions: a thread of the engine, for which no verdict waits but for its turn to run. It works
+in small pieces with a breath between them, and the interpreter changes threads more often than it does by itself.
 
 What is added is in the file after half a second; what was added before the engine's input ended, is written before it ends.
 Another process that holds the file, or a file that cannot be used, delays nothing but the metrics.
@@ -6,6 +7,7 @@ Another process that holds the file, or a file that cannot be used, delays nothi
 
 from __future__ import annotations
 
+import sys
 import time
 import traceback
 from collections import deque
@@ -27,6 +29,11 @@ LAST_SECONDS = 2.0
 """How long the end of an engine may take for what was not written yet."""
 
 LAST_POLL = 0.05
+BREATH = 0.01
+"""Seconds between two pieces of what is to be written at once."""
+
+TURN = 0.0005
+"""Seconds after which a thread that runs makes way for one that waits; 0.005 where nobody says so."""
 
 
 class Recorder:
@@ -37,6 +44,7 @@ class Recorder:
         self._told: deque[str] = deque()
         self._ending = Event()
         self._writer = Writer(path, facts, settings.retention, self._backlog, price, self._tell)
+        sys.setswitchinterval(TURN)
         self._thread = Thread(target=self._run, name="metrics", daemon=True)
         self._thread.start()
 
@@ -58,7 +66,7 @@ class Recorder:
 
     def _run(self) -> None:
         pause = 0.0
-        while not self._ending.wait(pause):
+        while not self._ending.wait(pause or BREATH):
             pause = self._round()
         until = time.monotonic() + LAST_SECONDS
         while (pause := self._round()) < AFTER_TROUBLE and time.monotonic() < until:

@@ -25,8 +25,8 @@ EVERY = 0.5
 
 WHILE_CLEANING = 0.05
 AFTER_TROUBLE = 5.0
-BATCH = 1_000
-"""Rows to a transaction."""
+BATCH = 100
+"""Rows to a transaction: so many are made while a verdict waits for its turn to run."""
 
 ALIVE_MS = 30_000
 """How often it is said that the engine lives, also while nothing happens."""
