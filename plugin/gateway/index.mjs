@@ -66,8 +66,12 @@ function connectHooks(api, membership) {
  */
 function connectLife(api, membership) {
   const subscribe = api.agent?.events?.registerAgentEventSubscription ?? api.registerAgentEventSubscription;
-  const handle = (/** @type {any} */ event) => membership.core?.hooks.agentEvent(event);
-  subscribe?.({ id: "toolguard", streams: ["lifecycle", "tool", "compaction"], handle });
+  const handle = (/** @type {any} */ event) => {
+    membership.core?.usage?.agentEvent(event);
+    membership.core?.hooks.agentEvent(event);
+  };
+  const streams = ["lifecycle", "tool", "compaction", ...(isMeasured(api.pluginConfig) ? ["usage"] : [])];
+  subscribe?.({ id: "toolguard", streams, handle });
   const start = () => {
     membership.core?.waker.through(api);
     membership.core?.engine.start();

@@ -121,6 +121,17 @@ def test_a_model_server_that_refuses(measured: Measured) -> None:
     assert [told(row) for row in rows] == [{**nothing, "outcome": "error"}] * len(played.requests)
 
 
+@pytest.mark.skipif(not NEW_HOST, reason="older hosts ask for no closing answer")
+def test_the_closing_answer_of_a_run_that_was_ended(measured: Measured) -> None:
+    """The gateway tells nobody what it took, but what it said."""
+    used = Usage(1_000, 50)
+    loop = replace(call("read", {}), usage=used)
+    played = measured.stage.play(lambda r: loop if r.tools else Reply("Stopped.", usage=CLOSING))
+    rows = measured.calls(played.session, len(played.requests))
+    closing = row_of(Usage(0, CLOSING.completion), played.session) | {"cost_usd": None}
+    assert [told(row) for row in rows] == [row_of(used, played.session)] * (len(rows) - 1) + [closing]
+
+
 def test_what_was_let_run_and_what_was_corrected(measured: Measured) -> None:
     """Of a call inside Tool Search only the inner one is told."""
     (measured.stage.home.workspace_dir / "a.txt").write_text("This is a.txt.\n")

@@ -15,11 +15,14 @@ const ENDED = {
 };
 const TOKENS = { input: 10, output: 2, cacheRead: 3, cacheWrite: 0, totalTokens: 15 };
 
-/** @param {Record<string, { id: string }>} current the run of each session */
+/** @param {Record<string, any>} current the run of each session */
 function stage(current = { [SESSION]: { id: "r1" } }) {
   /** @type {any[]} */
   const notes = [];
-  const runs = /** @type {any} */ ({ ofSession: (/** @type {string} */ session) => current[session] });
+  const runs = /** @type {any} */ ({
+    ofSession: (/** @type {string} */ session) => current[session],
+    known: (/** @type {string} */ id) => Object.values(current).find((run) => run.id === id),
+  });
   return { notes, usage: new Usage({ note: (note) => void notes.push(note) }, runs) };
 }
 
@@ -175,4 +178,42 @@ test("what cannot be read disturbs nobody", () => {
   usage.messageWritten({ ...MESSAGE, usage: { cost: bad } }, CTX);
   usage.messageWritten(MESSAGE, mine(undefined));
   assert.ok(notes.every((note) => note.type === "model-ended" && note.model === ""));
+});
+
+describe("the closing answer of a run", () => {
+  const END = { stream: "lifecycle", runId: "r1", data: { phase: "end" } };
+  const ENDS = [END, { ...END, data: { phase: "error" } }];
+
+  /** @param {string[]} cut @param {any} told @param {any} end */
+  function closing(cut, told, end) {
+    const run = { id: "r1", session: SESSION, agent: "main", provider: "openai", model: "gpt-x", cut: new Set(cut) };
+    const { notes, usage } = stage({ [SESSION]: run });
+    usage.messageWritten(MESSAGE, CTX);
+    usage.messageWritten(MESSAGE, CTX);
+    usage.agentEvent({ stream: "usage", runId: "r1", data: { outputTokens: told } });
+    usage.agentEvent(end);
+    return notes.slice(2);
+  }
+
+  for (const end of ENDS)
+    test(`is told where the guard ended it: ${end.data.phase}`, () => {
+      assert.deepEqual(closing(["call"], 25, end), [{
+        type: "answered", session: SESSION, agent: "main", channel: "", run: "r1", provider: "openai", model: "gpt-x",
+        usage: { output: 21 }, stop: "stop",
+      }]);
+    });
+
+  /** @type {[string, string[], any, any][]} */
+  const none = [
+    ["the run ended by itself", [], 25, END], ["nothing more was said", ["call"], 4, END],
+    ["an odd number", ["call"], "many", END], ["the run goes on", ["call"], 25, { ...END, data: { phase: "finishing" } }],
+    ["nobody knows the run", ["call"], 25, { ...END, runId: "r2" }],
+  ];
+  for (const [what, cut, told, end] of none) test(`is none where ${what}`, () => assert.deepEqual(closing(cut, told, end), []));
+
+  test("an event that cannot be read disturbs nothing", () => {
+    const { notes, usage } = stage();
+    for (const odd of [null, undefined, mine(new Error("mine")), { stream: "usage" }]) usage.agentEvent(odd);
+    assert.deepEqual(notes, []);
+  });
 });
