@@ -211,6 +211,25 @@ def test_the_parts_follow_hours_and_days_when_they_go(path: Path) -> None:
         assert connection.execute("SELECT count(*) FROM toolguard_parts").fetchone() == (0,)
 
 
+def test_what_the_parts_cost_does_not_grow_with_the_file(path: Path) -> None:
+    """In steps of SQLite: a row written and removed again, in a file with few hours and with many."""
+    few, many = (_steps(path, hours) for hours in (30, 1_000))
+    assert few > 1_000
+    assert many < 1.1 * few
+
+
+def _steps(path: Path, hours: int) -> int:
+    write(path, [Call(NOW - number * HOUR_MS, agent=f"a{number}") for number in range(hours)])
+    counted: list[None] = []
+    with closing(connect(path)) as connection:
+        connection.set_progress_handler(lambda: counted.append(None), 1)
+        with transaction(connection):
+            record(connection, [Call(NOW + DAY_MS)])
+        for table in ("toolguard_hours", "toolguard_days", "toolguard_sessions"):
+            assert connection.execute(f"DELETE FROM {table} WHERE at > ?", (NOW,)).rowcount == 1  # noqa: S608
+    return len(counted)
+
+
 # Single answers
 
 

@@ -2,7 +2,8 @@
 
 -- The gateways of this machine. `id` is what every other table calls a gateway: its name, made unlike any other's with a number.
 -- `nonces`: where its held calls are kept. `seen`: when its engine last wrote. `audit_seq`: up to which line of its audit log
--- (`audit_first`: the hash of that log's first line) the events are in `toolguard_verdicts`.
+-- (`audit_first`: the hash of that log's first line) the events are in `toolguard_verdicts`. `raw_days`, `hourly_days`,
+-- `daily_days`: how long it wants rows and sums kept.
 CREATE TABLE toolguard_gateways (
     id TEXT PRIMARY KEY,
     state_dir TEXT NOT NULL UNIQUE,
@@ -14,7 +15,10 @@ CREATE TABLE toolguard_gateways (
     pid INTEGER NOT NULL,
     seen INTEGER NOT NULL,
     audit_seq INTEGER NOT NULL DEFAULT 0,
-    audit_first TEXT NOT NULL DEFAULT ''
+    audit_first TEXT NOT NULL DEFAULT '',
+    raw_days INTEGER NOT NULL DEFAULT 0,
+    hourly_days INTEGER NOT NULL DEFAULT 0,
+    daily_days INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 -- `kind`: what happened. `allow`, `malformed` and `loop` are told by the engine, every other is the `event` of a line of the audit
@@ -82,7 +86,8 @@ SELECT at - at % 86400000 AS day, gateway, session, agent, channel, source,
     count(cost_usd), total(cost_usd), total(cost_usd * cost_estimated), count(duration_ms), total(duration_ms)
 FROM toolguard_calls GROUP BY day, gateway, session, agent, channel, source;
 
--- When something of the file was last done, like the clean-up of what is too old (`cleaned`).
+-- When something of the file was last done, like the clean-up of what is too old (`cleaned`). `raw`, `hours` and `days`: single
+-- rows and sums from before this moment were removed.
 CREATE TABLE toolguard_upkeep (
     name TEXT PRIMARY KEY,
     at INTEGER NOT NULL
@@ -91,7 +96,7 @@ CREATE TABLE toolguard_upkeep (
 -- The same sums by model alone and by agent alone: hours and days tell both at once, which is many rows to read where many
 -- agents use many models. `length` is that of an hour or a day; `name` is of a model (`part` is `model`) or an agent (`agent`),
 -- and of a channel (`channel`; of days only, kept as long as the sessions). Triggers keep them, so that they fit whoever writes,
--- imports and removes the others.
+-- imports and removes the others; a part is removed by a statement of its own, because with OR SQLite reads the whole table.
 CREATE TABLE toolguard_parts (
     length INTEGER NOT NULL,
     part TEXT NOT NULL,
@@ -191,8 +196,10 @@ CREATE TRIGGER toolguard_hours_delete AFTER DELETE ON toolguard_hours BEGIN
         priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
         estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
         duration_ms = duration_ms + excluded.duration_ms;
-    DELETE FROM toolguard_parts WHERE length = 3600000 AND at = OLD.at AND gateway = OLD.gateway AND calls <= 0
-        AND ((part = 'model' AND name = OLD.model AND provider = OLD.provider) OR (part = 'agent' AND name = OLD.agent));
+    DELETE FROM toolguard_parts WHERE length = 3600000 AND part = 'model' AND at = OLD.at AND gateway = OLD.gateway
+        AND name = OLD.model AND provider = OLD.provider AND calls <= 0;
+    DELETE FROM toolguard_parts WHERE length = 3600000 AND part = 'agent' AND at = OLD.at AND gateway = OLD.gateway
+        AND name = OLD.agent AND provider = '' AND calls <= 0;
 END;
 
 CREATE TRIGGER toolguard_days_insert AFTER INSERT ON toolguard_days BEGIN
@@ -248,8 +255,10 @@ CREATE TRIGGER toolguard_days_delete AFTER DELETE ON toolguard_days BEGIN
         priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
         estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
         duration_ms = duration_ms + excluded.duration_ms;
-    DELETE FROM toolguard_parts WHERE length = 86400000 AND at = OLD.at AND gateway = OLD.gateway AND calls <= 0
-        AND ((part = 'model' AND name = OLD.model AND provider = OLD.provider) OR (part = 'agent' AND name = OLD.agent));
+    DELETE FROM toolguard_parts WHERE length = 86400000 AND part = 'model' AND at = OLD.at AND gateway = OLD.gateway
+        AND name = OLD.model AND provider = OLD.provider AND calls <= 0;
+    DELETE FROM toolguard_parts WHERE length = 86400000 AND part = 'agent' AND at = OLD.at AND gateway = OLD.gateway
+        AND name = OLD.agent AND provider = '' AND calls <= 0;
 END;
 
 INSERT INTO toolguard_parts
@@ -300,6 +309,6 @@ CREATE TRIGGER toolguard_sessions_delete AFTER DELETE ON toolguard_sessions BEGI
         priced = priced + excluded.priced, cost_usd = cost_usd + excluded.cost_usd,
         estimated_usd = estimated_usd + excluded.estimated_usd, timed = timed + excluded.timed,
         duration_ms = duration_ms + excluded.duration_ms;
-    DELETE FROM toolguard_parts WHERE length = 86400000 AND at = OLD.at AND gateway = OLD.gateway AND calls <= 0
-        AND part = 'channel' AND name = OLD.channel;
+    DELETE FROM toolguard_parts WHERE length = 86400000 AND part = 'channel' AND at = OLD.at AND gateway = OLD.gateway
+        AND name = OLD.channel AND provider = '' AND calls <= 0;
 END;
