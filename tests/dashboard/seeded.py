@@ -168,16 +168,16 @@ HOSTILE = (
 
 
 def hostile_calls(now: int) -> list[Call]:
-    return [
-        Call(
-            now - (1 + number) * MINUTE_MS, text, text, text, text, text, text, 10, 5, total=15, cost_usd=0.01, outcome=text
-        )
-        for number, text in enumerate(HOSTILE)
-    ]
+    plain = Call(0, input=10, output=5, total=15, cost_usd=0.01)
+    names = ("gateway", "agent", "session", "channel", "provider", "model", "outcome")
+    return [plain._replace(at=_before(now, number), **dict.fromkeys(names, text)) for number, text in enumerate(HOSTILE)]
 
 
 def hostile_verdicts(now: int) -> list[Verdict]:
-    return [
-        Verdict(now - (1 + number) * MINUTE_MS, *[text] * 4, text, "hold", text, text, text, None, "0000000a", *[text] * 3)
-        for number, text in enumerate(HOSTILE)
-    ]
+    who = Verdict(0, decision="hold", nonce="0000000a")
+    names = ("gateway", "agent", "session", "run", "tool", "code", "reason", "kind", "shown", "person", "place")
+    return [who._replace(at=_before(now, number), **dict.fromkeys(names, text)) for number, text in enumerate(HOSTILE)]
+
+
+def _before(now: int, minutes: int) -> int:
+    return now - (1 + minutes) * MINUTE_MS

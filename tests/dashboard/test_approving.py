@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from held_stage import hold, status_of
 from machine import LAB, Machine
 from playwright.sync_api import Locator, Page, Route, WebSocketRoute, expect
-from visitor import Visits
+from visitor import Visitor, Visits
 
 from toolguard_engine.ledger import Decision
 from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.nonces import FileNonces
 
 REFUSED = ("Failed to load resource",)
@@ -21,6 +24,13 @@ REFUSED = ("Failed to load resource",)
 
 @pytest.fixture(scope="module")
 def machine() -> Iterator[Machine]:
+    with Machine() as running:
+        yield running
+
+
+@pytest.fixture
+def quiet() -> Iterator[Machine]:
+    """Nothing waits there yet."""
     with Machine() as running:
         yield running
 
@@ -120,7 +130,7 @@ def test_somebody_else_was_quicker(machine: Machine, visits: Visits, how: str, b
     """What the page shows is older than what the store says: no event comes through any more."""
     held = hold(machine.places)
     visitor = visits(machine, expected=REFUSED)
-    deaf = []
+    deaf: list[bool] = []
 
     def between(page_side: WebSocketRoute) -> None:
         server_side = page_side.connect_to_server()
@@ -153,7 +163,9 @@ def test_yes_to_one_whose_time_was_over_on_the_way(machine: Machine, visits: Vis
     assert status_of(machine.places, held.nonce) == "expired"
 
 
-def test_decided_elsewhere_while_one_looks(machine: Machine, visits: Visits) -> None:
+@pytest.mark.parametrize("how", ["cleared", "left"])
+def test_decided_elsewhere_while_one_looks(machine: Machine, visits: Visits, how: str) -> None:
+    """It stays where it is until the person is done with it."""
     held = hold(machine.places)
     visitor = visits(machine)
     visitor.page.clock.install()
@@ -162,8 +174,181 @@ def test_decided_elsewhere_while_one_looks(machine: Machine, visits: Visits) -> 
     decide_elsewhere(machine, held.nonce, "denied")
     expect(card(page, held.nonce).get_by_role("button", name="Approve")).to_be_hidden()
     expect(card(page, held.nonce)).to_contain_text("Decided elsewhere")
-    page.clock.fast_forward(10_000)
+    page.clock.fast_forward(60_000)
+    expect(card(page, held.nonce)).to_be_visible()
+    if how == "cleared":
+        page.get_by_role("button", name="Clear finished").click()
+    else:
+        visitor.show("live")
+        visitor.show("approvals")
     expect(card(page, held.nonce)).to_have_count(0)
+
+
+def finishes(machine: Machine, page: Page, nonce: str) -> None:
+    """What is above gets smaller."""
+    decide_elsewhere(machine, nonce, "denied")
+    expect(card(page, nonce)).to_contain_text("Decided elsewhere")
+
+
+def warns(machine: Machine, page: Page, nonce: str) -> None:
+    """What is above gets longer."""
+    del nonce
+    KillSwitch(machine.places.state_dir).set(on=True, by="ben", why="from a terminal")
+    expect(page.get_by_role("alert").filter(has_text="Kill switch on")).to_be_visible()
+
+
+def clears(machine: Machine, page: Page, nonce: str) -> None:
+    """What is above goes."""
+    finishes(machine, page, nonce)
+    page.get_by_role("button", name="Clear finished").click()
+
+
+@pytest.mark.parametrize("move", [finishes, warns, clears])
+def test_a_press_on_what_has_just_moved_decides_nothing(
+    quiet: Machine, visits: Visits, move: Callable[[Machine, Page, str], None]
+) -> None:
+    first, second = hold(quiet.places), hold(quiet.places)
+    visitor = visits(quiet, viewport={"width": 400, "height": 1600})
+    visitor.page.clock.install()
+    page = visitor.go("approvals")
+    yes = card(page, second.nonce).get_by_role("button", name="Approve")
+    expect(yes).to_be_enabled()
+    stand_still(page)
+    before = yes.bounding_box()
+    move(quiet, page, first.nonce)
+    assert yes.bounding_box() != before
+    press(page, yes)
+    expect(card(page, second.nonce)).to_contain_text("nothing was done")
+    assert status_of(quiet.places, second.nonce) == "pending"
+    page.clock.run_for(1_000)
+    press(page, yes)
+    expect(card(page, second.nonce)).to_contain_text("approved")
+    assert status_of(quiet.places, second.nonce) == "approved"
+
+
+def test_a_press_on_what_has_just_come_decides_nothing(quiet: Machine, visits: Visits) -> None:
+    visitor = visits(quiet)
+    visitor.page.clock.install()
+    page = visitor.go("approvals")
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    stand_still(page)
+    held = hold(quiet.places)
+    yes = card(page, held.nonce).get_by_role("button", name="Approve")
+    expect(yes).to_be_visible()
+    press(page, yes)
+    expect(card(page, held.nonce)).to_contain_text("nothing was done")
+    assert status_of(quiet.places, held.nonce) == "pending"
+
+
+def stand_still(page: Page) -> None:
+    """No time passes on the page any more."""
+    page.clock.pause_at(page.evaluate("Date.now()") / 1000 + 1)
+
+
+def press(page: Page, button: Locator) -> None:
+    """Whether it wants to be pressed or not."""
+    box = button.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+
+
+class Told:
+    """The socket of a page, into which something else is said than what is so. `held`: what waits in truth."""
+
+    def __init__(self, visitor: Visitor, machine: Machine) -> None:
+        self._sides: list[WebSocketRoute] = []
+        self.held: list[Any] = visitor.page.request.get(f"{machine.url}/api/pending").json()["pending"]
+        visitor.page.route_web_socket("**/ws", self._joined)
+
+    def _joined(self, side: WebSocketRoute) -> None:
+        server = side.connect_to_server()
+        server.on_message(lambda message: None if '"pending"' in str(message)[:20] else side.send(message))
+        self._sides.append(side)
+
+    def say(self, pending: list[Any], *problems: str) -> None:
+        event = {"type": "pending", "now": time.time_ns() // 1_000_000, "pending": pending, "problems": problems}
+        self._sides[-1].send(json.dumps(event))
+
+
+@pytest.mark.parametrize(
+    ("problems", "words"),
+    [
+        pytest.param(["home: nonces.json: Permission denied"], "cannot be read", id="its own store"),
+        pytest.param(["the metrics file is damaged"], "cannot be read", id="whose is not said"),
+        pytest.param(["lab: nonces.json: Permission denied"], "Decided elsewhere", id="the store of another gateway"),
+        pytest.param([], "Decided elsewhere", id="none"),
+    ],
+)
+def test_what_cannot_be_read_is_not_over_and_what_comes_back_is_there(
+    quiet: Machine, visits: Visits, problems: list[str], words: str
+) -> None:
+    held = hold(quiet.places)
+    visitor = visits(quiet)
+    told = Told(visitor, quiet)
+    page = visitor.go("approvals")
+    yes = card(page, held.nonce).get_by_role("button", name="Approve", include_hidden=True)
+    expect(yes).to_be_enabled()
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    told.say([], *problems)
+    expect(card(page, held.nonce)).to_contain_text(words)
+    expect(yes).to_be_disabled()
+    for problem in problems:
+        expect(page.get_by_text(problem)).to_be_visible()
+    told.say(told.held)
+    expect(card(page, held.nonce)).not_to_contain_text(words)
+    yes.click()
+    expect(card(page, held.nonce)).to_contain_text("approved")
+
+
+def test_where_nothing_can_be_read_nobody_says_that_nothing_waits(quiet: Machine, visits: Visits) -> None:
+    visitor = visits(quiet)
+    told = Told(visitor, quiet)
+    page = visitor.go("approvals")
+    expect(page.get_by_text("Nothing waits")).to_be_visible()
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    told.say([], "home: nonces.json: Permission denied")
+    expect(page.get_by_text("Not known whether something waits")).to_be_visible()
+    expect(page.get_by_text("Nothing waits")).to_have_count(0)
+
+
+def test_more_than_can_be_shown(quiet: Machine, visits: Visits) -> None:
+    hold(quiet.places)
+    visitor = visits(quiet)
+    told = Told(visitor, quiet)
+    page = visitor.go("approvals")
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    (one,) = told.held
+    told.say([{**one, "nonce": f"{number:08x}"} for number in range(203)])
+    expect(page.get_by_text("and 3 more")).to_be_visible()
+
+
+def test_a_yes_is_taken_back(machine: Machine, visits: Visits) -> None:
+    held = hold(machine.places)
+    shown = card(visits(machine).go("approvals"), held.nonce)
+    expect(shown.get_by_role("button", name="Take back")).to_have_count(0)
+    shown.get_by_role("button", name="Approve").click()
+    expect(shown).to_contain_text("left to run")
+    shown.get_by_role("button", name="Take back").click()
+    expect(shown).to_contain_text("it did not run")
+    assert status_of(machine.places, held.nonce) == "denied"
+    assert [event for event, _, _ in told(machine, held.nonce)] == ["hold", "approve", "deny"]
+
+
+@pytest.mark.parametrize("name", ["Approve", "Deny"])
+def test_the_focus_stays_at_the_call_that_was_decided(machine: Machine, visits: Visits, name: str) -> None:
+    held = hold(machine.places)
+    page = visits(machine).go("approvals")
+    card(page, held.nonce).get_by_role("button", name=name).focus()
+    page.keyboard.press("Enter")
+    expect(card(page, held.nonce)).to_contain_text("approved" if name == "Approve" else "denied")
+    expect(card(page, held.nonce)).to_be_focused()
+
+
+def test_a_long_call_is_seen_to_its_end(machine: Machine, visits: Visits) -> None:
+    held = hold(machine.places, shown="\n".join(f"step {number}" for number in range(80)))
+    call = card(visits(machine).go("approvals"), held.nonce).get_by_role("region", name="The call")
+    expect(call).to_contain_text("step 79")
+    assert call.evaluate("call => call.scrollHeight <= call.clientHeight")
 
 
 def test_without_the_token_one_only_looks_until_it_is_entered(machine: Machine, visits: Visits) -> None:
@@ -194,7 +379,7 @@ def test_where_nothing_is_shown_without_the_token_it_is_asked_for(machine: Machi
 
     def answer(route: Route) -> None:
         refused = {"error": {"code": "token", "message": "the token is needed", "fix": "toolguard dashboard --open"}}
-        if "authorization" in route.request.headers:
+        if "authorization" in route.request.headers or "/api/hello" in route.request.url:
             route.continue_()
         else:
             route.fulfill(status=401, json=refused)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from held_stage import hold
 from machine import HOME, Machine
 from playwright.sync_api import expect
-from visitor import Visits
+from stranger import Stranger
+from visitor import TABS, Visits
 
 from toolguard_engine.metrics.record import Call, Verdict
+from toolguard_engine.standing import Standing
+from toolguard_engine.stores.killswitch import KillSwitch
 
 SHOWN = 50
 GONE = ("ERR_CONNECTION_REFUSED", "WebSocket connection", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
@@ -28,7 +34,7 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def call(**more: object) -> Call:
+def call(**more: Any) -> Call:
     usual = Call(now(), HOME, "main", "agent:main:main", "webchat", "scripted", "scripted-1", 10, 5, outcome="completed")
     return usual._replace(**more)
 
@@ -129,3 +135,99 @@ def test_a_tab_that_cannot_be_asked_says_so_and_can_be_tried_again(machine: Mach
     alert.get_by_role("button", name="Try again").click()
     expect(page.get_by_role("row").filter(has_text="scripted-1")).to_be_visible()
     expect(alert).to_have_count(0)
+
+
+def test_a_stranger_on_the_port_is_sent_no_token(machine: Machine, visits: Visits) -> None:
+    """By no connection, no button and no tab; and when the server is back all is as before."""
+    visitor = visits(machine, expected=(*GONE, "Failed to load resource"))
+    visitor.page.clock.install()
+    page = visitor.go("guard")
+    connection = page.locator("#connection")
+    stop = page.get_by_role("tabpanel").locator(f"[data-gateway={HOME}]").get_by_role("button", name="Stop everything")
+    expect(connection).to_have_attribute("data-state", "live")
+    expect(stop).to_be_enabled()
+    machine.kill()
+    expect(connection).to_have_attribute("data-state", "reconnecting")
+    with Stranger(machine.port) as stranger:
+        page.clock.fast_forward(15_000)
+        expect(page.get_by_role("alert").filter(has_text="does not know this page's token")).to_be_visible()
+        stop.click()
+        page.get_by_role("dialog").get_by_role("button", name="Stop everything").click()
+        expect(page.locator("#said")).to_contain_text("does not know this page's token")
+        for tab in ("overview", "models", "approvals"):
+            visitor.show(tab)
+        page.get_by_role("button", name="Try now").click()
+        page.clock.fast_forward(60_000)
+        stranger.hears("/api/hello", times=4)
+    assert [said for said in stranger.heard if machine.token in said] == []
+    assert [said for said in stranger.heard if "/ws" in said or said.startswith("POST")] == []
+    machine.start()
+    page.clock.fast_forward(15_000)
+    expect(connection).to_have_attribute("data-state", "live")
+    expect(page.get_by_role("alert").filter(has_text="does not know this page's token")).to_have_count(0)
+    visitor.show("guard")
+    stop.click()
+    page.get_by_role("dialog").get_by_role("button", name="Stop everything").click()
+    expect(page.get_by_role("alert").filter(has_text="Kill switch on")).to_be_visible()
+
+
+def test_reading_brings_no_token_on_this_machine(machine: Machine, visits: Visits) -> None:
+    visitor = visits(machine)
+    bearing: list[str] = []
+    visitor.page.on(
+        "request", lambda asked: bearing.append(urlsplit(asked.url).path) if "authorization" in asked.headers else None
+    )
+    for tab in TABS:
+        page = visitor.go(tab)
+        expect(page.locator("[role=tabpanel]:not([hidden]) [aria-busy]")).to_have_count(0)
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    assert set(bearing) == {"/api/state"}
+
+
+def test_an_idle_page_is_brought_up_to_date(machine: Machine, visits: Visits) -> None:
+    """What falls out of the range, and what no event tells of."""
+    visitor = visits(machine)
+    visitor.page.clock.install()
+    page = visitor.go()
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    expect(page.locator("[data-total=tokens]")).to_have_attribute("data-value", "1000")
+    with page.expect_request("**/api/overview*"):
+        page.clock.fast_forward(61_000)
+
+
+def test_metrics_that_break_are_told_above_every_tab(machine: Machine, visits: Visits) -> None:
+    visitor = visits(machine, expected=("Failed to load resource",))
+    page = visitor.go("approvals")
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    whole = machine.db.read_bytes()
+    machine.db.write_bytes(b"no database " * 1_000)
+    told = page.locator("#banners").get_by_role("alert")
+    expect(told).to_contain_text("cannot be read")
+    machine.db.write_bytes(whole)
+    expect(told).to_have_count(0)
+
+
+def test_a_call_that_waits_is_told_to_who_looks_elsewhere(machine: Machine, visits: Visits) -> None:
+    page = visits(machine).go()
+    expect(page).to_have_title("Overview · toolguard")
+    held = hold(machine.places, tool="exec")
+    expect(page).to_have_title("(1) Overview · toolguard")
+    expect(page.locator("#told")).to_have_text(f"A call waits for a person: exec ({held.nonce}).")
+    expect(page.locator("#icon")).to_have_attribute("href", "/static/icon-waits.svg")
+    hold(machine.places, tool="exec")
+    expect(page).to_have_title("(2) Overview · toolguard")
+
+
+def test_banners_are_built_when_they_change(machine: Machine, visits: Visits) -> None:
+    """A screen reader reads each new one aloud."""
+    KillSwitch(machine.places.state_dir).set(on=True, by="ana", why="a look")
+    page = visits(machine).go()
+    banner = page.locator("#banners .banner")
+    expect(banner).to_be_visible()
+    banner.evaluate("banner => { banner.dataset.same = 'yes'; }")
+    machine.stand(Standing("main", "s", spent=0.5, touched=time.time()))
+    with page.expect_response("**/api/state"):
+        pass
+    machine.record([call(total=1)])
+    expect(page.locator("[data-total=tokens]")).to_have_attribute("data-value", "1001")
+    expect(banner).to_have_attribute("data-same", "yes")

@@ -52,7 +52,7 @@ def machine() -> Iterator[Machine]:
 def is_dark(page: Page) -> bool:
     """What is seen, not what an attribute says."""
     color = page.evaluate("getComputedStyle(document.body).backgroundColor.match(/[0-9.]+/g).slice(0, 3).map(Number)")
-    return sum(color) < 3 * 128
+    return bool(sum(color) < 3 * 128)
 
 
 LOOKS: dict[str, dict[str, Any]] = {

@@ -115,6 +115,29 @@ def test_overview(machine: Machine, visits: Visits, reach: str) -> None:
 
 
 @pytest.mark.parametrize("reach", LABELS)
+def test_what_ended_is_compared_with_as_much_before(machine: Machine, visits: Visits, reach: str) -> None:
+    visitor = visits(machine)
+    start = chosen(visitor, "overview", reach, "overview")
+    length, count = BUCKETS[reach]
+    reached, calls = (count - 1) * length, machine.calls()
+    card = visitor.page.get_by_role("group", name="Model calls")
+    totals(visitor.page, calls=sums(calls, start).calls)
+    if min(row["at"] for row in calls) >= start - reached:
+        expect(card.locator(".trend")).to_have_count(0)
+        return
+    change = sums(calls, start, start + reached).calls / sums(calls, start - reached, start).calls - 1
+    expect(card.locator(".trend")).to_contain_text(in_words(change))
+
+
+def in_words(change: float) -> str:
+    if change > 2:
+        return f"{change + 1:.2f}".rstrip("0").rstrip(".") + " times the"
+    if abs(change) < 0.005:
+        return "as in the"
+    return f"{100 * abs(change):.1f}".removesuffix(".0") + f"% {'more' if change > 0 else 'less'} than in the"
+
+
+@pytest.mark.parametrize("reach", LABELS)
 def test_charts_are_drawn_and_told_in_numbers(machine: Machine, visits: Visits, reach: str) -> None:
     visitor = visits(machine)
     start = chosen(visitor, "overview", reach, "timeseries")

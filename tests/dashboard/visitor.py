@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, expect, sync_playwright
 
 import browser
 from toolguard_cli.rig.runtime import npm_packages
@@ -46,11 +46,16 @@ class Visitor:
         self.page.on("pageerror", lambda error: self.faults.append(f"page error: {error}"))
         self.page.on("request", self._requested)
         self.page.on("websocket", lambda socket: self._reached(socket.url))
-        self.page.on("dialog", lambda dialog: (self.faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        self.page.on("dialog", self._interrupted)
 
     def _heard(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning") and not any(words in message.text for words in self.expected):
             self.faults.append(f"{message.type}: {message.text}")
+
+    def _interrupted(self, dialog: Dialog) -> None:
+        """Only something that runs where it should be text can open one."""
+        self.faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _requested(self, request: Request) -> None:
         self._reached(request.url)
