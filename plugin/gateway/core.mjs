@@ -68,7 +68,8 @@ export class Membership {
   async end() {
     const entry = cores.get(this.#key);
     cores.delete(this.#key);
-    await Promise.all([entry?.core.engine.stop(), entry?.core.dashboard.stop()]);
+    entry?.core.dashboard.leave();
+    await entry?.core.engine.stop();
   }
 }
 
@@ -98,7 +99,7 @@ function makeCore(api, root, version, logger) {
     engine.note({ type: "warned", text });
   });
   const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state);
-  const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger);
+  const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger, version);
   const usage = isMeasured(api.pluginConfig) ? new Usage(engine, runs) : null;
   return { engine, trace, hooks, waker, order, dashboard, usage };
 }

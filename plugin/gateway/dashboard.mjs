@@ -1,7 +1,8 @@
 // The dashboard's server: a process of its own that the gateway starts, holds by its standard input, and starts again.
 //
 // One server shows all gateways of the machine. Where another gateway's has the port, this one waits until that is gone. The
-// server ends when its standard input does, so it is gone with this process however that ends.
+// server ends when its standard input does, so it is gone with this process however that ends. Where the plugin is only loaded anew,
+// because a setting was changed on the page, say, its successor takes the running server over.
 
 import { spawn } from "node:child_process";
 
@@ -20,6 +21,8 @@ const PATIENCE = { crashed: [500, 30_000], refused: [60_000, 60_000], answered: 
 /** A server that lived this long counts as sound: what is wrong after it is told anew, and not waited for any longer. */
 const SOUND_MS = 60_000;
 const STOP_LIMIT_MS = 2_000;
+/** How long a server that was left waits for a successor. */
+const LEFT_MS = 5_000;
 const MAX_LINE = 2_000;
 const MAX_CAUSES = 40;
 
@@ -49,8 +52,13 @@ export function dashboardCommand(root, state, configPath, config) {
   return { ...engineCommand(root, state, config), args: ["-P", "-E", "-m", "toolguard_cli.dashboard", ...args, "--owned"] };
 }
 
+const SHARED = Symbol.for("toolguard.dashboards");
+/** @type {Map<string, { child: Child, startedAt: number, over: NodeJS.Timeout }>} servers that were left, by their command */
+const left = (/** @type {any} */ (globalThis)[SHARED] ??= new Map());
+
 export class Dashboard {
   #command;
+  #key;
   #logger;
   #patience;
   /** @type {Child | null} */
@@ -67,10 +75,12 @@ export class Dashboard {
   /**
    * @param {Command | null} command null: there is none to run
    * @param {Logger} logger
+   * @param {string} [version] of the plugin: another one does not take its server over
    * @param {Patience} [patience]
    */
-  constructor(command, logger, patience = PATIENCE) {
+  constructor(command, logger, version = "", patience = PATIENCE) {
     this.#command = command;
+    this.#key = JSON.stringify([version, command?.python, command?.args, command?.cwd]);
     this.#logger = logger;
     this.#patience = patience;
   }
@@ -80,6 +90,7 @@ export class Dashboard {
     if (!this.#command || this.#child || this.#disposed) return;
     if (this.#restart) clearTimeout(this.#restart);
     this.#restart = null;
+    if (this.#takeOver()) return;
     const { python, args, cwd, env } = this.#command;
     this.#startedAt = performance.now();
     let child;
@@ -88,32 +99,59 @@ export class Dashboard {
     } catch (error) {
       return this.#ended("crashed", String(error));
     }
-    const started = child;
     if (child.pid === undefined) return void child.once("error", (error) => this.#ended("crashed", error.message));
+    this.#hold(child);
+    unreference(child);
+  }
+
+  /** @param {Child} child */
+  #hold(child) {
     this.#child = child;
     child.stdin.on("error", () => {});
     child.on("error", (error) => this.#tell("warn", error.message));
     this.#listen(child.stdout, "info");
     this.#listen(child.stderr, "warn");
-    child.on("exit", (code, signal) => this.#gone(started, code, signal));
-    unreference(child);
+    child.on("exit", (code, signal) => this.#gone(child, code, signal));
+  }
+
+  #takeOver() {
+    const found = left.get(this.#key);
+    left.delete(this.#key);
+    if (!found) return false;
+    clearTimeout(found.over);
+    if (found.child.exitCode !== null || found.child.signalCode !== null) return false;
+    for (const emitter of [found.child, found.child.stdin, found.child.stdout, found.child.stderr]) emitter.removeAllListeners();
+    this.#startedAt = found.startedAt;
+    this.#hold(found.child);
+    return true;
+  }
+
+  /** The plugin goes, and may come back: a successor that would run the same takes the server over, else it ends. */
+  leave() {
+    const child = this.#release();
+    if (!child) return;
+    const before = left.get(this.#key);
+    if (before) void end(before.child);
+    const over = setTimeout(() => {
+      left.delete(this.#key);
+      void end(child);
+    }, LEFT_MS);
+    over.unref();
+    left.set(this.#key, { child, startedAt: this.#startedAt, over });
   }
 
   /** Ends the server for good; resolves when it is gone. */
   async stop() {
+    const child = this.#release();
+    if (child) await end(child);
+  }
+
+  #release() {
     this.#disposed = true;
     if (this.#restart) clearTimeout(this.#restart);
     const child = this.#child;
-    if (!child) return;
-    await new Promise((resolve) => {
-      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);
-      child.once("exit", () => {
-        clearTimeout(timer);
-        resolve(undefined);
-      });
-      child.ref();
-      child.stdin.end();
-    });
+    this.#child = null;
+    return child;
   }
 
   /**
@@ -168,6 +206,23 @@ export class Dashboard {
     this.#told.add(cause);
     this.#logger[level](`[toolguard] dashboard: ${text}`);
   }
+}
+
+/**
+ * Resolves when it is gone.
+ * @param {Child} child
+ */
+async function end(child) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  await new Promise((resolve) => {
+    const timer = setTimeout(() => child.kill("SIGKILL"), STOP_LIMIT_MS);
+    child.once("exit", () => {
+      clearTimeout(timer);
+      resolve(undefined);
+    });
+    child.ref();
+    child.stdin.end();
+  });
 }
 
 /** @param {Child} child */

@@ -30,13 +30,19 @@ function server(t, body, patience = SOON) {
   writeFileSync(noted, "");
   const script = `require("node:fs").appendFileSync(${JSON.stringify(noted)}, process.pid + "\\n"); ${body}`;
   const command = { python: process.execPath, args: ["-e", script], cwd: folder(), env: process.env };
-  const dashboard = new Dashboard(command, log, patience);
+  const dashboard = new Dashboard(command, log, "1", patience);
+  const all = [dashboard];
+  const again = () => {
+    const next = new Dashboard(command, log, "1", patience);
+    all.push(next);
+    return next;
+  };
   const pids = () => readFileSync(noted, "utf8").trim().split("\n").filter(Boolean).map(Number);
   t.after(async () => {
-    await dashboard.stop();
+    for (const each of all) await each.stop();
     assert.deepEqual(pids().filter(alive), []);
   });
-  return { dashboard, log, pids };
+  return { dashboard, log, pids, again };
 }
 
 describe("the command", () => {
@@ -101,6 +107,42 @@ describe("a server that serves", () => {
     await until(() => log.lines.length > 0);
     await dashboard.stop();
     assert.deepEqual(pids().filter(alive), []);
+  });
+
+  test("is taken over by a successor with the same command", async (t) => {
+    const { dashboard, log, pids, again } = server(t, SERVES);
+    dashboard.start();
+    await until(() => log.lines.length > 0);
+    dashboard.leave();
+    const next = again();
+    next.start();
+    assert.equal(pids().length, 1);
+    process.kill(/** @type {number} */ (pids()[0]), "SIGKILL");
+    await until(() => pids().length === 2);
+    await next.stop();
+    assert.deepEqual(pids().filter(alive), []);
+  });
+
+  test("that died while nobody held it is started anew", async (t) => {
+    const { dashboard, log, pids, again } = server(t, SERVES);
+    dashboard.start();
+    await until(() => log.lines.length > 0);
+    dashboard.leave();
+    process.kill(/** @type {number} */ (pids()[0]), "SIGKILL");
+    await until(() => !alive(/** @type {number} */ (pids()[0])));
+    again().start();
+    await until(() => pids().length === 2);
+  });
+
+  test("ends where no successor comes", async (t) => {
+    const { dashboard, log, pids } = server(t, SERVES);
+    t.mock.timers.enable({ apis: ["setTimeout"] });
+    dashboard.start();
+    while (log.lines.length === 0) await new Promise(setImmediate);
+    dashboard.leave();
+    t.mock.timers.tick(5_000);
+    t.mock.timers.reset();
+    await until(() => pids().filter(alive).length === 0);
   });
 
   test("comes back when it was killed", async (t) => {

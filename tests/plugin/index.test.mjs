@@ -264,19 +264,25 @@ describe("with the real engine", () => {
     assert.ok(!again.blockReason.includes(nonce), again.blockReason);
   });
 
-  test("the service brings the dashboard along, where it is wanted, and takes it away", async (t) => {
+  test("the service brings the dashboard along, where it is wanted, keeps it over a reload, and takes it away", async (t) => {
     const place = folder();
     const [python, noted] = [join(place, "python"), join(place, "pid")];
     const script = `#!/bin/sh
       case "$*" in *toolguard_cli.dashboard*) echo $$ >> '${noted}'; exec cat;; *) exec '${PYTHON}' "$@";; esac`;
     writeFileSync(python, script, { mode: 0o700 });
-    const { api, registered } = host(t, { python, metrics: { dashboard: { enabled: true } } });
+    const settings = { python, metrics: { dashboard: { enabled: true } } };
+    const { api, registered } = host(t, settings);
     plugin.register(api);
     registered.service.start();
     const pid = Number(await until(() => existsSync(noted) && readFileSync(noted, "utf8")));
-    assert.ok(alive(pid));
     await registered.service.stop();
-    assert.ok(!alive(pid));
+    api.pluginConfig = { ...settings, mode: "shadow" };
+    plugin.register(api);
+    registered.service.start();
+    assert.ok(alive(pid));
+    assert.equal(Number(readFileSync(noted, "utf8")), pid);
+    await registered.service.stop();
+    await until(() => !alive(pid));
   });
 
   test("disposal ends the engine where no service was stopped; a late event is answered without it", async (t) => {
