@@ -137,6 +137,7 @@ LEFT: list[tuple[str, Call]] = [
     ("a model that is not", CALL._replace(model="unknown")),
     ("nothing used", CALL._replace(input=0, output=0, cache_read=0, total=0)),
     ("only a sum", CALL._replace(input=0, output=0, cache_read=0)),
+    ("only what came out", CALL._replace(input=0, cache_read=0)),
 ]
 
 

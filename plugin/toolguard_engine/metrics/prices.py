@@ -69,8 +69,8 @@ def load(overrides: Mapping[str, ModelPrice] | None = None) -> Table:
 
 
 def estimate(call: Call, table: Table) -> Call:
-    """The call with its cost by the table. One whose cost is known, or of which nobody told what it used, stays as it is."""
-    if call.cost_usd is not None or not (call.input or call.output or call.cache_read or call.cache_write):
+    """The call with its cost by the table. One whose cost is known, or of which nobody told what went in, stays as it is."""
+    if call.cost_usd is not None or not (call.input or call.cache_read or call.cache_write):
         return call
     price = table.price(call.provider, call.model)
     return call if price is None else call._replace(cost_usd=price.of(call), cost_estimated=1)
