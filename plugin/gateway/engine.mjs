@@ -24,7 +24,8 @@ const WORTH_WAITING_MS = 500;
 /** How long an asynchronous question is looked after before the event loop takes over, and the longest line for that. */
 const LOOK_MS = 0.15;
 const LOOK_MAX_LINE = 32_768;
-const STOP_LIMIT_MS = 1_000;
+/** An engine whose files are held by others takes up to 3.5 s to write the rest; the gateway waits 5 s for a plugin. */
+const STOP_LIMIT_MS = 4_000;
 /** After as many unanswered synchronous questions in a row the engine is taken for hung. */
 const HUNG_AFTER = 3;
 

@@ -450,10 +450,10 @@ class Engine:
         self._save_counters()
         self._close_standings()
         self._write_events(patient=True)
-        with suppress(BrokenPipeError):
-            self._end_recording()
         try:
             self._publish()
             engines.retire(self._state_dir, self._session.setup.pid)
         except (OSError, ValueError):
             pass  # the state directory went away before the gateway did
+        with suppress(BrokenPipeError):
+            self._end_recording()  # last: it may have to wait

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
@@ -49,6 +50,18 @@ function scripted(body) {
 }
 
 const INTRODUCED = 'if (question.type === "hello") return say(question, "ready", { v: 1, pid: process.pid, version: "0" });';
+
+/**
+ * @template T
+ * @param {() => T} look
+ */
+function quietly(look) {
+  try {
+    return look();
+  } catch {
+    return null;
+  }
+}
 
 /** @param {string} tool */
 function failed(tool) {
@@ -531,6 +544,24 @@ describe("the end", () => {
     engine.note(PING);
     assert.deepEqual(log.pids, [pid]);
     assert.deepEqual(log.warnings, []);
+  });
+
+  test("stop waits for an engine whose metrics file is held by another process", async (t) => {
+    const path = join(folder(), "metrics.db");
+    const { engine, log, state } = engineFor(t, REAL, { metrics: { enabled: true, dbPath: path } });
+    assert.equal((await engine.ask(PING))?.type, "pong");
+    const rows = () => new DatabaseSync(path).prepare("SELECT count(*) AS many FROM toolguard_gateways").get()?.many;
+    await until(() => existsSync(path) && quietly(rows) === 1, "the gateway in the metrics file");
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    for (let n = 0; n < 3; n++) engine.note({ type: "answered", run: `${n}`, usage: { totalTokens: 2 }, stop: "stop" });
+    await engine.stop();
+    const lost = "[toolguard] metrics: the engine ended before the last 3 rows could be written";
+    await until(() => log.warnings.includes(lost), lost);
+    other.exec("ROLLBACK");
+    other.close();
+    assert.deepEqual(readdirSync(join(state, "toolguard", "engines")), []);
+    assert.ok(existsSync(join(state, "toolguard", "last-engine.json")));
   });
 
   test("stop before any start", async (t) => {

@@ -25,8 +25,8 @@ MAX_WAITING = 50_000
 """Rows: some 50 MB."""
 
 MAX_TOLD = 20
-LAST_SECONDS = 2.0
-"""How long the end of an engine may take for what was not written yet."""
+LAST_SECONDS = 1.5
+"""How long the end of an engine may take for what was not written yet: less than the gateway waits for it (`engine.mjs`)."""
 
 LAST_POLL = 0.05
 BREATH = 0.01
