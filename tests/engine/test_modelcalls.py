@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 from toolguard_engine import protocol
 from toolguard_engine.metrics import modelcalls
-from toolguard_engine.metrics.modelcalls import MAX_WAITING, MOST, WAIT_SECONDS, ModelCalls
+from toolguard_engine.metrics.bounds import MAX_COST
+from toolguard_engine.metrics.bounds import MAX_TOKENS as MOST
+from toolguard_engine.metrics.modelcalls import MAX_WAITING, WAIT_SECONDS, ModelCalls
 from toolguard_engine.metrics.record import Call
 from toolguard_engine.protocol import Answered, ModelEnded, Used
 from toolguard_engine.redact import UNPRINTABLE
@@ -109,7 +111,7 @@ COSTS: list[tuple[str, dict[str, Any], float | None]] = [
     ("no number", {"cost": "1"}, None),
     ("true", {"cost": True}, None),
     ("not a number", {"cost": math.nan}, None),
-    ("endless", {"cost": math.inf}, float(MOST)),
+    ("endless", {"cost": math.inf}, float(MAX_COST)),
 ]
 
 
@@ -226,7 +228,7 @@ def test_any_values_give_a_row_that_can_be_written(a: Any, b: Any, c: Any, d: An
     for name in ("input", "output", "cache_read", "cache_write", "total", "duration_ms"):
         assert type(getattr(row, name)) is int
         assert 0 <= getattr(row, name) <= MOST
-    assert row.cost_usd is None or 0 <= row.cost_usd <= MOST
+    assert row.cost_usd is None or 0 <= row.cost_usd <= MAX_COST
     assert row.outcome
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from toolguard_engine.config import Retention
 from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.registry import GatewayFacts, claim, touch
 
@@ -29,9 +30,9 @@ def rows(connection: sqlite3.Connection) -> list[tuple[object, ...]]:
 
 def test_a_gateway_is_known_by_its_state_directory(opened: sqlite3.Connection) -> None:
     assert claim(opened, HOME, 1) == "home"
-    assert claim(opened, HOME._replace(name="renamed", mode="shadow", pid=8), 2) == "home"
+    assert claim(opened, HOME._replace(name="renamed", mode="shadow", pid=8), 2, Retention(7, 8, 9)) == "home"
     assert rows(opened) == [
-        ("home", "/a", "/a/openclaw.json", "/a/toolguard/nonces.json", "2026.9.6", "0.1.0", "shadow", 8, 2, 0, "")
+        ("home", "/a", "/a/openclaw.json", "/a/toolguard/nonces.json", "2026.9.6", "0.1.0", "shadow", 8, 2, 0, "", 7, 8, 9)
     ]
 
 
@@ -46,10 +47,18 @@ def test_an_engine_that_lives(opened: sqlite3.Connection) -> None:
     name = claim(opened, HOME, 10)
     opened.execute("UPDATE toolguard_gateways SET audit_seq = 4, audit_first = 'f'")
     for now in (20, 15):
-        touch(opened, name, 9, now)
+        touch(opened, name, HOME._replace(pid=9), now)
         assert opened.execute("SELECT seen, pid, audit_seq, audit_first FROM toolguard_gateways").fetchall() == [
             (now, 9, 4, "f")
         ]
+
+
+def test_an_engine_that_outlives_another_one_of_its_state_directory(opened: sqlite3.Connection) -> None:
+    """As the gateway's does that of an agent's run beside it, which has settings of its own."""
+    claim(opened, HOME, 1)
+    name = claim(opened, HOME._replace(mode="shadow", pid=8), 2)
+    touch(opened, name, HOME, 3)
+    assert opened.execute("SELECT pid, mode, seen FROM toolguard_gateways").fetchall() == [(7, "enforce", 3)]
 
 
 def test_names_that_play_tricks(opened: sqlite3.Connection) -> None:

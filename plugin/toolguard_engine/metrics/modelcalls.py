@@ -18,6 +18,7 @@ from typing import TypeGuard
 
 from toolguard_engine import texts
 from toolguard_engine.metrics import channels
+from toolguard_engine.metrics.bounds import MAX_COST, MAX_TOKENS
 from toolguard_engine.metrics.record import Call
 from toolguard_engine.protocol import Answered, ModelEnded, Used
 from toolguard_engine.stores import audit
@@ -28,9 +29,6 @@ WAIT_SECONDS = 3.0
 
 MAX_WAITING = 1_000
 MAX_DONE = 100_000
-MOST = 10**12
-"""Tokens or milliseconds of one call. More is a mistake, and sums of it must fit into the file."""
-
 COMPLETED = "completed"
 FAILED_STOPS = frozenset({"error", "aborted"})
 
@@ -129,13 +127,13 @@ def _row(half: Half) -> Call:
 
 
 def count(value: object) -> int:
-    """A number of tokens or milliseconds; 0 for what is none."""
-    return round(min(value, MOST)) if _is_number(value) and value > 0 else 0
+    """A number of tokens or milliseconds, as many as one call can have; 0 for what is none."""
+    return round(min(value, MAX_TOKENS)) if _is_number(value) and value > 0 else 0
 
 
 def _total(used: Used) -> int:
     parts = (used.input, used.output, used.cache_read, used.cache_write)
-    return count(used.total_tokens) or min(sum(count(part) for part in parts), MOST)
+    return count(used.total_tokens) or min(sum(count(part) for part in parts), MAX_TOKENS)
 
 
 def _cost(answer: Answered | None) -> float | None:
@@ -144,7 +142,7 @@ def _cost(answer: Answered | None) -> float | None:
         return None
     told = answer.usage.cost
     if _is_number(told) and told > 0:
-        return float(min(told, MOST))
+        return float(min(told, MAX_COST))
     return None if _total(answer.usage) else 0.0
 
 

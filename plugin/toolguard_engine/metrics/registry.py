@@ -10,6 +10,7 @@ import sqlite3
 from itertools import count
 from typing import NamedTuple
 
+from toolguard_engine.config import Retention
 from toolguard_engine.metrics.bounds import MAX_PATH, clean
 from toolguard_engine.stores.transactions import transaction
 
@@ -31,23 +32,26 @@ class GatewayFacts(NamedTuple):
     pid: int
 
 
-def claim(connection: sqlite3.Connection, facts: GatewayFacts, now: int) -> str:
-    """The name under which this gateway writes; its row says what is so now (milliseconds since 1970)."""
+def claim(connection: sqlite3.Connection, facts: GatewayFacts, now: int, kept: Retention = Retention()) -> str:
+    """The name under which this gateway writes; its row says what is so now (milliseconds since 1970). `kept`: how long it
+    wants rows kept."""
     facts = _bounded(facts)
+    days = (kept.raw_days, kept.hourly_days, kept.daily_days)
     with transaction(connection):
         known = connection.execute("SELECT id FROM toolguard_gateways WHERE state_dir = ?", (facts.state_dir,)).fetchone()
         if known is None:
             name = _free(connection, facts.name or NAMELESS)
-            connection.execute(_ADD, (name, *facts[1:], now))
+            connection.execute(_ADD, (name, *facts[1:], *days, now))
         else:
             (name,) = known
-            connection.execute(_REPLACE, (*facts[2:], now, name))
+            connection.execute(_REPLACE, (*facts[2:], *days, now, name))
     return str(name)
 
 
-def touch(connection: sqlite3.Connection, name: str, pid: int, now: int) -> None:
-    """Its engine lives."""
-    connection.execute(_TOUCH, {"now": now, "pid": pid, "name": name})
+def touch(connection: sqlite3.Connection, name: str, facts: GatewayFacts, now: int) -> None:
+    """Its engine lives. Another one of the same state directory may have been here for a while (an agent's run without the
+    gateway): what differs between the two is said anew."""
+    connection.execute(_TOUCH, {"now": now, "pid": facts.pid, "mode": clean(facts.mode), "name": name})
 
 
 def _bounded(facts: GatewayFacts) -> GatewayFacts:
@@ -69,9 +73,11 @@ def _free(connection: sqlite3.Connection, name: str) -> str:
 
 
 _ADD = """
-    INSERT INTO toolguard_gateways (id, state_dir, config_path, nonces, host, version, mode, pid, seen)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+    INSERT INTO toolguard_gateways (
+        id, state_dir, config_path, nonces, host, version, mode, pid, raw_days, hourly_days, daily_days, seen
+    ) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _REPLACE = """
     UPDATE toolguard_gateways
-    SET config_path = ?, nonces = ?, host = ?, version = ?, mode = ?, pid = ?, seen = ? WHERE id = ?"""
-_TOUCH = "UPDATE toolguard_gateways SET seen = :now, pid = :pid WHERE id = :name"
+    SET config_path = ?, nonces = ?, host = ?, version = ?, mode = ?, pid = ?,
+        raw_days = ?, hourly_days = ?, daily_days = ?, seen = ? WHERE id = ?"""
+_TOUCH = "UPDATE toolguard_gateways SET seen = :now, pid = :pid, mode = :mode WHERE id = :name"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from toolguard_engine.metrics.database import Held, MetricsError, connect, repor
 from toolguard_engine.metrics.follow import Follower
 from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
 from toolguard_engine.metrics.registry import GatewayFacts
+from toolguard_engine.metrics.steady import SteadyClock
 from toolguard_engine.stores.transactions import transaction
 
 EVERY = 0.5
@@ -28,6 +30,9 @@ AFTER_TROUBLE = 5.0
 BATCH = 100
 """Rows to a transaction: so many are made while a verdict waits for its turn to run."""
 
+NANOSECONDS = 1_000_000
+"""In a millisecond."""
+
 ALIVE_MS = 30_000
 """How often it is said that the engine lives, also while nothing happens."""
 
@@ -36,7 +41,8 @@ PATIENCE_MS = 30_000
 
 
 class Writer:
-    """`round` does what there is to do. `price`: estimates what a call cost; `tell`: takes what a person should know."""
+    """`round` does what there is to do. `price`: estimates what a call cost; `tell`: takes what a person should know;
+    `ticks`: nanoseconds of a clock that nobody sets."""
 
     def __init__(
         self,
@@ -46,6 +52,7 @@ class Writer:
         backlog: Backlog,
         price: Callable[[Call], Call],
         tell: Callable[[str], None],
+        ticks: Callable[[], int] = time.monotonic_ns,
     ) -> None:
         self._path = path
         self._facts = facts
@@ -53,11 +60,13 @@ class Writer:
         self._backlog = backlog
         self._price = price
         self._tell = tell
+        self._ticks = ticks
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
         self._name = ""
         self._follower: Follower | None = None
         self._cleaning: Iterator[int] | None = None
+        self._clock = SteadyClock()
         self._seen = 0
         self._held_since = 0
         self._lost = 0
@@ -93,7 +102,7 @@ class Writer:
         self.close()
         connection = connect(self._path)
         try:
-            self._name = registry.claim(connection, self._facts, now)
+            self._name = registry.claim(connection, self._facts, now, self._kept)
         except BaseException:
             connection.close()
             raise
@@ -113,7 +122,7 @@ class Writer:
                     record(connection, [call._replace(gateway=self._name) for call in calls])
                 if verdicts:
                     record_verdicts(connection, [verdict._replace(gateway=self._name) for verdict in verdicts])
-                registry.touch(connection, self._name, self._facts.pid, now)
+                registry.touch(connection, self._name, self._facts, now)
         except sqlite3.Error:
             self._backlog.put_back(rows)
             raise
@@ -128,7 +137,7 @@ class Writer:
         if self._follower is None:
             return False
         try:
-            return self._follower.step(connection, now, retention.raw_since(self._kept, now))
+            return self._follower.step(connection, now, retention.taken_since(connection, self._kept, now))
         except FileNotFoundError:
             return False  # it is being replaced
         except OSError as error:
@@ -137,7 +146,8 @@ class Writer:
 
     def _clean(self, connection: sqlite3.Connection, now: int) -> bool:
         """Whether there is more to clean."""
-        if self._cleaning is None and retention.claim(connection, now):
+        steady = self._clock.steady(now, self._ticks() // NANOSECONDS)
+        if self._cleaning is None and steady and retention.claim(connection, now):
             self._cleaning = retention.clean(connection, self._kept, now)
         if self._cleaning is not None and next(self._cleaning, None) is None:
             self._cleaning = None
