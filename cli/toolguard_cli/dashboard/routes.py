@@ -24,16 +24,17 @@ class Greeting(Query, frozen=True):
 
 
 class Hello(Shape, frozen=True):
-    """Who answers here. `proof`: of knowing the token, for this nonce; empty without one (`token.proof`)."""
+    """Who answers here, at which port. `proof`: of knowing the token, for this nonce; empty without one (`token.proof`)."""
 
     name: str
     version: str
     proof: str
+    port: int
 
 
 def hello(visit: Visit, asked: Greeting) -> Hello:
     proof = token.proof(visit.site.door.token, visit.site.door.port, asked.nonce) if asked.nonce else ""
-    return Hello("toolguard", __version__, proof)
+    return Hello("toolguard", __version__, proof, visit.site.door.port)
 
 
 ENDPOINTS = (

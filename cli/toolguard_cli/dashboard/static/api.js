@@ -1,8 +1,14 @@
 // Requests to the server that this page came from, and the token that lets it change things.
 
+import { prove } from "./proof.js";
+
 const KEPT = "toolguard.token";
 const FORM = /^[0-9a-f]{64}$/;
 const PATIENCE = 15_000; // ms
+const NEAR = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
+const REOPEN = "`toolguard dashboard --open` opens the page as it is now.";
+/** Whether reading needs the token too: where not only this machine reaches the server. */
+let closed = !NEAR.test(location.hostname);
 
 /** Why a request failed, in words for a person. `status` is 0 where the server did not answer. */
 export class ApiError extends Error {
@@ -25,7 +31,7 @@ export function takeToken() {
   const found = /(?:^#|[#&])token=([^&]*)/.exec(location.hash);
   if (!found) return;
   history.replaceState(null, "", location.pathname + location.search);
-  setToken(decodeURIComponent(found[1] ?? ""));
+  setToken(found[1] ?? "");
 }
 
 /** @param {string} text @returns {boolean} whether it has the form of a token */
@@ -48,27 +54,48 @@ export const token = () => sessionStorage.getItem(KEPT) ?? "";
 export function get(path, query = {}, signal) {
   const told = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
   const search = new URLSearchParams(told.map(([name, value]) => [name, String(value)]));
-  return request(`/api/${path}${told.length ? `?${search}` : ""}`, { method: "GET" }, signal);
+  return read(`/api/${path}${told.length ? `?${search}` : ""}`, path === "state", signal);
 }
 
 /**
  * @param {string} path
  * @param {unknown} body
+ * @param {number} [patience] ms
  * @returns {Promise<any>}
  */
-export function post(path, body) {
+export function post(path, body, patience) {
   const headers = { "content-type": "application/json" };
-  return request(`/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+  return request(`/api/${path}`, { method: "POST", headers, body: JSON.stringify(body) }, token(), undefined, patience);
+}
+
+/**
+ * @param {string} url
+ * @param {boolean} asWho the answer tells what who asks may do
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+async function read(url, asWho, signal) {
+  const given = closed || asWho ? token() : "";
+  try {
+    return await request(url, { method: "GET" }, given, signal);
+  } catch (error) {
+    if (given || !token() || !(error instanceof ApiError) || error.status !== 401) throw error;
+    closed = true;
+    return request(url, { method: "GET" }, token(), signal);
+  }
 }
 
 /**
  * @param {string} url
  * @param {RequestInit} init
+ * @param {string} given the token; the server proves that it knows it before it is sent
  * @param {AbortSignal} [signal]
+ * @param {number} [patience] ms
  */
-async function request(url, init, signal) {
-  const headers = { ...init.headers, ...(token() ? { authorization: `Bearer ${token()}` } : {}) };
-  const limit = AbortSignal.timeout(PATIENCE);
+async function request(url, init, given, signal, patience = PATIENCE) {
+  if (given) await proven(given);
+  const headers = { ...init.headers, ...(given ? { authorization: `Bearer ${given}` } : {}) };
+  const limit = AbortSignal.timeout(patience);
   const signals = signal ? AbortSignal.any([signal, limit]) : limit;
   /** @type {Response} */
   let response;
@@ -83,17 +110,24 @@ async function request(url, init, signal) {
     });
   } catch (error) {
     if (signal?.aborted) throw error;
-    throw new ApiError(
-      0,
-      "no-answer",
-      "The dashboard's server does not answer.",
-      "Start it again with `toolguard dashboard`.",
-    );
+    throw limit.aborted ? late() : gone();
   }
   const answer = await response.json().catch(() => null);
   if (response.ok && answer !== null) return answer;
   throw refusal(response.status, answer?.error);
 }
+
+/** @param {string} given */
+async function proven(given) {
+  const server = await prove(given);
+  if (server === "gone") throw gone();
+  if (server === "foreign")
+    throw new ApiError(0, "foreign", "Who answers at this address does not know this page's token; it was sent nothing.", REOPEN);
+}
+
+const gone = () =>
+  new ApiError(0, "no-answer", "The dashboard's server does not answer.", "Start it again with `toolguard dashboard`.");
+const late = () => new ApiError(0, "late", "The dashboard's server did not answer in time.", "");
 
 /**
  * @param {number} status

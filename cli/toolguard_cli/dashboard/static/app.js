@@ -49,6 +49,9 @@ export class App {
     try {
       this.state = /** @type {State} */ (await get("state"));
       this.clock(this.state.now);
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) this.locked();
+      throw error;
     } finally {
       this.#changed("state");
     }
@@ -70,11 +73,12 @@ export class App {
    * @param {string} path
    * @param {Record<string, unknown>} body
    * @param {(answer: any) => string} done
+   * @param {number} [patience] ms
    * @returns {Promise<any>}
    */
-  async change(path, body, done) {
+  async change(path, body, done, patience) {
     try {
-      const answer = await post(path, body);
+      const answer = await post(path, body, patience);
       say(done(answer));
       return answer;
     } catch (error) {

@@ -3,10 +3,11 @@
 import { App } from "./app.js";
 import { dropToken, takeToken, token } from "./api.js";
 import { recolor } from "./charts.js";
-import { el, fill, quoted } from "./dom.js";
+import { coded, el, fill, quoted, visible } from "./dom.js";
 import { say } from "./dialogs.js";
 import * as format from "./format.js";
 import { switchButton } from "./controls.js";
+import { cannotTell } from "./proof.js";
 import { Socket } from "./socket.js";
 import { approvals } from "./tabs/approvals.js";
 import { gateways } from "./tabs/gateways.js";
@@ -19,13 +20,20 @@ import { startTheme } from "./theme.js";
 /**
  * A tab. `refresh` asks for all again; `event` is told of each live event while the tab is open or `always`; `changed` of the
  * state of gateways and of what waits.
- * @typedef {{ root: HTMLElement, refresh: () => unknown, event?: (event: any) => void, changed?: (what: "state" | "pending") => void, follows?: string[] }} Tab
+ * @typedef {{ root: HTMLElement, refresh: () => unknown, event?: (event: any) => void, changed?: (what: "state" | "pending") => void, left?: () => void, follows?: string[] }} Tab
  */
 
 const RANGES = /** @type {const} */ (["24h", "7d", "30d"]);
 const KEPT_RANGE = "toolguard.range";
 const GAP = 1500; // ms between two requests for the same numbers while events pour in
 const BEAT = 1000;
+const IDLE = 60_000; // ms after which numbers are asked for again where nothing happens
+const HOUR = 3_600_000; // every bucket ends with one
+const TIMELESS = ["Live", "Approvals"]; // tabs that show no range of time
+const UNPROVEN = "this browser cannot check who answers here, as there is no TLS; the token is sent all the same";
+const FOREIGN =
+  "Who answers at this address does not know this page's token: it is another program, or the dashboard has a new token. " +
+  "It is sent nothing. `toolguard dashboard --open` opens the page as it is now. ";
 const MAKERS = { Overview: overview, Gateways: gateways, Models: models, Live: live, Guard: guard, Approvals: approvals };
 
 /** @param {string} id */
@@ -40,7 +48,14 @@ const made = new Map();
 const places = new Map();
 let open = "Overview";
 let asked = 0;
+let askedHour = 0;
 let greeted = false;
+/** Why the metrics cannot be read. @type {string[]} */
+let problems = [];
+/** What the banners were made of. */
+let shown = "";
+/** Calls of which it was told that they wait. @type {Set<string> | null} */
+let told = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let soon;
 
@@ -50,7 +65,7 @@ startTabs();
 byId("unlock").addEventListener("click", () => void app.unlock());
 void app.loadState().catch(() => undefined);
 void app.loadPending().catch(() => undefined);
-socket.connect();
+void socket.connect();
 setInterval(beat, BEAT);
 document.addEventListener("visibilitychange", () => !document.hidden && soonAgain());
 
@@ -102,6 +117,7 @@ function go(name) {
 
 /** @param {string} name */
 function show(name) {
+  if (name !== open) made.get(open)?.left?.();
   open = name;
   for (const [other, { button, panel }] of places) {
     button.setAttribute("aria-selected", String(other === name));
@@ -109,7 +125,8 @@ function show(name) {
     panel.hidden = other !== name;
   }
   places.get(name)?.button.scrollIntoView({ block: "nearest", inline: "nearest" });
-  document.title = `${name} · toolguard`;
+  byId("ranges").hidden = TIMELESS.includes(name);
+  title();
   if (!made.has(name)) {
     const tab = MAKERS[/** @type {keyof MAKERS} */ (name)](app);
     made.set(name, tab);
@@ -134,6 +151,7 @@ function again() {
   clearTimeout(soon);
   soon = undefined;
   asked = Date.now();
+  askedHour = Math.floor(app.now / HOUR);
   void made.get(open)?.refresh();
 }
 
@@ -150,11 +168,12 @@ function onEvent(event) {
     if (greeted) reload(); // the first time all of it has just been asked for
     greeted = true;
   } else if (event.type === "pending") {
-    app.hold({ now: event.now, pending: event.pending, problems: app.pending?.problems ?? [] });
+    app.hold(event);
   } else if (event.type === "state") {
     void app.loadState().catch(() => undefined);
   } else if (event.type === "tick") {
     app.clock(event.now);
+    tellProblems(event.problems ?? []);
   }
   for (const tab of made.values()) tab.event?.(event);
   if (made.get(open)?.follows?.includes(event.type)) soonAgain();
@@ -162,16 +181,61 @@ function onEvent(event) {
 
 /** @param {"state" | "pending"} what */
 function onChanged(what) {
-  const waiting = (app.pending?.pending ?? []).filter(({ status }) => status === "pending").length;
-  const button = places.get("Approvals")?.button;
-  if (button && what === "pending")
-    fill(button, "Approvals", waiting ? el("span", { class: "count" }, ` ${format.count(waiting)}`) : null);
-  if (what === "state") {
+  if (what === "pending") {
+    const waiting = title();
+    const button = places.get("Approvals")?.button;
+    if (button) fill(button, "Approvals", waiting ? el("span", { class: "count" }, ` ${format.count(waiting)}`) : null);
+    announce();
+  } else {
     byId("unlock").hidden = app.state === null || app.mayChange;
-    fill(byId("banners"), banners(), stale());
-    fill(byId("foot"), app.state && `toolguard ${app.state.version}`);
+    drawBanners();
+    fill(byId("foot"), app.state && `toolguard ${app.state.version}`, app.mayChange && cannotTell() ? ` · ${UNPROVEN}` : null);
   }
   for (const tab of made.values()) tab.changed?.(what);
+}
+
+/** The calls that wait for a word now. */
+function undecided() {
+  return (app.pending?.pending ?? []).filter(({ status }) => status === "pending");
+}
+
+/** Says in the name and the icon of the page how many calls wait; answers it. */
+function title() {
+  const waiting = undecided().length;
+  document.title = `${waiting ? `(${format.count(waiting)}) ` : ""}${open} · toolguard`;
+  const icon = `/static/${waiting ? "icon-waits.svg" : "icon.svg"}`;
+  const link = byId("icon");
+  if (link.getAttribute("href") !== icon) link.setAttribute("href", icon);
+  return waiting;
+}
+
+/** Each new call that waits is told once, to who does not look there. */
+function announce() {
+  const now = new Map(undecided().map((held) => [`${held.nonce} ${held.gateway}`, held]));
+  const fresh = [...now].filter(([key]) => told && !told.has(key)).map(([, held]) => held);
+  told = new Set([...(told ?? []), ...now.keys()]);
+  const [first] = fresh;
+  if (!first) return;
+  const more = fresh.length > 1 ? `, and ${format.count(fresh.length - 1)} more` : "";
+  fill(byId("told"), visible(`A call waits for a person: ${first.tool} (${first.nonce})${more}.`));
+}
+
+/** @param {string[]} now */
+function tellProblems(now) {
+  const over = problems.length > 0 && !now.length;
+  problems = now;
+  drawBanners();
+  if (over) again();
+}
+
+/** Only where they change: a screen reader reads each new one aloud. */
+function drawBanners() {
+  const switches = (app.state?.gateways ?? []).map(({ id, killSwitch }) => killSwitch && [id, killSwitch]);
+  const stands = socket.state === "stale" ? socket.heard : 0;
+  const next = JSON.stringify([switches, app.mayChange, stands, socket.foreign, problems]);
+  if (next === shown) return;
+  shown = next;
+  fill(byId("banners"), banners(), socket.foreign ? foreign() : stale(), problems.map(unreadable));
 }
 
 function banners() {
@@ -200,6 +264,18 @@ function stale() {
   );
 }
 
+/** Somebody else listens on the port of the dashboard, or its token is a new one. */
+function foreign() {
+  const retry = el("button", { type: "button", "data-focus": "reconnect", on: { click: reconnect } }, "Try now");
+  const enter = el("button", { type: "button", "data-focus": "enter", on: { click: () => app.unlock() } }, "Enter token");
+  return el("p", { class: "notice bad stale-note", role: "alert" }, coded(FOREIGN), retry, enter);
+}
+
+/** @param {string} problem */
+function unreadable(problem) {
+  return el("p", { class: "notice bad stale-note", role: "alert" }, "What is recorded cannot be read: ", quoted(problem));
+}
+
 /** @param {import("./shapes.js").Switch | null} thrown */
 function since(thrown) {
   if (!thrown) return [];
@@ -213,7 +289,7 @@ function onConnection(state) {
   byId("connection").dataset["state"] = state;
   fill(byId("connection-text"), texts[state]);
   document.documentElement.classList.toggle("stale", state === "stale");
-  fill(byId("banners"), banners(), stale());
+  drawBanners();
 }
 
 function onRefused() {
@@ -234,7 +310,7 @@ function reload() {
 
 function reconnect() {
   greeted = false;
-  socket.connect();
+  void socket.connect();
   reload();
 }
 
@@ -243,10 +319,13 @@ function takeNewToken() {
   reconnect();
 }
 
-/** Times that are told as how long ago they were. */
+/** What changes by time alone: how long ago something was, and what falls out of the range. */
 function beat() {
   if (document.hidden) return;
   const now = app.now;
+  const old = Date.now() - asked >= IDLE || Math.floor(now / HOUR) !== askedHour;
+  const chooses = document.activeElement instanceof HTMLSelectElement; // a list that is open would close
+  if (old && socket.state === "live" && !chooses) reload();
   for (const one of places.get(open)?.panel.querySelectorAll("time[data-at]") ?? []) {
     const text = format.relative(Number(one.getAttribute("data-at")), now);
     if (one.textContent !== text) one.textContent = text;

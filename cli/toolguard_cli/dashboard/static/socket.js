@@ -1,9 +1,10 @@
 // Live events, and whether they still come.
 //
 // The server says something every five seconds; silence means that it is gone. A lost connection is tried again, ever more
-// seldom; after a while of it what the page shows counts as stale.
+// seldom; after a while of it what the page shows counts as stale. The token is sent to a server that has proven itself.
 
 import { token } from "./api.js";
+import { prove, wasProven } from "./proof.js";
 
 const SILENCE = 12_000; // ms
 const STALE_AFTER = 10_000;
@@ -20,9 +21,12 @@ export class Socket {
   #onEvent;
   #onState;
   #onRefused;
+  #attempt = 0;
   /** When the server last said something. */
   heard = Date.now();
   /** @type {Connection} */ state = "reconnecting";
+  /** Somebody answers who does not know the token. */
+  foreign = false;
 
   /**
    * @param {(event: any) => void} onEvent
@@ -34,17 +38,29 @@ export class Socket {
     this.#onState = onState;
     this.#onRefused = onRefused;
     setInterval(() => this.#look(), 1000);
-    addEventListener("online", () => this.connect());
+    addEventListener("online", () => void this.connect());
   }
 
-  connect() {
+  async connect() {
     clearTimeout(this.#retry);
     const old = this.#socket;
     this.#socket = null; // what it still says is not heard
     old?.close();
+    const mine = (this.#attempt += 1);
+    const given = token();
+    const server = given ? await prove(given) : "unknown";
+    if (mine !== this.#attempt) return;
+    this.#meet(server === "foreign");
+    if (server === "foreign" && !wasProven(given)) this.#onRefused();
+    else if (server === "foreign" || server === "gone") this.#lost(0);
+    else this.#open(given);
+  }
+
+  /** @param {string} given the token, or nothing */
+  #open(given) {
     const socket = new WebSocket(`${location.protocol === "https:" ? "wss" : "ws"}://${location.host}/ws`);
     this.#socket = socket;
-    socket.onopen = () => socket.send(JSON.stringify({ token: token() }));
+    socket.onopen = () => socket.send(JSON.stringify({ token: given }));
     socket.onmessage = (message) => socket === this.#socket && this.#take(String(message.data));
     socket.onclose = (event) => socket === this.#socket && this.#lost(event.code);
   }
@@ -64,7 +80,7 @@ export class Socket {
     this.#socket = null;
     if (this.state === "live") this.#turn("reconnecting");
     if (code === WRONG_TOKEN) return this.#onRefused();
-    this.#retry = setTimeout(() => this.connect(), this.#wait * (0.75 + Math.random() / 2));
+    this.#retry = setTimeout(() => void this.connect(), this.#wait * (0.75 + Math.random() / 2));
     this.#wait = Math.min(LONGEST_WAIT, this.#wait * 2);
   }
 
@@ -72,10 +88,17 @@ export class Socket {
     const silent = Date.now() - this.heard;
     if (this.state === "live" && silent > SILENCE) {
       this.#turn("reconnecting");
-      this.connect();
+      void this.connect();
     } else if (this.state === "reconnecting" && silent > SILENCE + STALE_AFTER) {
       this.#turn("stale");
     }
+  }
+
+  /** @param {boolean} foreign */
+  #meet(foreign) {
+    if (foreign === this.foreign) return;
+    this.foreign = foreign;
+    this.#onState(this.state);
   }
 
   /** @param {Connection} state */
