@@ -232,7 +232,7 @@ describe("a server that cannot run", () => {
 
   test("is told where there is no such program", async (t) => {
     const log = new Log();
-    const dashboard = new Dashboard({ python: "/nowhere/python", args: [], cwd: "/", env: {} }, log, SOON);
+    const dashboard = new Dashboard({ python: "/nowhere/python", args: [], cwd: "/", env: {} }, log, "1", SOON);
     t.after(() => dashboard.stop());
     dashboard.start();
     await until(() => log.warnings.length > 0);
