@@ -1,14 +1,15 @@
 // One call that waits: what it is, why it waits, how long still, yes or no.
 
 import { badge, bar } from "./parts.js";
-import { el, fill, quoted, visible } from "./dom.js";
+import { el, fill, quoted, set, visible } from "./dom.js";
 import * as format from "./format.js";
+import { steady } from "./steady.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./shapes.js").Held} Held */
 
 const URGENT = 30_000; // ms
-const STAYS = 6000; // ms that the end of it can be read
+const MOVED = "This has just come or moved here, so nothing was done. Look again, then press once more.";
 const NOT_RUN = "It has not run yet: the agent has to call it again.";
 /** @type {Record<string, string>} */
 const ENDS = { approve: "Approved", deny: "Denied", expire: "Expired", consume: "Approved; it has run" };
@@ -17,35 +18,41 @@ const ENDS = { approve: "Approved", deny: "Denied", expire: "Expired", consume: 
 export function waitingCard(app, first) {
   let held = first;
   let over = "";
+  let sure = false; // that it is over, not only gone from the list
+  let unread = false;
+  let still = false;
   let busy = false;
   let answer = "";
   const { nonce, gateway } = first;
   const left = el("span", { class: "left" });
   const rest = el("span", { class: "countdown", "aria-hidden": "true" });
   const state = el("p", { class: "state", role: "status" });
+  const moved = el("p", { class: "quiet", role: "status" });
   const reason = el("input", { type: "text", maxlength: 500, autocomplete: "off" });
   const seen = el("input", { type: "checkbox", on: { change: () => allow() } });
   const yes = el(
     "button",
-    { type: "button", class: "primary", "data-focus": `yes ${nonce}`, on: { click: () => decide("approve") } },
+    { type: "button", class: "primary", "data-focus": `yes ${nonce}`, on: { click: press("approve") } },
     "Approve",
   );
   const no = el(
     "button",
-    { type: "button", class: "danger", "data-focus": `no ${nonce}`, on: { click: () => decide("deny") } },
+    { type: "button", class: "danger", "data-focus": `no ${nonce}`, on: { click: press("deny") } },
     "Deny",
   );
+  const check = el("label", { class: "check" }, seen, el("span", null, "I have seen the whole of it elsewhere"));
   const choices = el(
     "div",
     { class: "choices" },
-    first.whole ? null : el("label", { class: "check" }, seen, el("span", null, "I have seen the whole of it elsewhere")),
+    first.whole ? null : check,
     el("label", { class: "field" }, el("span", null, "Reason (optional)"), reason),
     el("div", { class: "actions" }, yes, no),
+    moved,
   );
   const heading = el("h3", { id: `held-${nonce}` }, el("b", null, quoted(first.tool)), " ", el("code", null, nonce));
   const root = el(
     "article",
-    { class: "card held", "data-nonce": nonce, "aria-labelledby": `held-${nonce}` },
+    { class: "card held", "data-nonce": nonce, "aria-labelledby": `held-${nonce}`, tabindex: -1 },
     el("header", { class: "row" }, heading, el("span", { class: "clock" }, left, rest)),
     el(
       "p",
@@ -80,43 +87,61 @@ export function waitingCard(app, first) {
   );
 
   const allow = () => {
-    const open = held.status === "pending" && !over && !busy && held.expires > app.now;
-    choices.hidden = held.status !== "pending" || Boolean(over);
-    yes.disabled = !open || !app.mayChange || !(held.whole || seen.checked);
-    no.disabled = !open || !app.mayChange;
+    const ask = held.status === "pending";
+    const open = !over && !busy && !unread && held.expires > app.now && app.mayChange;
+    choices.hidden = Boolean(over) || !["pending", "approved"].includes(held.status);
+    yes.hidden = check.hidden = !ask;
+    yes.disabled = !open || !(held.whole || seen.checked);
+    no.disabled = !open;
+    const label = ask ? "Deny" : "Take back";
+    if (no.textContent !== label) fill(no, label);
     reason.disabled = seen.disabled = !app.mayChange;
+    for (const one of [yes, no]) set(one, "aria-disabled", still ? null : "true");
+    keepFocus();
+  };
+  /** What can be pressed no more leaves the focus to the card. */
+  const keepFocus = () => {
+    const at = document.activeElement;
+    if (at instanceof HTMLElement && choices.contains(at) && (at.matches(":disabled") || !at.offsetParent))
+      root.focus({ preventScroll: true });
   };
   const beat = () => {
     const remains = held.expires - app.now;
-    const ended = over || held.status !== "pending";
-    const urgent = !ended && remains < URGENT;
+    const pending = held.status === "pending";
+    const urgent = !over && pending && remains < URGENT;
     root.classList.toggle("urgent", urgent);
-    if (!ended && remains <= 0) allow();
-    const text = ended ? "" : remains > 0 ? `${urgent ? "Hurry: " : ""}${format.left(remains)} left` : "Time is up";
+    if (!over && remains <= 0) allow();
+    const more = `${urgent ? "Hurry: " : ""}${format.left(remains)} left${pending ? "" : " to run"}`;
+    const text = over ? "" : remains > 0 ? more : "Time is up";
     if (left.textContent !== text) left.textContent = text;
     fill(
       rest,
-      ended
+      over || !pending
         ? null
         : bar(Math.max(0, Math.min(1, remains / Math.max(1, held.expires - held.created))), urgent ? "red" : "accent"),
     );
   };
-  /** @param {string} text */
-  const end = (text) => {
-    if (over) return;
-    over = text;
-    tell(text);
-    root.classList.add("over");
+  const draw = () => {
+    root.classList.toggle("over", Boolean(over));
     allow();
     beat();
+  };
+  /** @param {string} text @param {boolean} known else it may come back */
+  const end = (text, known) => {
+    over = text;
+    sure = known;
+    unread = false;
+    tell(text);
+    draw();
   };
   /** @param {string} text */
   const tell = (text) => fill(state, visible(text));
   /** What is said elsewhere; what the server answered here says more. @param {string} text */
-  const hear = (text) => answer || tell(text);
+  const hear = (text) => tell(answer || text);
   /** @param {"approve" | "deny"} word */
   const decide = async (word) => {
     busy = true;
+    fill(moved);
     allow();
     const body = {
       gateway,
@@ -126,18 +151,30 @@ export function waitingCard(app, first) {
     };
     const done = await app.change(word, body, ({ text }) => String(text));
     busy = false;
-    if (done && word === "deny") end(String(done.text));
+    if (done && word === "deny") end(String(done.text), true);
     else if (done) tell((answer = String(done.text)));
     allow();
     void app.loadPending().catch(() => undefined);
   };
+  /** @param {"approve" | "deny"} word @returns {(event: MouseEvent) => void} a key presses what has the focus, wherever it is */
+  function press(word) {
+    return ({ detail }) => {
+      if (still || !detail) void decide(word);
+      else fill(moved, MOVED);
+    };
+  }
   /** @param {Held} next */
   const update = (next) => {
-    const before = held.status;
+    const back = unread || (over && !sure);
+    const news = held.status !== next.status;
     held = next;
-    if (before !== next.status && next.status === "approved") hear(`Approved. ${NOT_RUN}`);
-    allow();
-    beat();
+    if (back) {
+      over = "";
+      unread = false;
+      fill(state);
+    }
+    if ((back || news) && !over && next.status === "approved") hear(`Approved. ${NOT_RUN}`);
+    draw();
   };
   /** @param {import("./shapes.js").DecisionRow} row */
   const decided = (row) => {
@@ -146,28 +183,28 @@ export function waitingCard(app, first) {
     if (!word) return;
     const text = `${[word, row.person && `by ${row.person}`, row.place && `at ${row.place}`].filter(Boolean).join(" ")}.`;
     if (row.kind === "approve") return hear(`${text} ${NOT_RUN}`);
-    end(text);
-    tell(text);
+    end(text, true);
   };
-  let leaving = false;
-  /** It waits no longer. @param {() => void} gone */
-  const leave = (gone) => {
-    if (leaving) return;
-    leaving = true;
-    end(
-      held.status === "approved"
-        ? "Approved, and no longer waiting."
-        : held.expires <= app.now
-          ? "Expired: nobody decided in time."
-          : "Decided elsewhere.",
-    );
-    setTimeout(gone, STAYS);
+  /** It is not among those that wait. @param {boolean} unreadable nor can those of its gateway be read */
+  const missing = (unreadable) => {
+    if (over || busy || (unread && unreadable)) return;
+    unread = unreadable;
+    if (unreadable) {
+      tell("It cannot be read at present, so it is not known whether it still waits.");
+      return draw();
+    }
+    const late = held.expires <= app.now;
+    if (held.status === "approved") end(late ? "Approved, but it was not run in time." : "Approved, and no longer waiting.", false);
+    else end(late ? "Expired: nobody decided in time." : "Decided elsewhere.", false);
   };
 
+  const places = steady([yes, no], (now) => {
+    still = now;
+    allow();
+  });
   if (first.status === "approved") tell(`Approved. ${NOT_RUN}`);
-  allow();
   beat();
-  return { root, update, beat, allow, decided, leave };
+  return { root, gateway, update, beat, allow, decided, missing, look: places.look, ended: () => Boolean(over) };
 }
 
 /** @param {string} label @param {string} text @param {string} [none] */

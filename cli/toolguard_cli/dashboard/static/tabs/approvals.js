@@ -1,7 +1,8 @@
 // Calls that wait for a person, each with what it would do and how long it still waits.
 
 import { get } from "../api.js";
-import { el, fill } from "../dom.js";
+import { el, fill, visible } from "../dom.js";
+import * as format from "../format.js";
 import { command, empty } from "../parts.js";
 import { waitingCard } from "../waiting.js";
 import { View } from "../view.js";
@@ -9,7 +10,8 @@ import { View } from "../view.js";
 /** @typedef {import("../app.js").App} App */
 /** @typedef {import("../shapes.js").Pending} Pending */
 
-const MOST = 200;
+const MOST = 200; // that still wait, and as many that do no more
+const LOOKS = 100; // ms
 
 /** @param {App} app @returns {import("../main.js").Tab} */
 export function approvals(app) {
@@ -18,22 +20,25 @@ export function approvals(app) {
   const lock = el("div");
   const problems = el("div");
   const hint = el("div");
-  const list = el("div", { class: "waiting" });
-  const body = el("div", { class: "stack" }, lock, problems, hint, list);
+  const list = el("div", { class: "waiting", tabindex: -1, role: "group", "aria-label": "Held calls" });
+  const foot = el("div", { class: "actions" });
+  const body = el("div", { class: "stack" }, lock, problems, hint, list, foot);
+  let more = 0;
 
   const draw = () => {
-    const { pending, problems: told } = app.pending ?? { pending: [], problems: [] };
+    const { pending, problems: told, unread } = app.pending ?? { pending: [], problems: [], unread: [] };
     fill(
       problems,
-      told.map((text) => el("p", { class: "notice bad" }, text)),
+      told.map((text) => el("p", { class: "notice bad" }, visible(text))),
     );
-    const held = new Map(pending.slice(0, MOST).map((one) => [`${one.nonce} ${one.gateway}`, one]));
-    for (const [key, card] of cards) if (!held.has(key)) card.leave(() => gone(key));
-    for (const [key, one] of held) {
-      const card = cards.get(key);
-      if (card) card.update(one);
-      else add(key, waitingCard(app, one));
-    }
+    const held = new Map(pending.map((one) => [`${one.nonce} ${one.gateway}`, one]));
+    for (const [key, card] of cards) if (!held.has(key)) card.missing(unread.includes(card.gateway));
+    for (const [key, one] of held) cards.get(key)?.update(one);
+    const fresh = [...held].filter(([key]) => !cards.has(key));
+    const room = Math.max(0, MOST - [...cards.values()].filter((card) => !card.ended()).length);
+    for (const [key, one] of fresh.slice(0, room)) add(key, waitingCard(app, one));
+    more = Math.max(0, fresh.length - room);
+    drop(MOST);
     note();
   };
   /** @param {string} key @param {ReturnType<typeof waitingCard>} card */
@@ -41,24 +46,31 @@ export function approvals(app) {
     cards.set(key, card);
     list.append(card.root);
   };
-  /** @param {string} key */
-  const gone = (key) => {
-    cards.get(key)?.root.remove();
-    cards.delete(key);
+  /** Those that wait no more stay where they are, so that nothing slides under the pointer. @param {number} but the newest */
+  const drop = (but) => {
+    const ended = [...cards].filter(([, card]) => card.ended());
+    for (const [key, card] of ended.slice(0, Math.max(0, ended.length - but))) {
+      card.root.remove();
+      cards.delete(key);
+    }
+  };
+  const clear = () => {
+    drop(0);
     note();
+    list.focus({ preventScroll: true });
+  };
+  const look = () => {
+    if (list.offsetParent) for (const card of cards.values()) card.look();
   };
   const note = () => {
-    fill(
-      hint,
-      cards.size
-        ? null
-        : empty(
-            "Nothing waits",
-            "Calls that need a person appear here the moment they are held. In a terminal: ",
-            command("toolguard watch"),
-          ),
-    );
+    fill(hint, cards.size ? null : app.pending?.problems.length ? unknown() : nothing());
     fill(lock, cards.size ? app.lockNote() : null);
+    fill(
+      foot,
+      more > 0 && el("p", { class: "quiet" }, `and ${format.count(more)} more; all of them: `, command("toolguard pending")),
+      [...cards.values()].some((card) => card.ended()) &&
+        el("button", { type: "button", class: "small", "data-focus": "clear", on: { click: clear } }, "Clear finished"),
+    );
   };
 
   const view = new View(
@@ -67,12 +79,21 @@ export function approvals(app) {
     (signal) => get("pending", {}, signal),
     (/** @type {Pending} */ got) => app.hold(got),
   );
+  list.addEventListener("pointerdown", look, true);
+  setInterval(look, LOOKS);
   return {
     root: view.root,
     refresh: () => view.refresh(),
+    left: () => {
+      drop(0);
+      note();
+    },
     event: (event) => {
       if (event.type === "beat") for (const card of cards.values()) card.beat();
-      if (event.type === "decision") for (const card of cards.values()) card.decided(event.decision);
+      if (event.type === "decision") {
+        for (const card of cards.values()) card.decided(event.decision);
+        note();
+      }
     },
     changed: (what) => {
       if (what === "pending") draw();
@@ -81,3 +102,11 @@ export function approvals(app) {
     },
   };
 }
+
+const nothing = () =>
+  empty(
+    "Nothing waits",
+    "Calls that need a person appear here the moment they are held. In a terminal: ",
+    command("toolguard watch"),
+  );
+const unknown = () => empty("Not known whether something waits", "What is said above keeps held calls from being read.");
