@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolguard_engine.config import Retention
-from toolguard_engine.metrics import retention
+from toolguard_engine.metrics import registry, retention
 from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, Call, Verdict, record, record_verdicts
-from toolguard_engine.metrics.retention import claim, clean, is_due
+from toolguard_engine.metrics.registry import GatewayFacts
+from toolguard_engine.metrics.retention import claim, clean, is_due, removed_until, taken_since
 from toolguard_engine.stores.transactions import transaction
 
 KEPT = Retention(raw_days=30, hourly_days=90, daily_days=365)
@@ -91,7 +92,13 @@ def test_one_of_many_cleans(path: Path, opened: sqlite3.Connection) -> None:
         assert list(clean(opened, KEPT, NOW)) == []
         assert (claim(opened, NOW + 1), claim(other, NOW + 1)) == (False, False)
         assert (claim(other, DUE + DAY_MS), claim(opened, DUE + DAY_MS)) == (True, False)
-    assert dict(opened.execute("SELECT name, at FROM toolguard_upkeep")) == {"cleaned": NOW, "cleaning": DUE + DAY_MS}
+    assert dict(opened.execute("SELECT name, at FROM toolguard_upkeep")) == {
+        "cleaned": NOW,
+        "cleaning": DUE + DAY_MS,
+        "raw": NOW - 30 * DAY_MS,
+        "hours": NOW - 90 * DAY_MS,
+        "days": NOW - 365 * DAY_MS,
+    }
 
 
 @pytest.mark.parametrize("later", [retention.CLAIM_MS, -1], ids=["ten minutes later", "a clock put back"])
@@ -118,6 +125,43 @@ def test_each_at_its_own_age(opened: sqlite3.Connection) -> None:
     }
     sums = "SELECT at, calls, total FROM toolguard_days"
     assert [row[1:] for row in opened.execute(sums)] == [(1, 1)] * 6
+
+
+@pytest.mark.parametrize(("unseen", "kept"), [(29, [59, 31, 0]), (31, [0])], ids=["it is there", "it is gone"])
+def test_the_gateway_that_keeps_longest_counts(opened: sqlite3.Connection, unseen: int, kept: list[int]) -> None:
+    facts = GatewayFacts("long", "/long", "", "", "", "", "", 1)
+    registry.claim(opened, facts, NOW - unseen * DAY_MS, Retention(60, 61, 62))
+    registry.claim(opened, facts._replace(name="short", state_dir="/short"), NOW, Retention(1, 61, 62))
+    fill(opened, 61, 59, 31, 0)
+    list(clean(opened, KEPT, NOW))
+    assert (ages(opened, "calls"), ages(opened, "sessions")) == (kept, kept)
+    assert ages(opened, "days") == [61, 59, 31, 0]
+
+
+WAS = {
+    "less was kept before": ((0, 20), (0, 30), 20),
+    "more was kept before": ((0, 40), (0, 30), 30),
+    "a clock that was ahead": ((10, 30), (0, 30), 20),
+    "a clock that was far ahead": ((400, 30), (0, 30), 30),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "until"), WAS.values(), ids=WAS)
+def test_what_was_removed_is_known(
+    opened: sqlite3.Connection, first: tuple[int, int], second: tuple[int, int], until: int
+) -> None:
+    """It grows; but a moment that is still to come is of a clock that was wrong."""
+    for ahead, days in (first, second):
+        list(clean(opened, Retention(raw_days=days), NOW + ahead * DAY_MS))
+    assert removed_until(opened, "raw", NOW) == NOW - until * DAY_MS
+    assert taken_since(opened, Retention(raw_days=90), NOW) == NOW - until * DAY_MS
+    assert taken_since(opened, Retention(raw_days=1), NOW) == NOW - DAY_MS
+
+
+def test_it_is_known_before_anything_is_removed(opened: sqlite3.Connection) -> None:
+    fill(opened, 40, 0)
+    next(clean(opened, KEPT, NOW))
+    assert removed_until(opened, "raw", NOW) == NOW - 30 * DAY_MS
 
 
 def test_a_sum_stays_while_a_part_of_its_time_is_kept(opened: sqlite3.Connection) -> None:

@@ -11,11 +11,12 @@ from typing import Any
 import pytest
 
 from toolguard_engine.config import Retention
-from toolguard_engine.metrics import database, writer
+from toolguard_engine.metrics import database, registry, writer
 from toolguard_engine.metrics.backlog import Backlog
 from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.record import DAY_MS, Call, Verdict
-from toolguard_engine.metrics.registry import GatewayFacts
+from toolguard_engine.metrics.registry import USUAL, GatewayFacts
+from toolguard_engine.metrics.steady import STEADY_MS
 from toolguard_engine.metrics.writer import AFTER_TROUBLE, ALIVE_MS, EVERY, PATIENCE_MS, WHILE_CLEANING, Writer
 from toolguard_engine.stores import audit
 
@@ -23,21 +24,40 @@ NOW = 1_780_000_000_000
 
 
 class Stage:
-    """A writer, what it says, and what is in the file."""
+    """A writer, what it says, and what is in the file. `ahead`: the clock, by how many milliseconds."""
 
-    def __init__(self, folder: Path, price: Callable[[Call], Call] = lambda call: call) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        price: Callable[[Call], Call] = lambda call: call,
+        name: str = "home",
+        kept: Retention = USUAL,
+    ) -> None:
         self.path = folder / "metrics.db"
+        self.state = folder if name == "home" else folder / name
+        self.time, self.ahead = NOW, 0
         self.backlog = Backlog(10)
         self.said: list[str] = []
-        facts = GatewayFacts("home", str(folder), "", "", "", "", "", 7)
-        self.writer = Writer(self.path, facts, Retention(), self.backlog, price, self.said.append)
+        facts = GatewayFacts(name, str(self.state), "", "", "", "", "", 7)
+        self.writer = Writer(self.path, facts, kept, self.backlog, price, self.said.append, self.ticks)
 
     def rows(self, what: str) -> list[tuple[Any, ...]]:
         with closing(sqlite3.connect(f"file:{self.path}?mode=ro", uri=True)) as connection:
             return connection.execute(what).fetchall()
 
+    def ticks(self) -> int:
+        return self.time * 1_000_000
+
     def round(self, now: int = NOW) -> float:
-        return self.writer.round(now)
+        """`now`: by a clock that goes right."""
+        self.time = now
+        return self.writer.round(now + self.ahead)
+
+    def clean(self, now: int = NOW) -> None:
+        """Until nothing is left to do that can be done by then."""
+        self.round(now - STEADY_MS)
+        while self.round(now) != EVERY:
+            pass
 
     @property
     def calls(self) -> list[int]:
@@ -55,7 +75,7 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
 
 def test_rows_get_the_name_that_the_gateway_has_here(tmp_path: Path) -> None:
     with closing(connect(tmp_path / "metrics.db")) as connection:
-        connection.execute("INSERT INTO toolguard_gateways VALUES ('home', '/other', '', '', '', '', '', 1, 1, 0, '')")
+        registry.claim(connection, GatewayFacts("home", "/other", "", "", "", "", "", 1), NOW)
     stage = Stage(tmp_path)
     stage.backlog.add([Call(NOW, model="m"), Verdict(NOW, kind="allow")])
     stage.round()
@@ -149,8 +169,7 @@ def test_an_audit_log_that_cannot_be_read_keeps_no_call_from_being_written(stage
 
 def test_it_cleans_at_four_and_goes_on_writing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolguard_engine.metrics.retention.CHUNK", 1)
-    while stage.round() == WHILE_CLEANING:
-        pass
+    stage.clean()
     stage.backlog.add([Call(NOW - 40 * DAY_MS), Call(NOW - 40 * DAY_MS), Call(NOW)])
     assert stage.round() == EVERY
     later = NOW + DAY_MS
@@ -160,6 +179,43 @@ def test_it_cleans_at_four_and_goes_on_writing(stage: Stage, monkeypatch: pytest
         paces.append(stage.round(later))
     assert set(paces) == {WHILE_CLEANING, EVERY}
     assert stage.calls == [0, DAY_MS]
+
+
+@pytest.mark.parametrize("since", [0, STEADY_MS - 1], ids=["right after it", "for almost ten minutes"])
+def test_a_clock_that_is_wrong_removes_nothing(stage: Stage, since: int) -> None:
+    stage.backlog.add([Call(NOW), Call(NOW)])
+    stage.clean()
+    stage.ahead = 400 * DAY_MS
+    stage.round(NOW + 1)
+    stage.round(NOW + 1 + since)
+    stage.ahead = 0
+    stage.clean(NOW + DAY_MS)
+    assert stage.calls == [0, 0]
+    assert stage.rows("SELECT sum(calls) FROM toolguard_days") == [(2,)]
+
+
+def test_the_gateway_that_keeps_longest_counts_and_nothing_comes_twice(tmp_path: Path) -> None:
+    """A file of two gateways: what one removed, the other does not take from its log again, whatever becomes of the log."""
+    short, long = Stage(tmp_path, name="short", kept=Retention(raw_days=1)), Stage(tmp_path, kept=Retention(raw_days=10))
+    log = audit.AuditLog(long.state)
+    log.append([audit.Event(f"id-{age}", audit.when(NOW / 1000 - age * 86_400), "hold") for age in (9, 8, 7, 6, 0)])
+    long.clean()
+    short.clean(NOW + DAY_MS)
+    assert ages(long) == [9, 8, 7, 6, 0]
+    short.clean(NOW + 40 * DAY_MS)
+    assert ages(long) == [0]
+    assert long.rows("SELECT sum(verdicts) FROM toolguard_verdict_days") == [(5,)]
+    long.writer._kept = Retention(raw_days=60)
+    lines = log.path.read_bytes().splitlines(keepends=True)
+    log.path.write_bytes(b"".join(lines[1:]))
+    long.clean(NOW + 40 * DAY_MS)
+    assert long.rows("SELECT sum(verdicts) FROM toolguard_verdict_days") == [(5,)]
+    for one in (short, long):
+        one.writer.close()
+
+
+def ages(stage: Stage) -> list[int]:
+    return [(NOW - at) // DAY_MS for (at,) in stage.rows("SELECT at FROM toolguard_verdicts ORDER BY at")]
 
 
 def test_a_clock_that_was_wrong(stage: Stage) -> None:

@@ -15,6 +15,7 @@ from toolguard_engine.metrics.bounds import MAX_PATH, clean
 from toolguard_engine.stores.transactions import transaction
 
 NAMELESS = "gateway"
+USUAL = Retention()
 _TAKEN = "SELECT 1 FROM toolguard_gateways WHERE id = ?"
 
 
@@ -32,7 +33,7 @@ class GatewayFacts(NamedTuple):
     pid: int
 
 
-def claim(connection: sqlite3.Connection, facts: GatewayFacts, now: int, kept: Retention = Retention()) -> str:
+def claim(connection: sqlite3.Connection, facts: GatewayFacts, now: int, kept: Retention = USUAL) -> str:
     """The name under which this gateway writes; its row says what is so now (milliseconds since 1970). `kept`: how long it
     wants rows kept."""
     facts = _bounded(facts)

@@ -1,9 +1,11 @@
 """Removes what is older than the settings keep: single rows, sums of hours and sums of days, each at an age of its own.
 
-The law: nothing is taken from a sum because its rows go. One process of all cleans, at 04:00 UTC or as soon as one is there
-after it; what it left when it was killed, the next one removes. It goes in small pieces, so that nobody waits for it. What
-importing needs to know what was taken (`toolguard_taken`, `toolguard_sources`) stays. The newest row stays however old it
-is: ids only ever grow, and who reads along goes by them.
+The law: nothing is taken from a sum because its rows go. The file is of all gateways of the machine, so that the one that
+keeps longest counts. One process of all cleans, at 04:00 UTC or as soon as one is there after it; what it left when it was
+killed, the next one removes. It goes in small pieces, so that nobody waits for it. What importing needs to know what was
+taken (`toolguard_taken`, `toolguard_sources`) stays. The newest row stays however old it is: ids only ever grow, and who
+reads along goes by them. From when on nothing was removed stands in the file, so that no row is taken again and no sum of
+the rest is taken for the whole.
 """
 
 from __future__ import annotations
@@ -23,10 +25,15 @@ DUE_MS = 4 * HOUR_MS
 CLAIM_MS = 10 * 60_000
 """Who has not finished after this time was killed."""
 
+LEFT_MS = 30 * DAY_MS
+"""What a gateway wants that nobody has seen for so long does not count."""
+
 CHUNK = 500
 """Rows removed at once."""
 
 RAW = ("toolguard_calls", "toolguard_verdicts")
+REMOVED = ("raw", "hours", "days")
+"""What is removed up to a moment that stands in the file: `raw` are the single rows and the sums of sessions."""
 
 
 def is_due(last: int | None, now: int) -> bool:
@@ -45,8 +52,13 @@ def claim(connection: sqlite3.Connection, now: int) -> bool:
 
 
 def clean(connection: sqlite3.Connection, kept: Retention, now: int) -> Iterator[int]:
-    """Removes piece by piece: how many rows went. Ends with nothing left to remove, and says so in the file."""
-    for statement, before in _removals(kept, now):
+    """Removes piece by piece: how many rows went. Ends with nothing left to remove, and says so in the file. `kept`: at
+    least so long."""
+    befores = _befores(connection, kept, now)
+    with transaction(connection):
+        for name, before in befores.items():
+            connection.execute(_SET, (name, max(before, removed_until(connection, name, now))))
+    for statement, before in _removals(befores):
         while removed := _removed(connection, statement, before):
             yield removed
     with transaction(connection):
@@ -54,9 +66,23 @@ def clean(connection: sqlite3.Connection, kept: Retention, now: int) -> Iterator
         connection.execute("DELETE FROM toolguard_upkeep WHERE name = ?", (CLEANING,))
 
 
-def raw_since(kept: Retention, now: int) -> int:
-    """Single rows from before this are too old."""
-    return now - kept.raw_days * DAY_MS
+def removed_until(connection: sqlite3.Connection, name: str, now: int) -> int:
+    """What is from before this moment was removed; 0 where nothing was. A moment that is still to come is of a clock that
+    was wrong. `name`: see `REMOVED`."""
+    (at,) = connection.execute("SELECT coalesce(max(at), 0) FROM toolguard_upkeep WHERE name = ?", (name,)).fetchone()
+    return int(at) if at <= now else 0
+
+
+def taken_since(connection: sqlite3.Connection, kept: Retention, now: int) -> int:
+    """Single rows from before this are too old to be taken, or were taken and removed."""
+    return max(now - kept.raw_days * DAY_MS, removed_until(connection, "raw", now))
+
+
+def _befores(connection: sqlite3.Connection, kept: Retention, now: int) -> dict[str, int]:
+    """All from before this goes, by the names of `REMOVED`."""
+    wanted = connection.execute(_WANTED, (now - LEFT_MS,)).fetchone()
+    days = map(max, (kept.raw_days, kept.hourly_days, kept.daily_days), wanted)
+    return {name: now - age * DAY_MS for name, age in zip(REMOVED, days, strict=True)}
 
 
 def _falls_to_us(connection: sqlite3.Connection, now: int) -> bool:
@@ -70,16 +96,15 @@ def _removed(connection: sqlite3.Connection, statement: str, before: int) -> int
         return connection.execute(statement, (before,)).rowcount
 
 
-def _removals(kept: Retention, now: int) -> Iterator[tuple[str, int]]:
+def _removals(befores: dict[str, int]) -> Iterator[tuple[str, int]]:
     """Statements, and what each removes: all from before this. A sum goes when all of its time is too old."""
     for table in RAW:
-        yield _old_rows(table), raw_since(kept, now)
-    sums = [(SESSIONS, DAY_MS, kept.raw_days)]
-    days = {HOUR_MS: kept.hourly_days, DAY_MS: kept.daily_days}
-    sums += [(table, length, days[length]) for table, length in (ROLLUPS | VERDICT_ROLLUPS).items()]
-    for table, length, age in sums:
-        since = now - age * DAY_MS
-        yield _oldest_sums(table), since - since % length
+        yield _old_rows(table), befores["raw"]
+    names = {HOUR_MS: "hours", DAY_MS: "days"}
+    sums = [(table, length, names[length]) for table, length in (ROLLUPS | VERDICT_ROLLUPS).items()]
+    sums.append((SESSIONS, DAY_MS, "raw"))
+    for table, length, name in sums:
+        yield _oldest_sums(table), befores[name] - befores[name] % length
 
 
 def _old_rows(table: str) -> str:
@@ -94,3 +119,6 @@ def _oldest_sums(table: str) -> str:
 
 
 _SET = "INSERT INTO toolguard_upkeep (name, at) VALUES (?, ?) ON CONFLICT (name) DO UPDATE SET at = excluded.at"
+_WANTED = """
+    SELECT coalesce(max(raw_days), 0), coalesce(max(hourly_days), 0), coalesce(max(daily_days), 0)
+    FROM toolguard_gateways WHERE seen >= ?"""
