@@ -67,6 +67,8 @@ def test_both_orders_give_the_same_row_at_once() -> None:
 
 OF_AN_ANSWER_ALONE = ROW._replace(duration_ms=None)
 OF_AN_END_ALONE = ROW._replace(**NOTHING, cost_usd=None)
+OTHER = {"provider": "anthropic", "model": "claude-x"}
+OTHERS_END, OTHERS_ANSWER = replaced(ENDED, **OTHER), replaced(ANSWER, **OTHER)
 CASES: list[tuple[str, tuple[Note, ...], list[Call]]] = [
     ("a failure without an answer", (replaced(ENDED, outcome="aborted"),), [OF_AN_END_ALONE._replace(outcome="aborted")]),
     (
@@ -92,6 +94,16 @@ CASES: list[tuple[str, tuple[Note, ...], list[Call]]] = [
     ("two ends, one answer", (replaced(ENDED, outcome="timeout"), ENDED, ANSWER),
      [OF_AN_END_ALONE._replace(outcome="timeout"), ROW]),
     ("two answers, one end", (ANSWER, used(input=11), ENDED), [OF_AN_ANSWER_ALONE, ROW._replace(input=11)]),
+    ("another model takes over", (replaced(ENDED, outcome="timeout"), OTHERS_ANSWER, OTHERS_END),
+     [OF_AN_END_ALONE._replace(outcome="timeout"), ROW._replace(**OTHER)]),
+    ("another model's answer, the other way round", (OTHERS_ANSWER, ENDED, ANSWER),
+     [OF_AN_ANSWER_ALONE._replace(**OTHER), ROW]),
+    ("answers of a run that nobody knows, of two models", (replaced(OTHERS_END, run="r2"), ENDED,
+     replaced(OTHERS_ANSWER, run=""), replaced(ANSWER, run="")), [ROW._replace(**OTHER), ROW]),
+    ("a second name for the provider", (replaced(ENDED, provider="openai-codex"), ANSWER),
+     [ROW._replace(provider="openai-codex")]),
+    ("a second name for the model", (ENDED, replaced(ANSWER, model="gpt-x-2026")), [ROW]),
+    ("a name that nobody tells", (ENDED, replaced(ANSWER, provider="", model="")), [ROW]),
     ("a summary between two calls", (ENDED, ANSWER, replaced(ENDED, run="r1:compaction:x", duration_ms=7), ENDED, ANSWER),
      [ROW, ROW, OF_AN_END_ALONE._replace(duration_ms=7)]),
 ]  # fmt: skip

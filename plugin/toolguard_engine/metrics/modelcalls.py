@@ -4,8 +4,9 @@ The law:
 
 - Every call that ended and every answer is in exactly one row, whichever of the two comes first. An answer alone counts
   where it used tokens or failed; else the gateway has only written down words of its own.
-- The two belong together by their session and run; calls of one run follow one another, so of each run at most one half
-  waits. The next half of the same kind, the end of the run or `WAIT_SECONDS` end the waiting.
+- The two belong together by their session and run, unless both the provider and the model differ. Calls of one run follow
+  one another, so of each run at most one half waits. The next half of the same kind or of another model, the end of the run
+  or `WAIT_SECONDS` end the waiting.
 - What nobody tells is 0 or empty, never guessed: a call without an answer (it failed, or it was a summary for a
   compaction, whose tokens the gateway tells nobody) has no tokens and no cost.
 """
@@ -51,7 +52,7 @@ class ModelCalls:
 
     def ended(self, note: ModelEnded, now: float) -> None:
         key = self._key_of(note)
-        if (other := self._waiting.get(key)) and other.answer:
+        if (other := self._waiting.get(key)) and other.answer and _of_one_call(note, other.answer):
             del self._waiting[key]
             self._finish(Half(other.at, note, other.answer))
         else:
@@ -59,7 +60,7 @@ class ModelCalls:
 
     def answered(self, note: Answered, now: float) -> None:
         key = self._key_of(note)
-        if (other := self._waiting.get(key)) and other.ended:
+        if (other := self._waiting.get(key)) and other.ended and _of_one_call(other.ended, note):
             del self._waiting[key]
             self._finish(Half(now, other.ended, note))
         else:
@@ -86,8 +87,10 @@ class ModelCalls:
             return key
         if isinstance(note, ModelEnded):
             return note.session, ""
-        known = (each for each, half in reversed(self._waiting.items()) if each[0] == note.session and half.ended)
-        return next(known, key) if not note.run else key
+        if note.run:
+            return key
+        ends = ((each, half.ended) for each, half in reversed(self._waiting.items()) if each[0] == note.session)
+        return next((each for each, ended in ends if ended and _of_one_call(ended, note)), key)
 
     def _wait(self, key: Key, half: Half) -> None:
         if key in self._waiting:
@@ -103,6 +106,12 @@ class ModelCalls:
     def _finish(self, half: Half) -> None:
         if half.ended or (half.answer and (_total(half.answer.usage) or half.answer.stop in FAILED_STOPS)):
             self._done.append(_row(half))
+
+
+def _of_one_call(ended: ModelEnded, answer: Answered) -> bool:
+    """A gateway may have two names for a provider or for a model, hardly for both: then another model took over."""
+    known = ended.provider and ended.model and answer.provider and answer.model
+    return not known or ended.provider == answer.provider or ended.model == answer.model
 
 
 def _row(half: Half) -> Call:
