@@ -24,15 +24,26 @@ _STATE_NAMES = (".openclaw", ".clawdbot")
 _HOME_DEPTH = 2
 """How many slashes `/home/user` has: nothing so near the root is taken for a folder of ours."""
 
+_SECRET_DEPTH = 1
+"""The same for what is above the dashboard's token."""
+
 _MAX_GLOB = 256
 _MAX_PATH = 2048
+
+_MADE = "x" * 8
+"""The end of a name that `tempfile` makes up, for a glob to fit."""
 
 FILE_NAMES = (*ownfiles.NAMES, "toolguard", *CONFIG_NAMES, *_STATE_NAMES)
 """Names in the guard's folders by which a search would find them."""
 
 _GLOB = re.compile(r"[*?\[]")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)[^}]*\})")
-_PROC = re.compile(r"^/proc/[^/]+/root(?=/)")
+_ADDRESS = re.compile(r"^(?:file:)?//(?:localhost|127\.0\.0\.1)(?=/)|^file://", re.IGNORECASE)
+_TASK_PARTS = 5
+"""So many parts has `/proc/1/task/2/cwd`."""
+
+_MAX_LINKS = 4
+"""So often a path goes through another process: more is no honest path."""
 _TILDE = re.compile(r"^~[\w.-]*(?=/|$)")
 
 
@@ -41,7 +52,9 @@ class Protected:
     """The protected places of one host as tuples of path parts, and the words one of which an innocent spelling has.
 
     `starts`, `tops`: places and roots as text, in small letters; `names`: what a path of ours from an unknown folder has.
-    `kept`: the names of the metrics file and of what lies beside it, the token first.
+    `tails`: the ends of paths that say enough, from whatever folder; `secret_tails`: those of secrets.
+    `kept`: the names of the metrics file and of what lies beside it, the token first. `above`: folders that hold it.
+    `making`: how the name of a token begins that is just being made.
     """
 
     home: str
@@ -51,11 +64,14 @@ class Protected:
     places: tuple[tuple[str, ...], ...]
     keys: tuple[tuple[str, ...], ...]
     tails: tuple[tuple[str, ...], ...]
+    secret_tails: tuple[tuple[str, ...], ...]
     words: tuple[str, ...]
     starts: tuple[str, ...]
     tops: tuple[str, ...]
     names: tuple[str, ...]
     kept: tuple[str, ...]
+    above: tuple[str, ...]
+    making: str
 
 
 @lru_cache(maxsize=8)
@@ -67,24 +83,35 @@ def of(host: Host) -> Protected:
     places = [f"{folder}/{tail}" for folder in states for tail in ("toolguard", "extensions/toolguard", *CONFIG_NAMES)]
     beside = [host.metrics + end for end in place.ENDS] if host.metrics else []
     secrets = [host.metrics + end for end in place.SECRETS] if host.metrics else []
+    folder, _, name = host.metrics.rpartition("/")
+    making = f".{name}{place.TOKEN}.".lower() if name else ""
+    secrets += [f"{folder}/{making}{_MADE}"] if making else []
     guarded = [*host.guarded, *beside, *secrets]
     places += [config, *guarded]
     names = dict.fromkeys([*_STATE_NAMES, _parts(state)[-1]])
-    roots = list(dict.fromkeys([*states, *(above for path in guarded for above in _above(path, home))]))
+    above = _above(host.metrics, home, _SECRET_DEPTH)
+    roots = list(dict.fromkeys([*states, *(each for path in host.guarded for each in _above(path, home)), *above]))
     starts = dict.fromkeys("/" + "/".join(_parts(path.lower())) for path in places)
+    starts |= dict.fromkeys([f"{folder}/{making}".lower()] if making else [])
     tops = dict.fromkeys("/" + "/".join(_parts(path.lower())) for path in roots)
     last = {_parts(path)[-1].lower() for path in (state, config, *host.guarded, *beside[:1])}
+    secret_tails = [_parts(path)[-2:] for path in secrets]
+    tails = [(each, *tail) for each in names for tail in (("toolguard",), ("extensions", "toolguard"), *zip(CONFIG_NAMES))]
+    tails += [tail for path in beside if (tail := _parts(path)[-2:])[0] in names]
     return Protected(
         home, state, config,
         tuple(map(_parts, roots)),
         tuple(map(_parts, places)),
         tuple(map(_parts, [*(f"{folder}/toolguard/key" for folder in states), *secrets])),
-        tuple((name, *tail) for name in names for tail in (("toolguard",), ("extensions", "toolguard"), *zip(CONFIG_NAMES))),
+        tuple(tails),
+        tuple(secret_tails),
         tuple(last),
         tuple(starts),
         tuple(tops),
-        (*map(str.lower, names), *CONFIG_NAMES),
+        (*map(str.lower, names), *CONFIG_NAMES, *((name.lower(),) if name else ())),
         tuple(path.rpartition("/")[2] for path in (*secrets, *beside)),
+        tuple(path for path in above if path not in states),
+        making,
     )  # fmt: skip
 
 
@@ -92,10 +119,10 @@ def _parts(path: str) -> tuple[str, ...]:
     return tuple(part for part in normpath(path).split("/") if part)
 
 
-def _above(path: str, home: str) -> list[str]:
+def _above(path: str, home: str, depth: int = _HOME_DEPTH) -> list[str]:
     """The folders that hold `path`, below the home folder and never near the root."""
     found = []
-    while (path := dirname(path.rstrip("/"))) and path != home and path.count("/") > _HOME_DEPTH:
+    while (path := dirname(path.rstrip("/"))) and path != home and path.count("/") > depth:
         found.append(path)
     return found
 
@@ -106,9 +133,10 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
     A `?` may be a glob's, or begin the options of an address (`file:a.db?mode=rw`).
     """
     protected = of(host)
-    path = _expanded(path.strip().removeprefix("@").removeprefix("file://"), protected)
+    path = path.strip().removeprefix("@")
+    path = _expanded(_ADDRESS.sub("", path) if "//" in path else path, protected)
     addressed = [path, path.partition("?")[0]] if "?" in path else [path]
-    options = [_rooted(option) for each in addressed for option in _absolute(each, folders)]
+    options = [_rooted(option) for each in addressed for option in _absolute(each, protected, folders)]
     found = {_place(_parts(option), protected) for option in options if _may_be(option, protected)}
     lower = path.lower()
     if not any(name in lower for name in protected.names):
@@ -132,19 +160,58 @@ def _rooted(option: str) -> str:
     return "/" + normpath(option).lstrip("/")[:_MAX_PATH]
 
 
-def _absolute(path: str, folders: tuple[str, ...]) -> list[str]:
-    return [path] if path.startswith("/") else [f"{folder}/{path}" for folder in folders]
+def _absolute(path: str, protected: Protected, folders: tuple[str, ...]) -> list[str]:
+    options = [path] if path.startswith("/") else [f"{folder}/{path}" for folder in folders]
+    if "/proc" not in (path if path.startswith("/") else "".join(options)) and _GLOB.search(path) is None:
+        return options
+    return list(dict.fromkeys(meant for option in options for meant in _meant(option, (protected.state, *folders))))
+
+
+def _meant(path: str, folders: tuple[str, ...], links: int = 0) -> list[str]:
+    """What `/proc/1/root/x` and `/proc/1/cwd/x` lead to: the gateway and the engine work in the state folder, the first of
+    `folders`, any other process perhaps in one of the others. Any other path as it is.
+    """
+    parts: list[str] = []
+    given = path[: 2 * _MAX_PATH].split("/")
+    for at, part in enumerate(given, 1):
+        if part == ".." and parts:
+            parts.pop()
+        elif part not in ("", ".", ".."):
+            parts.append(part)
+            if wheres := _links(parts):
+                rest = "/".join(("", *given[at:]))
+                starts = [start for where in wheres for start in (("",) if where == "root" else folders)]
+                found = [f"{start}{rest}" or "/" for start in starts]
+                found = (
+                    found if links >= _MAX_LINKS else [end for each in found for end in _meant(each, folders[:1], links + 1)]
+                )
+                return [*found, path]
+    return [path]
+
+
+def _links(parts: list[str]) -> list[str]:
+    """Whether a path ends in one of the links of a process, or may, as a glob: which ones."""
+    own = parts[2:] if len(parts) < _TASK_PARTS else parts[4:] if _fits(parts[2], "task") else []
+    if len(own) != 1 or not _fits(parts[0], "proc"):
+        return []
+    return [name for name in ("cwd", "root") if _fits(own[0], name)]
+
+
+def _fits(part: str, name: str) -> bool:
+    return part.lower() == name or (_GLOB.search(part) is not None and _glob(name, part.lower()))
 
 
 def resolved(path: str, host: Host, folders: tuple[str, ...]) -> tuple[str, ...]:
     """The absolute paths that `path` may mean."""
-    return tuple(normpath(option) for option in _absolute(_expanded(path, of(host)), folders))
+    return tuple(normpath(option) for option in _absolute(_expanded(path, of(host)), of(host), folders))
 
 
 def is_above(path: str, host: Host, folders: tuple[str, ...] = ()) -> bool:
     """Whether `path` is a state folder, or one that holds a protected place (the home folder, `/`)."""
     protected = of(host)
-    options = [_rooted(option).lower().rstrip("/") + "/" for option in _absolute(_expanded(path, protected), folders)]
+    options = [
+        _rooted(option).lower().rstrip("/") + "/" for option in _absolute(_expanded(path, protected), protected, folders)
+    ]
     return any(f"{top}/".startswith(option) for option in options for top in protected.tops)
 
 
@@ -155,10 +222,11 @@ def _expanded(path: str, protected: Protected) -> str:
     }  # fmt: skip
     if "$" in path:
         path = _VARIABLE.sub(lambda match: values.get(match[1] or match[2], match[0]), path)
-    return _PROC.sub("", _TILDE.sub(lambda _: protected.home, path))
+    return _TILDE.sub(lambda _: protected.home, path)
 
 
 def _place(parts: tuple[str, ...], protected: Protected) -> Place:
+    parts = _made(parts, protected)
     if any(_covers(parts, key) and (len(parts) >= len(key)) for key in protected.keys):
         return "key"
     if any(_covers(parts, place) and len(parts) >= len(place) for place in protected.places):
@@ -168,12 +236,18 @@ def _place(parts: tuple[str, ...], protected: Protected) -> Place:
     return ""
 
 
+def _made(parts: tuple[str, ...], protected: Protected) -> tuple[str, ...]:
+    """The same, with the name of a token that is being made as `keys` has it."""
+    begun = protected.making and parts and parts[-1].lower().startswith(protected.making)
+    return (*parts[:-1], protected.making + _MADE) if begun else parts
+
+
 def _covers(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
     """Whether the pattern may name `place`, something in it, or a folder above it."""
     for part, real in zip(parts, place, strict=False):
         if part == "**":
             return True
-        if part.lower() != real.lower() and not (_GLOB.search(part) and _glob(real.lower(), part.lower())):
+        if not _fits(part, real.lower()):
             return False
     return bool(parts)
 
@@ -187,7 +261,9 @@ def _glob(name: str, pattern: str) -> bool:
 
 def _by_tail(path: str, protected: Protected, *, known: bool) -> Place:
     """A path from an unknown folder is judged by what it ends in."""
-    parts = _parts(path)
+    parts = _made(_parts(path), protected)
+    if len(parts) > 1 and not _GLOB.search(parts[-2]) and any(_covers(parts[-2:], tail) for tail in protected.secret_tails):
+        return "key"
     for tail in protected.tails:
         for at in range(len(parts) - len(tail) + 1):
             if _covers(parts[at : at + len(tail)], tail) and not _GLOB.search(parts[at]):

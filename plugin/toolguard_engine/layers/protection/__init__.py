@@ -27,6 +27,7 @@ _MOVES = frozenset({"move", "rename", "mv"})
 _MAX_NESTED = 4
 _MAX_PATH = 4096
 _REMOTE = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
+_HERE = re.compile(r"^//(?:localhost|127\.0\.0\.1)(?=/)", re.IGNORECASE)
 _KEY_LIKE = re.compile(r"key|token|[*?\[%]", re.IGNORECASE)
 """What a spelling of a secret's path has in it."""
 
@@ -136,7 +137,7 @@ def _of_address(text: str) -> str:
     """The path that a `file:` address means; any other text as it is."""
     if text.lstrip()[:5].lower() != "file:":
         return text
-    return "/" + unquote(text.strip()[5:]).removeprefix("//localhost").lstrip("/")
+    return "/" + _HERE.sub("", unquote(text.strip()[5:])).lstrip("/")
 
 
 def _path(tool: str, path: str, host: Host, cwd: str = "") -> str:
@@ -164,6 +165,6 @@ def _takes_away(tool: str) -> bool:
 def _may_be_ours(path: str, host: Host) -> bool:
     path = path.lower()
     return (
-        "toolguard" in path or "claw" in path or ".." in path or "*" in path or "?" in path or "[" in path
+        "toolguard" in path or "claw" in path or ".." in path or "proc/" in path or "*" in path or "?" in path or "[" in path
         or any(word in path for word in protectedpaths.of(host).words)
     )  # fmt: skip

@@ -13,8 +13,9 @@ from collections.abc import Iterator
 
 from toolguard_engine import ownfiles
 from toolguard_engine.layers.protection.commands import CHANGES, CLI
-from toolguard_engine.layers.protection.scene import FILES, KEY, SEDS, Scene, sed_prints
+from toolguard_engine.layers.protection.scene import FILES, KEY, SEDS, Scene, base, sed_prints
 from toolguard_engine.metrics import place
+from toolguard_engine.protectedpaths import Place
 
 _JOINED = re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
 _STATE = re.compile(
@@ -28,6 +29,11 @@ _TELLING = re.compile("|".join(re.escape(name) for name in ownfiles.TELLING))
 _FROM_HOME = re.compile(r"\bHOME\b|expanduser|\bhome\(|homedir|['\"](?:~|/|/home|/Users|/root)/?['\"]")
 _WALKS = re.compile(r"\bwalk|glob|\bfind\b|readdir|scandir|listdir|iterdir")
 _SECRET = re.compile(r"['\"/]key['\"]")
+_TOKEN_NAME = re.compile(r"[.*]token(?:\.html|\*)?['\"$]")
+_TOKEN_PART = re.compile(r"(?<!\[)(?<!get\()['\"]\w{0,20}token(?:\.html)?['\"]")
+_FROM_ALL_HOME = re.compile(
+    r"(?:\bhome\(\)|homedir\(\)|expanduser\(\s*['\"]~/?['\"]\s*\)|HOME['\"][\])])(?!\s*[/+,])|['\"](?:/|/home|/Users|/root)/?['\"]"
+)
 _SECRET_FOLDER = re.compile(r"toolguard|\bglob\b|\*")
 _WRITES = re.compile(
     r"open\w*\s*\([^)\n]{0,200},\s*(?:mode\s*=\s*)?['\"][rbt]*[wax>+]|open\b[^;\n]{0,80}['\"]\+?>|(?<!stdout\.)(?<!stderr\.)write"
@@ -84,12 +90,36 @@ def _printable(data: bytes) -> Iterator[str]:
         yield text
 
 
+def _takes_token(code: str, found: set[Place], scene: Scene) -> bool:
+    """Whether code looks for the dashboard's token, or makes its name out of pieces, where it lies."""
+    name = base(scene.host.metrics)
+    if not name or "token" not in code:
+        return False
+    if "guard" in found and place.TOKEN in code:
+        return True
+    listed, named, part = (search(code) for search in (_WALKS.search, _TOKEN_NAME.search, _TOKEN_PART.search))
+    if _is_near(code, found, name, scene):
+        return bool(named or (part and (listed or name.partition(".")[0] in code)))
+    return bool(named and listed and (_FROM_ALL_HOME.search(code) or _quoted(scene.protected.home, code)))
+
+
+def _is_near(code: str, found: set[Place], name: str, scene: Scene) -> bool:
+    """Whether code names the folder that the token lies in, or the metrics file `name` in the home or in such a folder."""
+    if _STATE.search(code) or not found.isdisjoint({"root", "guard"}):
+        return True
+    return name in code and bool(_FROM_HOME.search(code) or any(base(above) in code for above in scene.protected.above))
+
+
+def _quoted(text: str, code: str) -> bool:
+    return f"'{text}'" in code or f'"{text}"' in code
+
+
 def _about(code: str, program: str, scene: Scene) -> str:
     if "toolguard" in code and program not in _EDITORS and (_IMPORT.search(code) or _CALLED.search(code)):
         return CLI
     found = {scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path}
     kept = scene.protected.kept
-    if "key" in found or any(token in code for token in kept[:1]) or ("guard" in found and place.TOKEN in code):
+    if "key" in found or any(token in code for token in kept[:1]) or _takes_token(code, found, scene):
         return KEY
     if program in SEDS and sed_prints(code.split("\n")):
         return ""

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address
+from posixpath import normpath
+from socket import inet_aton
 from urllib.parse import unquote
 
 from toolguard_engine.layers.protection.scene import Scene, is_textual, texts
@@ -16,7 +18,11 @@ from toolguard_engine.shell.model import Run
 
 REASON = "This command would answer for the person at the guard's own dashboard."
 CALL = "This call would answer for the person at the guard's own dashboard."
-_LOOPBACK = r"localhost\.?|127(?:\.\d{1,3}){1,3}|0\.0\.0\.0|\[::1?\]"
+_ADDRESS = re.compile(
+    r"(?<![\w.\]-])(?:(\[[0-9a-f:.%]{2,60}\]|[\w.-]{1,255}+)(?::(\d{1,10}))?|:(\d{1,10}))(?=[/\\])", re.IGNORECASE
+)
+_PATH = re.compile(r"[^\s'\"`?#<>|;]{0,500}")
+_ANSWER = re.compile(r"/api/(?:approve|deny|state)\b")
 _WEB = "80"
 """The port that an address need not name."""
 
@@ -25,24 +31,21 @@ _MAX_ADDRESS = 2_000
 
 def reason(scene: Scene) -> str:
     """For commands."""
-    wanted = _address(scene.host.dashboard)
-    if wanted is None:
-        return ""
-    return REASON if any(wanted.search(_plain(text)) for run in scene.runs for text in _given(run)) else ""
+    listens = scene.host.dashboard
+    return REASON if listens and any(_answers(text, listens) for run in scene.runs for text in _given(run)) else ""
 
 
 def visits(text: str, host: Host) -> bool:
     """Whether a parameter of any tool is such an address, and nothing but that."""
-    wanted = _address(host.dashboard)
-    if wanted is None or len(text) > _MAX_ADDRESS or " " in text.strip() or "\n" in text.strip():
+    if not host.dashboard or len(text) > _MAX_ADDRESS or " " in text.strip() or "\n" in text.strip():
         return False
-    return "://" in text and wanted.search(_plain(text)) is not None
+    return "://" in text and _answers(text, host.dashboard)
 
 
 def signs(host: Host) -> tuple[str, ...]:
     """What a text has in it that names such an address."""
     port = host.dashboard.rpartition(":")[2]
-    return ("/api",) if port == _WEB else (f":{port}",) if port else ()
+    return ("/api",) if port == _WEB else (port,) if port else ()
 
 
 def _given(run: Run) -> Iterator[str]:
@@ -51,16 +54,40 @@ def _given(run: Run) -> Iterator[str]:
         yield from texts(run)
 
 
-def _plain(text: str) -> str:
-    return unquote(text) if "%" in text else text
+def _answers(text: str, listens: str) -> bool:
+    """Whether an address in a text is one at which the dashboard, at address and port `listens`, takes a person's word."""
+    bind, _, port = listens.rpartition(":")
+    if port not in text and port != _WEB:
+        return False
+    text = unquote(text) if "%" in text else text
+    return any(
+        (found[2] or found[3] or _WEB).lstrip("0") == port
+        and _ANSWER.match(_path(_PATH.match(text, found.end())))
+        and _is_here(found[1] or "", bind)
+        for found in _ADDRESS.finditer(text)
+    )
 
 
-@lru_cache(maxsize=8)
-def _address(dashboard: str) -> re.Pattern[str] | None:
-    """`dashboard`: address and port where it listens, as in `model.Host`."""
-    bind, _, port = dashboard.rpartition(":")
-    if not port:
+def _path(found: re.Match[str] | None) -> str:
+    """A path without detours, in small letters."""
+    return "/" + normpath(found[0].replace("\\", "/")).lstrip("/").lower() if found else ""
+
+
+def _is_here(name: str, bind: str) -> bool:
+    """Whether a host, none perhaps, is this machine itself or what the dashboard is bound to, however it is written."""
+    name = name.lower().rstrip(".")
+    if name in ("", "localhost", bind) or name.endswith(".localhost"):
+        return True
+    address = _number(name)
+    return address is not None and (address.is_loopback or address.is_unspecified or address == _number(bind))
+
+
+def _number(name: str) -> IPv4Address | IPv6Address | None:
+    """The address that digits mean. IPv4 has many spellings: `127.1`, `2130706433`, `0x7f.1`, `0177.0.0.1`."""
+    try:
+        if ":" not in name:
+            return IPv4Address(inet_aton(name))
+        address = IPv6Address(name.strip("[]"))
+    except (OSError, ValueError):
         return None
-    hosts = f"(?:{_LOOPBACK}|{re.escape(bind)})"
-    where = f"(?:{hosts}(?::{port})?|:{port})" if port == _WEB else f"{hosts}?:{port}"
-    return re.compile(rf"(?<![\w.\]-]){where}[/\\]+api[/\\]+(?:approve|deny|state)\b", re.IGNORECASE)
+    return address.ipv4_mapped or address

@@ -15,6 +15,8 @@ _GIT_CHANGES = frozenset(
         "revert", "rm", "mv", "init", "filter-branch",
     }
 )  # fmt: skip
+_GIT_TAKES = frozenset({"add", "stage"})
+_GIT_ALL = frozenset({"-A", "--all", "--no-ignore-removal"})
 _GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"})
 _COPIERS = frozenset({"cp", "mv", "rsync", "scp"})
 _RECURSIVE = re.compile(r"-\w*[rRa]|--(?:recursive|archive)")
@@ -48,7 +50,7 @@ def reason(scene: Scene) -> str:
 def _whole(run: Run, scene: Scene) -> str:
     name, rest = run.name, run.argv[1:]
     if name == "git":
-        return FILES if _git(rest, run, scene) else ""
+        return _git(rest, run, scene)
     if name == "patch":
         return FILES if _is_ours(_value(rest, ("-d", "--directory")) or ".", run, scene) else ""
     if name in {"tar", "bsdtar", "gtar"}:
@@ -62,8 +64,8 @@ def _whole(run: Run, scene: Scene) -> str:
     return _copied(run, rest, scene) if name in _COPIERS else ""
 
 
-def _git(rest: tuple[str, ...], run: Run, scene: Scene) -> bool:
-    """Whether git changes the files of a state folder."""
+def _git(rest: tuple[str, ...], run: Run, scene: Scene) -> str:
+    """Whether git changes the files of a state folder, or takes a secret there into a repository."""
     at, where = 0, "."
     while at < len(rest) and rest[at].startswith("-"):
         if rest[at] in {"-C", "--work-tree"} and rest[at + 1 :]:
@@ -71,7 +73,17 @@ def _git(rest: tuple[str, ...], run: Run, scene: Scene) -> bool:
         elif rest[at].startswith("--work-tree="):
             where = rest[at].partition("=")[2]
         at += 2 if rest[at] in _GIT_VALUED else 1
-    return at < len(rest) and rest[at] in _GIT_CHANGES and _is_ours(where, run, scene)
+    verb = "".join(rest[at : at + 1])
+    if verb in _GIT_TAKES:
+        return KEY if _takes(rest[at + 1 :], resolved(where, scene.host, scene.here(run)), scene) else ""
+    return FILES if verb in _GIT_CHANGES and _is_ours(where, run, scene) else ""
+
+
+def _takes(rest: tuple[str, ...], where: str, scene: Scene) -> bool:
+    """Whether what `git add` is given, in the folder `where`, has a secret among it."""
+    paths = [word for word in rest if not word.startswith("-")] or (["."] if not _GIT_ALL.isdisjoint(rest) else [])
+    places = ((place_of(path, scene.host, (where,)), resolved(path, scene.host, where)) for path in paths)
+    return any(place in ("key", "root") or (place and base(path) == "toolguard") for place, path in places)
 
 
 def _tar(rest: tuple[str, ...], run: Run, scene: Scene) -> str:
@@ -118,8 +130,11 @@ def _searched(run: Run, scene: Scene) -> str:
     if name == "find":
         starts = rest[: next((at for at, word in enumerate(rest) if word.startswith(("-", "(", "!"))), len(rest))]
         if any(_holds(word, run, scene) for word in starts or (".",)):
-            wanted = [base(word).lower()[:_MAX_GLOB] for at, word in enumerate(rest) if at and rest[at - 1] in _PATTERNS]
-            return _found(run, wanted, scene)
+            patterns = [word for at, word in enumerate(rest) if at and rest[at - 1] in _PATTERNS]
+            whole = not any("/" in word for word in patterns) and any(
+                _is_root(word, run, scene) for word in starts or (".",)
+            )
+            return _found(run, [base(word).lower()[:_MAX_GLOB] for word in patterns], scene, whole=whole)
     if name in _FD:
         wanted, starts = _fd(rest)
         return _found(run, wanted, scene) if any(_holds(word, run, scene) for word in starts or (".",)) else ""
@@ -154,13 +169,16 @@ def _writes_to_finds(run: Run, scene: Scene) -> bool:
     return hands_on(run) and bool(scene.writers)
 
 
-def _found(run: Run, wanted: list[str], scene: Scene) -> str:
+def _found(run: Run, wanted: list[str], scene: Scene, *, whole: bool = False) -> str:
+    """`wanted`: globs over names. `whole`: the search begins in a state folder or in one above a secret."""
     runs = [base(word) for at, word in enumerate(run.argv) if at and run.argv[at - 1] in _RUNS]
     runs += [other.name for other in _takers(run, scene)]
     runs += ["-delete"] if "-delete" in run.argv else []
     runs += [">"] if _writes_to_finds(run, scene) else []
     if not runs or (wanted and not any(_fits(pattern, scene) for pattern in wanted)):
         return ""
+    if whole and _CATCH_ALL.issuperset(wanted) and not all(name in _TELLS for name in runs):
+        return KEY
     secrets = ("key", *scene.protected.kept[:1])
     chosen = set(wanted) - _CATCH_ALL
     secret = any(fnmatchcase(name, pattern) or pattern.endswith("guard/key") for pattern in chosen for name in secrets)
@@ -189,6 +207,10 @@ def _value(rest: tuple[str, ...], options: tuple[str, ...]) -> str:
 
 def _is_ours(path: str, run: Run, scene: Scene) -> bool:
     return bool(place_of(resolved(path, scene.host, scene.here(run)), scene.host, ("/",)))
+
+
+def _is_root(path: str, run: Run, scene: Scene) -> bool:
+    return UNKNOWN not in path and place_of(resolved(path, scene.host, scene.here(run)), scene.host, ("/",)) == "root"
 
 
 def _holds(path: str, run: Run, scene: Scene) -> bool:

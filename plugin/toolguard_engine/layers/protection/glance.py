@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from toolguard_engine import ownfiles, protectedpaths
-from toolguard_engine.layers.protection import dashboard
+from toolguard_engine.layers.protection import dashboard, sqlite
 from toolguard_engine.layers.protection.commands import CHANGES
 from toolguard_engine.layers.protection.scene import holds_ours, is_interpreter, place_of, resolved, texts
+from toolguard_engine.metrics import place
 from toolguard_engine.model import Host
 from toolguard_engine.shell.model import UNKNOWN, Run
 
@@ -47,7 +48,9 @@ class _Signs:
 def _signs(host: Host) -> _Signs:
     protected = protectedpaths.of(host)
     common = ("claw", "toolguard", ".open", "kill", "fuser", "systemctl", *ownfiles.TELLING)
-    own = (*protected.words, *dashboard.signs(host))
+    folders = (path.rpartition("/")[2].lower() for path in protected.above)
+    token = (f"{place.TOKEN}'", f'{place.TOKEN}"') if host.metrics else ()
+    own = (*protected.words, *dashboard.signs(host), *sqlite.SIGNS, *folders, *token)
     words = (*common, *(word for word in own if not any(sign in word for sign in common)))
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
     starts = ("~", "..", "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))
@@ -121,9 +124,9 @@ def _code_is_near(run: Run, signs: _Signs) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_inside(cwd: str, folder: str, host: Host) -> bool:
-    """Whether a folder is protected, or holds something that is."""
+    """Whether a folder is protected, or holds something that is, or links to it as those of a process do."""
     path = _folder(cwd, folder, host)
-    return bool(holds_ours(path, host, "/") or place_of(path, host, ("/",)))
+    return path.startswith("/proc/") or bool(holds_ours(path, host, "/") or place_of(path, host, ("/",)))
 
 
 def _folder(cwd: str, folder: str, host: Host) -> str:

@@ -17,10 +17,12 @@ from toolguard_engine.layers.protection.scene import (
     SEDS,
     Scene,
     hands_on,
+    holds_ours,
     is_interpreter,
     place_of,
     sed_prints,
     targets,
+    texts,
 )
 from toolguard_engine.protectedpaths import Place
 from toolguard_engine.shell.model import UNKNOWN, Run
@@ -42,6 +44,18 @@ _NAMED_IN = "--files0"
 _CHECKED = frozenset({"find", "sort", "rg", "diff", "tree"})
 _WRITING_OPTION = re.compile(r"-(?:delete|exec|execdir|ok|okdir|fprint\w*|fls)$|--(?:output|pre)\b|-\w*o")
 _RECURSIVE = re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories=recurse")
+_BRIEF = re.compile(r"-[A-Za-z]*q|--brief")
+_ARCHIVERS = frozenset(
+    {
+        "pax", "cpio", "rclone", "restic", "borg", "kopia", "duplicity", "rdiff-backup", "mksquashfs", "genisoimage",
+        "mkisofs", "xorriso", "ar", "rar", "7za", "7zz", "unison", "rcp",
+    }
+)  # fmt: skip
+"""Programs that copy a whole folder."""
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+_STARTS = frozenset({"run", "create"})
+"""What gives a folder to a container."""
+
 _ROOT_CHANGERS = frozenset(
     {
         "rm", "mv", "cp", "ln", "chmod", "chown", "chgrp", "chattr", "setfacl", "mount", "umount", "tar", "zip", "7z",
@@ -70,7 +84,7 @@ def _judged(run: Run, found: Place, scene: Scene) -> str:
     taken = _taken(run, scene)
     if found == "guard" and not all(_only_reads(each, scene) for each in (run, *taken)):
         return FILES
-    if _reads_tree(run):
+    if _reads_tree(run, found):
         return KEY
     if found == "root" and (_changes_root(run, scene) or not all(_only_reads(each, scene) for each in taken)):
         return FILES
@@ -96,6 +110,11 @@ def _kinds(run: Run, scene: Scene) -> set[Place]:
         found.add("guard")
     if (not scene.folder and not run.cwd) or UNKNOWN in run.cwd:
         found |= {place_of(word, scene.host, ()) for word in run.argv if word in protectedpaths.CONFIG_NAMES}
+    if UNKNOWN in run.cwd and not set(scene.protected.kept[:1]).isdisjoint(run.argv):
+        found.add("key")
+    if run.name in sqlite.SHELLS:
+        walked = sqlite.walked((*run.argv[1:], *texts(run)))
+        found |= {"root" for path in walked if holds_ours(path, scene.host, scene.here(run))}
     found.discard("")
     return found
 
@@ -107,12 +126,17 @@ def _paths(run: Run, scene: Scene) -> Iterator[str]:
         *(value for _, value in run.assigns),
     ]
     coded = is_interpreter(run.name)
+    if run.name in sqlite.SHELLS:
+        yield from sqlite.opened((*run.argv[1:], *texts(run)))
     for word in words:
         if " " in word or "\n" in word or (coded and "(" in word):
             continue
         if attached := _ATTACHED.fullmatch(word):
             yield attached[1]
-        yield from (path for path in _SPLIT.split(word) if path and path != "?")
+        pieces = [path for path in _SPLIT.split(word) if path and path != "?"]
+        yield from pieces
+        if run.name in _CONTAINERS:
+            yield from (path.lstrip("/") for path in pieces if path.startswith("/"))
 
 
 def _without_pattern(run: Run) -> tuple[str, ...]:
@@ -139,9 +163,16 @@ def _only_reads(run: Run, scene: Scene) -> bool:
     return not any(_WRITING_OPTION.match(option) for option in options if run.name == "sort" or option != "-o")
 
 
-def _reads_tree(run: Run) -> bool:
-    """Whether it prints what is in every file of a folder."""
-    return run.name in {"rg", "ag"} or (run.name.endswith("grep") and any(_RECURSIVE.match(word) for word in run.argv))
+def _reads_tree(run: Run, found: Place) -> bool:
+    """Whether it prints, or copies, what is in every file of a folder."""
+    if run.name in {"rg", "ag"}:
+        return True
+    if run.name.endswith("grep") or run.name == "diff":
+        told = run.name == "diff" and any(_BRIEF.match(word) for word in run.argv[1:])
+        return not told and ((run.name == "diff" and found == "root") or any(_RECURSIVE.match(word) for word in run.argv))
+    if run.name in _CONTAINERS:
+        return found == "root" and not _STARTS.isdisjoint(run.argv[1:4])
+    return found == "root" and (run.name in _ARCHIVERS or run.name in sqlite.SHELLS)
 
 
 def _changes_root(run: Run, scene: Scene) -> bool:

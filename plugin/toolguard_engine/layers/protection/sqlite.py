@@ -1,12 +1,14 @@
-"""Whether SQLite's own shell only reads: one question in its arguments, in options that change nothing.
+"""What SQLite's own shell does: whether it only reads, and which other files its questions open.
 
-The shell runs commands of its own (`.shell`, `.output`), reads more from its input where it is given no question, and has
-functions that write files; whatever is not a plain question counts as writing.
+It only reads where one question stands in its arguments, in options that change nothing. The shell runs commands of its own
+(`.shell`, `.output`), reads more from its input where it is given no question, and has functions that read and write any
+file; whatever is not a plain question counts as writing.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator
 
 NAMES = frozenset({"sqlite3", "sqlite"})
 _PLAIN = frozenset(
@@ -17,7 +19,18 @@ _PLAIN = frozenset(
 )  # fmt: skip
 _VALUED = frozenset({"-separator", "-newline", "-nullvalue"})
 _QUESTION = re.compile(r"\s*(?:select\b[^;]*;?|\.(?:tables|schema|indexes|databases)(?:\s+[\w%]+)?)\s*", re.IGNORECASE)
-_WRITES = re.compile(r"\b(?:writefile|edit|load_extension|fts3_tokenizer)\b", re.IGNORECASE)
+SHELLS = NAMES | {"litecli", "duckdb"}
+"""Programs whose questions open files."""
+
+SIGNS = ("readfile(", "fsdir")
+"""What a text has in it that reads a file by a name which need not stand there."""
+
+_FILES = re.compile(r"\b(?:readfile|fsdir|zipfile|writefile|edit|load_extension|fts3_tokenizer)\b", re.IGNORECASE)
+_OPENS = re.compile(rf"{_FILES.pattern}|\b(?:attach|vacuum|copy|read_\w{{2,20}})\b|^\s*\.\w", re.IGNORECASE | re.MULTILINE)
+_JOINS = re.compile(r"(['\"])\s*+\|\|\s*+\1")
+_NAMED = re.compile(r"'([^'\n]{1,2000})'|\"([^\"\n]{1,2000})\"|(?<!\S)([^\s'\"]{0,2000}/[^\s'\"]{1,2000})")
+_FOLDER = re.compile(r"\bfsdir\s*\(\s*['\"]([^'\"\n]{1,2000})", re.IGNORECASE)
+_MAX_NAMED = 200
 
 
 def only_reads(words: tuple[str, ...]) -> bool:
@@ -33,4 +46,17 @@ def only_reads(words: tuple[str, ...]) -> bool:
             plain.append(word)
         elif option not in _PLAIN:
             return False
-    return len(plain) == 2 and _QUESTION.fullmatch(plain[1]) is not None and not _WRITES.search(plain[1])  # noqa: PLR2004
+    return len(plain) == 2 and _QUESTION.fullmatch(plain[1]) is not None and not _FILES.search(plain[1])  # noqa: PLR2004
+
+
+def opened(texts: Iterable[str]) -> Iterator[str]:
+    """The names, in questions to such a shell, that may be files which it opens."""
+    for text in texts:
+        if _OPENS.search(text):
+            found = _NAMED.finditer(_JOINS.sub("", text))
+            yield from (match[1] or match[2] or match[3] for match, _ in zip(found, range(_MAX_NAMED), strict=False))
+
+
+def walked(texts: Iterable[str]) -> Iterator[str]:
+    """The folders all files of which such questions read."""
+    return (match[1] for text in texts for match in _FOLDER.finditer(_JOINS.sub("", text)))
