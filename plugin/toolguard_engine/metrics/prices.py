@@ -19,7 +19,10 @@ MAX_KNOWN = 1_000
 ANY_PROVIDER = "*/"
 _TAG = re.compile(r"[:@].*\Z", re.DOTALL)
 _VENDOR = re.compile(r"\A(?:[a-z]+\.)+(?=[a-z])")
-_VERSION = re.compile(r"(?:-(?:20\d{6}|20\d\d-\d\d-\d\d|\d{4}|v\d|latest|preview))+\Z")
+_VERSION = re.compile(r"(?:-(?:20\d{6}|20\d\d-\d\d-\d\d|v\d|latest|preview))+\Z")
+"""Not `-0613` or `-2411`: those have prices of their own far more often."""
+
+_GLOBS = re.compile(r"[\[?]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,20 @@ class Price:
         ) / MILLION
 
 
+Entries = tuple[tuple[str, Price | None], ...]
+
+
 @dataclass
 class Table:
-    """Patterns and prices, the first that fits counts; None: nobody knows. It remembers what it found."""
+    """Patterns and prices, the first that fits counts; None: nobody knows. It remembers what it found.
 
-    entries: tuple[tuple[str, Price | None], ...]
+    `own` counts first. Of `listed`, what holds for any provider holds for `providers` only: elsewhere a model of that name
+    may be part of a plan, or run on a machine of one's own.
+    """
+
+    own: Entries
+    listed: Entries = ()
+    providers: frozenset[str] = frozenset()
     _known: dict[tuple[str, str], Price | None] = field(default_factory=dict)
 
     def price(self, provider: str, model: str) -> Price | None:
@@ -53,19 +65,23 @@ class Table:
         if key not in self._known:
             if len(self._known) >= MAX_KNOWN:
                 self._known.clear()
-            self._known[key] = self._found(_spellings(provider.lower(), model.lower()))
+            self._known[key] = self._found(provider.lower(), model.lower())
         return self._known[key]
 
-    def _found(self, spellings: tuple[str, ...]) -> Price | None:
-        fits = (price for pattern, price in self.entries if any(fnmatchcase(name, pattern) for name in spellings))
-        return next(fits, None)
+    def _found(self, provider: str, model: str) -> Price | None:
+        spellings = _spellings(provider, model)
+        known = provider in self.providers
+        listed = (entry for entry in self.listed if known or not entry[0].startswith(ANY_PROVIDER))
+        entries = (entry for each in (self.own, listed) for entry in each)
+        return next((price for pattern, price in entries if any(fnmatchcase(name, pattern) for name in spellings)), None)
 
 
 def load(overrides: Mapping[str, ModelPrice] | None = None) -> Table:
     """Our own list behind the prices of the config (`metrics.prices`)."""
-    listed = tomllib.loads(files("toolguard_manifests").joinpath("prices.toml").read_text("utf-8"))["prices"]
+    listed = tomllib.loads(files("toolguard_manifests").joinpath("prices.toml").read_text("utf-8"))
     own = {_pattern(name): _price(told) for name, told in (overrides or {}).items()}
-    return Table((*_sorted(own), *_sorted({name: Price(*four) if four else None for name, four in listed.items()})))
+    known = {name: Price(*four) if four else None for name, four in listed["prices"].items()}
+    return Table(_sorted(own), _sorted(known), frozenset(listed["providers"]))
 
 
 def estimate(call: Call, table: Table) -> Call:
@@ -76,14 +92,18 @@ def estimate(call: Call, table: Table) -> Call:
     return call if price is None else call._replace(cost_usd=price.of(call), cost_estimated=1)
 
 
+def dated(model: str) -> str:
+    """A model's name without the path of a router, a vendor in front and tags, with `-` for `.`."""
+    return _VENDOR.sub("", _TAG.sub("", model.lower().rpartition("/")[2])).replace(".", "-")
+
+
 def plain(model: str) -> str:
-    """A model's name as our list has it: without the path of a router, a vendor in front, tags, dates and versions."""
-    name = _VENDOR.sub("", _TAG.sub("", model.lower().rpartition("/")[2]))
-    return _VERSION.sub("", name.replace(".", "-"))
+    """The same without dates and versions: as our list has it."""
+    return _VERSION.sub("", dated(model))
 
 
 def _spellings(provider: str, model: str) -> tuple[str, ...]:
-    return f"{provider}/{model}", f"{provider}/{plain(model)}"
+    return f"{provider}/{model}", f"{provider}/{dated(model)}", f"{provider}/{plain(model)}"
 
 
 def _pattern(name: str) -> str:
@@ -95,6 +115,7 @@ def _price(told: ModelPrice) -> Price:
     return Price(told.input, told.output, read, write)
 
 
-def _sorted(prices: Mapping[str, Price | None]) -> list[tuple[str, Price | None]]:
-    """The one that says more goes first."""
-    return sorted(prices.items(), key=lambda entry: (entry[0].startswith("*"), -len(entry[0].replace("*", "")), entry[0]))
+def _sorted(prices: Mapping[str, Price | None]) -> Entries:
+    """The one that says more goes first. Of what stands for something else in a pattern, only `*` does here."""
+    entries = sorted(prices.items(), key=lambda entry: (entry[0].startswith("*"), -len(entry[0].replace("*", "")), entry[0]))
+    return tuple((_GLOBS.sub(r"[\g<0>]", name), price) for name, price in entries)
