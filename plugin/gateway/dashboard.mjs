@@ -34,8 +34,9 @@ const DEFAULTS = { dbPath: "~/.openclaw/metrics.db", bind: "127.0.0.1", port: 80
 /** @typedef {Record<"crashed" | "refused" | "answered", [number, number]>} Patience */
 
 /**
- * The command that runs it, or null where the settings do not ask for it. Metrics need not be on: what waits for a person
- * is shown without them.
+ * The command that runs it, or null where the settings do not ask for it, or not as they should: then the engine says so,
+ * and could not protect what it does not know (`config.metrics_of`). Metrics need not be on: what waits for a person is
+ * shown without them.
  * @param {string} root the folder of the plugin
  * @param {string} state
  * @param {string} configPath
@@ -47,9 +48,23 @@ export function dashboardCommand(root, state, configPath, config) {
   if (metrics?.dashboard?.enabled !== true) return null;
   const { dbPath, dashboard } = { ...DEFAULTS, ...metrics };
   const { bind, port } = { ...DEFAULTS, ...dashboard };
+  if (!isText(dbPath, 4_096) || !isText(bind, 255) || !isPort(port)) return null;
   const options = { db: dbPath, "state-dir": state, config: configPath, bind, port };
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
   return { ...engineCommand(root, state, config), args: ["-P", "-E", "-m", "toolguard_cli.dashboard", ...args, "--owned"] };
+}
+
+/**
+ * @param {unknown} value
+ * @param {number} most
+ */
+function isText(value, most) {
+  return typeof value === "string" && value.length > 0 && value.length <= most;
+}
+
+/** @param {unknown} value */
+function isPort(value) {
+  return Number.isInteger(value) && Number(value) >= 1 && Number(value) <= 65_535;
 }
 
 const SHARED = Symbol.for("toolguard.dashboards");

@@ -250,6 +250,32 @@ def _laid_over(general: Any, own: msgspec.Struct) -> Any:
     return msgspec.structs.replace(general, **changes)
 
 
+class _Dashboard(msgspec.Struct, frozen=True, rename="camel"):
+    enabled: bool = False
+    port: Port = DashboardConfig().port
+    bind: BindAddress = DashboardConfig().bind
+
+
+class _Metrics(msgspec.Struct, frozen=True, rename="camel"):
+    db_path: FilePath = DEFAULT_METRICS_PATH
+    dashboard: _Dashboard = _Dashboard()
+
+
+class _Settings(msgspec.Struct, frozen=True):
+    metrics: _Metrics = _Metrics()
+
+
+def metrics_of(raw: object) -> MetricsConfig:
+    """Where the metrics file and the dashboard are, whatever else is wrong with the settings: as the gateway starts the
+    dashboard (`dashboardCommand`). The defaults where it starts none because just this cannot be read."""
+    try:
+        found = msgspec.convert({} if raw is None else raw, _Settings).metrics
+    except (msgspec.ValidationError, RecursionError):
+        return MetricsConfig()
+    page = found.dashboard
+    return MetricsConfig(db_path=found.db_path, dashboard=DashboardConfig(page.enabled, page.port, page.bind))
+
+
 def parse(raw: object) -> Config:
     """From decoded JSON. Raises `msgspec.ValidationError`, whose text names the key (`at `$.mode``)."""
     return msgspec.convert({} if raw is None else raw, Config)

@@ -21,7 +21,7 @@ import msgspec
 from toolguard_engine import __version__, approval_texts, protocol, texts
 from toolguard_engine.approvals import Approvals, Settled, prompt_for
 from toolguard_engine.autonomy import ASKS, Autonomy, means
-from toolguard_engine.config import Config, parse
+from toolguard_engine.config import Config, metrics_of, parse
 from toolguard_engine.guard import Guard, Refusal, inner_call
 from toolguard_engine.layers import nostore
 from toolguard_engine.layers.constraints import Constraint
@@ -266,7 +266,7 @@ class Session:
             place for place in (hello.root, *self.setup.guarded, *own, *self.setup.included(hello.config_path)) if place
         )
         pids = frozenset(pid for pid in (self.setup.pid, hello.gateway_pid) if pid > 0)
-        return Host(self.setup.home, hello.state_dir, hello.config_path, guarded, pids, *measured(self.config.metrics))
+        return Host(self.setup.home, hello.state_dir, hello.config_path, guarded, pids, *measured(metrics_of(hello.config)))
 
     def _judge(self, message: protocol.Judge) -> protocol.Wire:
         self.tally.judged += 1

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from toolguard_engine import manifest
-from toolguard_engine.config import AgentConfig, Config, parse
+from toolguard_engine.config import AgentConfig, Config, MetricsConfig, metrics_of, parse
 
 SEED_EXAMPLE = {"maxIdenticalFailures": 2, "maxFailuresPerTurn": 5, "logPath": "~/.openclaw/tool-guard.log"}
 
@@ -181,6 +181,17 @@ def test_valid(raw: Any) -> None:
     assert schema_errors(raw) == []
     parsed = msgspec.to_builtins(parse(raw))
     assert {key: parsed[key] for key in raw} == raw
+
+
+NOT_READABLE: list[Any] = [
+    7, [], {"metrics": 7}, {"metrics": {"dbPath": 7}}, {"metrics": {"dbPath": "/a", "dashboard": {"port": 0}}},
+    {"metrics": {"dbPath": "/a", "dashboard": None}}, {"metrics": {"dbPath": ""}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("raw", [None, {}, *NOT_READABLE])
+def test_where_the_metrics_are_if_nobody_can_read_it(raw: Any) -> None:
+    assert metrics_of(raw) == MetricsConfig()
 
 
 @pytest.mark.parametrize("raw", VALID_IN_PART, ids=[json.dumps(raw)[:60] for raw in VALID_IN_PART])

@@ -208,6 +208,21 @@ def test_every_stopped_call_of_a_message_is_recorded() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "fault", [{"mode": "strict"}, {"metrics": {"retention": "long"}}, {"metrics": {"dashboard": {"colour": "red"}}}]
+)
+def test_a_fault_in_the_settings_leaves_the_metrics_file_protected(fault: dict[str, Any]) -> None:
+    """And the dashboard, which the gateway starts nevertheless."""
+    metrics = {"dbPath": "/srv/m.db", **fault.get("metrics", {})}
+    metrics["dashboard"] = {"enabled": True, "port": 9, **metrics.get("dashboard", {})}
+    talk = session({**fault, "metrics": metrics})
+    assert talk.config_error
+    for command in ("cat /srv/m.db.token", "rm /srv/m.db", "curl -X POST http://127.0.0.1:9/api/approve"):
+        answer = talk.answer(protocol.Judge(1, "exec", {"command": command}, run="r"))
+        assert isinstance(answer, protocol.VerdictAnswer)
+        assert (answer.decision, answer.code) == ("block", "rule.self-protection"), command
+
+
 def told(answering: Session, event: str) -> list[str]:
     return [line.code for line in answering.take_events() if line.event == event]
 

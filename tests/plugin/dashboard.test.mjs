@@ -47,9 +47,14 @@ function server(t, body, patience = SOON) {
 
 describe("the command", () => {
   const ON = { dashboard: { enabled: true } };
-  const NO = [undefined, null, {}, { metrics: {} }, { metrics: { enabled: true } }, { metrics: { dashboard: { enabled: false } } }];
+  const NO = [
+    undefined, null, {}, { metrics: {} }, { metrics: { enabled: true } }, { metrics: { dashboard: { enabled: false } } },
+    ...[7, "", null, "x".repeat(5_000)].map((dbPath) => ({ metrics: { ...ON, dbPath } })),
+    ...["8080", 0, 65_536, 1.5, null].map((port) => ({ metrics: { dashboard: { enabled: true, port } } })),
+    ...[7, "", null].map((bind) => ({ metrics: { dashboard: { enabled: true, bind } } })),
+  ];
   for (const config of NO)
-    test(`is none with ${JSON.stringify(config)}`, () => {
+    test(`is none with ${JSON.stringify(config)?.slice(0, 80)}`, () => {
       assert.equal(dashboardCommand(GATEWAY, "/state", "/config", config), null);
     });
 
@@ -57,6 +62,7 @@ describe("the command", () => {
   const rows = [
     ["has the defaults", ON, ["--db=~/.openclaw/metrics.db", "--bind=127.0.0.1", "--port=8080"]],
     ["needs no recording", { enabled: false, ...ON }, ["--db=~/.openclaw/metrics.db", "--bind=127.0.0.1", "--port=8080"]],
+    ["minds no other fault", { ...ON, retention: "long" }, ["--db=~/.openclaw/metrics.db", "--bind=127.0.0.1", "--port=8080"]],
     [
       "says what the settings say",
       { dbPath: "-m.db", dashboard: { enabled: true, bind: "::1", port: 9 } }, ["--db=-m.db", "--bind=::1", "--port=9"],
