@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from functools import lru_cache
 from posixpath import dirname, normpath
 from typing import Literal
@@ -15,6 +14,7 @@ from typing import Literal
 from toolguard_engine import ownfiles
 from toolguard_engine.metrics import place
 from toolguard_engine.model import Host
+from toolguard_engine.proclinks import GLOB, fits, meant
 
 Place = Literal["", "root", "guard", "key"]
 """`root`: the gateway's whole state, or a folder above a guarded one; `guard`: what the guard keeps or its config."""
@@ -27,7 +27,6 @@ _HOME_DEPTH = 2
 _SECRET_DEPTH = 1
 """The same for what is above the dashboard's token."""
 
-_MAX_GLOB = 256
 _MAX_PATH = 2048
 
 _MADE = "x" * 8
@@ -36,14 +35,8 @@ _MADE = "x" * 8
 FILE_NAMES = (*ownfiles.NAMES, "toolguard", *CONFIG_NAMES, *_STATE_NAMES)
 """Names in the guard's folders by which a search would find them."""
 
-_GLOB = re.compile(r"[*?\[]")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)[^}]*\})")
 _ADDRESS = re.compile(r"^(?:file:)?//(?:localhost|127\.0\.0\.1)(?=/)|^file://", re.IGNORECASE)
-_TASK_PARTS = 5
-"""So many parts has `/proc/1/task/2/cwd`."""
-
-_MAX_LINKS = 4
-"""So often a path goes through another process: more is no honest path."""
 _TILDE = re.compile(r"^~[\w.-]*(?=/|$)")
 
 
@@ -152,7 +145,7 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
 def _may_be(option: str, protected: Protected) -> bool:
     """Whether an absolute path is worth a closer look: a cheap question that most paths answer."""
     lower = option.lower()
-    return lower.startswith(protected.starts) or lower in protected.tops or _GLOB.search(lower) is not None
+    return lower.startswith(protected.starts) or lower in protected.tops or GLOB.search(lower) is not None
 
 
 def _rooted(option: str) -> str:
@@ -162,43 +155,9 @@ def _rooted(option: str) -> str:
 
 def _absolute(path: str, protected: Protected, folders: tuple[str, ...]) -> list[str]:
     options = [path] if path.startswith("/") else [f"{folder}/{path}" for folder in folders]
-    if "/proc" not in (path if path.startswith("/") else "".join(options)) and _GLOB.search(path) is None:
+    if "/proc" not in (path if path.startswith("/") else "".join(options)) and GLOB.search(path) is None:
         return options
-    return list(dict.fromkeys(meant for option in options for meant in _meant(option, (protected.state, *folders))))
-
-
-def _meant(path: str, folders: tuple[str, ...], links: int = 0) -> list[str]:
-    """What `/proc/1/root/x` and `/proc/1/cwd/x` lead to: the gateway and the engine work in the state folder, the first of
-    `folders`, any other process perhaps in one of the others. Any other path as it is.
-    """
-    parts: list[str] = []
-    given = path[: 2 * _MAX_PATH].split("/")
-    for at, part in enumerate(given, 1):
-        if part == ".." and parts:
-            parts.pop()
-        elif part not in ("", ".", ".."):
-            parts.append(part)
-            if wheres := _links(parts):
-                rest = "/".join(("", *given[at:]))
-                starts = [start for where in wheres for start in (("",) if where == "root" else folders)]
-                found = [f"{start}{rest}" or "/" for start in starts]
-                found = (
-                    found if links >= _MAX_LINKS else [end for each in found for end in _meant(each, folders[:1], links + 1)]
-                )
-                return [*found, path]
-    return [path]
-
-
-def _links(parts: list[str]) -> list[str]:
-    """Whether a path ends in one of the links of a process, or may, as a glob: which ones."""
-    own = parts[2:] if len(parts) < _TASK_PARTS else parts[4:] if _fits(parts[2], "task") else []
-    if len(own) != 1 or not _fits(parts[0], "proc"):
-        return []
-    return [name for name in ("cwd", "root") if _fits(own[0], name)]
-
-
-def _fits(part: str, name: str) -> bool:
-    return part.lower() == name or (_GLOB.search(part) is not None and _glob(name, part.lower()))
+    return list(dict.fromkeys(each for option in options for each in meant(option, (protected.state, *folders))))
 
 
 def resolved(path: str, host: Host, folders: tuple[str, ...]) -> tuple[str, ...]:
@@ -247,25 +206,18 @@ def _covers(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
     for part, real in zip(parts, place, strict=False):
         if part == "**":
             return True
-        if not _fits(part, real.lower()):
+        if not fits(part, real.lower()):
             return False
     return bool(parts)
-
-
-def _glob(name: str, pattern: str) -> bool:
-    """A shell's glob: a leading dot is only matched by a dot. One of absurd length counts as fitting: it is not tried."""
-    if len(pattern) > _MAX_GLOB:
-        return True
-    return (not name.startswith(".") or pattern.startswith((".", "["))) and fnmatchcase(name, pattern.replace("[^", "[!"))
 
 
 def _by_tail(path: str, protected: Protected, *, known: bool) -> Place:
     """A path from an unknown folder is judged by what it ends in."""
     parts = _made(_parts(path), protected)
-    if len(parts) > 1 and not _GLOB.search(parts[-2]) and any(_covers(parts[-2:], tail) for tail in protected.secret_tails):
+    if len(parts) > 1 and not GLOB.search(parts[-2]) and any(_covers(parts[-2:], tail) for tail in protected.secret_tails):
         return "key"
     for tail in protected.tails:
         for at in range(len(parts) - len(tail) + 1):
-            if _covers(parts[at : at + len(tail)], tail) and not _GLOB.search(parts[at]):
+            if _covers(parts[at : at + len(tail)], tail) and not GLOB.search(parts[at]):
                 return "key" if [part.lower() for part in parts[at + len(tail) :]] == ["key"] else "guard"
     return "guard" if not known and parts and parts[-1].lower() in CONFIG_NAMES else ""

@@ -26,6 +26,7 @@ PROCESSES = [
     "cat /pro?/1*/c?d/toolguard/key",
     "cat /proc/111/root/home/ada/.openclaw/metrics.db.token",
     "cat /proc/111/root/proc/111/cwd/metrics.db.token",
+    "cat " + "/proc/1/root" * 9 + "/proc/111/cwd/toolguard/key",
     "cd /proc/111/cwd && cat metrics.db.token",
     "cd /proc/111; cat c*/m*",
     "cd /proc; cat 111/cwd/toolguard/key",

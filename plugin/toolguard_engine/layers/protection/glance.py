@@ -28,6 +28,9 @@ _JOINERS = ("(", "+", "'.'", '"."')
 _HIDES = ("64", "hex", "::-1", "rev", "chr", "rot")
 """What code says that takes its texts out of another form."""
 
+_TOKENS = (f"{place.TOKEN}'", f'{place.TOKEN}"')
+"""What code says that looks for the dashboard's token by the end of its name."""
+
 _MAX_PATHS = 400
 """A command with more paths that have to be looked at is near for that alone."""
 
@@ -49,8 +52,7 @@ def _signs(host: Host) -> _Signs:
     protected = protectedpaths.of(host)
     common = ("claw", "toolguard", ".open", "kill", "fuser", "systemctl", *ownfiles.TELLING)
     folders = (path.rpartition("/")[2].lower() for path in protected.above)
-    token = (f"{place.TOKEN}'", f'{place.TOKEN}"') if host.metrics else ()
-    own = (*protected.words, *dashboard.signs(host), *sqlite.SIGNS, *folders, *token)
+    own = (*protected.words, *dashboard.signs(host), *folders)
     words = (*common, *(word for word in own if not any(sign in word for sign in common)))
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
     starts = ("~", "..", "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))
@@ -114,10 +116,13 @@ def _hides(name: str) -> bool:
 
 
 def _code_is_near(run: Run, signs: _Signs) -> bool:
-    """Whether code makes a name of ours out of pieces, or may hide one."""
-    if not is_interpreter(run.name):
+    """Whether code makes a name of ours out of pieces, or may hide one; or a question opens files by any name."""
+    asks = run.name in sqlite.SHELLS
+    if not asks and not is_interpreter(run.name):
         return False
     code = "\n".join([*run.argv, *texts(run)])
+    if (asks and sqlite.opens(code)) or any(sign in code for sign in _TOKENS):
+        return True
     plain = _JOINS.sub("", code).lower()
     return any(word in plain for word in signs.words) or ("(" in plain and any(sign in plain for sign in _HIDES))
 

@@ -22,9 +22,6 @@ _QUESTION = re.compile(r"\s*(?:select\b[^;]*;?|\.(?:tables|schema|indexes|databa
 SHELLS = NAMES | {"litecli", "duckdb"}
 """Programs whose questions open files."""
 
-SIGNS = ("readfile(", "fsdir")
-"""What a text has in it that reads a file by a name which need not stand there."""
-
 _FILES = re.compile(r"\b(?:readfile|fsdir|zipfile|writefile|edit|load_extension|fts3_tokenizer)\b", re.IGNORECASE)
 _OPENS = re.compile(rf"{_FILES.pattern}|\b(?:attach|vacuum|copy|read_\w{{2,20}})\b|^\s*\.\w", re.IGNORECASE | re.MULTILINE)
 _JOINS = re.compile(r"(['\"])\s*+\|\|\s*+\1")
@@ -49,10 +46,15 @@ def only_reads(words: tuple[str, ...]) -> bool:
     return len(plain) == 2 and _QUESTION.fullmatch(plain[1]) is not None and not _FILES.search(plain[1])  # noqa: PLR2004
 
 
+def opens(text: str) -> bool:
+    """Whether a question may open other files."""
+    return _OPENS.search(text) is not None
+
+
 def opened(texts: Iterable[str]) -> Iterator[str]:
     """The names, in questions to such a shell, that may be files which it opens."""
     for text in texts:
-        if _OPENS.search(text):
+        if opens(text):
             found = _NAMED.finditer(_JOINS.sub("", text))
             yield from (match[1] or match[2] or match[3] for match, _ in zip(found, range(_MAX_NAMED), strict=False))
 
