@@ -1,9 +1,16 @@
-"""The gateways that the dashboard knows: those that record, and the one that it was started for."""
+"""The gateways that the dashboard knows: those that record, and the one that it was started for.
+
+The law: one that was known stays known, under its name, while its state directory is there. What happens to the metrics file
+takes no held call out of sight.
+"""
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import structs
 
 from toolguard_cli import stores
 from toolguard_cli.dashboard.problems import Wrong
@@ -18,6 +25,7 @@ from toolguard_engine.stores.nonces import FileNonces
 
 MAX_GATEWAYS = 50
 MAX_ID = 200
+MAX_TOLD = 60
 MAX_PATH = 4_096
 """A path of this length is one that was cut."""
 UNNAMED = "gateway"
@@ -38,29 +46,40 @@ class Watched:
         return FileNonces(self.places.state_dir, Path(self.known.nonces))
 
 
-def watched(visit: Visit) -> list[Watched]:
-    """Raises `MetricsError`."""
-    with visit.metrics() as db:
-        known = [each for each in queries.known(db) if _is_path(each.state_dir) and 0 < len(each.id) <= MAX_ID]
-    found = [Watched(each.id, _places(each), each) for each in known[:MAX_GATEWAYS]]
-    own = visit.settings.places
-    if any(_same(each.places.state_dir, own.state_dir) for each in found):
-        return found
-    return [*found, Watched(_free_name(own, {each.id for each in found}), own)]
+def watched(visit: Visit) -> tuple[list[Watched], list[str]]:
+    """All of them, and in words what is wrong with the metrics file."""
+    own, memory = visit.settings.places, visit.site.memory
+    known, problems = _known(visit)
+    found = [Watched(each.id, own if _same(Path(each.state_dir), own.state_dir) else _places(each), each) for each in known]
+    if any(each.places is own for each in found):
+        return found, problems
+    memory.own = _free_name(memory.own or _own_name(own), {each.id for each in found})
+    return [*found, Watched(memory.own, own)], problems
 
 
-def lenient(visit: Visit) -> tuple[list[Watched], list[str]]:
-    """The same where the metrics file cannot be read: then the one it was started for, and what is wrong."""
+def _known(visit: Visit) -> tuple[list[Known], list[str]]:
+    """Those that record now, and those that did before."""
+    memory = visit.site.memory
     try:
-        return watched(visit), []
+        with visit.metrics() as db:
+            told = [each for each in queries.known(db) if _is_path(each.state_dir) and 0 < len(each.id) <= MAX_ID]
     except MetricsError as error:
-        own = visit.settings.places
-        return [Watched(_free_name(own, set()), own)], [answers.plain(str(error))]
+        return memory.known, [answers.plain(str(error))]
+    told, places, names = told[:MAX_GATEWAYS], {each.state_dir for each in told}, {each.id for each in told}
+    lost = []
+    for each in memory.known:
+        if each.state_dir not in places and os.path.isdir(each.state_dir):  # noqa: PTH112 - this one never raises
+            lost.append(structs.replace(each, id=_free_name(each.id, names)))
+            names.add(lost[-1].id)
+    memory.known = [*told, *lost][: 2 * MAX_GATEWAYS]
+    said = ", ".join(answers.cut(each.id, MAX_TOLD) for each in lost)
+    gone = f"{visit.settings.db} tells no more of {said}; the held calls are shown as before"
+    return memory.known, [answers.plain(gone)] if lost else []
 
 
 def named(visit: Visit, name: str) -> Watched:
     """Raises `Wrong`."""
-    for each in lenient(visit)[0]:
+    for each in watched(visit)[0]:
         if each.id == name:
             return each
     raise Wrong(404, "gateway", "no gateway of that name is known", "/api/state names those that are")
@@ -83,9 +102,12 @@ def _same(one: Path, other: Path) -> bool:
         return False
 
 
-def _free_name(places: Places, taken: set[str]) -> str:
-    """As its engine calls it, where one has run; unlike all that are taken."""
+def _own_name(places: Places) -> str:
+    """As its engine calls it, where one has run."""
     running = engines.running(places.state_dir)
     info = running[0] if running else engines.last(places.state_dir)
-    name = answers.cut(info.gateway if info else "", MAX_ID - 8) or UNNAMED
+    return answers.cut(info.gateway if info else "", MAX_ID - 8) or UNNAMED
+
+
+def _free_name(name: str, taken: set[str]) -> str:
     return next(each for each in (name, *(f"{name}-{number}" for number in range(2, 1_000))) if each not in taken)

@@ -87,7 +87,7 @@ def _bounded(site: Site, name: str, rows: Iterable[tuple[object, ...]], labels: 
 
 
 def _standing(visit: Visit) -> Iterator[Metric]:
-    found = gateways.lenient(visit)[0]
+    found = gateways.watched(visit)[0]
     waiting = pending.listed(visit, found, []).pending
     waits = GaugeMetricFamily("toolguard_pending", "Held calls that wait for a person.", labels=["gateway"])
     switch = GaugeMetricFamily("toolguard_kill_switch", "Whether the kill switch is on.", labels=["gateway"])

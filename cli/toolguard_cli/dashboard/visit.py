@@ -14,12 +14,21 @@ import msgspec
 from toolguard_cli.dashboard import reading
 from toolguard_cli.dashboard.security import Door
 from toolguard_cli.dashboard.settings import Settings
+from toolguard_engine.metrics.shapes import Known
 
 JSON = "application/json"
 
 
 def now_ms() -> int:
     return time.time_ns() // 1_000_000
+
+
+@dataclass
+class Memory:
+    """What was found out while the server runs: the gateways that record or did, and how the own one is called."""
+
+    known: list[Known] = field(default_factory=list)
+    own: str = ""
 
 
 @dataclass(frozen=True)
@@ -30,6 +39,7 @@ class Site:
     door: Door
     started: int = field(default_factory=now_ms)
     series: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class Watch:
         if not new and time.monotonic() < self._asked + AGAIN_SECONDS:
             return
         self._asked = time.monotonic()
-        found, self._problems = gateways.lenient(Visit(self._site))
+        found, self._problems = gateways.watched(Visit(self._site))
         self._known = [(each, _book(each)) for each in found]
 
     def _pending(self) -> list[Event]:
@@ -158,4 +158,5 @@ def _book(watched: Watched) -> Path:
 
 
 def _from(last: int, newest: int) -> int:
-    return max(last, newest - MOST)
+    """In a file that took the place of another everything is new."""
+    return max(last if last <= newest else 0, newest - MOST)

@@ -256,7 +256,9 @@ def test_a_gateway_that_is_gone(server: Served) -> None:
     held = server.machine.hold()
     state = server.machine.places(NAMES[0]).state_dir
     state.rename(state.with_name("elsewhere"))
-    assert server.get("/api/pending")["pending"] == []
+    found = server.get("/api/pending")
+    assert (found["pending"], found["unread"]) == ([], [NAMES[0]])
+    assert "is gone" in found["problems"][0]
     assert "is gone" in " ".join(state_of(server)["problems"])
     word = {"gateway": NAMES[0], "nonce": held.nonce}
     refused = [server.post(path, word) for path in ("/api/approve", "/api/deny")]
@@ -276,6 +278,9 @@ def test_a_damaged_store_is_said_in_words(server: Served) -> None:
     found = server.get("/api/pending")
     assert [each["nonce"] for each in found["pending"]] == [kept.nonce]
     assert "damaged" in found["problems"][0]
+    assert found["unread"] == [NAMES[0]]
+    assert server.get("/api/pending") | {"now": 0} == found | {"now": 0}
+    assert (server.machine.places(NAMES[0]).state_dir / "pending.json").read_bytes() == b"{ broken"
     assert "damaged" in " ".join(state_of(server)["problems"])
 
 

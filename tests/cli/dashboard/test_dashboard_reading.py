@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,7 @@ from toolguard_cli.dashboard.settings import Settings
 from toolguard_cli.dashboard.visit import Site, Visit
 from toolguard_engine.metrics import database, queries
 from toolguard_engine.metrics.database import MetricsError
+from toolguard_engine.stores import engines
 
 NOW = 1_800_000_000_000
 
@@ -74,18 +76,79 @@ def test_gateways_that_cannot_be(tmp_path: Path) -> None:
     rows = [("", "/a"), ("x" * 300, "/b"), ("relative", "state"), ("nul", "/a\0b"), ("long", "/" + "x" * 5_000)]
     with closing(database.connect(made.db)) as db:
         for name, state in rows:
-            db.execute("INSERT INTO toolguard_gateways VALUES (?, ?, '', '', '', '', '', 1, 1, 0, '')", (name, state))
-    assert [each.id for each in gateways.watched(visit(made))] == [*sorted(NAMES), OWN]
+            db.execute(
+                "INSERT INTO toolguard_gateways VALUES (?, ?, '', '', '', '', '', 1, 1, 0, '', 1, 1, 1)", (name, state)
+            )
+    assert [each.id for each in gateways.watched(visit(made))[0]] == [*sorted(NAMES), OWN]
 
 
 def test_the_one_that_it_was_started_for_may_record(tmp_path: Path) -> None:
     made = machine(tmp_path)
-    assert [each.id for each in gateways.watched(visit(made, NAMES[1]))] == sorted(NAMES)
+    assert [each.id for each in gateways.watched(visit(made, NAMES[1]))[0]] == sorted(NAMES)
 
 
 def test_two_of_one_name(tmp_path: Path) -> None:
     made = machine(tmp_path)
     with closing(database.connect(made.db)) as db:
         db.execute("UPDATE toolguard_gateways SET id = ? WHERE id = ?", (OWN, NAMES[0]))
-    found = gateways.watched(visit(made))
+    found, _ = gateways.watched(visit(made))
     assert sorted(each.id for each in found) == sorted([OWN, NAMES[1], f"{OWN}-2"])
+
+
+def names(visited: Visit) -> list[str]:
+    return sorted(each.id for each in gateways.watched(visited)[0])
+
+
+@pytest.mark.parametrize("what", ["moved", "damaged", "replaced", "another"])
+def test_what_happens_to_the_file_takes_no_gateway_out_of_sight(tmp_path: Path, what: str) -> None:
+    made = machine(tmp_path)
+    visited = visit(made)
+    before = gateways.watched(visited)[0]
+    made.db.rename(made.db.with_name("moved.db"))
+    for beside in made.db.parent.glob("metrics.db-*"):
+        beside.unlink()
+    if what == "damaged":
+        made.db.write_bytes(b"garbage" * 1_000)
+    elif what != "moved":
+        with closing(database.connect(made.db)) as db:
+            row = (OWN, str(tmp_path / "another"))
+            if what == "another":
+                db.execute("INSERT INTO toolguard_gateways VALUES (?, ?, '', '', '', '', '', 1, 1, 0, '', 1, 1, 1)", row)
+    found, problems = gateways.watched(visited)
+    kept = [each for each in found if each.places.state_dir != tmp_path / "another"]
+    assert [(each.places, each.known) for each in kept] == [(each.places, each.known) for each in before]
+    renamed = f"{OWN}-2" if what == "another" else OWN
+    assert sorted(each.id for each in kept) == sorted([*NAMES, renamed])
+    assert len({each.id for each in found}) == len(found)
+    assert len(problems) == 1
+    assert "metrics.db" in problems[0]
+
+
+def test_a_gateway_that_moved_on_is_not_remembered(tmp_path: Path) -> None:
+    made = machine(tmp_path)
+    visited = visit(made)
+    assert names(visited) == sorted([*NAMES, OWN])
+    with closing(database.connect(made.db)) as db:
+        db.execute("UPDATE toolguard_gateways SET id = 'renamed' WHERE id = ?", (NAMES[0],))
+        db.execute("DELETE FROM toolguard_gateways WHERE id = ?", (NAMES[1],))
+    made.places(NAMES[1]).state_dir.rename(tmp_path / "away")
+    assert names(visited) == sorted(["renamed", OWN])
+    assert gateways.watched(visited)[1] == []
+
+
+def test_the_own_name_stays(tmp_path: Path) -> None:
+    made = machine(tmp_path)
+    visited = visit(made)
+    made.db.rename(made.db.with_name("moved.db"))
+    assert names(visited) == [OWN]
+    info = engines.EngineInfo(os.getpid(), 1, "another", "2026.9.6", "0.1.0", "0.1.0", 1.5, "enforce", "/log")
+    engines.publish(made.places(OWN).state_dir, info)
+    assert names(visited) == [OWN]
+
+
+def test_the_own_settings_are_those_that_were_named(tmp_path: Path) -> None:
+    made = machine(tmp_path)
+    with closing(database.connect(made.db)) as db:
+        db.execute("UPDATE toolguard_gateways SET config_path = '/elsewhere/openclaw.json'")
+    known = {each.id: each.places.config for each in gateways.watched(visit(made, NAMES[0]))[0]}
+    assert known == {NAMES[0]: made.places(NAMES[0]).config, NAMES[1]: Path("/elsewhere/openclaw.json")}

@@ -179,7 +179,7 @@ def test_the_file_is_replaced(server: Served) -> None:
             if path.suffix not in (".token", ".server"):
                 path.unlink()
         write(server.machine, [Call(now(), "openclaw", model="anew")], [])
-        assert heard(page, "call", "tick")
+        assert heard(page, "call")["call"]["model"] == "anew"
 
 
 def test_only_so_many_pages(shared: Served) -> None:
@@ -213,3 +213,25 @@ def test_a_page_that_does_not_keep_up_is_let_go() -> None:
     assert not client.over.is_set()
     client.put("one more")
     assert (client.over.is_set(), client.code) == (True, 1013)
+
+
+def test_a_metrics_file_that_breaks_is_told(server: Served) -> None:
+    with opened(server) as page:
+        assert heard(page, "tick")["problems"] == []
+        server.machine.db.rename(server.machine.db.with_name("whole.db"))
+        server.machine.db.write_bytes(b"garbage" * 1_000)
+        assert "metrics.db" in heard(page, "tick")["problems"][0]
+
+
+def test_held_calls_that_cannot_be_read_are_told_and_come_back(server: Served) -> None:
+    held, store = server.machine.hold(), server.machine.book(NAMES[0]).path
+    with opened(server) as page:
+        heard(page, "tick")
+        kept = store.read_bytes()
+        store.write_bytes(b"{ broken")
+        said = heard(page, "pending")
+        assert (said["pending"], said["unread"]) == ([], [NAMES[0]])
+        assert "damaged" in said["problems"][0]
+        store.write_bytes(kept)
+        again = heard(page, "pending")
+        assert ([each["nonce"] for each in again["pending"]], again["problems"], again["unread"]) == ([held.nonce], [], [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 
 from toolguard_cli import stores
@@ -13,10 +14,12 @@ from toolguard_cli.errors import UserError
 from toolguard_engine import answers
 from toolguard_engine.ledger import Entry
 
+UNSIGNED = "held calls are not signed by toolguard and left out; toolguard doctor tells more"
+
 
 def pending(visit: Visit, asked: Query) -> Pending:
     del asked
-    found, problems = gateways.lenient(visit)
+    found, problems = gateways.watched(visit)
     return listed(visit, found, problems)
 
 
@@ -26,11 +29,20 @@ def listed(visit: Visit, known: list[Watched], problems: list[str]) -> Pending:
     for each in known:
         try:
             with stores.told():
-                held += [_held(each, entry) for entry in answers.waiting(each.book().entries(), now)]
+                trusted, others = _look(each)
+            held += [_held(each, entry) for entry in answers.waiting(trusted, now)]
+            problems = [*problems, *([answers.plain(f"{each.id}: {len(others)} {UNSIGNED}")] if others else [])]
         except (UserError, OSError) as error:
             problems = [*problems, said(each, error)]
             unread.append(each.id)
     return Pending(visit.now, sorted(held, key=lambda one: (one.created, one.nonce)), problems, unread)
+
+
+def _look(watched: Watched) -> tuple[list[Entry], list[Entry]]:
+    """Nothing is changed by looking. Raises `UserError`."""
+    if watched.known and not os.path.isdir(watched.places.state_dir):  # noqa: PTH112 - this one never raises
+        raise UserError(f"{watched.places.state_dir} is gone")
+    return watched.book().look()
 
 
 def said(watched: Watched, error: UserError | OSError) -> str:
