@@ -17,7 +17,8 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli.judging import Judging, effect_texts, missing
+from toolguard_cli.judging import Judging, missing
+from toolguard_engine import effecttexts
 from toolguard_engine.lines import Lines
 from toolguard_engine.model import Call
 
@@ -119,7 +120,7 @@ def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
             found.clarity,
             found.stakes,
             found.score,
-            effect_texts(found.effects),
+            effecttexts.each(found.effects),
             [match.rule for match in found.matches],
             found.reason,
             found.note,

@@ -35,10 +35,6 @@ from toolguard_engine.toolsearch import OUTER_TOOL, is_envelope, tool_name
 
 if TYPE_CHECKING:
     from toolguard_engine.judgement import Judgement
-    from toolguard_engine.shell.model import Effect
-
-MAX_SHOWN = 200
-"""Characters of an effect."""
 
 
 @dataclass(frozen=True)
@@ -216,19 +212,6 @@ def _counted(count: int, one: str, many: str) -> str:
 def _listed(texts: list[str]) -> str:
     """`a`, `a and b`, `a, b and c`; empty for none."""
     return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
-
-
-def effect_text(effect: Effect) -> str:
-    """`delete ~/important (recursive)`."""
-    target = f" {effect.target}" if effect.target else ""
-    flags = f" ({', '.join(sorted(effect.flags))})" if effect.flags else ""
-    room = MAX_SHOWN - len(effect.kind) - len(flags)
-    return f"{effect.kind}{answers.cut(target.replace(chr(0), '?'), max(20, room))}{flags}"
-
-
-def effect_texts(effects: Iterable[Effect]) -> list[str]:
-    """Each once, in their order."""
-    return list(dict.fromkeys(effect_text(effect) for effect in effects))
 
 
 def cause(found: Judgement) -> str:

@@ -13,7 +13,7 @@ from toolguard_cli import granting, judging, ownrules, risked, standing, stores,
 from toolguard_cli.judging import Judging
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
-from toolguard_engine import answers
+from toolguard_engine import answers, effecttexts
 from toolguard_engine.guard import inner_call
 from toolguard_engine.layers import always, calltexts, exemptions, grants, rubric
 from toolguard_engine.layers.calltexts import EXEC_TOOLS
@@ -129,7 +129,7 @@ def run(places: Places, call: Call) -> Result:
         *(Line("warn" if not at else "info", text) for at, text in enumerate(risked.depends(judged, inner, found))),
         Line("info", answers.plain(found.reason)) if found.reason else None,
         *(Line("info", answers.plain(note)) for note in found.note.splitlines()),
-        *_section("it would", judging.effect_texts(found.effects)),
+        *_section("it would", effecttexts.each(found.effects)),
         *_section("because", list(_causes(inner, found))),
         *(_section("risk", [risked.words(risk, found, config)]) if risk else ()),
         *ownrules.off(judged),
@@ -156,7 +156,7 @@ def public(found: Judgement) -> dict[str, Any]:
         "clarity": found.clarity,
         "stakes": found.stakes,
         "score": found.score,
-        "effects": judging.effect_texts(found.effects),
+        "effects": effecttexts.each(found.effects),
         "rules": [
             {"rule": m.rule, "reason": m.reason, "clarity": m.clarity, "stakes": m.stakes, "blocks": m.blocks}
             for m in found.matches

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolguard_engine import rubric, toolacts
+from toolguard_engine import effecttexts, rubric, toolacts
 from toolguard_engine.config import Config
 from toolguard_engine.heard import Heard
 from toolguard_engine.judgement import Judgement
@@ -93,12 +93,22 @@ def _weighed(
     if first is not None and first.blocks:
         return Judgement("block", f"rule.{first.rule}", clarity, stakes, done, matches, _reason(first))
     if clarity * stakes >= config.escalation_threshold and not (config.active_mode == "soft" and stakes < SOFT_STAKES):
-        code, reason = (f"rule.{first.rule}", _reason(first)) if first else (CODE, "Its risk is above the threshold.")
-        return Judgement("hold", code, clarity, stakes, done, matches, reason)
+        if first is not None:
+            return Judgement("hold", f"rule.{first.rule}", clarity, stakes, done, matches, _reason(first))
+        return Judgement("hold", CODE, clarity, stakes, done, matches, _by_score(clarity, stakes, done, flaws, config))
     if unread := flaws & {"long", "deep"}:
         reason = TOO_LONG if "long" in unread else TOO_DEEP
         return Judgement("hold", TOO_LONG_CODE, clarity, stakes, done, matches, reason)
     return Judgement("allow", "allow", clarity, stakes, done, matches)
+
+
+def _by_score(clarity: int, stakes: int, done: tuple[Effect, ...], flaws: set[str], config: Config) -> str:
+    """No rule speaks of this call: what it would do, and how that is weighed."""
+    acts = effecttexts.in_line(done)
+    would = f"It would {acts}." if acts else "No rule knows what it would do."
+    broken = " Its syntax is broken." if "broken" in flaws else ""
+    score = f"clarity {clarity} x stakes {stakes} = {clarity * stakes}"
+    return f"{would}{broken} Its risk is too high to run unasked: {score}, held from {config.escalation_threshold} on."
 
 
 def _reason(match: Match) -> str:

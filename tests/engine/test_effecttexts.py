@@ -1,0 +1,66 @@
+"""What a person reads of a call that no rule speaks of and that is held for its score alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolguard_engine import approval_texts, effecttexts, rulepacks
+from toolguard_engine.config import parse
+from toolguard_engine.guard import Guard
+from toolguard_engine.model import Call, Host
+from toolguard_engine.shell.model import UNKNOWN, Effect
+
+GUARD = Guard(parse({"escalationThreshold": 20}), {}, Host("/home/u", "/home/u/.openclaw"), rulepacks.load())
+CUE = "Its risk is too high to run unasked:"
+
+
+@pytest.mark.parametrize(
+    ("tool", "params", "reason"),
+    [
+        (
+            "exec",
+            {"command": "rm -rf build"},
+            f"It would delete build (forced, recursive). {CUE} clarity 4 x stakes 5 = 20, held from 20 on.",
+        ),
+        (
+            "exec",
+            {"command": "weird-thing"},
+            f"No rule knows what it would do. {CUE} clarity 4 x stakes 5 = 20, held from 20 on.",
+        ),
+        (
+            "exec",
+            {"command": 'weird-thing "'},
+            f"No rule knows what it would do. Its syntax is broken. {CUE} clarity 6 x stakes 5 = 30, held from 20 on.",
+        ),
+    ],
+)
+def test_a_call_held_for_its_score_says_what_it_would_do(tool: str, params: dict[str, object], reason: str) -> None:
+    found = GUARD.weigh(Call(tool, params, cwd="/home/u/work"))
+    assert (found.decision, found.code, found.reason) == ("hold", "rubric", reason)
+
+
+@pytest.mark.parametrize(
+    ("effects", "words"),
+    [
+        ([], ""),
+        ([Effect("delete", "a", flags=frozenset({"recursive", "forced"}))], "delete a (forced, recursive)"),
+        ([Effect("delete", "a"), Effect("delete", "a"), Effect("write", f"{UNKNOWN}/b")], "delete a, write ?/b"),
+        ([Effect("write", name) for name in "abc"], "write a, write b, write c"),
+        ([Effect("write", name) for name in "abcd"], "write a, write b, write c and more"),
+        ([Effect("write", "a")] * 21, "write a and more"),
+        ([Effect("http", "http://u:s3cretword@h/")], "http http://u:[redacted]@h/"),
+    ],
+)
+def test_effects_in_a_line(effects: list[Effect], words: str) -> None:
+    assert effecttexts.in_line(effects) == words
+
+
+def test_a_secret_is_not_cut_in_two_before_it_is_hidden() -> None:
+    told = effecttexts.in_line([Effect("http", f"https://host/{'x' * 30}?token=ghp_{'a1B2' * 9}")])
+    assert "ghp_" not in told
+
+
+def test_a_long_one_leaves_room_for_the_score() -> None:
+    command = " ".join(f"/home/u/work/{'long' * 40}{at}" for at in range(9))
+    reason = approval_texts.line(GUARD.weigh(Call("exec", {"command": f"touch {command}"}, cwd="/home/u/work")).reason)
+    assert reason.endswith("held from 20 on.")
