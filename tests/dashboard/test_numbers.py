@@ -240,8 +240,22 @@ def test_guard(machine: Machine, visits: Visits, reach: str) -> None:
     page, found = visitor.page, kinds(machine, start)
     totals(page, held=found["hold"], approved=found["approve"], blocked=found["block"])
     totals(page, loops=found["stop"], saved=found["stop"] * SAVED_PER_LOOP)
+    assert column(page, "What happened", "Loops broken") == found["stop"]
+    assert column(page, "What happened", "Other stops") == 0
+    assert column(page, "What happened", "Malformed") == found["malformed"] + found["loop"]
+    assert column(page, "Requests saved", "Requests saved") == found["stop"] * SAVED_PER_LOOP
     page.get_by_role("combobox", name="Gateway", exact=True).select_option(LAB)
     totals(page, held=kinds(machine, start, LAB)["hold"])
+
+
+def column(page: Page, chart: str, head: str) -> float:
+    """The sum of a column of the table that tells a chart in numbers."""
+    figure = page.get_by_role("figure").filter(has_text=chart).filter(has=page.get_by_text("Numbers"))
+    if not figure.locator("table").count():
+        figure.get_by_text("Numbers").click()
+    expect(figure.locator("thead")).to_be_visible()
+    place = figure.locator("thead th").all_inner_texts().index(head)
+    return sum(number(cell) for cell in figure.locator(f"tbody tr > :nth-child({place + 1})").all_inner_texts())
 
 
 def test_feed(machine: Machine, visits: Visits) -> None:

@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 sys.path.insert(0, str(Path(__file__).parent))
 
 import metrics_seed
-from toolguard_engine.metrics import database, queries, reading
+from toolguard_engine.config import Retention
+from toolguard_engine.metrics import database, queries, reading, retention
 from toolguard_engine.metrics.database import MetricsError, Missing, connect
 from toolguard_engine.metrics.queries import calls as calls_module
 from toolguard_engine.metrics.queries import usage as usage_of
@@ -196,6 +197,22 @@ def test_usage_is_the_sum_of_calls(made: list[Call], since: int) -> None:
                 assert near(added(one.totals for one in found.shares)) == near(of_raw(db, found.start, NOW + DAY_MS))
 
 
+@pytest.mark.parametrize(
+    ("by", "cut"), [("session", 30), ("model", 365), ("day", 365)], ids=["sessions", "sums of days", "days"]
+)
+def test_usage_says_where_less_is_kept(path: Path, by: Grouping, cut: int) -> None:
+    write(path, [Call(NOW - age * DAY_MS, session="s") for age in range(0, 400, 5)])
+    with closing(connect(path)) as connection:
+        list(retention.clean(connection, Retention(), NOW))
+    with reading.asked(path) as db:
+        for age in (cut - 1, cut + 1):
+            found = usage_of(db, by, NOW - age * DAY_MS, NOW)
+            assert found.cut is (age > cut)
+            begins = NOW - min(age, cut) * DAY_MS
+            assert found.start == begins - begins % DAY_MS
+            assert added(one.totals for one in found.shares).calls == min(age, cut) // 5 + 1
+
+
 def test_the_parts_follow_hours_and_days_when_they_go(path: Path) -> None:
     made = [Call(NOW - number * HOUR_MS, f"g{number % 3}", f"a{number % 4}", model=f"m{number % 5}") for number in range(99)]
     write(path, made)
@@ -300,7 +317,9 @@ def test_guard(db: sqlite3.Connection) -> None:
     assert totals.requests_saved == recent * queries.SAVED_PER_LOOP
     assert (totals.malformed, totals.approved, totals.denied, totals.expired) == (2 * recent, recent, recent, recent)
     assert {kind: sum(many) for kind, many in found.kinds.items()}["block"] == recent + attacks
-    assert all(len(many) == len(found.at) for many in found.kinds.values())
+    assert all(len(many) == len(found.at) for many in (*found.kinds.values(), found.loops))
+    assert (sum(found.loops), sum(found.kinds["stop"])) == (recent, recent + 1)
+    assert all(loops <= stops for loops, stops in zip(found.loops, found.kinds["stop"], strict=True))
     assert (found.codes["approval.waiting"], found.codes["loop.identical"]) == (1, recent)
     parts = [queries.guard(db, "24h", NOW, one).totals for one in (*metrics_seed.GATEWAYS, *metrics_seed.HOSTILE)]
     assert sum(one.judged for one in parts) == totals.judged
@@ -320,15 +339,18 @@ def test_codes_and_kinds_are_bounded(path: Path) -> None:
 
 
 def test_the_newest_calls(path: Path) -> None:
-    write(path, [Call(NOW - age, model=f"m{age}") for age in (3, 1, 2)])
+    """What was written last, though the clock was ahead before; imported ones behind that, by when they were made."""
+    write(path, [Call(NOW - age, model=f"m{age}") for age in (3, -DAY_MS, 2)])
     with closing(connect(path)) as connection, transaction(connection):
-        record(connection, [Call(NOW - 9, model="imported")], source=2)
+        record(connection, [Call(NOW - age, model=f"imported{age}") for age in (7, 9, 8)], source=2)
     with reading.asked(path) as db:
-        assert [row.model for row in queries.live(db).calls] == ["m1", "m2", "m3", "imported"]
-        assert [row.model for row in queries.live(db, 1).calls] == ["m1"]
-        assert [row.model for row in queries.calls_after(db, 1, 10)] == ["m1", "m2"]
+        own = ["m2", f"m{-DAY_MS}", "m3"]
+        assert [row.model for row in queries.live(db).calls] == [*own, "imported7", "imported8", "imported9"]
+        assert [row.model for row in queries.live(db, 4).calls] == [*own, "imported7"]
+        assert [row.model for row in queries.live(db, 1).calls] == ["m2"]
+        assert [row.model for row in queries.calls_after(db, 1, 10)] == own[1::-1]
         assert [row.model for row in queries.calls_after(db, 0, 1)] == ["m3"]
-        assert queries.newest(db) == (4, 0)
+        assert queries.newest(db) == (6, 0)
 
 
 def test_decisions_page_by_page(db: sqlite3.Connection) -> None:

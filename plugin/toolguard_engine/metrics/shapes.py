@@ -180,12 +180,13 @@ class Decisions(Shape, frozen=True):
 
 
 class Guard(Shape, frozen=True):
-    """`kinds`: how many of each kind in each bucket of `at`."""
+    """`kinds`: how many of each kind in each bucket of `at`; `loops`: those of `stop` that were loops."""
 
     range: Range
     bucket_ms: int
     at: list[int]
     kinds: dict[str, list[int]]
+    loops: list[int]
     totals: GuardTotals
     codes: dict[str, int]
     saved_per_loop: int

@@ -3,12 +3,14 @@
 import { count, counted, compact } from "./format.js";
 import { total } from "./parts.js";
 
+const SOURCE = "as many more as recorded runs without a guard sent";
+
 /**
  * @param {import("./shapes.js").GuardTotals} guard
  * @param {number} [each] requests that a broken loop saves
  */
 export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / guard.loops : 0) {
-  const how = each ? `${count(each)} for each loop that was broken` : "an estimate, by broken loops";
+  const how = each ? `${count(each)} for each broken loop, ${SOURCE}` : "by broken loops";
   return [
     card(
       "loops",
@@ -21,7 +23,7 @@ export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / gu
       label: "Requests saved",
       value: guard.requestsSaved,
       text: `${guard.requestsSaved ? "≈ " : ""}${compact(guard.requestsSaved)}`,
-      detail: `an estimate: ${how}`.replace("estimate: an estimate", "estimate"),
+      detail: `an estimate: ${how}`,
     }),
     card("held", "Held", guard.held, `of ${counted(guard.judged, "judged call")}`),
     card("approved", "Approved", guard.approved, `${count(guard.denied)} denied, ${count(guard.expired)} expired`),

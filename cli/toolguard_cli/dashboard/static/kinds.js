@@ -36,9 +36,10 @@ export const GROUPS = [
   { label: "Approved", color: "green", kinds: ["approve"] },
   { label: "Denied or expired", color: "grey", kinds: ["deny", "expire"] },
   { label: "Blocked", color: "red", kinds: ["block"] },
-  { label: "Malformed", color: "amber", kinds: ["malformed"] },
-  { label: "Stopped or loop", color: "violet", kinds: ["stop", "loop"] },
+  { label: "Malformed", color: "amber", kinds: ["malformed", "loop"] },
 ];
+/** The stops, which are counted apart: those that ended a loop, and all others (a kill switch, a call that waits). */
+export const STOP = "stop";
 export const UNCHARTED = new Set(["allow", "consume", "hold-again"]);
 
 /** Kinds that the feed can be narrowed to. */

@@ -14,7 +14,7 @@
 /** @typedef {{ calls: CallRow[] }} Live */
 /** @typedef {{ id: number, at: number, gateway: string, agent: string, session: string, run: string, tool: string, kind: string, decision: string, code: string, reason: string, nonce: string, shown: string, person: string, place: string }} DecisionRow */
 /** @typedef {{ decisions: DecisionRow[], next: number | null }} Decisions */
-/** @typedef {{ range: Range, bucketMs: number, at: number[], kinds: Record<string, number[]>, totals: GuardTotals, codes: Record<string, number>, savedPerLoop: number }} Guard */
+/** @typedef {{ range: Range, bucketMs: number, at: number[], kinds: Record<string, number[]>, loops: number[], totals: GuardTotals, codes: Record<string, number>, savedPerLoop: number }} Guard */
 /** @typedef {{ id: string, totals: Totals, models: Share[], host: string, version: string, seen: number | null }} GatewayRow */
 /** @typedef {{ range: Range, gateways: GatewayRow[] }} Gateways */
 /** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[] }} Gateway */

@@ -37,6 +37,7 @@ def guard(connection: sqlite3.Connection, asked: Range, now: int, gateway: str =
         bucket_ms=over.bucket_ms,
         at=over.begins,
         kinds=_over_time(rows, over.buckets),
+        loops=_loops_over_time(rows, over.buckets),
         totals=_totals(rows),
         codes=_codes(rows),
         saved_per_loop=SAVED_PER_LOOP,
@@ -67,6 +68,18 @@ def _over_time(rows: list[_Row], buckets: int) -> dict[str, list[int]]:
     return found
 
 
+def _loops_over_time(rows: list[_Row], buckets: int) -> list[int]:
+    found = [0] * buckets
+    for at, kind, code, many in rows:
+        if _broken(kind, code):
+            found[at] = min(EXACT, found[at] + many)
+    return found
+
+
+def _broken(kind: str, code: str) -> bool:
+    return kind == "stop" and code.startswith(_LOOPS)
+
+
 def _codes(rows: list[_Row]) -> dict[str, int]:
     """The most frequent reasons of what was not simply let through."""
     return dict(_most(((code, many) for _, kind, code, many in rows if kind != ALLOWED and code), MAX_CODES))
@@ -84,7 +97,7 @@ def _totals(rows: list[_Row]) -> GuardTotals:
     loops = 0
     for _, kind, code, many in rows:
         kinds[kind] += many
-        loops += many if kind == "stop" and code.startswith(_LOOPS) else 0
+        loops += many if _broken(kind, code) else 0
     found = {
         "judged": kinds[ALLOWED] + kinds["hold"] + kinds["block"],
         "allowed": kinds[ALLOWED],

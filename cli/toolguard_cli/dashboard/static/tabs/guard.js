@@ -6,7 +6,7 @@ import { el, fill } from "../dom.js";
 import * as format from "../format.js";
 import { feed } from "../feed.js";
 import { guardTotals } from "../guardtotals.js";
-import { GROUPS, UNCHARTED } from "../kinds.js";
+import { GROUPS, STOP, UNCHARTED } from "../kinds.js";
 import { choice, num, table } from "../parts.js";
 import { quoted } from "../dom.js";
 import { standings } from "../standings.js";
@@ -22,12 +22,19 @@ export function guard(app) {
   let gateway = "";
   const filter = el("div", { class: "controls" });
   const totals = el("div", { class: "totals" });
-  const layers = [...GROUPS, { label: "Other", color: "teal" }];
+  const layers = [
+    ...GROUPS,
+    { label: "Loops broken", color: "violet" },
+    { label: "Other stops", color: "pink" },
+    { label: "Other", color: "teal" },
+  ];
   const chart = new Stack("What happened", layers, format.compact);
+  const saved = new Stack("Requests saved, an estimate", [{ label: "Requests saved", color: "violet" }], format.compact);
+  const charts = el("div", { class: "stack" }, chart.root, saved.root);
   const codes = el("section", { class: "card" });
   const stands = el("section", { class: "stack", "aria-label": "Gateways and sessions" });
   const list = feed(app);
-  const numbers = el("div", { class: "stack" }, totals, el("div", { class: "wide-narrow" }, chart.root, codes));
+  const numbers = el("div", { class: "stack" }, totals, el("div", { class: "wide-narrow" }, charts, codes));
 
   const view = new View(
     app,
@@ -36,6 +43,7 @@ export function guard(app) {
     (/** @type {Guard} */ got) => {
       fill(totals, guardTotals(got.totals, got.savedPerLoop));
       chart.update(got.at, got.bucketMs, grouped(got));
+      saved.update(got.at, got.bucketMs, [got.loops.map((loops) => loops * got.savedPerLoop)]);
       fill(codes, el("h3", null, "Why"), why(got.codes));
     },
   );
@@ -69,12 +77,13 @@ export function guard(app) {
 }
 
 /** The columns of the chart. @param {Guard} got */
-function grouped({ at, kinds }) {
-  const known = new Set(GROUPS.flatMap((group) => group.kinds));
+function grouped({ at, kinds, loops }) {
+  const known = new Set([STOP, ...GROUPS.flatMap((group) => group.kinds)]);
   const others = Object.keys(kinds).filter((kind) => !known.has(kind) && !UNCHARTED.has(kind));
-  return [...GROUPS.map((group) => group.kinds), others].map((names) =>
-    at.map((_, i) => names.reduce((sum, name) => sum + (kinds[name]?.[i] ?? 0), 0)),
-  );
+  /** @param {string[]} names */
+  const column = (names) => at.map((_, i) => names.reduce((sum, name) => sum + (kinds[name]?.[i] ?? 0), 0));
+  const stops = column([STOP]).map((all, i) => Math.max(0, all - (loops[i] ?? 0)));
+  return [...GROUPS.map((group) => column(group.kinds)), loops, stops, column(others)];
 }
 
 /** @param {Record<string, number>} codes */
