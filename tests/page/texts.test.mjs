@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { visible } from "../../cli/toolguard_cli/dashboard/static/dom.js";
-import { CHOICES, GROUPS, MODES, MODE_MEANS, UNCHARTED, named } from "../../cli/toolguard_cli/dashboard/static/kinds.js";
+import { CHOICES, GROUPS, MODES, MODE_MEANS, STOP, UNCHARTED, named } from "../../cli/toolguard_cli/dashboard/static/kinds.js";
 
 /** @type {[string, string, string][]} */
 const CASES = [
@@ -14,6 +14,10 @@ const CASES = [
   ["control characters", "\u0000\u0007\u001B[2J\u007F\u0085", "⟦0000⟧⟦0007⟧⟦001B⟧[2J⟦007F⟧⟦0085⟧"],
   ["a return that would write over the line", "safe\revil", "safe⟦000D⟧evil"],
   ["lines of their own kind", "a\u2028b\u2029c", "a⟦2028⟧b⟦2029⟧c"],
+  ["letters without a look", "a\u115F\u1160\u3164\uFFA0\u034F\u17B4\u2800b", "a⟦115F⟧⟦1160⟧⟦3164⟧⟦FFA0⟧⟦034F⟧⟦17B4⟧⟦2800⟧b"],
+  ["variants of a letter", "a\uFE0F\u{E0100}\u180Bb", "a⟦FE0F⟧⟦E0100⟧⟦180B⟧b"],
+  ["spaces of their own kind", "rm\u00A0-rf\u2003\u3000/", "rm⟦00A0⟧-rf⟦2003⟧⟦3000⟧/"],
+  ["half a character", "a\uD800b", "a⟦D800⟧b"],
   ["hidden letters", "a\u{E0041}\u{E007F}b", "a⟦E0041⟧⟦E007F⟧b"],
 ];
 
@@ -29,7 +33,7 @@ test("names of kinds are names, not what objects are made of", () => {
 
 test("a kind is in one column of the chart at most", () => {
   const charted = GROUPS.flatMap(({ kinds }) => kinds);
-  assert.equal(new Set([...charted, ...UNCHARTED]).size, charted.length + UNCHARTED.size);
+  assert.equal(new Set([...charted, ...UNCHARTED, STOP]).size, charted.length + UNCHARTED.size + 1);
   assert.deepEqual(
     charted.filter((kind) => !CHOICES.includes(kind)),
     [],

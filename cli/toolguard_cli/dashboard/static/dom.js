@@ -97,6 +97,9 @@ function kept(children) {
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }
 
+/** Controls, halves of characters, spaces that are not the usual one, and all that Unicode lets a program leave undrawn. */
+const UNSEEN = /(?![\n\t ])[\p{Cc}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/gu;
+
 /**
  * A text that somebody else wrote, as it is: characters that cannot be seen, or that turn the direction of a text, are shown
  * by their numbers.
@@ -104,7 +107,7 @@ function kept(children) {
  */
 export function visible(text) {
   return text.replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu,
+    UNSEEN,
     (char) => `⟦${(char.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟧`,
   );
 }
