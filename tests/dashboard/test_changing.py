@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 from machine import CONFIG, HOME, LAB, Machine
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from visitor import Visits
 
 from toolguard_engine.standing import Standing
@@ -56,6 +56,25 @@ def test_kill_switch(machine: Machine, visits: Visits) -> None:
     assert len(events(machine, "kill-switch")) == 2
 
 
+def test_a_kill_switch_that_stops_nothing_says_so(machine: Machine, visits: Visits) -> None:
+    """No gateway of that state directory loads the plugin. What it says stays until it is read."""
+    machine.gateways[LAB].config.write_text("{}")
+    visitor = visits(machine)
+    visitor.page.clock.install()
+    page = visitor.go("guard")
+    section = page.get_by_role("tabpanel").locator(f"[data-gateway={LAB}]")
+    section.get_by_role("button", name="Stop everything").click()
+    answer(page, "Stop everything", "it sends mail")
+    said = page.locator("#said")
+    expect(said).to_contain_text("nothing is stopped")
+    expect(said).not_to_contain_text("are stopped")
+    page.clock.fast_forward(60_000)
+    while said.get_by_role("button", name="Dismiss").count():
+        expect(said).to_contain_text("nothing is stopped")
+        said.get_by_role("button", name="Dismiss").last.click()
+    expect(said).to_be_empty()
+
+
 def test_a_kill_switch_thrown_elsewhere_is_seen(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go()
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
@@ -76,6 +95,26 @@ def test_mode(machine: Machine, visits: Visits) -> None:
     assert machine.gateways[LAB].config.read_text() == CONFIG
 
 
+def test_while_a_mode_is_being_set(machine: Machine, visits: Visits) -> None:
+    """OpenClaw takes its time: until it has answered, nobody asks again, and nothing is said to have failed."""
+    visitor = visits(machine)
+    page, held = visitor.go("guard"), list[Route]()
+    page.route("**/api/state", lambda route: held.append(route) if route.request.method == "POST" else route.continue_())
+    modes = page.get_by_role("combobox", name=f"Mode of {HOME}")
+    modes.select_option("soft")
+    answer(page, "Set to soft")
+    expect(page.get_by_text("asking OpenClaw")).to_be_visible()
+    KillSwitch(machine.gateways[LAB].state_dir).set(on=True, by="ben", why="all is drawn anew")
+    expect(page.get_by_role("alert").filter(has_text="all is drawn anew")).to_be_visible()
+    expect(page.get_by_text("asking OpenClaw")).to_be_visible()
+    expect(modes).to_be_disabled()
+    expect(modes).to_have_value("soft")
+    held[0].continue_()
+    expect(page.locator("#said")).to_contain_text("is soft")
+    expect(modes).to_be_enabled()
+    expect(page.get_by_text("asking OpenClaw")).to_have_count(0)
+
+
 def test_a_mode_that_is_not_confirmed_stays(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("guard")
     modes = page.get_by_role("combobox", name=f"Mode of {HOME}")
@@ -86,16 +125,21 @@ def test_a_mode_that_is_not_confirmed_stays(machine: Machine, visits: Visits) ->
     assert machine.places.config.read_text() == CONFIG
 
 
-def test_checkpoint(machine: Machine, visits: Visits) -> None:
-    session = "agent:main:inbox"
-    machine.stand(Standing("main", session, spent=0.85, touched=time.time(), told=["drift.speed"]))
+@pytest.mark.parametrize("session", ["agent:main:inbox", "all"])
+def test_checkpoint(machine: Machine, visits: Visits, session: str) -> None:
+    """Of this agent in this session alone."""
+    others = [Standing("main", "agent:main:other", spent=0.5, touched=time.time())]
+    others.append(Standing("aide", session, spent=0.5, touched=time.time()))
+    machine.stand(Standing("main", session, spent=0.85, touched=time.time(), told=["drift.speed"]), *others)
     page = visits(machine).go("guard")
-    standing = page.locator(f"[data-session='{session}']")
+    standing = page.locator(f"[data-session='{session}']").filter(has=page.get_by_role("meter", name="Budget left, main"))
     expect(standing.get_by_role("meter", name="Budget left")).to_have_attribute("aria-valuenow", "0.15")
     standing.get_by_role("button", name="Checkpoint").click()
     answer(page, "Fill the budget")
     expect(page.locator("#said")).to_contain_text("full again")
-    (known,) = FileStandings(machine.places.state_dir, patient=True).look()
+    stands = {(each.agent, each.session): each for each in FileStandings(machine.places.state_dir, patient=True).look()}
+    known = stands["main", session]
     assert (known.spent, known.told, known.epoch) == (0.0, [], 1)
+    assert [stands[each.agent, each.session].spent for each in others] == [0.5, 0.5]
     assert [where for where, _ in events(machine, "checkpoint")] == ["dashboard"]
     expect(standing.get_by_role("meter", name="Budget left").and_(page.locator("[aria-valuenow='0.15']"))).to_have_count(0)

@@ -1,7 +1,7 @@
 // What all tabs share: the range, the state of the gateways, what waits, and how changes are made.
 
 import { ApiError, dropToken, get, post, setToken, token } from "./api.js";
-import { ask, say } from "./dialogs.js";
+import { ask, say, warn } from "./dialogs.js";
 import { el } from "./dom.js";
 import { command } from "./parts.js";
 
@@ -80,6 +80,7 @@ export class App {
     try {
       const answer = await post(path, body, patience);
       say(done(answer));
+      for (const note of answer.notes ?? []) warn(String(note));
       return answer;
     } catch (error) {
       const known = error instanceof ApiError ? error : new ApiError(0, "bug", String(error), "");

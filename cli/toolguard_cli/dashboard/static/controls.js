@@ -26,6 +26,10 @@ export function switchButton(app, gateway, on, place) {
   return el("button", props, on ? "Let calls run again" : "Stop everything");
 }
 
+const SLOW = 120_000; // ms: OpenClaw itself looks at its settings before they are changed
+/** The modes that are being set now, by gateway. @type {Map<string, string>} */
+const asking = new Map();
+
 /** @param {App} app @param {string} gateway */
 async function stop(app, gateway) {
   const body = [
@@ -45,7 +49,9 @@ async function stop(app, gateway) {
     field: "Reason (optional)",
   });
   if (why !== null)
-    await app.change("state", { gateway, killSwitch: true, why }, () => `All tool calls of ${gateway} are stopped.`);
+    await app.change("state", { gateway, killSwitch: true, why }, ({ notes }) =>
+      notes.length ? `The kill switch of ${gateway} is on, but:` : `All tool calls of ${gateway} are stopped.`,
+    );
 }
 
 /** @param {App} app @param {string} gateway */
@@ -63,14 +69,21 @@ async function free(app, gateway) {
 /** @param {App} app @param {GatewayState} gateway */
 export function modeChoice(app, gateway) {
   const label = `Mode of ${visible(gateway.id)}`;
-  const select = el("select", { "aria-label": label, disabled: !app.mayChange, "data-focus": label });
+  const asked = asking.get(gateway.id);
+  const select = el("select", {
+    "aria-label": label,
+    disabled: !app.mayChange || asked !== undefined,
+    "data-focus": label,
+  });
   select.append(...MODES.map((mode) => el("option", { value: mode }, mode)));
   if (!MODES.some((mode) => mode === gateway.mode))
     select.append(el("option", { value: gateway.mode }, gateway.mode || "not known"));
-  select.value = gateway.mode;
+  select.value = asked ?? gateway.mode;
   select.addEventListener("change", () => void changeMode(app, gateway, select));
-  return el("label", { class: "choice" }, el("span", { "aria-hidden": "true" }, "Mode"), select);
+  return el("label", { class: "choice" }, el("span", { "aria-hidden": "true" }, "Mode"), select, asked ? waits() : null);
 }
+
+const waits = () => el("span", { class: "quiet", role: "status" }, "asking OpenClaw …");
 
 /** @param {App} app @param {GatewayState} gateway @param {HTMLSelectElement} select */
 async function changeMode(app, gateway, select) {
@@ -96,9 +109,15 @@ async function changeMode(app, gateway, select) {
     action: `Set to ${mode}`,
     tone: loose ? "danger" : "primary",
   });
-  if (answer === null) select.value = gateway.mode;
-  else if (!(await app.change("state", { gateway: gateway.id, mode }, () => `The mode of ${gateway.id} is ${mode}.`)))
+  if (answer === null) {
     select.value = gateway.mode;
+    return;
+  }
+  asking.set(gateway.id, mode);
+  select.disabled = true;
+  select.after(waits());
+  await app.change("state", { gateway: gateway.id, mode }, () => `The mode of ${gateway.id} is ${mode}.`, SLOW);
+  asking.delete(gateway.id); // the state that is read next draws the choice anew
 }
 
 /**

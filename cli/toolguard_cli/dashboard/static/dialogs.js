@@ -1,6 +1,6 @@
 // Questions, and short messages of what was done.
 
-import { coded, el, fill } from "./dom.js";
+import { coded, el } from "./dom.js";
 
 const STAYS = 8000; // ms
 const MOST = 3;
@@ -65,9 +65,23 @@ function back(from) {
  * @param {"good" | "bad"} [tone]
  */
 export function say(text, tone = "good") {
+  const note = el("p", { class: `toast ${tone}` }, coded(text));
+  put(note);
+  setTimeout(() => note.remove(), STAYS);
+}
+
+/** Says what must not be missed: it stays until somebody has read it. @param {string} text */
+export function warn(text) {
+  const read = el("button", { type: "button", class: "small", on: { click: () => note.remove() } }, "Dismiss");
+  const note = el("p", { class: "toast bad kept" }, coded(text), read);
+  put(note);
+}
+
+/** @param {HTMLElement} note */
+function put(note) {
   const place = document.getElementById("said");
   if (!place) return;
-  const note = el("p", { class: `toast ${tone}` }, coded(text));
-  fill(place, ...[...place.children].slice(1 - MOST), note);
-  setTimeout(() => note.remove(), STAYS);
+  const passing = [...place.children].filter((one) => !one.classList.contains("kept"));
+  for (const one of passing.slice(0, Math.max(0, passing.length + 1 - MOST))) one.remove();
+  place.append(note);
 }
