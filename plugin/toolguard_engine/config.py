@@ -31,6 +31,9 @@ HistorySize = Annotated[int, Meta(ge=1, le=1000)]
 WindowSize = Annotated[int, Meta(ge=1, le=100)]
 Port = Annotated[int, Meta(ge=1, le=65_535)]
 Days = Annotated[int, Meta(ge=1, le=3650)]
+DaysOfHours = Annotated[int, Meta(ge=8, le=3650)]
+"""A week is read from them, and begins on a full hour."""
+
 BudgetSize = Annotated[float, Meta(ge=0.1, le=100)]
 Trust = Annotated[float, Meta(ge=0, le=1)]
 Cost = Annotated[float, Meta(ge=0, le=100)]
@@ -143,7 +146,7 @@ class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     """How many days single calls, hourly and daily sums are kept."""
 
     raw_days: Days = 30
-    hourly_days: Days = 90
+    hourly_days: DaysOfHours = 90
     daily_days: Days = 365
 
 

@@ -30,6 +30,9 @@ ALTER TABLE toolguard_verdicts ADD COLUMN shown TEXT NOT NULL DEFAULT '';
 ALTER TABLE toolguard_verdicts ADD COLUMN person TEXT NOT NULL DEFAULT '';
 ALTER TABLE toolguard_verdicts ADD COLUMN place TEXT NOT NULL DEFAULT '';
 
+-- The feed shows what toolguard saw itself first, however much was imported.
+CREATE INDEX toolguard_calls_own ON toolguard_calls (id) WHERE source = 1;
+
 CREATE UNIQUE INDEX toolguard_verdicts_event ON toolguard_verdicts (event);
 -- The feed shows what was not simply let through.
 CREATE INDEX toolguard_verdicts_told ON toolguard_verdicts (id) WHERE kind <> 'allow';

@@ -20,9 +20,15 @@ _DECISION = ", ".join(DecisionRow.__struct_fields__)
 
 
 def live(connection: sqlite3.Connection, limit: int = 50) -> Live:
-    """The newest calls by when they were made; those of an imported database may be among them."""
-    newest = f"SELECT {_CALL} FROM toolguard_calls ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608 - names of columns
-    return Live([_call(row) for row in connection.execute(newest, (_bounded(limit),))])
+    """The calls that toolguard wrote last; behind them, where there is room, the newest that were imported. Its own not by
+    when they were made: that comes from a clock, and one that was ahead would keep its calls on top."""
+    wanted = _bounded(limit)
+    own = f"SELECT {_CALL} FROM toolguard_calls WHERE source = {OWN} ORDER BY id DESC LIMIT ?"  # noqa: S608 - names of columns
+    rows = connection.execute(own, (wanted,)).fetchall()
+    if room := wanted - len(rows):
+        others = f"SELECT {_CALL} FROM toolguard_calls WHERE source <> {OWN} ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608
+        rows += connection.execute(others, (room,)).fetchall()
+    return Live([_call(row) for row in rows])
 
 
 def calls_after(connection: sqlite3.Connection, call_id: int, limit: int) -> list[CallRow]:

@@ -9,13 +9,16 @@ from toolguard_engine.metrics.queries import sums
 from toolguard_engine.metrics.queries.spans import Span
 from toolguard_engine.metrics.queries.values import dearest
 from toolguard_engine.metrics.record import DAY_MS, HOUR_MS
+from toolguard_engine.metrics.retention import removed_until
 from toolguard_engine.metrics.shapes import Share, Totals
 
 Grouping = Literal["model", "agent", "gateway", "session", "day"]
 
-MAX_DAYS = 366
+MAX_DAYS = 3_650
+"""Nobody keeps more."""
+
 HOURS_KEPT_DAYS = 7
-"""Up to so many days back it is exact to the hour, beyond to the day: nobody who keeps less would get a part of it."""
+"""Up to so many days back it is exact to the hour, beyond to the day: the settings keep hours for longer."""
 
 _COLUMNS: dict[Grouping, sums.Key] = {
     "model": ("model", "provider"),
@@ -26,22 +29,24 @@ _COLUMNS: dict[Grouping, sums.Key] = {
 
 
 class Usage(NamedTuple):
-    """`start`: since when it counts indeed, in milliseconds since 1970. `shares`: the dearest first; days by time, each
-    named by when it begins, in milliseconds."""
+    """`start`: since when it counts indeed, in milliseconds since 1970; `cut`: that is later than asked for, because no more
+    is kept. `shares`: the dearest first; days by time, each named by when it begins, in milliseconds."""
 
     start: int
     shares: list[Share]
+    cut: bool = False
 
 
 def usage(connection: sqlite3.Connection, by: Grouping, since: int, now: int) -> Usage:
-    """All since then (milliseconds since 1970), rounded down to the hour or the day (UTC)."""
-    over = _span(by, since, now)
+    """All since then (milliseconds since 1970), rounded down to the hour or the day (UTC), or all that is kept."""
+    over = _span(connection, by, since, now)
+    cut = over.start > since
     if by == "day":
         buckets = sums.by_bucket(connection, (), over).get((), {})
-        return Usage(over.start, [Share(str(over.begins[at]), each) for at, each in sorted(buckets.items())])
+        return Usage(over.start, [Share(str(over.begins[at]), each) for at, each in sorted(buckets.items())], cut)
     table = "toolguard_sessions" if by == "session" else ""
     found = sums.by(connection, _COLUMNS[by], over, table=table)
-    return Usage(over.start, dearest((_share(by, key, one) for key, one in found.items()), len(found)))
+    return Usage(over.start, dearest((_share(by, key, one) for key, one in found.items()), len(found)), cut)
 
 
 def _share(by: Grouping, key: sums.Key, totals: Totals) -> Share:
@@ -52,10 +57,10 @@ def _share(by: Grouping, key: sums.Key, totals: Totals) -> Share:
     return Share(key[0], totals)
 
 
-def _span(by: Grouping, since: int, now: int) -> Span:
-    earliest = now - MAX_DAYS * DAY_MS
+def _span(connection: sqlite3.Connection, by: Grouping, since: int, now: int) -> Span:
     days = by in ("session", "day") or now - since > HOURS_KEPT_DAYS * DAY_MS
     length = DAY_MS if days else HOUR_MS
-    start = max(since, earliest)
+    kept = "raw" if by == "session" else "days" if days else "hours"
+    start = max(since, now - MAX_DAYS * DAY_MS, removed_until(connection, kept, now))
     start -= start % length
     return Span("30d", start, length, max(1, -(-(now + 1 - start) // length)), days=days)

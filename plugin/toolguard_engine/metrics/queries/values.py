@@ -14,6 +14,9 @@ EXACT = 2**53 - 1
 """The highest whole number that every JSON reader keeps."""
 
 MOST_USD = 1e12
+MONEY_DIGITS = 9
+"""Behind the point: beyond are only the faults of adding up."""
+
 MAX_TEXT = 4_000
 
 SUMS = Totals.__struct_fields__
@@ -33,7 +36,7 @@ def whole(value: Any) -> int:
 def money(value: Any) -> float:
     if not isinstance(value, (int, float)) or not value > 0:  # as above
         return 0.0
-    return float(value) if value < MOST_USD else MOST_USD
+    return round(float(value), MONEY_DIGITS) if value < MOST_USD else MOST_USD
 
 
 def known_money(value: Any) -> float | None:
