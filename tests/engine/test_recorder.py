@@ -13,11 +13,16 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
 
+from toolguard_engine.config import MetricsConfig
+from toolguard_engine.metrics import recorder
 from toolguard_engine.metrics.queries.guard import SAVED_PER_LOOP, guard
+from toolguard_engine.metrics.registry import GatewayFacts
+from toolguard_engine.metrics.writer import AFTER_TROUBLE, EVERY
 from toolguard_engine.serve import Engine as EngineHere
 from toolguard_engine.stores import audit
 
@@ -392,6 +397,27 @@ def test_a_full_disk_costs_no_row(engines: Any, db: Path) -> None:
     assert len(engine.said) == 1
     assert engine.said[0].startswith(f"metrics: '{db}' cannot")
     assert rows(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'hold'") == [(asked,)]
+
+
+def test_between_two_pieces_a_verdict_gets_its_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float | None] = []
+    rounds = iter([0, 0, EVERY])
+
+    class Ending(Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            pauses.append(timeout)
+            return len(pauses) > 3
+
+    monkeypatch.setattr(recorder, "Event", Ending)
+    monkeypatch.setattr(recorder.Writer, "round", lambda *_: next(rounds, AFTER_TROUBLE))
+    before = sys.getswitchinterval()
+    try:
+        made = recorder.Recorder(tmp_path / "m.db", GatewayFacts(*[""] * 7, 1), MetricsConfig(), lambda call: call)
+        made.close(PATIENCE)
+        assert sys.getswitchinterval() == pytest.approx(recorder.TURN)
+    finally:
+        sys.setswitchinterval(before)
+    assert pauses == [recorder.BREATH, recorder.BREATH, recorder.BREATH, EVERY]
 
 
 @pytest.mark.parametrize("broken", ["Recorder.__init__", "Recorder.add", "Writer.round"])
