@@ -31,6 +31,8 @@ PROCESSES = [
     "cd /proc/111; cat c*/m*",
     "cd /proc; cat 111/cwd/toolguard/key",
     "python3 -c \"print(open('/proc/111/cwd/metrics.db.token').read())\"",
+    "python3 -c \"import os; os.chdir('/proc/111/cwd'); print(open('toolguard/key').read())\"",
+    "python3 -c \"import glob; print([open(f) for d in glob.glob('/proc/*/cwd') for f in glob.glob(d + '/*.token')])\"",
     "rm -rf /proc/111/cwd/toolguard",
     "rm -rf /proc/111/cwd",
     "echo '{}' > /proc/111/cwd/openclaw.json",
@@ -80,6 +82,9 @@ WHOLE = [
     "diff ~/.openclaw /tmp/x",
     "git -C ~/.openclaw add -A",
     "git -C ~/.openclaw add metrics.db.token",
+    "git -C ~/.openclaw hash-object -w metrics.db.token",
+    "git -C ~/.openclaw diff --no-index /dev/null toolguard/key",
+    "env -C ~/.openclaw cat metrics.db.token",
     "cd ~/.openclaw && git add .",
     "cd ~/.openclaw && git add toolguard",
     "git --git-dir=/tmp/g --work-tree=$HOME/.openclaw add .",
@@ -154,6 +159,7 @@ FREE_CODE = [
     "from pathlib import Path; [print(p.read_text()) for p in Path('.').rglob('*.token')]",
     "from pathlib import Path; [print(p) for p in (Path.home() / 'work').rglob('*.token')]",
     "import sqlite3; sqlite3.connect('metrics.db').execute('select token from usage')",
+    "import glob, os; print([os.readlink(p) for p in glob.glob('/proc/[0-9]*/cwd')])",
     "from pathlib import Path; print(Path('api.db').with_suffix('.token').read_text())",
 ]
 

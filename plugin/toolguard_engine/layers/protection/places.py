@@ -103,14 +103,17 @@ def _taken(run: Run, scene: Scene) -> tuple[Run, ...]:
 
 
 def _kinds(run: Run, scene: Scene) -> set[Place]:
-    """The protected places that a program names, or stands in. A quoted sentence is judged as a command, or only text."""
+    """The protected places that a program names, or stands in. A quoted sentence is judged as a command, or only text.
+
+    What else names a secret: its name beside that of a state folder (`git -C`), or in a folder that is not known.
+    """
     found: set[Place] = {scene.place(path) for path in set(_paths(run, scene))}
     inside = run.cwd if run.cwd and UNKNOWN not in run.cwd else scene.folder
     if inside and place_of(scene.here(run), scene.host, ("/",)) in {"guard", "key"}:
         found.add("guard")
     if (not scene.folder and not run.cwd) or UNKNOWN in run.cwd:
         found |= {place_of(word, scene.host, ()) for word in run.argv if word in protectedpaths.CONFIG_NAMES}
-    if UNKNOWN in run.cwd and not set(scene.protected.kept[:1]).isdisjoint(run.argv):
+    if (UNKNOWN in run.cwd or "root" in found) and not {"toolguard/key", *scene.protected.kept[:1]}.isdisjoint(run.argv):
         found.add("key")
     if run.name in sqlite.SHELLS:
         walked = sqlite.walked((*run.argv[1:], *texts(run)))
