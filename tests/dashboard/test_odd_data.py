@@ -75,6 +75,15 @@ def test_a_damaged_file(visits: Visits) -> None:
         expect(page.locator(f"article[data-nonce='{held.nonce}']")).to_be_visible()
 
 
+@pytest.mark.parametrize("token", ["%", "%zz", "", "f" * 63, "g" * 64, "f" * 64 + "&x=%"])
+def test_an_address_that_holds_no_token(empty: Machine, visits: Visits, token: str) -> None:
+    page = visits(empty).page
+    page.goto(f"{empty.url}/#token={token}")
+    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+    expect(page.get_by_role("tabpanel")).to_contain_text(NOTHING["overview"])
+    assert "token" not in page.url
+
+
 @pytest.fixture(scope="module")
 def hostile() -> Iterator[Machine]:
     """Every name, reason and argument that somebody else can choose."""
@@ -103,13 +112,27 @@ def test_names_are_texts(hostile: Machine, visits: Visits, tab: str, screen: dic
     expect(panel).to_contain_text("</td></tr><b id=broken>")
     for button in panel.get_by_role("button", name="Details").all():
         button.click()
-    for summary in panel.locator("summary").all():
+    for summary in panel.locator("summary:visible").all():
         summary.click()
     expect(panel).to_contain_text("<script>alert(2)</script>")
     assert page.evaluate(MADE) == [0, 1]
     hidden = [char for char in "\u202e\u200b\u202b\0\x1b" if char in panel.inner_text()]
     assert hidden == []
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("name", [".", "..", "a/b", "a?b#c", "%2e%2e", "\u00e4 \u03b2"])
+def test_a_gateway_of_any_name_has_details(visits: Visits, name: str) -> None:
+    with Machine() as machine:
+        now = time.time_ns() // 1_000_000
+        machine.record([next(iter(seeded.hostile_calls(now)))._replace(gateway=name, agent="its-agent")])
+        page = visits(machine).go("gateways")
+        page.locator("article").filter(has=page.get_by_role("heading", name=name, exact=True)).get_by_role(
+            "button", name="Details"
+        ).click()
+        expect(
+            page.get_by_role("region", name="Details").get_by_role("rowheader", name="its-agent", exact=True)
+        ).to_be_visible()
 
 
 def test_why_the_switch_is_on_is_text(hostile: Machine, visits: Visits) -> None:

@@ -30,7 +30,7 @@ test("a countdown is told in minutes and seconds, and never below nothing", () =
 });
 
 test("how long ago: the largest unit that fits, and nothing is told to be in the future", () => {
-  const ago = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "narrow" });
+  const ago = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
   /** @type {[number, number, Intl.RelativeTimeFormatUnit][]} */
   const cases = [
     [0, 0, "second"],

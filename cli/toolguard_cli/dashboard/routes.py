@@ -33,7 +33,9 @@ class Hello(Shape, frozen=True):
 
 
 def hello(visit: Visit, asked: Greeting) -> Hello:
-    proof = token.proof(visit.site.door.token, visit.site.door.port, asked.nonce) if asked.nonce else ""
+    door = visit.site.door
+    own = door.secret()
+    proof = token.proof(own, door.port, asked.nonce) if own and asked.nonce else ""
     return Hello("toolguard", __version__, proof, visit.site.door.port)
 
 
@@ -46,6 +48,15 @@ ENDPOINTS = (
     Endpoint("GET", "/api/gateways", metrics.gateways, metrics.Ranged, shapes.Gateways, "What each gateway used."),
     Endpoint(
         "GET", "/api/gateway/{id}", metrics.gateway, metrics.One, shapes.Gateway, "One gateway in detail.", refusals=(404,)
+    ),
+    Endpoint(
+        "GET",
+        "/api/gateway",
+        metrics.gateway,
+        metrics.One,
+        shapes.Gateway,
+        "The same, also of one whose name cannot stand in a path.",
+        refusals=(404,),
     ),
     Endpoint("GET", "/api/models", metrics.models, metrics.Ranged, shapes.Models, "What each model used."),
     Endpoint("GET", "/api/live", metrics.live, metrics.Newest, shapes.Live, "The newest model calls."),

@@ -122,7 +122,7 @@ async function proven(given) {
   const server = await prove(given);
   if (server === "gone") throw gone();
   if (server === "foreign")
-    throw new ApiError(0, "foreign", "Who answers at this address does not know this page's token; it was sent nothing.", REOPEN);
+    throw new ApiError(0, "foreign", "Who answers here does not know this page's token; it was sent nothing.", REOPEN);
 }
 
 const gone = () =>

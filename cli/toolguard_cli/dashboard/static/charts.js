@@ -170,10 +170,19 @@ export class Stack {
     return Math.max(0, Math.min(this.#at.length - 1, index));
   }
 
+  get #days() {
+    return this.#size >= DAY;
+  }
+
+  /** Where a bucket begins. @param {number} at */
+  #begin(at) {
+    return `${bucket(at, this.#size)}${this.#days ? " (UTC)" : ""}`;
+  }
+
   /** The legend, with the values of one bucket, or with the sums. @param {number | null} index */
   #tell(index) {
     const at = index === null ? undefined : this.#at[index];
-    fill(this.#spot, at === undefined ? "total" : bucket(at, this.#size));
+    fill(this.#spot, at === undefined ? `total${this.#days ? ", days in UTC" : ""}` : this.#begin(at));
     const values = this.#columns.map((column) => (index === null ? sum(column) : (column[index] ?? 0)));
     fill(
       this.#legend,
@@ -195,7 +204,8 @@ export class Stack {
     const at = this.#at[peak];
     if (!sums.some(Boolean) || at === undefined) return `${this.#title}: nothing in this time.`;
     const parts = this.#layers.map(({ label }, i) => `${label} ${this.#format(sum(this.#columns[i] ?? []))}`).join(", ");
-    return `${this.#title}: ${parts}. Most, ${this.#format(sums[peak] ?? 0)}, at ${bucket(at, this.#size)}. The numbers follow as a table.`;
+    const most = `${this.#format(sums[peak] ?? 0)}, at ${this.#begin(at)}`;
+    return `${this.#title}: ${parts}. Most, ${most}. The numbers follow as a table.`;
   }
 
   /** The newest first. @param {boolean} open made only when somebody looks */
@@ -210,7 +220,7 @@ export class Stack {
       ),
     );
     const heads = this.#layers.map(({ label }) => el("th", { scope: "col", class: "num" }, label));
-    const head = el("tr", null, el("th", { scope: "col" }, "From"), heads);
+    const head = el("tr", null, el("th", { scope: "col" }, this.#days ? "Day (UTC)" : "From"), heads);
     fill(
       this.#table,
       el(

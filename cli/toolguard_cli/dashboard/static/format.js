@@ -19,7 +19,7 @@ const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" 
 const full = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const dayUtc = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", timeZone: "UTC" });
 const dayMinute = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "numeric", minute: "2-digit" });
-const ago = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "narrow" });
+const ago = new Intl.RelativeTimeFormat(undefined, { numeric: "auto", style: "short" });
 
 export const DAY = 86_400_000;
 

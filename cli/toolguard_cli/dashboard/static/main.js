@@ -189,7 +189,8 @@ function onChanged(what) {
   } else {
     byId("unlock").hidden = app.state === null || app.mayChange;
     drawBanners();
-    fill(byId("foot"), app.state && `toolguard ${app.state.version}`, app.mayChange && cannotTell() ? ` · ${UNPROVEN}` : null);
+    const version = app.state && `toolguard ${app.state.version}`;
+    fill(byId("foot"), version, app.mayChange && cannotTell() ? ` · ${UNPROVEN}` : null);
   }
   for (const tab of made.values()) tab.changed?.(what);
 }

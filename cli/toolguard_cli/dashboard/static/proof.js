@@ -1,7 +1,7 @@
 // Whether who answers at this address is the dashboard that this page's token is for. Nobody is sent the token before that.
 //
 // Another program can listen on the port once the server has ended. The dashboard proves that it knows the token
-// (`token.proof`), for a number of ours and for its own port, so that nobody can have another dashboard answer in its place.
+// (`token.proof`), for a number of ours and for its own port, so that nobody has another dashboard answer in its place.
 
 const PATIENCE = 5000; // ms
 const PROOF = /^[0-9a-f]{64}$/;

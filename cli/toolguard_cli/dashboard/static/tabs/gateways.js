@@ -183,7 +183,7 @@ function detail(app, close) {
   const content = el("div", { class: "stack" }, el("div", { class: "halves" }, tokens.root, costs.root), lists);
   const load = (/** @type {AbortSignal} */ signal) =>
     Promise.all([
-      get(`gateway/${encodeURIComponent(id)}`, { range: app.range }, signal),
+      get("gateway", { id, range: app.range }, signal),
       get("timeseries", { range: app.range, gateway: id }, signal),
     ]);
   const view = new View(app, content, load, ([got, times]) => {

@@ -3,7 +3,7 @@
 import { get } from "../api.js";
 import { el, fill, quoted } from "../dom.js";
 import * as format from "../format.js";
-import { badge, choice, nothingYet, num, when } from "../parts.js";
+import { badge, choice, nothingYet, when } from "../parts.js";
 import { View } from "../view.js";
 
 /** @typedef {import("../app.js").App} App */
@@ -12,6 +12,32 @@ import { View } from "../view.js";
 const KEPT = 200; // so that one gateway among many has its own 50
 const SHOWN = 50;
 const TELL = 10_000; // ms between two summaries for screen readers
+
+/** @typedef {import("../dom.js").Child} Child */
+/** @typedef {{ label: string, kind?: string, cell: (call: CallRow, now: number) => Child | Child[], title?: (call: CallRow) => string }} Column */
+
+/** @type {Column[]} */
+const COLUMNS = [
+  { label: "When", cell: ({ at }, now) => when(at, now) },
+  { label: "Gateway", cell: ({ gateway }) => quoted(gateway) },
+  { label: "Agent", cell: ({ agent, channel }) => [quoted(agent), " ", el("small", null, channel && quoted(channel))] },
+  { label: "Model", cell: ({ model, provider }) => [quoted(model), " ", el("small", null, provider && quoted(provider))] },
+  { label: "In", kind: "num", cell: ({ input }) => format.count(input) },
+  { label: "Out", kind: "num", cell: ({ output }) => format.count(output) },
+  {
+    label: "Cache",
+    kind: "num",
+    cell: ({ cacheRead, cacheWrite }) => format.count(cacheRead + cacheWrite),
+    title: ({ cacheRead, cacheWrite }) => `${format.count(cacheRead)} read, ${format.count(cacheWrite)} written`,
+  },
+  { label: "Cost", kind: "num", cell: ({ costUsd, estimated }) => format.cost(costUsd, estimated) },
+  { label: "Took", kind: "num", cell: ({ durationMs }) => format.duration(durationMs) },
+  {
+    label: "Outcome",
+    cell: ({ outcome }) => badge(outcome || "not known", outcome === "completed" ? "green" : "red"),
+  },
+  { label: "Session", kind: "long", cell: ({ session }) => quoted(session) },
+];
 
 /** @param {App} app @returns {import("../main.js").Tab} */
 export function live(app) {
@@ -30,31 +56,18 @@ export function live(app) {
   const pause = el("button", { type: "button", "aria-pressed": "false", on: { click: () => hold(!paused) } }, "Pause");
   const filter = el("span");
   const hint = el("div");
-  const list = el("tbody");
-  const heads = [
-    "When",
-    "Gateway",
-    "Agent",
-    "Model",
-    num("In"),
-    num("Out"),
-    num("Cache"),
-    num("Cost"),
-    num("Took"),
-    "Outcome",
-    "Session",
-  ];
+  const list = el("tbody", { role: "rowgroup" });
   const grid = el(
     "table",
-    { class: "wide" },
+    { class: "wide", role: "table" },
     el("caption", { class: "sr-only" }, "The last model calls, the newest first"),
     el(
       "thead",
-      null,
+      { role: "rowgroup" },
       el(
         "tr",
-        null,
-        heads.map((head) => (typeof head === "string" ? el("th", { scope: "col" }, head) : head)),
+        { role: "row" },
+        COLUMNS.map(({ label, kind }) => el("th", { scope: "col", role: "columnheader", class: kind }, label)),
       ),
     ),
     list,
@@ -149,25 +162,18 @@ function merged(fresh, old) {
   return [...byId.values()].sort((one, other) => other.at - one.at || other.id - one.id).slice(0, KEPT);
 }
 
-/** @param {CallRow} call @param {number} now @param {boolean} fresh it came while somebody looked */
+/**
+ * On a phone each row is a card; the roles keep it a row.
+ * @param {CallRow} call
+ * @param {number} now
+ * @param {boolean} fresh it came while somebody looked
+ */
 function line(call, now, fresh) {
   return el(
     "tr",
-    { "data-call": call.id, class: fresh ? "fresh" : null },
-    el("td", null, when(call.at, now)),
-    el("td", null, quoted(call.gateway)),
-    el("td", null, quoted(call.agent), " ", el("small", null, call.channel && quoted(call.channel))),
-    el("td", null, quoted(call.model), " ", el("small", null, call.provider && quoted(call.provider))),
-    el("td", { class: "num" }, format.count(call.input)),
-    el("td", { class: "num" }, format.count(call.output)),
-    el(
-      "td",
-      { class: "num", title: `${format.count(call.cacheRead)} read, ${format.count(call.cacheWrite)} written` },
-      format.count(call.cacheRead + call.cacheWrite),
+    { role: "row", "data-call": call.id, class: fresh ? "fresh" : null },
+    COLUMNS.map(({ label, kind, cell, title }) =>
+      el("td", { role: "cell", class: kind, "data-label": label, title: title?.(call) }, cell(call, now)),
     ),
-    el("td", { class: "num" }, format.cost(call.costUsd, call.estimated)),
-    el("td", { class: "num" }, format.duration(call.durationMs)),
-    el("td", null, call.outcome === "completed" ? badge("completed", "green") : badge(call.outcome || "not known", "red")),
-    el("td", { class: "long" }, quoted(call.session)),
   );
 }

@@ -57,10 +57,10 @@ export function models(app) {
           { class: "scroll", tabindex: "0", role: "region", "aria-label": "Models" },
           el(
             "table",
-            { class: "wide" },
+            { class: "wide", role: "table" },
             el("caption", { class: "sr-only" }, `Models in the last ${app.span}; the headings sort`),
-            el("thead", null, el("tr", null, COLUMNS.map(heading))),
-            el("tbody", null, sorted.map(line)),
+            el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, COLUMNS.map(heading))),
+            el("tbody", { role: "rowgroup" }, sorted.map(line)),
           ),
         ),
       ),
@@ -87,7 +87,7 @@ export function models(app) {
     const sort = by === i ? (down ? "descending" : "ascending") : "none";
     return el(
       "th",
-      { scope: "col", class: text ? "" : "num", "aria-sort": sort },
+      { scope: "col", role: "columnheader", class: text ? "" : "num", "aria-sort": sort },
       el("button", { type: "button", class: "sort", "data-focus": `sort ${label}`, on: { click } }, label, arrow),
     );
   };
@@ -104,13 +104,15 @@ export function models(app) {
   return { root: view.root, refresh: () => view.refresh(), follows: ["call"] };
 }
 
-/** @param {ModelRow} row */
+/** On a phone each row is a card; the roles keep it a row. @param {ModelRow} row */
 function line(row) {
   return el(
     "tr",
-    null,
-    COLUMNS.map(({ text, cell }, i) =>
-      i ? el("td", { class: text ? "" : "num" }, cell(row)) : el("th", { scope: "row" }, cell(row)),
+    { role: "row" },
+    COLUMNS.map(({ label, text, cell }, i) =>
+      i
+        ? el("td", { role: "cell", class: text ? "" : "num", "data-label": label }, cell(row))
+        : el("th", { role: "rowheader", scope: "row" }, cell(row)),
     ),
   );
 }
