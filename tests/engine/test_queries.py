@@ -327,12 +327,35 @@ def test_guard(db: sqlite3.Connection) -> None:
 
 
 def test_codes_and_kinds_are_bounded(path: Path) -> None:
-    made = [Verdict(NOW, "home", kind=f"kind-{number}", code=f"code-{number}") for number in range(300)]
+    made = [Verdict(NOW, "home", kind=f"kind-{number}") for number in range(300)]
+    made += [Verdict(NOW, "home", kind="block", code=f"code-{number}") for number in range(300)]
     write(path, [], made)
     with reading.asked(path) as db:
         found = queries.guard(db, "24h", NOW)
     assert (len(found.kinds), len(found.codes)) == (41, 50)
-    assert sum(sum(many) for many in found.kinds.values()) == 300
+    assert sum(sum(many) for many in found.kinds.values()) == 600
+
+
+@pytest.mark.parametrize(
+    ("told", "codes"),
+    [
+        ([("hold", "rubric"), ("approve", "rubric"), ("consume", "rubric")], {"rubric": 1}),
+        ([("hold", "rubric"), ("hold-again", "rubric"), ("expire", "rubric"), ("hold", "rubric")], {"rubric": 2}),
+        (
+            [("kill-switch", "kill-switch.on"), ("block", "kill-switch.on"), ("stop", "kill-switch.on")],
+            {"kill-switch.on": 1},
+        ),
+        ([("kill-switch", "kill-switch.off"), ("checkpoint", "budget.checkpoint"), ("grant", "")], {}),
+        ([("stop", "loop.identical")], {"loop.identical": 1}),
+        ([("allow", "approval.consumed"), ("block", "")], {}),
+        ([("would-refuse", "shadow.rubric"), ("error", "guard.error")], {"shadow.rubric": 1, "guard.error": 1}),
+    ],
+)
+def test_a_call_counts_once_as_a_reason(path: Path, told: list[tuple[str, str]], codes: dict[str, int]) -> None:
+    made = [Verdict(NOW, "home", kind=kind, code=code, event=str(at)) for at, (kind, code) in enumerate(told)]
+    write(path, [], made)
+    with reading.asked(path) as db:
+        assert queries.guard(db, "24h", NOW).codes == codes
 
 
 # Feeds

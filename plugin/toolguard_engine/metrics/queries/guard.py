@@ -18,6 +18,9 @@ run against a gateway without a guard until its 60th request, and plays those ru
 sooner saves less, one that nobody stops at 60 requests more."""
 
 ALLOWED = "allow"
+REASONS = frozenset({"hold", "block", "malformed", "loop", "note", "would-refuse", "security", "error"})
+"""Kinds whose code says why something was done about a call."""
+
 MAX_KINDS = 40
 MAX_CODES = 50
 OTHERS = "other"
@@ -81,8 +84,13 @@ def _broken(kind: str, code: str) -> bool:
 
 
 def _codes(rows: list[_Row]) -> dict[str, int]:
-    """The most frequent reasons of what was not simply let through."""
-    return dict(_most(((code, many) for _, kind, code, many in rows if kind != ALLOWED and code), MAX_CODES))
+    """The most frequent reasons why a call was not simply let through, each call once: what came of a held one is no other
+    reason. A run that ended counts where no call was refused under the same code."""
+    calls, runs = Counter[str](), Counter[str]()
+    for _, kind, code, many in rows:
+        if code and (kind in REASONS or kind == "stop"):
+            (runs if kind == "stop" else calls)[code] += many
+    return dict(_most((calls | runs).items(), MAX_CODES))
 
 
 def _most(pairs: Iterable[tuple[str, int]], most: int) -> list[tuple[str, int]]:
