@@ -220,7 +220,7 @@ def watch(
 )
 def usage(
     by: Annotated[str, typer.Option("--by", help="model, agent, gateway, session or day.")] = "model",
-    since: Annotated[str, typer.Option("--since", help="12h, 7d, or a day like 2026-11-01 (UTC).")] = "7d",
+    since: Annotated[str, typer.Option("--since", help="30m, 12h, 7d, or a day like 2026-11-01 (UTC).")] = "7d",
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV for a spreadsheet.")] = False,
     state_dir: StateDir = None,
     config: Config = None,
@@ -230,12 +230,18 @@ def usage(
 
     Of all gateways that write into the same metrics file. ~ marks what a price table estimates, ? what nobody knows. Up to
     7 days back it counts from a full hour, else, and by session or day, from a full day (UTC). With metrics.enabled.
+
+    In --json and --csv, priced is how many calls have a known cost, and timed how many have a known duration.
     """
     from toolguard_cli.commands import usage as command
 
     if as_csv and as_json:
         raise typer.BadParameter("one of both", param_hint="--json and --csv")
     wish = command.Wish(by, since, "csv" if as_csv else "lines")
+    try:
+        command.asked(wish)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
     _finish(command.run(paths.find(state_dir, config), wish), as_json=as_json)
 
 

@@ -22,13 +22,15 @@ WEEK_MS = 7 * 86_400_000
 
 @dataclass(frozen=True)
 class Metered:
-    """`today`: since midnight here; `week`: the last 7 days; both None where nothing was recorded, or where it cannot be
-    read, which `problem` tells with its mend. `url`: where the dashboard answers, empty where none does."""
+    """`today`: since midnight here, or, where that is within an hour of UTC, since that hour began: at `begins`, in seconds
+    since 1970; `week`: the last 7 days; both None where nothing was recorded, or where it cannot be read, which `problem`
+    tells with its mend. `url`: where the dashboard answers, empty where none does."""
 
     recording: bool = False
     path: Path | None = None
     today: Totals | None = None
     week: Totals | None = None
+    begins: float = 0.0
     url: str = ""
     problem: tuple[str, str] = ("", "")
 
@@ -43,8 +45,8 @@ def look(places: Places) -> Metered:
         return Metered()
     try:
         with stores.told():
-            today, week = _sums(path, time.time_ns() // 1_000_000)
-            return Metered(config.enabled, path, today, week, _url(path))
+            today, week, begins = _sums(path, time.time_ns() // 1_000_000)
+            return Metered(config.enabled, path, today, week, begins, _url(path))
     except UserError as error:
         return Metered(config.enabled, path, problem=(error.message, error.fix))
 
@@ -54,10 +56,12 @@ def lines(found: Metered) -> list[Line]:
         return [Line("error", found.problem[0]), Line("info", f"-> {found.problem[1]}")]
     told = []
     if found.today is not None and found.week is not None:
-        said = f"usage today: {metering.words(found.today)}; in 7 days: {metering.words(found.week)} (toolguard usage)"
-        told.append(Line("info", said))
+        today, week = metering.words(found.today), metering.words(found.week)
+        told.append(Line("info", f"usage {_day(found.begins)}: {today}; in 7 days: {week} (toolguard usage)"))
     elif found.recording:
         told.append(Line("info", "usage: no model call has been recorded yet"))
+    if found.path is not None and not found.recording:
+        told.append(Line("info", "metrics are off: nothing new is recorded (metrics.enabled)"))
     if found.url:
         told.append(Line("ok", f"the dashboard is at {answers.plain(found.url)} (toolguard dashboard --open)"))
     elif found.recording:
@@ -76,7 +80,13 @@ def data(found: Metered) -> dict[str, Any]:
     return {"usage": usage, "dashboard": found.url or None}
 
 
-def _sums(path: Path, now: int) -> tuple[Totals | None, Totals | None]:
+def _day(begins: float) -> str:
+    """How today is called, which begins then."""
+    moment = datetime.fromtimestamp(begins).astimezone()
+    return "today" if (moment.hour, moment.minute) == (0, 0) else f"since {moment:%H:%M}"
+
+
+def _sums(path: Path, now: int) -> tuple[Totals | None, Totals | None, float]:
     """Raises `StoreError`."""
     from toolguard_engine.metrics import reading  # noqa: PLC0415 - SQLite only where metrics are kept
     from toolguard_engine.metrics.database import Missing  # noqa: PLC0415 - as above
@@ -84,13 +94,13 @@ def _sums(path: Path, now: int) -> tuple[Totals | None, Totals | None]:
     from toolguard_engine.metrics.queries.values import added  # noqa: PLC0415 - as above
 
     midnight = datetime.fromtimestamp(now / 1000).astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
-    moments = (int(midnight.timestamp() * 1000), now - WEEK_MS)
     try:
         with reading.asked(path) as connection:
-            today, week = (added(one.totals for one in usage(connection, "gateway", since, now).shares) for since in moments)
+            day = usage(connection, "gateway", int(midnight.timestamp() * 1000), now)
+            week = added(one.totals for one in usage(connection, "gateway", now - WEEK_MS, now).shares)
     except Missing:
-        return None, None
-    return (today, week) if week.calls else (None, None)
+        return None, None, 0.0
+    return (added(one.totals for one in day.shares), week, day.start / 1000) if week.calls else (None, None, 0.0)
 
 
 def _url(path: Path) -> str:

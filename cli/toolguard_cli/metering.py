@@ -8,13 +8,15 @@ import msgspec
 
 from toolguard_cli import stores
 from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
+from toolguard_cli.paths import PLUGIN_ID, Places
 from toolguard_engine.config import MetricsConfig, parse
 from toolguard_engine.metrics import place
 from toolguard_engine.metrics.shapes import Totals
 
 SWITCH = "toolguard config set metrics.enabled true"
+INSTALL = "toolguard install"
 OFF = "metrics are off, so nothing is recorded"
+OFF_NOW = "metrics are off: this is from before, nothing new is recorded"
 ESTIMATED, UNKNOWN = "~", "?"
 _SMALL_USD = 0.1
 
@@ -27,6 +29,13 @@ def settings(places: Places) -> MetricsConfig:
         return parse({name: known[name] for name in ("metrics",) if name in known}).metrics
     except msgspec.ValidationError as error:
         raise UserError(f"{'.'.join(stores.ENTRY)} in {places.config}: {error}", "mend that setting, then repeat") from error
+
+
+def switch(places: Places) -> str:
+    """What to call so that something is recorded. Raises `UserError`."""
+    entries = stores.plugins(places).get("entries")
+    installed = isinstance(entries, dict) and PLUGIN_ID in entries
+    return SWITCH if installed else f"{INSTALL}, then {SWITCH}"
 
 
 def path(config: MetricsConfig) -> Path:

@@ -181,11 +181,11 @@ def test_what_is_this_machine_alone(bind: str, *, near: bool) -> None:
 )
 def test_what_a_person_is_told_first(metrics: dict[str, Any], bind: str, *, warned: bool, off: bool) -> None:
     config: MetricsConfig = parse({"metrics": metrics}).metrics
-    told = [line.text for line in dashboard.told("http://x/#token=1", bind, config)]
+    told = [line.text for line in dashboard.told("http://x/#token=1", bind, config, "toolguard install")]
     assert any("nothing is encrypted" in text for text in told) is warned
     assert any("ssh -L" in text for text in told) is warned
     assert any("metrics are off" in text for text in told) is off
-    assert any(dashboard.SWITCH in text for text in told) is off
+    assert any("-> toolguard install" in text for text in told) is off
 
 
 def test_a_setting_that_is_wrong(places: Places) -> None:

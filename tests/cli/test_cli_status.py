@@ -237,6 +237,29 @@ def test_what_was_used(places: Places, metrics: Path) -> None:
     assert (result.data["usage"]["today"]["total"], result.data["usage"]["week"]["costUsd"]) == (7, 1.0)
 
 
+ZONES = {"UTC": "usage today: 1 ", "Europe/Berlin": "usage today: 1 ", "Asia/Kolkata": "usage since 23:30: 1 "}
+
+
+@pytest.mark.parametrize(("zone", "words"), ZONES.items(), ids=ZONES)
+def test_today_where_midnight_is_within_an_hour(
+    places: Places, metrics: Path, monkeypatch: pytest.MonkeyPatch, zone: str, words: str
+) -> None:
+    """Sums are by hours of UTC: said where the day does not begin with one."""
+    record_calls(metrics, Call(time.time_ns() // 1_000_000, "home", total=5))
+    with monkeypatch.context() as there:
+        there.setenv("TZ", zone)
+        time.tzset()
+        said = texts(status.run(places))[-3]
+    time.tzset()
+    assert said.startswith(words)
+
+
+def test_metrics_that_were_on(places: Places, metrics: Path) -> None:
+    record_calls(metrics, Call(time.time_ns() // 1_000_000, "home", total=5))
+    places.config.unlink()
+    assert texts(status.run(places))[-2] == "metrics are off: nothing new is recorded (metrics.enabled)"
+
+
 def test_a_metrics_file_that_is_none(places: Places, metrics: Path) -> None:
     metrics.write_text("Dear diary, " * 100)
     result = status.run(places)

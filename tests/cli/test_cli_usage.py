@@ -17,6 +17,8 @@ from toolguard_cli.commands import usage
 from toolguard_cli.commands.usage import Wish
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
+from toolguard_engine.config import Retention
+from toolguard_engine.metrics import retention
 from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, Call, record
 from toolguard_engine.stores.transactions import transaction
@@ -104,20 +106,47 @@ def test_since(places: Places, since: str, calls: int) -> None:
     assert usage.run(places, Wish(since=since)).data["total"]["calls"] == calls
 
 
+SPELLED = "write it like 30m, 12h, 7d or 2026-11-01"
 WRONG = {
-    "by": (Wish(by="planet"), "'planet' is nothing to group by", "toolguard usage --by model|agent|gateway|session|day"),
-    "span": (Wish(since="soon"), "'soon' is no span of time", "write it like 30m, 12h or 7d"),
-    "day": (Wish(since="2025-02-30"), "2025-02-30 is no day", "write it like 2026-11-01, or 7d"),
-    "not yet": (Wish(since="2025-06-16"), "2025-06-16 is not here yet", "toolguard usage --since 7d"),
+    "by": (Wish(by="planet"), "--by 'planet' is nothing to group by; it takes model, agent, gateway, session, day"),
+    "word": (Wish(since="yesterday"), f"--since 'yesterday' is neither a span of time nor a day; {SPELLED}"),
+    "no time": (Wish(since="0h"), f"--since '0h' is neither a span of time nor a day; {SPELLED}"),
+    "day": (Wish(since="2025-02-30"), f"--since '2025-02-30' is neither a span of time nor a day; {SPELLED}"),
+    "not yet": (Wish(since="2025-06-16"), f"--since '2025-06-16' is not here yet; {SPELLED}"),
 }
 
 
 @pytest.mark.usefixtures("recorded")
-@pytest.mark.parametrize(("wish", "message", "fix"), WRONG.values(), ids=WRONG)
-def test_wrong_wishes(places: Places, wish: Wish, message: str, fix: str) -> None:
-    with pytest.raises(UserError) as refused:
-        usage.run(places, wish)
-    assert (refused.value.message, refused.value.fix) == (message, fix)
+@pytest.mark.parametrize(("wish", "message"), WRONG.values(), ids=WRONG)
+def test_wrong_wishes(wish: Wish, message: str) -> None:
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 - its words are looked at
+        usage.asked(wish)
+    assert str(refused.value) == message
+
+
+BEGINS = {
+    ("model", "90m"): "since 2025-06-15 11:00 UTC (from the full hour)",
+    ("model", "8d"): "since 2025-06-07 00:00 UTC (from the full day)",
+    ("day", "2025-06-14"): "since 2025-06-14 00:00 UTC (from the full day)",
+    ("session", "60d"): "since 2025-05-16 00:00 UTC (nothing older is kept: metrics.retention.rawDays)",
+    ("model", "60d"): "since 2025-04-16 00:00 UTC (from the full day)",
+    ("model", "400d"): "since 2024-06-15 00:00 UTC (nothing older is kept: metrics.retention.dailyDays)",
+}
+
+
+@pytest.mark.parametrize(("wish", "line"), BEGINS.items(), ids=map(" ".join, BEGINS))
+def test_since_when_it_counts(places: Places, recorded: Path, wish: tuple[str, str], line: str) -> None:
+    with closing(connect(recorded)) as connection:
+        list(retention.clean(connection, Retention(), NOW))
+    result = usage.run(places, Wish(*wish))
+    assert texts(result)[0] == line
+    assert result.data["cut"] is ("older" in line)
+
+
+def test_amounts_are_added_up_without_faults(places: Places, path: Path) -> None:
+    put(path, *(Call(NOW, model=f"m{number}", total=1, cost_usd=0.1) for number in range(3)))
+    assert usage.run(places, Wish()).data["total"]["costUsd"] == 0.3
+    assert usage.run(places, Wish("agent")).data["usage"][0]["totals"]["costUsd"] == 0.3
 
 
 def test_no_cost_at_all(places: Places, path: Path) -> None:
@@ -164,8 +193,19 @@ def test_metrics_are_off(places: Places, path: Path) -> None:
         ("warn", f"nothing since 7d in {path}: metrics are off, so nothing is recorded"),
         ("next", "toolguard config set metrics.enabled true"),
     ]
+    places.config.unlink()
+    assert usage.run(places, Wish()).lines[-1].text == "toolguard install, then toolguard config set metrics.enabled true"
     assert (result.exit_code, result.data["usage"], result.data["recording"]) == (0, [], False)
     assert not path.exists()
+
+
+def test_metrics_were_on(places: Places, recorded: Path) -> None:
+    assert recorded.exists()
+    configure(places, enabled=False)
+    assert [(line.kind, line.text) for line in usage.run(places, Wish()).lines[-2:]] == [
+        ("warn", "metrics are off: this is from before, nothing new is recorded"),
+        ("next", "toolguard config set metrics.enabled true"),
+    ]
 
 
 def test_nothing_since_then(places: Places, path: Path) -> None:
@@ -208,4 +248,5 @@ def test_command(places: Places, tmp_path: Path) -> None:
     both = toolguard("usage", "--csv", "--json", **there)
     assert both.returncode == 2
     wrong = toolguard("usage", "--by", "planet", **there)
-    assert (wrong.returncode, wrong.stdout) == (1, "")
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "nothing to group by" in wrong.stderr

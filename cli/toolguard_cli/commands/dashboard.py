@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import socket
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import msgspec
 
-from toolguard_cli import inside, ports, stores
+from toolguard_cli import inside, metering, ports, stores
 from toolguard_cli.dashboard import asking, opening, token
 from toolguard_cli.dashboard.settings import Settings
 from toolguard_cli.errors import UserError
@@ -20,7 +21,6 @@ from toolguard_engine.metrics import place
 
 COMMAND = "dashboard"
 SECRET = "whoever has this address can approve and deny: it holds the token; give it to nobody"  # noqa: S105 - a text
-SWITCH = "toolguard config set metrics.enabled true"
 
 
 @dataclass(frozen=True)
@@ -74,8 +74,8 @@ def _serve(places: Places, metrics: MetricsConfig, db: Path, wish: Wish) -> Resu
 
     bind, port = wish.bind or metrics.dashboard.bind, wish.port or metrics.dashboard.port
     if ports.bound(bind, port) is None:
-        url = opening.url(asking.url(bind, port), token.of(db))
-        show(Result(COMMAND, {}, tuple(told(url, bind, metrics))), as_json=False)
+        url = opening.url(asking.url(_numeric(bind, port), port), token.of(db))
+        show(Result(COMMAND, {}, tuple(told(url, bind, metrics, metering.switch(places)))), as_json=False)
         if wish.opens:
             opening.when_it_answers(url, db)
     try:
@@ -87,7 +87,16 @@ def _serve(places: Places, metrics: MetricsConfig, db: Path, wish: Wish) -> Resu
     return Result(COMMAND, {}, (Line("info", "the dashboard has ended"),), code)
 
 
-def told(url: str, bind: str, metrics: MetricsConfig) -> list[Line]:
+def _numeric(bind: str, port: int) -> str:
+    """The address that is bound: of those of a name only the first."""
+    try:
+        return str(socket.getaddrinfo(bind, port, type=socket.SOCK_STREAM)[0][4][0])
+    except (OSError, UnicodeError):
+        return bind
+
+
+def told(url: str, bind: str, metrics: MetricsConfig, switch: str) -> list[Line]:
+    """`switch`: what to call so that something is recorded."""
     lines = [Line("next", url), Line("warn", SECRET)]
     if not is_loopback(bind):
         lines.append(
@@ -95,10 +104,11 @@ def told(url: str, bind: str, metrics: MetricsConfig) -> list[Line]:
                 "warn", f"{bind} is not this machine alone, and nothing is encrypted: whoever listens on the way can approve"
             )
         )
-        lines.append(Line("info", "-> better: --bind 127.0.0.1, and from afar: ssh -L 8080:127.0.0.1:8080 HOST"))
+        port = urlsplit(url).port
+        lines.append(Line("info", f"-> better: --bind 127.0.0.1, and from afar: ssh -L {port}:127.0.0.1:{port} HOST"))
     if not metrics.enabled:
         lines.append(Line("info", "metrics are off: only what waits and how the guard stands is shown"))
-        lines.append(Line("info", f"-> {SWITCH}"))
+        lines.append(Line("info", f"-> {switch}"))
     lines.append(Line("info", "Ctrl-C ends it"))
     return lines
 

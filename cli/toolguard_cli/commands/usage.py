@@ -26,6 +26,7 @@ from toolguard_engine.metrics.database import Missing
 from toolguard_engine.metrics.queries import usage
 from toolguard_engine.metrics.queries.usage import Grouping, Usage
 from toolguard_engine.metrics.queries.values import added
+from toolguard_engine.metrics.record import DAY_MS, HOUR_MS
 from toolguard_engine.metrics.shapes import Share, Totals
 
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
@@ -38,6 +39,8 @@ WIDE = 140
 NAMES = ("name", "provider", "agent", "gateway")
 _NAMED: dict[Grouping, tuple[str, ...]] = {"model": ("name", "provider"), "session": ("name", "agent", "gateway")}
 _NUMBERS = ("CALLS", "FAILED", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST")
+SPELLED = "write it like 30m, 12h, 7d or 2026-11-01"
+_ROUNDED = {HOUR_MS: "from the full hour", DAY_MS: "from the full day"}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
@@ -51,10 +54,8 @@ class Wish:
 
 
 def run(places: Places, wish: Wish) -> Result:
-    """Raises `UserError`."""
-    by = _grouping(wish.by)
-    now = time.time_ns() // 1_000_000
-    since = _moment(wish.since, now)
+    """Raises `UserError`, and `ValueError` as `asked`."""
+    by, since, now = asked(wish)
     metrics = metering.settings(places)
     path = metering.path(metrics)
     try:
@@ -64,15 +65,23 @@ def run(places: Places, wish: Wish) -> Result:
         if not isinstance(error.__cause__, Missing):
             raise
         found = Usage(since, [])
-    return _answer(found, by, metrics, path, now, wish)
+    return _answer(places, found, metrics, wish, by, now)
 
 
-def _answer(found: Usage, by: Grouping, metrics: MetricsConfig, path: Path, now: int, wish: Wish) -> Result:
+def asked(wish: Wish) -> tuple[Grouping, int, int]:
+    """What is wanted, since when, and until now, in milliseconds since 1970. Raises `ValueError` where that is no wish."""
+    now = time.time_ns() // 1_000_000
+    return _grouping(wish.by), _moment(wish.since.strip(), now), now
+
+
+def _answer(places: Places, found: Usage, metrics: MetricsConfig, wish: Wish, by: Grouping, now: int) -> Result:
+    path = metering.path(metrics)
     shares = [_dated(one) for one in found.shares] if by == "day" else found.shares
     total = added(one.totals for one in shares)
     data = {
         "by": by,
         "since": found.start,
+        "cut": found.cut,
         "until": now,
         "path": str(path),
         "recording": metrics.enabled,
@@ -81,47 +90,50 @@ def _answer(found: Usage, by: Grouping, metrics: MetricsConfig, path: Path, now:
     }
     if wish.form == "csv":
         return Result("usage", data, printed=_csv(shares))
-    lines = _lines(found.start, by, shares, total) if shares else _nothing(metrics, path, wish.since)
+    lines = _lines(found, by, shares, total) if shares else _nothing(places, metrics, path, wish.since)
+    if shares and not metrics.enabled:
+        lines += [Line("warn", metering.OFF_NOW), Line("next", metering.switch(places))]
     return Result("usage", data, tuple(lines))
 
 
 def _grouping(text: str) -> Grouping:
     found = next((one for one in GROUPINGS if one == text), None)
     if found is None:
-        raise UserError(f"{answers.cut(text, 40)!r} is nothing to group by", f"toolguard usage --by {'|'.join(GROUPINGS)}")
+        raise ValueError(f"--by {answers.cut(text, 40)!r} is nothing to group by; it takes {', '.join(GROUPINGS)}")
     return found
 
 
 def _moment(text: str, now: int) -> int:
-    """Milliseconds since 1970 of a span back from now, or of a day (UTC). Raises `UserError`."""
-    if not _DATE.fullmatch(text.strip()):
-        return now - tables.seconds(text) * 1000
+    """Milliseconds since 1970 of a span back from now, or of a day (UTC). Raises `ValueError`."""
+    shown = f"--since {answers.cut(text, 40)!r}"
     try:
-        day = date.fromisoformat(text.strip())
-    except ValueError as error:
-        raise UserError(f"{text.strip()} is no day", "write it like 2026-11-01, or 7d") from error
+        if not _DATE.fullmatch(text):
+            return now - tables.seconds(text) * 1000
+        day = date.fromisoformat(text)
+    except (UserError, ValueError) as error:
+        raise ValueError(f"{shown} is neither a span of time nor a day; {SPELLED}") from error
     moment = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
     if moment > now:
-        raise UserError(f"{text.strip()} is not here yet", "toolguard usage --since 7d")
+        raise ValueError(f"{shown} is not here yet; {SPELLED}")
     return moment
 
 
-def _nothing(metrics: MetricsConfig, path: Path, since: str) -> list[Line]:
+def _nothing(places: Places, metrics: MetricsConfig, path: Path, since: str) -> list[Line]:
     where = answers.plain(str(path))
     if not metrics.enabled:
-        return [Line("warn", f"nothing since {since} in {where}: {metering.OFF}"), Line("next", metering.SWITCH)]
+        return [Line("warn", f"nothing since {since} in {where}: {metering.OFF}"), Line("next", metering.switch(places))]
     return [
         Line("info", f"no model call since {since} in {where}"),
         Line("next", "toolguard status shows whether the gateway runs; toolguard usage --since 90d looks further back"),
     ]
 
 
-def _lines(start: int, by: Grouping, shares: Sequence[Share], total: Totals) -> list[Line]:
+def _lines(found: Usage, by: Grouping, shares: Sequence[Share], total: Totals) -> list[Line]:
     of = "COST" if total.cost_usd else "TOKENS"
     head = (*(by if name == "name" else name for name in _NAMED.get(by, ("name",))), *_NUMBERS, f"OF {of}")
     rows = [_row(one, by, total) for one in shares[:SHOWN]]
     rows.append(_row(Share("total", total), by, total))
-    lines = [Line("info", f"since {tables.local(start / 1000)}"), *tables.table(*_aligned(head, rows, by), _widest())]
+    lines = [Line("info", _since(found, by)), *tables.table(*_aligned(head, rows, by), _widest())]
     if (more := len(shares) - SHOWN) > 0:
         lines.append(Line("info", f"and {more} more, which the total counts (--json and --csv have all)"))
     if total.estimated_usd:
@@ -129,6 +141,12 @@ def _lines(start: int, by: Grouping, shares: Sequence[Share], total: Totals) -> 
     if total.priced < total.calls:
         lines.append(Line("info", f"{metering.UNKNOWN} is a cost that nobody knows (metrics.prices sets prices)"))
     return lines
+
+
+def _since(found: Usage, by: Grouping) -> str:
+    kept = "rawDays" if by == "session" else "dailyDays"
+    why = f"nothing older is kept: metrics.retention.{kept}" if found.cut else _ROUNDED[found.length]
+    return f"since {datetime.fromtimestamp(found.start / 1000, UTC):%Y-%m-%d %H:%M} UTC ({why})"
 
 
 def _row(one: Share, by: Grouping, total: Totals) -> tuple[str, ...]:

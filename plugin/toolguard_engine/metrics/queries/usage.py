@@ -29,24 +29,28 @@ _COLUMNS: dict[Grouping, sums.Key] = {
 
 
 class Usage(NamedTuple):
-    """`start`: since when it counts indeed, in milliseconds since 1970; `cut`: that is later than asked for, because no more
-    is kept. `shares`: the dearest first; days by time, each named by when it begins, in milliseconds."""
+    """`start`: since when it counts indeed, in milliseconds since 1970, rounded down to `length`; `cut`: that is later than
+    asked for, because no more is kept. `shares`: the dearest first; days by time, each named by when it begins, in
+    milliseconds."""
 
     start: int
     shares: list[Share]
+    length: int = HOUR_MS
     cut: bool = False
 
 
 def usage(connection: sqlite3.Connection, by: Grouping, since: int, now: int) -> Usage:
     """All since then (milliseconds since 1970), rounded down to the hour or the day (UTC), or all that is kept."""
     over = _span(connection, by, since, now)
-    cut = over.start > since
+    return Usage(over.start, _shares(connection, by, over), over.bucket_ms, over.start > since)
+
+
+def _shares(connection: sqlite3.Connection, by: Grouping, over: Span) -> list[Share]:
     if by == "day":
         buckets = sums.by_bucket(connection, (), over).get((), {})
-        return Usage(over.start, [Share(str(over.begins[at]), each) for at, each in sorted(buckets.items())], cut)
-    table = "toolguard_sessions" if by == "session" else ""
-    found = sums.by(connection, _COLUMNS[by], over, table=table)
-    return Usage(over.start, dearest((_share(by, key, one) for key, one in found.items()), len(found)), cut)
+        return [Share(str(over.begins[at]), each) for at, each in sorted(buckets.items())]
+    found = sums.by(connection, _COLUMNS[by], over, table="toolguard_sessions" if by == "session" else "")
+    return dearest((_share(by, key, one) for key, one in found.items()), len(found))
 
 
 def _share(by: Grouping, key: sums.Key, totals: Totals) -> Share:
