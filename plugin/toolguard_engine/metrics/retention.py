@@ -1,11 +1,11 @@
 """Removes what is older than the settings keep: single rows, sums of hours and sums of days, each at an age of its own.
 
 The law: nothing is taken from a sum because its rows go. The file is of all gateways of the machine, so that the one that
-keeps longest counts. One process of all cleans, at 04:00 UTC or as soon as one is there after it; what it left when it was
-killed, the next one removes. It goes in small pieces, so that nobody waits for it. What importing needs to know what was
-taken (`toolguard_taken`, `toolguard_sources`) stays. The newest row stays however old it is: ids only ever grow, and who
-reads along goes by them. From when on nothing was removed stands in the file, so that no row is taken again and no sum of
-the rest is taken for the whole.
+keeps longest counts. One process of all cleans, at 04:00 UTC or as soon as one is there after it whose clock is steady
+(`steady`); what it left when it was killed, the next one removes. It goes in small pieces, so that nobody waits for it. What
+importing needs to know what was taken (`toolguard_taken`, `toolguard_sources`) stays. The newest row stays however old it
+is: ids only ever grow, and who reads along goes by them. From when on nothing was removed stands in the file, so that no row
+is taken again and no sum of the rest is taken for the whole.
 """
 
 from __future__ import annotations
