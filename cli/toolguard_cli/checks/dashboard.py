@@ -75,9 +75,11 @@ def mend(subject: Subject) -> Iterator[Step]:
     path = place.token_path(_db(subject))
     info = path.lstat()
     if info.st_mode & token.OTHERS and os.geteuid() in (0, info.st_uid):
-        yield Step(f"take {shown(path)} away, which others could read", partial(_renewed, path))
+        yield Step(f"take {shown(path)} away, which others could read", partial(_renewed, _db(subject)))
 
 
-def _renewed(path: Path) -> str:
-    path.unlink()
-    return f"{RESTART} (the dashboard makes a new one)"
+def _renewed(db: Path) -> str:
+    """A dashboard that runs takes the new one in by itself."""
+    place.token_path(db).unlink()
+    token.of(db)
+    return "toolguard dashboard tells the address with the new one"

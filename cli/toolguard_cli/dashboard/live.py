@@ -16,6 +16,7 @@ from toolguard_cli.dashboard.visit import Site, now_ms
 from toolguard_cli.dashboard.watching import Watch
 
 MOST_CLIENTS = 50
+MOST_GREETING = 100
 MOST_WAITING = 500
 LOOK_SECONDS = 0.3
 TICK_SECONDS = 5.0
@@ -57,18 +58,15 @@ class Live:
         self._watch = Watch(site)
         self._thread = ThreadPoolExecutor(1, "watch")
         self._clients: set[Client] = set()
-        self._open = 0
+        self._greeting = 0
+        self._joining = asyncio.Lock()
         self._poller: asyncio.Task[None] | None = None
 
     async def serve(self, socket: WebSocket) -> None:
         await socket.accept()
-        if self._open >= MOST_CLIENTS:
-            await _close(socket, LATER)
-            return
         client = Client()
-        self._open += 1
         try:
-            if not (code := await self._greet(socket, client)):
+            if not (code := await self._admit(socket, client)):
                 await _serve(socket, client)
                 code = client.code
             if code:
@@ -76,7 +74,6 @@ class Live:
         except WebSocketDisconnect:
             return
         finally:
-            self._open -= 1
             self._clients.discard(client)
 
     async def end(self) -> None:
@@ -86,6 +83,16 @@ class Live:
                 await self._poller
         self._thread.submit(self._watch.close)
         self._thread.shutdown(wait=True)
+
+    async def _admit(self, socket: WebSocket, client: Client) -> int:
+        """Those that have said nothing yet take no page's place."""
+        if self._greeting >= MOST_GREETING:
+            return LATER
+        self._greeting += 1
+        try:
+            return await self._greet(socket, client)
+        finally:
+            self._greeting -= 1
 
     async def _greet(self, socket: WebSocket, client: Client) -> int:
         """Why it may not come in; 0 where it may."""
@@ -103,7 +110,10 @@ class Live:
         trusted = bool(given) and self._site.door.opens(given.encode("utf-8", "replace"))
         if not trusted and (given or not self._site.door.loopback):
             return WRONG_TOKEN
-        await self._join(client, trusted=trusted)
+        async with self._joining:
+            if len(self._clients) >= MOST_CLIENTS:
+                return LATER
+            await self._join(client, trusted=trusted)
         return 0
 
     async def _join(self, client: Client, *, trusted: bool) -> None:

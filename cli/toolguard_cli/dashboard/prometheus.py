@@ -1,7 +1,8 @@
-"""`/metrics`: what happened since the day (UTC) on which this server started, and how things stand, for Prometheus.
+"""`/metrics`: what happened since this server started, and how things stand, for Prometheus.
 
-The law: a counter never goes down while the server runs. So it counts from a fixed day on, and which series are told by name
-is settled when they are first seen; all further ones are added up as `other`.
+The law: a counter begins at 0 and never goes down while the server runs, so that a restart counts nothing twice. What there
+was of that day (UTC) at the start is taken off; which series are told by name is settled when they are first seen, and all
+further ones are added up as `other`.
 """
 
 from __future__ import annotations
@@ -9,15 +10,17 @@ from __future__ import annotations
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from toolguard_cli.dashboard import gateways
+from toolguard_cli.dashboard import gateways, reading
 from toolguard_cli.dashboard.api import pending
 from toolguard_cli.dashboard.visit import Query, Site, Visit
 from toolguard_engine import answers
+from toolguard_engine.metrics.database import MetricsError
 from toolguard_engine.metrics.record import DAY_MS
 from toolguard_engine.stores import engines
 from toolguard_engine.stores.killswitch import KillSwitch
@@ -35,7 +38,24 @@ FROM toolguard_days WHERE at >= ? GROUP BY gateway, provider, model
 _KINDS = "SELECT gateway, kind, sum(verdicts) FROM toolguard_verdict_days WHERE at >= ? GROUP BY gateway, kind"
 _MODEL = ("gateway", "provider", "model")
 _TOKENS = ("input", "output", "cache_read", "cache_write")
+_SUMS = {"calls": (_CALLS, len(_MODEL)), "kinds": (_KINDS, 2)}
 Rows = dict[tuple[str, ...], list[float]]
+
+
+def begin(site: Site) -> None:
+    """What is there now is not counted."""
+    with suppress(MetricsError), reading.opened(site.settings.db) as db:
+        _begin(site, db)
+
+
+def _begin(site: Site, db: sqlite3.Connection) -> None:
+    for name, (query, labels) in _SUMS.items():
+        rows = db.execute(query, (_first(site),))
+        site.base[name] = {row[:labels]: [_number(value) for value in row[labels:]] for row in rows}
+
+
+def _first(site: Site) -> int:
+    return site.started - site.started % DAY_MS
 
 
 def scrape(visit: Visit, asked: Query) -> bytes:
@@ -55,11 +75,12 @@ class _Families(Collector):
 
 
 def _counted(site: Site, db: sqlite3.Connection) -> Iterator[Metric]:
-    first = site.started - site.started % DAY_MS
+    if not site.base:  # the file could not be read at the start
+        _begin(site, db)
     calls = CounterMetricFamily("toolguard_calls", "Model calls.", labels=[*_MODEL, "outcome"])
     tokens = CounterMetricFamily("toolguard_tokens", "Tokens of model calls.", labels=[*_MODEL, "kind"])
     cost = CounterMetricFamily("toolguard_cost_usd", "Cost of model calls in USD.", labels=[*_MODEL, "estimated"])
-    for key, (count, failed, *rest) in _bounded(site, "calls", db.execute(_CALLS, (first,)), len(_MODEL)).items():
+    for key, (count, failed, *rest) in _bounded(site, "calls", db).items():
         calls.add_metric([*key, "completed"], count - failed)
         calls.add_metric([*key, "failed"], failed)
         for kind, value in zip(_TOKENS, rest, strict=False):
@@ -67,23 +88,31 @@ def _counted(site: Site, db: sqlite3.Connection) -> Iterator[Metric]:
         for estimated, value in zip(("false", "true"), rest[len(_TOKENS) :], strict=True):
             cost.add_metric([*key, estimated], max(0.0, value))
     decisions = CounterMetricFamily("toolguard_decisions", "What the guard did.", labels=["gateway", "kind"])
-    for key, (count,) in _bounded(site, "kinds", db.execute(_KINDS, (first,)), 2).items():
+    for key, (count,) in _bounded(site, "kinds", db).items():
         decisions.add_metric(list(key), count)
     yield from (calls, tokens, cost, decisions)
 
 
-def _bounded(site: Site, name: str, rows: Iterable[tuple[object, ...]], labels: int) -> Rows:
+def _bounded(site: Site, name: str, db: sqlite3.Connection) -> Rows:
     """The rows by their first columns; of those beyond the first `MOST` ones the sum."""
-    named = site.series.setdefault(name, set())
+    query, labels = _SUMS[name]
+    named, base = site.series.setdefault(name, set()), site.base[name]
     found: defaultdict[tuple[str, ...], list[float]] = defaultdict(list)
-    for row in rows:
+    for row in db.execute(query, (_first(site),)):
         key = tuple(answers.cut(str(value), MAX_LABEL) for value in row[:labels])
         if key not in named and len(named) < MOST:
             named.add(key)
         sums = found[key if key in named else (OTHER,) * labels]
-        values = [float(value) if isinstance(value, int | float) else 0.0 for value in row[labels:]]
+        values = [_number(value) for value in row[labels:]]
+        values = [
+            max(0.0, now - then) for now, then in zip(values, base.get(row[:labels], [0.0] * len(values)), strict=True)
+        ]
         sums[:] = [one + other for one, other in zip(sums or [0.0] * len(values), values, strict=True)]
     return found
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _standing(visit: Visit) -> Iterator[Metric]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -23,7 +24,7 @@ MAX_DRAINED = 16 * MAX_BODY
 BODY_SECONDS = 10.0
 DRAIN_SECONDS = 1.0
 CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; "
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 HEADERS = {
@@ -33,6 +34,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "cross-origin-opener-policy": "same-origin",
 }
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
 NOWHERE = {"", "0.0.0.0", "[::]"}  # noqa: S104 - what nobody can name as a host
 READS = ("GET", "HEAD")
 OPEN = ("/", "/api/hello", "/ws")
@@ -46,26 +48,37 @@ _HTTP_PORT = 80
 
 @dataclass(frozen=True)
 class Door:
-    """Where this dashboard is reached, and its secret. `names`: hosts that mean it, beside the address a request came to."""
+    """Where this dashboard is reached, and its secret; empty where that cannot be used. `names`: hosts that mean it, beside
+    the address a request came to."""
 
-    token: str
+    secret: Callable[[], str]
     port: int
     names: frozenset[str]
     loopback: bool
 
     @classmethod
-    def at(cls, address: str, port: int, own: str, named: str = "") -> Door:
+    def at(cls, address: str, port: int, secret: Callable[[], str], named: str = "") -> Door:
         """`address`: what it is bound to; `named`: how the person wrote it."""
-        names = {"localhost", "127.0.0.1", "[::1]", _bracketed(address), _bracketed(named)} - NOWHERE
-        return cls(own, port, frozenset(map(str.lower, names)), ipaddress.ip_address(address.partition("%")[0]).is_loopback)
+        names = {*LOOPBACK, _bracketed(address), _bracketed(named)} - NOWHERE
+        return cls(
+            secret, port, frozenset(map(str.lower, names)), ipaddress.ip_address(address.partition("%")[0]).is_loopback
+        )
 
     def knows(self, host: str, reached: str) -> bool:
-        """`reached`: the address of ours that the request came to."""
+        """`reached`: the address of ours that the request came to. What leads here from this machine may have any port."""
         name, port = _split(host.lower())
-        return port == str(self.port) and name in {*self.names, _bracketed(reached).lower()}
+        if name in LOOPBACK:
+            return True
+        return port == str(self.port) and name in {*self.names, _bracketed(_unmapped(reached)).lower()}
+
+    @property
+    def fix(self) -> str:
+        """What to do where the Host is not taken."""
+        return f"open it as {', '.join(f'http://{name}:{self.port}' for name in sorted(self.names))} or by its number"
 
     def opens(self, given: bytes) -> bool:
-        return token.is_same(given, self.token)
+        own = self.secret()
+        return bool(own) and token.is_same(given, own)
 
 
 class Security:
@@ -115,7 +128,7 @@ class Security:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         reached = (scope.get("server") or ("",))[0] or ""
         if len(hosts) != 1 or not self._door.knows(hosts[0], reached):
-            raise Wrong(403, "host", "this Host is not the dashboard's", _FOREIGN)
+            raise Wrong(403, "host", "this Host is not the dashboard's", self._door.fix)
         if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
             raise Wrong(403, "origin", "another site asks; it may not", _FOREIGN)
         navigates = reading and scope["type"] == "http" and headers.get("sec-fetch-mode") == "navigate"
@@ -205,6 +218,11 @@ def _is_page(path: str) -> bool:
 
 def _bracketed(address: str) -> str:
     return f"[{address}]" if ":" in address else address
+
+
+def _unmapped(address: str) -> str:
+    """An IPv4 address as a socket for both kinds has it."""
+    return address.lower().removeprefix("::ffff:") if "." in address else address
 
 
 def _split(host: str) -> tuple[str, str]:

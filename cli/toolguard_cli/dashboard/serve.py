@@ -16,7 +16,7 @@ import msgspec
 import uvicorn
 
 from toolguard_cli import children, ports
-from toolguard_cli.dashboard import app, asking, token
+from toolguard_cli.dashboard import app, asking, prometheus, token
 from toolguard_cli.dashboard.asking import Running
 from toolguard_cli.dashboard.security import Door
 from toolguard_cli.dashboard.settings import Settings
@@ -51,9 +51,10 @@ def run(settings: Settings) -> int:
         return _taken(settings, error)
     readtypes.read()
     with closing(listener):
-        own = token.of(settings.db)
+        token.of(settings.db)
         address, port = listener.getsockname()[:2]
-        site = Site(settings, Door.at(address, port, own, settings.bind))
+        site = Site(settings, Door.at(address, port, token.Kept(settings.db).now, settings.bind))
+        prometheus.begin(site)
         about = Running(os.getpid(), asking.url(address, port), time.time_ns() // 1_000_000, __version__)
         try:
             asyncio.run(_serve(site, listener, about))

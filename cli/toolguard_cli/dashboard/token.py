@@ -43,6 +43,33 @@ def known(db: Path) -> str:
     return of(db) if os.path.lexists(place.token_path(db)) else ""
 
 
+class Kept:
+    """The token as its file holds it now: one that others could read, or that was taken away, opens nothing any more."""
+
+    def __init__(self, db: Path) -> None:
+        self._db = db
+        self._mark: tuple[int, ...] = ()
+        self._token = ""
+
+    def now(self) -> str:
+        """Empty where it cannot be used. Where there is none a new one is made."""
+        mark = self._seen()
+        if not mark or mark != self._mark:
+            try:
+                self._token = of(self._db)
+            except UserError:
+                self._token = ""
+            self._mark = mark
+        return self._token
+
+    def _seen(self) -> tuple[int, ...]:
+        try:
+            info = place.token_path(self._db).lstat()
+        except OSError:
+            return ()
+        return info.st_ino, info.st_size, info.st_mtime_ns, info.st_ctime_ns
+
+
 def proof(token: str, port: int, nonce: str) -> str:
     """What only a dashboard that knows the token can answer. It holds for this port alone, so that nobody can pass it on."""
     return hmac.new(token.encode(), f"toolguard dashboard {port} {nonce}".encode(), sha256).hexdigest()

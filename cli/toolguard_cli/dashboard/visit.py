@@ -33,12 +33,13 @@ class Memory:
 
 @dataclass(frozen=True)
 class Site:
-    """What is the same for all requests. `started`: milliseconds since 1970; `series`: see `prometheus`."""
+    """What is the same for all requests. `started`: milliseconds since 1970; `series`, `base`: see `prometheus`."""
 
     settings: Settings
     door: Door
     started: int = field(default_factory=now_ms)
     series: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
+    base: dict[str, dict[tuple[object, ...], list[float]]] = field(default_factory=dict)
     memory: Memory = field(default_factory=Memory)
 
 

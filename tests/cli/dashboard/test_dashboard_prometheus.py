@@ -13,7 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 import metrics_seed
 from toolguard_cli.dashboard import prometheus
 from toolguard_engine.metrics import database
-from toolguard_engine.metrics.record import DAY_MS, Call, record
+from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
 from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.transactions import transaction
 
@@ -30,22 +30,24 @@ def total(found: Samples, name: str, **labels: str) -> float:
     return sum(value for (known, given), value in found.items() if known == name and labels.items() <= set(given))
 
 
-def test_counters_are_those_of_the_day(tmp_path: Path) -> None:
-    made = machine(tmp_path)
-    today = time.time_ns() // 1_000_000 // DAY_MS * DAY_MS
-    with closing(database.connect(made.db)) as db:
-        calls, tokens, failed, cost = db.execute(
-            "SELECT count(*), total(input), total(outcome = 'error'), total(cost_usd) FROM toolguard_calls WHERE at >= ?",
-            (today,),
-        ).fetchone()
-        blocked = db.execute("SELECT count(*) FROM toolguard_verdicts WHERE at >= ? AND kind = 'block'", (today,)).fetchone()
-    with served(made) as server:
-        found = samples(server)
-    assert total(found, "toolguard_calls_total") == calls
-    assert total(found, "toolguard_calls_total", outcome="failed") == failed
-    assert total(found, "toolguard_tokens_total", kind="input") == tokens
-    assert abs(total(found, "toolguard_cost_usd_total") - cost) < 1e-9
-    assert total(found, "toolguard_decisions_total", kind="block") == blocked[0]
+def test_counters_begin_at_the_start(tmp_path: Path) -> None:
+    made, at = machine(tmp_path), time.time_ns() // 1_000_000
+    again = [
+        Call(at, NAMES[0], model="m", input=7, cost_usd=0.5),
+        Call(at, NAMES[0], model="m", input=5, cost_usd=0.25, outcome="error"),
+    ]
+    for _ in range(2):
+        with served(made) as server:
+            assert {value for (name, _), value in samples(server).items() if name.endswith("_total")} == {0.0}
+            with closing(database.connect(made.db)) as db, transaction(db):
+                record(db, again)
+                record_verdicts(db, [Verdict(at, NAMES[0], kind="block", decision="block")])
+            found = samples(server)
+        assert total(found, "toolguard_calls_total") == 2
+        assert total(found, "toolguard_calls_total", outcome="failed") == 1
+        assert total(found, "toolguard_tokens_total", kind="input") == 12
+        assert abs(total(found, "toolguard_cost_usd_total") - 0.75) < 1e-9
+        assert total(found, "toolguard_decisions_total", kind="block") == 1
 
 
 def test_gauges(server: Served) -> None:

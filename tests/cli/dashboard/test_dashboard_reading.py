@@ -27,7 +27,7 @@ def calls(path: Path) -> int:
 
 
 def visit(made: Machine, name: str = OWN) -> Visit:
-    return Visit(Site(Settings(made.db, made.places(name)), Door.at("127.0.0.1", 1, "")))
+    return Visit(Site(Settings(made.db, made.places(name)), Door.at("127.0.0.1", 1, str)))
 
 
 def test_no_file(tmp_path: Path) -> None:

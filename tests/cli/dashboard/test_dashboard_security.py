@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from dashboard_stage import LIMIT, NAMES, Served, machine, served
 
+from toolguard_cli.dashboard.security import Door
+from toolguard_engine.metrics import place
+
 LARGE = b'{"why": "' + b"x" * 70_000 + b'"}'
 DEEP = b"[" * 30_000 + b"]" * 30_000
 POSTS = ("/api/approve", "/api/deny", "/api/state", "/api/decision")
@@ -17,14 +20,16 @@ PATHS = ("/", "/static/nothing.js", "/api/overview", "/api/state", "/api/pending
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:{port}", "localhost:1", "localhost", "127.0.0.1.evil:{port}", ""]
+    "host", ["evil.example", "evil.example:{port}", "localhost.evil:{port}", "127.0.0.1.evil:{port}", "10.0.0.1:{port}", ""]
 )
 def test_dns_rebinding(shared: Served, path: str, host: str) -> None:
     answer = shared.ask(path, token=shared.token, host=host.format(port=shared.port))
     assert (answer.status, answer.code) == (403, "host")
 
 
-@pytest.mark.parametrize("host", ["localhost:{port}", "127.0.0.1:{port}", "[::1]:{port}", "LOCALHOST:{port}"])
+@pytest.mark.parametrize(
+    "host", ["localhost:{port}", "127.0.0.1:{port}", "[::1]:{port}", "LOCALHOST:{port}", "localhost:1", "localhost"]
+)
 def test_own_hosts(shared: Served, host: str) -> None:
     assert shared.ask("/api/state", host=host.format(port=shared.port)).status == 200
 
@@ -36,6 +41,46 @@ def test_own_hosts(shared: Served, host: str) -> None:
 def test_foreign_origin(shared: Served, path: str, origin: str) -> None:
     answer = shared.ask(path, token=shared.token, origin=origin.format(port=shared.port))
     assert (answer.status, answer.code) == (403, "origin")
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "reached", "known"),
+    [
+        ("127.0.0.1", "localhost:9000", "127.0.0.1", True),
+        ("127.0.0.1", "evil.example:8080", "127.0.0.1", False),
+        ("::", "192.168.1.5:8080", "::ffff:192.168.1.5", True),
+        ("::", "192.168.1.5:9000", "::ffff:192.168.1.5", False),
+        ("::", "[fd00::5]:8080", "fd00::5", True),
+        ("0.0.0.0", "192.168.1.6:8080", "192.168.1.5", False),
+    ],
+)
+def test_hosts_that_are_taken(address: str, host: str, reached: str, *, known: bool) -> None:
+    assert Door.at(address, 8080, str).knows(host, reached) is known
+
+
+def test_a_tunnel_may_begin_at_any_port(shared: Served) -> None:
+    assert shared.ask("/api/state", host="localhost:9000", origin="http://localhost:9000").status == 200
+    assert shared.ask("/api/state", host="localhost:9000", origin=f"http://localhost:{shared.port}").code == "origin"
+    refused = shared.ask("/api/state", host="evil.example")
+    assert f"http://localhost:{shared.port}" in refused.value["error"]["fix"]
+
+
+def test_no_token_opens_nothing() -> None:
+    assert not Door.at("127.0.0.1", 8080, str).opens(b"")
+
+
+def test_a_token_that_is_a_secret_no_more(server: Served) -> None:
+    path = place.token_path(server.machine.db)
+    word = {"gateway": NAMES[0], "nonce": "0" * 8}
+    assert server.post("/api/approve", word).status == 409
+    path.chmod(0o644)
+    assert server.post("/api/approve", word).status == 401
+    assert server.get(f"/api/hello?nonce={'a' * 32}")["proof"] == ""
+    path.unlink()
+    assert server.post("/api/approve", word).status == 401
+    new = path.read_text().strip()
+    assert new != server.token
+    assert server.post("/api/approve", word, token=new).status == 409
 
 
 def test_own_origin(shared: Served) -> None:

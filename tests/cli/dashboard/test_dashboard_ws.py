@@ -188,10 +188,20 @@ def test_only_so_many_pages(shared: Served) -> None:
         for page in pages:
             page.send(HELLO)
             heard(page, "hello")
-        with opened(shared, None) as page:
+        with opened(shared) as page:
             assert close_code(page) == 1013
     finally:
         for page in pages:
+            page.close()
+
+
+def test_who_says_nothing_takes_no_place(server: Served) -> None:
+    silent = [connect(f"ws://127.0.0.1:{server.port}/ws", proxy=None) for _ in range(60)]
+    try:
+        with opened(server) as page:
+            assert heard(page, "hello")["now"]
+    finally:
+        for page in silent:
             page.close()
 
 
