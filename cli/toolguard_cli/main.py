@@ -245,7 +245,7 @@ def usage(
     _finish(command.run(paths.find(state_dir, config), wish), as_json=as_json)
 
 
-@app.command(epilog=examples("toolguard dashboard --open", "toolguard dashboard --port 9000"))
+@app.command(epilog=examples("toolguard dashboard --open", "toolguard dashboard --port 9000", "toolguard dashboard --json"))
 def dashboard(
     port: Annotated[int | None, typer.Option(min=1, max=65_535, help="[default: metrics.dashboard.port]")] = None,
     bind: Annotated[str | None, typer.Option(metavar="ADDRESS", help="[default: metrics.dashboard.bind]")] = None,
@@ -257,7 +257,7 @@ def dashboard(
     """Open the dashboard of what the agents did and cost, and what waits for a person.
 
     Tells the address of the one that runs, with the token in it; where none runs, it is one itself until Ctrl-C. The gateway
-    starts one with metrics.dashboard.enabled.
+    starts one with metrics.dashboard.enabled. With --json it starts none: it tells of the one that runs, or ends with 1.
     """
     from toolguard_cli.commands import dashboard as command
 

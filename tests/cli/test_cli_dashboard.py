@@ -24,7 +24,7 @@ from toolguard_cli.dashboard import asking, opening, token
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.rig.home import free_port
-from toolguard_engine.config import MetricsConfig, parse
+from toolguard_engine.config import parse
 from toolguard_engine.metrics.database import connect
 
 LIMIT = 30
@@ -79,16 +79,57 @@ def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path)
         one.send_signal(signal.SIGINT)
         said, _ = one.communicate(timeout=LIMIT)
     assert one.returncode == 0, said
-    assert url in said
+    first = f"ok    the dashboard runs at http://127.0.0.1:{port} (process {one.pid}); open it with the token:"
+    assert said.splitlines()[:2] == [first, f"next  {url}"]
+    assert again.stdout.splitlines()[:2] == [first, f"next  {url}"]
+    assert "listening" not in said
     assert dashboard.SECRET in said
     assert "Ctrl-C ends it" in said
     assert again.returncode == 0
-    assert url in again.stdout
     assert (told["data"]["url"], told["data"]["pid"]) == (url, one.pid)
-    assert url in other.stdout
-    assert "end this one first" in other.stdout
+    assert other.returncode == 1
+    assert other.stderr.splitlines() == [
+        f"error one runs over this metrics file already, at http://127.0.0.1:{port} (process {one.pid})",
+        f"      -> end that one first: Ctrl-C where it was started, or kill {one.pid}",
+    ]
     assert asking.running(db) is None
     assert toolguard("dashboard", *named(places), "--json").returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("wish", "fix"),
+    [
+        (dashboard.Wish(9), "toolguard config set metrics.dashboard.port 9 (or "),
+        (dashboard.Wish(bind="::1"), "toolguard config set metrics.dashboard.bind ::1 (or "),
+        (dashboard.Wish(bind="127.0.0.1", port=7), None),
+        (dashboard.Wish(bind="localhost"), None),
+    ],
+)
+def test_one_that_the_gateway_runs_is_not_moved_by_an_option(
+    places: Places, db: Path, monkeypatch: pytest.MonkeyPatch, wish: dashboard.Wish, fix: str | None
+) -> None:
+    token.of(db)
+    monkeypatch.setattr(asking, "running", lambda _: asking.Running(5, "http://127.0.0.1:7", 0, "1", owned=True))
+    if fix is None:
+        assert dashboard.run(places, wish, as_json=False).data["pid"] == 5
+        return
+    with pytest.raises(UserError) as caught:
+        dashboard.run(places, wish, as_json=False)
+    assert caught.value.fix.startswith(f"the gateway runs that one: {fix}")
+    assert "toolguard config set metrics.dashboard.enabled false" in caught.value.fix
+
+
+def test_a_dashboard_over_another_file_is_told_as_one(places: Places, db: Path, tmp_path: Path) -> None:
+    port = dashboard.settings(places).dashboard.port
+    with running(places) as one:
+        configure(places, dbPath=str(tmp_path / "other.db"), dashboard={"port": port})
+        done = toolguard("dashboard", *named(places))
+        own = parse({"metrics": {"dbPath": str(tmp_path / "other.db"), "dashboard": {"enabled": True, "port": port}}})
+        check = served(Subject(places, None, None, settings=own))
+    taken = f"is taken by a dashboard over another metrics file (process {one.pid})"
+    assert taken in done.stderr
+    assert "-> toolguard dashboard --port " in done.stderr
+    assert taken in check.detail
 
 
 @pytest.mark.parametrize(
@@ -180,8 +221,8 @@ def test_what_is_this_machine_alone(bind: str, *, near: bool) -> None:
     ],
 )
 def test_what_a_person_is_told_first(metrics: dict[str, Any], bind: str, *, warned: bool, off: bool) -> None:
-    config: MetricsConfig = parse({"metrics": metrics}).metrics
-    told = [line.text for line in dashboard.told("http://x/#token=1", bind, config, "toolguard install")]
+    about, config = asking.Running(1, "http://x", 0, "1"), parse({"metrics": metrics}).metrics
+    told = [line.text for line in dashboard.told(about, "http://x/#token=1", bind, config, "toolguard install")]
     assert any("nothing is encrypted" in text for text in told) is warned
     assert any("ssh -L" in text for text in told) is warned
     assert any("metrics are off" in text for text in told) is off

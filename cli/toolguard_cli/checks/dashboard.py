@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,6 @@ from toolguard_engine.stores import engines
 
 ID = "dashboard"
 PORT, BIND, ENABLED = "metrics.dashboard.port", "metrics.dashboard.bind", "metrics.dashboard.enabled"
-_OURS = re.compile(r"toolguard_cli\.dashboard|toolguard(?:_cli)? dashboard")
 
 
 def served(subject: Subject) -> Check:
@@ -52,13 +50,9 @@ def _silent(subject: Subject) -> Check:
     if problem != errno.EADDRINUSE:
         said = os.strerror(problem) if problem > 0 else "there is no such address"
         return Check(ID, "error", f"{where}: {said}", subject.set_command(BIND, "127.0.0.1"), data)
-    pid, command = next(ports.listeners(own.port), (0, ""))
     free = ports.free(own.bind, own.port)
     mend = subject.set_command(PORT, str(free)) if free else "end that program"
-    if _OURS.search(command):
-        told = f"{where} is taken by a dashboard over another metrics file (process {pid})"
-        return Check(ID, "error", told, mend, data)
-    return Check(ID, "error", f"{where} is taken by {ports.owner(own.port)}", mend, data)
+    return Check(ID, "error", f"{where} is taken by {asking.taker(own.port)}", mend, data)
 
 
 def _data(subject: Subject, found: Running | None = None) -> dict[str, object]:

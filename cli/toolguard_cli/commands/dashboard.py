@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from toolguard_cli import inside, metering, ports, stores
+from toolguard_cli import inside, metering, stores
 from toolguard_cli.dashboard import asking, opening, token
 from toolguard_cli.dashboard.settings import Settings
 from toolguard_cli.errors import UserError
@@ -20,6 +20,7 @@ from toolguard_engine.config import MetricsConfig, parse
 from toolguard_engine.metrics import place
 
 COMMAND = "dashboard"
+SETTINGS = "metrics.dashboard"
 SECRET = "whoever has this address can approve and deny: it holds the token; give it to nobody"  # noqa: S105 - a text
 
 
@@ -55,17 +56,34 @@ def settings(places: Places) -> MetricsConfig:
 
 
 def _shown(found: asking.Running, db: Path, wish: Wish) -> Result:
-    """One that runs has answered, and has proven that it knows the token."""
+    """One that runs has answered, and has proven that it knows the token. Raises `UserError` where another is wanted."""
     address = urlsplit(found.url)
     host, port = address.hostname or "", address.port or 0
+    if wish.port not in (None, port) or (wish.bind and _numeric(wish.bind, port) != host):
+        raise UserError(
+            f"one runs over this metrics file already, at {found.url} (process {found.pid})", _moved(found, wish)
+        )
     url = opening.url(asking.url(host, port), token.of(db))
-    lines = [Line("ok", f"the dashboard runs (process {found.pid})"), Line("next", url), Line("warn", SECRET)]
-    if wish.port not in (None, port) or wish.bind not in (None, host):
-        lines.append(Line("info", "--port and --bind are for a dashboard of its own; end this one first"))
+    lines = [_runs(found), Line("next", url), Line("warn", SECRET)]
     if wish.opens:
         lines.append(opening.in_browser(url, db))
     data = {"url": url, "pid": found.pid, "started": found.started, "version": found.version}
     return Result(COMMAND, data, tuple(lines))
+
+
+def _runs(about: asking.Running) -> Line:
+    return Line("ok", f"the dashboard runs at {about.url} (process {about.pid}); open it with the token:")
+
+
+def _moved(found: asking.Running, wish: Wish) -> str:
+    """How to get it elsewhere."""
+    if not found.owned:
+        return f"end that one first: Ctrl-C where it was started, or kill {found.pid}"
+    wanted = {"port": wish.port, "bind": wish.bind}
+    moves = [f"toolguard config set {SETTINGS}.{name} {value}" for name, value in wanted.items() if value]
+    return (
+        f"the gateway runs that one: {' and '.join(moves)} (or toolguard config set {SETTINGS}.enabled false, which ends it)"
+    )
 
 
 def _serve(places: Places, metrics: MetricsConfig, db: Path, wish: Wish) -> Result:
@@ -73,13 +91,15 @@ def _serve(places: Places, metrics: MetricsConfig, db: Path, wish: Wish) -> Resu
     from toolguard_cli.dashboard import serve  # noqa: PLC0415 - the server itself takes long to load
 
     bind, port = wish.bind or metrics.dashboard.bind, wish.port or metrics.dashboard.port
-    if ports.bound(bind, port) is None:
-        url = opening.url(asking.url(_numeric(bind, port), port), token.of(db))
-        show(Result(COMMAND, {}, tuple(told(url, bind, metrics, metering.switch(places)))), as_json=False)
+
+    def tell(about: asking.Running) -> None:
+        url = opening.url(about.url, token.of(db))
+        show(Result(COMMAND, {}, tuple(told(about, url, bind, metrics, metering.switch(places)))), as_json=False)
         if wish.opens:
             opening.when_it_answers(url, db)
+
     try:
-        code = serve.run(Settings(db, places, bind, port))
+        code = serve.run(Settings(db, places, bind, port), tell)
     finally:
         opening.forget(db)
     if code == serve.RUNS_ALREADY and (found := asking.running(db)):
@@ -95,9 +115,9 @@ def _numeric(bind: str, port: int) -> str:
         return bind
 
 
-def told(url: str, bind: str, metrics: MetricsConfig, switch: str) -> list[Line]:
-    """`switch`: what to call so that something is recorded."""
-    lines = [Line("next", url), Line("warn", SECRET)]
+def told(about: asking.Running, url: str, bind: str, metrics: MetricsConfig, switch: str) -> list[Line]:
+    """`url`: with the token; `switch`: what to call so that something is recorded."""
+    lines = [_runs(about), Line("next", url), Line("warn", SECRET)]
     if not is_loopback(bind):
         lines.append(
             Line(

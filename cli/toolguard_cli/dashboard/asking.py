@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import re
 import secrets
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,7 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from toolguard_cli import ports
 from toolguard_cli.dashboard import token
 from toolguard_engine.metrics import place
 from toolguard_engine.metrics.shapes import Shape
@@ -20,14 +22,18 @@ SECONDS = 2.0
 MAX_BYTES = 4_096
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - addresses that mean all of them
 
+_OURS = re.compile(r"toolguard_cli\.dashboard|toolguard(?:_cli)? dashboard")
+
 
 class Running(Shape, frozen=True):
-    """What a dashboard says about itself, beside the metrics file. `started`: milliseconds since 1970."""
+    """What a dashboard says about itself, beside the metrics file. `started`: milliseconds since 1970; `owned`: a gateway
+    runs it."""
 
     pid: int
     url: str
     started: int
     version: str
+    owned: bool = False
 
 
 class _Hello(msgspec.Struct):
@@ -54,6 +60,12 @@ def known(db: Path) -> Running | None:
         return msgspec.json.decode(files.read_bounded(place.server_path(db), MAX_BYTES), type=Running)
     except (OSError, ValueError, RecursionError):
         return None
+
+
+def taker(port: int) -> str:
+    """Who has a port that is not ours, for a person."""
+    pid, command = next(ports.listeners(port), (0, ""))
+    return f"a dashboard over another metrics file (process {pid})" if _OURS.search(command) else ports.owner(port)
 
 
 def url(address: str, port: int) -> str:

@@ -38,10 +38,10 @@ BACKLOG = 128
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def run(settings: Settings) -> int:
+def run(settings: Settings, tell: Callable[[Running], None] | None = None) -> int:
     """0 once it was told to end, `RUNS_ALREADY` where one runs. Says on standard output which of both it is, and where.
 
-    Raises `UserError`.
+    `tell` says it instead, once it serves. Raises `UserError`.
     """
     if not 0 <= settings.port <= LAST_PORT:
         raise UserError(f"{settings.port} is no port", f"name one from 1 to {LAST_PORT}")
@@ -55,9 +55,9 @@ def run(settings: Settings) -> int:
         address, port = listener.getsockname()[:2]
         site = Site(settings, Door.at(address, port, token.Kept(settings.db).now, settings.bind))
         prometheus.begin(site)
-        about = Running(os.getpid(), asking.url(address, port), time.time_ns() // 1_000_000, __version__)
+        about = Running(os.getpid(), asking.url(address, port), time.time_ns() // 1_000_000, __version__, settings.owned)
         try:
-            asyncio.run(_serve(site, listener, about))
+            asyncio.run(_serve(site, listener, about, tell or _say_where))
         finally:
             children.end_all()  # what a change still asks
             _forget(settings, about)
@@ -90,10 +90,10 @@ def _taken(settings: Settings, error: OSError) -> int:
     free = ports.free(settings.bind, settings.port)
     change = "toolguard config set metrics.dashboard.port" if settings.owned else "toolguard dashboard --port"
     fix = f"{change} {free}" if free else "end that program"
-    raise UserError(f"{where} is taken by {ports.owner(settings.port)}", fix) from error
+    raise UserError(f"{where} is taken by {asking.taker(settings.port)}", fix) from error
 
 
-async def _serve(site: Site, listener: socket.socket, about: Running) -> None:
+async def _serve(site: Site, listener: socket.socket, about: Running, tell: Callable[[Running], None]) -> None:
     config = uvicorn.Config(
         app.make(site),
         http="h11",
@@ -110,7 +110,7 @@ async def _serve(site: Site, listener: socket.socket, about: Running) -> None:
         timeout_graceful_shutdown=GRACE_SECONDS,
         h11_max_incomplete_event_size=MAX_HEAD,
     )
-    server = _Server(config, lambda: _listens(site.settings, about))
+    server = _Server(config, lambda: _listens(site.settings, about, tell))
     loop = asyncio.get_running_loop()
     for number in _SIGNALS:
         loop.add_signal_handler(number, server.end)
@@ -137,11 +137,12 @@ class _Server(uvicorn.Server):
         self._listens()
 
 
-def _listens(settings: Settings, about: Running) -> None:
+def _listens(settings: Settings, about: Running, tell: Callable[[Running], None]) -> None:
     """Whoever asks for the dashboard finds it. One that cannot be found by others still serves."""
     with suppress(OSError):
         files.replace(place.server_path(settings.db), msgspec.json.encode(about), durable=False)
-    _say(f"listening {about.url}")
+    with suppress(OSError):
+        tell(about)
 
 
 def _forget(settings: Settings, about: Running) -> None:
@@ -156,6 +157,10 @@ def _until_input_ends(loop: asyncio.AbstractEventLoop, end: Callable[[], None]) 
             pass
     with suppress(RuntimeError):  # it ended meanwhile
         loop.call_soon_threadsafe(end)
+
+
+def _say_where(about: Running) -> None:
+    _say(f"listening {about.url}")
 
 
 def _say(line: str) -> None:
