@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import doctor_stage
 import filelock
 import pytest
 from cli_stage import envelope, picture, put_in, texts, toolguard
@@ -21,6 +22,7 @@ from toolguard_cli.paths import Places
 from toolguard_cli.result import Result
 from toolguard_cli.setup import lock
 from toolguard_engine import manifest
+from toolguard_engine.stores import engines
 
 KEYS = "plugins.entries.toolguard.config"
 TEXT = """\
@@ -44,7 +46,7 @@ TEXT = """\
 """
 OFFLINE = Options(offline=True)
 OTHER_AGENTS = "agents here means toolguard's own; with --root it means OpenClaw's"
-BY_ITSELF = "a running gateway takes this in by itself, within some 8 s"
+LATER = "no gateway with toolguard runs now: it takes this in when it starts"
 
 
 def write(places: Places, text: str, name: str = "") -> Path:
@@ -135,7 +137,7 @@ def test_what_set_says(places: Places) -> None:
         ("info", "  -          mode: 'soft', /* for now */"),
         ("info", "  +          mode: 'enforce', /* for now */"),
         ("info", f"the file as it was: {places.config}.toolguard.bak"),
-        ("next", BY_ITSELF),
+        ("next", LATER),
     ]
     diff = done.data.pop("diff")
     assert diff[-2:] == ["-          mode: 'soft', /* for now */", "+          mode: 'enforce', /* for now */"]
@@ -347,13 +349,20 @@ def test_there_must_be_an_entry(places: Places, text: str | None, message: str, 
     assert refused(places, "mode", value) == (message.replace("CONFIG", str(places.config)), fix)
 
 
+def test_a_gateway_that_runs_takes_a_change_in_by_itself(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(places, TEXT)
+    doctor_stage.runs(places)
+    monkeypatch.setattr(engines, "alive", lambda _: True)
+    assert texts(change(places, "mode", "enforce"))[-1] == "a running gateway takes this in by itself, within some 8 s"
+
+
 def test_what_was_wrong_before_hinders_nobody_elsewhere(places: Places) -> None:
     write(places, TEXT.replace("'soft'", "'loud'").replace("['gateway']", "[7]"))
     done = change(places, "escalationThreshold", "40")
     assert texts(done)[-3:] == [
         f'wrong before, and still: {KEYS}.mode: {MODES}, not "loud"',
         "toolguard config validate shows all that is wrong",
-        BY_ITSELF,
+        LATER,
     ]
     assert [each["path"] for each in done.data["findings"]] == [f"{KEYS}.mode", f"{KEYS}.alwaysBlock[0]"]
     assert refused(places, "mode", "louder")[0] == f'{KEYS}.mode: {MODES}, not "louder"'

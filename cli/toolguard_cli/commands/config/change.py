@@ -17,9 +17,12 @@ from toolguard_cli.setup.lock import locked
 from toolguard_cli.validation import Finding, Subject, entry, hostcheck, startup, texts
 from toolguard_cli.validation.finding import nearest
 from toolguard_engine import answers
+from toolguard_engine.stores import engines
 
 PLUGINS = ENTRY[:2]
 MAX_TOLD = 5
+TAKEN_IN = "a running gateway takes this in by itself, within some 8 s"
+TAKEN_IN_LATER = "no gateway with toolguard runs now: it takes this in when it starts"
 _ON_A_DRAFT = tuple(check for check in validation.CHECKS if check is not texts.there)
 """A file that is still to be made is no fault."""
 
@@ -178,8 +181,10 @@ class Change:
         if self.options.dry_run:
             return [*lines, Line("info", "nothing was written (--dry-run)")]
         by_itself = self.named.steps[: len(PLUGINS)] == PLUGINS
-        then = "a running gateway takes this in by itself, within some 8 s" if by_itself else "restart the gateway"
-        return [*lines, Line("next", then)]
+        return [*lines, Line("next", self._by_itself() if by_itself else "restart the gateway")]
+
+    def _by_itself(self) -> str:
+        return TAKEN_IN if engines.running(self.places.state_dir) else TAKEN_IN_LATER
 
 
 def _identity(each: Finding) -> tuple[str, str]:
