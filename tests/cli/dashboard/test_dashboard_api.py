@@ -288,3 +288,23 @@ def test_many_ask_at_once(shared: Served) -> None:
     with ThreadPoolExecutor(16) as pool:
         answers: list[Answer] = list(pool.map(shared.ask, GETS * 12))
     assert {answer.status for answer in answers} == {200}
+
+
+def test_a_checkpoint_is_of_one_agent_in_one_session(server: Served) -> None:
+    store = FileStandings(server.machine.places(NAMES[0]).state_dir, patient=True)
+    keys = [("main", "all"), ("other", "all"), ("main", "")]
+    used = [Standing(agent, session, spent=0.5, touched=2_000_000_000) for agent, session in keys]
+    store.save({each.key: each for each in used})
+    store.close()
+    for agent, session in keys:
+        answer = server.post("/api/state", {"gateway": NAMES[0], "checkpoint": {"agent": agent, "session": session}})
+        assert answer.status == 200, answer
+        left = {(each["agent"], each["session"]) for each in state_of(server)["standings"]}
+        assert left == set(keys[keys.index((agent, session)) + 1 :])
+    assert server.post("/api/state", {"gateway": NAMES[0], "checkpoint": {}}).status == 409
+
+
+def test_what_a_change_has_to_say_is_told(server: Served) -> None:
+    answer = server.post("/api/state", {"gateway": NAMES[0], "killSwitch": True})
+    assert "nothing is stopped" in " ".join(answer.value["notes"])
+    assert server.get("/api/state")["notes"] == []
