@@ -65,7 +65,7 @@ def _operation(each: Endpoint, asks: dict[str, Any], body: dict[str, Any], answe
         },
     }
     if each.method == "GET":
-        operation["parameters"] = [_parameter(each, name, schema) for name, schema in asks["properties"].items()]
+        operation["parameters"] = [_parameter(each, asks, name) for name in asks["properties"]]
     else:
         only = {"oneOf": [_only(name, each.one_of) for name in each.one_of]} if each.one_of else {}
         operation["requestBody"] = {"required": True, "content": {JSON: {"schema": {**body, **only}}}}
@@ -78,9 +78,9 @@ def _only(name: str, names: Iterable[str]) -> dict[str, Any]:
     return {"required": [name], "properties": {name: {"not": {"type": "null"}}, **others}}
 
 
-def _parameter(each: Endpoint, name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    in_path = name in _IN_PATH.findall(each.path)
-    return {"name": name, "in": "path" if in_path else "query", "required": in_path, "schema": schema}
+def _parameter(each: Endpoint, asks: dict[str, Any], name: str) -> dict[str, Any]:
+    place = "path" if name in _IN_PATH.findall(each.path) else "query"
+    return {"name": name, "in": place, "required": name in asks.get("required", ()), "schema": asks["properties"][name]}
 
 
 def _refusal(status: int) -> dict[str, Any]:
