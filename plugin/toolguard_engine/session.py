@@ -573,6 +573,8 @@ class Session:
                 self._record(refusal, message.provider, message.model)
         if shadow:
             return protocol.Stopped(message.id)
+        for refusal in refusals:
+            self._measured(partial(Measure.malformed, refusal=refusal, now=self._now()))
         first = refusals[0]
         if first.correction.stop:
             self._ended(first.call, first.correction.stop)

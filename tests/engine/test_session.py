@@ -399,6 +399,26 @@ def test_the_rows_of_malformed_calls() -> None:
     assert second == first._replace(kind="loop")
 
 
+def test_the_metrics_count_the_malformed_calls_of_the_log() -> None:
+    """Also the one with which the run ends, which is never executed; what was only not executed was not malformed."""
+    talk = session(METRICS)
+    for question in (1, 2):
+        talk.answer(failed(question, request=question))
+    for params in ({}, READ):
+        talk.answer(protocol.Message(3, [protocol.MessageCall("read", params)], **PLACED))
+    assert [line["error"] for line in talk.take_records()] == ["validation"] * 3 + ["not-executed"]
+    assert [each.kind for each in talk.take_verdicts()] == ["malformed", "loop", "malformed"]
+
+
+def test_what_is_only_watched_has_no_end_that_counts() -> None:
+    talk = session({**METRICS, "mode": "shadow"})
+    for question in (1, 2):
+        talk.answer(failed(question, request=question))
+    talk.answer(protocol.Message(3, [protocol.MessageCall("read", {})], **PLACED))
+    assert len(talk.take_records()) == 3
+    assert talk.take_verdicts() == []
+
+
 def test_what_is_only_watched_is_not_corrected() -> None:
     talk = session({**METRICS, "mode": "shadow"})
     talk.answer(failed())

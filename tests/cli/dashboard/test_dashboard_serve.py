@@ -78,7 +78,8 @@ def test_the_port_is_that_of_another_metrics_file(made: Machine, tmp_path: Path)
         token.of(made.db)
         done = refused(made, port=server.port)
     assert done.returncode == 1
-    assert f"port {server.port} of 127.0.0.1 is taken by process {server.process.pid} (" in done.stderr
+    taken = f"is taken by a dashboard over another metrics file (process {server.process.pid})"
+    assert f"port {server.port} of 127.0.0.1 {taken}" in done.stderr
 
 
 def test_the_port_is_a_strangers(made: Machine) -> None:
