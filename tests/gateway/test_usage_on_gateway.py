@@ -139,3 +139,12 @@ def test_what_was_let_run_and_what_was_corrected(measured: Measured) -> None:
     played = measured.stage.play(once(call("read", {}), call("read", {"path": "a.txt"}), inner))
     expected = [("malformed", "read"), ("allow", "read"), ("allow", "session_status")]
     assert measured.verdicts(played.session, len(expected)) == expected
+
+
+def test_each_malformed_call_of_a_loop_is_counted_as_it_is_logged(measured: Measured) -> None:
+    """Also the last one, which is never executed."""
+    played = measured.stage.play(lambda r: call("read", {}) if r.tools else Reply("Stopped."))
+    found = measured.verdicts(played.session, 4)
+    assert sorted(kind for kind, _ in found) == ["loop", "malformed", "malformed", "stop"]
+    logged = [line["action"] for line in measured.stage.log() if line["session"] == played.session]
+    assert logged == ["corrected", "loop-detected", "stopped"]
