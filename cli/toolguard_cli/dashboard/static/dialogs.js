@@ -72,8 +72,8 @@ export function say(text, tone = "good") {
 
 /** Says what must not be missed: it stays until somebody has read it. @param {string} text */
 export function warn(text) {
-  const read = el("button", { type: "button", class: "small", on: { click: () => note.remove() } }, "Dismiss");
-  const note = el("p", { class: "toast bad kept" }, coded(text), read);
+  const note = el("p", { class: "toast bad kept" }, coded(text));
+  note.append(el("button", { type: "button", class: "small", on: { click: () => note.remove() } }, "Dismiss"));
   put(note);
 }
 

@@ -10,6 +10,8 @@ import { View } from "../view.js";
 /** @typedef {import("../app.js").App} App */
 /** @typedef {import("../shapes.js").Pending} Pending */
 
+/** @type {Pending} */
+const NOT_ASKED = { now: 0, pending: [], problems: [], unread: [] };
 const MOST = 200; // that still wait, and as many that do no more
 const LOOKS = 100; // ms
 
@@ -26,7 +28,7 @@ export function approvals(app) {
   let more = 0;
 
   const draw = () => {
-    const { pending, problems: told, unread } = app.pending ?? { pending: [], problems: [], unread: [] };
+    const { pending, problems: told, unread } = app.pending ?? NOT_ASKED;
     fill(
       problems,
       told.map((text) => el("p", { class: "notice bad" }, visible(text))),
