@@ -183,6 +183,9 @@ class Engine:
             return self._failed(message, error)
         if isinstance(answer, protocol.Ready):
             self._begin()
+        if isinstance(message, protocol.Decide) and message.action == "kill-switch":
+            self._switched = -SWITCH_EVERY  # what was answered holds from the next call on
+            self._look_at_switch()
         self._follow(message, answer)
         self._news = True
         return answer

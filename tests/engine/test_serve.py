@@ -604,3 +604,11 @@ def test_rules_may_be_switched_off(talk: Talk, state: Path) -> None:
     assert verdict(talk, "useradd -m guest", logs)["decision"] == "allow"
     assert verdict(talk, "rm -rf ~/x", logs)["decision"] == "hold"
     assert ["nosuchrule" in text for text in logs] == [True]
+
+
+def test_the_kill_switch_counts_from_the_next_call_on(talk: Talk, tmp_path: Path) -> None:
+    talk.hello(tmp_path)
+    for turn, code in enumerate(["kill-switch.on", "allow"] * 5):
+        nonce = "on" if code != "allow" else "off"
+        assert talk.ask(id=1, type="decide", action="kill-switch", nonce=nonce, by="ann", where="chat")["ok"]
+        assert talk.ask(id=2, type="judge", tool="read", params={"path": "a"}, run=f"r{turn}")["code"] == code
