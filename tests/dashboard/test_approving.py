@@ -11,7 +11,7 @@ import pytest
 from held_stage import hold, status_of
 from machine import HOME, LAB, Machine
 from playwright.sync_api import Locator, Page, Route, WebSocketRoute, expect
-from visitor import Visitor, Visits
+from visitor import Visitor, Visits, approve
 
 from toolguard_engine.ledger import Decision
 from toolguard_engine.stores.audit import AuditLog
@@ -52,7 +52,7 @@ def test_yes(machine: Machine, visits: Visits) -> None:
     for words in ("exec", held.nonce, '{ command: "make release" }', "It makes a release.", "main", "/srv/www", "left"):
         expect(shown).to_contain_text(words)
     shown.get_by_label("Reason").fill("release day")
-    shown.get_by_role("button", name="Approve").click()
+    approve(shown)
     expect(shown).to_contain_text("approved")
     expect(shown.get_by_role("button", name="Approve")).to_be_hidden()
     assert status_of(machine.places, held.nonce) == "approved"
@@ -73,7 +73,7 @@ def test_each_gateway_has_its_own_calls(machine: Machine, visits: Visits) -> Non
     held = hold(lab)
     page = visits(machine).go("approvals")
     expect(card(page, held.nonce)).to_contain_text(LAB)
-    card(page, held.nonce).get_by_role("button", name="Approve").click()
+    approve(card(page, held.nonce))
     expect(card(page, held.nonce)).to_contain_text("approved")
     assert status_of(lab, held.nonce) == "approved"
     assert told(machine, held.nonce) == []
@@ -94,7 +94,7 @@ def test_one_that_is_not_shown_whole_needs_a_second_word(machine: Machine, visit
     expect(yes).to_be_disabled()
     expect(shown.get_by_role("button", name="Deny")).to_be_enabled()
     shown.get_by_role("checkbox").check()
-    yes.click()
+    approve(shown)
     expect(shown).to_contain_text("approved")
     assert status_of(machine.places, held.nonce) == "approved"
 
@@ -142,7 +142,9 @@ def test_somebody_else_was_quicker(machine: Machine, visits: Visits, how: str, b
     deaf.append(True)
     decide_elsewhere(machine, held.nonce, how)
     before = told(machine, held.nonce)
-    card(page, held.nonce).get_by_role("button", name=button).click()
+    approve(card(page, held.nonce)) if button == "Approve" else card(page, held.nonce).get_by_role(
+        "button", name="Deny"
+    ).click()
     expect(page.locator("#said")).to_contain_text(words)
     assert status_of(machine.places, held.nonce) == how
     assert told(machine, held.nonce) == before
@@ -158,7 +160,7 @@ def test_yes_to_one_whose_time_was_over_on_the_way(machine: Machine, visits: Vis
     expect(shown.get_by_role("button", name="Approve")).to_be_enabled()
     while time.time() < held.expires:
         visitor.page.wait_for_timeout(100)
-    shown.get_by_role("button", name="Approve").click()
+    approve(shown)
     expect(visitor.page.locator("#said")).to_contain_text("expired")
     assert status_of(machine.places, held.nonce) == "expired"
 
@@ -220,8 +222,9 @@ def test_a_press_on_what_has_just_moved_decides_nothing(
     press(page, yes)
     expect(card(page, second.nonce)).to_contain_text("nothing was done")
     assert status_of(quiet.places, second.nonce) == "pending"
-    page.clock.run_for(1_000)
-    press(page, yes)
+    for _ in range(2):
+        page.clock.run_for(1_000)
+        press(page, yes)
     expect(card(page, second.nonce)).to_contain_text("approved")
     assert status_of(quiet.places, second.nonce) == "approved"
 
@@ -238,6 +241,41 @@ def test_a_press_on_what_has_just_come_decides_nothing(quiet: Machine, visits: V
     press(page, yes)
     expect(card(page, held.nonce)).to_contain_text("nothing was done")
     assert status_of(quiet.places, held.nonce) == "pending"
+
+
+def escapes(page: Page) -> None:
+    page.keyboard.press("Escape")
+
+
+def presses_elsewhere(page: Page) -> None:
+    page.get_by_role("heading", name="toolguard").click()
+
+
+def leaves(page: Page) -> None:
+    page.keyboard.press("Tab")
+
+
+def waits(page: Page) -> None:
+    page.clock.run_for(10_000)
+
+
+@pytest.mark.parametrize("back", [escapes, presses_elsewhere, leaves, waits])
+def test_one_press_approves_nothing(quiet: Machine, visits: Visits, back: Callable[[Page], None]) -> None:
+    held = hold(quiet.places)
+    visitor = visits(quiet)
+    visitor.page.clock.install()
+    page = visitor.go("approvals")
+    shown = card(page, held.nonce)
+    yes = shown.get_by_role("button", name="Approve")
+    yes.dblclick()
+    expect(yes).to_have_text("Approve: runs once")
+    expect(yes).to_be_focused()
+    expect(shown).to_contain_text("Press once more")
+    back(page)
+    expect(yes).to_have_text("Approve")
+    expect(shown).not_to_contain_text("Press once more")
+    assert status_of(quiet.places, held.nonce) == "pending"
+    assert not [path for path in visitor.asked if path == "/api/approve"]
 
 
 def stand_still(page: Page) -> None:
@@ -297,7 +335,7 @@ def test_what_cannot_be_read_is_not_over_and_what_comes_back_is_there(
         expect(page.get_by_text(f"{gateway}: nonces.json: Permission denied")).to_be_visible()
     told.say(told.held)
     expect(card(page, held.nonce)).not_to_contain_text(words)
-    yes.click()
+    approve(card(page, held.nonce))
     expect(card(page, held.nonce)).to_contain_text("approved")
 
 
@@ -327,7 +365,7 @@ def test_a_yes_is_taken_back(machine: Machine, visits: Visits) -> None:
     held = hold(machine.places)
     shown = card(visits(machine).go("approvals"), held.nonce)
     expect(shown.get_by_role("button", name="Take back")).to_have_count(0)
-    shown.get_by_role("button", name="Approve").click()
+    approve(shown)
     expect(shown).to_contain_text("left to run")
     shown.get_by_role("button", name="Take back").click()
     expect(shown).to_contain_text("it did not run")
@@ -341,6 +379,9 @@ def test_the_focus_stays_at_the_call_that_was_decided(machine: Machine, visits: 
     page = visits(machine).go("approvals")
     card(page, held.nonce).get_by_role("button", name=name).focus()
     page.keyboard.press("Enter")
+    if name == "Approve":
+        expect(card(page, held.nonce).get_by_role("button", name="Approve: runs once")).to_be_enabled()
+        page.keyboard.press("Enter")
     expect(card(page, held.nonce)).to_contain_text("approved" if name == "Approve" else "denied")
     expect(card(page, held.nonce)).to_be_focused()
 
@@ -368,7 +409,7 @@ def test_without_the_token_one_only_looks_until_it_is_entered(machine: Machine, 
     page.get_by_role("button", name="Enter token").click()
     page.get_by_label("Token or address").fill(f"{machine.url}/#token={machine.token}")
     page.get_by_role("button", name="Use it").click()
-    shown.get_by_role("button", name="Approve").click()
+    approve(shown)
     expect(shown).to_contain_text("approved")
     assert status_of(machine.places, held.nonce) == "approved"
 

@@ -89,8 +89,9 @@ def test_read_only_has_no_serious_fault_either(machine: Machine, visits: Visits)
 def test_the_theme_is_the_system_s_until_the_person_says_otherwise(machine: Machine, visits: Visits, scheme: str) -> None:
     page = visits(machine, color_scheme=scheme).go()
     assert is_dark(page) == (scheme == "dark")
-    page.get_by_role("button", name="Dark theme").click()
-    expect(page.get_by_role("button", name="Dark theme")).to_have_attribute("aria-pressed", str(scheme == "light").lower())
+    other = {"light": "Dark theme", "dark": "Light theme"}
+    page.get_by_role("button", name=other[scheme]).click()
+    expect(page.get_by_role("button", name=next(name for key, name in other.items() if key != scheme))).to_be_visible()
     assert is_dark(page) == (scheme == "light")
     page.reload()
     expect(page.get_by_role("tabpanel")).to_be_visible()
@@ -209,6 +210,10 @@ def test_a_call_is_approved_with_the_keyboard_alone(machine: Machine, visits: Vi
     while not page.evaluate(IS_ITS_YES, held.nonce):
         press(page, "Tab")
         assert focus_is_seen(page), page.evaluate("document.activeElement.outerHTML.slice(0, 300)")
+    press(page, "Enter")
+    yes = page.locator(f"article[data-nonce='{held.nonce}']").get_by_role("button", name="Approve: runs once")
+    expect(yes).to_be_focused()
+    expect(yes).to_be_enabled()
     press(page, "Enter")
     expect(page.locator(f"article[data-nonce='{held.nonce}']")).to_contain_text("approved")
     assert status_of(machine.places, held.nonce) == "approved"

@@ -10,7 +10,7 @@ import seeded
 from held_stage import hold
 from machine import HOME, Machine
 from playwright.sync_api import expect
-from visitor import PHONE, TABS, WIDE, Visits
+from visitor import PHONE, TABS, WIDE, Visits, approve
 
 from toolguard_engine.standing import Standing
 from toolguard_engine.stores.killswitch import KillSwitch
@@ -58,7 +58,7 @@ def test_a_held_call_is_decided_where_nothing_is_recorded(bare: Machine, visits:
     page = visits(bare).go("approvals")
     held = hold(bare.places)
     shown = page.locator(f"article[data-nonce='{held.nonce}']")
-    shown.get_by_role("button", name="Approve").click()
+    approve(shown)
     expect(shown).to_contain_text("approved")
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, Request, expect, sync_playwright
 
 import browser
 from toolguard_cli.rig.runtime import npm_packages
@@ -27,6 +27,12 @@ SERIOUS = ("serious", "critical")
 
 
 expect.set_options(timeout=PATIENCE_MS)
+
+
+def approve(card: Locator) -> None:
+    """Both presses."""
+    for name in ("Approve", "Approve: runs once"):
+        card.get_by_role("button", name=name, exact=True).click()
 
 
 @dataclass

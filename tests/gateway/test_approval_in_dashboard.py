@@ -13,7 +13,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent.parent / "dashboard"))
 
 from playwright.sync_api import expect
-from visitor import Visitor, running_chromium, visit
+from visitor import Visitor, approve, running_chromium, visit
 
 import browser
 from gateway_stage import NEW_HOST, Stage, audit, once
@@ -101,7 +101,7 @@ def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visito
 
     visitor.show("approvals")
     stage.server.play(once(call))
-    card.get_by_role("button", name="Approve").click()
+    approve(card)
     wait_until(lambda: not folder.exists())
     wait_until(lambda: len(stage.server.requests) == 2)
     assert ran.read_text().split() == ["ran"]

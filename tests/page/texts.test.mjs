@@ -33,9 +33,11 @@ test("names of kinds are names, not what objects are made of", () => {
 
 test("a kind is in one column of the chart at most", () => {
   const charted = GROUPS.flatMap(({ kinds }) => kinds);
+  const offered = Object.values(CHOICES).flat();
+  assert.equal(new Set(offered).size, offered.length);
   assert.equal(new Set([...charted, ...UNCHARTED, STOP]).size, charted.length + UNCHARTED.size + 1);
   assert.deepEqual(
-    charted.filter((kind) => !CHOICES.includes(kind)),
+    charted.filter((kind) => !offered.includes(kind)),
     [],
   );
 });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from contextlib import closing
 
 from toolguard_cli import budgets, stores
@@ -19,6 +20,7 @@ from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.standings import FileStandings
 
 MAX_STANDINGS = 200
+RECENT_SECONDS = 86_400.0
 LATEST = 1e11
 """Seconds since 1970; later is no time."""
 
@@ -46,7 +48,7 @@ def _gateway(watched: Watched, problems: list[str]) -> GatewayState:
         recording=watched.known is not None and config.metrics.enabled,
         mode=config.active_mode,
         kill_switch=_switch(watched),
-        standings=[_standing(each, config) for each in budgets.worth_a_look(known, config)[:MAX_STANDINGS]],
+        standings=[_standing(each, config) for each in _looked_at(known, config)],
         host=watched.known.host if watched.known else "",
         version=watched.known.version if watched.known else "",
         problems=problems,
@@ -59,6 +61,14 @@ def _switch(watched: Watched) -> Switch | None:
         return None
     at = int(thrown.at * 1_000) if 0 < thrown.at < LATEST else 0
     return Switch(at, answers.cut(thrown.by, 100), answers.cut(thrown.why, 300))
+
+
+def _looked_at(known: list[standing.Standing], config: Config) -> list[standing.Standing]:
+    """Those worth a look, then those that did something of late: one with a full budget is still there."""
+    first = budgets.worth_a_look(known, config)
+    keys, since = {each.key for each in first}, time.time() - RECENT_SECONDS
+    rest = [each for each in known if each.key not in keys and each.touched > since]
+    return [*first, *sorted(rest, key=lambda each: -each.touched)][:MAX_STANDINGS]
 
 
 def _standing(each: standing.Standing, config: Config) -> Standing:

@@ -69,7 +69,7 @@ export class App {
   }
 
   /**
-   * Makes a change; says how it went. Answers what the server did, null where it refused.
+   * Makes a change; says how it went, unless `done` has no words. Answers what the server did, null where it refused.
    * @param {string} path
    * @param {Record<string, unknown>} body
    * @param {(answer: any) => string} done
@@ -79,7 +79,8 @@ export class App {
   async change(path, body, done, patience) {
     try {
       const answer = await post(path, body, patience);
-      say(done(answer));
+      const text = done(answer);
+      if (text) say(text);
       for (const note of answer.notes ?? []) warn(String(note));
       return answer;
     } catch (error) {
@@ -133,7 +134,11 @@ export class App {
       command("toolguard dashboard --open"),
       " or ",
       button,
-      ".",
+      ". On a phone or through a tunnel: the token is in the file beside the metrics file on the gateway's machine, ",
+      command("metrics.db.token"),
+      " (the setting ",
+      command("metrics.dbPath"),
+      ", with .token behind it).",
     );
   }
 }

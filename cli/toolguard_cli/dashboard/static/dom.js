@@ -9,6 +9,7 @@ const SAFE = new Set([
   "name",
   "value",
   "for",
+  "label",
   "title",
   "scope",
   "colspan",

@@ -2,7 +2,7 @@
 
 import { get } from "./api.js";
 import { el, fill, quoted, visible } from "./dom.js";
-import { CHOICES, named } from "./kinds.js";
+import { CHOICES, at, named } from "./kinds.js";
 import { choice, empty, kindBadge, when } from "./parts.js";
 import { View } from "./view.js";
 
@@ -23,7 +23,10 @@ export function feed(app) {
   const more = el("button", { type: "button", hidden: true, on: { click: () => older() } }, "Show older");
   const kinds = choice(
     "Kind",
-    [{ value: "", text: "All" }, ...CHOICES.map((one) => ({ value: one, text: named(one).label }))],
+    [
+      { value: "", text: "All" },
+      ...Object.entries(CHOICES).map(([text, kinds]) => ({ text, among: kinds.map((one) => ({ value: one, text: named(one).label })) })),
+    ],
     "",
     (value) => {
       kind = value;
@@ -131,8 +134,8 @@ function entry(row, now) {
       "p",
       { class: "quiet who" },
       [agent, session, gateway].filter(Boolean).flatMap((text, i) => [i ? " · " : "", quoted(text)]),
-      person && [" · by ", quoted(person)],
-      place && [" at ", quoted(place)],
+      person && [kind === "consume" ? " · approved by " : " · by ", quoted(person)],
+      place && [" ", quoted(at(place) ?? "")],
     ),
     shown &&
       el(

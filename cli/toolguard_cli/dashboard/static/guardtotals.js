@@ -25,13 +25,13 @@ export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / gu
       text: `${guard.requestsSaved ? "≈ " : ""}${compact(guard.requestsSaved)}`,
       detail: `an estimate: ${how}`,
     }),
-    card("held", "Held", guard.held, `of ${counted(guard.judged, "judged call")}`),
+    card("held", "Held", guard.held, `of ${counted(guard.judged, "call")} that reached the guard (malformed ones never do)`),
     card("approved", "Approved", guard.approved, `${count(guard.denied)} denied, ${count(guard.expired)} expired`),
     card(
       "blocked",
       "Blocked",
       guard.blocked,
-      guard.security ? `${counted(guard.security, "security event")}` : `${count(guard.noted)} noted`,
+      guard.security ? `${counted(guard.security, "security event")}` : `${count(guard.noted)} only noted, not stopped`,
     ),
   ];
 }

@@ -40,10 +40,24 @@ export const GROUPS = [
 ];
 /** The stops, which are counted apart: those that ended a loop, and all others (a kill switch, a call that waits). */
 export const STOP = "stop";
-export const UNCHARTED = new Set(["allow", "consume", "hold-again"]);
+export const UNCHARTED = new Set([
+  ...["allow", "consume", "hold-again"],
+  ...["kill-switch", "checkpoint", "grant", "grant-used", "revoke", "budget", "drift"], // no calls
+]);
 
-/** Kinds that the feed can be narrowed to. */
-export const CHOICES = Object.keys(KINDS).filter((kind) => kind !== "allow");
+/** Kinds that the feed can be narrowed to. @type {Record<string, string[]>} */
+export const CHOICES = {
+  Decisions: ["hold", "hold-again", "block", "would-refuse", "note", "stop"],
+  Loops: ["malformed", "loop"],
+  People: ["approve", "consume", "deny", "expire", "checkpoint", "kill-switch", "grant", "grant-used", "revoke"],
+  "Guard itself": ["budget", "drift", "security", "forged", "error", "external"],
+};
+
+/** @type {Record<string, string>} */
+const PLACES = { dashboard: "on the dashboard", cli: "in a terminal", chat: "in a chat" };
+
+/** Where a person decided, in words. @param {string} place */
+export const at = (place) => (Object.hasOwn(PLACES, place) ? PLACES[place] : place && `at ${place}`);
 
 /** @param {string} kind @returns {Kind} */
 export const named = (kind) =>

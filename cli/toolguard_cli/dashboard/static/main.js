@@ -286,7 +286,7 @@ function since(thrown) {
 
 /** @param {import("./socket.js").Connection} state */
 function onConnection(state) {
-  const texts = { live: "Live", reconnecting: "Reconnecting", stale: `Stale since ${format.time(socket.heard)}` };
+  const texts = { live: "Connected", reconnecting: "Reconnecting", stale: `Stale since ${format.time(socket.heard)}` };
   byId("connection").dataset["state"] = state;
   fill(byId("connection-text"), texts[state]);
   document.documentElement.classList.toggle("stale", state === "stale");

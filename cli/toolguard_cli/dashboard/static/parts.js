@@ -111,13 +111,14 @@ export const nameCell = (name) => el("th", { scope: "row" }, quoted(name, "unnam
  */
 export const empty = (title, ...more) => el("div", { class: "empty" }, el("h3", null, title), el("p", null, ...more));
 
-/** What to do where nothing was ever recorded. */
-export const nothingYet = () =>
+/** What to do where nothing was ever recorded. @param {import("./app.js").App} app */
+export const nothingYet = ({ state }) =>
   empty(
     "No model calls yet",
-    "They appear here as soon as an agent works. Is recording on? ",
-    command("toolguard config set metrics.enabled true"),
-    " switches it on, ",
+    "They appear here as soon as an agent works. ",
+    ...(state?.gateways.some(({ recording }) => recording)
+      ? ["Recording is on; "]
+      : ["Is recording on? ", command("toolguard config set metrics.enabled true"), " switches it on, "]),
     command("toolguard doctor"),
     " tells what else may be missing.",
   );
@@ -133,14 +134,19 @@ export const skeleton = (lines = 6) =>
 /**
  * A list to choose from, with a label.
  * @param {string} label
- * @param {{ value: string, text: string }[]} choices
+ * @typedef {{ value: string, text: string }} Choice
+ * @param {(Choice | { text: string, among: Choice[] })[]} choices
  * @param {string} chosen
  * @param {(value: string) => void} onChange
  */
 export function choice(label, choices, chosen, onChange) {
   const select = el("select", { "data-focus": label });
   select.addEventListener("change", () => onChange(select.value));
-  select.append(...choices.map(({ value, text }) => el("option", { value }, visible(text))));
+  /** @param {Choice} one */
+  const option = ({ value, text }) => el("option", { value }, visible(text));
+  select.append(
+    ...choices.map((one) => ("among" in one ? el("optgroup", { label: one.text }, one.among.map(option)) : option(one))),
+  );
   select.value = chosen;
   return el("label", { class: "choice" }, el("span", null, label), select);
 }

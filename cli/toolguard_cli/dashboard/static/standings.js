@@ -9,13 +9,34 @@ import { badge, bar, when } from "./parts.js";
 /** @typedef {import("./shapes.js").Standing} Standing */
 
 const LOW = 0.3;
-const MOST = 60;
+const MOST = 50;
+
+/** What a mode of the budget does. @type {Record<string, string>} */
+const BUDGET_MEANS = {
+  enforce: "calls wait",
+  soft: "calls with high stakes wait",
+  shadow: "only noted",
+  disabled: "not counted",
+};
+/** @type {[string, string][]} */
+const MEANINGS = [
+  ["Budget", "what a session may risk before a person looks; each risky call takes some of it."],
+  ["Trust", "grows with calls in order and your approvals, falls with warnings and violations; the riskier a call, the more it needs."],
+  ["Checkpoint", "you have looked at what was done: the budget is full again."],
+  ["Only noted (shadow)", "the budget is counted, but no call waits for it, whatever the mode of the gateway."],
+];
 
 /** @param {App} app @param {string} only the one gateway that is looked at */
 export function standings(app, only) {
   const gateways = (app.state?.gateways ?? []).filter(({ id }) => !only || id === only);
   return [
     gateways.length ? app.lockNote() : null,
+    gateways.some(({ standings }) => standings.length) &&
+      el(
+        "dl",
+        { class: "meanings" },
+        MEANINGS.map(([term, text]) => el("div", null, el("dt", null, `${term}: `), el("dd", null, text))),
+      ),
     ...gateways.map((gateway) =>
       el(
         "section",
@@ -37,13 +58,13 @@ export function standings(app, only) {
               { class: "standings" },
               gateway.standings.slice(0, MOST).map((one) => session(app, gateway.id, one)),
             )
-          : el("p", { class: "quiet" }, "No session has used its budget or trust yet."),
+          : el("p", { class: "quiet" }, "No session has done anything of late."),
         gateway.standings.length > MOST &&
           el(
             "p",
             { class: "quiet" },
-            `${format.count(gateway.standings.length - MOST)} more sessions are in `,
-            el("code", null, "toolguard budget"),
+            `${format.counted(gateway.standings.length - MOST, "more session")}, those worth a look also in `,
+            el("code", null, "toolguard status"),
           ),
       ),
     ),
@@ -61,7 +82,7 @@ function session(app, gateway, standing) {
       "p",
       { class: "badges" },
       waits && badge("next call may wait", "amber"),
-      badge(`budget: ${mode}`, "quiet"),
+      badge(`budget: ${BUDGET_MEANS[mode] ?? mode} (${mode})`, "quiet"),
       touched ? when(touched, app.now) : null,
     ),
     gauge("Trust", trust, 1, format.percent(trust), `${agent} ${name}`),

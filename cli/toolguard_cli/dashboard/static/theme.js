@@ -12,7 +12,7 @@ export function startTheme(button, changed) {
     const kept = localStorage.getItem(KEPT);
     const theme = kept === "light" || kept === "dark" ? kept : system.matches ? "dark" : "light";
     document.documentElement.dataset["theme"] = theme;
-    button.setAttribute("aria-pressed", String(theme === "dark"));
+    button.textContent = theme === "dark" ? "Light theme" : "Dark theme"; // what a press does
     changed();
   };
   button.addEventListener("click", () => {

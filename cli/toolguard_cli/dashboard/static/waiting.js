@@ -3,16 +3,19 @@
 import { badge, bar } from "./parts.js";
 import { el, fill, quoted, set, visible } from "./dom.js";
 import * as format from "./format.js";
+import { at } from "./kinds.js";
 import { steady } from "./steady.js";
+import { twice } from "./twice.js";
 
 /** @typedef {import("./app.js").App} App */
 /** @typedef {import("./shapes.js").Held} Held */
 
 const URGENT = 30_000; // ms
 const MOVED = "This has just come or moved here, so nothing was done. Look again, then press once more.";
-const NOT_RUN = "It has not run yet: the agent has to call it again.";
+const AGAIN = "Press once more within 10 s to approve it; Escape takes this back.";
+const NOT_RUN = "It has not run yet: the agent is told so, and repeats the call by itself.";
 /** @type {Record<string, string>} */
-const ENDS = { approve: "Approved", deny: "Denied", expire: "Expired", consume: "Approved; it has run" };
+const ENDS = { approve: "Approved", deny: "Denied", expire: "Expired", consume: "Approved" };
 
 /** @param {App} app @param {Held} first */
 export function waitingCard(app, first) {
@@ -40,6 +43,10 @@ export function waitingCard(app, first) {
     { type: "button", class: "danger", "data-focus": `no ${nonce}`, on: { click: press("deny") } },
     "Deny",
   );
+  const asking = twice(yes, "Approve", "Approve: runs once", (asks) => {
+    fill(moved, asks ? AGAIN : null);
+    allow();
+  });
   const check = el("label", { class: "check" }, seen, el("span", null, "I have seen the whole of it elsewhere"));
   const choices = el(
     "div",
@@ -96,7 +103,9 @@ export function waitingCard(app, first) {
     const label = ask ? "Deny" : "Take back";
     if (no.textContent !== label) fill(no, label);
     reason.disabled = seen.disabled = !app.mayChange;
-    for (const one of [yes, no]) set(one, "aria-disabled", still ? null : "true");
+    if (yes.hidden || yes.disabled) asking.calm();
+    set(yes, "aria-disabled", still && !asking.early() ? null : "true");
+    set(no, "aria-disabled", still ? null : "true");
     keepFocus();
   };
   /** What can be pressed no more leaves the focus to the card. */
@@ -149,18 +158,18 @@ export function waitingCard(app, first) {
       why: reason.value,
       ...(word === "approve" && !held.whole ? { unseen: seen.checked } : {}),
     };
-    const done = await app.change(word, body, ({ text }) => String(text));
+    const done = await app.change(word, body, () => "");
     busy = false;
     if (done && word === "deny") end(String(done.text), true);
-    else if (done) tell((answer = String(done.text)));
+    else if (done) tell((answer = `${done.text}. ${NOT_RUN}`));
     allow();
     void app.loadPending().catch(() => undefined);
   };
   /** @param {"approve" | "deny"} word @returns {(event: MouseEvent) => void} a key presses what has the focus, wherever it is */
   function press(word) {
     return ({ detail }) => {
-      if (still || !detail) void decide(word);
-      else fill(moved, MOVED);
+      if (!still && detail) fill(moved, MOVED);
+      else if (word === "deny" || asking.press()) void decide(word);
     };
   }
   /** @param {Held} next */
@@ -181,7 +190,8 @@ export function waitingCard(app, first) {
     const word =
       row.nonce === nonce && row.gateway === gateway && Object.hasOwn(ENDS, row.kind) ? ENDS[row.kind] : undefined;
     if (!word) return;
-    const text = `${[word, row.person && `by ${row.person}`, row.place && `at ${row.place}`].filter(Boolean).join(" ")}.`;
+    const told = [word, row.person && `by ${row.person}`, at(row.place)].filter(Boolean).join(" ");
+    const text = `${told}${row.kind === "consume" ? "; it has run" : ""}.`;
     if (row.kind === "approve") return hear(`${text} ${NOT_RUN}`);
     end(text, true);
   };

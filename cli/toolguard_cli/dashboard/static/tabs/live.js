@@ -94,7 +94,7 @@ export function live(app) {
       if (list.children[i] !== row) list.insertBefore(row, list.children[i] ?? null);
     });
     scroll.hidden = !shown.length;
-    fill(hint, shown.length ? null : nothingYet());
+    fill(hint, shown.length ? null : nothingYet(app));
     fill(waiting, paused ? `Paused; ${format.count(late.length)}${late.length === KEPT ? " or more" : ""} new` : "");
   };
 

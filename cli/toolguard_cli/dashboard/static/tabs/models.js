@@ -44,7 +44,7 @@ export function models(app) {
   const body = el("div", { class: "stack" });
 
   const draw = () => {
-    if (!rows.length) return fill(body, nothingYet());
+    if (!rows.length) return fill(body, nothingYet(app));
     const sorted = [...rows].sort((one, other) => order(one, other) || one.model.localeCompare(other.model));
     fill(
       body,

@@ -42,7 +42,7 @@ export function overview(app) {
   const load = (signal) =>
     Promise.all([get("overview", { range: app.range }, signal), get("timeseries", { range: app.range }, signal)]);
   const view = new View(app, body, load, ([now, times]) => {
-    fill(hint, now.since === null ? nothingYet() : quiet(now));
+    fill(hint, now.since === null ? nothingYet(app) : quiet(now));
     fill(reach, reaches(now, times.bucketMs));
     fill(totals, usage(now, app.span));
     const { tokens: used, costs: paid } = columns(times);
@@ -72,7 +72,7 @@ function usage({ totals, ended, previous }, span) {
   const exact = format.compact(totals.total) === format.count(totals.total) ? "" : `${format.count(totals.total)}: `;
   const parts =
     totals.total &&
-    `${exact}${format.compact(input)} in, ${format.compact(output)} out, ${format.compact(cacheRead + cacheWrite)} cache`;
+    `${exact}${format.compact(input)} in (not from the cache), ${format.compact(output)} out, ${format.compact(cacheRead + cacheWrite)} cache`;
   const mean = totals.timed ? `${format.duration(totals.durationMs / totals.timed)} each on average` : "";
   const rate = totals.calls ? `${format.percent(totals.failed / totals.calls)} of all calls` : "";
   return [
