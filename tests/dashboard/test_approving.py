@@ -295,8 +295,17 @@ class Told:
 
     def __init__(self, visitor: Visitor, machine: Machine) -> None:
         self._sides: list[WebSocketRoute] = []
+        self._event: dict[str, Any] = {}
         self.held: list[Any] = visitor.page.request.get(f"{machine.url}/api/pending").json()["pending"]
         visitor.page.route_web_socket("**/ws", self._joined)
+        visitor.page.route("**/api/pending", self._asked)
+
+    def _asked(self, route: Route) -> None:
+        """Whoever asks hears the same."""
+        if self._event:
+            route.fulfill(json={**self._event, "now": time.time_ns() // 1_000_000})
+        else:
+            route.fallback()
 
     def _joined(self, side: WebSocketRoute) -> None:
         server = side.connect_to_server()
@@ -306,8 +315,8 @@ class Told:
     def say(self, pending: list[Any], *unread: str) -> None:
         """`unread`: gateways."""
         problems = [f"{gateway}: nonces.json: Permission denied" for gateway in unread]
-        event = {"type": "pending", "pending": pending, "problems": problems, "unread": unread}
-        self._sides[-1].send(json.dumps({**event, "now": time.time_ns() // 1_000_000}))
+        self._event = {"type": "pending", "pending": pending, "problems": problems, "unread": unread}
+        self._sides[-1].send(json.dumps({**self._event, "now": time.time_ns() // 1_000_000}))
 
 
 @pytest.mark.parametrize(

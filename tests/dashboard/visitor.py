@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, Request, expect, sync_playwright
+from playwright.sync_api import TimeoutError as Late
 
 import browser
 from toolguard_cli.rig.runtime import npm_packages
@@ -22,6 +23,7 @@ WATCH = """
 window.faults = [];
 document.addEventListener('securitypolicyviolation', e => window.faults.push(`${e.violatedDirective} ${e.blockedURI}`));
 """
+PRESSES = 3
 PATIENCE_MS = 15_000
 SERIOUS = ("serious", "critical")
 
@@ -30,9 +32,13 @@ expect.set_options(timeout=PATIENCE_MS)
 
 
 def approve(card: Locator) -> None:
-    """Both presses."""
-    for name in ("Approve", "Approve: runs once"):
-        card.get_by_role("button", name=name, exact=True).click()
+    """Both presses. Where the page takes the first one back, because what may be changed is just being asked, both again."""
+    first, second = (card.get_by_role("button", name=name, exact=True) for name in ("Approve", "Approve: runs once"))
+    for _ in range(PRESSES):
+        first.click()
+        with suppress(Late):
+            return second.click(timeout=PATIENCE_MS / PRESSES)
+    raise AssertionError("the second press is never waited for")
 
 
 @dataclass

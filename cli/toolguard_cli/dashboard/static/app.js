@@ -9,6 +9,8 @@ import { command } from "./parts.js";
 /** @typedef {import("./shapes.js").Pending} Pending */
 /** @typedef {import("./shapes.js").Range} Range */
 
+const OVERTAKEN = 60_000; // ms; further back is a clock that was set
+
 export class App {
   /** @type {Range} */ range = "24h";
   /** @type {State | null} */ state = null;
@@ -61,8 +63,13 @@ export class App {
     this.hold(await get("pending"));
   }
 
-  /** @param {Pending} pending */
+  /**
+   * What waits now. An answer that something newer has overtaken on its way counts no more.
+   * @param {Pending} pending
+   */
   hold(pending) {
+    const behind = (this.pending?.now ?? 0) - pending.now;
+    if (behind > 0 && behind < OVERTAKEN) return;
     this.pending = pending;
     this.clock(pending.now);
     this.#changed("pending");
