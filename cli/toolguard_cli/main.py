@@ -615,8 +615,8 @@ def audit_show(
 
     CODE says why: a rule, a constraint, a budget, a loop, the kill switch. Events about calls are hold, hold-again, approve,
     deny, consume (an approved call ran), expire, block, would-refuse (only logged, for the mode is shadow or soft), note,
-    stop (the run was ended), budget and drift; about people and the guard: checkpoint, kill-switch, grant, grant-used,
-    revoke, security, error, forged, recovered and head-lost.
+    stop (the run was ended), budget, drift and external (told by something else); about people and the guard: checkpoint,
+    kill-switch, grant, grant-used, revoke, security, error, forged, recovered and head-lost.
     """
     from toolguard_cli.commands import audit as command
 

@@ -48,7 +48,8 @@ def test_it_stops_a_run_that_is_under_way(stage) -> None:
     assert "No tool call of any agent runs until a person switches it off (toolguard kill-switch off)." in results(played)[1]
     assert len(played.requests) <= 4
     assert played.turn.answer == "Stopped."
-    assert [line["code"] for line in audit(stage.home) if line.get("session") == played.session] == ["kill-switch.on"]
+    lines = [(line["event"], line["code"]) for line in audit(stage.home) if line.get("session") == played.session]
+    assert lines == [("block", "kill-switch.on"), ("stop", "kill-switch.on")]
 
 
 def test_it_is_for_all_until_a_person_frees_them_in_chat(stage) -> None:

@@ -79,7 +79,11 @@ def approved(rewriters: Rewriters, call: model.Reply, session: str) -> None:
 
 
 def rewritten(rewriters: Rewriters) -> list[dict[str, Any]]:
-    return [event for event in audit(rewriters.stage.home) if event.get("code") == "security.rewritten"]
+    return [
+        event
+        for event in audit(rewriters.stage.home)
+        if (event["event"], event.get("code")) == ("security", "security.rewritten")
+    ]
 
 
 def test_an_earlier_plugin_cannot_change_an_approved_call(both: Rewriters) -> None:

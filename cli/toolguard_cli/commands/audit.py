@@ -24,7 +24,8 @@ from toolguard_engine.stores.audit import LOST, AuditLog, Event
 HEAD = ("TIME", "EVENT", "CODE", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
 EVENTS = (
     "hold", "hold-again", "approve", "deny", "consume", "expire", "block", "would-refuse", "note", "stop", "budget",
-    "drift", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error", "forged", "recovered", LOST,
+    "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error", "forged",
+    "recovered", LOST,
 )  # fmt: skip
 """All kinds of lines, those about calls first."""
 

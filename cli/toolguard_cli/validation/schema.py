@@ -17,7 +17,7 @@ from toolguard_cli.configtree import Steps
 from toolguard_engine import answers
 
 MAX_SHOWN = 40
-STRUCTURE = frozenset({"properties", "additionalProperties", "items"})
+STRUCTURE = frozenset({"properties", "additionalProperties", "items", "required"})
 ANNOTATIONS = frozenset({"default"})
 
 
@@ -74,6 +74,7 @@ def misfits(value: Any, schema: dict[str, Any], steps: Steps = ()) -> Iterator[M
     if broken == "type":
         return
     if isinstance(value, dict):
+        yield from (Misfit(steps, f"must have {name}") for name in schema.get("required", ()) if name not in value)
         for key, item in value.items():
             inner = below(schema, key)
             yield from _unknown(schema, key, steps) if inner is None else misfits(item, inner, (*steps, key))
