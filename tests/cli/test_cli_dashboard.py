@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from cli_stage import SCRIPT, envelope, toolguard
 
+from toolguard_cli import metering
 from toolguard_cli.checks import metrics
 from toolguard_cli.checks.check import Subject
 from toolguard_cli.checks.dashboard import served
@@ -52,7 +53,7 @@ def named(places: Places) -> tuple[str, ...]:
 def running(places: Places, *options: str, **env: str) -> Iterator[subprocess.Popen[str]]:
     """The command in the foreground, from when it can be found on; ended with Ctrl-C."""
     command, here = [SCRIPT, "dashboard", *named(places), *options], {**os.environ, **env}
-    path = Path(dashboard.settings(places).db_path)
+    path = Path(metering.settings(places).db_path)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=here) as one:
         try:
             until(lambda: asking.running(path) or one.poll() is not None)
@@ -71,7 +72,7 @@ def until(condition: Any) -> None:
 def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path) -> None:
     with running(places) as one:
         own = token.of(db)
-        port = dashboard.settings(places).dashboard.port
+        port = metering.settings(places).dashboard.port
         url = f"http://127.0.0.1:{port}/#token={own}"
         again = toolguard("dashboard", *named(places))
         told = envelope(toolguard("dashboard", *named(places), "--json"))
@@ -120,7 +121,7 @@ def test_one_that_the_gateway_runs_is_not_moved_by_an_option(
 
 
 def test_a_dashboard_over_another_file_is_told_as_one(places: Places, db: Path, tmp_path: Path) -> None:
-    port = dashboard.settings(places).dashboard.port
+    port = metering.settings(places).dashboard.port
     with running(places) as one:
         configure(places, dbPath=str(tmp_path / "other.db"), dashboard={"port": port})
         done = toolguard("dashboard", *named(places))

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-import msgspec
-
-from toolguard_cli import inside, metering, stores
+from toolguard_cli import inside, metering
 from toolguard_cli.dashboard import asking, opening, token
 from toolguard_cli.dashboard.settings import Settings
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result, show
-from toolguard_engine.config import MetricsConfig, parse
+from toolguard_engine.config import MetricsConfig
 from toolguard_engine.metrics import place
 
 COMMAND = "dashboard"
@@ -36,23 +34,13 @@ class Wish:
 def run(places: Places, wish: Wish, *, as_json: bool) -> Result:
     """Raises `UserError`."""
     inside.refuse(places, COMMAND)
-    metrics = settings(places)
+    metrics = metering.settings(places)
     db = place.resolve(metrics.db_path)
     if found := asking.running(db):
         return _shown(found, db, wish)
     if as_json:
         raise UserError("no dashboard runs", "toolguard dashboard starts one; --json tells about one that runs")
     return _serve(places, metrics, db, wish)
-
-
-def settings(places: Places) -> MetricsConfig:
-    """The gateway's, as far as they matter here. Raises `UserError`."""
-    value = stores.entry(places)
-    known = value if isinstance(value, dict) else {}
-    try:
-        return parse({name: known[name] for name in ("metrics",) if name in known}).metrics
-    except msgspec.ValidationError as error:
-        raise UserError(f"{'.'.join(stores.ENTRY)} in {places.config}: {error}", "mend that setting, then repeat") from error
 
 
 def _shown(found: asking.Running, db: Path, wish: Wish) -> Result:
