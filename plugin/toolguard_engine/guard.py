@@ -158,7 +158,8 @@ class Guard:
     def _weighed(self, call: Call, config: Config) -> Judgement:
         """What no approval lifts goes first, then what always asks, then what asks for its score."""
         try:
-            if own := protection.judge(call, self._host):
+            own = protection.judge(call, self._host)
+            if own is not None and own.decision == "block":
                 return judgement.of(own)
             found = rubric.judge(call, config, self._host, self._book, self.heard.of(call.run, call.session))
         except RecursionError:  # it could be read and cannot be looked at
@@ -166,7 +167,9 @@ class Guard:
         if self._constraints:
             found = constraints.judge(call, found, self._constraints, self._host)
         if found.decision != "block" and (asks := always.judge(call, config)):
-            return structs.replace(found, decision=asks.decision, code=asks.code, reason=asks.reason)
+            found = structs.replace(found, decision=asks.decision, code=asks.code, reason=asks.reason)
+        if own is not None and found.decision != "block":
+            return structs.replace(found, decision=own.decision, code=own.code, reason=own.reason)
         return found
 
     def weigh(self, call: Call) -> Judgement:

@@ -1,7 +1,8 @@
 """The guard protects itself: no call answers for the person, touches the guard's files and config, or stops it.
 
-No approval lifts this. What is blocked, by tool: commands (`exec` and what else runs one, see `layers/calltexts.py`) as
-`command` says; other tools by the paths they name; the gateway's own config tool; a chat command written by the agent.
+No approval lifts what is certain; what is only possible is held for a person. Judged are, by tool: commands (`exec` and
+what else runs one, see `layers/calltexts.py`) as `command` says; other tools by the paths they name; the gateway's own
+config tool; a chat command written by the agent.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from toolguard_engine import protectedpaths, toolacts, toolnames
 from toolguard_engine.layers import calltexts
 from toolguard_engine.layers.protection import command, dashboard
 from toolguard_engine.layers.protection.openclaw import CHAT_COMMAND
-from toolguard_engine.layers.protection.scene import base
+from toolguard_engine.layers.protection.scene import Finding, base, strongest
 from toolguard_engine.model import Call, Host, Verdict
 from toolguard_engine.toolsearch import tool_name
 
 CODE = "rule.self-protection"
+POSSIBLE = "rule.self-protection.possible"
 
 _READERS = frozenset({"read", "ls", "grep", "find", "glob", "image", "pdf"})
 _MOVES = frozenset({"move", "rename", "mv"})
@@ -53,21 +55,24 @@ CHAT = "Only a person may send the guard's own chat commands."
 
 
 def judge(call: Call, host: Host) -> Verdict | None:
+    """A block where it is certain, a hold where it is only possible."""
     if not isinstance(call.params, dict):
         return None
-    reason = _reason(tool_name(call.tool), call.params, host, call.cwd)
-    return Verdict("block", CODE, reason=reason) if reason else None
+    found = strongest(_findings(tool_name(call.tool), call.params, host, call.cwd))
+    if found is None:
+        return None
+    return Verdict("block", CODE, reason=found.reason) if found.certain else Verdict("hold", POSSIBLE, reason=found.reason)
 
 
-def _reason(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
-    folder = _folder(params, cwd) if tool in calltexts.EXEC_TOOLS else ""
+def _findings(tool: str, params: dict[str, Any], host: Host, cwd: str) -> Iterator[Finding]:
+    executes = tool in calltexts.EXEC_TOOLS
+    folder = _folder(params, cwd) if executes else ""
     for text in calltexts.commands(tool, params):
-        if reason := command.reason(text, host, folder):
-            return reason
-    if tool in calltexts.EXEC_TOOLS:
-        return ""
-    special = _gateway(params) if tool == "gateway" else _said(tool, params)
-    return special or _paths(tool, params, host, cwd)
+        yield from command.findings(text, host, folder)
+    if executes:
+        return
+    if reason := (_gateway(params) if tool == "gateway" else _said(tool, params)) or _paths(tool, params, host, cwd):
+        yield Finding(reason)
 
 
 def _folder(params: dict[str, Any], cwd: str) -> str:

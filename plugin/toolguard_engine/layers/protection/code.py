@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from toolguard_engine import ownfiles
 from toolguard_engine.layers.protection.commands import CHANGES, CLI
-from toolguard_engine.layers.protection.scene import FILES, KEY, SEDS, Scene, base, sed_prints
+from toolguard_engine.layers.protection.scene import FILES, KEY, SEDS, Finding, Scene, base, sed_prints
 from toolguard_engine.metrics import place
 from toolguard_engine.protectedpaths import Place
 
@@ -58,10 +58,11 @@ _EDITORS = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
 """Programs whose code writes by signs, not by words."""
 
 
-def reason(scene: Scene) -> str:
-    return next(
-        (text for program, code in scene.codes() for said in _said(code) if (text := _about(said, program, scene))), ""
-    )
+def findings(scene: Scene) -> Iterator[Finding]:
+    for program, code in scene.codes():
+        for said in _said(code):
+            if text := _about(said, program, scene):
+                yield Finding(text)
 
 
 def _said(code: str) -> Iterator[str]:

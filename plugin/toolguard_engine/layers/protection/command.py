@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from toolguard_engine.layers.protection import code, commands, dashboard, folders, openclaw, places, processes
 from toolguard_engine.layers.protection.glance import is_near
-from toolguard_engine.layers.protection.scene import Scene, is_interpreter, is_textual, texts
+from toolguard_engine.layers.protection.scene import Finding, Scene, is_interpreter, is_textual, texts
 from toolguard_engine.model import Host
 from toolguard_engine.shell.model import Run
 from toolguard_engine.shell.unwrap import read
@@ -27,27 +27,30 @@ _RUNNING = ("COMMAND", "EDITOR", "PAGER", "VISUAL", "ENV", "_RSH", "_SSH", "LESS
 
 _VALUE = re.compile(r"[\w-]{1,40}[=:]")
 _UNREAD = frozenset({"long", "deep"})
-_LAWS: tuple[Callable[[Scene], str], ...] = (
-    commands.reason, openclaw.reason, places.reason, folders.reason, processes.reason, code.reason, dashboard.reason,
+_LAWS: tuple[Callable[[Scene], Iterator[Finding]], ...] = (
+    commands.findings, openclaw.findings, places.findings, folders.findings, processes.findings, code.findings,
+    dashboard.findings,
 )  # fmt: skip
 
 
-def reason(command: str, host: Host, folder: str, depth: int = 0) -> str:
-    """Why `command`, started in `folder` (empty: the agent's own), must not run; empty if it may."""
+def findings(command: str, host: Host, folder: str, depth: int = 0) -> Iterator[Finding]:
+    """Why `command`, started in `folder` (empty: the agent's own), must not run unasked; nothing if it may."""
     reading = read(command)
     if is_near(reading.runs, host, folder):
         scene = Scene(reading.runs, host, folder)
-        if text := next((text for law in _LAWS if (text := law(scene))), "") or _inner(scene, depth):
-            return text
-    return LONG if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command) else ""
+        for law in _LAWS:
+            yield from law(scene)
+        yield from _inner(scene, depth)
+    if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command):
+        yield Finding(LONG)
 
 
-def _inner(scene: Scene, depth: int) -> str:
+def _inner(scene: Scene, depth: int) -> Iterator[Finding]:
     if depth >= _MAX_INNER:
-        return ""
+        return
     found = dict.fromkeys(text for run in scene.runs for text in _given(run, scene) if _MAY_HARM.search(text))
-    inner = list(found)[:_MAX_TEXTS]
-    return next((why for text in inner if (why := reason(text, scene.host, scene.start, depth + 1))), "")
+    for text in list(found)[:_MAX_TEXTS]:
+        yield from findings(text, scene.host, scene.start, depth + 1)
 
 
 def _given(run: Run, scene: Scene) -> Iterator[str]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
-from toolguard_engine.layers.protection.scene import Scene, base, is_interpreter, is_textual
+from toolguard_engine.layers.protection.scene import Finding, Scene, base, is_interpreter, is_textual
 from toolguard_engine.shell.model import UNKNOWN, Run
 
 CLI = "This command would use the guard's own command line to change what it allows."
@@ -50,8 +51,9 @@ _LITERAL = re.compile(r"[A-Za-z]")
 _MAX_GLOB = 256
 
 
-def reason(scene: Scene) -> str:
-    return CLI if any(_answers(run, scene) for run in scene.runs) else ""
+def findings(scene: Scene) -> Iterator[Finding]:
+    if any(_answers(run, scene) for run in scene.runs):
+        yield Finding(CLI)
 
 
 def _answers(run: Run, scene: Scene) -> bool:

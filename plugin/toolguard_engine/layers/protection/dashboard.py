@@ -12,7 +12,7 @@ from posixpath import normpath
 from socket import inet_aton
 from urllib.parse import unquote
 
-from toolguard_engine.layers.protection.scene import Scene, is_textual, texts
+from toolguard_engine.layers.protection.scene import Finding, Scene, is_textual, texts
 from toolguard_engine.model import Host
 from toolguard_engine.shell.model import Run
 
@@ -29,10 +29,11 @@ _WEB = "80"
 _MAX_ADDRESS = 2_000
 
 
-def reason(scene: Scene) -> str:
+def findings(scene: Scene) -> Iterator[Finding]:
     """For commands."""
     listens = scene.host.dashboard
-    return REASON if listens and any(_answers(text, listens) for run in scene.runs for text in _given(run)) else ""
+    if listens and any(_answers(text, listens) for run in scene.runs for text in _given(run)):
+        yield Finding(REASON)
 
 
 def visits(text: str, host: Host) -> bool:

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
 from toolguard_engine import protectedpaths
-from toolguard_engine.layers.protection.scene import FILES, KEY, Scene, base, hands_on, holds_ours, place_of, resolved
+from toolguard_engine.layers.protection.scene import (
+    FILES,
+    KEY,
+    Finding,
+    Scene,
+    base,
+    hands_on,
+    holds_ours,
+    place_of,
+    resolved,
+)
 from toolguard_engine.shell.model import UNKNOWN, Run
 
 _GIT_CHANGES = frozenset(
@@ -43,8 +54,10 @@ _CHANGERS = frozenset(
 _CLAW = re.compile(r"toolguard|claw", re.IGNORECASE)
 
 
-def reason(scene: Scene) -> str:
-    return next((text for run in scene.runs if (text := _whole(run, scene) or _searched(run, scene))), "")
+def findings(scene: Scene) -> Iterator[Finding]:
+    for run in scene.runs:
+        if text := _whole(run, scene) or _searched(run, scene):
+            yield Finding(text)
 
 
 def _whole(run: Run, scene: Scene) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from toolguard_engine.layers.protection.commands import NAMES
-from toolguard_engine.layers.protection.scene import Scene, base, is_textual
+from toolguard_engine.layers.protection.scene import Finding, Scene, base, is_textual
 from toolguard_engine.shell.model import UNKNOWN
 
 REASON = "This command would remove or switch off the guard, or change the configuration that keeps it in place."
@@ -53,9 +54,10 @@ _CONFIG_PATH = re.compile(
 _MAX_WORDS = 200
 
 
-def reason(scene: Scene) -> str:
+def findings(scene: Scene) -> Iterator[Finding]:
     runs = (run.argv[:_MAX_WORDS] for run in scene.runs if not is_textual(run) and not scene.is_wrapper(run))
-    return REASON if any(_removes(words) or _commands(words) for words in runs) else ""
+    if any(_removes(words) or _commands(words) for words in runs):
+        yield Finding(REASON)
 
 
 def _removes(words: tuple[str, ...]) -> bool:

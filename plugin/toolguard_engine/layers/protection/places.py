@@ -15,6 +15,7 @@ from toolguard_engine.layers.protection.scene import (
     FILES,
     KEY,
     SEDS,
+    Finding,
     Scene,
     hands_on,
     holds_ours,
@@ -73,9 +74,11 @@ _SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|&?\d|-")
 _ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)")
 
 
-def reason(scene: Scene) -> str:
-    named = ((run, found) for run in scene.runs for found in _kinds(run, scene))
-    return next((text for run, found in named if (text := _judged(run, found, scene))), "")
+def findings(scene: Scene) -> Iterator[Finding]:
+    for run in scene.runs:
+        for found in _kinds(run, scene):
+            if text := _judged(run, found, scene):
+                yield Finding(text)
 
 
 def _judged(run: Run, found: Place, scene: Scene) -> str:

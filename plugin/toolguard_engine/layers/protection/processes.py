@@ -7,12 +7,12 @@ gateway has is not known here, and the ports of ordinary development servers (30
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
 
-from toolguard_engine.layers.protection.scene import Scene, base
+from toolguard_engine.layers.protection.scene import Finding, Scene, base
 from toolguard_engine.model import Host
 from toolguard_engine.shell.model import UNKNOWN, Run
 
@@ -48,12 +48,13 @@ _MAX_PATTERNS = 50
 """So many names in one `killall` are no honest list; it counts as one that holds ours."""
 
 
-def reason(scene: Scene) -> str:
+def findings(scene: Scene) -> Iterator[Finding]:
     if any(_ends(run, scene) for run in scene.runs):
-        return REASON
+        yield Finding(REASON)
     if any(_kills_listed(run) for run in scene.runs) and any(_lists_ours(run) for run in scene.runs):
-        return REASON
-    return REASON if any(_by_code(code, scene) for _, code in scene.codes()) else ""
+        yield Finding(REASON)
+    if any(_by_code(code, scene) for _, code in scene.codes()):
+        yield Finding(REASON)
 
 
 def _kills_listed(run: Run) -> bool:

@@ -14,6 +14,25 @@ from toolguard_engine.shell.model import UNKNOWN, Run
 from toolguard_engine.shell.walk import INTERPRETER
 from toolguard_engine.shell.wrappers import SHELLS, WRAPPERS
 
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why a call must not run unasked. `certain`: no approval lifts it; what is only possible is held for a person."""
+
+    reason: str
+    certain: bool = True
+
+
+def strongest(findings: Iterable[Finding]) -> Finding | None:
+    """The first certain one, else the first."""
+    possible = None
+    for finding in findings:
+        if finding.certain:
+            return finding
+        possible = possible or finding
+    return possible
+
+
 MAX_FOLDERS = 8
 MAX_MOVES = 100
 MAX_PATH = 2048
