@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from toolguard_engine.layers.protection import code, commands, dashboard, folders, openclaw, places, processes
 from toolguard_engine.layers.protection.glance import is_near
-from toolguard_engine.layers.protection.scene import Finding, Scene, is_interpreter, is_textual, texts
+from toolguard_engine.layers.protection.scene import (
+    Finding,
+    Scene,
+    is_elsewhere,
+    is_interpreter,
+    is_textual,
+    reaches_back,
+    texts,
+)
 from toolguard_engine.model import Host
 from toolguard_engine.shell.model import Run
 from toolguard_engine.shell.unwrap import read
@@ -37,12 +46,26 @@ def findings(command: str, host: Host, folder: str, depth: int = 0) -> Iterator[
     """Why `command`, started in `folder` (empty: the agent's own), must not run unasked; nothing if it may."""
     reading = read(command)
     if is_near(reading.runs, host, folder):
-        scene = Scene(reading.runs, host, folder)
-        for law in _LAWS:
-            yield from law(scene)
-        yield from _inner(scene, depth)
+        away = _elsewhere(reading.runs)
+        local = tuple(run for run in reading.runs if run not in away) if away else reading.runs
+        yield from _of_scene(Scene(local, host, folder, away), depth)
+        if away:
+            scene = Scene(reading.runs, host, folder)
+            yield from (replace(finding, certain=False) for finding in _of_scene(scene, depth))
     if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command):
         yield Finding(LONG)
+
+
+def _elsewhere(runs: tuple[Run, ...]) -> tuple[Run, ...]:
+    """The programs that run on another machine or in a container: what they do is not known to be done to this guard."""
+    found = tuple(run for run in runs if is_elsewhere(run))
+    return () if found and any(reaches_back(run) for run in runs) else found
+
+
+def _of_scene(scene: Scene, depth: int) -> Iterator[Finding]:
+    for law in _LAWS:
+        yield from law(scene)
+    yield from _inner(scene, depth)
 
 
 def _inner(scene: Scene, depth: int) -> Iterator[Finding]:

@@ -64,9 +64,6 @@ _ROOT_CHANGERS = frozenset(
     }
 )  # fmt: skip
 _ROOT_CODE = re.compile(r"rmtree|rmdir|rename|unlink|remove|rmSync|\bmove\b|copytree|make_archive|chmod|symlink")
-_OWN_WORDS = 16
-"""So many words of a wrapper may be its own; the others are those of the program that it runs."""
-
 _SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "ag"})
 _PATTERN_OPTION = re.compile(r"-[A-Za-z]*[ef]|--(?:regexp|file|files)\b")
 _SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
@@ -127,7 +124,7 @@ def _kinds(run: Run, scene: Scene) -> set[Place]:
 
 def _paths(run: Run, scene: Scene) -> Iterator[str]:
     words = [
-        *(run.argv[:_OWN_WORDS] if scene.is_wrapper(run) else _without_pattern(run)),
+        *(scene.own_words(run) if scene.is_wrapper(run) else _without_pattern(run)),
         *(each.target for each in run.redirects if each.kind != "text"),
         *(value for _, value in run.assigns),
     ]

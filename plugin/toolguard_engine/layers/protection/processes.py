@@ -1,13 +1,16 @@
 """Nothing ends the engine or its gateway: `kill` in all its forms, by number, by name, by what a command prints, by code.
 
-A process that listens on a port is ours if the port lies where gateways are by default (`_OUR_PORTS`): which one this
-gateway has is not known here, and the ports of ordinary development servers (3000, 5173, 8080) must stay free to be cleared.
+Each form gets an `Aim`. What is certainly aimed at us is blocked: a process number of ours, a name that only we have, the
+default port of a gateway. What may hit us among others is held, with how to aim better: `pkill node`, a pattern that fits
+our command line by accident, a port in the range that gateways use. The ports of ordinary development servers (3000, 5173,
+8080) stay free to be cleared.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from enum import IntEnum
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from itertools import pairwise
@@ -17,6 +20,10 @@ from toolguard_engine.model import Host
 from toolguard_engine.shell.model import UNKNOWN, Run
 
 REASON = "This command would stop the guard or the gateway that it protects."
+POSSIBLE = (
+    "This command may stop the guard or its gateway among others. Name one process instead: `pkill -f vite`, "
+    "`kill $(lsof -ti:3000)`."
+)
 
 _NAMES = ("toolguard", "openclaw", "openclaw-gateway", "clawdbot", "node", "mainthread",
           "python", "python3", "python3.11", "python3.12", "python3.13", "python3.14")  # fmt: skip
@@ -29,7 +36,12 @@ _PARENT = re.compile(r"PPID|getppid|process\.ppid|\bppid=")
 _CODE = re.compile(r"\bkill(?:pg|Sync)?['\"]?\s*(?:\(|\s['\"]?\w+['\"]?\s*,)([^)\n]*)")
 _NUMBER = re.compile(r"(?<![\w.])-?\d+")
 _MAX_DIGITS = 12
+_DEFAULT_PORT = 18789
 _OUR_PORTS = range(18700, 20000)
+_OWN = ("toolguard", "openclaw", "clawdbot")
+"""Names that no other program has."""
+_OWN_LETTERS = 6
+"""So many letters of such a name a pattern must have to mean it."""
 _PORT = re.compile(r"(?<![\w.-])(\d{1,5})(?:-(\d{1,5}))?(?![\w.])")
 _LISTERS = frozenset({"ps", "top", "pgrep", "pidof", "lsof", "fuser", "ss", "netstat"})
 _SEARCHERS = frozenset({"grep", "egrep", "fgrep", "rg", "ag"})
@@ -39,22 +51,35 @@ _PORT_KILLERS = frozenset({"kill-port", "fkill", "killport", "fkill-cli"})
 _SERVICES = frozenset(
     {"systemctl", "service", "launchctl", "supervisorctl", "pm2", "docker", "podman", "rc-service", "initctl"}
 )
+_CONTAINERS = frozenset({"docker", "podman"})
 _ENDING = frozenset({"stop", "disable", "mask", "kill", "rm", "remove", "delete", "unload", "bootout", "down", "pause"})
 _UNITS = ("openclaw-gateway.service", "openclaw-gateway", "openclaw.service", "openclaw")
 _GLOB = re.compile(r"[*?\[]")
 _SERVICE_NAMES = re.compile(r"openclaw|toolguard|clawdbot", re.IGNORECASE)
+_OWN_PATTERN = re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)")
+_OF_USER = frozenset({"-u", "-U", "--user", "--euid", "--uid"})
+_CHOOSER = re.compile(r"-[uUgGsPt]\w*|--(?:user|uid|euid|group|parent|session).*")
 _MAX_PATTERN = 64
 _MAX_PATTERNS = 50
 """So many names in one `killall` are no honest list; it counts as one that holds ours."""
 
 
+class Aim(IntEnum):
+    """What a command that ends processes is aimed at."""
+
+    ELSEWHERE = 0
+    MAYBE_US = 1
+    US = 2
+
+
 def findings(scene: Scene) -> Iterator[Finding]:
-    if any(_ends(run, scene) for run in scene.runs):
-        yield Finding(REASON)
-    if any(_kills_listed(run) for run in scene.runs) and any(_lists_ours(run) for run in scene.runs):
-        yield Finding(REASON)
-    if any(_by_code(code, scene) for _, code in scene.codes()):
-        yield Finding(REASON)
+    aim = max((_ends(run, scene) for run in scene.runs), default=Aim.ELSEWHERE)
+    if aim < Aim.US and any(_kills_listed(run) for run in scene.runs):
+        aim = max(aim, *(_lists_ours(run, scene) for run in scene.runs))
+    if aim < Aim.US:
+        aim = max(aim, *(_by_code(code, scene) for _, code in scene.codes()), Aim.ELSEWHERE)
+    if aim:
+        yield Finding(REASON) if aim is Aim.US else Finding(POSSIBLE, certain=False)
 
 
 def _kills_listed(run: Run) -> bool:
@@ -64,25 +89,29 @@ def _kills_listed(run: Run) -> bool:
     return run.name in _EDITORS and any("kill" in word for word in run.argv)
 
 
-def _lists_ours(run: Run) -> bool:
+def _lists_ours(run: Run, scene: Scene) -> Aim:
     """Whether what it lists or lets through may be a process of ours."""
     name, rest = run.name, run.argv[1:]
     if name in {"pgrep", "pidof"}:
-        return _by_name(run)
+        return _by_name(run, scene.host)
     if name in _LISTERS:
-        chosen = [word for option, word in pairwise(rest) if option in {"-C", "-c"}]
-        return any(_fits(word, exact=True) for word in chosen) or (name != "ps" and _our_port(rest))
+        chosen = [_fits(word, exact=True) for option, word in pairwise(rest) if option in {"-C", "-c"}]
+        return max(*chosen, _our_port(rest) if name != "ps" else Aim.ELSEWHERE, Aim.ELSEWHERE)
     given = [word for word in rest if not word.startswith("-")]
     if name in _SEARCHERS and "-v" not in rest:
-        return any(_fits(word, exact=False) for word in given[:1]) or _our_port(given[:1])
+        return max(*(_fits(word, exact=False) for word in given[:1]), _our_port(given[:1]), Aim.ELSEWHERE)
     if name in _EDITORS:
-        return any(_fits(match[1] or match[2], exact=False) for word in given for match in _SEARCHED.finditer(word))
-    return False
+        searched = (match[1] or match[2] for word in given for match in _SEARCHED.finditer(word))
+        return max((_fits(word, exact=False) for word in searched), default=Aim.ELSEWHERE)
+    return Aim.ELSEWHERE
 
 
-def _our_port(words: Iterable[str]) -> bool:
+def _our_port(words: Iterable[str]) -> Aim:
     found = [(int(match[1]), int(match[2] or match[1])) for word in words for match in _PORT.finditer(word)]
-    return any(first < _OUR_PORTS.stop and last >= _OUR_PORTS.start for first, last in found)
+    if any(first <= _DEFAULT_PORT <= last for first, last in found):
+        return Aim.US
+    near = any(first < _OUR_PORTS.stop and last >= _OUR_PORTS.start for first, last in found)
+    return Aim.MAYBE_US if near else Aim.ELSEWHERE
 
 
 def _mentions(scene: Scene) -> bool:
@@ -94,27 +123,33 @@ def _mentioned(text: str) -> bool:
     return _MENTION.search(text) is not None
 
 
-def _ends(run: Run, scene: Scene) -> bool:
+def _ends(run: Run, scene: Scene) -> Aim:
     name, rest = run.name, run.argv[1:]
     if name == "kill":
         return _by_number(rest, scene)
     if name in {"pkill", "killall", "skill"}:
-        return _by_name(run)
+        return _by_name(run, scene.host)
     if name == "fuser":
         options = "".join(word for word in rest if word.startswith("-"))
-        return "k" in options and (_our_port(rest) or _mentions(scene))
+        return _by_port(rest, scene) if "k" in options else Aim.ELSEWHERE
     if any(base(word).partition("@")[0] in _PORT_KILLERS for word in run.argv[:4]):
-        return _our_port(rest) or _mentions(scene)
-    return name in _SERVICES and not _ENDING.isdisjoint(rest) and any(_is_service(word, name) for word in rest)
+        return _by_port(rest, scene)
+    if name in _SERVICES and not _ENDING.isdisjoint(rest):
+        return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
+    return Aim.ELSEWHERE
 
 
-def _is_service(word: str, manager: str) -> bool:
+def _by_port(rest: tuple[str, ...], scene: Scene) -> Aim:
+    return max(_our_port(rest), Aim.MAYBE_US if _mentions(scene) else Aim.ELSEWHERE)
+
+
+def _is_service(word: str, manager: str) -> Aim:
     """Whether a service of ours is named, by a pattern too where that is one; `*` for all is a restart of the machine."""
     if _SERVICE_NAMES.search(word):
-        return True
+        return Aim.MAYBE_US if manager in _CONTAINERS else Aim.US
     if manager != "systemctl" or len(word) > _MAX_PATTERN or word.startswith("-") or _GLOB.search(word) is None:
-        return False
-    return any(fnmatchcase(unit, word.lower()) for unit in _UNITS)
+        return Aim.ELSEWHERE
+    return Aim.MAYBE_US if any(fnmatchcase(unit, word.lower()) for unit in _UNITS) else Aim.ELSEWHERE
 
 
 def _number(text: str) -> int:
@@ -123,17 +158,18 @@ def _number(text: str) -> int:
     return int(digits) if digits.isdecimal() and len(digits) <= _MAX_DIGITS else 0
 
 
-def _by_number(rest: tuple[str, ...], scene: Scene) -> bool:
+def _by_number(rest: tuple[str, ...], scene: Scene) -> Aim:
     targets = _targets(rest)
     if targets is None:
-        return False
+        return Aim.ELSEWHERE
+    aim = Aim.US if rest == ("-1",) else Aim.ELSEWHERE
     for target in targets:
         number = target.rstrip(",")
-        if number == "-1" or _number(number) in scene.host.pids:
-            return True
-        if _PARENT.search(target) or (("$" in target or UNKNOWN in target) and _mentions(scene)):
-            return True
-    return rest == ("-1",)
+        if number == "-1" or _number(number) in scene.host.pids or _PARENT.search(target):
+            return Aim.US
+        if ("$" in target or UNKNOWN in target) and _mentions(scene):
+            aim = max(aim, Aim.MAYBE_US)
+    return aim
 
 
 def _targets(rest: tuple[str, ...]) -> list[str] | None:
@@ -147,40 +183,50 @@ def _targets(rest: tuple[str, ...]) -> list[str] | None:
     return [word for word in rest if word != "--"]
 
 
-def _by_name(run: Run) -> bool:
+def _by_name(run: Run, host: Host) -> Aim:
     """Whether the pattern of `pkill` and its kin fits a process of ours."""
     words = run.argv
     exact = run.name in {"killall", "pidof"} and not any(re.match(r"-\w*r|--regexp", word) for word in words)
     patterns = [word for word in words[1:] if not word.startswith("-")]
     if len(patterns) > _MAX_PATTERNS:
-        return True
-    if any(re.fullmatch(r"-[uUgGsPt]\w*|--(?:user|uid|euid|group|parent|session).*", word) for word in words[1:]):
-        chosen = any(_fits(word, exact=exact) for word in patterns)
-        return chosen or len(patterns) <= 1
-    return any(_fits(word, exact=exact) or "$" in word or UNKNOWN in word for word in patterns)
+        return Aim.MAYBE_US
+    chosen = max((_fits(word, exact=exact) for word in patterns), default=Aim.ELSEWHERE)
+    if any(option in _OF_USER and user == base(host.home) for option, user in pairwise(words)):
+        return max(chosen, Aim.US if len(patterns) == 1 else Aim.ELSEWHERE)
+    if any(_CHOOSER.fullmatch(word) for word in words[1:]):
+        return max(chosen, Aim.MAYBE_US if len(patterns) <= 1 else Aim.ELSEWHERE)
+    unknown = any("$" in word or UNKNOWN in word for word in patterns)
+    return max(chosen, Aim.MAYBE_US if unknown else Aim.ELSEWHERE)
 
 
-def _fits(pattern: str, *, exact: bool) -> bool:
+def _fits(pattern: str, *, exact: bool) -> Aim:
     return _fits_ours(pattern.lower()[:_MAX_PATTERN], exact=exact)
 
 
 @lru_cache(maxsize=256)
-def _fits_ours(pattern: str, *, exact: bool) -> bool:
+def _fits_ours(pattern: str, *, exact: bool) -> Aim:
+    if any(own in pattern for own in _OWN) and (exact or _OWN_PATTERN.search(pattern)):
+        return Aim.US
     if exact:
-        return base(pattern) in _NAMES or bool(_SERVICE_NAMES.search(pattern))
+        return Aim.MAYBE_US if base(pattern) in _NAMES else Aim.ELSEWHERE
+    aim = Aim.ELSEWHERE
     for option in re.sub(r"[()]", "", pattern).split("|"):
         glob = option.replace("\\", "").strip("^$").replace("?", "").replace("+", "")
         glob = glob.replace(".*", "*").replace(".", "?")
+        letters = sum(map(str.isalpha, glob))
+        if glob and (not letters or letters >= _OWN_LETTERS) and any(fnmatchcase(name, f"*{glob}*") for name in _OWN):
+            return Aim.US
         if glob and any(fnmatchcase(name, f"*{glob}*") for name in (*_NAMES, *_LINES)):
-            return True
-        if "toolguard" in glob or re.search(r"(?<![./\w])(?:openclaw|clawdbot)", glob):
-            return True
-    return False
+            aim = Aim.MAYBE_US
+    return aim
 
 
-def _by_code(code: str, scene: Scene) -> bool:
+def _by_code(code: str, scene: Scene) -> Aim:
     """The same for code: `os.kill(1234, 9)`."""
-    return any(_aims_at_us(match[0], scene.host) or _mentions(scene) for match in _CODE.finditer(code))
+    found = list(_CODE.finditer(code))
+    if any(_aims_at_us(match[0], scene.host) for match in found):
+        return Aim.US
+    return Aim.MAYBE_US if found and _mentions(scene) else Aim.ELSEWHERE
 
 
 def _aims_at_us(text: str, host: Host) -> bool:

@@ -33,6 +33,9 @@ def strongest(findings: Iterable[Finding]) -> Finding | None:
     return possible
 
 
+OWN_WORDS = 16
+"""So many words of a wrapper may be its own, where they cannot be told from those of the program that it runs."""
+
 MAX_FOLDERS = 8
 MAX_MOVES = 100
 MAX_PATH = 2048
@@ -59,9 +62,19 @@ _TEXTUAL = frozenset(
         "local", "declare", "readonly", "typeset", "set", "cd", "pushd", "read",
     }
 )  # fmt: skip
+_ELSEWHERE = frozenset(name for name, wrapper in WRAPPERS.items() if wrapper.away)
+_LOOPBACK = re.compile(
+    r"(?:[\w.-]{1,64}@)?(?:localhost|127\.[\d.]{1,11}|\[?::1\]?|0\.0\.0\.0)\.?(?::\d{1,5})?", re.IGNORECASE
+)
+_MOUNT = re.compile(r"-v$|-\w*v[~/.$]|--(?:volume|mount|device|privileged|pid|volumes-from)\b")
 _LOOKED_THROUGH = frozenset({"xargs", "parallel", "eval", "trap", "find", "fd", *WRAPPERS, *SHELLS})
 
 
+_LITERAL = r"(?:'[^'\\\n]{0,2000}'|\"[^\"\\\n#$@{}]{0,2000}\")"
+_PRINTED = re.compile(rf"\s*(?:print|console\.log|puts|echo|say)\s*\(?\s*{_LITERAL}\s*\)?\s*;?\s*")
+"""Code that prints one literal text, in any of the languages whose interpreters are known."""
+
+_CODE_ARGUMENTS = 3
 _PRINTING = frozenset(
     {"-n", "-e", "-E", "-r", "-u", "-s", "-ne", "-nE", "-En", "-nr", "--quiet", "--silent", "--regexp-extended"}
 )
@@ -150,11 +163,13 @@ def _holds_ours(path: str, host: Host, folder: str) -> bool:
 
 @dataclass(frozen=True)
 class Scene:
-    """`folder`: where the call itself says that the command starts; empty for the agent's own folder."""
+    """`folder`: where the call itself says that the command starts; empty for the agent's own folder. `apart`: programs of
+    the same command that are judged by themselves."""
 
     runs: tuple[Run, ...]
     host: Host
     folder: str = ""
+    apart: tuple[Run, ...] = ()
 
     @cached_property
     def protected(self) -> Protected:
@@ -181,7 +196,7 @@ class Scene:
     @cached_property
     def transparent(self) -> frozenset[tuple[str, ...]]:
         """Wrappers whose program is among the runs, with all that they are wrapped in."""
-        return frozenset(run.via[:end] for run in self.runs for end in range(1, len(run.via) + 1))
+        return frozenset(run.via[:end] for run in (*self.runs, *self.apart) for end in range(1, len(run.via) + 1))
 
     @cached_property
     def takers(self) -> tuple[Run, ...]:
@@ -211,6 +226,12 @@ class Scene:
         """Whether a program only runs others that are looked at for themselves."""
         return run.name == "eval" or (run.name in _LOOKED_THROUGH and (*run.via, run.name) in self.transparent)
 
+    def own_words(self, run: Run) -> tuple[str, ...]:
+        """The words of a wrapper, as far as they can be known, without those of a program that is judged by itself."""
+        wrapped = (other.argv for other in self.apart if other.via[-1:] == (run.name,))
+        inner = max((len(argv) for argv in wrapped if run.argv[-len(argv) :] == argv), default=0)
+        return run.argv[: len(run.argv) - inner][:OWN_WORDS]
+
     def codes(self) -> Iterator[tuple[str, str]]:
         """What interpreters run, by name: their arguments and input, and files that the command itself writes."""
         running = [not self.is_wrapper(run) and _runs_code(run) for run in self.runs]
@@ -228,4 +249,24 @@ class Scene:
 
 
 def _runs_code(run: Run) -> bool:
+    if _only_prints(run):
+        return False
     return is_interpreter(run.name) or (not is_textual(run) and any(is_interpreter(base(word)) for word in run.argv[1:6]))
+
+
+def _only_prints(run: Run) -> bool:
+    """Whether its code prints one literal text, and to nothing but the terminal."""
+    if len(run.argv) != _CODE_ARGUMENTS or hands_on(run) or run.redirects or run.stdin is not None:
+        return False
+    return run.argv[1] in ("-c", "-e", "-r") and _PRINTED.fullmatch(run.argv[2]) is not None
+
+
+def is_elsewhere(run: Run) -> bool:
+    """Whether it runs on another machine or in a container."""
+    return any(name in _ELSEWHERE for name in run.via)
+
+
+def reaches_back(run: Run) -> bool:
+    """Whether a program that runs others elsewhere is given this machine's own address, or a folder of this machine."""
+    own = run.argv[1:OWN_WORDS] if run.name in _ELSEWHERE else ()
+    return any(_LOOPBACK.fullmatch(word) or _MOUNT.match(word) for word in own)
