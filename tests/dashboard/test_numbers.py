@@ -265,8 +265,11 @@ def test_feed(machine: Machine, visits: Visits) -> None:
     same_feed(page, [row for row in told if row["kind"] == "deny"][:PAGE])
     page.get_by_role("combobox", name="Kind", exact=True).select_option(label="All")
     same_feed(page, told[:PAGE])
-    page.get_by_role("button", name="Show older").click()
+    older = page.get_by_role("button", name="Show older")
+    older.focus()
+    page.keyboard.press("Enter")
     same_feed(page, told[: 2 * PAGE])
+    expect(older).to_be_focused()
 
 
 def same_feed(page: Page, rows: Rows) -> None:

@@ -191,11 +191,12 @@ def test_the_file_is_replaced(server: Served) -> None:
 
 
 def test_only_so_many_pages(shared: Served) -> None:
-    pages = [connect(f"ws://127.0.0.1:{shared.port}/ws", open_timeout=LIMIT, proxy=None) for _ in range(50)]
+    pages: list[ClientConnection] = []
     try:
-        for page in pages:
-            page.send(HELLO)
-            heard(page, "hello")
+        for _ in range(50):  # one after the other: who says nothing for some seconds is let go
+            pages.append(connect(f"ws://127.0.0.1:{shared.port}/ws", open_timeout=LIMIT, proxy=None))
+            pages[-1].send(HELLO)
+            heard(pages[-1], "hello")
         with opened(shared) as page:
             assert close_code(page) == 1013
     finally:
