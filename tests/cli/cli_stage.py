@@ -16,7 +16,7 @@ from toolguard_cli.result import Result
 
 SCRIPT = Path(sys.executable).with_name("toolguard")
 SOURCE = plugin_source()
-LIMIT = 60
+LIMIT = 120
 """Seconds after which a command counts as hanging. No test asserts how long one takes."""
 
 

@@ -28,7 +28,7 @@ from toolguard_cli.rig.home import free_port
 from toolguard_engine.config import parse
 from toolguard_engine.metrics.database import connect
 
-LIMIT = 30
+LIMIT = 120
 """Seconds after which something counts as never coming."""
 
 

@@ -141,7 +141,7 @@ def test_what_a_wrapper_leaves_behind_is_neither_waited_for_nor_left(
 
 def soon_free(file: IO[str]) -> bool:
     """Whether the lock is given up: a killed process may take a moment to be gone."""
-    limit = time.monotonic() + 30
+    limit = time.monotonic() + 120
     while time.monotonic() < limit:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -37,7 +37,7 @@ COMMANDS = [
 
 def run(places: Places, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "toolguard_cli", *words, "--state-dir", str(places.state_dir)]
-    return subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=False, timeout=120)
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
@@ -73,7 +73,7 @@ def below_a_gateway(places: Places) -> Iterator[None]:
         assert engine.stdin is not None
         engine.stdin.write(json.dumps(hello).encode() + b"\n")
         engine.stdin.flush()
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 120
         while not engines.running(places.state_dir):
             assert time.monotonic() < limit
             time.sleep(0.02)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
 import stat
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -274,6 +276,14 @@ def test_an_openclaw_that_is_one_command() -> None:
 
 def test_free_port() -> None:
     assert 1024 <= free_port() <= 65_535
+
+
+def test_a_free_port_is_given_to_nobody_else_and_can_be_had() -> None:
+    port = free_port()
+    with ExitStack() as kept, pytest.raises(OSError, match="in use"):
+        kept.enter_context(socket.socket()).bind(("127.0.0.1", port))
+    with socket.create_server(("127.0.0.1", port)) as server:
+        assert server.getsockname()[1] == port
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from toolguard_engine.stores.nonces import NAME
 from toolguard_engine.stores.standings import FileStandings
 from toolguard_engine.stores.transactions import transaction
 
-START_SECONDS = 30
+START_SECONDS = 120
 POLL_SECONDS = 0.05
 HOME, LAB = "home", "lab"
 """The gateways, by the ids under which they write. The server belongs to the first, and only that one runs."""

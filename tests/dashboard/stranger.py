@@ -10,7 +10,7 @@ from threading import Thread
 from types import TracebackType
 from typing import Self
 
-SECONDS = 15.0
+SECONDS = 60.0
 HELLO = {"name": "toolguard", "version": "0", "proof": "0" * 64}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 from machine import CONFIG, HOME, LAB, Machine
 from playwright.sync_api import Page, Route, expect
-from visitor import Visits
+from visitor import Visits, until
 
 from toolguard_engine.standing import Standing
 from toolguard_engine.stores.audit import AuditLog
@@ -50,6 +50,7 @@ def test_kill_switch(machine: Machine, visits: Visits) -> None:
     assert KillSwitch(machine.gateways[LAB].state_dir).thrown() is None
     banner.get_by_role("button", name="Let calls run again").click()
     answer(page, "Let them run", "")
+    expect(page.locator("#said")).to_contain_text("run again as its settings say")
     expect(banner).to_have_count(0)
     assert KillSwitch(machine.places.state_dir).thrown() is None
     assert events(machine, "kill-switch")[0] == ("dashboard", "it sends mail")
@@ -109,6 +110,7 @@ def test_while_a_mode_is_being_set(machine: Machine, visits: Visits) -> None:
     expect(page.get_by_text("asking OpenClaw")).to_be_visible()
     expect(modes).to_be_disabled()
     expect(modes).to_have_value("soft")
+    until(page, lambda: bool(held))
     held[0].continue_()
     expect(page.locator("#said")).to_contain_text("is soft")
     expect(modes).to_be_enabled()

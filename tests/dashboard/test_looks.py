@@ -37,7 +37,7 @@ def machine() -> Iterator[Machine]:
             hold(
                 running.gateways[(HOME, LAB)[number % 2]],
                 now=time.time() - 90 * (len(seeded.HELD) - number),
-                lasts=900,
+                lasts=3_600,
                 agent=agent,
                 session=f"agent:{agent}:inbox",
                 code=code,
@@ -206,7 +206,7 @@ def test_a_call_is_approved_with_the_keyboard_alone(machine: Machine, visits: Vi
     page = visits(machine).go()
     page.get_by_role("tab", name="Overview").focus()
     press(page, "End")
-    expect(page.locator(f"article[data-nonce='{held.nonce}']")).to_be_visible()
+    expect(page.locator(f"article[data-nonce='{held.nonce}']").get_by_role("button", name="Approve")).to_be_enabled()
     while not page.evaluate(IS_ITS_YES, held.nonce):
         press(page, "Tab")
         assert focus_is_seen(page), page.evaluate("document.activeElement.outerHTML.slice(0, 300)")

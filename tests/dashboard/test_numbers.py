@@ -14,7 +14,7 @@ import pytest
 import seeded
 from machine import HOME, LAB, Machine
 from playwright.sync_api import Page, expect
-from visitor import Visitor, Visits
+from visitor import Visitor, Visits, until
 
 from toolguard_engine.metrics.queries import SAVED_PER_LOOP
 from toolguard_engine.metrics.record import DAY_MS, HOUR_MS
@@ -144,7 +144,7 @@ def test_charts_are_drawn_and_told_in_numbers(machine: Machine, visits: Visits, 
     length, count = BUCKETS[reach]
     page = visitor.page
     chart = page.get_by_role("figure").filter(has_text="Tokens").first
-    assert painted(page) == [True, True]
+    until(page, lambda: painted(page) == [True, True])
     chart.get_by_text("Numbers").click()
     rows = chart.locator("tbody tr")
     expect(rows).to_have_count(count)
@@ -157,7 +157,6 @@ def test_charts_are_drawn_and_told_in_numbers(machine: Machine, visits: Visits, 
 
 def painted(page: Page) -> Any:
     """Of each chart that is seen, whether there is anything in it but background."""
-    page.wait_for_selector("[role=tabpanel]:not([hidden]) canvas")
     return page.evaluate(
         """() => [...document.querySelectorAll('[role=tabpanel]:not([hidden]) canvas')].map(canvas => {
             const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data;
@@ -195,9 +194,9 @@ def test_models(machine: Machine, visits: Visits) -> None:
     for model in seeded.MODELS:
         used = sums(calls, month(), model=model.name)
         row = page.get_by_role("row").filter(has_text=model.name)
+        expect(row.locator("td span[title]").first).to_have_attribute("title", f"{used.total:,}")
         cells = row.locator("td").all_inner_texts()
         assert cells[:2] == [model.provider, f"{used.calls:,}"]
-        assert row.locator("td span[title]").first.get_attribute("title") == f"{used.total:,}"
         assert number(cells[3]) == pytest.approx(100 * used.total / everything.total, abs=0.06)
         assert cells[6:] == [f"{used.mean_ms / 1000:.1f} s", f"{used.failed:,}"]
         if model.price is None:
@@ -266,8 +265,11 @@ def test_feed(machine: Machine, visits: Visits) -> None:
     same_feed(page, [row for row in told if row["kind"] == "deny"][:PAGE])
     page.get_by_role("combobox", name="Kind", exact=True).select_option(label="All")
     same_feed(page, told[:PAGE])
-    page.get_by_role("button", name="Show older").click()
+    older = page.get_by_role("button", name="Show older")
+    older.focus()
+    page.keyboard.press("Enter")
     same_feed(page, told[: 2 * PAGE])
+    expect(older).to_be_focused()
 
 
 def same_feed(page: Page, rows: Rows) -> None:

@@ -92,7 +92,17 @@ def hostile() -> Iterator[Machine]:
         running.record(seeded.hostile_calls(now), seeded.hostile_verdicts(now))
         for text in seeded.HOSTILE:
             clean = text.replace("\0", "")
-            hold(running.places, tool=clean, agent=clean, session=clean, reason=clean, shown=clean, cwd=clean, code=clean)
+            hold(
+                running.places,
+                lasts=3_600,
+                tool=clean,
+                agent=clean,
+                session=clean,
+                reason=clean,
+                shown=clean,
+                cwd=clean,
+                code=clean,
+            )
         running.stand(*(Standing(text, text, spent=0.5, touched=time.time(), told=[text[:100]]) for text in seeded.HOSTILE))
         KillSwitch(running.places.state_dir).set(on=True, by=seeded.HOSTILE[0], why=seeded.HOSTILE[1])
         yield running

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -23,22 +24,39 @@ WATCH = """
 window.faults = [];
 document.addEventListener('securitypolicyviolation', e => window.faults.push(`${e.violatedDirective} ${e.blockedURI}`));
 """
-PRESSES = 3
-PATIENCE_MS = 15_000
+PRESSES = 5
+PATIENCE_MS = 30_000
+POLL_MS = 50
 SERIOUS = ("serious", "critical")
 
 
 expect.set_options(timeout=PATIENCE_MS)
 
 
+def press(card: Locator, name: str, *, patience: float = PATIENCE_MS) -> None:
+    """Presses a button of a held call; again, as a person does, where the page says that the button has just moved."""
+    for _ in range(PRESSES):
+        card.get_by_role("button", name=name, exact=True).click(timeout=patience)
+        if not card.get_by_text("nothing was done").is_visible():
+            return
+    raise AssertionError(f"{name} moves before every press")
+
+
 def approve(card: Locator) -> None:
     """Both presses. Where the page takes the first one back, because what may be changed is just being asked, both again."""
-    first, second = (card.get_by_role("button", name=name, exact=True) for name in ("Approve", "Approve: runs once"))
     for _ in range(PRESSES):
-        first.click()
+        press(card, "Approve")
         with suppress(Late):
-            return second.click(timeout=PATIENCE_MS / PRESSES)
+            return press(card, "Approve: runs once", patience=PATIENCE_MS / PRESSES)
     raise AssertionError("the second press is never waited for")
+
+
+def until(page: Page, condition: Callable[[], bool]) -> None:
+    """Waits for what the page shows no single element of; the page goes on meanwhile."""
+    limit = time.monotonic() + PATIENCE_MS / 1_000
+    while not condition():
+        assert time.monotonic() < limit, "the condition never held"
+        page.wait_for_timeout(POLL_MS)
 
 
 @dataclass

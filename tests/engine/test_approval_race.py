@@ -26,7 +26,7 @@ APPROVALS = 250
 WORKERS = 8
 KILLS = 30
 KILL_EVERY = 0.12
-DEADLINE = 120.0
+DEADLINE = 600.0
 ANSWER = re.compile(r"^(\d+) (\w+) ([0-9a-f]{8})$", re.MULTILINE)
 
 fork = multiprocessing.get_context("fork")  # a worker that was killed is back within milliseconds

@@ -26,7 +26,7 @@ from toolguard_engine.metrics.writer import AFTER_TROUBLE, EVERY
 from toolguard_engine.serve import Engine as EngineHere
 from toolguard_engine.stores import audit
 
-PATIENCE = 30
+PATIENCE = 120
 """Seconds until a test fails that waits in vain."""
 
 REMOVAL = {"command": "rm -rf /srv/data"}

@@ -62,10 +62,10 @@ Wait = Callable[[Callable[[], bool]], None]
 
 @pytest.fixture
 def wait() -> Wait:
-    """Waits for a condition that is about to hold; fails where it does not within half a minute."""
+    """Waits for a condition that is about to hold; fails where it does not within two minutes."""
 
     def until(condition: Callable[[], bool]) -> None:
-        limit = time.monotonic() + 30
+        limit = time.monotonic() + 120
         while not condition():
             assert time.monotonic() < limit, "the condition never held"
             time.sleep(0.02)

@@ -70,7 +70,7 @@ export class Log {
  * @returns {Promise<NonNullable<T>>}
  */
 export async function until(look, what = String(look)) {
-  const deadline = performance.now() + 10_000;
+  const deadline = performance.now() + 60_000;
   for (;;) {
     const found = await look();
     if (found) return found;

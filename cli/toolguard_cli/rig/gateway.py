@@ -21,7 +21,7 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.rig.home import Home
 from toolguard_cli.rig.runtime import Openclaw
 
-START_SECONDS = 90
+START_SECONDS = 240
 TURN_SECONDS = 120
 STOP_SECONDS = 20
 KILL_SECONDS = 5

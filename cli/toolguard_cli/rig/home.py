@@ -132,8 +132,14 @@ def over(value: dict[str, Any], more: dict[str, Any]) -> dict[str, Any]:
 
 
 def free_port() -> int:
-    """A loopback port that was free a moment ago."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
+    """A free loopback port that nobody else is given for a while.
+
+    A connection to it was closed here first: it lingers, so that the kernel picks the port for no other program, and who
+    names the port (as servers do, with `SO_REUSEADDR`) can have it at once.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port: int = server.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as client:
+            server.accept()[0].close()
+            client.recv(1)
     return port

@@ -19,7 +19,8 @@ from toolguard_engine.ledger import Entry
 from toolguard_engine.metrics import place
 from toolguard_engine.stores.nonces import FileNonces
 
-LIMIT = 30
+LIMIT = 120
+"""Seconds until something counts as never coming."""
 NAMES = metrics_seed.GATEWAYS
 OWN = "gateway"
 """What the one that does not record is called."""

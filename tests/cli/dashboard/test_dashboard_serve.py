@@ -44,7 +44,7 @@ def test_it_tells_where_it_is_and_takes_that_back(made: Machine) -> None:
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_it_ends_with_pages_open(made: Machine, how: signal.Signals) -> None:
-    with served(made) as server, connect(f"ws://127.0.0.1:{server.port}/ws", proxy=None) as page:
+    with served(made) as server, connect(f"ws://127.0.0.1:{server.port}/ws", open_timeout=LIMIT, proxy=None) as page:
         page.send('{"token": ""}')
         page.recv(LIMIT)
         server.process.send_signal(how)

@@ -17,6 +17,7 @@ export function feed(app) {
   /** @type {Map<number, HTMLElement>} */ const items = new Map();
   let gateway = "";
   let kind = "";
+  let asking = false;
   /** @type {number | null} */ let next = null;
   const list = el("ol", { class: "feed" });
   const hint = el("div");
@@ -84,7 +85,8 @@ export function feed(app) {
     void view.refresh();
   };
   const older = async () => {
-    more.disabled = true;
+    if (asking) return;
+    asking = true; // a button that is disabled would lose the focus of who pressed it
     try {
       const got = /** @type {import("./shapes.js").Decisions} */ (await ask(next));
       next = got.next;
@@ -93,7 +95,7 @@ export function feed(app) {
     } catch {
       void view.refresh(); // says what is wrong
     } finally {
-      more.disabled = false;
+      asking = false;
     }
   };
   return {

@@ -94,6 +94,7 @@ export function waitingCard(app, first) {
   );
 
   const allow = () => {
+    const focused = document.activeElement; // some browsers take the focus from a button as soon as it is disabled
     const ask = held.status === "pending";
     const open = !over && !busy && !unread && held.expires > app.now && app.mayChange;
     choices.hidden = Boolean(over) || !["pending", "approved"].includes(held.status);
@@ -106,13 +107,12 @@ export function waitingCard(app, first) {
     if (yes.hidden || yes.disabled) asking.calm();
     set(yes, "aria-disabled", still && !asking.early() ? null : "true");
     set(no, "aria-disabled", still ? null : "true");
-    keepFocus();
+    keepFocus(focused);
   };
-  /** What can be pressed no more leaves the focus to the card. */
-  const keepFocus = () => {
-    const at = document.activeElement;
-    if (at instanceof HTMLElement && choices.contains(at) && (at.matches(":disabled") || !at.offsetParent))
-      root.focus({ preventScroll: true });
+  /** What can be pressed no more leaves the focus to the card. @param {Element | null} focused what had it before */
+  const keepFocus = (focused) => {
+    if (!(focused instanceof HTMLElement) || !choices.contains(focused)) return;
+    if (focused.matches(":disabled") || !focused.offsetParent) root.focus({ preventScroll: true });
   };
   const beat = () => {
     const remains = held.expires - app.now;
