@@ -5,6 +5,8 @@ import { createHash } from "node:crypto";
 /** Characters that are told of each end of a long text. */
 const END = 4_096;
 const MAX_STATUS = 100;
+/** Tools whose commands may go on in the background. */
+const RUNS_COMMANDS = new Set(["exec", "bash"]);
 /** What the gateway's own loop detection puts behind a result, as a block of its own. */
 const HOST_NOTE = /^\[System note: Tool-loop warning [^\]]{0,300}\]$/;
 const MAX_NOTES = 3;
@@ -21,6 +23,7 @@ export function outcomeOf(event) {
     rest: restOf(event, text),
     failed: Boolean(event.error),
     status: typeof details?.status === "string" ? details.status.slice(0, MAX_STATUS) : "",
+    process: RUNS_COMMANDS.has(event.toolName) && details?.status === "running" ? String(details.sessionId ?? "").slice(0, MAX_STATUS) : "",
     exitCode: Number.isInteger(details?.exitCode) ? details.exitCode : null,
   };
 }

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from toolguard_engine.shell import expand as fields
 from toolguard_engine.shell import guesses
-from toolguard_engine.shell.acts import code
+from toolguard_engine.shell.acts import code, sql, sqlmeta
 from toolguard_engine.shell.expand import State
 from toolguard_engine.shell.model import UNKNOWN, Feed, Flaw, Redirect, Run
 from toolguard_engine.shell.outputs import NOTHING, known, printed, together
@@ -356,6 +356,8 @@ class Walk:
         if special is None and wrapper is None:
             if name in code.PROGRAMS or (name[-1].isdigit() and INTERPRETER.fullmatch(name)):
                 self._code(run, state)
+            if name in sql.CLIENTS:
+                self._client(run, state)
             if name in _COPIERS:
                 self._copy(run)
             if name in _STORING or (run.redirects and _writes(run)):
@@ -577,6 +579,13 @@ class Walk:
             found = code.source(replace(run, argv=(run.argv[0], "-"), stdin=Feed(script))) if script else None
         for text in code.commands(found[1], found[0]) if found else ():
             self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+
+    def _client(self, run: Run, state: State) -> None:
+        """The shell commands that a database's client is told to run."""
+        for said in (*run.argv[1:], known(run.stdin) or ""):
+            for text in sqlmeta.started(said):
+                self.inner_text(text, replace(run, piped=False), state.fork(run.name))
 
 
 def _writes(run: Run) -> bool:
