@@ -151,7 +151,6 @@ class Came(Place, frozen=True, tag="came"):
 
     tool: Name
     params: Any = None
-    process: Name = ""
     text: Text = ""
     size: int = 0
     failed: bool = False
@@ -160,6 +159,7 @@ class Came(Place, frozen=True, tag="came"):
     id: Id | None = None
     vetoed: bool = False
     rest: Annotated[str, Meta(max_length=100)] = ""
+    process: Name = ""
 
 
 class Compacted(Place, frozen=True, tag="compacted"):
