@@ -24,7 +24,7 @@ PROGRAMS = {
 }
 """How it is started, what deletes a folder and what writes a file. `sqlite3` is a stand-in, as not every machine has it."""
 
-STAND_IN = "#!/bin/sh\nwhile read -r line; do sh -c \"${line#.shell }\"; done\n"
+STAND_IN = '#!/bin/sh\nwhile read -r line; do sh -c "${line#.shell }"; done\n'
 
 
 @pytest.fixture
@@ -97,7 +97,9 @@ def test_what_is_typed_in_pieces_waits_for_a_yes(stage: Stage, full: Path, tools
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-def test_honest_text_in_pieces_runs(stage: Stage, tools: Path, program: str, wait: Callable[[Callable[[], bool]], None]) -> None:
+def test_honest_text_in_pieces_runs(
+    stage: Stage, tools: Path, program: str, wait: Callable[[Callable[[], bool]], None]
+) -> None:
     said = stage.home.workspace_dir / f"said-{program}"
     played = typed(stage, program, 2, said.name, tools)
     assert not any(text.startswith("TOOLGUARD_") for text in played.results), played.results

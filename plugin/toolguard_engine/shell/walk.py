@@ -580,7 +580,6 @@ class Walk:
         for text in code.commands(found[1], found[0]) if found else ():
             self.inner_text(text, replace(run, piped=False), state.fork(run.name))
 
-
     def _client(self, run: Run, state: State) -> None:
         """The shell commands that a database's client is told to run."""
         for said in (*run.argv[1:], known(run.stdin) or ""):

@@ -130,7 +130,9 @@ def _bounded(found: list[Reader]) -> tuple[Reader, ...]:
     merged: dict[tuple[str, tuple[str, ...]], Reader] = {}
     for reader in found:
         key = reader.language, reader.outer
-        unknown = Shell(cwd="\0", aliases=reader.shell.aliases, functions=reader.shell.functions, defined=reader.shell.defined)
+        unknown = Shell(
+            cwd="\0", aliases=reader.shell.aliases, functions=reader.shell.functions, defined=reader.shell.defined
+        )
         merged[key] = replace(reader, shell=unknown, trusted=False) if key in merged else reader
     return tuple(merged.values())
 

@@ -39,7 +39,9 @@ _SILENT = frozenset({"cd", "pushd", "popd", "export", "source", ".", "set", "uli
 _PROBE = "toolguardprobe"
 _NO_VARIABLE = "toolguard_unknown"
 _POSIX = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "mksh"})
-_MULTIPLEXERS = frozenset({"tmux", "screen", "byobu", "zellij", "dtach", "abduco", "mosh", "rlwrap", "expect", "unbuffer", "vagrant"})
+_MULTIPLEXERS = frozenset(
+    {"tmux", "screen", "byobu", "zellij", "dtach", "abduco", "mosh", "rlwrap", "expect", "unbuffer", "vagrant"}
+)
 _STAND_INS = {
     "ipython3": "python3", "bpython": "python3", "ptpython": "python3", "pdb": "python3", "ipdb": "python3", "pry": "irb",
     "deno": "node", "mongosh": "node", "mongo": "node", "iex": "elixir", "jshell": "groovy", "tinker": "php -a",
@@ -50,7 +52,10 @@ _CONSOLES = frozenset({"console", "c", "tinker", "shell", "shell_plus", "repl", 
 _CLOSERS = ("'", '"', "\n:\ndone", "\ndo :\ndone", "\n:\nfi", "\nthen :\nfi", "\n:\n}", "\n)", "\nesac", "`", "]]")
 _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]{0,9}(?:'([^'\n]{1,80})'|\"([^\"\n]{1,80})\"|\\?([\w.-]{1,80}))")
 _GOES_ON = re.compile(r"(?:(?<!\\)(?:\\\\){0,20}\\|&&|\|\||\|&?)[ \t]{0,20}\Z")
-_ENDS_SQL = re.compile(r";|\\|^\s{0,20}[.!/]|^\s{0,20}(?:go|ego|system|source|delimiter)\b|\bdelimiter\b|-S\b", re.IGNORECASE | re.MULTILINE)
+_JOINED = re.compile(r"(?<!\\)(?:\\\\){0,20}\\\n?\Z")
+_ENDS_SQL = re.compile(
+    r";|\\|^\s{0,20}[.!/]|^\s{0,20}(?:go|ego|system|source|delimiter)\b|\bdelimiter\b|-S\b", re.IGNORECASE | re.MULTILINE
+)
 _TAKERS = frozenset(
     """
     read mapfile readarray less more most man vim vi nvim nano ed ex emacs select su ssh telnet nc ncat netcat ftp sftp gdb lldb bc
@@ -254,7 +259,9 @@ def _behind(shell: Shell, text: str) -> Shell:
     variables = {**dict(shell.variables), **changed}
     aliases = {**dict(shell.aliases), **state.aliases}
     new = state.functions.keys() - shell.functions
-    again = state.functions.keys() & shell.functions and any(f"{name}(" in text or f"{name} (" in text for name in state.functions)
+    again = state.functions.keys() & shell.functions and any(
+        f"{name}(" in text or f"{name} (" in text for name in state.functions
+    )
     defined = f"{shell.defined}{text}\n"[-MAX_BEFORE:] if new or again else shell.defined
     return Shell(
         state.cwd,
@@ -277,6 +284,7 @@ def is_open(text: str) -> bool:
 @lru_cache(maxsize=64)
 def closed(text: str) -> str:
     """A text that is not complete, with the shortest end that makes it so: what it does so far can be read then."""
+    text = _JOINED.sub("", text)
     if "broken" not in parse(text)[1]:
         return text
     for ends in (_heredocs(text), *_CLOSERS):
