@@ -50,7 +50,8 @@ def test_a_line_as_it_is_entered(typed: str, text: str) -> None:
 
 
 UNSURE = [
-    "\x1b[A", "\x1bOA", "\x10", "\x12rm", "rm\t", "ls -l\x01rm ", "ls \x05", "ls \x08", "a/b\x17", "x\x16\x15", "\x19", "\x1b.",
+    "\x1b[A", "\x1bOA", "\x10", "\x12rm", "rm\t", "ls -l\x01rm ", "ls \x05", "ls \x08", "a/b\x17", "x\x16\x15", "\x19",
+    "\x1b.",
     "\x1b[200~rm x\x15\x1b[201~", "\x1b[200~\x1b[A\x1b[201~", "\x0e", "\x1f", "\x00", "\xe9\x7f", "\x1b[1;5D", "\x0f",
 ]  # fmt: skip
 
@@ -92,7 +93,7 @@ KEYS = st.text(st.sampled_from("ab \x7f\x15\x17\x03\x04\x1b[A~20O\r\n\t\xe9\udcc
 @given(KEYS, KEYS)
 def test_how_it_is_cut_makes_no_difference(first: str, second: str) -> None:
     """But for an escape that waits for its end."""
-    if first.endswith("\x1b") or "\x1b[" in first[-8:] or first.endswith("\x1bO"):
+    if first.endswith(("\x1b", "\x1bO")) or "\x1b[" in first[-8:]:
         return
     whole = lines(first + second, terminal=True)
     begun = lines(first, terminal=True)

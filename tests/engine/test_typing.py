@@ -9,7 +9,7 @@ import pytest
 from toolguard_engine.binding import bind
 from toolguard_engine.layers.typed import CODE
 from toolguard_engine.model import Call
-from toolguard_engine.typed.processes import BEGINNING, CROWDED, ENTERS, HISTORY, MAX_PROCESSES, RECALLED, SETS_KEYS
+from toolguard_engine.typed.processes import BEGINNING, CROWDED, ENTERS, HISTORY, MAX_PROCESSES, NESTED, RECALLED, SETS_KEYS
 from typist import PROCESS, WORKSPACE, Typist, at_once, guard
 
 HELD: list[tuple[str, list[str]]] = [
@@ -125,6 +125,19 @@ UNSURE: list[tuple[str, list[str], str]] = [
 def test_a_line_that_cannot_be_known_is_held(command: str, typed: list[str], why: str) -> None:
     verdict = Typist(command).last(*typed)
     assert (verdict.decision, verdict.code, verdict.reason) == ("hold", CODE, why)
+
+
+def test_too_many_programs_inside_each_other_are_not_known() -> None:
+    agent = Typist("bash")
+    for number in range(20):
+        agent.do({"action": "write", "data": f"ssh box{number}\n"})
+    assert agent.last("ls\n").reason == NESTED
+
+
+def test_many_interrupts_in_one_write_are_held() -> None:
+    agent = Typist("bash")
+    assert agent.last("ls\n\x03" * 50).reason == HISTORY
+    assert agent.type("ls\n") == ["allow"]
 
 
 def test_behind_an_unsure_line_all_is_known_again() -> None:

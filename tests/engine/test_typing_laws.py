@@ -82,7 +82,7 @@ ENTERS = [
 ]
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(st.data())
 def test_in_pieces_as_at_once(data: st.DataObject) -> None:
     program, text, command = data.draw(st.sampled_from(CASES))

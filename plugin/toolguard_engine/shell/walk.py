@@ -354,10 +354,8 @@ class Walk:
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
-            if name in code.PROGRAMS or (name[-1].isdigit() and INTERPRETER.fullmatch(name)):
+            if name in code.PROGRAMS or name in sql.CLIENTS or (name[-1].isdigit() and INTERPRETER.fullmatch(name)):
                 self._code(run, state)
-            if name in sql.CLIENTS:
-                self._client(run, state)
             if name in _COPIERS:
                 self._copy(run)
             if name in _STORING or (run.redirects and _writes(run)):
@@ -572,7 +570,9 @@ class Walk:
         return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
 
     def _code(self, run: Run, state: State) -> None:
-        """The shell commands that stand in the code of an interpreter."""
+        """The shell commands that stand in the code of an interpreter, or that a database's client is told to run."""
+        if run.name in sql.CLIENTS:
+            self._client(run, state)
         found = code.source(run)
         if found is None and self.files:
             script = next((said for word in run.argv[1:] if (said := self.written(word, run.cwd))), None)
@@ -581,7 +581,6 @@ class Walk:
             self.inner_text(text, replace(run, piped=False), state.fork(run.name))
 
     def _client(self, run: Run, state: State) -> None:
-        """The shell commands that a database's client is told to run."""
         for said in (*run.argv[1:], known(run.stdin) or ""):
             for text in sqlmeta.started(said):
                 self.inner_text(text, replace(run, piped=False), state.fork(run.name))

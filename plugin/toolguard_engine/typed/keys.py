@@ -33,8 +33,9 @@ ESC = "\x1b"
 PASTE, PASTED = f"{ESC}[200~", f"{ESC}[201~"
 CURSOR_KEYS = {"up": "A", "down": "B", "right": "C", "left": "D", "home": "H", "end": "F"}
 _NAMED = {
-    "enter": "\r", "return": "\r", "tab": "\t", "escape": ESC, "esc": ESC, "space": " ", "bspace": "\x7f", "backspace": "\x7f",
-    "up": f"{ESC}[A", "down": f"{ESC}[B", "right": f"{ESC}[C", "left": f"{ESC}[D", "home": f"{ESC}[1~", "end": f"{ESC}[4~",
+    "enter": "\r", "return": "\r", "tab": "\t", "escape": ESC, "esc": ESC, "space": " ", "bspace": "\x7f",
+    "backspace": "\x7f", "up": f"{ESC}[A", "down": f"{ESC}[B", "right": f"{ESC}[C", "left": f"{ESC}[D", "home": f"{ESC}[1~",
+    "end": f"{ESC}[4~",
     "pageup": f"{ESC}[5~", "pgup": f"{ESC}[5~", "ppage": f"{ESC}[5~", "pagedown": f"{ESC}[6~", "pgdn": f"{ESC}[6~",
     "npage": f"{ESC}[6~", "insert": f"{ESC}[2~", "ic": f"{ESC}[2~", "delete": f"{ESC}[3~", "del": f"{ESC}[3~",
     "dc": f"{ESC}[3~", "btab": f"{ESC}[Z", "f1": f"{ESC}OP", "f2": f"{ESC}OQ", "f3": f"{ESC}OR", "f4": f"{ESC}OS",

@@ -22,6 +22,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterator
 from dataclasses import replace as with_fields
+from functools import lru_cache
 from hashlib import sha256
 from itertools import product
 from typing import Any
@@ -36,6 +37,12 @@ from toolguard_engine.typed.readers import Reader, Shell, at_start
 
 MAX_PROCESSES = 200
 MAX_READERS = 6
+"""With more of them, those of one program are made one."""
+
+MAX_PROGRAMS = 12
+MAX_PARTS = 20
+"""Texts that one write enters, between presses of Ctrl-C."""
+
 MAX_FLYING = 3
 """Writes under way of which each may have arrived or not."""
 
@@ -78,14 +85,18 @@ BEGINNING = (
 )
 RECALLED = "It brings back an older line (`!`), so what it runs is not known."
 SETS_KEYS = "It changes what keys mean in this terminal, so that what is typed from here on could not be known."
+NESTED = "So many programs run inside each other that it is not known which one reads this line. Start a new process for it."
 CROWDED = "Too many writes into this process are under way; what it would enter is not known before their results are."
 
 
+@lru_cache(maxsize=32)  # a write is asked about more than once
 def entry(process: Process, typed: str) -> Entry | None:
     """What typing this enters; None where it enters nothing."""
     read = keys.lines(process.pending + typed, terminal=process.terminal)
     if not read.lines:
         return None
+    if _interrupts(read) > MAX_PARTS:
+        return Entry(shown=_visible(typed), doubt=HISTORY)
     commands: dict[str, None] = {}
     shown: list[str] = []
     doubts: list[str] = []
@@ -99,14 +110,22 @@ def entry(process: Process, typed: str) -> Entry | None:
     return Entry(tuple(filter(str.strip, commands)), "\n".join(shown), doubts[0] if doubts else "")
 
 
+@lru_cache(maxsize=32)
 def advanced(process: Process, typed: str, *, keep: bool = True) -> Process:
     """The process once this has arrived. `keep`: see `Reader.after`."""
     read = keys.lines(process.pending + typed, terminal=process.terminal)
+    if _interrupts(read) > MAX_PARTS:
+        unknown = (replace(reader, shell=Shell(cwd="\0"), waiting="") for reader in process.readers)
+        return replace(process, readers=tuple(unknown), pending=keys.CUT)
     for text, lines in _parts(read.lines):
         process = behind(process, text, keep=keep)
         if lines[-1].ended == "interrupt":
             process = replace(process, readers=tuple(replace(reader, waiting="") for reader in process.readers))
     return replace(process, pending=read.rest)
+
+
+def _interrupts(read: keys.Typed) -> int:
+    return sum(1 for line in read.lines if line.ended == "interrupt")
 
 
 def behind(process: Process, text: str, *, keep: bool = True) -> Process:
@@ -120,6 +139,7 @@ def behind(process: Process, text: str, *, keep: bool = True) -> Process:
     shared = process.shared or nested or bool(opened) or any(reader.shares(text) for reader in process.readers)
     unread = [reader for reader in process.readers if reader.language in ("shell", "other")] if shared else []
     new = [reader for reader in opened if (reader.language, reader.outer) not in known]
+    new = new if len(process.readers) <= MAX_PROGRAMS else []
     return replace(process, readers=_bounded(list(dict.fromkeys((*after, *unread, *new)))), shared=shared)
 
 
@@ -156,6 +176,8 @@ def _doubts(process: Process, text: str, lines: list[keys.Line]) -> Iterator[str
         yield BEGINNING
     elif unsure and any(reader.recalls for reader in process.readers):
         yield HISTORY
+    if len(process.readers) > MAX_PROGRAMS:
+        yield NESTED
     if any(reader.language == "shell" for reader in process.readers):
         if process.terminal and any(_RECALL.search(_QUOTED.sub("", line.text)) for line in entered):
             yield RECALLED

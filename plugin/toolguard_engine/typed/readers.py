@@ -35,6 +35,9 @@ MAX_BEFORE = 16_384
 """Characters of code that is read together with a new line."""
 
 MAX_VARIABLES = 200
+MAX_CLOSED, MAX_CLOSED_TWICE = 16_384, 1_000
+"""Characters of an open text for which an end is looked for: one, or one inside the other."""
+
 _SILENT = frozenset({"cd", "pushd", "popd", "export", "source", ".", "set", "ulimit", "umask", "echo", "true", ":", "clear"})
 _PROBE = "toolguardprobe"
 _NO_VARIABLE = "toolguard_unknown"
@@ -58,8 +61,8 @@ _ENDS_SQL = re.compile(
 )
 _TAKERS = frozenset(
     """
-    read mapfile readarray less more most man vim vi nvim nano ed ex emacs select su ssh telnet nc ncat netcat ftp sftp gdb lldb bc
-    dc xargs parallel crontab at batch watch dialog whiptail fzf top htop dd tee
+    read mapfile readarray less more most man vim vi nvim nano ed ex emacs select su ssh telnet nc ncat netcat ftp sftp
+    gdb lldb bc dc xargs parallel crontab at batch watch dialog whiptail fzf top htop dd tee
     """.split()  # noqa: SIM905 - a table of names
 )
 _FILTERS = frozenset("cat tac head tail sort uniq wc cut tr rev nl xxd od base64".split())  # noqa: SIM905
@@ -179,7 +182,7 @@ def readers(command: str) -> tuple[Reader, ...]:
     """Who reads what is typed while this command runs; nobody that is known where it is empty."""
     runs, _ = _walked(command)
     found: dict[tuple[Language, tuple[str, ...]], Reader] = {}
-    top = runs[0] if runs else None
+    top = runs[0] if runs else Run((":",), ":")
     for run in runs:
         top = run if not run.via and run.name != _PROBE else top
         each = _shell(run, top) if run.name == _PROBE else _interpreter(run, top)
@@ -190,7 +193,9 @@ def readers(command: str) -> tuple[Reader, ...]:
     return tuple(found.values())
 
 
+@lru_cache(maxsize=32)
 def _walked(command: str) -> tuple[list[Run], State]:
+    """All programs that a command runs where somebody types, and what its shell knows then. Only read."""
     walk, state = Walk(SPECIALS), State()
     walk.text(command.replace(UNKNOWN, "?"), state, Feed(f"{_PROBE}\n"), piped=False, pipeline=0)
     return walk.runs, state
@@ -285,12 +290,12 @@ def is_open(text: str) -> bool:
 def closed(text: str) -> str:
     """A text that is not complete, with the shortest end that makes it so: what it does so far can be read then."""
     text = _JOINED.sub("", text)
-    if "broken" not in parse(text)[1]:
+    if len(text) > MAX_CLOSED or "broken" not in parse(text)[1]:
         return text
     for ends in (_heredocs(text), *_CLOSERS):
         if ends and "broken" not in parse(text + ends)[1]:
             return text + ends
-    for first in _CLOSERS:
+    for first in _CLOSERS if len(text) <= MAX_CLOSED_TWICE else ():
         for second in _CLOSERS:
             if "broken" not in parse(text + first + second)[1]:
                 return text + first + second

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 
 _STARTED = re.compile(
-    r"^[ \t]{0,20}(?:\.(?:shell|system)\b|\\!|:?!{1,2}|:!|(?:system|shell)\b(?![ \t]{0,20}=))[ \t]{0,20}(?P<line>\S[^\n]{0,4000})"
-    r"|^[ \t]{0,20}(?:\.(?:import|once|output|read|excel|log)|\\(?:o|g|gx|w|i|copy|s))\b[^|\n]{0,400}\|(?P<pipe>[^\n]{1,4000})"
-    r"|\bprogram[ \t]{1,20}'(?P<program>[^'\n]{1,4000})'",
-    re.IGNORECASE | re.MULTILINE,
+    r"""
+    ^[ \t]{0,20}(?:\.(?:shell|system)\b|\\!|:?!{1,2}|(?:system|shell)\b(?![ \t]{0,20}=))[ \t]{0,20}(?P<line>\S[^\n]{0,4000})
+    |^[ \t]{0,20}(?:\.(?:import|once|output|read|excel|log)|\\(?:o|g|gx|w|i|copy|s))\b[^|\n]{0,400}\|(?P<pipe>[^\n]{1,4000})
+    |\bprogram[ \t]{1,20}'(?P<program>[^'\n]{1,4000})'
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
 MAX_FOUND = 50
 
