@@ -23,9 +23,20 @@ export function outcomeOf(event) {
     rest: restOf(event, text),
     failed: Boolean(event.error),
     status: typeof details?.status === "string" ? details.status.slice(0, MAX_STATUS) : "",
-    process: RUNS_COMMANDS.has(event.toolName) && details?.status === "running" ? String(details.sessionId ?? "").slice(0, MAX_STATUS) : "",
+    ...startedBy(event),
     exitCode: Number.isInteger(details?.exitCode) ? details.exitCode : null,
   };
+}
+
+/**
+ * The process that a command goes on as in the background.
+ * @param {any} event
+ * @returns {{ process?: string }}
+ */
+function startedBy(event) {
+  const { status, sessionId } = event.result?.details ?? {};
+  const started = RUNS_COMMANDS.has(event.toolName) && status === "running" && typeof sessionId === "string";
+  return started ? { process: sessionId.slice(0, MAX_STATUS) } : {};
 }
 
 /**

@@ -71,7 +71,7 @@ class Typed(msgspec.Struct, frozen=True):
 
 
 def types(params: Any) -> bool:
-    return isinstance(params, dict) and str(params.get("action")) in TYPING
+    return isinstance(params, dict) and isinstance(action := params.get("action"), str) and action in TYPING
 
 
 def arriving(params: dict[str, Any]) -> str:

@@ -332,7 +332,7 @@ class Processes:
 
 
 def is_write(call: Call) -> bool:
-    return tool_name(call.tool) == "process" and keys.types(call.params)
+    return keys.types(call.params) and tool_name(call.tool) == "process"
 
 
 def _name(call: Call) -> str:
