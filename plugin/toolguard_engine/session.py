@@ -228,7 +228,9 @@ class Session:
             self.config, self.config_error = Config(), f"plugins.entries.toolguard.config: {error}"
         self.hello = message
         self._measure = Measure() if self.config.metrics.enabled else None
+        processes = self.guard.processes
         self.guard = Guard(self.config, self.setup.hints, self._host(message), self._book())
+        self.guard.processes = processes
         self.guard.constrain(self._constraints)
         if self.setup.open_approvals:
             self.approvals = self.setup.open_approvals(message, self.config)

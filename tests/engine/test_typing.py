@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from toolguard_engine.binding import bind
-from toolguard_engine.layers.typed import CODE
+from toolguard_engine.layers.typed import CODE, STAYS
 from toolguard_engine.model import Call
 from toolguard_engine.typed.processes import BEGINNING, CROWDED, ENTERS, HISTORY, MAX_PROCESSES, NESTED, RECALLED, SETS_KEYS
 from typist import PROCESS, WORKSPACE, Typist, at_once, guard
@@ -46,6 +46,12 @@ HELD: list[tuple[str, list[str]]] = [
     ("ghci", [":! rm -rf ~/important\n"]),
     ("while read line; do $line; done", ["rm -rf ~/important\n"]),
     ("bash -c 'read line; eval $line'", ["rm -rf ~/important\n"]),
+    ("xargs rm -rf", ["/home/u/impo", "rtant\n"]),
+    ('read x; rm -rf "$x"', ["/home/u/important\n"]),
+    ("tee ~/.bashrc", ["rm -rf ~/important\n"]),
+    ("python3 -c 'exec(input())'", ["__import__('shutil').rmtree('/home/u/important')\n"]),
+    ("python3 -c 'import os; os.system(input())'", ["rm -rf ~/important\n"]),
+    ("node server.js", ["require('child_process').execSync('rm -rf ~/important')\n"]),
     ("python3 -i", ["import shutil\n", "p = '/home/u/important'\n", "shutil.rm", "tree(p)\n"]),
     ("python3", ["import os\n", "os.system('rm -rf ~/impo", "rtant')\n"]),
     ("cd x && python3 -q", ["import os\n", "os.system('rm -rf ~/important')\n"]),
@@ -76,6 +82,8 @@ PASSES: list[tuple[str, list[str]]] = [
     ("npm init", ["my-app\n", "1.0.0\n", "it's mine\n", "y\n", "\n"]),
     ("npm run dev", ["r\n", "q\n"]),
     ("vim notes.txt", ["ihello\x1b", ":wq\n"]),
+    ("python3 setup.py", ["y\n", "my name\n"]),
+    ("node menu.js", ["2\n"]),
     ("./configure.sh", ["yes\n", "no\n", "3\n"]),
     ("sudo apt-get upgrade", ["y\n"]),
     ("bash", ["cd app\n", "npm run dev\n", "echo hello!\n", "\n", "exit\n"]),
@@ -124,7 +132,8 @@ UNSURE: list[tuple[str, list[str], str]] = [
 @pytest.mark.parametrize(("command", "typed", "why"), UNSURE)
 def test_a_line_that_cannot_be_known_is_held(command: str, typed: list[str], why: str) -> None:
     verdict = Typist(command).last(*typed)
-    assert (verdict.decision, verdict.code, verdict.reason) == ("hold", CODE, why)
+    assert (verdict.decision, verdict.code) == ("hold", CODE)
+    assert verdict.reason.removesuffix(f" {STAYS}") == why
 
 
 def test_too_many_programs_inside_each_other_are_not_known() -> None:
@@ -276,6 +285,22 @@ def test_a_piece_that_enters_nothing_costs_nothing_and_earns_nothing() -> None:
     assert set(agent.type(*"echo a b c d e f g h i j k l m n o p q r s t u v w x y z" * 3)) == {"allow"}
     known = agent.owner.autonomy.known(agent.call({}))
     assert known is None or known.spent == 0
+
+
+def test_a_line_that_only_looks_costs_nothing() -> None:
+    agent = Typist("bash", guard(budget={"mode": "enforce"}))
+    assert set(agent.type(*["ls -la\n", "git status\n", "pwd\n"] * 20)) == {"allow"}
+    known = agent.owner.autonomy.known(agent.call({}))
+    assert known is not None
+    assert known.spent == 0
+    agent.type("npm test\n")
+    assert known.spent > 0
+
+
+def test_what_stands_in_the_line_is_told() -> None:
+    agent = Typist("bash")
+    assert STAYS in agent.last("rm -rf ~/impo", "rtant\n").reason
+    assert STAYS not in Typist("bash").last("rm -rf ~/important\n").reason
 
 
 def test_other_actions_are_no_typing() -> None:

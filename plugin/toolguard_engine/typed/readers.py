@@ -12,6 +12,7 @@ before them, since a name in them may come from there.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 from shlex import quote
 from typing import Literal
@@ -26,7 +27,7 @@ from toolguard_engine.shell.model import UNKNOWN, Feed, Run
 from toolguard_engine.shell.parse import parse
 from toolguard_engine.shell.specials import SPECIALS
 from toolguard_engine.shell.walk import Walk
-from toolguard_engine.shell.wrappers import SHELLS
+from toolguard_engine.shell.wrappers import SHELLS, WRAPPERS
 
 Language = Literal["shell", "code", "sql", "other"]
 """`other`: a program that is not known. What is typed into it is read as a shell would."""
@@ -185,12 +186,26 @@ def readers(command: str) -> tuple[Reader, ...]:
     top = runs[0] if runs else Run((":",), ":")
     for run in runs:
         top = run if not run.via and run.name != _PROBE else top
-        each = _shell(run, top) if run.name == _PROBE else _interpreter(run, top)
-        if each:
+        for each in _of(run, top, command):
             found.setdefault((each.language, each.outer), each)
-        if run.name in _STAND_INS and run.name in sql.STORES:
-            found.setdefault(("code", (_STAND_INS[run.name],)), Reader("code", (_STAND_INS[run.name],)))
     return tuple(found.values())
+
+
+def _of(run: Run, top: Run, command: str) -> Iterator[Reader]:
+    if run.name == _PROBE:
+        yield _shell(run, top)
+    elif any(_PROBE in each for each in run.argv[1:]):  # `xargs rm`, `read x; rm $x`
+        yield Reader("code", (f"{{ {command}\n}}",))
+    elif run.name in sql.CLIENTS:
+        yield Reader("sql", (_opener(top),))
+    elif run.name in sql.STORES:
+        yield Reader("code", (_opener(top),))
+        if run.name in _STAND_INS:
+            yield Reader("code", (_STAND_INS[run.name],))
+    elif _reads_code(run):
+        yield Reader("code", (_opener(top),))
+    elif stand_in := _stand_in(run):
+        yield Reader("code", (stand_in,))
 
 
 @lru_cache(maxsize=32)
@@ -212,21 +227,17 @@ def _shell(run: Run, top: Run) -> Reader:
     return Reader("shell", (_opener(top),), innermost in _POSIX)
 
 
-def _interpreter(run: Run, top: Run) -> Reader | None:
-    if run.name in sql.CLIENTS:
-        return Reader("sql", (_opener(top),))
-    if run.name in sql.STORES:
-        return Reader("code", (_opener(top),))
+def _reads_code(run: Run) -> bool:
     known = code.source(run)
-    if known and _PROBE in known[1]:
-        return Reader("code", (_opener(top),))
+    return known is not None and _PROBE in known[1]
+
+
+def _stand_in(run: Run) -> str:
+    """The interpreter that reads the language of a console, or of a script that may run what it is told."""
+    named = next((_STAND_INS[each] for each in run.argv[1:4] if each in _STAND_INS), "")
     language = code.language(run.name)
-    console = not _CONSOLES.isdisjoint(run.argv[1:4]) or "-i" in run.argv[1:]
-    if run.name in _STAND_INS or (language and console):
-        named = next((_STAND_INS[each] for each in run.argv[1:4] if each in _STAND_INS), "")
-        opener = named or _STAND_INS.get(run.name) or {"ruby": "irb", "php": "php -a"}.get(language, quote(run.argv[0]))
-        return Reader("code", (opener,))
-    return None
+    of_language = {"ruby": "irb", "php": "php -a", "awk": ""}.get(language, run.argv[0]) if language else ""
+    return named or _STAND_INS.get(run.name) or (quote(of_language) if of_language else "")
 
 
 def _opener(top: Run) -> str:
@@ -242,9 +253,15 @@ def at_start(command: str) -> tuple[Reader, ...]:
     runs, _ = _walked(command)
     if any(run.name in _MULTIPLEXERS or "shell" in run.name or "shell" in run.argv[1:3] for run in runs):
         return (*found, Reader("shell"))
-    known = sum(1 for run in runs if not run.via and (run.name in _SILENT or run.name == _PROBE)) + len(found)
-    others = sum(1 for run in runs if not run.via) > known
-    return (*found, Reader("other")) if others or not found else found
+    others = (run for run in runs if not run.via and run.name not in _SILENT and run.name != _PROBE)
+    return found if found and all(map(_is_known, others)) else (*found, Reader("other"))
+
+
+def _is_known(run: Run) -> bool:
+    """Whether it is one of the programs that `readers` knows, so that nothing else reads what is typed."""
+    console = not _CONSOLES.isdisjoint(run.argv[1:4]) or "-i" in run.argv[1:]
+    reads = run.name in SHELLS | sql.CLIENTS | sql.STORES or run.name in _STAND_INS or run.name in WRAPPERS
+    return reads or _reads_code(run) or bool(console and code.language(run.name))
 
 
 def _may_eat(run: Run) -> bool:
