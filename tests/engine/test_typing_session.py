@@ -1,4 +1,4 @@
-"""Typing as a session with a store sees it: who started what, approvals of put-together lines, and writes that come again."""
+"""Typing as a session with a store sees it: processes, approvals of put-together lines, and writes that come again."""
 
 from __future__ import annotations
 
