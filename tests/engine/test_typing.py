@@ -92,7 +92,7 @@ PASSES: list[tuple[str, list[str]]] = [
     ("bash", ["git commit -m 'first\n", "second'\n"]),
     ("bash", ["rm -rf ~/important\x15", "ls\n"]),
     ("bash", ["rm -rf ~/important", "\x03", "ls\n"]),
-    ("bash", ["[ ! -f x ] && echo none\n", "echo $!\n", "echo '!x'\n"]),
+    ("bash", ["[ ! -f x ] && echo none\n", "echo $!\n", "echo '!x'\n", "fc -l\n", "stty -echo\n"]),
     ("python3 -i", ["def f(x):\n", "\treturn x + 1\n", "\n", "f(2)\n", "exit()\n"]),
     ("python3 -i", ["if 1 != 2: print(f'{1!r}')\n", "\n"]),
     ("sqlite3 x.db", ["select *\n", "from users\n", "where id = 1;\n", ".tables\n", ".quit\n"]),
@@ -124,6 +124,7 @@ UNSURE: list[tuple[str, list[str], str]] = [
     ("bash", ["!", "!\n"], RECALLED),
     ("bash", ["echo !$\n"], RECALLED),
     ("bash", ["^ls^rm\n"], RECALLED),
+    ("bash", ["ls; fc -s rm\n"], RECALLED),
     ("bash", ["stty erase a\n"], SETS_KEYS),
     ("bash", ['bind \'"q": "ls"\'\n'], SETS_KEYS),
 ]

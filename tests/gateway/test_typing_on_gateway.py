@@ -20,11 +20,18 @@ FOLDER = "~/important"
 PROGRAMS = {
     "bash": ("bash --norc", "rm -rf {}", "echo said > {}"),
     "python": ("python3 -i", "import os; os.system('rm -rf {}')", "open('{}', 'w').write('said')"),
-    "sqlite": ("{}/sqlite3 x.db", ".shell rm -rf {}", ".shell echo said > {}"),
+    "sqlite": ("{}/sqlite3 said-sqlite", ".shell rm -rf {}", "insert into notes values ('said');"),
 }
 """How it is started, what deletes a folder and what writes a file. `sqlite3` is a stand-in, as not every machine has it."""
 
-STAND_IN = '#!/bin/sh\nwhile read -r line; do sh -c "${line#.shell }"; done\n'
+STAND_IN = """#!/bin/sh
+while read -r line; do
+  case "$line" in
+    .shell*) sh -c "${line#.shell }" ;;
+    *) echo "$line" >> "$1" ;;
+  esac
+done
+"""
 
 
 @pytest.fixture

@@ -51,6 +51,7 @@ ENTERS = "what it enters"
 
 MAX_ID = 200
 _RECALL = re.compile(r"(?<![$\\{\[])!(?![\s=(\"']|\Z)|\A\^")
+_RERUNS = re.compile(r"(?:\A|[;&|({\n])[ \t]{0,20}(?:(?:builtin|command)[ \t]+)?fc\b(?![ \t]+-\w{0,4}l)", re.ASCII)
 _QUOTED = re.compile(r"'[^'\"]*'")
 _KEY_SETTERS = re.compile(r"\b(?:bind|bindkey|stty)[ \t]+(?!sane\b|size\b|-?echo\b|-a\b|rows\b|cols\b|columns\b)\S")
 
@@ -83,7 +84,7 @@ BEGINNING = (
     "The beginning of this line is not known: the process or what was typed into it is older than the guard's memory. "
     'In a terminal Ctrl-C (keys ["C-c"]) throws it away.'
 )
-RECALLED = "It brings back an older line (`!`), so what it runs is not known."
+RECALLED = "It brings back an older line (`!`, `fc`), so what it runs is not known."
 SETS_KEYS = "It changes what keys mean in this terminal, so that what is typed from here on could not be known."
 NESTED = "So many programs run inside each other that it is not known which one reads this line. Start a new process for it."
 CROWDED = "Too many writes into this process are under way; what it would enter is not known before their results are."
@@ -179,7 +180,8 @@ def _doubts(process: Process, text: str, lines: list[keys.Line]) -> Iterator[str
     if len(process.readers) > MAX_PROGRAMS:
         yield NESTED
     if any(reader.language == "shell" for reader in process.readers):
-        if process.terminal and any(_RECALL.search(_QUOTED.sub("", line.text)) for line in entered):
+        recalls = any(_RECALL.search(_QUOTED.sub("", line.text)) for line in entered)
+        if process.terminal and (recalls or _RERUNS.search(text)):
             yield RECALLED
         if process.terminal and _KEY_SETTERS.search(text):
             yield SETS_KEYS
