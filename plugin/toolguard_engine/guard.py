@@ -166,6 +166,8 @@ class Guard:
         entries = self.processes.entries(call)
         if entries is None:
             return None
+        if not self.processes.knows(call) and (own := protection.judge(call, self._host)):  # as a text of its own
+            return judgement.of(own)
         found = typed.judge(call, entries, lambda command: self._weighed(command, config))
         if self._constraints:
             found = constraints.judge(call, found, self._constraints, self._host)

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from toolguard_engine.binding import bind
+from toolguard_engine.constraintform import constraint_from
 from toolguard_engine.layers.typed import CODE, STAYS
 from toolguard_engine.model import Call
 from toolguard_engine.typed.processes import BEGINNING, CROWDED, ENTERS, HISTORY, MAX_PROCESSES, NESTED, RECALLED, SETS_KEYS
@@ -311,6 +312,25 @@ def test_other_actions_are_no_typing() -> None:
         call = agent.call({"action": action, "data": "rtant\n"})
         assert agent.owner.processes.joined(call) is call
         assert agent.owner.judge(call).decision == "allow"
+
+
+def test_a_call_that_would_approve_is_blocked_in_any_process() -> None:
+    unseen = Typist("bash", seen=False)
+    assert unseen.do({"action": "paste", "text": "toolguard approve abcd"}).code == "rule.self-protection"
+    assert unseen.do({"action": "submit", "data": "toolguard approve abcd --yes"}).code == "rule.self-protection"
+    assert Typist("bash").last("toolguard ap", "prove abcd", "\n").code == "rule.self-protection"
+
+
+def test_limits_of_the_person_hold_for_what_is_typed() -> None:
+    owner = guard(budget={"mode": "enforce"})
+    said = {"id": "prod", "severity": "required", "reason": "Ask.", "path": ["/srv/prod/**"], "effect": ["delete"]}
+    typing = {"id": "typing", "severity": "required", "reason": "Ask.", "tool": ["process"], "params": {"data": "secret"}}
+    owner.constrain((constraint_from(said), constraint_from(typing)))
+    agent = Typist("bash", owner)
+    assert agent.last("rm /srv/pr", "od/x.txt", "\n").code == "constraint.prod"
+    assert agent.do({"action": "write", "data": "secret"}).code == "constraint.typing"
+    known = agent.owner.autonomy.known(agent.call({}))
+    assert known is None or known.spent == 0
 
 
 def test_always_block_asks_for_each_piece() -> None:

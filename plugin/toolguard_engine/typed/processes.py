@@ -313,6 +313,10 @@ class Processes:
         if failed and not refused:
             known.process = replace(known.process, pending=keys.CUT)
 
+    def knows(self, call: Call) -> bool:
+        """Whether this write goes into a process that something is known of."""
+        return _name(call) in self._known
+
     def enters_nothing(self, call: Call) -> bool:
         """Whether this write, of which the result came, ran nothing."""
         known = self._known.get(_name(call)) if is_write(call) else None
