@@ -51,9 +51,12 @@ ENTERS = "what it enters"
 
 MAX_ID = 200
 _RECALL = re.compile(r"(?<![$\\{\[])!(?![\s=(\"']|\Z)|\A\^")
-_RERUNS = re.compile(r"(?:\A|[;&|({\n])[ \t]{0,20}(?:(?:builtin|command)[ \t]+)?fc\b(?![ \t]+-\w{0,4}l)", re.ASCII)
+_BEGINS = r"(?:\A|[;&|({\n])[ \t]{0,20}(?:(?:builtin|command)[ \t]{1,20})?"
+_RERUNS = re.compile(_BEGINS + r"fc\b(?![ \t]+-\w{0,4}l)", re.ASCII)
 _QUOTED = re.compile(r"'[^'\"]*'")
-_KEY_SETTERS = re.compile(r"\b(?:bind|bindkey|stty)[ \t]+(?!sane\b|size\b|-?echo\b|-a\b|rows\b|cols\b|columns\b)\S")
+_KEY_SETTERS = re.compile(
+    _BEGINS + r"(?:bind|bindkey|stty)[ \t]{1,20}(?!sane\b|size\b|-?echo\b|-a\b|rows\b|cols\b|columns\b)[^\s]"
+)
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -107,7 +110,7 @@ def entry(process: Process, typed: str) -> Entry | None:
             commands.update(dict.fromkeys(reader.commands(text, ends=ends)))
         shown.append(process.readers[0].shown(text))
         doubts += _doubts(process, text, lines)
-        process = behind(process, text)
+        process = _stepped(process, text, lines)
     return Entry(tuple(filter(str.strip, commands)), "\n".join(shown), doubts[0] if doubts else "")
 
 
@@ -119,10 +122,16 @@ def advanced(process: Process, typed: str, *, keep: bool = True) -> Process:
         unknown = (replace(reader, shell=Shell(cwd="\0"), waiting="") for reader in process.readers)
         return replace(process, readers=tuple(unknown), pending=keys.CUT)
     for text, lines in _parts(read.lines):
-        process = behind(process, text, keep=keep)
-        if lines[-1].ended == "interrupt":
-            process = replace(process, readers=tuple(replace(reader, waiting="") for reader in process.readers))
+        process = _stepped(process, text, lines, keep=keep)
     return replace(process, pending=read.rest)
+
+
+def _stepped(process: Process, text: str, lines: list[keys.Line], *, keep: bool = True) -> Process:
+    """The process behind one text; Ctrl-C throws away what was entered and is not complete."""
+    process = replace(behind(process, text, keep=keep), pending="")
+    if lines[-1].ended != "interrupt":
+        return process
+    return replace(process, readers=tuple(dict.fromkeys(replace(reader, waiting="") for reader in process.readers)))
 
 
 def _interrupts(read: keys.Typed) -> int:
@@ -220,19 +229,19 @@ class _Known:
         return next((each for each in own if each.arrived is None), None) if call.call_id else None
 
     def possible(self) -> list[Process] | None:
-        """The process as it may be; None where there are too many ways."""
+        """The process as it may be: first with all that is under way, last without; None where there are too many ways."""
         alone = [each for each in self.flying if each.alone]
         if len(alone) > MAX_FLYING:
             return None
-        found = [self.process]
+        found = []
         for choice in product((True, False), repeat=len(alone)) if self.flying else ():
             left = {id(each) for each, arrives in zip(alone, choice, strict=True) if not arrives}
             process = self.process
             for each in self.flying:
                 if id(each) not in left:
                     process = advanced(process, each.typed, keep=each.keep)
-            found.insert(0, process)
-        return list(dict.fromkeys(found))
+            found.append(process)
+        return list(dict.fromkeys((*found, self.process)))
 
     def settle(self) -> None:
         """What has arrived, in the order in which it was let through."""
