@@ -23,6 +23,9 @@ TYPING = frozenset({"write", "send-keys", "paste", "submit"})
 CUT = "\0"
 """Stands where a text is too long to be remembered."""
 
+STAYED = "\ufdd0"
+"""Stands where a line was perhaps read and perhaps stays."""
+
 MAX_TYPED = 16_384
 """Characters of a line that is not entered yet, and of a text that is not complete yet."""
 
@@ -46,7 +49,11 @@ _NAMED = {
 }  # fmt: skip
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,2})")
 _ESCAPE = re.compile(r"\x1b(?:\[[0-9;?]{0,16}[ -/]{0,4}[@-~]|O[A-Za-z]|[^\[O\x00-\x1f\x7f])?")
-_PLAIN = re.compile(r"[^\x00-\x1f\x7f]+")
+_PLAIN = re.compile(r"[^\x00-\x1f\x7f\ufdd0]+")
+_EDITS = frozenset("\x01\x02\x05\x06\x08\x0b\x0c\x0e\x10\x12\x14\x17\x19\t\x7f" + CUT + STAYED)
+_MOVES = re.compile(r"\x1b(?:\[[0-9;]{0,16}[A-DFHZ~]|O[A-DFHP-S])")
+"""Keys that edit, move, complete or bring back a line in bash and zsh, and do not run it."""
+
 _LAST_WORD = re.compile(r"(?:(?<=[ ])|\A)\w+[ ]*\Z", re.ASCII)
 """What Ctrl-W takes away in bash, zsh and the terminal alike."""
 
@@ -156,6 +163,7 @@ class _Editor:
         self._text = ""
         self._sure = True
         self._pasting = False
+        self._was_unsure = False
         self.begun = 0
         self.before = ""
 
@@ -169,7 +177,9 @@ class _Editor:
             key = self._typed[at]
             at += 1
             if key == ESC:
-                at = self._escape(at - 1)
+                begun, at = at - 1, self._escape(at - 1)
+                if not _MOVES.match(self._typed, begun) and self._typed[begun:at] not in (PASTE, PASTED):
+                    yield from self._perhaps(at)
             elif key in "\r\n":
                 yield self._entered("enter", at)
             elif key == "\x03" and self._terminal and not self._pasting:
@@ -177,14 +187,23 @@ class _Editor:
             elif key == "\x04" and not self._pasting:
                 yield self._entered("end", at)
             else:
+                known = key in _EDITS or (key == "\x15" and self._terminal)
                 self._control(key)
+                if not known:
+                    yield from self._perhaps(at)
+
+    def _perhaps(self, at: int) -> Iterator[Line]:
+        """A key that may run what stands there."""
+        if self._terminal and not self._pasting and (self._text or self._was_unsure):
+            yield self._entered("end", at)
+        self._was_unsure = True
 
     def _entered(self, how: Ended, at: int) -> Line:
         """What stands before Ctrl-D is read, but may stay in the line as well."""
         line = Line(self._text.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), how, self._sure)
         stays = how == "end" and bool(self._text or not self._sure)
-        self.begun, self.before = at, (PASTE if self._pasting else "") + (CUT if stays else "")
-        self._text, self._sure = "", not stays
+        self.begun, self.before = at, (PASTE if self._pasting else "") + (STAYED if stays else "")
+        self._text, self._sure, self._was_unsure = "", not stays, stays
         return line
 
     def _escape(self, at: int) -> int:
@@ -196,10 +215,11 @@ class _Editor:
         elif keys == PASTED and self._terminal:
             self._pasting = False
         else:
-            self._sure = False
+            self._was_unsure, self._sure = not self._sure, False
         return end
 
     def _control(self, key: str) -> None:
+        self._was_unsure = not self._sure
         if key == "\t":
             self._sure = self._sure and not self._text.strip()
             self._text += key

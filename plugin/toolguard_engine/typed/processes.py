@@ -128,7 +128,8 @@ def advanced(process: Process, typed: str, *, keep: bool = True) -> Process:
 
 def _stepped(process: Process, text: str, lines: list[keys.Line], *, keep: bool = True) -> Process:
     """The process behind one text; Ctrl-C throws away what was entered and is not complete."""
-    process = replace(behind(process, text, keep=keep), pending="")
+    perhaps = any(line.ended == "end" and line.text for line in lines)
+    process = replace(behind(process, text, keep=keep, perhaps=perhaps), pending="")
     if lines[-1].ended != "interrupt":
         return process
     return replace(process, readers=tuple(dict.fromkeys(replace(reader, waiting="") for reader in process.readers)))
@@ -138,8 +139,8 @@ def _interrupts(read: keys.Typed) -> int:
     return sum(1 for line in read.lines if line.ended == "interrupt")
 
 
-def behind(process: Process, text: str, *, keep: bool = True) -> Process:
-    """The process once a text was entered."""
+def behind(process: Process, text: str, *, keep: bool = True, perhaps: bool = False) -> Process:
+    """The process once a text was entered; `perhaps`: or was not."""
     if not text.strip() and not any(reader.waiting for reader in process.readers):
         return process
     opened = [new for reader in process.readers for new in reader.opened(text)]
@@ -147,7 +148,7 @@ def behind(process: Process, text: str, *, keep: bool = True) -> Process:
     known = {(reader.language, reader.outer) for reader in after}
     nested = any((new.language, new.outer) in known for new in opened)
     shared = process.shared or nested or bool(opened) or any(reader.shares(text) for reader in process.readers)
-    unread = [reader for reader in process.readers if reader.language in ("shell", "other")] if shared else []
+    unread = [reader for reader in process.readers if reader.language in ("shell", "other")] if shared or perhaps else []
     new = [reader for reader in opened if (reader.language, reader.outer) not in known]
     new = new if len(process.readers) <= MAX_PROGRAMS else []
     return replace(process, readers=_bounded(list(dict.fromkeys((*after, *unread, *new)))), shared=shared)
