@@ -5,6 +5,8 @@ import { createHash } from "node:crypto";
 /** Characters that are told of each end of a long text. */
 const END = 4_096;
 const MAX_STATUS = 100;
+/** Tools whose commands may go on in the background. */
+const RUNS_COMMANDS = new Set(["exec", "bash"]);
 /** What the gateway's own loop detection puts behind a result, as a block of its own. */
 const HOST_NOTE = /^\[System note: Tool-loop warning [^\]]{0,300}\]$/;
 const MAX_NOTES = 3;
@@ -21,8 +23,20 @@ export function outcomeOf(event) {
     rest: restOf(event, text),
     failed: Boolean(event.error),
     status: typeof details?.status === "string" ? details.status.slice(0, MAX_STATUS) : "",
+    ...startedBy(event),
     exitCode: Number.isInteger(details?.exitCode) ? details.exitCode : null,
   };
+}
+
+/**
+ * The process that a command goes on as in the background.
+ * @param {any} event
+ * @returns {{ process?: string }}
+ */
+function startedBy(event) {
+  const { status, sessionId } = event.result?.details ?? {};
+  const started = RUNS_COMMANDS.has(event.toolName) && status === "running" && typeof sessionId === "string";
+  return started ? { process: sessionId.slice(0, MAX_STATUS) } : {};
 }
 
 /**

@@ -31,6 +31,7 @@ from toolguard_engine.layers import (
     nostore,
     protection,
     rubric,
+    typed,
     unread,
 )
 from toolguard_engine.layers.constraints import Constraint
@@ -39,6 +40,7 @@ from toolguard_engine.model import Call, Correction, Failure, Host, Run, Stop, V
 from toolguard_engine.outcomes import Outcome
 from toolguard_engine.rulebook import Rulebook
 from toolguard_engine.toolsearch import is_envelope, look_through
+from toolguard_engine.typed.processes import Processes
 
 MAX_RUNS = 2_000
 MAX_STEPS = 100_000
@@ -89,6 +91,8 @@ class Guard:
         """What the runs heard, for `layers.provenance`."""
         self.autonomy = Autonomy()
         """How the agents stand: budget, trust, drift."""
+        self.processes = Processes()
+        """The programs that agents type into."""
 
     def use(self, book: Rulebook) -> None:
         """Other rules from here on."""
@@ -143,7 +147,9 @@ class Guard:
         self._runs.pop(f"session:{session}", None)
 
     def _by_rule(self, call: Call, config: Config) -> Verdict:
-        found = self._weighed(call, config)
+        found = self._as_typed(call, config) or self._weighed(call, config)
+        if found is typed.NOTHING:
+            return found.verdict
         if found.decision == "allow":
             asks = unread.judge(call, found, config, self.unread) if self.unread else None
             asks = asks or (nostore.judge(call, found, config) if self.lost else None)
@@ -154,6 +160,18 @@ class Guard:
             if found.note:
                 self.autonomy.warned(call, config)
         return found.verdict
+
+    def _as_typed(self, call: Call, config: Config) -> Judgement | None:
+        """What is typed into a running program, as the command that it comes to; None for any other call."""
+        entries = self.processes.entries(call)
+        if entries is None:
+            return None
+        if not self.processes.knows(call) and (own := protection.judge(call, self._host)):  # as a text of its own
+            return judgement.of(own)
+        found = typed.judge(call, entries, lambda command: self._weighed(command, config))
+        if self._constraints:
+            found = constraints.judge(call, found, self._constraints, self._host)
+        return self._always(call, found, config)
 
     def _weighed(self, call: Call, config: Config) -> Judgement:
         """What no approval lifts goes first, then what always asks, then what asks for its score."""
@@ -166,6 +184,10 @@ class Guard:
             return judgement.of(TOO_DEEP)
         if self._constraints:
             found = constraints.judge(call, found, self._constraints, self._host)
+        return self._always(call, found, config)
+
+    @staticmethod
+    def _always(call: Call, found: Judgement, config: Config) -> Judgement:
         if found.decision != "block" and (asks := always.judge(call, config)):
             found = structs.replace(found, decision=asks.decision, code=asks.code, reason=asks.reason)
         if own is not None and found.decision != "block":
@@ -196,7 +218,7 @@ class Guard:
     def would_refuse(self, call: Call) -> Verdict | None:
         """The verdict on something that ran without being judged; None where it would have been let through."""
         config = self.config_for(call.agent)
-        found = None if exemptions.judge(call, config) else self._weighed(call, config)
+        found = None if exemptions.judge(call, config) else self._as_typed(call, config) or self._weighed(call, config)
         return None if found is None or found.decision == "allow" else found.verdict
 
     def _freed(self, run: Run) -> None:
@@ -235,7 +257,8 @@ class Guard:
             self.autonomy.warned(call, config)
         if outcome and not outcome.failed:
             loops.on_success(call, run)
-            if not exemptions.judge(call, config):  # what nobody judges earns nothing
+            # what nobody judges earns nothing, nor does what runs nothing
+            if not exemptions.judge(call, config) and not self.processes.enters_nothing(call):
                 self.autonomy.clean(call, config)
         return reaction
 

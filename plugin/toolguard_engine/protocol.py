@@ -146,7 +146,7 @@ class Came(Place, frozen=True, tag="came"):
 
     `text`: what the model will see of it, its two ends where it is long, `size` characters in all; `rest`: a digest of what
     was cut out of it, and of images. `status` and `exit_code` as the tool gave them. `vetoed`: it was not executed, the
-    gateway's own loop detection did not let it run.
+    gateway's own loop detection did not let it run. `process`: the id under which a command goes on in the background.
     """
 
     tool: Name
@@ -159,6 +159,7 @@ class Came(Place, frozen=True, tag="came"):
     id: Id | None = None
     vetoed: bool = False
     rest: Annotated[str, Meta(max_length=100)] = ""
+    process: Name = ""
 
 
 class Compacted(Place, frozen=True, tag="compacted"):

@@ -44,6 +44,8 @@ Clock = Callable[[], datetime]
 MAX_TOLD = 100
 OUT_OF_ORDER = "approval.no-store"
 CODE_ERROR = "guard.error"
+APPROVED = ("approval.", "grant.")
+"""Beginnings of the codes of calls that run because a person said so."""
 CHECKPOINT = "budget.checkpoint"
 NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
 CODE_REWRITTEN = "security.rewritten"
@@ -226,7 +228,9 @@ class Session:
             self.config, self.config_error = Config(), f"plugins.entries.toolguard.config: {error}"
         self.hello = message
         self._measure = Measure() if self.config.metrics.enabled else None
+        processes = self.guard.processes
         self.guard = Guard(self.config, self.setup.hints, self._host(message), self._book())
+        self.guard.processes = processes
         self.guard.constrain(self._constraints)
         if self.setup.open_approvals:
             self.approvals = self.setup.open_approvals(message, self.config)
@@ -287,6 +291,7 @@ class Session:
         return protocol.VerdictAnswer(message.id, verdict.decision, CODE_ERROR, text)
 
     def _judged(self, message: protocol.Judge, call: Call) -> protocol.Wire:
+        call = self.guard.processes.joined(call)
         verdict = self._first(call)
         if self.guard.autonomy.has_spent:  # before the answer: who ends the engine behind it gets nothing back
             self.save_standings()
@@ -347,6 +352,7 @@ class Session:
             self.guard.autonomy.take_over([other])
 
     def _let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> protocol.Wire:
+        self.guard.processes.sent(call, keep=not code.startswith(APPROVED))
         return protocol.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=self.guard.wanted(call))
 
     def _tell_signals(self) -> None:
@@ -395,6 +401,7 @@ class Session:
         held = verdict.decision == "hold"
         if prompt is not None:  # a person is asked at once, so nothing is refused yet
             wanted = self.guard.wanted(call)
+            self.guard.processes.sent(call, keep=False)
             return protocol.VerdictAnswer(question, "hold", verdict.code, verdict.text, prompt=prompt, outcome=wanted)
         verdict, stop = self.guard.refused(call, verdict, nonce if held else "")
         self.save_standings()
@@ -407,9 +414,13 @@ class Session:
         return protocol.VerdictAnswer(question, verdict.decision, verdict.code, verdict.text, stop=stop.text if stop else "")
 
     def _came(self, message: protocol.Came) -> protocol.Wire | None:
-        call = _call(message, message, self._now())
+        came = _call(message, message, self._now())
+        call = self.guard.processes.joined(came)
         outcome_of = None if message.vetoed else _outcome(call, message)
         reaction = self.guard.came(call, outcome_of, asked=message.id is not None)
+        self.guard.processes.started(message.process, came)
+        refused = message.vetoed or message.status == "failed"
+        self.guard.processes.came(came, failed=message.failed, refused=refused)
         shadow = self._shadowed(call.agent)
         self.tally.repeated += bool(reaction.code)
         if reaction.stop and shadow:
@@ -560,7 +571,7 @@ class Session:
         )
 
     def _message(self, message: protocol.Message) -> protocol.Wire:
-        calls = [_call(message, item) for item in message.calls]
+        calls = [self.guard.processes.joined(_call(message, item)) for item in message.calls]
         decided = self.approvals.is_decided if self.approvals else lambda nonce: False  # noqa: ARG005
         refusals = self.guard.message(message.run, message.agent, calls, decided)
         if not refusals:

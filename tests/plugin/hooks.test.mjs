@@ -837,6 +837,15 @@ describe("what came of a call", () => {
     ]);
   });
 
+  test("names the process that a command goes on as", async () => {
+    const stage = gateway({ judge: { decision: "allow", outcome: "tell" } });
+    const details = { status: "running", sessionId: "amber-harbor", pid: 7 };
+    await ran(stage.hooks, "c1", { result: result("Command still running", details) });
+    await ran(stage.hooks, "c2", { toolName: "process", result: result("Wrote 1 bytes", details) });
+    await ran(stage.hooks, "c3", { result: result("done", { ...details, status: "completed" }) });
+    assert.deepEqual(came(stage).map(({ process }) => process), ["amber-harbor", undefined, undefined]);
+  });
+
   /** @type {[string, Message, Message][]} */
   const silent = [
     ["that nobody wants to hear of", { decision: "allow" }, { result: result("hi") }],

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from toolguard_engine.shell import expand as fields
 from toolguard_engine.shell import guesses
-from toolguard_engine.shell.acts import code
+from toolguard_engine.shell.acts import code, sql, sqlmeta
 from toolguard_engine.shell.expand import State
 from toolguard_engine.shell.model import UNKNOWN, Feed, Flaw, Redirect, Run
 from toolguard_engine.shell.outputs import NOTHING, known, printed, together
@@ -354,7 +354,7 @@ class Walk:
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
-            if name in code.PROGRAMS or (name[-1].isdigit() and INTERPRETER.fullmatch(name)):
+            if name in code.PROGRAMS or name in sql.CLIENTS or (name[-1].isdigit() and INTERPRETER.fullmatch(name)):
                 self._code(run, state)
             if name in _COPIERS:
                 self._copy(run)
@@ -570,13 +570,20 @@ class Walk:
         return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
 
     def _code(self, run: Run, state: State) -> None:
-        """The shell commands that stand in the code of an interpreter."""
+        """The shell commands that stand in the code of an interpreter, or that a database's client is told to run."""
+        if run.name in sql.CLIENTS:
+            self._client(run, state)
         found = code.source(run)
         if found is None and self.files:
             script = next((said for word in run.argv[1:] if (said := self.written(word, run.cwd))), None)
             found = code.source(replace(run, argv=(run.argv[0], "-"), stdin=Feed(script))) if script else None
         for text in code.commands(found[1], found[0]) if found else ():
             self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+    def _client(self, run: Run, state: State) -> None:
+        for said in (*run.argv[1:], known(run.stdin) or ""):
+            for text in sqlmeta.started(said):
+                self.inner_text(text, replace(run, piped=False), state.fork(run.name))
 
 
 def _writes(run: Run) -> bool:

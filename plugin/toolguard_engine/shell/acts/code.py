@@ -111,6 +111,11 @@ def _plain(name: str) -> str:
     return name if name in _LANGUAGES else name.rstrip("0123456789.").removesuffix("-")
 
 
+def language(name: str) -> str:
+    """The language that a program reads; empty where it is no interpreter."""
+    return _LANGUAGES.get(_plain(name), ("", ""))[0]
+
+
 # --- where code stands ----------------------------------------------------------------------------------------------------
 
 

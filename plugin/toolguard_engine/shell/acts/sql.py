@@ -302,3 +302,11 @@ PROGRAMS: dict[str, Act] = _table(
     ("FLUSHALL FLUSHDB flushall flushdb", _redis_bare),
     ("DROP drop TRUNCATE truncate DELETE delete UPDATE update ALTER alter GRANT grant REVOKE revoke", _bare),
 )
+
+CLIENTS = frozenset(name for name, act in PROGRAMS.items() if act in (PROGRAMS["psql"], PROGRAMS["mysql"], _dotted)) | {
+    "sqlplus", "clickhouse-client", "cqlsh", "sqlcmd", "isql", "ksql", "trino", "presto", "beeline", "hive", "snowsql",
+}  # fmt: skip
+"""Clients that read statements from where somebody types."""
+
+STORES = frozenset({"mongo", "mongosh", "redis-cli", "valkey-cli", "keydb-cli", "dragonfly-cli"})
+"""The same for stores of which each line is a command."""

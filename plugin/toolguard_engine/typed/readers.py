@@ -1,0 +1,326 @@
+"""Who reads what is typed, and the command that a typed text comes to.
+
+A reader is a shell, an interpreter or a database's client, as far as the commands say that started it: whoever runs a text
+that is put into its standard input. The command for a typed text is the one that would do the same at once: the text itself
+for a shell of this machine, else the program with the text as its here-document. Nothing here judges.
+
+A shell knows its folder, variables, aliases and functions from the lines before: they are put before a new line as
+commands without effects (`cd sub`), so that only the new line counts. Code and statements are read with all that was typed
+before them, since a name in them may come from there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from shlex import quote
+from typing import Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from toolguard_engine.shell.acts import code, sql
+from toolguard_engine.shell.acts.sqlmeta import started
+from toolguard_engine.shell.expand import State
+from toolguard_engine.shell.model import UNKNOWN, Feed, Run
+from toolguard_engine.shell.parse import parse
+from toolguard_engine.shell.specials import SPECIALS
+from toolguard_engine.shell.walk import Walk
+from toolguard_engine.shell.wrappers import SHELLS, WRAPPERS
+
+Language = Literal["shell", "code", "sql", "other"]
+"""`other`: a program that is not known. What is typed into it is read as a shell would."""
+
+MAX_BEFORE = 16_384
+"""Characters of code that is read together with a new line."""
+
+MAX_VARIABLES = 200
+MAX_CLOSED, MAX_CLOSED_TWICE = 16_384, 1_000
+"""Characters of an open text for which an end is looked for: one, or one inside the other."""
+
+_SILENT = frozenset({"cd", "pushd", "popd", "export", "source", ".", "set", "ulimit", "umask", "echo", "true", ":", "clear"})
+_PROBE = "toolguardprobe"
+_NO_VARIABLE = "toolguard_unknown"
+_POSIX = frozenset({"bash", "sh", "dash", "zsh", "ksh", "ash", "mksh"})
+_MULTIPLEXERS = frozenset(
+    {"tmux", "screen", "byobu", "zellij", "dtach", "abduco", "mosh", "rlwrap", "expect", "unbuffer", "vagrant"}
+)
+_STAND_INS = {
+    "ipython3": "python3", "bpython": "python3", "ptpython": "python3", "pdb": "python3", "ipdb": "python3", "pry": "irb",
+    "deno": "node", "mongosh": "node", "mongo": "node", "iex": "elixir", "jshell": "groovy", "tinker": "php -a",
+}  # fmt: skip
+"""Consoles, and the interpreter that reads the same language from its standard input."""
+
+_CONSOLES = frozenset({"console", "c", "tinker", "shell", "shell_plus", "repl", "pdb", "code", "IPython", "inspect"})
+_CLOSERS = ("'", '"', "\n:\ndone", "\ndo :\ndone", "\n:\nfi", "\nthen :\nfi", "\n:\n}", "\n)", "\nesac", "`", "]]")
+_HEREDOC = re.compile(r"(?<!<)<<-?[ \t]{0,9}(?:'([^'\n]{1,80})'|\"([^\"\n]{1,80})\"|\\?([\w.-]{1,80}))")
+_GOES_ON = re.compile(r"(?:(?<!\\)(?:\\\\){0,20}\\|&&|\|\||\|&?)[ \t]{0,20}\Z")
+_JOINED = re.compile(r"(?<!\\)(?:\\\\){0,20}\\\n?\Z")
+_ENDS_SQL = re.compile(
+    r";|\\|^\s{0,20}[.!/]|^\s{0,20}(?:go|ego|system|source|delimiter)\b|\bdelimiter\b|-S\b", re.IGNORECASE | re.MULTILINE
+)
+_TAKERS = frozenset(
+    """
+    read mapfile readarray less more most man vim vi nvim nano ed ex emacs select su ssh telnet nc ncat netcat ftp sftp
+    gdb lldb bc dc xargs parallel crontab at batch watch dialog whiptail fzf top htop dd tee
+    """.split()  # noqa: SIM905 - a table of names
+)
+_FILTERS = frozenset("cat tac head tail sort uniq wc cut tr rev nl xxd od base64".split())  # noqa: SIM905
+_FILTERS_BY = frozenset({"grep", "egrep", "sed", "awk"})
+"""Programs that take the lines that follow for themselves: always, where they are given no file, and where no file stands
+behind what they look for."""
+
+
+class Shell(msgspec.Struct, frozen=True):
+    """What a shell knows. `defined`: the lines that define its `functions`."""
+
+    cwd: str = ""
+    variables: tuple[tuple[str, str], ...] = ()
+    aliases: tuple[tuple[str, str], ...] = ()
+    functions: frozenset[str] = frozenset()
+    defined: str = ""
+
+    def before(self, text: str) -> str:
+        """The commands that bring a new shell to what of this matters for a text."""
+        found = [f"cd {word(self.cwd)}"] if self.cwd else []
+        found += [f"{name}={word(value)}" for name, value in self.variables if name in text]
+        found += [f"alias {name}={word(value)}" for name, value in self.aliases if name in text]
+        if any(name in text for name in self.functions):
+            found.append(self.defined)
+        return "".join(f"{line}\n" for line in found)
+
+
+class Reader(msgspec.Struct, frozen=True):
+    """`outer`: the commands that started it, outermost first; none for a shell of this machine. `trusted`: a shell of which
+    it is known when a command is complete. `waiting`: what was entered and is not complete; `before`: code that ran."""
+
+    language: Language
+    outer: tuple[str, ...] = ()
+    trusted: bool = False
+    waiting: str = ""
+    before: str = ""
+    shell: Shell = Shell()
+
+    @property
+    def recalls(self) -> bool:
+        """Whether keys may bring back a line that was entered before."""
+        return self.language != "other"
+
+    def commands(self, text: str, *, ends: bool = False) -> list[str]:
+        """The commands that entering this text comes to. `ends`: it is the end of the input as well."""
+        if self.language == "sql":
+            joined = self.waiting + text
+            return [self._wrapped(self.before + joined)] if ends or _ends_sql(joined) else []
+        if self.language == "code":
+            return [self._wrapped(self.before + text)]
+        found = [self._in_shell(closed(self.waiting + text))]
+        if self.waiting and not self.trusted:
+            found.append(self._in_shell(text))
+        if self.language == "other":
+            found += started(text)
+        return found
+
+    def shown(self, text: str) -> str:
+        """The same for a person: the text with what it depends on."""
+        if self.language in ("shell", "other"):
+            return self._in_shell(self.waiting + text)
+        return self.waiting + text
+
+    def after(self, text: str, *, keep: bool) -> Reader:
+        """The same reader behind this text. `keep`: the code counts for what comes behind it."""
+        if self.language == "sql" and not _ends_sql(self.waiting + text):
+            return replace(self, waiting=(self.waiting + text + "\n")[-MAX_BEFORE:])
+        if self.language in ("sql", "code"):
+            before = f"{self.before}{self.waiting}{text}\n"[-MAX_BEFORE:]
+            return replace(self, waiting="", before=before if keep else self.before)
+        joined = self.waiting + text
+        if joined.strip() and is_open(joined) and len(joined) < MAX_BEFORE:
+            return replace(self, waiting=joined + "\n")
+        return replace(self, waiting="", shell=_behind(self.shell, joined))
+
+    def opened(self, text: str) -> list[Reader]:
+        """The readers that a text starts, where a shell reads it."""
+        if self.language not in ("shell", "other"):
+            return []
+        joined = closed(self.waiting + text)
+        found = readers(self.shell.before(joined) + joined)
+        return [replace(each, outer=(*self.outer, *each.outer)) for each in found]
+
+    def shares(self, text: str) -> bool:
+        """Whether another program may read the lines behind this one: a shell inside this one, or one that takes input."""
+        if self.language not in ("shell", "other"):
+            return False
+        joined = closed(self.waiting + text)
+        return any(_may_eat(run) for run in _walked(self.shell.before(joined) + joined)[0])
+
+    def _in_shell(self, text: str) -> str:
+        return self._wrapped(self.shell.before(text) + text)
+
+    def _wrapped(self, text: str) -> str:
+        for opener in reversed(self.outer):
+            text = fed(opener, text)
+        return text
+
+
+def fed(command: str, text: str) -> str:
+    """A command with a text at its standard input."""
+    mark = "TYPED"
+    while mark in text:
+        mark += "_"
+    return f"{command} <<'{mark}'\n{text}\n{mark}"
+
+
+def word(text: str) -> str:
+    """A word of which each part that is not known is a variable that nobody set."""
+    if UNKNOWN not in text:
+        return quote(text)
+    return f'"${{{_NO_VARIABLE}}}"'.join(quote(part) if part else "" for part in text.split(UNKNOWN))
+
+
+@lru_cache(maxsize=256)
+def readers(command: str) -> tuple[Reader, ...]:
+    """Who reads what is typed while this command runs; nobody that is known where it is empty."""
+    runs, _ = _walked(command)
+    found: dict[tuple[Language, tuple[str, ...]], Reader] = {}
+    top = runs[0] if runs else Run((":",), ":")
+    for run in runs:
+        top = run if not run.via and run.name != _PROBE else top
+        for each in _of(run, top, command):
+            found.setdefault((each.language, each.outer), each)
+    return tuple(found.values())
+
+
+def _of(run: Run, top: Run, command: str) -> Iterator[Reader]:
+    if run.name == _PROBE:
+        yield _shell(run, top)
+    elif any(_PROBE in each for each in run.argv[1:]):  # `xargs rm`, `read x; rm $x`
+        yield Reader("code", (f"{{ {command}\n}}",))
+    elif run.name in sql.CLIENTS:
+        yield Reader("sql", (_opener(top),))
+    elif run.name in sql.STORES:
+        yield Reader("code", (_opener(top),))
+        if run.name in _STAND_INS:
+            yield Reader("code", (_STAND_INS[run.name],))
+    elif _reads_code(run):
+        yield Reader("code", (_opener(top),))
+    elif stand_in := _stand_in(run):
+        yield Reader("code", (stand_in,))
+
+
+@lru_cache(maxsize=32)
+def _walked(command: str) -> tuple[list[Run], State]:
+    """All programs that a command runs where somebody types, and what its shell knows then. Only read."""
+    walk, state = Walk(SPECIALS), State()
+    walk.text(command.replace(UNKNOWN, "?"), state, Feed(f"{_PROBE}\n"), piped=False, pipeline=0)
+    return walk.runs, state
+
+
+def _shell(run: Run, top: Run) -> Reader:
+    """A shell that takes a text from its standard input for commands."""
+    if not run.via:  # `while read line; do $line; done`
+        return Reader("shell")
+    innermost = run.via[-1]
+    if all(name in SHELLS for name in run.via) and top.name in SHELLS and "-c" not in top.argv:
+        variables = tuple(each for each in top.assigns if UNKNOWN not in each[1])
+        return Reader("shell", trusted=innermost in _POSIX, shell=Shell(top.cwd, variables))
+    return Reader("shell", (_opener(top),), innermost in _POSIX)
+
+
+def _reads_code(run: Run) -> bool:
+    known = code.source(run)
+    return known is not None and _PROBE in known[1]
+
+
+def _stand_in(run: Run) -> str:
+    """The interpreter that reads the language of a console, or of a script that may run what it is told."""
+    named = next((_STAND_INS[each] for each in run.argv[1:4] if each in _STAND_INS), "")
+    language = code.language(run.name)
+    of_language = {"ruby": "irb", "php": "php -a", "awk": ""}.get(language, run.argv[0]) if language else ""
+    return named or _STAND_INS.get(run.name) or (quote(of_language) if of_language else "")
+
+
+def _opener(top: Run) -> str:
+    """The command line of a program, in the folder in which it was started."""
+    cd = f"cd {word(top.cwd)}\n" if top.cwd else ""
+    assigns = "".join(f"{name}={word(value)} " for name, value in top.assigns if name.isidentifier())
+    return cd + assigns + " ".join(map(word, top.argv))
+
+
+def at_start(command: str) -> tuple[Reader, ...]:
+    """Who reads what is typed into a process that was started with this command."""
+    found = readers(command)
+    runs, _ = _walked(command)
+    if any(run.name in _MULTIPLEXERS or "shell" in run.name or "shell" in run.argv[1:3] for run in runs):
+        return (*found, Reader("shell"))
+    others = (run for run in runs if not run.via and run.name not in _SILENT and run.name != _PROBE)
+    return found if found and all(map(_is_known, others)) else (*found, Reader("other"))
+
+
+def _is_known(run: Run) -> bool:
+    """Whether it is one of the programs that `readers` knows, so that nothing else reads what is typed."""
+    console = not _CONSOLES.isdisjoint(run.argv[1:4]) or "-i" in run.argv[1:]
+    reads = run.name in SHELLS | sql.CLIENTS | sql.STORES or run.name in _STAND_INS or run.name in WRAPPERS
+    return reads or _reads_code(run) or bool(console and code.language(run.name))
+
+
+def _may_eat(run: Run) -> bool:
+    """Whether a program may take the lines that are typed next."""
+    if run.stdin is None or run.stdin.text != f"{_PROBE}\n":
+        return run.name == _PROBE
+    operands = sum(1 for each in run.argv[1:] if each[:1] != "-")
+    if (run.name in _FILTERS and not operands) or (run.name in _FILTERS_BY and operands < 2):  # noqa: PLR2004 - what, and a file
+        return True
+    return run.name in _TAKERS | sql.CLIENTS | sql.STORES or "/" in run.argv[0] or bool(code.language(run.name))
+
+
+def _behind(shell: Shell, text: str) -> Shell:
+    """What a shell knows behind a text."""
+    _, state = _walked(shell.before(text) + text)
+    changed = {name: value if isinstance(value, str) else UNKNOWN for name, value in state.variables.items()}
+    variables = {**dict(shell.variables), **changed}
+    aliases = {**dict(shell.aliases), **state.aliases}
+    new = state.functions.keys() - shell.functions
+    again = state.functions.keys() & shell.functions and any(
+        f"{name}(" in text or f"{name} (" in text for name in state.functions
+    )
+    defined = f"{shell.defined}{text}\n"[-MAX_BEFORE:] if new or again else shell.defined
+    return Shell(
+        state.cwd,
+        tuple(variables.items())[-MAX_VARIABLES:],
+        tuple(aliases.items())[-MAX_VARIABLES:],
+        shell.functions | new,
+        defined,
+    )
+
+
+def _ends_sql(text: str) -> bool:
+    return _ENDS_SQL.search(text) is not None
+
+
+def is_open(text: str) -> bool:
+    """Whether a shell waits for more before it runs this."""
+    return bool(_GOES_ON.search(text)) or "broken" in parse(text)[1]
+
+
+@lru_cache(maxsize=64)
+def closed(text: str) -> str:
+    """A text that is not complete, with the shortest end that makes it so: what it does so far can be read then."""
+    text = _JOINED.sub("", text)
+    if len(text) > MAX_CLOSED or "broken" not in parse(text)[1]:
+        return text
+    for ends in (_heredocs(text), *_CLOSERS):
+        if ends and "broken" not in parse(text + ends)[1]:
+            return text + ends
+    for first in _CLOSERS if len(text) <= MAX_CLOSED_TWICE else ():
+        for second in _CLOSERS:
+            if "broken" not in parse(text + first + second)[1]:
+                return text + first + second
+    return text
+
+
+def _heredocs(text: str) -> str:
+    """The marks that here-documents wait for."""
+    marks = [next(mark for mark in found.groups() if mark) for found in _HEREDOC.finditer(text)]
+    body = text.split("\n")
+    return "".join(f"\n{mark}" for mark in marks[:20] if mark not in body[1:])

@@ -1,0 +1,108 @@
+"""What reaches a program by each action that types, and the lines that come of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolguard_engine.typed.keys import CUT, MAX_KEYS, MAX_TYPED, Line, Typed, arriving, lines
+
+ARRIVES: list[tuple[dict[str, Any], str]] = [
+    ({"action": "write", "data": "ls\n"}, "ls\n"),
+    ({"action": "write", "data": "ls", "eof": True}, "ls\x04"),
+    ({"action": "write", "text": "not this", "keys": ["Enter"]}, ""),
+    ({"action": "submit", "data": "not this"}, "\r"),
+    ({"action": "paste", "text": "a\nb"}, "\x1b[200~a\nb\x1b[201~"),
+    ({"action": "paste", "text": "a", "bracketed": False}, "a"),
+    ({"action": "send-keys", "keys": ["ls", "Space", "-l", "Enter"]}, "ls -l\r"),
+    ({"action": "send-keys", "keys": ["C-c", "^U", "c-m", "M-x", "S-a", "BSpace", " ", "?"]}, "\x03\x15\r\x1bxA\x7f?"),
+    ({"action": "send-keys", "hex": ["0x6c", "73", "zz", "D"]}, "ls\r"),
+    ({"action": "send-keys", "literal": "a", "hex": ["62"], "keys": ["c"]}, "abc"),
+    ({"action": "send-keys", "keys": "Enter"}, ""),
+    ({"action": "poll", "data": "ls\n"}, ""),
+    ({"action": "write", "data": 3}, ""),
+    ({"action": ["write"], "data": "ls\n"}, ""),
+]
+
+
+@pytest.mark.parametrize(("params", "text"), ARRIVES)
+def test_what_arrives(params: dict[str, Any], text: str) -> None:
+    assert arriving(params) == text
+
+
+SURE = [
+    ("ls\n", "ls"),
+    ("rm -r\x7f\x7fx\r", "rm x"),
+    ("some old words\x17\x17things\r", "some things"),
+    ("rm -rf ~\x15ls\r", "ls"),
+    ("\x1b[200~ls -l\x1b[201~\r", "ls -l"),
+    ("\tindented\n", "\tindented"),
+    ("\xe9\udcc3\udca9\r", "\xe9\xe9"),
+]
+
+
+@pytest.mark.parametrize(("typed", "text"), SURE)
+def test_a_line_as_it_is_entered(typed: str, text: str) -> None:
+    assert lines(typed, terminal=True) == Typed((Line(text),), "")
+
+
+UNSURE = [
+    "\x1b[A", "\x1bOA", "\x10", "\x12rm", "rm\t", "ls -l\x01rm ", "ls \x05", "ls \x08", "a/b\x17", "x\x16\x15", "\x19",
+    "\x1b.",
+    "\x1b[200~rm x\x15\x1b[201~", "\x1b[200~\x1b[A\x1b[201~", "\x0e", "\x1f", "\x00", "\xe9\x7f", "\x1b[1;5D", "\x0f",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("typed", UNSURE)
+def test_keys_that_are_not_played_make_the_line_unsure(typed: str) -> None:
+    assert not lines(f"{typed}\r", terminal=True).lines[-1].sure
+    assert lines(f"{typed}\r\nls\r", terminal=True).lines[-1] == Line("ls")
+    assert lines(f"{typed}\x03ls\r", terminal=True).lines[-1] == Line("ls") or "200~" in typed
+
+
+@pytest.mark.parametrize("typed", ["ls #\x15", "a\x7f", "a\x03", "\x1b[200~a\x1b[201~"])
+def test_without_a_terminal_nothing_is_edited(typed: str) -> None:
+    assert not lines(f"{typed}\n", terminal=False).lines[-1].sure
+
+
+def test_what_stands_before_the_end_of_the_input_is_read_and_may_stay() -> None:
+    found = lines("rm -rf ~\x04\n", terminal=True)
+    assert [(line.text, line.ended) for line in found.lines] == [("rm -rf ~", "end"), ("", "enter")]
+    assert not found.lines[1].sure
+    assert lines("\x04ls\n", terminal=True).lines == (Line("", "end"), Line("ls"))
+
+
+def test_a_paste_that_is_not_over_goes_on_in_the_next_write() -> None:
+    rest = lines("\x1b[200~one\ntwo ", terminal=True).rest
+    assert not lines(f"{rest}\x15\x1b[201~\r", terminal=True).lines[-1].sure
+
+
+@pytest.mark.parametrize("typed", ["x" * (MAX_TYPED + 1), "x" * (MAX_KEYS + 1)])
+def test_what_is_too_long_to_be_remembered_is_not_known(typed: str) -> None:
+    found = lines(typed, terminal=True)
+    assert found == Typed((), CUT)
+    assert not lines(f"{found.rest}ls\r", terminal=True).lines[0].sure
+
+
+KEYS = st.text(st.sampled_from("ab \x7f\x15\x17\x03\x04\x1b[A~20O\r\n\t\xe9\udcc3\udca9\x01"), max_size=30)
+
+
+@given(KEYS, KEYS)
+def test_how_it_is_cut_makes_no_difference(first: str, second: str) -> None:
+    """But for an escape that waits for its end."""
+    if first.endswith(("\x1b", "\x1bO")) or "\x1b[" in first[-8:]:
+        return
+    whole = lines(first + second, terminal=True)
+    begun = lines(first, terminal=True)
+    ended = lines(begun.rest + second, terminal=True)
+    assert begun.lines + ended.lines == whole.lines
+    assert lines(ended.rest + "\r", terminal=True).lines == lines(whole.rest + "\r", terminal=True).lines
+
+
+@given(st.text(max_size=60))
+def test_no_keys_are_too_much(typed: str) -> None:
+    for line in lines(typed, terminal=True).lines:
+        line.text.encode()
