@@ -166,12 +166,13 @@ class Guard:
         entries = self.processes.entries(call)
         if entries is None:
             return None
-        if not self.processes.knows(call) and (own := protection.judge(call, self._host)):  # as a text of its own
+        own = None if self.processes.knows(call) else protection.judge(call, self._host)  # as a text of its own
+        if own is not None and own.decision == "block":
             return judgement.of(own)
         found = typed.judge(call, entries, lambda command: self._weighed(command, config))
         if self._constraints:
             found = constraints.judge(call, found, self._constraints, self._host)
-        return self._always(call, found, config)
+        return self._always(call, found, own, config)
 
     def _weighed(self, call: Call, config: Config) -> Judgement:
         """What no approval lifts goes first, then what always asks, then what asks for its score."""
@@ -184,10 +185,11 @@ class Guard:
             return judgement.of(TOO_DEEP)
         if self._constraints:
             found = constraints.judge(call, found, self._constraints, self._host)
-        return self._always(call, found, config)
+        return self._always(call, found, own, config)
 
     @staticmethod
-    def _always(call: Call, found: Judgement, config: Config) -> Judgement:
+    def _always(call: Call, found: Judgement, own: Verdict | None, config: Config) -> Judgement:
+        """The same, held where the call always asks, or where the guard may be harmed (`own`)."""
         if found.decision != "block" and (asks := always.judge(call, config)):
             found = structs.replace(found, decision=asks.decision, code=asks.code, reason=asks.reason)
         if own is not None and found.decision != "block":
