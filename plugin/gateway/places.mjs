@@ -11,6 +11,7 @@ const TABLE = JSON.parse(readFileSync(new URL("./places.json", import.meta.url),
 
 const MAX_WORDS = 10_000;
 const MAX_WORD = 4_096;
+const MAX_PARTS = 100;
 /** So many names of one call are followed through links. */
 const MAX_LINKS = 200;
 const MAX_TEXTS = 60_000;
@@ -41,6 +42,11 @@ const QUOTED = /"([^"\n]{1,4096})"|'([^'\n]{1,4096})'/g;
 const SYSTEM_PATTERN = new RegExp(TABLE.systemPattern);
 const ENV_FILE = new RegExp(TABLE.envFile);
 const PROGRAMS = new RegExp(`(?:^|[\\s;|&(\`/"'])(?:${TABLE.programs.join("|")})(?:\\.mjs|\\.js|@[\\w.-]+)?(?=$|[\\s;|&)\`"'])`);
+/** Places that have a space in their name, which no word of a command has. @type {string[]} */
+const SPACED = [
+  ...TABLE.systemSecrets,
+  ...Object.entries(TABLE.homeSecrets).flatMap(([first, tails]) => tails.map((/** @type {string} */ tail) => `${first}/${tail}`)),
+].filter((place) => place.includes(" "));
 const LOOKS = /^\s*(?:ls|cd|pwd|du|df|stat)(?:\s[^;|&`$<>()\n]*)?$/;
 
 /**
@@ -73,11 +79,18 @@ export function factsOf(state, config, settings, guarded = []) {
  * @typedef {{ workspace: string, runs: boolean, opens: boolean, looks: boolean }} How
  */
 
+/**
+ * How many names of a call may still be followed, and where those led that were.
+ * @typedef {{ left: number, known: Map<string, string> }} Links
+ */
+
 export class Places {
   #home;
   #config;
   /** @type {Set<string>} folders and files, in small letters: what they are and what is in them is protected */
   #whole = new Set();
+  /** @type {Set<string>} folders that hold secrets and much else: they alone */
+  #exact = new Set();
   /** @type {Set<string>} beginnings of protected paths: `openclaw.json` with its copies, `.claude/.credentials` */
   #starts = new Set();
   /** @type {Set<string>} those that a search through a folder above them would reach */
@@ -104,6 +117,7 @@ export class Places {
     for (const name of TABLE.states) this.#addState(join(home, name));
     for (const [first, tails] of Object.entries(TABLE.homeSecrets))
       for (const tail of tails.length > 0 ? tails : [""]) this.#add(join(home, first, tail), { start: tail !== "" });
+    for (const name of [...Object.keys(TABLE.homeSecrets), ...TABLE.states]) this.#exact.add(lower(join(home, name)));
   }
 
   /** @param {string} state */
@@ -150,7 +164,7 @@ export class Places {
     if (TABLE.controlTools.includes(tool)) return true;
     const texts = textsOf(params);
     if (texts === null) return true;
-    const links = { left: MAX_LINKS };
+    const links = { left: MAX_LINKS, known: new Map() };
     return texts.some((text) => this.#namedIn(text, how, links)) || (!how.looks && this.#isAbove(lower(how.workspace)));
   }
 
@@ -171,7 +185,7 @@ export class Places {
   /**
    * @param {string} text
    * @param {How} how
-   * @param {{ left: number }} links
+   * @param {Links} links
    */
   #namedIn(text, how, links) {
     if (how.opens && (text.length > MAX_WORD || UNPLAIN.test(text))) return true;
@@ -182,8 +196,8 @@ export class Places {
     /** @type {Set<string>} */
     const seen = new Set();
     for (const variant of variantsOf(text, (name) => this.#variables[name])) {
-      if (how.runs && PROGRAMS.test(variant)) return true;
-      for (const word of variant.split(BREAKS)) {
+      if ((how.runs && PROGRAMS.test(variant)) || SPACED.some((place) => variant.includes(place))) return true;
+      for (const word of [...variant.split(BREAKS), ...quotedIn(variant)]) {
         if (!word || seen.has(word)) continue;
         if (seen.size >= MAX_WORDS) return true;
         seen.add(word);
@@ -198,7 +212,7 @@ export class Places {
    * One name, as it stands and where it leads.
    * @param {string} name
    * @param {How} how
-   * @param {{ left: number }} links
+   * @param {Links} links
    * @param {boolean} bare whether a word alone may be a file
    */
   #isNamed(name, how, links, bare) {
@@ -206,7 +220,7 @@ export class Places {
     if (path === null) return false;
     const small = lower(path);
     if ((bare || /[/.~]/.test(name)) && this.#isProtected(small)) return true;
-    const followed = links.left > 0 ? leadsTo(path) : "";
+    const followed = links.left > 0 ? leadsTo(path, links.known) : "";
     if (followed) links.left -= 1;
     if (how.opens && (!followed || DEVICES.test(followed) || isOdd(followed))) return true;
     if (followed && lower(followed) !== small && this.#isProtected(lower(followed))) return true;
@@ -223,6 +237,7 @@ export class Places {
     if (name.includes("$") || name.includes("%")) name = expanded(name, (each) => this.#variables[each]);
     if (/^~[\w.+-]*(?=\/|$)/.test(name)) name = name.replace(/^~([\w.+-]*)/, (_, user) => this.#homeOf(user));
     if (!name || name.includes("\0")) return null;
+    name = name.replace(/\[([^\]!^])\]/g, "$1"); // a class of one
     return posix.normalize(name.startsWith("/") ? name : `${workspace || UNKNOWN}/${name}`).replace(/^\/+/, "/");
   }
 
@@ -235,7 +250,7 @@ export class Places {
   /** @param {string} path absolute, in small letters */
   #isProtected(path) {
     const at = path.replace(/(.)\/+$/, "$1");
-    if (PROCESS.test(at)) return true;
+    if (PROCESS.test(at) || this.#exact.has(at)) return true;
     if (SYSTEM_PATTERN.test(at) || TABLE.systemSecrets.some((/** @type {string} */ start) => at.startsWith(start))) return true;
     for (const place of this.#whole) if (at === place || at.startsWith(`${place}/`)) return true;
     for (const start of this.#starts) if (at.startsWith(start)) return true;
@@ -281,7 +296,8 @@ export class Places {
    * @param {string[]} parts
    */
   #mayBe(parts) {
-    for (const place of this.#whole) if (covers(parts, place.split("/").filter(Boolean))) return true;
+    for (const place of [...this.#whole, ...TABLE.systemSecrets])
+      if (covers(parts, place.split("/").filter(Boolean))) return true;
     for (const [at, part] of parts.entries()) {
       if (!GLOB.test(part) || !/^[.[\u0001]/.test(part)) continue;
       if (part === ANY && !parts.slice(at + 1).some((each) => !GLOB.test(each))) continue;
@@ -302,6 +318,14 @@ export class Places {
     for (const place of this.#inner) if (place.startsWith(start)) return true;
     return false;
   }
+}
+
+/**
+ * What stands between quotes and has a space in it: one name, perhaps.
+ * @param {string} text
+ */
+function quotedIn(text) {
+  return [...text.matchAll(QUOTED)].map((match) => match[1] ?? match[2] ?? "").filter((name) => name.includes(" "));
 }
 
 /** @param {string} text */
@@ -374,17 +398,37 @@ function expanded(text, known) {
 /**
  * Where a path leads: through links as far as it is there, the rest as it stands. Empty where that cannot be told.
  * @param {string} path
+ * @param {Map<string, string>} [known] what was found out for this call
+ * @param {number} [depth]
+ * @returns {string}
  */
-function leadsTo(path) {
-  const rest = [];
-  for (let at = path; ; at = dirname(at)) {
-    try {
-      return join(realpathSync.native(at), ...rest.reverse());
-    } catch (error) {
-      const { code } = /** @type {NodeJS.ErrnoException} */ (error);
-      if ((code !== "ENOENT" && code !== "ENOTDIR") || at === dirname(at) || rest.length > 100) return "";
-    }
-    rest.push(basename(at));
+function leadsTo(path, known = new Map(), depth = 0) {
+  const found = known.get(path) ?? realpath(path);
+  if (found !== null) {
+    known.set(path, found);
+    return found;
+  }
+  const above = dirname(path);
+  const folder = above === path || depth > MAX_PARTS ? "" : leadsTo(above, known, depth + 1);
+  const end = folder && join(folder, basename(path));
+  known.set(path, end);
+  return end;
+}
+
+/**
+ * @param {string} path
+ * @returns {string | null} null where nothing is there, empty where that cannot be told
+ */
+function realpath(path) {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return realpathSync.native(path);
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    return code === "ENOENT" || code === "ENOTDIR" ? null : "";
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
   }
 }
 

@@ -17,6 +17,9 @@ from toolguard_engine.shell import placenames
 STATE = ".openclaw"
 """What of a state folder is secret stands under this name among the secrets of a home folder."""
 
+DRIVE = "/c:"
+"""No gateway runs on Windows itself."""
+
 PROGRAMS = ("openclaw", "clawdbot", "toolguard")
 """They show and change the settings, and answer for a person."""
 
@@ -36,7 +39,7 @@ def build() -> dict[str, Any]:
         "homeSecrets": {
             first.lower(): _lower(tails) for first, tails in (*placenames.HOME_SECRETS.items(), (".ssh", ()))
         },
-        "systemSecrets": _lower(placenames.SYSTEM_SECRETS),
+        "systemSecrets": [start for start in _lower(placenames.SYSTEM_SECRETS) if not start.startswith(DRIVE)],
         "systemPattern": placenames.SECRET_PATTERN.pattern.replace(r"\Z", "$"),
         "secretNames": sorted(_lower(secrets.names)),
         "secretEnds": _lower(secrets.ends),
