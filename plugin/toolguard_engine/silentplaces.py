@@ -36,9 +36,7 @@ def build() -> dict[str, Any]:
         "configs": list(protectedpaths.CONFIG_NAMES),
         "ownFiles": [f"toolguard/{name}" for name in ownfiles.NAMES],
         "stateSecrets": _lower(placenames.HOME_SECRETS[STATE]),
-        "homeSecrets": {
-            first.lower(): _lower(tails) for first, tails in (*placenames.HOME_SECRETS.items(), (".ssh", ()))
-        },
+        "homeSecrets": {first.lower(): _lower(tails) for first, tails in (*placenames.HOME_SECRETS.items(), (".ssh", ()))},
         "systemSecrets": [start for start in _lower(placenames.SYSTEM_SECRETS) if not start.startswith(DRIVE)],
         "systemPattern": placenames.SECRET_PATTERN.pattern.replace(r"\Z", "$"),
         "secretNames": sorted(_lower(secrets.names)),
