@@ -108,9 +108,11 @@ class Resolved(Wire, frozen=True, tag="resolved"):
 
 
 class Unjudged(Place, frozen=True, tag="unjudged"):
-    """The gateway part blocked a call without a verdict of the engine, for the audit log: `code` says which bound it broke or
-    what was wrong, `shown` is the beginning of what the call names. Asked as a question, so that the line is not lost with an
-    engine that is away. Answer: `Pong`."""
+    """The gateway part blocked a call without a verdict of the engine, for the audit log.
+
+    `code`: which bound it broke or what was wrong; `shown`: the beginning of what the call names. It is a question, so that
+    the line is not lost with an engine that is silent. Answer: `Pong`.
+    """
 
     id: Id
     tool: Name
@@ -370,7 +372,7 @@ LEADING = 2048
 
 @dataclass(frozen=True)
 class Leading:
-    """What the first members of a line say that cannot be read as a whole. `id` is None where not even that could be read."""
+    """What the first members of a line say that cannot be read as a whole. `id` is None where that could not be read."""
 
     id: int | None = None
     type: str = ""

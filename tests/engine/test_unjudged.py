@@ -1,4 +1,4 @@
-"""A question that cannot be read, and a bug while it is answered, are no silence: a call is blocked, with a line in the audit log."""
+"""A question that cannot be read and a bug in answering are no silence: the call is blocked, the audit log says so."""
 
 from __future__ import annotations
 
@@ -223,7 +223,8 @@ def test_the_gateway_part_has_a_line_written(told: Told) -> None:
     told.session.tally.blocked = 0
     report = {
         "id": 3, "type": "unjudged", "tool": "read", "run": "r", "agent": "main", "session": "s", "code": "call.too-deep",
-        "reason": "its arguments are nested more than 64 levels deep", "shown": "path: \x1b[2Jkey, token: sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789",
+        "reason": "its arguments are nested more than 64 levels deep",
+        "shown": "path: \x1b[2Jkey, token: sk-ant-api03-abcdefghijklmnopqrstuvwxyz012345",
     }  # fmt: skip
     assert told.line(json.dumps(report).encode()) == {"type": "pong", "id": 3}
     [event] = told.events()

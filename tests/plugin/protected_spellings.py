@@ -1,7 +1,6 @@
-"""What the engine protects, spelled in many ways, for the law that the gateway part's table covers it: JSON on standard output.
+"""What the engine protects, spelled in many ways, for the law that the gateway part's table covers it.
 
-Each row is a text and whether it is a command; only those are printed that the engine itself takes for a file of the guard's, a
-key or a credential.
+JSON on standard output: the texts that the engine itself takes for a file of the guard, a key or a credential.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ def spelled(path: str) -> Iterator[str]:
     yield from (f"file://{path}", f"file://localhost{path}", f"@{path}", f"{path}/", f" {path}")
     folder, _, name = path.rpartition("/")
     yield from (f"{folder}//{name}", f"{folder}/./{name}", f"{folder}/x/../{name}")
-    if len(name) > 2:  # noqa: PLR2004 - a wildcard needs letters beside it
+    if len(name) > 2:
         yield from (f"{folder}/{name[:-1]}?", f"{folder}/{name[:-1]}*", f"{folder}/{name[:-1]}[{name[-1]}]")
     if path.startswith(f"{HOME}/"):
         rest = path.removeprefix(HOME)
