@@ -128,18 +128,12 @@ def test_deeper_ones_run_neither(secured: Stage, depth: int) -> None:
     assert_none_ran(secured, played)
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        '{"path": "PATH", "x": [' + ",".join(["1"] * 60_000) + "]}",
-        '{"path": "PATH", "x": "' + "y" * 1_100_000 + '"}',
-    ],
-    ids=["many", "long"],
-)
-def test_arguments_that_are_too_large_never_run_unjudged(secured: Stage, wait, params: str) -> None:
-    call = model.ToolCall("read", params.replace("PATH", str(own_key(secured))))
-    played = secured.play(batch([call]))
-    assert played.results[0].startswith("TOOLGUARD_BLOCK|This call cannot be judged: its arguments have more than")
+def test_arguments_of_too_many_parts_never_run_unjudged(secured: Stage, wait) -> None:
+    params = {"path": str(own_key(secured)), "x": [1] * 60_000}
+    played = secured.play(batch([called("read", **params)]))
+    assert played.results[0].startswith(
+        "TOOLGUARD_BLOCK|This call cannot be judged: its arguments have more than 50000 parts"
+    )
     assert_nothing_leaked(secured, played)
     wait(lambda: "call.too-large" in secured.codes(played))
 
@@ -198,23 +192,24 @@ def readers(stage: Stage) -> list[model.ToolCall]:
     key, token, ssh, env = secrets(stage)
     return [
         called("read", path=str(key)),
-        called("read", path=f"~/.openclaw/{token.name}"),
         called("read", path="link.md"),
         called("read", path=f"file://{ssh}"),
+        called("tool_call", id="read", args={"path": str(ssh)}),
+        called("exec", command=f"cat {key} ~/.s*/id*; grep -r . ~/.ssh; cat link.md .env"),
+        called("read", path=f"~/.openclaw/{token.name}"),
         called("read", path=env.name),
         called("read", path=f"/proc/self/root{key}"),
-        called("tool_call", id="read", args={"path": str(ssh)}),
         called("tool_call", id="image", args={"image": str(key)}),
-        called("exec", command=f"cat {key} ~/.s*/id*; grep -r . ~/.ssh; cat link.md .env"),
         called("exec", command="grep -rh SECRET ~ --include=id_rsa --include=*.token --include=.env"),
     ]
 
 
 @pytest.mark.parametrize("state", [stopped, killed, slow], ids=["stopped", "killed", "slow"])
 def test_no_secret_is_read_while_the_engine_is_silent(secured: Stage, wait, state) -> None:
+    calls = readers(secured)[:5] if state is stopped else readers(secured)  # each of them is waited for
     with state(secured):
-        played = secured.play(batch(readers(secured)))
-    assert played.requests
+        played = secured.play(batch(calls))
+    assert len(played.results) == len(calls)
     assert_nothing_leaked(secured, played)
     wait(lambda: len(secured.engines()) == 1)
     if state is stopped:
@@ -231,8 +226,11 @@ def test_no_secret_is_read_while_the_engine_is_busy(secured: Stage, wait) -> Non
 
 def test_an_honest_read_goes_on_while_the_engine_is_silent(secured: Stage, wait) -> None:
     with stopped(secured):
-        played = secured.play(batch([called("read", path="notes.md")]))
-    assert played.results == [NOTES]
+        played = secured.play(batch([called("read", path="notes.md"), called("exec", command="echo alive")]))
+    read, ran = played.results
+    assert read == NOTES
+    is_open = secured.gateway.home.config_path.read_text().count('"failMode": "open"') > 0
+    assert ran.strip() == "alive" if is_open else ran.startswith("TOOLGUARD_BLOCK|The guard is not answering, so only")
     wait(lambda: len(secured.engines()) == 1)
 
 
