@@ -23,7 +23,7 @@ Name = Annotated[str, Meta(max_length=100_000)]
 
 Text = Annotated[str, Meta(max_length=1_000_000)]
 _MAX_ID = 2**53
-_TOLD = ("type", "tool", "agent", "session", "run")
+_PLACED = ("type", "tool", "agent", "session", "run")
 Id = Annotated[int, Meta(ge=0, le=_MAX_ID)]
 
 
@@ -418,7 +418,7 @@ def leading(line: bytes) -> Leading:
         found.setdefault(match[1].decode(), _value(match[2]))
     given = found.get("id")
     number = given if isinstance(given, int) and given <= _MAX_ID else None
-    texts = {name: value for name in _TOLD if isinstance(value := found.get(name), str)}
+    texts = {name: value for name in _PLACED if isinstance(value := found.get(name), str)}
     return Leading(number, **texts)
 
 

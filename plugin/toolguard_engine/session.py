@@ -322,11 +322,11 @@ class Session:
         if leading.id is None or self.hello is None:
             return protocol.Error(leading.id, reason)
         call = Call(leading.tool, None, agent=leading.agent, session=leading.session, run=leading.run, at=self._now())
-        told = f"the guard could not read the question: {reason}"
+        cause = f"the guard could not read the question: {reason}"
         if leading.type == "judge":
             self.tally.judged += 1
-            return self._blocked_unjudged(leading.id, call, CODE_UNREADABLE, told)
-        self._event("error", call, Verdict("block", CODE_UNREADABLE, reason=f"{told} ({leading.type})"))
+            return self._blocked_unjudged(leading.id, call, CODE_UNREADABLE, cause)
+        self._event("error", call, Verdict("block", CODE_UNREADABLE, reason=f"{cause} ({leading.type})"))
         return protocol.Error(leading.id, reason)
 
     def failed(self, message: protocol.Incoming, error: Exception) -> protocol.Wire:

@@ -31,7 +31,7 @@ BLOCKED = [("block", "guard.unreadable"), ("block", "call.too-deep")]
 OFF = [{"mode": "disabled"}, {"enabled": False}, {"agents": {"main": {"mode": "disabled"}}}]
 
 
-class Told:
+class Conversation:
     """An engine in this process, after its introduction, and what it says."""
 
     def __init__(self, state: Path, config: Any = None) -> None:
@@ -64,8 +64,8 @@ class Told:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Iterator[Told]:
-    with closing(Told(tmp_path / "state")) as made:
+def talk(tmp_path: Path) -> Iterator[Conversation]:
+    with closing(Conversation(tmp_path / "state")) as made:
         yield made
 
 
@@ -101,11 +101,11 @@ UNREADABLE = [
 
 
 @pytest.mark.parametrize(("line", "reason"), [row[1:] for row in UNREADABLE], ids=[row[0] for row in UNREADABLE])
-def test_a_call_that_cannot_be_read_is_blocked_with_a_line(told: Told, line: bytes, reason: str) -> None:
-    answer = told.line(line)
+def test_a_call_that_cannot_be_read_is_blocked_with_a_line(talk: Conversation, line: bytes, reason: str) -> None:
+    answer = talk.line(line)
     assert (answer["id"], answer["decision"], answer["code"]) == (7, "block", "guard.unreadable")
     assert answer["text"] == approval_texts.undecided("TOOLGUARD", "guard.unreadable")
-    [event] = told.events()
+    [event] = talk.events()
     assert (event.event, event.code, event.agent, event.session, event.run) == (
         "error",
         "guard.unreadable",
@@ -116,17 +116,17 @@ def test_a_call_that_cannot_be_read_is_blocked_with_a_line(told: Told, line: byt
     assert reason in event.reason
 
 
-def test_a_line_that_is_too_long_is_blocked(told: Told) -> None:
-    answer = told.line(judge(b'{"path":"')[: protocol.LEADING], too_long=True)
+def test_a_line_that_is_too_long_is_blocked(talk: Conversation) -> None:
+    answer = talk.line(judge(b'{"path":"')[: protocol.LEADING], too_long=True)
     assert (answer["id"], answer["decision"], answer["code"]) == (7, "block", "guard.unreadable")
-    assert [event.tool for event in told.events()] == ["read"]
+    assert [event.tool for event in talk.events()] == ["read"]
 
 
 @pytest.mark.parametrize("config", ACTING, ids=str)
 def test_at_every_depth_it_is_judged_or_blocked(tmp_path: Path, config: dict[str, Any]) -> None:
     """What can be read and looked at is judged, in shadow mode as well; all else is blocked."""
     key = f"{tmp_path}/toolguard/key".encode()
-    with closing(Told(tmp_path, config)) as engine:
+    with closing(Conversation(tmp_path, config)) as engine:
         for depth in range(900, 2_001, 100):
             for left, right in ((b"[", b"]"), (b'{"a":', b"}")):
                 line = judge(nested(depth, left, right).replace(b"key", key))
@@ -139,12 +139,12 @@ def test_at_every_depth_it_is_judged_or_blocked(tmp_path: Path, config: dict[str
 
 @pytest.mark.parametrize("config", OFF, ids=str)
 def test_where_the_guard_is_off_it_passes(tmp_path: Path, config: dict[str, Any]) -> None:
-    with closing(Told(tmp_path, config)) as engine:
+    with closing(Conversation(tmp_path, config)) as engine:
         assert engine.line(judge(b'{"path":"a'))["decision"] == "allow"
 
 
 def test_the_kill_switch_counts_in_every_mode(tmp_path: Path) -> None:
-    with closing(Told(tmp_path, {"mode": "disabled"})) as engine:
+    with closing(Conversation(tmp_path, {"mode": "disabled"})) as engine:
         KillSwitch(tmp_path).set(on=True, by="test", why="stop")
         engine.engine._switched = -serve.SWITCH_EVERY
         engine.engine._look_at_switch()
@@ -153,24 +153,24 @@ def test_the_kill_switch_counts_in_every_mode(tmp_path: Path) -> None:
         assert "kill switch" in answer["text"]
 
 
-def test_an_endless_one_ends_the_run(told: Told) -> None:
-    answers = [told.line(judge(b'{"path":"a')) for _ in range(8)]
+def test_an_endless_one_ends_the_run(talk: Conversation) -> None:
+    answers = [talk.line(judge(b'{"path":"a')) for _ in range(8)]
     assert {answer["decision"] for answer in answers} == {"block"}
     assert answers[-1]["stop"]
 
 
 @pytest.mark.parametrize("kind", ["ran", "failed", "message", "decide", "resolved", "came", "unjudged", "no-such-thing"])
-def test_any_other_question_gets_an_error_and_a_line(told: Told, kind: str) -> None:
-    answer = told.line(b'{"id":8,"type":"%s","tool":"read","calls":[[' % kind.encode())
+def test_any_other_question_gets_an_error_and_a_line(talk: Conversation, kind: str) -> None:
+    answer = talk.line(b'{"id":8,"type":"%s","tool":"read","calls":[[' % kind.encode())
     assert (answer["type"], answer["id"]) == ("error", 8)
-    [event] = told.events()
+    [event] = talk.events()
     assert (event.event, event.code) == ("error", "guard.unreadable")
     assert kind in event.reason
 
 
-def test_what_has_no_id_gets_no_line(told: Told) -> None:
-    assert told.line(b'{"type":"heard","text":[[')["id"] is None
-    assert told.events() == []
+def test_what_has_no_id_gets_no_line(talk: Conversation) -> None:
+    assert talk.line(b'{"type":"heard","text":[[')["id"] is None
+    assert talk.events() == []
 
 
 @pytest.mark.parametrize("config", ACTING, ids=str)
@@ -184,7 +184,7 @@ def test_a_bug_while_judging_blocks(
     def broken(*_: object) -> None:
         raise error
 
-    with closing(Told(tmp_path, config)) as engine:
+    with closing(Conversation(tmp_path, config)) as engine:
         monkeypatch.setattr(Guard, "judge", broken)
         monkeypatch.setattr(Guard, "refused", broken)  # counting it may be where the bug is
         answer = engine.line(judge(b'{"path":"a"}'))
@@ -194,45 +194,45 @@ def test_a_bug_while_judging_blocks(
         assert engine.line(b'{"id":1,"type":"ping"}') == {"type": "pong", "id": 1}
 
 
-def test_a_bug_outside_of_judging_blocks(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_outside_of_judging_blocks(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError
 
     monkeypatch.setattr(Session, "_judge", broken)
-    answer = told.line(judge(b'{"path":"a"}'))
+    answer = talk.line(judge(b'{"path":"a"}'))
     assert (answer["decision"], answer["code"]) == ("block", "guard.error")
     monkeypatch.setattr(Session, "_ran", broken)
-    assert told.line(b'{"id":8,"type":"ran","tool":"read"}')["type"] == "error"
-    assert [event.code for event in told.events()] == ["guard.error", "guard.error"]
+    assert talk.line(b'{"id":8,"type":"ran","tool":"read"}')["type"] == "error"
+    assert [event.code for event in talk.events()] == ["guard.error", "guard.error"]
 
 
-def test_a_bug_in_what_follows_an_answer_takes_nothing_with_it(told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_what_follows_an_answer_takes_nothing_with_it(talk: Conversation, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: object) -> None:
         raise RuntimeError
 
     monkeypatch.setattr(serve.Engine, "_follow", broken)
-    assert told.line(judge(b'{"path":"a"}'))["decision"] == "allow"
+    assert talk.line(judge(b'{"path":"a"}'))["decision"] == "allow"
     monkeypatch.setattr(approval_texts, "shown", broken)
-    told.line(judge(b'{"path":"%s/toolguard/key"}' % str(told.state).encode()))
-    [event] = told.events()
+    talk.line(judge(b'{"path":"%s/toolguard/key"}' % str(talk.state).encode()))
+    [event] = talk.events()
     assert event.event == "block"
     assert event.shown == "read(cannot be shown: RuntimeError)"
 
 
-def test_the_gateway_part_has_a_line_written(told: Told) -> None:
-    told.session.tally.blocked = 0
+def test_the_gateway_part_has_a_line_written(talk: Conversation) -> None:
+    talk.session.tally.blocked = 0
     report = {
         "id": 3, "type": "unjudged", "tool": "read", "run": "r", "agent": "main", "session": "s", "code": "call.too-deep",
         "reason": "its arguments are nested more than 64 levels deep",
         "shown": "path: \x1b[2Jkey, token: sk-ant-api03-abcdefghijklmnopqrstuvwxyz012345",
     }  # fmt: skip
-    assert told.line(json.dumps(report).encode()) == {"type": "pong", "id": 3}
-    [event] = told.events()
+    assert talk.line(json.dumps(report).encode()) == {"type": "pong", "id": 3}
+    [event] = talk.events()
     assert (event.event, event.code, event.tool, event.run) == ("block", "call.too-deep", "read", "r")
     assert event.shown.startswith("path: ?[2Jkey")
     assert "abcdefghijklmnop" not in event.shown
-    assert told.session.tally.blocked == 1
-    assert told.line(json.dumps({**report, "code": "rule.made-up"}).encode())["type"] == "error"
+    assert talk.session.tally.blocked == 1
+    assert talk.line(json.dumps({**report, "code": "rule.made-up"}).encode())["type"] == "error"
 
 
 def test_the_lines_reach_the_audit_log_and_the_gateways_log(tmp_path: Path) -> None:
@@ -261,11 +261,11 @@ kinds = st.sampled_from(["judge", "ran", "failed", "message", "came", "decide", 
 @settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=kinds, number=st.integers(1, 2**53), body=bodies)
 def test_every_line_with_an_id_gets_an_answer_and_no_call_runs_unjudged(
-    told: Told, kind: str, number: int, body: bytes
+    talk: Conversation, kind: str, number: int, body: bytes
 ) -> None:
     line = (b'{"id":%d,"type":"%s",' % (number, kind.encode())) + body.replace(b"\n", b"") + b"}"
-    told.events()
-    answer = told.line(line)
+    talk.events()
+    answer = talk.line(line)
     try:
         protocol.decode(line)
     except protocol.ProtocolError:
@@ -277,7 +277,7 @@ def test_every_line_with_an_id_gets_an_answer_and_no_call_runs_unjudged(
     if kind == "judge" and not readable:
         assert (answer["type"], answer["decision"], answer["code"]) == ("verdict", "block", "guard.unreadable")
     if not readable:
-        assert [event.code for event in told.events()][:1] == ["guard.unreadable"]
+        assert [event.code for event in talk.events()][:1] == ["guard.unreadable"]
 
 
 LEADING = [
