@@ -396,7 +396,7 @@ function expanded(text, known) {
 }
 
 /**
- * Where a path leads: through links as far as it is there, the rest as it stands. Empty where that cannot be told.
+ * Where a path leads: through links as far as it is there, the rest as it stands. Empty where that is not known.
  * @param {string} path
  * @param {Map<string, string>} [known] what was found out for this call
  * @param {number} [depth]
@@ -417,7 +417,7 @@ function leadsTo(path, known = new Map(), depth = 0) {
 
 /**
  * @param {string} path
- * @returns {string | null} null where nothing is there, empty where that cannot be told
+ * @returns {string | null} null where nothing is there, empty where that is not known
  */
 function realpath(path) {
   const { stackTraceLimit } = Error;

@@ -77,7 +77,7 @@ function walked(params) {
 
 /**
  * What is the same behind JSON as before it. Members without a value are no more than not there; so are functions, where
- * the gateway or another plugin has put one: the model cannot, and no tool is told what to do by one.
+ * the gateway or another plugin has put one: the model cannot, and no tool takes one.
  * @param {any} value
  */
 function isPlain(value) {
@@ -90,7 +90,7 @@ function isPlain(value) {
 }
 
 /**
- * These arguments where their shape can be looked at, else nothing: for what is told and not judged.
+ * These arguments where their shape can be looked at, else nothing: for what is reported and not judged.
  * @param {any} params
  */
 export function bounded(params) {
