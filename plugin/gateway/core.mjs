@@ -4,11 +4,15 @@
 // transforms and the service another, and more instances come and go while a run is under way (seen on 2026.9.6). They
 // meet here. The core lives until the gateway stops the service, or the last instance that used it is disposed of.
 
-import { configPath, engineCommand, gatewayName, stateDir } from "./command.mjs";
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+import { configPath, engineCommand, gatewayName, python, stateDir } from "./command.mjs";
 import { Dashboard, dashboardCommand } from "./dashboard.mjs";
 import { Engine, PROTOCOL } from "./engine.mjs";
 import { Hooks } from "./hooks.mjs";
 import { OrderWatch } from "./order.mjs";
+import { factsOf, Places } from "./places.mjs";
 import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
 import { isMeasured, Usage } from "./usage.mjs";
@@ -82,7 +86,10 @@ export class Membership {
  */
 function makeCore(api, root, version, logger) {
   const state = stateDir(api);
-  const announce = () => engine.note({ type: "seams", seams: seams.evidence });
+  const announce = () => {
+    engine.note({ type: "seams", seams: seams.evidence });
+    hooks.engineReady();
+  };
   const engine = new Engine(engineCommand(root, state, api.pluginConfig), {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
     host: String(api.runtime?.version ?? ""), plugin: version, configPath: configPath(state), root,
@@ -98,10 +105,34 @@ function makeCore(api, root, version, logger) {
     logger.error(`[toolguard] ${text}`);
     engine.note({ type: "warned", text });
   });
-  const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state);
+  const places = placesOf(root, state, api.pluginConfig);
+  const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state, places);
   const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger, version);
   const usage = isMeasured(api.pluginConfig) ? new Usage(engine, runs) : null;
   return { engine, trace, hooks, waker, order, dashboard, usage };
+}
+
+/**
+ * The protected places for times in which the engine is silent: made when they are needed first.
+ * @param {string} root
+ * @param {string} state
+ * @param {any} config
+ */
+function placesOf(root, state, config) {
+  /** @type {Places | undefined} */
+  let made;
+  return () => (made ??= new Places(factsOf(state, configPath(state), config, [root, environmentOf(root, state, config)])));
+}
+
+/**
+ * The virtual environment of the engine; empty where its interpreter is the system's.
+ * @param {string} root
+ * @param {string} state
+ * @param {any} config
+ */
+function environmentOf(root, state, config) {
+  const folder = dirname(dirname(python(root, state, config)));
+  return existsSync(join(folder, "pyvenv.cfg")) ? folder : "";
 }
 
 /**

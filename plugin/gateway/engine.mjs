@@ -1,6 +1,7 @@
 // The engine as the hooks see it: ask (a promise), askNow (waits, at most `SYNC_LIMIT_MS`), note (no answer).
 //
-// `null` means that there is no answer: the engine is away, or took too long. Nothing here decides what that means. The
+// `null` means that there is no answer: the engine is away, or took too long. An answer of the type `error` is an answer: the
+// engine, or the way to it, could not take this very question (`isError`). Nothing here decides what either means. The
 // process starts on first need and is started again when it dies. Process and pipes are unreferenced, so they never keep
 // a command-line run alive; only a question that is being waited for does.
 
@@ -13,6 +14,8 @@ export const SYNC_LIMIT_MS = 250;
 export const ASYNC_LIMIT_MS = 5_000;
 const MAX_LINE = 8 * 1024 * 1024;
 const MAX_CAUSES = 100;
+/** Where an answer stands in its line; the engine writes type and id first. */
+const ANSWERED = /^\s*\{(?:\s*"type"\s*:\s*"[\w-]{1,40}"\s*,)?\s*"id"\s*:\s*(\d{1,16})\b/;
 
 const FIRST_DELAY_MS = 20;
 const LAST_DELAY_MS = 10_000;
@@ -34,6 +37,14 @@ const HUNG_AFTER = 3;
 /** @typedef {(text: string) => void} Write */
 /** @typedef {{ info: Write, warn: Write, error: Write, debug?: Write }} Logger */
 /** @typedef {import("node:child_process").ChildProcessWithoutNullStreams} Child */
+
+/**
+ * Whether the engine answered, and could not take the question. That is no silence.
+ * @param {Message | null | undefined} answer
+ */
+export function isError(answer) {
+  return answer?.type === "error";
+}
 
 export class Engine {
   #command;
@@ -117,7 +128,8 @@ export class Engine {
   ask(message, limit = ASYNC_LIMIT_MS) {
     const id = this.#nextId++;
     const line = this.#line({ id, ...message });
-    if (!line || this.#isFarAway()) return Promise.resolve(null);
+    if (!line) return Promise.resolve(unsent(id));
+    if (this.#isFarAway()) return Promise.resolve(null);
     const quick = this.#askBriefly(id, line);
     if (quick.answer) return Promise.resolve(quick.answer.message);
     return new Promise((resolve) => {
@@ -157,7 +169,7 @@ export class Engine {
   askNow(message, limit = SYNC_LIMIT_MS) {
     const id = this.#nextId++;
     const line = this.#line({ id, ...message });
-    if (!line) return null;
+    if (!line) return unsent(id);
     this.start();
     const child = this.#child;
     if (!child || this.#disposed) return null;
@@ -303,13 +315,23 @@ export class Engine {
   #receive(line) {
     if (this.#refused) return;
     const message = parsed(line);
-    if (!message) return this.#complain(`unreadable answer: ${line.slice(0, 200)}`);
+    if (!message) return this.#unreadable(line);
     const level = /** @type {keyof Logger} */ (message.level);
     if (message.type === "log") return this.#logger[level]?.(`[toolguard] ${message.text}`);
     if (message.type === "wake") return this.#onEvent(message);
     if (message.id === 0) return this.#introduced(message);
     if (message.type === "error") this.#complain(`the engine could not answer: ${message.error}`);
-    this.#settle(message.id, message.type === "error" ? null : message);
+    this.#settle(message.id, message);
+  }
+
+  /**
+   * An answer that cannot be read: whoever asked hears so at once, instead of taking it for silence.
+   * @param {string} line
+   */
+  #unreadable(line) {
+    this.#complain(`unreadable answer: ${line.slice(0, 200)}`);
+    const id = Number(ANSWERED.exec(line.slice(0, 200))?.[1] ?? 0);
+    if (id > 0) this.#settle(id, { type: "error", id, error: "its answer cannot be read" });
   }
 
   /** @param {any} answer to `hello` */
@@ -369,6 +391,11 @@ export class Engine {
   }
 }
 
+/** @param {number} id */
+function unsent(id) {
+  return { type: "error", id, error: "the question cannot be sent" };
+}
+
 /**
  * @param {string} line
  * @returns {any} null where it is no message
@@ -376,7 +403,7 @@ export class Engine {
 function parsed(line) {
   try {
     const value = JSON.parse(line);
-    return typeof value === "object" ? value : null;
+    return typeof value === "object" && !Array.isArray(value) ? value : null;
   } catch {
     return null;
   }

@@ -3,7 +3,9 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 
-import { ENGINE_AWAY, KILL_SWITCH_ON, READ_ONLY } from "./messages.mjs";
+import { ENGINE_AWAY, KILL_SWITCH_ON, misshapen, PROTECTED, READ_ONLY } from "./messages.mjs";
+import { Places } from "./places.mjs";
+import { faultOf } from "./shape.mjs";
 
 /**
  * A setting, as the agent has it.
@@ -47,16 +49,54 @@ export function isKilled(state) {
   }
 }
 
+/** Tools of those that only look whose texts name files. */
+const OPENS = new Set(["image", "ls", "memory_get", "read"]);
+const RUNS = new Set(["bash", "exec", "process"]);
+/** Parameters whose texts are commands or code, whatever the tool. */
+const RUN_PARAMS = ["args", "argv", "cmd", "code", "command", "commands", "script"];
+
 /**
- * The verdict on a call that nobody judged. The kill switch counts in every mode.
+ * The verdict of the fail mode: on a call that nobody judged, because the engine is silent. Whatever the fail mode, what
+ * names a protected place does not run. The kill switch counts in every mode.
  * @param {any} config
  * @param {string | undefined} agent
- * @param {string} tool
+ * @param {{ tool: string, params: any, workspace?: string }} call
  * @param {string} state the gateway's state directory
+ * @param {() => Places} places
  * @returns {{ block: true, blockReason: string } | undefined}
  */
-export function verdictWithoutEngine(config, agent, tool, state) {
+export function verdictWithoutEngine(config, agent, call, state, places) {
   if (config?.enabled !== false && isKilled(state)) return { block: true, blockReason: KILL_SWITCH_ON };
-  const passes = !acts(config, agent) || config?.failMode === "open" || READ_ONLY.has(tool);
-  return passes ? undefined : { block: true, blockReason: ENGINE_AWAY };
+  if (!acts(config, agent)) return undefined;
+  const fault = faultOf(call.params);
+  if (fault) return { block: true, blockReason: misshapen(fault) };
+  if (config?.failMode !== "open" && !READ_ONLY.has(call.tool)) return { block: true, blockReason: ENGINE_AWAY };
+  return namesProtected(call, places) ? { block: true, blockReason: PROTECTED } : undefined;
+}
+
+/**
+ * The verdict on a call that could not be judged although the engine is there: it answered with an error, or the call breaks a
+ * bound. That is no silence, so no fail mode lets it run, and shadow mode neither.
+ * @param {any} config
+ * @param {string | undefined} agent
+ * @param {string} state
+ * @param {string} reason
+ * @returns {{ block: true, blockReason: string } | undefined}
+ */
+export function verdictOnUnjudged(config, agent, state, reason) {
+  if (config?.enabled !== false && isKilled(state)) return { block: true, blockReason: KILL_SWITCH_ON };
+  return isOn(config, agent) ? { block: true, blockReason: reason } : undefined;
+}
+
+/**
+ * @param {{ tool: string, params: any, workspace?: string }} call
+ * @param {() => Places} places
+ */
+function namesProtected({ tool, params, workspace = "" }, places) {
+  try {
+    const runs = RUNS.has(tool) || RUN_PARAMS.some((name) => params?.[name] !== undefined);
+    return places().namedBy(tool, params, { workspace, runs, opens: OPENS.has(tool), looks: READ_ONLY.has(tool) });
+  } catch {
+    return true; // in doubt it does
+  }
 }

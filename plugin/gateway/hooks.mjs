@@ -3,13 +3,17 @@
 // Order inside one tool call (see the README): message of the model, then for valid calls `beforeToolCall`, then
 // `afterToolCall`, then `resultWritten`. A call that the gateway refuses skips `beforeToolCall`.
 
-import { acts, isOn, setting, verdictWithoutEngine } from "./failmode.mjs";
+import { isError as isEngineError } from "./engine.mjs";
+import { acts, isOn, setting, verdictOnUnjudged, verdictWithoutEngine } from "./failmode.mjs";
 import { heardText, saidBy, shortParams } from "./heard.mjs";
 import { outcomeOf } from "./outcome.mjs";
-import { correction, limit, REFUSED_WHEN_RUN, REWRITTEN_UNJUDGED } from "./messages.mjs";
+import { correction, limit, misshapen, PROTECTED, REFUSED_WHEN_RUN, REWRITTEN_UNJUDGED, UNJUDGED } from "./messages.mjs";
+import { factsOf, Places } from "./places.mjs";
 import { Prompts } from "./prompts.mjs";
+import { Reports } from "./reports.mjs";
 import { copy, same } from "./same.mjs";
 import { addNoteBlock, endRunInPlace, replaceResultText, resultText, toolCalls } from "./seams.mjs";
+import { bounded, faultOf, glimpse } from "./shape.mjs";
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask" | "askNow" | "note" | "start">} Engine */
 /** @typedef {import("./runs.mjs").Runs} Runs */
@@ -25,6 +29,7 @@ const WAITS = /^This turn ends here: (?:a call waits|\d+ calls wait) for approva
 const NONCES = /\b[0-9a-f]{8}\b/g;
 /** Tools whose effect depends on the folder they run in. */
 const COMMANDS = new Set(["exec", "bash", "process"]);
+const LONGEST_NAME = 1_000;
 
 export class Hooks {
   #engine;
@@ -36,6 +41,8 @@ export class Hooks {
   #prompts;
   #workspace;
   #state;
+  #places;
+  #reports;
 
   /**
    * @param {Engine} engine
@@ -46,8 +53,9 @@ export class Hooks {
    * @param {OrderWatch} order
    * @param {(agent: string) => string} workspace where an agent's commands run
    * @param {string} state the gateway's state directory
+   * @param {() => Places} [places] the protected ones
    */
-  constructor(engine, config, runs, seams, trace, order, workspace, state) {
+  constructor(engine, config, runs, seams, trace, order, workspace, state, places) {
     this.#engine = engine;
     this.#config = config ?? {};
     this.#runs = runs;
@@ -57,6 +65,13 @@ export class Hooks {
     this.#prompts = new Prompts(engine, runs);
     this.#workspace = workspace;
     this.#state = state;
+    this.#places = places ?? (() => new Places(factsOf(state, "", config)));
+    this.#reports = new Reports(engine);
+  }
+
+  /** The engine is there, perhaps again: what it has missed is told. */
+  engineReady() {
+    void this.#reports.send();
   }
 
   /**
@@ -121,7 +136,7 @@ export class Hooks {
    */
   #askAboutMessage(run, calls) {
     const { id, agent, session, provider, model } = run;
-    const wanted = calls.map((call) => ({ tool: call.name, params: call.arguments, call: call.id }));
+    const wanted = calls.map((call) => ({ tool: call.name, params: bounded(call.arguments), call: call.id }));
     const answer = this.#engine.askNow({ type: "message", run: id, agent, session, provider, model, calls: wanted });
     return answer?.stop ?? "";
   }
@@ -134,22 +149,56 @@ export class Hooks {
     const id = event.toolCallId ?? ctx?.toolCallId;
     const run = this.#runs.get(event.runId ?? ctx?.runId ?? "", ctx?.sessionKey, ctx?.agentId);
     if (run.cut.has(id)) this.#seams.seen("gracefulStop", "fails");
+    const fault = faultOf(event.params);
+    if (fault) return this.#refuseUnjudged(run, event, ctx, fault.code, fault.reason, misshapen(fault));
     const params = copy(event.params);
     this.#runs.forgetCall(ctx?.sessionKey, id); // an id that comes again is another call
     const cwd = COMMANDS.has(event.toolName) ? this.#workspace(ctx?.agentId) : "";
     this.#runs.call(ctx?.sessionKey, id, { tool: event.toolName, params, cwd, run: run.id, agent: ctx?.agentId, judged: true });
     const answer = await this.#engine.ask({
-      type: "judge", tool: event.toolName, params, call: id, request: run.requests, cwd,
-      run: run.id, agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", native: this.#prompts.mayAsk(run, this.#config),
-      ...whoAsked(ctx),
+      type: "judge", tool: event.toolName, run: run.id, agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", params,
+      call: id, request: run.requests, cwd, native: this.#prompts.mayAsk(run, this.#config), ...whoAsked(ctx),
     });
-    if (!answer) return this.#judgeAlone(run, event.toolName);
+    if (!answer) return this.#judgeAlone(run, event, ctx, params);
+    if (isEngineError(answer))
+      return this.#refuseUnjudged(run, event, ctx, "guard.unreadable", `the guard could not judge it: ${answer.error}`, UNJUDGED);
     if (answer.outcome) this.#runs.call(ctx?.sessionKey, id, { outcome: answer.outcome });
     if (answer.decision === "allow") return this.#letThrough(answer, params, ctx, id);
     if (answer.prompt) return this.#prompts.ask(answer, params, run, ctx?.sessionKey, id);
     run.watch = true;
     if (answer.stop) this.#stopLater(run, answer.stop);
-    return { block: true, blockReason: answer.text };
+    return { block: true, blockReason: answer.text || UNJUDGED };
+  }
+
+  /**
+   * A call that could not be judged although nothing is silent: it breaks a bound, or the engine answered with an error.
+   * @param {Run} run
+   * @param {any} event
+   * @param {any} ctx
+   * @param {string} code
+   * @param {string} reason for the audit log
+   * @param {string} text for the model
+   */
+  #refuseUnjudged(run, event, ctx, code, reason, text) {
+    const id = event.toolCallId ?? ctx?.toolCallId;
+    this.#runs.forgetCall(ctx?.sessionKey, id);
+    this.#runs.call(ctx?.sessionKey, id, { tool: event.toolName, run: run.id, agent: ctx?.agentId, judged: true });
+    const verdict = verdictOnUnjudged(this.#config, run.agent, this.#state, text);
+    if (!verdict) return undefined;
+    this.#report(run, event, code, reason);
+    return this.#counted(run, verdict);
+  }
+
+  /**
+   * @param {Run} run
+   * @param {any} event
+   * @param {string} code
+   * @param {string} reason
+   */
+  #report(run, event, code, reason) {
+    const name = String(event.toolName).slice(0, LONGEST_NAME);
+    const { id, agent, session } = run;
+    this.#reports.add({ tool: name, run: id, agent, session, code, reason: reason.slice(0, LONGEST_NAME), shown: glimpse(event.params) });
   }
 
   /**
@@ -175,13 +224,26 @@ export class Hooks {
   }
 
   /**
-   * The engine is away: the verdict of the fail mode. What is refused counts, or refusing would be a loop of its own.
+   * The engine is silent: the verdict of the fail mode.
    * @param {Run} run
-   * @param {string} tool
+   * @param {any} event
+   * @param {any} ctx
+   * @param {any} params
    */
-  #judgeAlone(run, tool) {
-    const verdict = this.#verdictAlone(run, tool);
+  #judgeAlone(run, event, ctx, params) {
+    const verdict = this.#verdictAlone(run, event.toolName, params, ctx?.agentId);
     if (!verdict) return undefined;
+    if (verdict.blockReason === PROTECTED)
+      this.#report(run, event, "guard.silent", "the guard was silent, and it names, or may reach, a protected place");
+    return this.#counted(run, verdict);
+  }
+
+  /**
+   * What is refused here counts, or refusing would be a loop of its own.
+   * @param {Run} run
+   * @param {{ block: true, blockReason: string }} verdict
+   */
+  #counted(run, verdict) {
     run.unanswered += 1;
     if (run.unanswered < this.#most(run)) return verdict;
     run.stop = limit(run.unanswered);
@@ -191,9 +253,12 @@ export class Hooks {
   /**
    * @param {Run} run
    * @param {string} tool
+   * @param {any} params
+   * @param {string} [agent]
    */
-  #verdictAlone(run, tool) {
-    return verdictWithoutEngine(this.#config, run.agent, tool, this.#state);
+  #verdictAlone(run, tool, params, agent = run.agent) {
+    const call = { tool, params, workspace: this.#workspace(agent) };
+    return verdictWithoutEngine(this.#config, run.agent, call, this.#state, this.#places);
   }
 
   /** @param {Run} run */
@@ -230,7 +295,7 @@ export class Hooks {
     if (vetoed) run.watch = true; // the model may answer with the same call
     else if (!call.outcome || wasBlocked(event)) return;
     const came = {
-      type: "came", tool: event.toolName, params: event.params, ...outcomeOf(event),
+      type: "came", tool: event.toolName, params: bounded(event.params), ...outcomeOf(event),
       ...place(call), call: id, request: run.requests,
     };
     if (!vetoed && call.outcome !== "ask") return this.#engine.note(came);
@@ -261,14 +326,32 @@ export class Hooks {
    * @param {string} id
    */
   #compare(call, event, run, id) {
-    if (call.ran == null || wasBlocked(event) || same(call.ran, event.params)) return;
+    if (call.ran == null || wasBlocked(event)) return;
+    const fault = faultOf(event.params);
+    if (fault) return this.#ranUnjudged(run, event, fault.code, fault.reason);
+    if (same(call.ran, event.params)) return;
     const answer = this.#engine.askNow({
       type: "ran", tool: event.toolName, params: event.params, cwd: call.cwd ?? "",
       ...place(call), call: id, others: this.#order.others,
     });
     run.watch = true;
+    if (isEngineError(answer)) return this.#ranUnjudged(run, event, "guard.unreadable", String(answer?.error));
     if (answer?.stop) this.#stopLater(run, answer.stop);
-    else if (!answer && this.#verdictAlone(run, event.toolName)) this.#stopLater(run, REWRITTEN_UNJUDGED);
+    else if (!answer && this.#verdictAlone(run, event.toolName, event.params)) this.#stopLater(run, REWRITTEN_UNJUDGED);
+  }
+
+  /**
+   * Something ran instead of what was judged, and it cannot be judged: the run ends, whatever the fail mode.
+   * @param {Run} run
+   * @param {any} event
+   * @param {string} code
+   * @param {string} reason
+   */
+  #ranUnjudged(run, event, code, reason) {
+    run.watch = true;
+    if (!isOn(this.#config, run.agent)) return;
+    this.#report(run, event, code, `it ran instead of what was judged: ${reason}`);
+    this.#stopLater(run, REWRITTEN_UNJUDGED);
   }
 
   /**
@@ -344,12 +427,12 @@ export class Hooks {
     const call = this.#runs.call(ctx?.sessionKey, id, { run: run?.id, agent: ctx?.agentId });
     call.tool ||= toolName ?? "";
     const answer = this.#engine.askNow({
-      type: "failed", tool: call.tool, params: call.params ?? null, text: original, judged: call.judged,
+      type: "failed", tool: call.tool, params: bounded(call.params) ?? null, text: original, judged: call.judged,
       ...place(call), call: id, provider: run?.provider ?? "", model: run?.model ?? "",
       request: run?.requests ?? 0, missed: run?.unanswered ?? 0,
     });
     const refused = !call.judged || REFUSED_WHEN_RUN.test(original);
-    const told = answer ?? (refused && run ? this.#correctAlone(run, call.tool, original) : {});
+    const told = (isEngineError(answer) ? null : answer) ?? (refused && run ? this.#correctAlone(run, call.tool, original) : {});
     if (!told.text) return (call.text = ""); // what is asked once stays answered
     const ends = run ? this.#endsHard(run, told.stop, inPlace) : false;
     // The run's id makes the text unlike that of any other run, so that no other request is held back.

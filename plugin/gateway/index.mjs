@@ -5,10 +5,11 @@ import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { approveTool, chatCommand } from "./chat.mjs";
-import { stateDir } from "./command.mjs";
+import { configPath, stateDir } from "./command.mjs";
 import { Membership } from "./core.mjs";
 import { verdictWithoutEngine } from "./failmode.mjs";
 import { TRACED } from "./messages.mjs";
+import { factsOf, Places } from "./places.mjs";
 import { isMeasured } from "./usage.mjs";
 
 const HERE = dirname(fileURLToPath(import.meta.url));
@@ -47,7 +48,10 @@ function connectHooks(api, membership) {
   on("before_tool_call", (event, ctx) => {
     const core = membership.core;
     if (core) return core.hooks.beforeToolCall(event, ctx);
-    return verdictWithoutEngine(api.pluginConfig, ctx?.agentId, event.toolName, stateDir(api));
+    const state = stateDir(api);
+    const call = { tool: event.toolName, params: event.params };
+    const places = () => new Places(factsOf(state, configPath(state), api.pluginConfig, [api.rootDir ?? HERE]));
+    return verdictWithoutEngine(api.pluginConfig, ctx?.agentId, call, state, places);
   }, { priority: LAST });
   on("after_compaction", (_event, ctx) => membership.core?.hooks.compacted(ctx));
   on("reply_payload_sending", (event) => membership.core?.hooks.replySending(event));

@@ -39,10 +39,31 @@ export function limit(failures) {
   );
 }
 
-/** Why a call does not run while the engine is away and the fail mode is `closed`. */
+/** Why a call does not run while the engine is silent and the fail mode is `closed`. */
 export const ENGINE_AWAY =
   "TOOLGUARD_BLOCK|The guard is not answering, so only tools that read may run. " +
   "Do not repeat this call; tell the user to run `toolguard doctor`.";
+
+/** Why a call does not run while the engine is silent, whatever the fail mode. */
+export const PROTECTED =
+  "TOOLGUARD_BLOCK|The guard is not answering, and this call names, or may reach, files of the guard or credentials. " +
+  "Do not repeat this call; tell the user to run `toolguard doctor`.";
+
+/** Why a call does not run that the engine could not judge. */
+export const UNJUDGED =
+  "TOOLGUARD_BLOCK|The guard could not judge this call, so it does not run. " +
+  "Do not repeat it as it is; a simpler call may do. Tell the user to run `toolguard audit show`.";
+
+/**
+ * Why a call does not run whose arguments break a bound.
+ * @param {{ reason: string }} fault
+ */
+export function misshapen({ reason }) {
+  return (
+    `TOOLGUARD_BLOCK|This call cannot be judged: ${reason}. It did not run. ` +
+    "Do not repeat it as it is: make the arguments flatter or shorter, or split the work into several calls."
+  );
+}
 
 /** Why no call runs while the kill switch is on and the engine is away. */
 export const KILL_SWITCH_ON =

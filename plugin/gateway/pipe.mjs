@@ -12,15 +12,18 @@ const SPIN_MS = 0.4;
 const NAP_MS = 0.05;
 const CHUNK = 1 << 16;
 const NEWLINE = 10;
+/** Bytes of a line that is too long: enough to see which answer it was. */
+const KEPT = 200;
 
 const bed = new Int32Array(new SharedArrayBuffer(4));
 const chunk = Buffer.allocUnsafeSlow(CHUNK); // one for all reads: they never overlap, and its making costs more than a read
 
-/** Cuts bytes into lines and hands each on as text. A line over `limit` bytes is dropped. */
+/** Cuts bytes into lines and hands each on as text. Of a line over `limit` bytes only the beginning, which is no message. */
 export class Lines {
   /** @type {Buffer[]} */
   #parts = [];
   #size = 0;
+  #long = false;
   #limit;
   #take;
 
@@ -48,14 +51,18 @@ export class Lines {
   #keep(part) {
     if (part.length === 0) return;
     this.#size += part.length;
-    if (this.#size <= this.#limit) this.#parts.push(Buffer.from(part));
-    else this.#parts = [];
+    if (this.#long) return;
+    this.#parts.push(Buffer.from(part));
+    if (this.#size <= this.#limit) return;
+    this.#long = true;
+    this.#parts = [Buffer.concat(this.#parts).subarray(0, Math.min(KEPT, this.#limit))];
   }
 
   #finish() {
-    const line = this.#size > 0 && this.#size <= this.#limit ? Buffer.concat(this.#parts).toString("utf8") : "";
+    const line = Buffer.concat(this.#parts).toString("utf8");
     this.#parts = [];
     this.#size = 0;
+    this.#long = false;
     if (line) this.#take(line);
   }
 }

@@ -96,6 +96,14 @@ def out_of_order(prefix: str, code: str) -> str:
     )
 
 
+def undecided(prefix: str, code: str) -> str:
+    """The guard came to no verdict: it could not read the question, or has a bug."""
+    return (
+        f"{prefix}_BLOCK|The guard could not judge this call, so it does not run ({code}).\n"
+        "Do not repeat it as it is; a simpler call may do. Tell the user to run `toolguard audit show`."
+    )
+
+
 def rewritten(prefix: str, tool: str) -> str:
     """Another plugin made something else of a judged call, and that ran."""
     changed = f"Another plugin changed a call of {texts.name(tool)} after it had been judged"

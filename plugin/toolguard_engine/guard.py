@@ -119,7 +119,7 @@ class Guard:
         verdict = self._first(call, config)
         if verdict.decision == "allow":
             return verdict
-        if config.active_mode == "shadow":
+        if config.active_mode == "shadow" and verdict.code != TOO_DEEP.code:
             return replace(verdict, decision="allow", code=f"shadow.{verdict.code}", text="")
         if verdict.decision == "block" and not verdict.text:
             return replace(verdict, text=approval_texts.blocked(config.approval.prefix, verdict.reason))

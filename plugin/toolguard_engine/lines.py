@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-KEPT_OF_LONG = 64
+KEPT_OF_LONG = 2048
+"""Enough to tell which question a line was (`protocol.LEADING`)."""
 
 
 class Lines:
-    """`feed` bytes, iterate lines without their end. Of a line over `limit` bytes only the first `KEPT_OF_LONG` are kept."""
+    """`feed` bytes, iterate lines without their end. Of a line over `limit` bytes only the first `kept` are kept."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, kept: int = KEPT_OF_LONG) -> None:
         self._limit = limit
+        self._kept = kept
         self._parts: list[bytes] = []
         self._size = 0
         self._long = False
@@ -32,7 +34,7 @@ class Lines:
         self._parts.append(part)
         if self._size > self._limit:
             self._long = True
-            self._parts = [b"".join(self._parts)[:KEPT_OF_LONG]]
+            self._parts = [b"".join(self._parts)[: self._kept]]
 
     def _take(self) -> tuple[bytes, bool]:
         line, long = b"".join(self._parts), self._long

@@ -8,6 +8,7 @@ Unknown members are ignored, so that a newer gateway part may say more.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -21,7 +22,9 @@ Name = Annotated[str, Meta(max_length=100_000)]
 """Some model servers put whole signatures into the id of a call."""
 
 Text = Annotated[str, Meta(max_length=1_000_000)]
-Id = Annotated[int, Meta(ge=0, le=2**53)]
+_MAX_ID = 2**53
+_PLACED = ("type", "tool", "agent", "session", "run")
+Id = Annotated[int, Meta(ge=0, le=_MAX_ID)]
 
 
 class Wire(msgspec.Struct, frozen=True, tag_field="type", rename="camel"):
@@ -102,6 +105,20 @@ class Resolved(Wire, frozen=True, tag="resolved"):
     nonce: Name
     outcome: Literal["used", "denied", "expired", "unavailable"]
     by: Name = ""
+
+
+class Unjudged(Place, frozen=True, tag="unjudged"):
+    """The gateway part blocked a call without a verdict of the engine, for the audit log.
+
+    `code`: which bound it broke or what was wrong; `shown`: the beginning of what the call names. It is a question, so that
+    the line is not lost with an engine that is silent. Answer: `Pong`.
+    """
+
+    id: Id
+    tool: Name
+    code: Literal["call.too-deep", "call.too-large", "call.no-json", "guard.silent", "guard.unreadable", "guard.error"]
+    reason: Name = ""
+    shown: Name = ""
 
 
 class Warned(Wire, frozen=True, tag="warned"):
@@ -242,7 +259,7 @@ class Ping(Wire, frozen=True, tag="ping"):
 Note = Compacted | Heard | Said | Warned | RunEnd | ModelEnded | Answered | Seams
 """What is told without an id, but for `Came`, which may have one."""
 
-Incoming = Hello | Judge | Ran | Failed | Message | Came | Decide | Resolved | Ping | Note
+Incoming = Hello | Judge | Ran | Failed | Message | Came | Decide | Resolved | Unjudged | Ping | Note
 
 
 class Ready(Wire, frozen=True, tag="ready"):
@@ -347,15 +364,31 @@ _encoder = msgspec.json.Encoder()
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
 )
-_LEADING_ID = re.compile(rb'\s*\{\s*"id"\s*:\s*(\d{1,16})\s*[,}]')
+_MEMBER = re.compile(rb'\s*[{,]\s*"(\w{1,20})"\s*:\s*(\d{1,16}(?=\s*[,}])|"(?:[^"\\]|\\.){0,512}")')
+
+
+LEADING = 2048
+"""Bytes at the beginning of a line in which the members are looked for that say what it was."""
+
+
+@dataclass(frozen=True)
+class Leading:
+    """What the first members of a line say that cannot be read as a whole. `id` is None where that could not be read."""
+
+    id: int | None = None
+    type: str = ""
+    tool: str = ""
+    agent: str = ""
+    session: str = ""
+    run: str = ""
 
 
 class ProtocolError(Exception):
-    """A line that is no message. `id` is the question's, where it could be read."""
+    """A line that is no message. `leading`: what could be read of it."""
 
-    def __init__(self, message: str, question: int | None) -> None:
+    def __init__(self, message: str, leading: Leading) -> None:
         super().__init__(message)
-        self.id = question
+        self.leading = leading
 
 
 def decode(line: bytes) -> Incoming:
@@ -368,7 +401,7 @@ def decode(line: bytes) -> Incoming:
                 raise
             return _decoder.decode(mended)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ProtocolError(str(error)[:300], leading_id(line)) from error
+        raise ProtocolError(str(error)[:300], leading(line)) from error
 
 
 def _without_halves(line: bytes) -> bytes | None:
@@ -377,10 +410,26 @@ def _without_halves(line: bytes) -> bytes | None:
     return mended if mended != line else None
 
 
-def leading_id(line: bytes) -> int | None:
-    """The id of a question that cannot be read otherwise."""
-    match = _LEADING_ID.match(line[:64])
-    return int(match[1]) if match else None
+def leading(line: bytes) -> Leading:
+    """The members before the first one that is neither a number nor a short text. The first of two with one name counts."""
+    start, at = line[:LEADING], 0
+    found: dict[str, int | str] = {}
+    while match := _MEMBER.match(start, at):
+        at = match.end()
+        found.setdefault(match[1].decode(), _value(match[2]))
+    given = found.get("id")
+    number = given if isinstance(given, int) and given <= _MAX_ID else None
+    texts = {name: value for name in _PLACED if isinstance(value := found.get(name), str)}
+    return Leading(number, **texts)
+
+
+def _value(text: bytes) -> int | str:
+    if text[:1] != b'"':
+        return int(text)
+    try:
+        return msgspec.json.decode(_without_halves(text) or text, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return text[1:-1].decode("utf-8", "replace")
 
 
 def encode(message: Wire) -> bytes:

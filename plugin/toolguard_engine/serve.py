@@ -2,7 +2,7 @@
 
 Answers leave before anything is written to disk, but for what restricts: what was spent, what is held. The engine ends
 when its input ends, and so with its gateway, however that one died. No line can end it: what cannot be read is answered
-with an error, a bug in a decision is a verdict of its own under the fail mode (`session`), and any other bug an error.
+with a block where it was about a call, else with an error; so is what brings a bug to light. Silence alone is the fail mode.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import select
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
@@ -25,7 +25,7 @@ from toolguard_engine.metrics import place
 from toolguard_engine.metrics.modelcalls import WAIT_SECONDS
 from toolguard_engine.ownplaces import included, own_places
 from toolguard_engine.rulebook import Rule
-from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, Session, Setup, fault
+from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, CODE_UNREADABLE, Session, Setup, fault
 from toolguard_engine.stores import audit, calllog, engines
 from toolguard_engine.stores.counters import Counters
 from toolguard_engine.stores.killswitch import KillSwitch
@@ -43,7 +43,7 @@ CHUNK = 1 << 18
 PUBLISH_EVERY = 1.0
 """Seconds between two writes of the engine's own files, while there is news."""
 
-LOUD = (("security", CODE_REWRITTEN), ("error", CODE_ERROR))
+LOUD = (("security", CODE_REWRITTEN), ("error", CODE_ERROR), ("error", CODE_UNREADABLE))
 """Events, with their codes, that are said in the gateway's log too."""
 
 MAX_UNSAVED = 1_000
@@ -111,13 +111,12 @@ class Engine:
     def run(self) -> None:
         try:
             while data := self._read():
-                self._look_at_rules()
-                self._look_at_switch()
+                self._safely(self._look_at_rules)
+                self._safely(self._look_at_switch)
                 for line, too_long in self._lines.feed(data):
                     self._answer(line, too_long=too_long)
-                self._write_records()
-                self._tell()
-                self._do_what_is_due()
+                for step in (self._write_records, self._tell, self._do_what_is_due):
+                    self._safely(step)
         except BrokenPipeError:
             pass  # the gateway is gone, and nobody is left to tell
         finally:
@@ -128,7 +127,7 @@ class Engine:
         while (wait := self._until_due()) is not None:
             if select.select([self._source], [], [], wait)[0]:
                 break
-            self._do_what_is_due()
+            self._safely(self._do_what_is_due)
         return os.read(self._source, CHUNK)
 
     def _until_due(self) -> float | None:
@@ -163,7 +162,7 @@ class Engine:
             return
         answer = self._decide(line, too_long=too_long)
         if answer is not None:
-            self._send(answer)
+            self._send_answer(answer, line)
         if isinstance(answer, protocol.Ready):
             self._restore()
             self._take_own_rules()
@@ -172,11 +171,11 @@ class Engine:
 
     def _decide(self, line: bytes, *, too_long: bool) -> protocol.Wire | None:
         if too_long:
-            return protocol.Error(protocol.leading_id(line), f"a line of more than {protocol.MAX_LINE} bytes")
+            return self._unreadable(protocol.leading(line), f"a line of more than {protocol.MAX_LINE} bytes")
         try:
             message = protocol.decode(line)
         except protocol.ProtocolError as error:
-            return protocol.Error(error.id, str(error))
+            return self._unreadable(error.leading, str(error))
         try:
             answer = self._session.answer(message)
         except Exception as error:  # noqa: BLE001 - a bug must become an answer, or the call would hang
@@ -186,9 +185,29 @@ class Engine:
         if isinstance(message, protocol.Decide) and message.action == "kill-switch":
             self._switched = -SWITCH_EVERY  # what was answered holds from the next call on
             self._look_at_switch()
-        self._follow(message, answer)
+        self._safely(partial(self._follow, message, answer))
         self._news = True
         return answer
+
+    def _unreadable(self, leading: protocol.Leading, reason: str) -> protocol.Wire:
+        self._news = True
+        return self._session.unreadable(leading, reason)
+
+    def _safely(self, step: Callable[[], None]) -> None:
+        """A step beside the answers: a bug in it must not end the engine, which would be silence for every session."""
+        try:
+            step()
+        except BrokenPipeError:
+            raise
+        except Exception as error:  # noqa: BLE001 - told, and the engine goes on
+            self._complain(f"{fault(error)}; please report this")
+
+    def _send_answer(self, answer: protocol.Wire, line: bytes) -> None:
+        try:
+            data = protocol.encode(answer)
+        except Exception as error:  # noqa: BLE001 - no answer at all would be silence
+            data = protocol.encode(self._unreadable(protocol.leading(line), f"its answer cannot be written: {fault(error)}"))
+        self._write(data)
 
     def _follow(self, message: protocol.Incoming, answer: protocol.Wire | None) -> None:
         """What an answer means for the watch over held calls."""
@@ -206,12 +225,15 @@ class Engine:
             self._send(message)
 
     def _failed(self, message: protocol.Incoming, error: Exception) -> protocol.Wire:
-        reason = fault(error)
-        self._send(protocol.Log("error", f"the engine could not decide: {reason}; please report this"))
-        return protocol.Error(getattr(message, "id", None), reason)
+        self._send(protocol.Log("error", f"the engine could not decide: {fault(error)}; please report this"))
+        self._news = True
+        return self._session.failed(message, error)
 
     def _send(self, message: protocol.Wire) -> None:
-        data = memoryview(protocol.encode(message))
+        self._write(protocol.encode(message))
+
+    def _write(self, encoded: bytes) -> None:
+        data = memoryview(encoded)
         while data:
             data = data[os.write(self._sink, data) :]
 

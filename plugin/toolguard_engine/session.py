@@ -23,7 +23,7 @@ from toolguard_engine.approvals import Approvals, Settled, prompt_for
 from toolguard_engine.autonomy import ASKS, Autonomy, means
 from toolguard_engine.config import Config, metrics_of, parse
 from toolguard_engine.guard import Guard, Refusal, inner_call
-from toolguard_engine.layers import nostore
+from toolguard_engine.layers import killswitch, nostore
 from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.loops import BLOCKED, HELD
 from toolguard_engine.ledger import Decision, Entry
@@ -44,6 +44,7 @@ Clock = Callable[[], datetime]
 MAX_TOLD = 100
 OUT_OF_ORDER = "approval.no-store"
 CODE_ERROR = "guard.error"
+CODE_UNREADABLE = "guard.unreadable"
 APPROVED = ("approval.", "grant.")
 """Beginnings of the codes of calls that run because a person said so."""
 CHECKPOINT = "budget.checkpoint"
@@ -147,7 +148,15 @@ class Session:
     def take_events(self) -> list[audit.Event]:
         """The lines for the audit log that no store writes itself, each once."""
         taken, self._events = self._events, []
-        return [make() for make in taken]
+        return [event for make in taken if (event := self._made(make)) is not None]
+
+    def _made(self, make: Callable[[], audit.Event]) -> audit.Event | None:
+        """A line that cannot be made does not take the others with it."""
+        try:
+            return make()
+        except Exception as error:  # noqa: BLE001 - the guard goes on
+            self._tell_once(f"a line of the audit log could not be made: {fault(error)}; please report this")
+            return None
 
     def take_calls(self, *, last: bool = False) -> list[rows.Call]:
         """Model calls that are over, for the metrics, each once. `last`: nothing more will be told of any."""
@@ -187,6 +196,8 @@ class Session:
                 return self._decide(message)
             case protocol.Resolved():
                 return self._resolved(message)
+            case protocol.Unjudged():
+                return self._unjudged(message)
             case protocol.Hello():
                 return self._hello(message)
             case protocol.Ping():
@@ -281,14 +292,72 @@ class Session:
             return self._undecided(message, call, error)
 
     def _undecided(self, message: protocol.Judge, call: Call, error: Exception) -> protocol.Wire:
-        """The verdict of the fail mode, under a name of its own."""
-        reason = f"the guard could not decide: {fault(error)}"
+        """A bug is not silence: the call is blocked whatever the fail mode, also in shadow mode."""
+        return self._blocked_unjudged(message.id, call, CODE_ERROR, f"the guard could not decide: {fault(error)}")
+
+    def _blocked_unjudged(self, question: int, call: Call, code: str, reason: str) -> protocol.Wire:
+        """The verdict on a call that could not be judged. The kill switch counts; only the mode `disabled` lets it pass."""
+        bare = replace(call, params=None)  # nothing may look at them again
         config = self.guard.config_for(call.agent)
-        passes = config.fail_mode == "open" or config.active_mode in ("shadow", "disabled")
-        text = "" if passes else approval_texts.out_of_order(config.approval.prefix, CODE_ERROR)
-        verdict = Verdict("allow" if passes else "block", CODE_ERROR, text, reason)
-        self._event("error", Call(call.tool, None, agent=call.agent, session=call.session, run=call.run), verdict)
-        return protocol.VerdictAnswer(message.id, verdict.decision, CODE_ERROR, text)
+        if self.guard.killed:
+            verdict = killswitch.verdict(self.guard.killed, config.approval.prefix)
+        elif config.active_mode == "disabled":
+            verdict = Verdict("allow", code, reason=reason)
+        else:
+            verdict = Verdict("block", code, approval_texts.undecided(config.approval.prefix, code), reason)
+        self._event("error", bare, replace(verdict, code=code, reason=reason))
+        stop = self._counted(bare, verdict) if verdict.decision == "block" else None
+        return protocol.VerdictAnswer(question, verdict.decision, verdict.code, verdict.text, stop=stop.text if stop else "")
+
+    def _counted(self, call: Call, verdict: Verdict) -> Stop | None:
+        """The end of the run where the same comes again and again. A bug in counting changes no verdict."""
+        self.tally.blocked += 1
+        try:
+            _, stop = self.guard.refused(call, verdict)
+        except Exception as error:  # noqa: BLE001 - the call is blocked all the same
+            self._tell_once(f"a blocked call could not be counted: {fault(error)}; please report this")
+            return None
+        if stop is not None:
+            self._ended(call, stop, verdict.reason)
+        return stop
+
+    def unreadable(self, leading: protocol.Leading, reason: str) -> protocol.Wire:
+        """The answer to a line that is no message, by what its first members say it was."""
+        if leading.id is None or self.hello is None:
+            return protocol.Error(leading.id, reason)
+        call = Call(leading.tool, None, agent=leading.agent, session=leading.session, run=leading.run, at=self._now())
+        cause = f"the guard could not read the question: {reason}"
+        if leading.type == "judge":
+            self.tally.judged += 1
+            return self._blocked_unjudged(leading.id, call, CODE_UNREADABLE, cause)
+        self._event("error", call, Verdict("block", CODE_UNREADABLE, reason=f"{cause} ({leading.type})"))
+        return protocol.Error(leading.id, reason)
+
+    def failed(self, message: protocol.Incoming, error: Exception) -> protocol.Wire:
+        """The answer to a message that brought a bug to light, other than while a call was judged."""
+        question = getattr(message, "id", None)
+        reason = f"the guard failed: {fault(error)}"
+        place = message if isinstance(message, protocol.Place) else protocol.Place()
+        call = Call(getattr(message, "tool", ""), None, agent=place.agent, session=place.session, run=place.run)
+        if isinstance(message, protocol.Judge):
+            return self._blocked_unjudged(message.id, call, CODE_ERROR, reason)
+        self._event("error", call, Verdict("block", CODE_ERROR, reason=reason))
+        return protocol.Error(question, fault(error))
+
+    def _unjudged(self, message: protocol.Unjudged) -> protocol.Wire:
+        """What the gateway part decided on its own."""
+        self.tally.blocked += 1
+        gateway = self.hello.gateway if self.hello else ""
+        call = Call(message.tool, None, agent=message.agent, session=message.session, run=message.run)
+        verdict = Verdict("block", message.code, reason=message.reason)
+        now = self._now()
+        name = secrets.token_hex(8)
+        self._events.append(
+            lambda: msgspec.structs.replace(
+                _audit_event(name, now, "block", call, verdict, "", gateway), shown=audit.plain(message.shown)
+            )
+        )
+        return protocol.Pong(message.id)
 
     def _judged(self, message: protocol.Judge, call: Call) -> protocol.Wire:
         call = self.guard.processes.joined(call)
@@ -683,9 +752,19 @@ def _audit_event(name: str, now: float, event: str, call: Call, verdict: Verdict
         session=audit.plain(call.session),
         run=texts.name(call.run),
         reason=audit.plain(verdict.reason),
-        shown=approval_texts.shown(call) if call.tool else "",
+        shown=_shown(call),
         gateway=gateway,
     )
+
+
+def _shown(call: Call) -> str:
+    """The call for the audit log. Its line is there also where it cannot be shown."""
+    if not call.tool:
+        return ""
+    try:
+        return approval_texts.shown(call)
+    except Exception as error:  # noqa: BLE001 - a bug there, or arguments that are nested too deeply
+        return f"{texts.name(call.tool)}(cannot be shown: {type(error).__name__})"
 
 
 def fault(error: Exception) -> str:

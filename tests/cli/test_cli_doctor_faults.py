@@ -451,8 +451,8 @@ PLUGIN = [
         "mode of the agent main is disabled: nothing holds its calls", "toolguard config unset agents.main.mode",
     ),
     Fault(
-        "fails open", settings(failMode="open"), "enforced", "warn", "failMode is open: what it cannot judge runs",
-        "toolguard config set failMode closed",
+        "fails open", settings(failMode="open"), "enforced", "warn",
+        "failMode is open: calls run unjudged while the engine is silent", "toolguard config set failMode closed",
     ),
     Fault(
         "not allowed", plugins(allow=["other"]), "allowed", "error", "plugins.allow does not name toolguard",

@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.lines import KEPT_OF_LONG, Lines
+from toolguard_engine.lines import Lines
 
 LIMIT = 100
+KEPT = 64
 
 
 def fed(chunks: list[bytes], limit: int = LIMIT) -> list[tuple[bytes, bool]]:
-    lines = Lines(limit)
+    lines = Lines(limit, KEPT)
     return [line for chunk in chunks for line in lines.feed(chunk)]
 
 
@@ -28,8 +29,8 @@ TABLE: list[tuple[str, list[bytes], list[tuple[bytes, bool]]]] = [
     ("carriage-return-stays", [b"a\r\n"], [(b"a\r", False)]),
     ("nul", [b"a\0b\n"], [(b"a\0b", False)]),
     ("at-the-limit", [b"x" * LIMIT + b"\n"], [(b"x" * LIMIT, False)]),
-    ("over-the-limit", [b"x" * (LIMIT + 1) + b"\n"], [(b"x" * KEPT_OF_LONG, True)]),
-    ("over-in-parts", [b"x" * LIMIT, b"y", b"z" * 500 + b"\nok\n"], [(b"x" * KEPT_OF_LONG, True), (b"ok", False)]),
+    ("over-the-limit", [b"x" * (LIMIT + 1) + b"\n"], [(b"x" * KEPT, True)]),
+    ("over-in-parts", [b"x" * LIMIT, b"y", b"z" * 500 + b"\nok\n"], [(b"x" * KEPT, True), (b"ok", False)]),
 ]
 
 
@@ -46,13 +47,13 @@ def test_any_chunking_gives_the_same_lines(data: bytes, cuts: list[int]) -> None
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     chunks = [data[start:end] for start, end in itertools.pairwise(places)]
     assert b"".join(chunks) == data
-    expected = [(line, False) if len(line) <= LIMIT else (line[:KEPT_OF_LONG], True) for line in data.split(b"\n")[:-1]]
+    expected = [(line, False) if len(line) <= LIMIT else (line[:KEPT], True) for line in data.split(b"\n")[:-1]]
     assert fed(chunks) == expected
 
 
 def test_an_endless_line_is_not_kept() -> None:
-    lines = Lines(LIMIT)
+    lines = Lines(LIMIT, KEPT)
     for _ in range(1_000):
         assert list(lines.feed(b"x" * 1_000)) == []
         assert sum(map(len, lines._parts)) <= LIMIT + 1_000
-    assert list(lines.feed(b"\n")) == [(b"x" * KEPT_OF_LONG, True)]
+    assert list(lines.feed(b"\n")) == [(b"x" * KEPT, True)]

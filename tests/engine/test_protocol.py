@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolguard_engine import protocol
-from toolguard_engine.protocol import ProtocolError, decode, encode, leading_id
+from toolguard_engine.protocol import ProtocolError, decode, encode, leading
 
 DECODED: list[tuple[bytes, protocol.Incoming]] = [
     (b'{"id":1,"type":"ping"}', protocol.Ping(1)),
@@ -115,14 +115,14 @@ REFUSED: list[tuple[bytes, int | None, str]] = [
 def test_refused(line: bytes, question: int | None, reason: str) -> None:
     with pytest.raises(ProtocolError) as caught:
         decode(line)
-    assert caught.value.id == question
+    assert caught.value.leading.id == question
     assert reason in str(caught.value)
 
 
 def test_deep_nesting_is_refused_with_its_id() -> None:
     with pytest.raises(ProtocolError) as caught:
         decode(b'{"id":7,"type":"judge","tool":"x","params":' + b"[" * 100_000)
-    assert caught.value.id == 7
+    assert caught.value.leading.id == 7
     assert len(str(caught.value)) <= 300
 
 
@@ -152,9 +152,11 @@ LEADING = [
     (b'{"id":5.5,', None),
     (b'{"id":-5,', None),
     (b'{"id":"5",', None),
-    (b'{"type":"ping","id":5}', None),
+    (b'{"type":"ping","id":5}', 5),
+    (b'{"params":[],"id":5}', None),
     (b'{"id":12345678901234567,', None),
-    (b" " * 100 + b'{"id":5,', None),
+    (b" " * 5_000 + b'{"id":5,', None),
+    (b'{"id":9007199254740993,', None),
     (b"", None),
     (b"\xff\xfe", None),
 ]
@@ -162,7 +164,7 @@ LEADING = [
 
 @pytest.mark.parametrize(("line", "expected"), LEADING, ids=[str(row[0])[:30] for row in LEADING])
 def test_leading_id(line: bytes, expected: int | None) -> None:
-    assert leading_id(line) == expected
+    assert leading(line).id == expected
 
 
 ENCODED: list[tuple[protocol.Wire, bytes]] = [

@@ -8,7 +8,7 @@ import { describe, test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 
-import { Engine } from "../../plugin/gateway/engine.mjs";
+import { Engine, isError } from "../../plugin/gateway/engine.mjs";
 import { alive, folder, GATEWAY, Log, PYTHON, refusal, until } from "./support.mjs";
 
 /** @typedef {import("./support.mjs").TestContext} TestContext */
@@ -225,9 +225,12 @@ describe("questions", () => {
     assert.deepEqual(log.warnings, ["[toolguard] no answer to a synchronous question within 20 ms (late)"]);
   });
 
-  test("a question that the engine cannot read is answered with null, the next one as always", async (t) => {
+  test("a question that the engine cannot read is answered with an error, the next one as always", async (t) => {
     const { engine, log } = engineFor(t);
-    assert.equal(await engine.ask({ type: "no-such-question" }), null);
+    const answer = await engine.ask({ type: "no-such-question" });
+    assert.ok(isError(answer));
+    assert.match(answer?.error, /no-such-question/);
+    assert.ok(isError(engine.askNow({ type: "no-such-question" }, 5_000)));
     assert.match(log.warnings[0] ?? "", /could not answer/);
     assert.equal(engine.askNow(PING, 5_000)?.type, "pong");
   });
@@ -235,8 +238,8 @@ describe("questions", () => {
   test("a question that is too long is refused with a complaint", async (t) => {
     const { engine, log } = engineFor(t);
     const long = { type: "judge", tool: "write", params: { content: "x".repeat(9 * 1024 * 1024) } };
-    assert.equal(engine.askNow(long), null);
-    assert.equal(await engine.ask(long), null);
+    assert.ok(isError(engine.askNow(long)));
+    assert.ok(isError(await engine.ask(long)));
     assert.equal(log.warnings.length, 1);
     assert.match(log.warnings[0] ?? "", /is too long/);
     assert.equal((await engine.ask(PING))?.type, "pong");
@@ -244,17 +247,17 @@ describe("questions", () => {
 
   test("a question that is too long only in bytes is refused, too", async (t) => {
     const { engine, log } = engineFor(t);
-    assert.equal(await engine.ask({ type: "judge", tool: "write", params: "é".repeat(5 * 1024 * 1024) }), null);
+    assert.ok(isError(await engine.ask({ type: "judge", tool: "write", params: "é".repeat(5 * 1024 * 1024) })));
     assert.match(log.warnings[0] ?? "", /is too long/);
     assert.equal((await engine.ask(PING))?.type, "pong");
   });
 
-  test("a question that cannot be written as JSON is answered with null", async (t) => {
+  test("a question that cannot be written as JSON is answered with an error", async (t) => {
     const { engine, log } = engineFor(t);
     const cyclic = { type: "judge", tool: "write", params: /** @type {any} */ ({}) };
     cyclic.params.self = cyclic.params;
-    assert.equal(engine.askNow(cyclic), null);
-    assert.equal(await engine.ask(cyclic), null);
+    assert.ok(isError(engine.askNow(cyclic)));
+    assert.ok(isError(await engine.ask(cyclic)));
     engine.note(cyclic);
     assert.match(log.warnings[0] ?? "", /cannot be written as JSON/);
     assert.equal((await engine.ask(PING))?.type, "pong");
@@ -525,7 +528,21 @@ describe("an engine that is slow", () => {
     assert.deepEqual(log.warnings, ["[toolguard] no answer to a synchronous question within 60 ms (late)"]);
   });
 
-  for (const output of ["hello?", "null", "5", '{"id":'])
+  for (const broken of ["{", "}{", ",", '"}', "x".repeat(9 * 1024 * 1024)])
+    test(`an answer that cannot be read is an error for its asker: ${broken.slice(0, 10)}`, async (t) => {
+      const torn = `
+        ${INTRODUCED}
+        if (question.type === "ping") return say(question, "pong");
+        process.stdout.write('{"type":"verdict","id":' + question.id + ',"decision":' + ${JSON.stringify(broken.slice(0, 10))}.repeat(${broken.length > 10 ? 900_000 : 1}) + "\\n");`;
+      const { engine, log } = engineFor(t, scripted(torn));
+      assert.equal((await engine.ask(PING))?.type, "pong");
+      assert.ok(isError(await engine.ask({ type: "judge" }, 60_000)));
+      assert.ok(isError(engine.askNow({ type: "judge" }, 60_000)));
+      assert.match(log.warnings[0] ?? "", /unreadable answer/);
+      assert.equal((await engine.ask(PING))?.type, "pong");
+    });
+
+  for (const output of ["hello?", "null", "5", "[]", '{"id":'])
     test(`output that is no answer is reported and skipped: ${output}`, async (t) => {
       const noisy = `${INTRODUCED} console.log(${JSON.stringify(output)}); say(question, "pong");`;
       const { engine, log } = engineFor(t, scripted(noisy));

@@ -3,8 +3,9 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { test } from "node:test";
 
-import { acts, isKilled, setting, verdictWithoutEngine } from "../../plugin/gateway/failmode.mjs";
-import { ENGINE_AWAY, KILL_SWITCH_ON } from "../../plugin/gateway/messages.mjs";
+import { acts, isKilled, setting, verdictOnUnjudged, verdictWithoutEngine } from "../../plugin/gateway/failmode.mjs";
+import { ENGINE_AWAY, KILL_SWITCH_ON, PROTECTED } from "../../plugin/gateway/messages.mjs";
+import { factsOf, Places } from "../../plugin/gateway/places.mjs";
 import { folder } from "./support.mjs";
 
 /** @type {[any, string | undefined, unknown][]} */
@@ -35,20 +36,73 @@ const acting = [
 for (const [config, expected] of acting)
   test(`whether the guard acts with ${JSON.stringify(config)}`, () => assert.equal(acts(config, "main"), expected));
 
+/**
+ * @param {any} config
+ * @param {string} tool
+ * @param {any} params
+ * @param {string} [state]
+ */
+function alone(config, tool, params, state = folder()) {
+  const workspace = join(state, "workspace");
+  mkdirSync(workspace, { recursive: true });
+  const places = () => new Places(factsOf(state, join(state, "openclaw.json"), config));
+  return verdictWithoutEngine(config, "main", { tool, params, workspace }, state, places);
+}
+
 const BLOCKED = { block: true, blockReason: ENGINE_AWAY };
-/** @type {[any, string, typeof BLOCKED | undefined][]} */
+const KEPT = { block: true, blockReason: PROTECTED };
+const NOTES = { path: "notes.md" };
+const KEY = { path: "../toolguard/key" };
+/** @type {[any, string, any, typeof BLOCKED | undefined][]} */
 const verdicts = [
-  [undefined, "exec", BLOCKED],
-  [{ failMode: "closed" }, "write", BLOCKED],
-  [{ failMode: "closed" }, "read", undefined],
-  [{ failMode: "closed" }, "tool_call", undefined],
-  [{ failMode: "closed" }, "some_new_tool", BLOCKED],
-  [{ failMode: "open" }, "exec", undefined],
-  [{ mode: "shadow" }, "exec", undefined],
+  [undefined, "exec", { command: "ls" }, BLOCKED],
+  [{ failMode: "closed" }, "write", NOTES, BLOCKED],
+  [{ failMode: "closed" }, "read", NOTES, undefined],
+  [{ failMode: "closed" }, "read", KEY, KEPT],
+  [{ failMode: "closed" }, "tool_call", { id: "exec", args: { command: "ls" } }, undefined],
+  [{ failMode: "closed" }, "some_new_tool", NOTES, BLOCKED],
+  [{ failMode: "open" }, "exec", { command: "ls" }, undefined],
+  [{ failMode: "open" }, "exec", { command: "cat ../toolguard/key" }, KEPT],
+  [{ failMode: "open" }, "some_new_tool", KEY, KEPT],
+  [{ failMode: "open" }, "read", { file: { names: [KEY] } }, KEPT],
+  [{ mode: "shadow" }, "exec", { command: "ls" }, undefined],
 ];
-for (const [config, tool, expected] of verdicts)
-  test(`${tool} while nobody answers, with ${JSON.stringify(config)}`, () =>
-    assert.deepEqual(verdictWithoutEngine(config, "main", tool, folder()), expected));
+for (const [config, tool, params, expected] of verdicts)
+  test(`${tool} ${JSON.stringify(params)} while nobody answers, with ${JSON.stringify(config)}`, () =>
+    assert.deepEqual(alone(config, tool, params), expected));
+
+for (const failMode of ["open", "closed"])
+  test(`arguments that break a bound never run while nobody answers, with ${failMode}`, () => {
+    /** @type {any} */
+    const ring = { path: "notes.md" };
+    ring.x = ring;
+    assert.match(alone({ failMode }, "read", ring)?.blockReason ?? "", /nested more than 64 levels/);
+  });
+
+test("places that cannot be had: nothing is let run", () => {
+  const broken = () => { throw new Error("no"); };
+  const verdict = verdictWithoutEngine({ failMode: "open" }, "main", { tool: "read", params: NOTES }, folder(), broken);
+  assert.deepEqual(verdict, KEPT);
+});
+
+/** @type {[any, boolean][]} */
+const unjudged = [
+  [undefined, true],
+  [{ failMode: "open" }, true],
+  [{ mode: "soft" }, true],
+  [{ mode: "shadow" }, true],
+  [{ mode: "shadow", failMode: "open" }, true],
+  [{ mode: "disabled" }, false],
+  [{ agents: { main: { mode: "disabled" } } }, false],
+  [{ enabled: false }, false],
+];
+for (const [config, blocks] of unjudged)
+  test(`a call that could not be judged, with ${JSON.stringify(config)}`, () => {
+    const expected = blocks ? { block: true, blockReason: "why" } : undefined;
+    assert.deepEqual(verdictOnUnjudged(config, "main", folder(), "why"), expected);
+    const stopped = config?.enabled === false ? undefined : STOPPED;
+    assert.deepEqual(verdictOnUnjudged(config, "main", killed(write), "why"), stopped);
+  });
 
 /** A state directory with a kill switch. @param {(path: string) => void} put */
 function killed(put) {
@@ -72,7 +126,7 @@ const whileKilled = [
 for (const [config, expected] of whileKilled)
   test(`the kill switch is on and nobody answers, with ${JSON.stringify(config)}`, () => {
     for (const tool of ["exec", "read"])
-      assert.deepEqual(verdictWithoutEngine(config, "main", tool, killed(write)), expected);
+      assert.deepEqual(alone(config, tool, { path: "notes.md" }, killed(write)), expected);
   });
 
 test("whatever stands in its place counts as on, and what cannot be looked at", () => {

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 
 import { Hooks } from "../../plugin/gateway/hooks.mjs";
-import { ENGINE_AWAY, KILL_SWITCH_ON, REWRITTEN_UNJUDGED } from "../../plugin/gateway/messages.mjs";
+import { ENGINE_AWAY, KILL_SWITCH_ON, PROTECTED, REWRITTEN_UNJUDGED, UNJUDGED } from "../../plugin/gateway/messages.mjs";
 import { OrderWatch } from "../../plugin/gateway/order.mjs";
 import { Runs } from "../../plugin/gateway/runs.mjs";
 import { Seams, Trace } from "../../plugin/gateway/seams.mjs";
@@ -1095,6 +1095,131 @@ describe("a compaction", () => {
     hooks.compacted(CTX);
     assert.equal(engine.noted.at(-1)?.run, "r10");
   });
+});
+
+describe("an answer that is an error is no silence", () => {
+  const ERROR = { type: "error", id: 1, error: "cannot be read" };
+  /** @type {[any, boolean][]} */
+  const modes = [
+    [{}, true],
+    [{ failMode: "open" }, true],
+    [{ mode: "soft", failMode: "open" }, true],
+    [{ mode: "shadow", failMode: "open" }, true],
+    [{ mode: "disabled" }, false],
+    [{ enabled: false }, false],
+  ];
+  for (const [config, blocks] of modes)
+    for (const tool of ["exec", "read"])
+      test(`a call of ${tool} is ${blocks ? "blocked" : "let through"} with ${JSON.stringify(config)}, and reported`, async () => {
+        const { engine, hooks } = gateway({ judge: ERROR }, config);
+        const verdict = await hooks.beforeToolCall(call("c1", tool), { ...CTX, runId: "r1" });
+        assert.deepEqual(verdict, blocks ? { block: true, blockReason: UNJUDGED } : undefined);
+        const reports = engine.asked.filter(({ type }) => type === "unjudged");
+        assert.deepEqual(reports.map(({ code, tool: name, run }) => [code, name, run]), blocks ? [["guard.unreadable", tool, "r1"]] : []);
+      });
+
+  test("the kill switch comes first", async () => {
+    const state = folder();
+    mkdirSync(join(state, "toolguard"));
+    writeFileSync(join(state, "toolguard", "kill-switch"), "{}");
+    const { hooks } = gateway({ judge: ERROR }, { mode: "disabled" }, null, state);
+    assert.deepEqual(await hooks.beforeToolCall(call("c1"), CTX), { block: true, blockReason: KILL_SWITCH_ON });
+  });
+
+  test("an endless one ends the run", async () => {
+    const { hooks, runs } = gateway({ judge: ERROR }, { failMode: "open" });
+    for (const id of ["c1", "c2", "c3", "c4"]) await hooks.beforeToolCall(call(id), { ...CTX, runId: "r1" });
+    assert.equal(runs.known("r1")?.stop, "");
+    await hooks.beforeToolCall(call("c5"), { ...CTX, runId: "r1" });
+    assert.match(runs.known("r1")?.stop ?? "", /^\[TOOL ERROR LIMIT\]/);
+  });
+
+  test("an answer without a verdict blocks", async () => {
+    for (const answer of [{ type: "pong" }, { type: "verdict" }, { type: "verdict", decision: true }]) {
+      const { hooks } = gateway({ judge: answer }, { failMode: "open" });
+      assert.deepEqual(await hooks.beforeToolCall(call("c1"), CTX), { block: true, blockReason: UNJUDGED });
+    }
+  });
+
+  for (const [config, stop] of /** @type {[any, string][]} */ ([[{}, REWRITTEN_UNJUDGED], [{ failMode: "open" }, REWRITTEN_UNJUDGED], [{ mode: "disabled" }, ""]]))
+    test(`something else ran, with ${JSON.stringify(config)}`, async () => {
+      const { hooks, runs } = gateway({ judge: { decision: "allow" }, ran: ERROR }, config);
+      await hooks.beforeToolCall(call("c1"), { ...CTX, runId: "r1" });
+      hooks.afterToolCall({ ...call("c1"), params: { command: "other" } }, { ...CTX, runId: "r1" });
+      assert.equal(runs.known("r1")?.stop, stop);
+    });
+
+  test("a refusal is corrected with what is known here", () => {
+    const { hooks } = gateway({ failed: ERROR });
+    assert.match(refuse(hooks, "c1"), /was refused/);
+  });
+});
+
+describe("arguments that break a bound", () => {
+  let deep = /** @type {any} */ ([]);
+  for (let at = 0; at < 990; at++) deep = [deep];
+  const event = (/** @type {string} */ id, tool = "read") => ({ ...call(id, tool), params: { path: "key", x: deep } });
+
+  for (const config of [{}, { failMode: "open" }, { mode: "shadow" }, { neverBlock: ["read"] }])
+    test(`never run, and no engine is asked: ${JSON.stringify(config)}`, async () => {
+      const { engine, hooks } = gateway({ judge: { decision: "allow" }, unjudged: { type: "pong" } }, config);
+      const verdict = /** @type {any} */ (await hooks.beforeToolCall(event("c1"), { ...CTX, runId: "r1" }));
+      assert.match(verdict.blockReason, /nested more than 64 levels deep\. It did not run\./);
+      const reports = engine.asked.map(({ type, code, tool, run, shown }) => ({ type, code, tool, run, shown }));
+      assert.deepEqual(reports, [{ type: "unjudged", code: "call.too-deep", tool: "read", run: "r1", shown: "path: key" }]);
+    });
+
+  for (const config of [{ mode: "disabled" }, { enabled: false }])
+    test(`are nobody's business where the guard is off: ${JSON.stringify(config)}`, async () => {
+      const { engine, hooks } = gateway({}, config);
+      assert.equal(await hooks.beforeToolCall(event("c1"), CTX), undefined);
+      assert.deepEqual(engine.asked, []);
+    });
+
+  test("the line for the audit log waits for the engine", async () => {
+    const { engine, hooks } = gateway({});
+    await hooks.beforeToolCall(event("c1"), CTX);
+    await Promise.resolve();
+    engine.asked = [];
+    engine.answers = { unjudged: { type: "pong" } };
+    hooks.engineReady();
+    assert.deepEqual(engine.asked.map(({ type, code }) => [type, code]), [["unjudged", "call.too-deep"]]);
+  });
+
+  test("end the run where they ran instead of what was judged", async () => {
+    const { engine, hooks, runs } = gateway({ judge: { decision: "allow", outcome: "tell" } });
+    await hooks.beforeToolCall(call("c1"), { ...CTX, runId: "r1" });
+    hooks.afterToolCall(event("c1", "exec"), { ...CTX, runId: "r1" });
+    assert.equal(runs.known("r1")?.stop, REWRITTEN_UNJUDGED);
+    assert.equal(engine.noted.find(({ type }) => type === "came")?.params, null);
+  });
+
+  test("do not keep a refused call from being corrected, nor a message from being looked at", () => {
+    const { engine, hooks, runs } = gateway({ failed: { text: FIXED }, message: {} });
+    hooks.agentEvent({ stream: "tool", data: { phase: "start", toolCallId: "c1", name: "read", args: event("c1").params }, runId: "r1", ...CTX });
+    const message = toolResult("c1");
+    hooks.resultWritten({ toolName: "read", toolCallId: "c1", message }, CTX);
+    assert.equal(message.content[0]?.text, FIXED);
+    const wanted = assistant("c2");
+    Object.assign(wanted.content[1] ?? {}, { arguments: event("c2").params });
+    hooks.messageWritten({ message: wanted }, CTX);
+    assert.deepEqual(engine.asked.map(({ type, params, calls }) => [type, calls ?? params]), [
+      ["failed", null], ["message", [{ tool: "read", params: null, call: "c2" }]],
+    ]);
+    assert.ok(runs.known("r1"));
+  });
+});
+
+describe("the engine is silent", () => {
+  for (const failMode of ["open", "closed"])
+    test(`what names a protected place is blocked and reported, with ${failMode}`, async () => {
+      const { engine, hooks } = gateway({}, { failMode });
+      const verdict = await hooks.beforeToolCall({ ...call("c1", "read"), params: { path: "~/.ssh/id_rsa" } }, CTX);
+      assert.deepEqual(verdict, { block: true, blockReason: PROTECTED });
+      assert.deepEqual(engine.asked.slice(1).map(({ type, code, shown }) => [type, code, shown]), [
+        ["unjudged", "guard.silent", "path: ~/.ssh/id_rsa"],
+      ]);
+    });
 });
 
 describe("the engine is away", () => {

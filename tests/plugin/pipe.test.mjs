@@ -74,10 +74,14 @@ describe("Lines", () => {
     for (const size of [1, 2, 3, 100]) assert.deepEqual(cut(Buffer.from("\n\na\n\n\nb\n\n"), size), ["a", "b"]);
   });
 
-  test("a line over the limit is dropped, those around it are not", () => {
+  test("of a line over the limit only the beginning is kept, those around it are whole", () => {
     const long = Buffer.from(`before\n${"x".repeat(101)}\n${"y".repeat(100)}\n${"é".repeat(51)}\nafter\n`);
-    for (let size = 1; size <= long.length; size++)
-      assert.deepEqual(cut(long, size, 100), ["before", "y".repeat(100), "after"], `${size} bytes`);
+    const expected = ["before", "x".repeat(100), "y".repeat(100), "é".repeat(50), "after"];
+    for (let size = 1; size <= long.length; size++) assert.deepEqual(cut(long, size, 100), expected, `${size} bytes`);
+  });
+
+  test("that is bounded, however long the line", () => {
+    assert.deepEqual(cut(Buffer.from(`${"x".repeat(10_000)}\n`), 500, 1_000), ["x".repeat(200)]);
   });
 
   test("bytes that are no text harm only their own line", () => {

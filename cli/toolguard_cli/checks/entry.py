@@ -49,7 +49,7 @@ def _weak(subject: Subject) -> Iterator[tuple[str, str]]:
             fix = subject.command("config", "unset", f"agents.{agent}.mode")
             yield f"mode of the agent {answers.plain(agent)} is {mode}: nothing holds its calls", fix
     if own.fail_mode == "open":
-        yield "failMode is open: what it cannot judge runs", subject.set_command("failMode", "closed")
+        yield "failMode is open: calls run unjudged while the engine is silent", subject.set_command("failMode", "closed")
 
 
 def _guards(own: Config) -> Guards:

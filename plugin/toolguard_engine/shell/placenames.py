@@ -6,7 +6,7 @@ Names of folders end in a slash where only what is in them counts. `HOME_...` is
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Final, NamedTuple
 
 from toolguard_engine.shell.model import Place
 
@@ -233,6 +233,21 @@ _SECRET_ENDS: Final = (
 _SECRET_GLOBS: Final = ("*.pem", "*.key", "*.kdbx", "*.env", "*.ppk")
 _PUBLIC_PARTS: Final = ("cert", "chain", "ca.", "ca-", "pub", "example", "sample", "template", "bundle")
 _ENV_FILES: Final = re.compile(r"\.env\.(?!example|sample|template|dist|tmpl|schema|defaults?\Z|test\Z)[\w.-]{1,40}\Z")
+
+
+class SecretNames(NamedTuple):
+    """By what a file is taken for a secret wherever it is, as `is_secret_name` does."""
+
+    names: frozenset[str]
+    ends: tuple[str, ...]
+    globs: tuple[str, ...]
+    public_parts: tuple[str, ...]
+    env_files: str
+
+
+def secret_names() -> SecretNames:
+    """For those who need it as data."""
+    return SecretNames(_SECRET_NAMES, _SECRET_ENDS, _SECRET_GLOBS, _PUBLIC_PARTS, _ENV_FILES.pattern)
 
 
 def is_secret_name(last: str) -> bool:

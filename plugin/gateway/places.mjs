@@ -1,0 +1,531 @@
+// Whether a call names one of the places that nobody may reach while the engine is silent: the guard's own files, keys,
+// credentials. The places are data (`places.json`, made from what the engine goes by); this compares, and asks the file
+// system where a name leads. It runs for calls that nobody judges, so it may take its time, and in doubt it says yes.
+
+import { readFileSync, realpathSync, statSync } from "node:fs";
+import { homedir } from "node:os";
+import { basename, dirname, join, posix } from "node:path";
+
+/** @type {any} */
+const TABLE = JSON.parse(readFileSync(new URL("./places.json", import.meta.url), "utf8"));
+
+const MAX_WORDS = 10_000;
+const MAX_WORD = 4_096;
+const MAX_PARTS = 100;
+/** So many names of one call are followed through links. */
+const MAX_LINKS = 200;
+const MAX_TEXTS = 60_000;
+const MAX_INCLUDES = 20;
+const MAX_CONFIG = 4 * 1024 * 1024;
+
+/** A part of a name that only the shell knows. */
+const ANY = "\u0001";
+const GLOB = /[*?[\u0001]/;
+const BREAKS = /[\s"'`;|&<>(){}=,:]+/;
+const VARIABLE = /\$(?:(\w{1,60})|\{(\w{1,60})[^{}]{0,200}\})/g;
+const WINDOWS_VARIABLE = /%(\w{1,60})%/g;
+const SUBSTITUTION = /\$\([^()]{0,200}\)|`[^`]{0,200}`/g;
+const BRACES = /\{[^{}\s]{0,200}\}/g;
+const ESCAPE = /\\(?:x([0-9a-f]{1,2})|u\{?([0-9a-f]{2,6})\}?|([0-7]{2,3}))/g;
+const PERCENT = /%([0-9a-f]{2})/g;
+/** The end of one text and the beginning of the next, which code would put together. */
+const JOINT = /(["'])\s{0,20}\+?\s{0,20}\1/g;
+/** Addresses, variables, other systems' separators: no plain name of a file. */
+const UNPLAIN = /[a-z][\w+.-]*:\/\/(?<!^file:\/\/)|^data:|[\0$\\\u0001]/i;
+const DEVICES = /^\/(?:proc|sys|dev)(?:\/|$)/;
+/** A folder that is not known: what is relative to it may be anywhere. */
+const UNKNOWN = "/\u0002";
+const PROCESS = /^\/proc\/[^/]+\/(?:task\/[^/]+\/)?(?:root|cwd|fd|environ|mem|maps|exe|map_files)(?=\/|$)/;
+const HOME = /^\/(?:(?:home|users|var\/home|export\/home)\/[^/]+|root|var\/root)(?=\/|$)/;
+const INCLUDE = /\$include["']?\s{0,20}:\s{0,20}(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')/g;
+const QUOTED = /"([^"\n]{1,4096})"|'([^'\n]{1,4096})'/g;
+const SYSTEM_PATTERN = new RegExp(TABLE.systemPattern);
+const ENV_FILE = new RegExp(TABLE.envFile);
+const PROGRAMS = new RegExp(`(?:^|[\\s;|&(\`/"'])(?:${TABLE.programs.join("|")})(?:\\.mjs|\\.js|@[\\w.-]+)?(?=$|[\\s;|&)\`"'])`);
+/** Places that have a space in their name, which no word of a command has. @type {string[]} */
+const SPACED = [
+  ...TABLE.systemSecrets,
+  ...Object.entries(TABLE.homeSecrets).flatMap(([first, tails]) => tails.map((/** @type {string} */ tail) => `${first}/${tail}`)),
+].filter((place) => place.includes(" "));
+const LOOKS = /^\s*(?:ls|cd|pwd|du|df|stat)(?:\s[^;|&`$<>()\n]*)?$/;
+
+/**
+ * Where things are on this host. All paths are absolute; empty where they are not known.
+ * `guarded`: other files and folders of the guard.
+ * @typedef {{ home: string, state: string, config: string, metrics: string, guarded: string[] }} Facts
+ */
+
+/**
+ * The facts as the gateway holds them.
+ * @param {string} state the gateway's state directory
+ * @param {string} config the gateway's config file
+ * @param {any} settings the plugin's entry
+ * @param {string[]} [guarded]
+ * @returns {Facts}
+ */
+export function factsOf(state, config, settings, guarded = []) {
+  const home = process.env.HOME || homedir();
+  const named = settings?.metrics?.dbPath;
+  const path = typeof named === "string" && named ? named : TABLE.metrics.path;
+  const base = process.env.OPENCLAW_HOME || home;
+  const metrics = path.startsWith("~/") ? join(base, path.slice(2)) : posix.resolve(base, path);
+  const store = typeof settings?.storePath === "string" ? settings.storePath.replace(/^~\/\.openclaw(?=\/)/, state) : "";
+  return { home, state, config, metrics, guarded: [...guarded, store.replace(/^~(?=\/)/, home)].filter(Boolean) };
+}
+
+/**
+ * How to read the texts of a call. `workspace`: where relative names begin; `runs`: they are commands; `opens`: they are names
+ * of files, and whatever is not plain is refused; `looks`: the tool cannot reach what lies below a folder.
+ * @typedef {{ workspace: string, runs: boolean, opens: boolean, looks: boolean }} How
+ */
+
+/**
+ * How many names of a call may still be followed, and where those led that were.
+ * @typedef {{ left: number, known: Map<string, string> }} Links
+ */
+
+export class Places {
+  #home;
+  #config;
+  /** @type {Set<string>} folders and files, in small letters: what they are and what is in them is protected */
+  #whole = new Set();
+  /** @type {Set<string>} folders that hold secrets and much else: they alone */
+  #exact = new Set();
+  /** @type {Set<string>} beginnings of protected paths: `openclaw.json` with its copies, `.claude/.credentials` */
+  #starts = new Set();
+  /** @type {Set<string>} those that a search through a folder above them would reach */
+  #inner = new Set();
+  #metricsName;
+  #variables;
+
+  /** @param {Facts} facts */
+  constructor({ home, state, config, metrics, guarded }) {
+    this.#home = lower(home);
+    this.#config = config;
+    this.#metricsName = lower(basename(metrics));
+    for (const each of bothNames(home)) this.#addHome(each);
+    for (const each of bothNames(state)) this.#addState(each);
+    if (config) this.#add(config, { start: true });
+    if (metrics) this.#add(metrics, { start: true });
+    for (const path of guarded) this.#add(path, { searched: false });
+    this.#variables = this.#variablesOf(lower(state), lower(config));
+  }
+
+  /** @param {string} home */
+  #addHome(home) {
+    if (!home || home === "/") return;
+    for (const name of TABLE.states) this.#addState(join(home, name));
+    for (const [first, tails] of Object.entries(TABLE.homeSecrets))
+      for (const tail of tails.length > 0 ? tails : [""]) this.#add(join(home, first, tail), { start: tail !== "" });
+    for (const name of [...Object.keys(TABLE.homeSecrets), ...TABLE.states]) this.#exact.add(lower(join(home, name)));
+  }
+
+  /** @param {string} state */
+  #addState(state) {
+    if (!state) return;
+    for (const tail of [...TABLE.guarded, ...TABLE.stateSecrets])
+      this.#add(join(state, tail), { start: TABLE.configs.includes(tail) });
+  }
+
+  /**
+   * @param {string} path
+   * @param {{ start?: boolean, searched?: boolean }} [how]
+   */
+  #add(path, { start = false, searched = true } = {}) {
+    for (const each of path ? bothNames(path) : []) {
+      const place = lower(posix.normalize(each)).replace(/(.)\/+$/, "$1");
+      this.#whole.add(place);
+      if (start) this.#starts.add(place);
+      if (searched) this.#inner.add(place);
+    }
+  }
+
+  /**
+   * @param {string} state
+   * @param {string} config
+   * @returns {Record<string, string>}
+   */
+  #variablesOf(state, config) {
+    const homes = Object.entries(TABLE.homeVariables).map(([name, tail]) => [name, this.#home + tail]);
+    return {
+      ...Object.fromEntries(homes), openclaw_home: this.#home, openclaw_state_dir: state, clawdbot_state_dir: state,
+      openclaw_config_path: config, pwd: ".", oldpwd: ".",
+    };
+  }
+
+  /**
+   * Whether the arguments of a call name a protected place, whatever their names and however it is spelled.
+   * @param {string} tool
+   * @param {any} params
+   * @param {How} how
+   */
+  namedBy(tool, params, how) {
+    this.#takeIncludes();
+    if (TABLE.controlTools.includes(tool)) return true;
+    const texts = textsOf(params);
+    if (texts === null) return true;
+    const links = { left: MAX_LINKS, known: new Map() };
+    return texts.some((text) => this.#namedIn(text, how, links)) || (!how.looks && this.#isAbove(lower(how.workspace)));
+  }
+
+  /** The files that the config takes in hold settings and secrets as well. */
+  #takeIncludes() {
+    const todo = [this.#config];
+    this.#config = ""; // once: they do not change while the gateway runs
+    for (let taken = 0; todo.length > 0 && taken < MAX_INCLUDES; taken++) {
+      const path = todo.pop();
+      if (!path) continue;
+      for (const name of includedBy(path)) {
+        this.#add(posix.resolve(dirname(path), name), { start: true });
+        todo.push(posix.resolve(dirname(path), name));
+      }
+    }
+  }
+
+  /**
+   * @param {string} text
+   * @param {How} how
+   * @param {Links} links
+   */
+  #namedIn(text, how, links) {
+    if (how.opens && (text.length > MAX_WORD || UNPLAIN.test(text))) return true;
+    const isName = !/\s/.test(text);
+    if (text.length <= MAX_WORD && this.#isNamed(text, how, links, true)) return true;
+    if (isName && !how.runs && !BREAKS.test(text) && !/[$\\%]/.test(text)) return false;
+    const tree = how.looks || LOOKS.test(text);
+    /** @type {Set<string>} */
+    const seen = new Set();
+    for (const variant of variantsOf(text, (name) => this.#variables[name])) {
+      if ((how.runs && PROGRAMS.test(variant)) || SPACED.some((place) => variant.includes(place))) return true;
+      for (const word of [...variant.split(BREAKS), ...quotedIn(variant)]) {
+        if (!word || seen.has(word)) continue;
+        if (seen.size >= MAX_WORDS) return true;
+        seen.add(word);
+        if (word.length > MAX_WORD || !(how.runs || /[./~_*?[\u0001@]/.test(word))) continue;
+        if (this.#isNamed(word, { ...how, looks: tree || !how.runs }, links, how.runs)) return true;
+      }
+    }
+    return false;
+  }
+
+  /**
+   * One name, as it stands and where it leads.
+   * @param {string} name
+   * @param {How} how
+   * @param {Links} links
+   * @param {boolean} bare whether a word alone may be a file
+   */
+  #isNamed(name, how, links, bare) {
+    const path = this.#pathOf(name, how.workspace);
+    if (path === null) return false;
+    const small = lower(path);
+    if ((bare || /[/.~]/.test(name)) && this.#isProtected(small)) return true;
+    const followed = links.left > 0 ? leadsTo(path, links.known) : "";
+    if (followed) links.left -= 1;
+    if (how.opens && (!followed || DEVICES.test(followed) || isOdd(followed))) return true;
+    if (followed && lower(followed) !== small && this.#isProtected(lower(followed))) return true;
+    return !how.looks && (this.#isAbove(small) || (followed !== "" && this.#isAbove(lower(followed))));
+  }
+
+  /**
+   * The absolute path that a word would be; one relative to an unknown folder as if it were below the root.
+   * @param {string} word
+   * @param {string} workspace
+   */
+  #pathOf(word, workspace) {
+    let name = word.trim().replace(/^@+/, "").replace(/^(?:file:)?\/\/(?:localhost|127\.0\.0\.1)?(?=\/)/i, "");
+    if (name.includes("$") || name.includes("%")) name = expanded(name, (each) => this.#variables[each]);
+    if (/^~[\w.+-]*(?=\/|$)/.test(name)) name = name.replace(/^~([\w.+-]*)/, (_, user) => this.#homeOf(user));
+    if (!name || name.includes("\0")) return null;
+    name = name.replace(/\[([^\]!^])\]/g, "$1"); // a class of one
+    return posix.normalize(name.startsWith("/") ? name : `${workspace || UNKNOWN}/${name}`).replace(/^\/+/, "/");
+  }
+
+  /** @param {string} user */
+  #homeOf(user) {
+    if (user === "root" && basename(this.#home) !== "root") return "/root";
+    return user === "" || user === "+" || user === basename(this.#home) ? this.#home : `/home/${user}`;
+  }
+
+  /** @param {string} path absolute, in small letters */
+  #isProtected(path) {
+    const at = path.replace(/(.)\/+$/, "$1");
+    if (PROCESS.test(at) || this.#exact.has(at)) return true;
+    if (SYSTEM_PATTERN.test(at) || TABLE.systemSecrets.some((/** @type {string} */ start) => at.startsWith(start))) return true;
+    for (const place of this.#whole) if (at === place || at.startsWith(`${place}/`)) return true;
+    for (const start of this.#starts) if (at.startsWith(start)) return true;
+    const parts = at.split("/").filter(Boolean);
+    return this.#isSecretName(parts, at) || this.#hasTail(parts) || (GLOB.test(at) && this.#mayBe(parts));
+  }
+
+  /**
+   * A secret by the name of the file.
+   * @param {string[]} parts
+   * @param {string} path
+   */
+  #isSecretName(parts, path) {
+    const last = parts.at(-1) ?? "";
+    if (this.#metricsName && last.includes(this.#metricsName) && /\.(?:token|server)\b/.test(last)) return true;
+    if (TABLE.publicFolders.some((/** @type {string} */ folder) => path.startsWith(folder)) && !HOME.test(path)) {
+      if (!/^\/(?:var\/)?tmp\//.test(path)) return false;
+    }
+    if (TABLE.secretNames.includes(last) || ENV_FILE.test(last)) return true;
+    if (GLOB.test(last)) return isSecretGlob(last);
+    if (!TABLE.secretEnds.some((/** @type {string} */ end) => last.endsWith(end))) return false;
+    return last.startsWith(".") || !TABLE.publicParts.some((/** @type {string} */ part) => last.includes(part));
+  }
+
+  /**
+   * The end of a path that says enough, from whatever folder.
+   * @param {string[]} parts
+   */
+  #hasTail(parts) {
+    const text = parts.join("/");
+    for (const [at, part] of parts.entries()) {
+      const rest = parts.slice(at + 1).join("/");
+      if (TABLE.states.includes(part) && startsWithOne(rest, [...TABLE.guarded, ...TABLE.stateSecrets])) return true;
+      const tails = part.startsWith(".") || part.startsWith("_") ? TABLE.homeSecrets[part] : undefined;
+      if (tails && (tails.length === 0 || startsWithOne(rest, tails))) return true;
+    }
+    const last = parts.at(-1) ?? "";
+    return TABLE.configs.includes(last) || TABLE.ownFiles.some((/** @type {string} */ own) => text.endsWith(`/${own}`) || text === own);
+  }
+
+  /**
+   * Whether wildcards may stand for a protected place, or for a folder that holds one.
+   * @param {string[]} parts
+   */
+  #mayBe(parts) {
+    for (const place of [...this.#whole, ...TABLE.systemSecrets])
+      if (covers(parts, place.split("/").filter(Boolean))) return true;
+    for (const [at, part] of parts.entries()) {
+      if (!GLOB.test(part) || !/^[.[\u0001]/.test(part)) continue;
+      if (part === ANY && !parts.slice(at + 1).some((each) => !GLOB.test(each))) continue;
+      for (const [first, tails] of [...Object.entries(TABLE.homeSecrets), ...TABLE.states.map((/** @type {string} */ name) => [name, TABLE.guarded])])
+        for (const tail of tails.length > 0 ? tails : [""])
+          if (covers(parts.slice(at), `${first}/${tail}`.split("/").filter(Boolean), part.startsWith("."))) return true;
+    }
+    return false;
+  }
+
+  /**
+   * Whether a folder holds protected places, so that a search through it would reach them.
+   * @param {string} path absolute, in small letters
+   */
+  #isAbove(path) {
+    if (!path) return false;
+    const start = `${path.replace(/\/+$/, "")}/`;
+    for (const place of this.#inner) if (place.startsWith(start)) return true;
+    return false;
+  }
+}
+
+/**
+ * What stands between quotes and has a space in it: one name, perhaps.
+ * @param {string} text
+ */
+function quotedIn(text) {
+  return [...text.matchAll(QUOTED)].map((match) => match[1] ?? match[2] ?? "").filter((name) => name.includes(" "));
+}
+
+/** @param {string} text */
+function lower(text) {
+  return text.normalize("NFKC").toLowerCase();
+}
+
+/**
+ * All texts in these arguments, names included; null where they are too many.
+ * @param {any} params within the bounds of `shape.mjs`
+ */
+function textsOf(params) {
+  /** @type {string[]} */
+  const texts = [];
+  const todo = [params];
+  while (todo.length > 0) {
+    const value = todo.pop();
+    if (texts.length + todo.length > MAX_TEXTS) return null;
+    if (typeof value === "string") texts.push(value);
+    else if (value && typeof value === "object") {
+      if (!Array.isArray(value)) texts.push(...Object.keys(value));
+      todo.push(...Object.values(value));
+    }
+  }
+  return texts;
+}
+
+/**
+ * A text as the shell, an address or code would read it.
+ * @param {string} text
+ * @param {(name: string) => string | undefined} known variables
+ */
+function* variantsOf(text, known) {
+  const small = lower(text);
+  /** @type {Set<string>} */
+  const seen = new Set();
+  for (const each of [small, decoded(small, PERCENT), decoded(decoded(small, PERCENT), PERCENT), decoded(small, ESCAPE)]) {
+    if (seen.has(each)) continue;
+    seen.add(each);
+    const whole = expanded(each, known);
+    yield whole;
+    yield whole.replaceAll("\\", "/");
+    yield whole.replace(JOINT, "").replace(/["'\\]/g, "");
+    if (whole.includes("{")) yield whole.replace(BRACES, ANY).replace(BRACES, ANY).replace(/["'\\]/g, "");
+  }
+}
+
+/**
+ * @param {string} text
+ * @param {RegExp} pattern
+ */
+function decoded(text, pattern) {
+  return text.replace(pattern, (all, one, two, three) => {
+    const code = one ?? two ? Number.parseInt(one ?? two, 16) : Number.parseInt(three, 8);
+    return code > 0 && code <= 0x10ffff ? String.fromCodePoint(code).toLowerCase() : all;
+  });
+}
+
+/**
+ * @param {string} text
+ * @param {(name: string) => string | undefined} known
+ */
+function expanded(text, known) {
+  return text
+    .replace(VARIABLE, (_, one, two) => known((one ?? two).toLowerCase()) ?? ANY)
+    .replace(WINDOWS_VARIABLE, (all, name) => known(name.toLowerCase()) ?? all)
+    .replace(SUBSTITUTION, (all) => `${ANY} ${all.slice(1)} `);
+}
+
+/**
+ * Where a path leads: through links as far as it is there, the rest as it stands. Empty where that is not known.
+ * @param {string} path
+ * @param {Map<string, string>} [known] what was found out for this call
+ * @param {number} [depth]
+ * @returns {string}
+ */
+function leadsTo(path, known = new Map(), depth = 0) {
+  const found = known.get(path) ?? realpath(path);
+  if (found !== null) {
+    known.set(path, found);
+    return found;
+  }
+  const above = dirname(path);
+  const folder = above === path || depth > MAX_PARTS ? "" : leadsTo(above, known, depth + 1);
+  const end = folder && join(folder, basename(path));
+  known.set(path, end);
+  return end;
+}
+
+/**
+ * @param {string} path
+ * @returns {string | null} null where nothing is there, empty where that is not known
+ */
+function realpath(path) {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 0;
+  try {
+    return realpathSync.native(path);
+  } catch (error) {
+    const { code } = /** @type {NodeJS.ErrnoException} */ (error);
+    return code === "ENOENT" || code === "ENOTDIR" ? null : "";
+  } finally {
+    Error.stackTraceLimit = stackTraceLimit;
+  }
+}
+
+/**
+ * Whether something else than a folder or a file of one name is there: another name of a file may be a protected one.
+ * @param {string} path
+ */
+function isOdd(path) {
+  const found = statSync(path, { throwIfNoEntry: false });
+  return found !== undefined && !found.isDirectory() && !(found.isFile() && found.nlink === 1);
+}
+
+/**
+ * A place by its name and by where that leads.
+ * @param {string} path
+ */
+function bothNames(path) {
+  return path ? [...new Set([path, leadsTo(path) || path])] : [];
+}
+
+/**
+ * The files that a config takes in with `$include`, as they are named there.
+ * @param {string} path
+ */
+function includedBy(path) {
+  try {
+    const text = readFileSync(path, "utf8").slice(0, MAX_CONFIG);
+    const lists = [...text.matchAll(INCLUDE)].map((match) => match[1] ?? "");
+    return lists.flatMap((list) => [...list.matchAll(QUOTED)].map((match) => match[1] ?? match[2] ?? ""));
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * @param {string} text
+ * @param {string[]} starts
+ */
+function startsWithOne(text, starts) {
+  return starts.some((start) => text.startsWith(start) || `${text}/` === start);
+}
+
+/**
+ * Whether wildcards fit a place, part by part, as far as both go. `dotted`: the first part has to be one that hides.
+ * @param {string[]} parts
+ * @param {string[]} place
+ * @param {boolean} [known] whether the first part need not be plain
+ */
+function covers(parts, place, known = false) {
+  let plain = known ? 1 : 0;
+  for (const [at, part] of parts.entries()) {
+    const name = place[at];
+    if (part === "**") return plain > 0;
+    if (name === undefined) return plain > 0;
+    if (GLOB.test(part)) {
+      if (!fits(part, name)) return false;
+      if (/[\w-]/.test(part)) plain += 1;
+    } else if (part === name || (at === place.length - 1 && part.startsWith(name))) plain += 1;
+    else return false;
+  }
+  return plain > 0;
+}
+
+/**
+ * A shell's wildcards: a leading dot is only matched by a dot, by `[` or by what is not known.
+ * @param {string} pattern
+ * @param {string} name
+ */
+function fits(pattern, name) {
+  if (name.startsWith(".") && !/^[.[\u0001]/.test(pattern)) return false;
+  const simple = pattern.replace(/\[[^\]]{1,100}\]/g, "?").replaceAll(ANY, "*");
+  let at = 0;
+  let here = 0;
+  let star = -1;
+  let kept = 0;
+  while (here < name.length) {
+    if (at < simple.length && simple[at] === "*") {
+      star = at++;
+      kept = here;
+    } else if (at < simple.length && (simple[at] === "?" || simple[at] === name[here])) {
+      at += 1;
+      here += 1;
+    } else if (star >= 0) {
+      at = star + 1;
+      here = ++kept;
+    } else return false;
+  }
+  return /^\**$/.test(simple.slice(at));
+}
+
+/**
+ * Whether wildcards in the name of a file stand for secrets: `*.pem`, `id_*`, `.e*`.
+ * @param {string} last
+ */
+function isSecretGlob(last) {
+  if (TABLE.secretGlobs.includes(last)) return true;
+  const begins = last.slice(0, last.search(GLOB));
+  if (begins.length < 2 && !last.startsWith(".")) return false;
+  return [...TABLE.secretNames, ".env.local"].some((name) => fits(last, name));
+}
