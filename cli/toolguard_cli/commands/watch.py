@@ -28,11 +28,12 @@ POLL_SECONDS = 0.1
 
 def run(places: Places, *, as_json: bool) -> None:
     """Until `q` or Ctrl-C. Raises `UserError`."""
-    inside.refuse(places, "watch")
+    can_press = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    inside.refuse(places, "watch", loosens=can_press)
     with stores.told():
         watched = Watched(places)
         try:
-            if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+            if not can_press:
                 follow(watched, as_json=as_json)
             else:
                 live(watched)
