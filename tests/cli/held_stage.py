@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import select
 import subprocess
@@ -43,8 +44,13 @@ def status_of(places: Places, nonce: str) -> str:
     return next(entry.status for entry in FileNonces(places.state_dir).entries() if entry.nonce == nonce)
 
 
+def _take_control() -> None:
+    """What a terminal emulator does for its shell: standard input becomes the controlling terminal."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
 class Terminal:
-    """A program on a terminal of its own."""
+    """A program on a terminal of its own. Without `program` the arguments name it, and it is controlled by the terminal."""
 
     def __init__(self, arguments: list[str], program: Path | None = SCRIPT) -> None:
         self._master, self.slave = os.openpty()
@@ -57,6 +63,7 @@ class Terminal:
             stderr=self.slave,
             env={**os.environ, "TERM": "xterm"},
             start_new_session=True,
+            preexec_fn=None if program else _take_control,
         )
         self.seen = ""
 

@@ -110,7 +110,7 @@ class _Chain:
     def _orphaned(self, process: Process, parents: list[Process]) -> Origin:
         """What it inherited from whoever left it behind may still tell. Session 1 is that of a whole container."""
         sessions = {each.sid for each in self._seen if each.sid > INIT}
-        if any(each.sid in sessions for each in self._chain):
+        if any(each.sid in sessions for each in self._chain[: self._chain.index(process) + 1]):
             return Origin("agent", "in the gateway's session")
         theirs = {each.audit for each in self._seen if _is_real(each.audit) and not _is_own(each.group)}
         if process.audit in theirs and not programs.is_terminal(process):
