@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import select
 import subprocess
@@ -44,11 +43,6 @@ def status_of(places: Places, nonce: str) -> str:
     return next(entry.status for entry in FileNonces(places.state_dir).entries() if entry.nonce == nonce)
 
 
-def _take_control() -> None:
-    """What a terminal emulator does for its shell: standard input becomes the controlling terminal."""
-    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-
-
 class Terminal:
     """A program on a terminal of its own. Without `program` the arguments name it, and it is controlled by the terminal."""
 
@@ -57,13 +51,12 @@ class Terminal:
         termios.tcsetwinsize(self.slave, (30, 100))
         self.before = termios.tcgetattr(self.slave)
         self.process = subprocess.Popen(
-            [program, *arguments] if program else arguments,
+            [program, *arguments] if program else ["setsid", "--ctty", "--wait", *arguments],
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,
             env={**os.environ, "TERM": "xterm"},
             start_new_session=True,
-            preexec_fn=None if program else _take_control,
         )
         self.seen = ""
 

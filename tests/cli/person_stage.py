@@ -109,7 +109,7 @@ class Machine:
     def attempt(self) -> tuple[int, str]:
         """Lets the script go on; its exit code and output."""
         (self.root / "go").touch()
-        until(lambda: (self.root / "code").exists(), "the script never ended")
+        until((self.root / "code").exists, "the script never ended")
         return int((self.root / "code").read_text()), self.output.read_text()
 
     @property

@@ -74,6 +74,15 @@ def made(places: Places, tmp_path: Path) -> Iterator[Machine]:
         yield found
 
 
+def needed(name: str) -> str:
+    """The program. Without it the test is left out, unless it was said that none may be."""
+    found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    if found is None:
+        assert os.environ.get("TOOLGUARD_TEST_PROGRAMS") != "required", f"{name} is not installed"
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
 def filled(words: list[str], made: Machine) -> list[str]:
     return [word.replace("LINE", made.line).replace("ROOT", str(made.root)) for word in words]
 
@@ -154,9 +163,9 @@ def test_a_daemon_that_runs_what_others_ask_for(places: Places, tmp_path: Path, 
 
 def test_at(made: Machine) -> None:
     """The real daemon, where it may be started: the system's own is left alone, and its queue is shared."""
-    if os.getuid() != 0 or shutil.which("atd") is None:
-        pytest.skip("atd is not installed, or this is not root; the daemon of that name above has its shape")
-    with subprocess.Popen(["atd", "-f"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as atd:
+    if os.getuid() != 0:
+        pytest.skip("only root may start atd; the daemon of that name above has its shape")
+    with subprocess.Popen([needed("atd"), "-f"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as atd:
         try:
             made.start_gateway()
             made.below_the_gateway("sh", "-c", f"echo {made.line!r} | at now")
@@ -171,11 +180,7 @@ def test_at(made: Machine) -> None:
 @pytest.fixture
 def tmux(tmp_path: Path) -> Iterator[list[str]]:
     """A server of its own, which is ended by its own socket."""
-    program = shutil.which("tmux")
-    if program is None:
-        assert "CI" not in os.environ, "the tests need tmux"
-        pytest.skip("tmux is not installed")
-    command = [program, "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+    command = [needed("tmux"), "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
     yield command
     subprocess.run([*command, "kill-server"], check=False, capture_output=True)
 
@@ -234,7 +239,7 @@ def test_an_agent_that_types_blindly_into_a_persons_tmux(attached: tuple[Machine
     (made.root / "go").touch()
     seen.until("Enter alone")
     made.below_the_gateway(*tmux, "send-keys", "y", "Enter")
-    until(lambda: (made.root / "code").exists(), "the script never ended")
+    until((made.root / "code").exists, "the script never ended")
     assert made.status == "pending"
 
 

@@ -83,7 +83,7 @@ class Linux:
 
 
 def orphans_go_to() -> int:
-    """The ancestor that adopts what we leave behind; 0 if unknown. Linux does not tell who asked for orphans: we make one."""
+    """The ancestor that adopts what we leave behind; 0 if unknown. Linux does not say which would: an orphan shows it."""
     try:
         go, told = os.pipe(), os.pipe()
         child = os.fork()

@@ -16,7 +16,9 @@ from toolguard_cli.person.system import MARK, Process, is_local, is_marked
 LIMIT_SECONDS = 5.0
 FIELDS = "pid=,ppid=,uid=,tty=,lstart=,comm="
 _DATE_WORDS = 5
-_FOLDERS = ("/System/", "/usr/", "/bin/", "/sbin/", "/Applications/", "/Library/")
+_FOLDERS = ("/System/", "/usr/", "/bin/", "/sbin/", "/Library/")
+_APPLICATIONS = "/Applications/"
+"""What a person puts there belongs to that person."""
 
 
 class MacOS:
@@ -108,4 +110,6 @@ def _is_systems(program: str) -> bool:
         found = Path(program).stat()
     except OSError:
         return False
+    if program.startswith(_APPLICATIONS):
+        return True
     return program.startswith(_FOLDERS) and found.st_uid == 0 and not found.st_mode & 0o022

@@ -84,22 +84,22 @@ class _Chain:
         role = programs.role(process)
         if process.pid != self._pid and role in ("service", "multiplexer", "terminal"):
             return _runs_others(process)
-        if process.pid != self._pid and role == "ssh" and process.trusted:
-            return self._by_ssh(process)
+        if process.pid != self._pid and role == "ssh" and (found := self._by_ssh(process)):
+            return found
         if self._is_old(process):
             typed = role == "shell" and any(programs.role(each) == "multiplexer" for each in parents)
             return _TYPED if typed else PERSON
         if process.ppid == 0:
             return self._from_outside()
-        if role == "login" and process.trusted and process.ppid == INIT:
+        if role == "login" and programs.is_login(process) and process.ppid == INIT:
             return PERSON
         return self._orphaned(process, parents) if process.ppid in self._system.adopters() else None
 
-    def _by_ssh(self, server: Process) -> Origin:
+    def _by_ssh(self, server: Process) -> Origin | None:
         below = self._chain[: self._chain.index(server)]
         if any(process.local_login for process in below) or self._system.local_logins():
             return Origin("unknown", "by a login from this same machine")
-        return PERSON
+        return PERSON if programs.is_login(server) else None
 
     def _from_outside(self) -> Origin:
         """No parent in this system: entered from outside of the container, or first in a container that an agent made."""

@@ -16,7 +16,7 @@ _MULTIPLEXERS = frozenset({"tmux", "tmux: server", "screen", "SCREEN", "zellij",
 _TERMINALS = frozenset(
     {
         "alacritty", "blackbox", "contour", "cool-retro-term", "deepin-terminal", "foot", "footclient", "ghostty",
-        "gnome-terminal-server", "kgx", "kitty", "konsole", "lxterminal", "mate-terminal", "mlterm", "mosh-server",
+        "gnome-terminal-server", "kgx", "kitty", "konsole", "lxterminal", "mate-terminal", "mlterm",
         "ptyxis", "ptyxis-agent", "qterminal", "rio", "rxvt", "sakura", "st", "terminology", "tilix", "urxvt", "urxvtd",
         "wezterm-gui", "xfce4-terminal", "xterm", "yakuake", "code", "codium",
         "Terminal", "iTerm2", "iTermServer", "WezTerm", "Ghostty", "Alacritty",
@@ -26,8 +26,9 @@ _TERMINALS = frozenset(
 _SERVICES = frozenset(
     {
         "anacron", "at", "atd", "atrun", "batch", "cron", "crond", "cronie", "dbus-broker", "dbus-broker-launch",
-        "dbus-daemon", "dcron", "emacs", "fcron", "incrond", "inetd", "init", "launchd", "monit", "runit", "runsv",
-        "runsvdir", "s6-supervise", "s6-svscan", "supervisord", "systemd", "upstart", "watchman", "xinetd", "xpcproxy",
+        "dbus-daemon", "dcron", "emacs", "fcron", "incrond", "inetd", "init", "launchd", "monit", "mosh-server",
+        "runit", "runsv", "runsvdir", "s6-supervise", "s6-svscan", "supervisord", "systemd", "upstart", "watchman",
+        "xinetd", "xpcproxy",
     }
 )  # fmt: skip
 """Programs that run what others have asked for."""
@@ -55,12 +56,22 @@ def role(process: Process) -> Role:
 
 
 def is_terminal(process: Process) -> bool:
-    """Whether a person sees what this program gets from a pseudo-terminal. Here only the file's name counts."""
-    return process.trusted and PurePath(process.program or process.name).name in _TERMINALS | _SSH
+    """Whether a person sees what this program gets from a pseudo-terminal."""
+    return _is_really(process, _TERMINALS)
 
 
 def is_multiplexer(process: Process) -> bool:
-    return process.trusted and PurePath(process.program or process.name).name in _MULTIPLEXERS
+    return _is_really(process, _MULTIPLEXERS)
+
+
+def is_login(process: Process) -> bool:
+    """Whether it lets people in: anybody can run `sshd` for themselves, so it has to be root's."""
+    return process.uid == 0 and _is_really(process, _SSH | {"login"})
+
+
+def _is_really(process: Process, known: frozenset[str]) -> bool:
+    """Here only the file's name counts, where it can be seen: a process can call itself anything."""
+    return process.trusted and PurePath(process.program or process.name).name in known
 
 
 def _has(names: set[str], known: frozenset[str]) -> bool:

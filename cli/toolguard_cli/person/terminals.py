@@ -24,20 +24,25 @@ def _of(system: System, process: Process, agents: Agents, depth: int) -> str:
     if depth == 0:
         return "its terminal is inside of too many others"
     ends = _ends(system, process)
+    if ends is None:
+        return ""
     if not ends:
         return f"nobody can tell who holds its terminal {process.tty}"
     told = (_held(system, end, process, agents, depth) for end in ends)
     return next(filter(None, told), "")
 
 
-def _ends(system: System, process: Process) -> list[Process]:
-    """The processes at the other side; where they are hidden, as a login's are, the one that began the session."""
+def _ends(system: System, process: Process) -> list[Process] | None:
+    """The processes at the other side, or instead of them the one that began the session: a login's are hidden from its
+    user. None if that is hidden as well, or outside of this container."""
     seen = [found for pid in system.holders(process.tty) or () if (found := system.process(pid))]
     leader = system.process(process.sid)
     if seen or leader is None or leader.tty != process.tty:
         return seen
+    if leader.ppid == origin.INIT:
+        return []
     parent = system.process(leader.ppid)
-    return [parent or leader] if leader.ppid != origin.INIT else []
+    return [parent] if parent else None
 
 
 def _held(system: System, end: Process, process: Process, agents: Agents, depth: int) -> str:
