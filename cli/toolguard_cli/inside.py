@@ -19,7 +19,7 @@ from toolguard_cli import paths
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.person import origin, question, terminals
-from toolguard_cli.person.system import Agents, System
+from toolguard_cli.person.system import Agents, System, is_marked
 from toolguard_engine import answers
 from toolguard_engine.stores import audit, engines, key
 from toolguard_engine.stores.locked import StoreError
@@ -61,7 +61,7 @@ def caller(places: Places, command: str, *, loosens: bool = True) -> Caller:
     """Who started this command. Raises `UserError` for an agent, and where a person would have to be asked but cannot."""
     system, pid = _system(), os.getpid()
     agents = _agents(places, system)
-    found = origin.of(system, pid, agents)
+    found = origin.of(system, pid, agents) if not is_marked(os.environ) else origin.MARKED
     if found.kind == "agent":
         _log(places, SELF_APPROVAL, f"`toolguard {command}` was started {found.why}")
         raise UserError(f"`toolguard {command}` was started {found.why}; only a person may do that", FIX)
@@ -108,7 +108,8 @@ def _agents(places: Places, system: System) -> Agents:
     """What runs agents here. A state directory named by an option does not hide the gateway whose config is changed."""
     folders = {places.state_dir, places.config.parent, paths.find(None, None).state_dir}
     running = [info for folder in folders for info in engines.running(folder)]
-    gateways = frozenset(info.gateway_pid for info in running if info.gateway_pid > 0)
+    # A gateway that has ended may have left its number to another process; one that runs is above its engine.
+    gateways = frozenset(info.gateway_pid for info in running if origin.descends(system, info.pid, info.gateway_pid))
     starts = [process.started for process in map(system.process, gateways) if process]
     since = min([*starts, *(_made(key.path(folder)) for folder in folders)])
     return Agents(gateways, frozenset(info.pid for info in running), since)

@@ -29,7 +29,8 @@ from toolguard_engine.stores import engines
 
 GATEWAY = """
 import json, subprocess, sys
-print("ready", flush=True)
+engine = subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()", "toolguard_engine"], stdin=subprocess.PIPE)
+print(engine.pid, flush=True)
 for line in sys.stdin:
     done = subprocess.run(json.loads(line), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     print(done.returncode, flush=True)
@@ -37,7 +38,7 @@ for line in sys.stdin:
 MANAGER = """
 import ctypes, subprocess, sys
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-sys.exit(subprocess.call([sys.executable, "-c", sys.argv[1], "toolguard_engine"]))
+sys.exit(subprocess.call([sys.executable, "-c", sys.argv[1]]))
 """
 DAEMON = 'while read -r line; do sh -c "$line" >/dev/null 2>&1 & done'
 
@@ -74,10 +75,10 @@ class Machine:
 
     def start_gateway(self, *, managed: bool = False) -> None:
         code = [MANAGER, GATEWAY] if managed else [GATEWAY]
-        self.gateway = self.ends.enter_context(running([sys.executable, "-c", *code, "toolguard_engine"]))
-        assert self._answer() == "ready"
+        self.gateway = self.ends.enter_context(running([sys.executable, "-c", *code]))
+        engine = int(self._answer())
         pid = _children(self.gateway.pid)[0] if managed else self.gateway.pid
-        info = engines.EngineInfo(pid, pid, "", "", "", "", time.time(), "enforce", "")
+        info = engines.EngineInfo(engine, pid, "", "", "", "", time.time(), "enforce", "")
         engines.publish(self.places.state_dir, info)
 
     def write_script(self, *words: str) -> None:

@@ -191,7 +191,7 @@ def test_parents_in_a_ring_end() -> None:
 
 
 @given(
-    st.lists(
+    links=st.lists(
         st.tuples(st.integers(2, 12), st.sampled_from([10.0, 2000.0]), st.sampled_from(["sh", "sshd", "tmux", "cron", "x"])),
         max_size=8,
     ),

@@ -26,11 +26,17 @@ class Origin:
 
 
 PERSON = Origin("person")
+MARKED = Origin("agent", "by an agent's exec")
 
 
 def of(system: System, pid: int, agents: Agents) -> Origin:
     """Who started this process."""
     return _Chain(system, pid, agents).origin()
+
+
+def descends(system: System, pid: int, ancestor: int) -> bool:
+    """Whether `ancestor` is a parent of this process, or of one of its parents."""
+    return any(process.ppid == ancestor for process in _chain(system, pid))
 
 
 class _Chain:
@@ -51,7 +57,7 @@ class _Chain:
 
     def _agents_mark(self) -> str:
         if any(process.marked for process in self._chain):
-            return "by an agent's exec"
+            return MARKED.why
         theirs = self._agents.gateways | self._agents.engines
         below = any(process.pid in theirs or programs.role(process) == "agent" for process in self._chain)
         return "by the gateway" if below else ""
