@@ -240,7 +240,8 @@ def test_a_program_that_leaves_its_parents_and_its_environment_is_not_obeyed(hel
     names = {"output": str(output), "toolguard": toolguard, "nonce": held.nonce, "state": str(held.state)}
     (held.stage.home.workspace_dir / "later.py").write_text(LEAVES.format(**names))
     before = held.now()
-    held.stage.play(once(run(f"{sys.executable} later.py")))
+    (held.stage.home.workspace_dir / "later.sh").write_text(f"{sys.executable} later.py\n")
+    held.stage.play(once(run("sh later.sh")))
     wait(lambda: output.exists() and "terminal of your own" in output.read_text())
     assert "`toolguard approve` was started " in output.read_text()
     assert held.now() == before
