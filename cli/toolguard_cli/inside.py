@@ -62,14 +62,15 @@ def caller(places: Places, command: str, *, loosens: bool = True) -> Caller:
     system, pid = _system(), os.getpid()
     agents = _agents(places, system)
     found = origin.of(system, pid, agents) if not is_marked(os.environ) else origin.MARKED
+    started = answers.plain(found.why)  # names of processes are anybody's words
     if found.kind == "agent":
-        _log(places, SELF_APPROVAL, f"`toolguard {command}` was started {found.why}")
-        raise UserError(f"`toolguard {command}` was started {found.why}; only a person may do that", FIX)
+        _log(places, SELF_APPROVAL, f"`toolguard {command}` was started {started}")
+        raise UserError(f"`toolguard {command}` was started {started}; only a person may do that", FIX)
     if found.kind == "person" or not loosens:
         return Caller(places, command)
     if why := terminals.refusal(system, pid, agents):
-        raise _no_person(places, command, f"{found.why}, and {why}")
-    return Caller(places, command, found.why)
+        raise _no_person(places, command, f"{started}, and {answers.plain(why)}")
+    return Caller(places, command, started)
 
 
 def _as_given() -> str:

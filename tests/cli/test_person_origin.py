@@ -147,7 +147,7 @@ UNKNOWN = {
     ),
     "a terminal's server": (
         record(me(), proc(SHELL, 90), proc(90, 400, "gnome-terminal-", program=TERMINAL), reapers=(400,)),
-        "by gnome-terminal-",
+        "by gnome-terminal-server",
     ),
     "what calls itself sshd": (record(me(62), replace(SSHD_USER, ppid=1)), "has ended"),
     "an sshd of the agent's own": (

@@ -161,6 +161,13 @@ def test_a_daemon_that_runs_what_others_ask_for(places: Places, tmp_path: Path, 
         assert f"was started by {name}, which runs programs for whoever asks it, and there is no terminal" in refused(made)
 
 
+def test_a_name_with_control_characters_is_not_shown_as_it_is(places: Places, tmp_path: Path) -> None:
+    with daemon(tmp_path, "tmux: \x1b[2J") as send, machine(places, tmp_path) as made:
+        made.start_gateway()
+        send(made.line)
+        assert "\x1b" not in refused(made)
+
+
 def test_at(made: Machine) -> None:
     """The real daemon, where it may be started: the system's own is left alone, and its queue is shared."""
     if os.getuid() != 0:

@@ -276,6 +276,13 @@ def test_each_question_has_a_code_of_its_own() -> None:
     assert len(codes) == 3
 
 
+def test_an_interrupt_is_a_no() -> None:
+    with asking() as shown:
+        shown.until("to refuse: ")
+        shown.type("\x03")
+        shown.until("answer False")
+
+
 def test_in_the_background() -> None:
     with asking(f"import os\nif child := os.fork(): os.waitpid(child, 0), os._exit(0)\nos.setpgrp()\n{ASKS}") as shown:
         shown.until("nobody: it runs in the background of its terminal")

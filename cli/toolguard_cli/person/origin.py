@@ -132,7 +132,7 @@ _TYPED = Origin("unknown", "in tmux or screen, where any program can type")
 
 
 def _runs_others(process: Process) -> Origin:
-    return Origin("unknown", f"by {process.name}, which runs programs for whoever asks it")
+    return Origin("unknown", f"by {programs.title(process)}, which runs programs for whoever asks it")
 
 
 def _chain(system: System, pid: int) -> Iterator[Process]:

@@ -55,6 +55,12 @@ def role(process: Process) -> Role:
     return "shell" if names & _SHELLS else ""
 
 
+def title(process: Process) -> str:
+    """Its name for a person: the kernel cuts off what is longer than 15 characters."""
+    whole = PurePath(process.program).name
+    return whole if len(process.name) == _CUT and whole.startswith(process.name) else process.name
+
+
 def is_terminal(process: Process) -> bool:
     """Whether a person sees what this program gets from a pseudo-terminal."""
     return _is_really(process, _TERMINALS)

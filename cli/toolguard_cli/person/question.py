@@ -33,6 +33,8 @@ def asked(lines: Sequence[str]) -> bool:
         return _asked(handle, lines)
     except (OSError, termios.error) as error:
         raise NoTerminalError("its terminal cannot be used") from error
+    except KeyboardInterrupt:
+        return False
     finally:
         os.close(handle)
 

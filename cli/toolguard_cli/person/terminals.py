@@ -48,14 +48,14 @@ def _ends(system: System, process: Process) -> list[Process] | None:
 def _held(system: System, end: Process, process: Process, agents: Agents, depth: int) -> str:
     found = origin.of(system, end.pid, agents)
     if found.kind == "agent":
-        return f"its terminal {process.tty} is held by {end.name}, which was started {found.why}"
+        return f"its terminal {process.tty} is held by {programs.title(end)}, which was started {found.why}"
     if programs.is_multiplexer(end):
         return _watched(system, end, agents, depth)
     if found.kind == "person" or programs.is_terminal(end) or _is_roots(end):
         return ""
     if end.tty and end.tty != process.tty:
         return _of(system, end, agents, depth - 1)
-    return f"its terminal {process.tty} is held by {end.name}, which was started {found.why}"
+    return f"its terminal {process.tty} is held by {programs.title(end)}, which was started {found.why}"
 
 
 def _is_roots(end: Process) -> bool:
@@ -69,4 +69,4 @@ def _watched(system: System, server: Process, agents: Agents, depth: int) -> str
     fit = (
         origin.of(system, each.pid, agents).kind != "agent" and not _of(system, each, agents, depth - 1) for each in clients
     )
-    return "" if any(fit) else f"no person is attached to {server.name}"
+    return "" if any(fit) else f"no person is attached to {programs.title(server)}"
