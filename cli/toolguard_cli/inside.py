@@ -107,7 +107,8 @@ def _system() -> System:
 
 def _agents(places: Places, system: System) -> Agents:
     """What runs agents here. A state directory named by an option does not hide the gateway whose config is changed."""
-    folders = {places.state_dir, places.config.parent, paths.find(None, None).state_dir}
+    usual = paths.find(None, None).state_dir
+    folders = {places.state_dir, places.config.parent, *([usual] if os.access(usual, os.R_OK | os.X_OK) else [])}
     running = [info for folder in folders for info in engines.running(folder)]
     # A gateway that has ended may have left its number to another process; one that runs is above its engine.
     gateways = frozenset(info.gateway_pid for info in running if origin.descends(system, info.pid, info.gateway_pid))

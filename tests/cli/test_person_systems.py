@@ -115,12 +115,15 @@ def test_where_orphans_go() -> None:
 @on_linux
 def test_a_process_that_hides_is_not_roots() -> None:
     """Such a process cannot be looked into, and its folder in /proc belongs to root."""
+    library, (hidden, told) = ctypes.CDLL(None), os.pipe()
     child = os.fork()
     if child == 0:
-        ctypes.CDLL(None).prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+        library.prctl(4, 0, 0, 0, 0)  # PR_SET_DUMPABLE
+        os.write(told, b"x")
         time.sleep(60)
         os._exit(0)
     try:
+        assert os.read(hidden, 1)
         found = Linux().process(child)
         assert found
         assert found.uid == os.geteuid()
@@ -128,6 +131,8 @@ def test_a_process_that_hides_is_not_roots() -> None:
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)
+        os.close(hidden)
+        os.close(told)
 
 
 HERE, THERE = "0100007F:0016", "0100007F:C350"
