@@ -62,9 +62,12 @@ def install(
     Copies it into the state directory and adds its entry to openclaw.json; comments and layout of that file are kept, a
     backup lies beside it. Running it again changes nothing, or brings the copy up to date.
     """
+    from toolguard_cli import inside
     from toolguard_cli.commands import install as command
 
-    _finish(command.run(paths.find(state_dir, config), link=link, dry_run=dry_run), as_json=as_json)
+    places = paths.find(state_dir, config)
+    inside.refuse(places, "install", loosens=not dry_run)
+    _finish(command.run(places, link=link, dry_run=dry_run), as_json=as_json)
 
 
 @app.command(epilog=examples("toolguard uninstall --dry-run"))

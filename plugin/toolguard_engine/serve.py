@@ -26,7 +26,7 @@ from toolguard_engine.metrics.modelcalls import WAIT_SECONDS
 from toolguard_engine.ownplaces import included, own_places
 from toolguard_engine.rulebook import Rule
 from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, CODE_UNREADABLE, Session, Setup, fault
-from toolguard_engine.stores import audit, calllog, engines
+from toolguard_engine.stores import audit, calllog, engines, key
 from toolguard_engine.stores.counters import Counters
 from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError
@@ -441,6 +441,8 @@ class Engine:
         try:
             if first:
                 engines.sweep(self._state_dir)
+                with suppress(StoreError):
+                    key.load(self._state_dir)  # its time tells the command line since when there are agents here
             engines.publish(
                 self._state_dir,
                 engines.EngineInfo(

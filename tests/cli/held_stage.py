@@ -9,6 +9,7 @@ import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from cli_stage import LIMIT, SCRIPT
@@ -43,14 +44,14 @@ def status_of(places: Places, nonce: str) -> str:
 
 
 class Terminal:
-    """A program on a terminal of its own."""
+    """A program on a terminal of its own. Without `program` the arguments name it, and it is controlled by the terminal."""
 
-    def __init__(self, arguments: list[str]) -> None:
+    def __init__(self, arguments: list[str], program: Path | None = SCRIPT) -> None:
         self._master, self.slave = os.openpty()
         termios.tcsetwinsize(self.slave, (30, 100))
         self.before = termios.tcgetattr(self.slave)
         self.process = subprocess.Popen(
-            [SCRIPT, *arguments],
+            [program, *arguments] if program else ["setsid", "--ctty", "--wait", *arguments],
             stdin=self.slave,
             stdout=self.slave,
             stderr=self.slave,

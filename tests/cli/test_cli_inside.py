@@ -8,11 +8,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from held_stage import hold
 
+from toolguard_cli import inside
+from toolguard_cli.commands import watch
 from toolguard_cli.paths import Places
+from toolguard_cli.person.linux import Linux
+from toolguard_cli.watching import Act, View
 from toolguard_engine.stores import engines
 from toolguard_engine.stores.audit import AuditLog
 from toolguard_engine.stores.nonces import FileNonces
@@ -32,6 +37,7 @@ COMMANDS = [
     ["kill-switch", "off"],
     ["doctor", "--fix"],
     ["uninstall"],
+    ["install"],
 ]
 
 
@@ -79,6 +85,41 @@ def below_a_gateway(places: Places) -> Iterator[None]:
             time.sleep(0.02)
         yield
         engine.stdin.close()
+
+
+def test_another_state_directory_does_not_hide_the_gateway(places: Places, tmp_path: Path, below_a_gateway: None) -> None:
+    """Whose config is changed counts as well."""
+    places.config.write_text("{}")
+    other = tmp_path / "other"
+    other.mkdir()
+    words = ("config", "set", "mode", "disabled", "--config", str(places.config))
+    done = run(Places(other, places.config), *words)
+    assert (done.returncode, "was started by the gateway" in done.stdout + done.stderr) == (1, True)
+    assert places.config.read_text() == "{}"
+
+
+def test_a_number_that_a_gateway_has_left_is_not_the_gateway(places: Places, below_a_gateway: None) -> None:
+    """The process that has it now may be a person's shell."""
+    (info,) = engines.running(places.state_dir)
+    info.gateway_pid = os.getppid()
+    engines.publish(places.state_dir, info)
+    hold(places)
+    agents = inside._agents(places, Linux())
+    assert (agents.gateways, agents.engines) == (frozenset({os.getppid()}), frozenset({info.pid}))
+    info.gateway_pid = info.pid
+    engines.publish(places.state_dir, info)
+    assert inside._agents(places, Linux()).gateways == frozenset()
+
+
+def test_watch_in_doubt_approves_nothing(places: Places) -> None:
+    """Where any program can type, a key is no proof. A no is taken."""
+    entry = hold(places)
+    watched = watch.Watched(places, "in tmux or screen")
+    view = watch._done(watched, View(), Act("approve", entry.nonce))
+    assert view.message == f"watch was started in tmux or screen; run toolguard approve {entry.nonce}"
+    assert [known.status for known in FileNonces(places.state_dir).entries()] == ["pending"]
+    watch._done(watched, View(), Act("deny", entry.nonce))
+    assert [known.status for known in FileNonces(places.state_dir).entries()] == ["denied"]
 
 
 def test_below_the_gateway(places: Places, below_a_gateway: None) -> None:

@@ -434,7 +434,7 @@ def test_the_audit_log_after_the_answers(talk: Talk, state: Path) -> None:
 
 
 def test_ordinary_calls_leave_the_state_folder_alone(talk: Talk, state: Path) -> None:
-    """There is what the engine says of itself, and how the agent stands. More calls in a minute would be drift."""
+    """There is what the engine says of itself, its key, and how the agent stands. More calls in a minute would be drift."""
     talk.hello(state, HELD)
     for number in range(50):
         question = {"tool": "read", "params": {"path": f"{number}"}, "run": "r", "session": "s"}
@@ -442,9 +442,9 @@ def test_ordinary_calls_leave_the_state_folder_alone(talk: Talk, state: Path) ->
         assert answer == {"type": "verdict", "id": number, "decision": "allow", "code": "allow", "outcome": "tell"}
         talk.send(type="came", text="some text", **question)
     talk.assert_alive()
-    assert files_but_standings(state) == [f"toolguard/engines/{talk.process.pid}.json"]
+    assert set(files_but_standings(state)) == {f"toolguard/engines/{talk.process.pid}.json", "toolguard/key"}
     assert talk.end() == (0, [], "")
-    assert files_but_standings(state) == ["toolguard/last-engine.json"]
+    assert set(files_but_standings(state)) == {"toolguard/key", "toolguard/last-engine.json"}
 
 
 def files_but_standings(state: Path) -> list[str]:

@@ -221,6 +221,34 @@ def test_a_script_that_approves_is_not_obeyed(held, way: str) -> None:
     assert [line["where"] for line in audit(held.stage.home) if line.get("code") == "security.self-approval"]
 
 
+LEAVES = """
+import os, time
+if os.fork(): os._exit(0)
+os.setsid()
+parent = os.getpid()
+if os.fork(): os._exit(0)
+while os.getppid() == parent: time.sleep(0.01)
+output = os.open({output!r}, os.O_CREAT | os.O_WRONLY, 0o600)
+for handle in (1, 2): os.dup2(output, handle)
+os.execve({toolguard!r}, ["toolguard", "approve", {nonce!r}, "--yes", "--state-dir", {state!r}], {{}})
+"""
+
+
+def test_a_program_that_leaves_its_parents_and_its_environment_is_not_obeyed(held, wait) -> None:
+    output = held.stage.home.workspace_dir / "output.txt"
+    toolguard = str(Path(sys.executable).with_name("toolguard"))
+    names = {"output": str(output), "toolguard": toolguard, "nonce": held.nonce, "state": str(held.state)}
+    (held.stage.home.workspace_dir / "later.py").write_text(LEAVES.format(**names))
+    before = held.now()
+    (held.stage.home.workspace_dir / "later.sh").write_text(f"{sys.executable} later.py\n")
+    held.stage.play(once(run("sh later.sh")))
+    wait(lambda: output.exists() and "terminal of your own" in output.read_text())
+    assert "`toolguard approve` was started " in output.read_text()
+    assert held.now() == before
+    codes = {line.get("code") for line in audit(held.stage.home)}
+    assert codes & {"security.no-person", "security.self-approval"}
+
+
 @pytest.mark.parametrize("how", [model.call, lambda tool, args: inner(tool, **args)], ids=["directly", "searched"])
 def test_the_agents_own_tool_is_not_there(held, how: Callable[[str, dict[str, str]], model.Reply]) -> None:
     told = refused(held, lambda h: how("toolguard_approve", {"nonce": h.nonce}))

@@ -16,14 +16,16 @@ def run(places: Places, prefix: str, *, yes: bool, reason: str, as_json: bool, u
 
     `unseen`: the person says yes although not all of the call can be shown.
     """
-    inside.refuse(places, "approve")
+    caller = inside.caller(places, "approve")
     with stores.told(), held.looked_up(places):
         config = stores.settings(places)
         book = stores.nonces(places, config)
         shown = held.find(book.entries(), prefix, time.time(), "pending")
         if not (shown.whole or unseen):
             raise Refused("unseen", shown)
-        if not yes and not asking.confirm(held.details(shown, time.time()), "Approve?", as_json=as_json):
+        details = held.details(shown, time.time())
+        agreed = caller.confirm(details) if caller.doubt else yes or asking.confirm(details, "Approve?", as_json=as_json)
+        if not agreed:
             return Result("approve", {"nonce": shown.nonce}, _not_approved(book.entries(), shown.nonce, time.time()), 1)
         window = config.approval_window_ms / 1000
         entry = book.approve(shown.nonce, stores.decision(reason), time.time(), window, unseen=unseen)

@@ -40,7 +40,7 @@ class Wanted:
 
 
 def run(places: Places, wanted: Wanted, *, yes: bool, dry_run: bool) -> Result:
-    inside.refuse(places, "grant")
+    inside.refuse(places, "grant", loosens=not dry_run)
     now = time.time()
     grant = _checked(_grant(wanted, now), yes=yes)
     with stores.told():
@@ -77,13 +77,17 @@ def _blocked(places: Places, grant: Grant) -> Iterator[str]:
 
 def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bool, as_json: bool) -> Result:
     """What is shown is what is signed: a grant that was changed meanwhile is not."""
-    inside.refuse(places, "grant")
+    caller = inside.caller(places, "grant --accept", loosens=not dry_run)
     now, why = time.time(), audit.plain(reason)
     with stores.told():
         policies = Policies(places.state_dir)
         grant = _checked(_unsigned(policies, grant_id), yes=True)
         shown = _shown(grant, now)
-        if not (yes or dry_run) and not asking.confirm(shown, "Accept?", as_json=as_json, what="the grant"):
+        if caller.doubt:
+            agreed = caller.confirm(shown)
+        else:
+            agreed = yes or dry_run or asking.confirm(shown, "Accept?", as_json=as_json, what="the grant")
+        if not agreed:
             return Result("grant", {"accepted": False}, (Line("info", f"{grant.id} was not accepted"),), 1)
         if not dry_run:
             grant = policies.accept(grant, lambda signed: log(places, signed, "grant", why, "accepted"))

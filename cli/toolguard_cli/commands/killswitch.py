@@ -37,7 +37,7 @@ def run(places: Places, wish: Wish, *, why: str = "") -> Result:
     if wish == "status":
         thrown = KillSwitch(places.state_dir).thrown()
         return _result(places, thrown, _state(thrown))
-    inside.refuse(places, f"kill-switch {wish}")
+    inside.refuse(places, f"kill-switch {wish}", loosens=wish == "off")
     after, told = throw(places, wish, why, "cli")
     if wish == "on":
         told += unguarded(places)

@@ -37,7 +37,7 @@ def run(
     openclaw: Sequence[str] | None = None,
 ) -> Result:
     """Raises `UserError`; then nothing was changed. `openclaw`: what runs it; by default what is on PATH."""
-    inside.refuse(places, COMMAND)
+    inside.refuse(places, COMMAND, loosens=not dry_run)
     chosen = data.chosen(source)
     interrupted = journal.unfinished(places)
     if interrupted and not dry_run:
@@ -97,7 +97,7 @@ def _tree(places: Places, interrupted: Journal | None) -> ConfigTree:
 
 def undo(places: Places, *, yes: bool, dry_run: bool) -> Result:
     """Takes the last migration back. `yes`: whatever was changed since. Raises `UserError`; then nothing was changed."""
-    inside.refuse(places, COMMAND)
+    inside.refuse(places, COMMAND, loosens=not dry_run)
     which = _last(places)
     if which is None:
         return Result(COMMAND, {"changed": False}, (Line("ok", "no migration to take back"),))

@@ -16,7 +16,7 @@ from toolguard_engine.stores.policy import Policies
 
 
 def run(places: Places, grant_id: str, *, reason: str, dry_run: bool) -> Result:
-    inside.refuse(places, "revoke")
+    inside.refuse(places, "revoke", loosens=False)
     with stores.told():
         policies = Policies(places.state_dir)
         if dry_run:

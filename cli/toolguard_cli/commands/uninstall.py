@@ -48,7 +48,7 @@ class _Plan:
 
 def run(places: Places, *, dry_run: bool) -> Result:
     """Raises `UserError`; then nothing was changed."""
-    inside.refuse(places, "uninstall")
+    inside.refuse(places, "uninstall", loosens=not dry_run)
     plan = _plan(places)
     if plan is not None and not dry_run:
         with locked(places):

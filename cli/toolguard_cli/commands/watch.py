@@ -28,11 +28,12 @@ POLL_SECONDS = 0.1
 
 def run(places: Places, *, as_json: bool) -> None:
     """Until `q` or Ctrl-C. Raises `UserError`."""
-    inside.refuse(places, "watch")
+    can_press = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    caller = inside.caller(places, "watch", loosens=can_press)
     with stores.told():
-        watched = Watched(places)
+        watched = Watched(places, caller.doubt)
         try:
-            if as_json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+            if not can_press:
                 follow(watched, as_json=as_json)
             else:
                 live(watched)
@@ -41,9 +42,11 @@ def run(places: Places, *, as_json: bool) -> None:
 
 
 class Watched:
-    """The store, read again only when its file was changed."""
+    """The store, read again only when its file was changed. `doubt`: why the keys may be another program's; then they
+    approve nothing."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: Places, doubt: str = "") -> None:
+        self.doubt = doubt
         self.config: Config = stores.settings(places)
         self.book: FileNonces = stores.nonces(places, self.config)
         self._stamp: tuple[int, int] | None = None
@@ -125,6 +128,8 @@ def _done(watched: Watched, view: View, act: Act | None) -> View:
     now, config = time.time(), watched.config
     try:
         with stores.told():
+            if act.verb == "approve" and watched.doubt:
+                return View(view.selected, "", f"watch was started {watched.doubt}; run toolguard approve {act.nonce}")
             if act.verb == "approve":
                 window = config.approval_window_ms / 1000
                 entry = watched.book.approve(act.nonce, stores.decision(""), now, window)

@@ -6,6 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
+from toolguard_cli import inside
 from toolguard_cli.dashboard import serve
 from toolguard_cli.dashboard.settings import BIND, PORT, Settings
 from toolguard_cli.errors import UserError
@@ -23,6 +24,8 @@ def main(arguments: list[str]) -> int:
     given = parser.parse_args(arguments)
     places = Places(given.state_dir.absolute(), given.config.absolute())
     try:
+        if not given.owned:
+            inside.refuse(places, "dashboard")
         return serve.run(Settings(place.resolve(str(given.db)), places, given.bind, given.port, given.owned))
     except UserError as error:
         print(f"{error.message}{f'; {error.fix}' if error.fix else ''}", file=sys.stderr)  # noqa: T201 - why it ends

@@ -56,7 +56,7 @@ class Change:
 
     def __init__(self, places: Places, command: str, path: str, options: Options) -> None:
         if not options.vouched:
-            inside.refuse(places, command)
+            inside.refuse(places, command, loosens=not options.dry_run)
         self.places = places
         self.command = command
         self.options = options

@@ -1,0 +1,218 @@
+"""Linux: what /proc tells about processes and terminals."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cached_property, lru_cache
+from pathlib import Path, PurePath
+
+from toolguard_cli.person.system import MARK, Process, is_local, is_marked
+
+PROC = Path("/proc")
+MAX_BYTES = 1024 * 1024
+MAX_HANDLES = 200_000
+INIT = 1
+_FOLDERS = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/opt/", "/snap/", "/nix/store/")
+_PTS_MAJORS = range(136, 144)
+_CONSOLE, _CONSOLES = 4, 64
+_MASTERS = ("/dev/ptmx", "/dev/pts/ptmx")
+_ESTABLISHED, _SSH_PORT = "01", 22
+_LOOPBACKS = ("0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000")
+
+
+class Linux:
+    def __init__(self) -> None:
+        self.process = lru_cache(maxsize=None)(self._process)
+
+    def _process(self, pid: int) -> Process | None:
+        place = PROC / str(pid)
+        try:
+            head, _, rest = (place / "stat").read_text(errors="replace").rpartition(")")
+            fields = rest.split()
+            ppid, session, tty, ticks = int(fields[1]), int(fields[3]), int(fields[4]), int(fields[19])
+        except (OSError, ValueError, IndexError):
+            return None
+        uid, program, env = _uid(place), _program(place), _environment(place)
+        return Process(
+            pid,
+            ppid,
+            started=_booted() + ticks / os.sysconf("SC_CLK_TCK"),
+            sid=session,
+            tty=_terminal(tty),
+            uid=uid,
+            name=head.partition("(")[2],
+            program=program,
+            trusted=uid == 0 != os.geteuid() or _is_systems(program),
+            group=_group(place),
+            audit=_number(place / "sessionid"),
+            marked=is_marked(env),
+            local_login=is_local(env.get("SSH_CONNECTION", "")),
+        )
+
+    def adopters(self) -> frozenset[int]:
+        return self._adopters
+
+    @cached_property
+    def _adopters(self) -> frozenset[int]:
+        """From the nearest one on, any of them may."""
+        above = list(self._above(os.getpid()))
+        reaper = orphans_go_to()
+        return frozenset({INIT, *(above[above.index(reaper) :] if reaper in above else above if reaper != INIT else ())})
+
+    def _above(self, pid: int) -> Iterator[int]:
+        while (process := self.process(pid)) and process.ppid > INIT:
+            pid = process.ppid
+            yield pid
+
+    def local_logins(self) -> bool:
+        return any(map(_is_local_login, _connections()))
+
+    def holders(self, tty: str) -> list[int] | None:
+        index = tty.removeprefix("pts/")
+        return sorted({pid for pid, handle, target in _handles() if target in _MASTERS and _index(pid, handle) == index})
+
+    def clients(self, server: Process) -> list[int]:
+        """Those on a terminal that the server has open itself."""
+        opened = {target.removeprefix("/dev/") for pid, _, target in _handles((server.pid,)) if target.startswith("/dev/")}
+        found = filter(None, (self.process(pid) for pid in _pids()))
+        same = PurePath(server.program).name
+        return [each.pid for each in found if each.tty in opened and PurePath(each.program).name == same != ""]
+
+
+def orphans_go_to() -> int:
+    """The ancestor that adopts what we leave behind; 0 if unknown. Linux does not say which would: an orphan shows it."""
+    try:
+        go, told = os.pipe(), os.pipe()
+        child = os.fork()
+    except OSError:
+        return 0
+    if child == 0:
+        _leave_orphan(go, told)
+    os.close(go[0])
+    os.close(told[1])
+    with os.fdopen(go[1], "wb") as start, os.fdopen(told[0], "rb") as answer:
+        os.waitpid(child, 0)  # from here on the grandchild is an orphan
+        with suppress(OSError):
+            os.write(start.fileno(), b"x")
+        data = answer.read(20)
+    return int(data) if data.isdigit() else 0
+
+
+def _leave_orphan(go: tuple[int, int], told: tuple[int, int]) -> None:
+    with suppress(BaseException):
+        if os.fork() == 0:
+            os.close(go[1])
+            os.close(told[0])
+            if os.read(go[0], 1):
+                os.write(told[1], str(os.getppid()).encode())
+    os._exit(0)
+
+
+def _booted() -> float:
+    return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+def _uid(place: Path) -> int:
+    """The owner of its folder is no answer: that is root for every process that hides its memory."""
+    with suppress(OSError, ValueError, StopIteration):
+        lines = (place / "status").read_text(errors="replace").splitlines()
+        return int(next(line for line in lines if line.startswith("Uid:")).split()[2])
+    return -1
+
+
+def _program(place: Path) -> str:
+    try:
+        return str((place / "exe").readlink())
+    except OSError:
+        return ""
+
+
+def _is_systems(program: str) -> bool:
+    """Whether only root can have put it there."""
+    if not program.startswith(_FOLDERS):
+        return False
+    try:
+        found = Path(program).stat()
+    except OSError:
+        return False
+    return found.st_uid == 0 and not found.st_mode & 0o022
+
+
+def _environment(place: Path) -> dict[str, str]:
+    """The two variables that matter, as it was started with them; empty for another user's process."""
+    try:
+        with (place / "environ").open("rb") as file:
+            found = file.read(MAX_BYTES).split(b"\0")
+    except OSError:
+        return {}
+    pairs = (each.decode(errors="replace").partition("=") for each in found)
+    return {name: value for name, _, value in pairs if name in (MARK, "SSH_CONNECTION")}
+
+
+def _group(place: Path) -> str:
+    """In the one tree of cgroup v2, else in systemd's own tree."""
+    with suppress(OSError):
+        lines = [line.split(":", 2) for line in (place / "cgroup").read_text(errors="replace").splitlines()]
+        named = {tree: path for _, tree, path in (line for line in lines if len(line) == 3)}  # noqa: PLR2004 - id, tree, path
+        unified = named.get("", "")
+        return unified if unified not in ("", "/") else named.get("name=systemd", unified)
+    return ""
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _terminal(number: int) -> str:
+    major, minor = (number >> 8) & 0xFFF, (number & 0xFF) | ((number >> 12) & 0xFFF00)
+    if number == 0:
+        return ""
+    if major in _PTS_MAJORS:
+        return f"pts/{(major - _PTS_MAJORS.start) * 256 + minor}"
+    return f"tty{minor}" if major == _CONSOLE and minor < _CONSOLES else f"{major}:{minor}"
+
+
+def _pids() -> list[int]:
+    return [int(name) for name in os.listdir(PROC) if name.isdecimal()]  # noqa: PTH208 - a third of the time
+
+
+def _handles(pids: tuple[int, ...] = ()) -> Iterator[tuple[int, str, str]]:
+    """Open files: the process, the number and the target; those of other users cannot be seen."""
+    left = MAX_HANDLES
+    for pid in pids or _pids():
+        folder = f"{PROC}/{pid}/fd"
+        with suppress(OSError):
+            for handle in os.listdir(folder):  # noqa: PTH208 - as above
+                left -= 1
+                if left < 0:
+                    return
+                with suppress(OSError):
+                    yield pid, handle, os.readlink(f"{folder}/{handle}")  # noqa: PTH115 - as above
+
+
+def _index(pid: int, handle: str) -> str:
+    """The number of the pseudo-terminal whose master this is."""
+    with suppress(OSError):
+        for line in (PROC / str(pid) / "fdinfo" / handle).read_text().splitlines():
+            if line.startswith("tty-index:"):
+                return line.split()[1]
+    return ""
+
+
+def _connections() -> Iterator[list[str]]:
+    for name in ("tcp", "tcp6"):
+        with suppress(OSError):
+            yield from (line.split() for line in (PROC / "net" / name).read_text().splitlines()[1:])
+
+
+def _is_local_login(fields: list[str]) -> bool:
+    """Whether this is the server's side of an ssh connection that begins on this machine."""
+    here, _, port = fields[1].partition(":")
+    there = fields[2].partition(":")[0]
+    return fields[3] == _ESTABLISHED and int(port, 16) == _SSH_PORT and (here == there or there in _LOOPBACKS)

@@ -1,0 +1,49 @@
+"""The question on the terminal itself. What is typed has to be a code that was made for this one question, so that neither
+a piped `yes` nor keys that were sent blindly answer it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import termios
+from collections.abc import Sequence
+
+TERMINAL = "/dev/tty"
+CODE_LENGTH = 4
+LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
+"""Without those that look alike."""
+MAX_ANSWER = 1024
+
+
+class NoTerminalError(Exception):
+    """Nobody can be asked; the message says why."""
+
+
+def code() -> str:
+    return "".join(secrets.choice(LETTERS) for _ in range(CODE_LENGTH))
+
+
+def asked(lines: Sequence[str]) -> bool:
+    """Whether somebody at this process's own terminal typed the code. Raises `NoTerminalError`."""
+    try:
+        handle = os.open(TERMINAL, os.O_RDWR | os.O_CLOEXEC)
+    except OSError as error:
+        raise NoTerminalError("there is no terminal") from error
+    try:
+        return _asked(handle, lines)
+    except (OSError, termios.error) as error:
+        raise NoTerminalError("its terminal cannot be used") from error
+    except KeyboardInterrupt:
+        return False
+    finally:
+        os.close(handle)
+
+
+def _asked(handle: int, lines: Sequence[str]) -> bool:
+    if os.tcgetpgrp(handle) != os.getpgrp():
+        raise NoTerminalError("it runs in the background of its terminal")
+    wanted = code()
+    shown = [*(f"      {line}" for line in lines), f"Type {wanted} to confirm, Enter alone to refuse: "]
+    termios.tcflush(handle, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+    os.write(handle, "\n".join(shown).encode())
+    return os.read(handle, MAX_ANSWER).decode(errors="replace").strip().lower() == wanted

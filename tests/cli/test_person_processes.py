@@ -1,0 +1,285 @@
+"""Programs that an agent left behind, or had started by others, and persons: all as real processes."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from held_stage import Terminal
+from person_stage import Machine, daemon, machine, until
+
+from toolguard_cli.paths import Places
+from toolguard_engine.stores.audit import AuditLog
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the processes are made as Linux makes them")
+
+FORKS_TWICE = (
+    "import os, sys\nif os.fork() == 0:\n    os.setsid()\n    if os.fork() == 0: os.execvp(sys.argv[1], sys.argv[1:])"
+)
+READS_AND_TYPES = """
+import os, pty, re, sys
+if os.fork(): sys.exit()
+os.setsid()
+child, master = pty.fork()
+if child == 0: os.execvp("sh", ["sh", "-c", sys.argv[1]])
+seen = b""
+while True:
+    try: data = os.read(master, 4096)
+    except OSError: break
+    if not data: break
+    seen += data
+    if found := re.search(rb"Type (\\w+) to confirm", seen):
+        os.write(master, found[1] + b"\\n")
+        seen = b""
+"""
+OWN_REAPER = """
+import ctypes, os, sys, time
+if os.fork(): sys.exit()
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+if os.fork() == 0:
+    if os.fork() == 0: os.execvp("sh", ["sh", "-c", sys.argv[1]])
+    os._exit(0)
+while True:
+    try: os.wait()
+    except ChildProcessError: break
+"""
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", code, *arguments]
+
+
+WAYS: dict[str, list[str]] = {
+    "a child": ["sh", "-c", "LINE & sleep 0.1; touch ROOT/go; wait; true"],
+    "fork twice": python(FORKS_TWICE, "sh", "-c", "LINE"),
+    "a shell's background": ["sh", "-c", "(LINE &)"],
+    "setsid": ["setsid", "-f", "sh", "-c", "LINE"],
+    "nohup and disown": ["bash", "-c", "nohup LINE & disown"],
+    "a reaper of its own": python(OWN_REAPER, "LINE"),
+    "script": ["setsid", "-f", "script", "-qfc", "LINE", "/dev/null"],
+    "script that says yes": ["setsid", "-f", "sh", "-c", "yes | script -qfc 'LINE' /dev/null"],
+    "a terminal that is read": python(READS_AND_TYPES, "LINE"),
+    "a process namespace": ["setsid", "-f", "sh", "-c", "unshare -Urpf --mount-proc LINE || LINE"],
+}
+
+
+@pytest.fixture
+def made(places: Places, tmp_path: Path) -> Iterator[Machine]:
+    with machine(places, tmp_path) as found:
+        yield found
+
+
+def needed(name: str) -> str:
+    """The program. Without it the test is left out, unless it was said that none may be."""
+    found = shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+    if found is None:
+        assert os.environ.get("TOOLGUARD_TEST_PROGRAMS") != "required", f"{name} is not installed"
+        pytest.skip(f"{name} is not installed")
+    return found
+
+
+def filled(words: list[str], made: Machine) -> list[str]:
+    return [word.replace("LINE", made.line).replace("ROOT", str(made.root)) for word in words]
+
+
+def refused(made: Machine) -> str:
+    """The attempt's output. Nothing was approved, and the audit log says that it was tried."""
+    code, output = made.attempt()
+    assert (code, made.status) == (1, "pending"), output
+    assert "terminal of your own" in output
+    last = list(AuditLog(made.places.state_dir).events())[-1]
+    assert last["code"] in ("security.self-approval", "security.no-person")
+    return output
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_what_an_agent_leaves_behind_approves_nothing(made: Machine, name: str) -> None:
+    made.start_gateway()
+    made.below_the_gateway(*filled(WAYS[name], made))
+    assert "was started " in refused(made)
+
+
+@pytest.mark.parametrize("name", ["fork twice", "setsid", "a terminal that is read"])
+def test_below_a_manager_that_adopts_orphans(made: Machine, name: str) -> None:
+    """The manager is older than the guard, and is what the orphan's parents lead to."""
+    made.start_gateway(managed=True)
+    made.below_the_gateway(*filled(WAYS[name], made))
+    assert "was started " in refused(made)
+
+
+def test_an_orphan_that_waited_for_another_gateway(made: Machine) -> None:
+    made.start_gateway()
+    made.below_the_gateway(*filled(WAYS["fork twice"], made))
+    made.gateway.kill()
+    made.gateway.wait()
+    made.start_gateway()
+    assert "by something that has ended" in refused(made)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["config", "set", "mode", "disabled"],
+        ["kill-switch", "off"],
+        ["grant", "make", "--tool", "exec"],
+        ["checkpoint"],
+        ["deny", "NONCE"],
+        ["dashboard"],
+        ["uninstall"],
+        ["install"],
+        ["doctor", "--fix", "--yes"],
+        ["migrate", "--yes"],
+        ["constraints", "add", "office-hours"],
+    ],
+    ids=" ".join,
+)
+def test_every_command_asks_who_started_it(made: Machine, words: list[str]) -> None:
+    made.write_script(*(made.entry.nonce if word == "NONCE" else word for word in words))
+    made.start_gateway()
+    made.below_the_gateway(*filled(WAYS["fork twice"], made))
+    assert "was started by something that has ended" in refused(made)
+
+
+@pytest.mark.parametrize("words", [["kill-switch", "on"], ["config", "set", "mode", "shadow", "--dry-run"]], ids=" ".join)
+def test_what_allows_nothing_more_needs_no_terminal(made: Machine, words: list[str]) -> None:
+    made.write_script(*words)
+    made.start_gateway()
+    made.below_the_gateway(*filled(WAYS["fork twice"], made))
+    assert "was started" not in made.attempt()[1]
+
+
+@pytest.mark.parametrize("name", ["cron", "atd", "systemd", "dbus-daemon", "supervisord"])
+def test_a_daemon_that_runs_what_others_ask_for(places: Places, tmp_path: Path, name: str) -> None:
+    with daemon(tmp_path, name) as send, machine(places, tmp_path) as made:
+        made.start_gateway()
+        send(made.line)
+        assert f"was started by {name}, which runs programs for whoever asks it, and there is no terminal" in refused(made)
+
+
+def test_a_name_with_control_characters_is_not_shown_as_it_is(places: Places, tmp_path: Path) -> None:
+    with daemon(tmp_path, "tmux: \x1b[2J") as send, machine(places, tmp_path) as made:
+        made.start_gateway()
+        send(made.line)
+        assert "\x1b" not in refused(made)
+
+
+def test_at(made: Machine) -> None:
+    """The real daemon, where it may be started: the system's own is left alone, and its queue is shared."""
+    if os.getuid() != 0:
+        pytest.skip("only root may start atd; the daemon of that name above has its shape")
+    with subprocess.Popen([needed("atd"), "-f"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as atd:
+        try:
+            made.start_gateway()
+            made.below_the_gateway("sh", "-c", f"echo {made.line!r} | at now")
+            assert "was started " in refused(made)
+        finally:
+            atd.kill()
+
+
+# tmux
+
+
+@pytest.fixture
+def tmux(tmp_path: Path) -> Iterator[list[str]]:
+    """A server of its own, which is ended by its own socket."""
+    command = [needed("tmux"), "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
+    yield command
+    subprocess.run([*command, "kill-server"], check=False, capture_output=True)
+
+
+def on_terminal(command: list[str]) -> Terminal:
+    return Terminal(command, program=None)
+
+
+def test_tmux_with_nobody_attached(made: Machine, tmux: list[str]) -> None:
+    made.start_gateway()
+    made.below_the_gateway(*tmux, "new-session", "-d", made.line)
+    assert "no person is attached to tmux" in refused(made)
+
+
+def test_tmux_that_only_the_agent_looks_at(made: Machine, tmux: list[str]) -> None:
+    made.start_gateway()
+    made.below_the_gateway(*tmux, "new-session", "-d", made.line)
+    made.below_the_gateway("setsid", "-f", "script", "-qfc", " ".join([*tmux, "attach"]), "/dev/null")
+    until(lambda: subprocess.run([*tmux, "list-clients"], check=False, capture_output=True).stdout, "nobody attached")
+    assert "no person is attached to tmux" in refused(made)
+
+
+@pytest.fixture
+def attached(places: Places, tmp_path: Path, tmux: list[str]) -> Iterator[tuple[Machine, Terminal]]:
+    """A person's own tmux, older than the guard, on a terminal that the tests hold."""
+    seen = on_terminal([*tmux, "new-session", "sh"])
+    try:
+        until(lambda: subprocess.run([*tmux, "list-clients"], check=False, capture_output=True).stdout, "nobody attached")
+        with machine(places, tmp_path) as made:
+            made.start_gateway()
+            yield made, seen
+    finally:
+        seen.close()
+
+
+def test_a_person_in_tmux_types_the_code(attached: tuple[Machine, Terminal], tmux: list[str]) -> None:
+    made, seen = attached
+    words = " ".join(["toolguard", "approve", made.entry.nonce, "--yes", *made.at])
+    seen.type(f"PATH={Path(sys.executable).parent}:$PATH {words}\n")
+    text = seen.until("Enter alone")
+    assert "make release" in text
+    seen.type("y\n")
+    seen.until("was not approved")
+    assert made.status == "pending"
+    seen.type(f"PATH={Path(sys.executable).parent}:$PATH {words}\n")
+    code = seen.until("Enter alone").rpartition("Type ")[2].split()[0]
+    seen.type(f"{code}\n")
+    until(lambda: made.status == "approved", seen.seen)
+
+
+def test_an_agent_that_types_blindly_into_a_persons_tmux(attached: tuple[Machine, Terminal], tmux: list[str]) -> None:
+    made, seen = attached
+    made.script.write_text(made.script.read_text().replace("</dev/null >output 2>&1", ""))
+    made.below_the_gateway(*tmux, "new-window", made.line)
+    made.below_the_gateway(*tmux, "send-keys", "y", "Enter", "yes", "Enter", made.entry.nonce, "Enter")
+    (made.root / "go").touch()
+    seen.until("Enter alone")
+    made.below_the_gateway(*tmux, "send-keys", "y", "Enter")
+    until((made.root / "code").exists, "the script never ended")
+    assert made.status == "pending"
+
+
+# persons
+
+
+def test_a_login_by_ssh_may_say_yes_without_a_terminal(places: Places, tmp_path: Path) -> None:
+    with daemon(tmp_path, "sshd") as send, machine(places, tmp_path) as made:
+        made.start_gateway()
+        send(f"SSH_CONNECTION='192.0.2.7 50000 192.0.2.1 22' sh {made.script}")
+        assert (made.attempt()[0], made.status) == (0, "approved")
+
+
+def test_a_login_by_ssh_from_here_may_be_the_agents(places: Places, tmp_path: Path) -> None:
+    with daemon(tmp_path, "sshd") as send, machine(places, tmp_path) as made:
+        made.start_gateway()
+        send(f"SSH_CONNECTION='127.0.0.1 50000 127.0.0.1 22' sh {made.script}")
+        assert "by a login from this same machine" in refused(made)
+
+
+def test_a_program_that_was_there_before_the_guard(places: Places, tmp_path: Path) -> None:
+    with daemon(tmp_path, "builder") as send, machine(places, tmp_path) as made:
+        made.start_gateway()
+        send(made.line)
+        assert (made.attempt()[0], made.status) == (0, "approved")
+
+
+def test_a_new_shell_in_a_terminal_that_was_there_before(made: Machine) -> None:
+    made.start_gateway()
+    (made.root / "go").touch()
+    shown = on_terminal(["sh", "-c", f"exec sh {made.script}"])
+    try:
+        assert shown.end() == 0
+    finally:
+        shown.close()
+    assert made.status == "approved"
