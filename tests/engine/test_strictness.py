@@ -141,7 +141,10 @@ def test_the_plugin_and_its_hooks() -> None:
         ({}, {"main": {"escalationThreshold": 20}}, []),
         (
             {},
-            {"a": {"loopDetection": {"enabled": False, "detectors": {"pingPong": False}}}, "b": {"budget": {"mode": "disabled"}}},
+            {
+                "a": {"loopDetection": {"enabled": False, "detectors": {"pingPong": False}}},
+                "b": {"budget": {"mode": "disabled"}},
+            },
             [
                 "agents.a.loopDetection.enabled changed from not set to false",
                 "agents.a.loopDetection.detectors.pingPong changed from true to false",
