@@ -23,7 +23,7 @@ from toolguard_cli.setup.entry import ENTRY
 from toolguard_engine import answers, pluginstate
 from toolguard_engine.config import parse
 from toolguard_engine.ledger import Decision
-from toolguard_engine.stores import audit
+from toolguard_engine.stores import audit, engines
 from toolguard_engine.stores.accepted import AcceptedSettings, Notice
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.strictness import PLUGIN, Change, Settings, settings_of, weaker
@@ -66,7 +66,10 @@ def found(places: Places) -> list[Notice]:
 
 
 def why_unloaded(places: Places) -> str | None:
-    """Why the gateway does not load the plugin, as its config says; empty where it does, None where that is not known."""
+    """Why the gateway does not load the plugin, as its config says; empty where it does, None where that is not known: also
+    while an engine runs, which takes note of its own end."""
+    if engines.running(places.state_dir) or not places.config.exists():
+        return None
     try:
         plugins, known = stores.plugins(places), record.load(places.record)
     except UserError:
