@@ -139,10 +139,11 @@ def _acknowledged(plan: _Plan) -> list[Line]:
         where="cli",
         reason="toolguard was uninstalled",
     )
+    log, settings = audit.AuditLog(plan.places.state_dir), AcceptedSettings(plan.places.state_dir)
     try:
-        if plan.places.own.is_dir():
-            audit.AuditLog(plan.places.state_dir).append([line])
-        AcceptedSettings(plan.places.state_dir).forget(str(plan.config.path))
+        if log.files() or settings.path.exists():  # else it never ran
+            log.append([line])
+            settings.forget(str(plan.config.path))
     except StoreError as error:
         return [Line("warn", answers.plain(f"this could not be written to the audit log: {error}"))]
     return []
