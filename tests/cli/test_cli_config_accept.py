@@ -20,7 +20,7 @@ from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Result
 from toolguard_engine.config import parse
-from toolguard_engine.stores import accepted
+from toolguard_engine.stores import accepted, key
 from toolguard_engine.stores.accepted import AcceptedSettings
 from toolguard_engine.stores.audit import AuditLog
 from toolguard_engine.strictness import settings_of
@@ -262,6 +262,26 @@ def test_a_damaged_record_is_told_and_repaired(places: Places) -> None:
     assert shown(places) == [accepted.NOT_KNOWN]
     accepting(places)
     assert shown(places) == []
+
+
+def test_a_key_that_is_gone_is_repaired(places: Places) -> None:
+    """Nothing else was signed with it, so nothing but the record says that there was one."""
+    (places.own / key.NAME).unlink()
+    assert status.run(places).data["weakened"]["problem"]
+    check = weakened.accepted_all(doctor.look(places))
+    assert (check.status, check.fix) == ("error", "toolguard doctor --fix")
+    (step,) = weakened.mend(doctor.look(places))
+    step.perform()
+    assert step.perform() == "", "it was done already"
+    ran(places, mode="soft")
+    assert shown(places) == [accepted.NOT_KNOWN]
+
+
+def test_a_key_that_others_can_read_comes_first(places: Places) -> None:
+    (places.own / key.NAME).chmod(0o644)
+    check = weakened.accepted_all(doctor.look(places))
+    assert (check.status, check.fix) == ("warn", "mend `key` first")
+    assert list(weakened.mend(doctor.look(places))) == []
 
 
 def test_many_are_cut(places: Places) -> None:

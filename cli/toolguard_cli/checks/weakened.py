@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from toolguard_cli import weakenings
 from toolguard_cli.checks import stores
 from toolguard_cli.checks.check import Check, Step, Subject
-from toolguard_engine.stores import accepted
+from toolguard_engine.stores import accepted, key
 from toolguard_engine.stores.files import own_folder
 from toolguard_engine.stores.locked import Damaged, corrupt_files, lock
 
@@ -17,10 +18,13 @@ ID = "weakened"
 
 
 def accepted_all(subject: Subject) -> Check:
-    seen = weakenings.look(subject.places)
-    if seen.problem:
-        told = f"whether settings became weaker cannot be told: {seen.problem}"
+    if _damaged(subject):
+        told = f"the record of the accepted settings is damaged: {accepted.NAME}"
         return Check(ID, "error", told, subject.command("doctor", "--fix"))
+    try:
+        seen = weakenings.Weaker(tuple(weakenings.found(subject.places)))
+    except key.BadKey:
+        return Check(ID, "warn", "cannot be told without the key", "mend `key` first")
     if not seen.notices:
         return Check(ID, "ok", "nothing is weaker than what was accepted")
     told = "\n".join(weakenings.words(each) for each in seen.notices[: weakenings.MAX_SHOWN])
@@ -43,11 +47,15 @@ def _damaged(subject: Subject) -> list[Path]:
         accepted.AcceptedSettings(subject.places.state_dir).pending()
     except Damaged:
         return [place]
+    except key.BadKey:
+        return [] if os.path.lexists(key.path(subject.places.state_dir)) else [place]
     return []
 
 
 def _put_away(subject: Subject, path: Path) -> str:
     with lock(_place(subject)):
+        if not os.path.lexists(path):
+            return ""  # the repair of the key has done it
         stores.put_away(subject, path)
     return "what was accepted is not known any more; the next start of the gateway says so"
 

@@ -136,11 +136,14 @@ class AcceptedSettings:
         return found
 
     def ended(self, config: str, why: str, now: float, log: Log) -> Found:
-        """The gateway does not load the plugin any more. Nothing where that was accepted, or nothing is known."""
+        """The gateway does not load the plugin any more. Nothing where that was accepted, or nothing is known.
+
+        Raises `Busy` at once where somebody else is at it: the gateway does not wait long, and commands find it as well.
+        """
         name = _name(config)
         if not _is_new_end(self._file.read(), name):
             return Found()
-        with self._file.locked():
+        with self._file.locked(patient=False):
             before = self._file.read()
             known = before.configs.get(name)
             if known is None or not _is_new_end(before, name):

@@ -21,7 +21,7 @@ from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.standings import FileStandings
 
 MAX_STANDINGS = 200
-MAX_WEAKENED = 50
+MAX_WEAKENED = 1_000
 RECENT_SECONDS = 86_400.0
 LATEST = 1e11
 """Seconds since 1970; later is no time."""
