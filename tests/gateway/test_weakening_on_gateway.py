@@ -87,6 +87,11 @@ class Seen:
         """In the gateway's own log."""
         return any("[toolguard]" in line and text in line for line in self.gateway.log_text().splitlines())
 
+    def noted(self, event: str, lines: list[str], pending: list[str]) -> bool:
+        """The last lines of the audit log, and what waits: the record is written right after the log."""
+        known = [notice.text for notice in AcceptedSettings(self.home.state_dir).pending()]
+        return self.lines(event)[-len(lines) :] == lines and known == pending
+
     def runs_with(self, name: str, value: object) -> bool:
         known = AcceptedSettings(self.home.state_dir).baseline(str(self.home.config_path))
         return known is not None and known.of("", name) == value
@@ -128,7 +133,7 @@ def test_what_a_hand_makes_weaker(seen: Seen, wait: Callable[[Callable[[], bool]
 
     seen.set(mode="shadow", neverBlock=["memory_get", "exec"])
     weaker = ["mode changed from enforce to shadow", "neverBlock also names exec"]
-    wait(lambda: seen.lines("weakened") == weaker)
+    wait(lambda: seen.noted("weakened", weaker, weaker))
     wait(lambda: seen.warned("the guard is WEAKER than before: " + "; ".join(weaker)))
     assert seen.everywhere(weaker)
     assert "weaker than what was accepted: mode changed" in toolguard(seen.home, "status").stdout
@@ -142,7 +147,7 @@ def test_what_a_hand_makes_weaker(seen: Seen, wait: Callable[[Callable[[], bool]
 def test_a_person_accepts_in_chat_and_on_the_dashboard(seen: Seen, wait: Callable[[Callable[[], bool]], None]) -> None:
     seen.set(failMode="open")
     told = "failMode changed from closed to open"
-    wait(lambda: told in seen.lines("weakened"))
+    wait(lambda: seen.noted("weakened", [told], [told]))
     with Operator(seen.home, OWNER) as owner:
         assert told in owner.chat(ROOM, "/toolguard pending")
         assert owner.chat(ROOM, "/toolguard accept") == f"accepted: {told}"
@@ -154,7 +159,7 @@ def test_a_person_accepts_in_chat_and_on_the_dashboard(seen: Seen, wait: Callabl
     wait(lambda: seen.runs_with(access, value=True))
     seen.edit(lambda entry: entry.pop("hooks"))
     told = f"{access} changed from true to false"
-    wait(lambda: told in seen.lines("weakened"))
+    wait(lambda: seen.noted("weakened", [told], [told]))
     (gateway,) = seen.request("GET")["gateways"]
     assert [each["setting"] for each in gateway["weakened"]] == [access]
     answer = seen.request("POST", {"gateway": gateway["id"], "accept": gateway["weakenedMark"]})
@@ -169,12 +174,12 @@ def test_the_guard_is_switched_off_and_on_again(seen: Seen, wait: Callable[[Call
     why = f"{PATH}.enabled is false"
     wait(lambda: f"the gateway stopped the guard: {why}" in seen.lines("ended"))
     told = f"the gateway does not load toolguard any more ({why}): nothing is guarded"
-    wait(lambda: told in seen.lines("weakened"))
+    wait(lambda: seen.noted("weakened", [told], [told]))
     wait(lambda: seen.warned(f"the guard ended: {told}"))
     assert seen.everywhere([told])
 
     seen.edit(lambda entry: entry.update(enabled=True))
-    wait(lambda: f"as strict as before: {PATH}.enabled" in seen.lines("restored"))
+    wait(lambda: seen.noted("restored", [f"as strict as before: {PATH}.enabled"], []))
     assert seen.everywhere([])
 
     seen.gateway.stop()
