@@ -6,6 +6,7 @@ found here as well: no engine runs then.
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -158,8 +159,6 @@ def lines(seen: Weaker, places: Places) -> list[Line]:
 
 
 def command(places: Places) -> str:
-    import shlex  # noqa: PLC0415 - `status` alone needs it
-
     return shlex.join(["toolguard", *COMMAND.split(), *places.given])
 
 

@@ -183,5 +183,5 @@ def test_the_guard_is_switched_off_and_on_again(seen: Seen, wait: Callable[[Call
     assert seen.everywhere([])
 
     seen.gateway.stop()
-    assert seen.lines("ended")[-1] == "the guard ended with its gateway, which was told to stop"
+    wait(lambda: seen.lines("ended")[-1] == "the guard ended with its gateway, which was told to stop")
     assert seen.everywhere([])
