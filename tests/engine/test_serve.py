@@ -435,7 +435,8 @@ def test_the_audit_log_after_the_answers(talk: Talk, state: Path) -> None:
 
 
 def test_ordinary_calls_leave_the_state_folder_alone(talk: Talk, state: Path) -> None:
-    """There is what the engine says of itself, and how the agent stands. More calls in a minute would be drift."""
+    """There is what the engine says of itself, the settings it began with, and how the agent stands. More calls in a minute
+    would be drift."""
     talk.hello(state, HELD)
     for number in range(50):
         question = {"tool": "read", "params": {"path": f"{number}"}, "run": "r", "session": "s"}
@@ -450,7 +451,8 @@ def test_ordinary_calls_leave_the_state_folder_alone(talk: Talk, state: Path) ->
 
 def files_but_standings(state: Path) -> list[str]:
     found = [str(path.relative_to(state)) for path in state.rglob("*") if path.is_file()]
-    return [name for name in found if not name.startswith("toolguard/standings.db")]
+    kept = ("toolguard/standings.db", "toolguard/accepted-settings.json", "toolguard/key")
+    return [name for name in found if not name.startswith(kept)]
 
 
 def test_trouble_with_the_store_is_told_in_the_gateways_log(talk: Talk, state: Path) -> None:
