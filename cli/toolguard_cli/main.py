@@ -619,7 +619,8 @@ def audit_show(
     CODE says why: a rule, a constraint, a budget, a loop, the kill switch. Events about calls are hold, hold-again, approve,
     deny, consume (an approved call ran), expire, block, would-refuse (only logged, for the mode is shadow or soft), note,
     stop (the run was ended), budget, drift and external (told by something else); about people and the guard: checkpoint,
-    kill-switch, grant, grant-used, revoke, security, error, forged, recovered and head-lost.
+    kill-switch, grant, grant-used, revoke, security, error, forged, recovered and head-lost; about the guard's own
+    settings and life weakened, restored, accepted and ended.
     """
     from toolguard_cli.commands import audit as command
 
@@ -776,6 +777,29 @@ def config_unset(
     _asking(offline=offline, as_json=as_json)
     options = change.Options(root=root, dry_run=dry_run, offline=offline)
     _finish(command.run(paths.find(state_dir, config), path, options), as_json=as_json)
+
+
+@settings.command(
+    "accept",
+    epilog=examples("toolguard config accept", "toolguard config accept --dry-run", "toolguard config accept --yes --json"),
+)
+def config_accept(
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    config: Config = None,
+    as_json: Json = False,
+) -> None:
+    """Accept settings that became weaker.
+
+    Where the gateway runs with settings that guard less than before, status, doctor and the dashboard show it until a person
+    has accepted it, or the setting is put back. Shows all of them and asks.
+    """
+    from toolguard_cli.commands.config import accept as command
+
+    places = paths.find(state_dir, config)
+    _finish(command.run(places, yes=yes, dry_run=dry_run, reason=reason, as_json=as_json), as_json=as_json)
 
 
 @settings.command("show", epilog=examples("toolguard config show", "toolguard config show --json"))

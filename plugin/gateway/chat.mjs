@@ -1,4 +1,4 @@
-// `/toolguard approve|deny|pending|checkpoint|kill-switch` in chat, answered without the model, and the agent's own tool
+// `/toolguard approve|deny|pending|checkpoint|kill-switch|accept` in chat, answered without the model, and the agent's own tool
 // where it is allowed.
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask">} Engine */
@@ -10,9 +10,10 @@ const USAGE = [
   "/toolguard deny <nonce> [reason] - refuse it",
   "/toolguard checkpoint - you have looked: refill the budget of this chat's agent; checkpoint all - of every chat",
   "/toolguard kill-switch on|off [reason] - stop every call of every agent, or free them",
+  "/toolguard accept - accept the settings that became weaker (/toolguard pending shows them)",
 ].join("\n");
 const OWNER_ONLY = "Only the owner of this gateway may decide on held calls.";
-const ALONE = new Set(["pending"]);
+const ALONE = new Set(["pending", "accept"]);
 const WITH_NONCE = new Set(["approve", "deny"]);
 const SWITCHED = new Set(["on", "off"]);
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";

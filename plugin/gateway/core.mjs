@@ -60,6 +60,14 @@ export class Membership {
     return entry.core;
   }
 
+  /**
+   * The gateway ends, or replaces the plugin: then the core is gone already, and none is made to say so.
+   * @param {unknown} reason
+   */
+  leaving(reason) {
+    cores.get(this.#key)?.core.engine.note({ type: "leaving", reason: String(reason ?? "").slice(0, 200) });
+  }
+
   /** This instance was disposed of. */
   async leave() {
     this.#left = true;
@@ -93,6 +101,7 @@ function makeCore(api, root, version, logger) {
   const engine = new Engine(engineCommand(root, state, api.pluginConfig), {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
     host: String(api.runtime?.version ?? ""), plugin: version, configPath: configPath(state), root,
+    conversation: isGivenConversation(api),
   }, logger, announce, (message) => void waker.wake(message));
   const seams = new Seams((name, evidence) => {
     tell(logger, name, evidence);
@@ -133,6 +142,16 @@ function placesOf(root, state, config) {
 function environmentOf(root, state, config) {
   const folder = dirname(dirname(python(root, state, config)));
   return existsSync(join(folder, "pyvenv.cfg")) ? folder : "";
+}
+
+/**
+ * Whether the gateway gives the plugin's hooks the conversation; null where that cannot be told. `api.config` is what the
+ * plugin was registered with: right after a reload `api.runtime.config.current()` is still the config before.
+ * @param {any} api
+ */
+function isGivenConversation(api) {
+  const entries = api.config?.plugins?.entries;
+  return entries ? entries.toolguard?.hooks?.allowConversationAccess === true : null;
 }
 
 /**

@@ -56,6 +56,7 @@ function connectHooks(api, membership) {
   on("after_compaction", (_event, ctx) => membership.core?.hooks.compacted(ctx));
   on("reply_payload_sending", (event) => membership.core?.hooks.replySending(event));
   on("gateway_start", () => membership.core?.order.check());
+  on("gateway_stop", (event) => membership.leaving(event?.reason));
   if (isMeasured(api.pluginConfig)) {
     on("model_call_ended", (event, ctx) => membership.core?.usage?.callEnded(event, ctx));
     on("message_received", (event, ctx) => membership.core?.usage?.messageReceived(event, ctx));

@@ -13,6 +13,7 @@ KEPT = (
     "*.lock",
     "standings.db*",
     "kill-switch",
+    "accepted-settings.json",
 )
 """Globs; no setting moves what they cover."""
 
@@ -30,10 +31,19 @@ NAMES = (
     "standings.db-wal",
     "standings.db-shm",
     "kill-switch",
+    "accepted-settings.json",
     "nonces.json",
     "grants.json",
 )
 """Such names in full, and those of stores that a setting may move: what a search could find them by."""
 
-TELLING = ("standings.db", "kill-switch", "policy.toml", "policy.last-good.toml", "nonces.json", "last-engine.json")
+TELLING = (
+    "standings.db",
+    "kill-switch",
+    "policy.toml",
+    "policy.last-good.toml",
+    "nonces.json",
+    "last-engine.json",
+    "accepted-settings.json",
+)
 """Those that hardly anybody else has."""

@@ -32,7 +32,8 @@ class Wire(msgspec.Struct, frozen=True, tag_field="type", rename="camel"):
 
 
 class Hello(Wire, frozen=True, tag="hello"):
-    """The first question. `config` is the plugin's entry as the gateway holds it."""
+    """The first question. `config` is the plugin's entry as the gateway holds it. `conversation`: whether its hooks are
+    given the conversation (`allowConversationAccess`); None where the gateway part does not know."""
 
     id: Id
     v: int
@@ -44,6 +45,7 @@ class Hello(Wire, frozen=True, tag="hello"):
     plugin: Name = ""
     config_path: Name = ""
     root: Name = ""
+    conversation: bool | None = None
 
 
 class Place(Wire, frozen=True, kw_only=True):
@@ -86,11 +88,12 @@ class Ran(Place, frozen=True, tag="ran"):
 class Decide(Wire, frozen=True, tag="decide"):
     """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
 
-    `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`.
+    `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
+    for all settings that became weaker.
     """
 
     id: Id
-    action: Literal["approve", "deny", "pending", "checkpoint", "kill-switch"]
+    action: Literal["approve", "deny", "pending", "checkpoint", "kill-switch", "accept"]
     where: Literal["chat", "tool"]
     nonce: Name = ""
     by: Name = ""
@@ -250,13 +253,19 @@ class Seams(Wire, frozen=True, tag="seams"):
     seams: Annotated[dict[Name, Literal["works", "fails", "unknown"]], Meta(max_length=50)]
 
 
+class Leaving(Wire, frozen=True, tag="leaving"):
+    """Note: the gateway is about to stop the plugin, and says why."""
+
+    reason: Name = ""
+
+
 class Ping(Wire, frozen=True, tag="ping"):
     """Are you there? Answer: `Pong`."""
 
     id: Id
 
 
-Note = Compacted | Heard | Said | Warned | RunEnd | ModelEnded | Answered | Seams
+Note = Compacted | Heard | Said | Warned | RunEnd | ModelEnded | Answered | Seams | Leaving
 """What is told without an id, but for `Came`, which may have one."""
 
 Incoming = Hello | Judge | Ran | Failed | Message | Came | Decide | Resolved | Unjudged | Ping | Note

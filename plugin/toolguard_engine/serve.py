@@ -17,7 +17,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from toolguard_engine import __version__, hints, protocol, readtypes, risklevels, rulepacks, settingrules
+from msgspec import structs
+
+from toolguard_engine import (
+    __version__,
+    hints,
+    pluginstate,
+    protocol,
+    readtypes,
+    risklevels,
+    rulepacks,
+    settingrules,
+    strictness,
+)
 from toolguard_engine.approvals import Approvals
 from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
@@ -26,7 +38,7 @@ from toolguard_engine.metrics.modelcalls import WAIT_SECONDS
 from toolguard_engine.ownplaces import included, own_places
 from toolguard_engine.rulebook import Rule
 from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, CODE_UNREADABLE, Session, Setup, fault
-from toolguard_engine.stores import audit, calllog, engines, key
+from toolguard_engine.stores import audit, calllog, engines, hostconfig, key
 from toolguard_engine.stores.counters import Counters
 from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError
@@ -35,6 +47,7 @@ from toolguard_engine.stores.ownpolicy import OwnPolicy
 from toolguard_engine.stores.policy import Policies
 from toolguard_engine.stores.standings import FileStandings
 from toolguard_engine.wakes import Wakes
+from toolguard_engine.weakenings import Weakenings
 
 if TYPE_CHECKING:
     from toolguard_engine.metrics.recorder import Recorder
@@ -62,6 +75,9 @@ SWEEP_EVERY = 60.0
 
 RECORD_AFTER = WAIT_SECONDS + 0.1
 """Seconds of silence after which nothing more is waited for of model calls that were told in part."""
+
+STOPPING = "gateway stopping"
+"""What a gateway calls its own end."""
 
 POLL_EVERY = 0.2
 """Seconds between two looks at the book of held calls, while calls wait."""
@@ -107,6 +123,9 @@ class Engine:
         self._polled = 0.0
         self._tried = 0.0
         self._news = False
+        self._weakenings: Weakenings | None = None
+        self._compare_at = 0.0
+        """When the settings are to be compared with those that were accepted; 0: that is done."""
 
     def run(self) -> None:
         try:
@@ -139,6 +158,8 @@ class Engine:
             due.append(self._tried + RETRY_EVERY)
         if self._heard:
             due.append(self._heard + RECORD_AFTER)
+        if self._compare_at:
+            due.append(self._compare_at)
         return max(0.0, min(due) - time.monotonic()) if due else None
 
     def _do_what_is_due(self) -> None:
@@ -156,6 +177,8 @@ class Engine:
         if self._heard and now - self._heard >= RECORD_AFTER:
             self._heard = 0.0
             self._record()
+        if self._compare_at and now >= self._compare_at:
+            self._compare_settings()
 
     def _answer(self, line: bytes, *, too_long: bool) -> None:
         if not line.strip():
@@ -168,6 +191,7 @@ class Engine:
             self._take_own_rules()
             self._look_at_switch()
             self._begin_recording()
+            self._compare_settings()
 
     def _decide(self, line: bytes, *, too_long: bool) -> protocol.Wire | None:
         if too_long:
@@ -254,11 +278,59 @@ class Engine:
         self._session.standings = self._standings = FileStandings(self._state_dir)
         self._session.kill_switch = KillSwitch(self._state_dir)
         self._switched = -SWITCH_EVERY
+        self._session.weakenings = self._weakenings = self._new_weakenings()
         self._log_error = ""
         self._complaints.clear()
         self._published = 0.0
         for problem in settingrules.problems(self._session.config):
             self._complain(f"{'.'.join(problem.path)}: {problem.text}")
+
+    def _new_weakenings(self) -> Weakenings:
+        hello = self._session.hello
+        assert hello is not None  # noqa: S101 - only used after hello
+        return Weakenings(self._state_dir, hello.config_path, time.time, self._log_first)
+
+    def _log_first(self, events: list[audit.Event]) -> None:
+        """Lines for the audit log that belong there before something else is written."""
+        gateway = self._session.hello.gateway if self._session.hello else ""
+        self._unsaved += [structs.replace(event, gateway=gateway) for event in events]
+        self._write_events()
+
+    def _compare_settings(self) -> None:
+        """Whether they guard less than what a person accepted. Tried again where somebody else is at the store."""
+        hello, config = self._session.hello, self._session.config
+        if self._weakenings is None or hello is None:
+            return
+        self._compare_at = 0.0
+        try:
+            told = self._weakenings.begin(strictness.settings_of(config, conversation=hello.conversation))
+        except Busy:
+            self._compare_at = time.monotonic() + RETRY_EVERY
+        except StoreError as error:
+            self._complain(f"whether settings became weaker cannot be told: {error}")
+        else:
+            self._warn(told)
+
+    def _warn(self, told: list[str]) -> None:
+        """Into the gateway's log, also where warnings are kept out of it."""
+        level = self._session.config.log_level
+        self._send_all([protocol.Log("error" if level == "error" else "warn", text) for text in told])
+
+    def _say_why_it_ends(self) -> None:
+        """An end that the gateway outlives is told like a weaker setting; that of the gateway is a line of the audit log."""
+        hello = self._session.hello
+        assert hello is not None  # noqa: S101 - only used after hello
+        found = hostconfig.plugins(hello.config_path)
+        why = pluginstate.why_unloaded(found, hello.root, hello.state_dir) if found is not None else ""
+        if why:
+            self._session.ended("guard.unloaded", f"the gateway stopped the guard: {why}")
+        elif self._session.leaving == STOPPING:
+            self._session.ended("guard.gateway-stopped", "the guard ended with its gateway, which was told to stop")
+        if why and self._weakenings is not None:
+            try:
+                self._warn(self._weakenings.end(why))
+            except StoreError as error:
+                self._complain(f"that the guard ended could not be kept: {error}")
 
     def _begin_recording(self) -> None:
         """Where metrics are wanted. What keeps them from being recorded keeps nothing else."""
@@ -474,6 +546,8 @@ class Engine:
     def _leave(self) -> None:
         if self._session.hello is None:
             return
+        with suppress(BrokenPipeError):
+            self._say_why_it_ends()
         self._save_counters()
         self._close_standings()
         self._write_events(patient=True)

@@ -74,6 +74,14 @@ class KillSwitch(Protocol):
     def set(self, *, on: bool, by: str, why: str) -> None: ...
 
 
+class Weakenings(Protocol):
+    """Settings that guard less than what a person accepted, see `weakenings`. Raises `StoreError`."""
+
+    def pending(self) -> list[str]: ...
+
+    def accept(self, decision: Decision) -> str: ...
+
+
 @dataclass
 class Tally:
     """What happened since the engine started."""
@@ -119,6 +127,9 @@ class Session:
     approvals: Approvals | None = None
     standings: Standings | None = None
     kill_switch: KillSwitch | None = None
+    weakenings: Weakenings | None = None
+    leaving: str = ""
+    """Why the gateway is about to stop the plugin, where it said so."""
 
     def __post_init__(self) -> None:
         self.guard = Guard(self.config, self.setup.hints)
@@ -224,6 +235,8 @@ class Session:
             case protocol.RunEnd():
                 self.guard.ended(note.run)
                 self._measured(lambda measure: measure.run_ended(note.run))
+            case protocol.Leaving():
+                self.leaving = note.reason
             case protocol.Seams():
                 self.seams.update(note.seams)
             case protocol.ModelEnded() | protocol.Answered():
@@ -261,6 +274,10 @@ class Session:
         """The person's own constraints, from here on."""
         self._constraints = found
         self.guard.constrain(found)
+
+    def ended(self, code: str, reason: str) -> None:
+        """Puts aside a line about the end of the guard."""
+        self._event("ended", Call("", None), Verdict("allow", code, reason=reason))
 
     def take_told(self) -> list[protocol.Log]:
         """Lines for the gateway's log, each once."""
@@ -528,9 +545,29 @@ class Session:
             return self._checkpoint(message)
         if message.action == "kill-switch":
             return self._kill_switch(message)
+        if message.action == "accept":
+            return self._accept(message)
         if self.approvals is None:
             return protocol.Told(message.id, ok=False, text="Approvals are out of order; run `toolguard doctor`.")
-        return self.approvals.decide(message, self.config)
+        answer = self.approvals.decide(message, self.config)
+        return self._with_weaker(answer) if message.action == "pending" else answer
+
+    def _accept(self, message: protocol.Decide) -> protocol.Wire:
+        """A person accepts the settings that became weaker."""
+        decision = Decision(audit.plain(message.by), message.where, audit.plain(message.why))
+        try:
+            told = self.weakenings.accept(decision) if self.weakenings else "the gateway has not said yet where it is"
+        except StoreError as error:
+            return protocol.Told(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
+        return protocol.Told(message.id, ok=self.weakenings is not None, text=told)
+
+    def _with_weaker(self, answer: protocol.Told) -> protocol.Told:
+        """What waits for a person beside held calls."""
+        try:
+            found = self.weakenings.pending() if self.weakenings else []
+        except StoreError as error:
+            found = [f"Whether settings became weaker cannot be told: {error}"]
+        return msgspec.structs.replace(answer, text="\n".join([answer.text, *found])) if found else answer
 
     def _checkpoint(self, message: protocol.Decide) -> protocol.Wire:
         """A person looked: the budget of this session and of its agent's subagents, or of all, is full again."""

@@ -148,6 +148,7 @@ def test_what_set_says(places: Places) -> None:
         "dryRun": False,
         "backups": [f"{places.config}.toolguard.bak"],
         "openclawAsked": False,
+        "weaker": [],
         "findings": [],
     }
 

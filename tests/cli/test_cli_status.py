@@ -77,6 +77,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         "log": {"path": str(log), "recent": []},
         "held": {"pending": 0, "approvedUnused": 0, "oldest": None, "grants": 0, "damaged": [], "auditToday": {}},
         "killSwitch": {"on": False},
+        "weakened": {"weaker": [], "problem": ""},
         "budgets": [],
         "usage": {"recording": False, "path": None, "today": None, "week": None, "problem": ""},
         "dashboard": None,

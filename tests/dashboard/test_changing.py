@@ -10,10 +10,13 @@ from machine import CONFIG, HOME, LAB, Machine
 from playwright.sync_api import Page, Route, expect
 from visitor import Visits, until
 
+from toolguard_engine.config import parse
 from toolguard_engine.standing import Standing
+from toolguard_engine.stores.accepted import AcceptedSettings
 from toolguard_engine.stores.audit import AuditLog
 from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.standings import FileStandings
+from toolguard_engine.strictness import settings_of
 
 
 @pytest.fixture
@@ -145,3 +148,24 @@ def test_checkpoint(machine: Machine, visits: Visits, session: str) -> None:
     assert [stands[each.agent, each.session].spent for each in others] == [0.5, 0.5]
     assert [where for where, _ in events(machine, "checkpoint")] == ["dashboard"]
     expect(standing.get_by_role("meter", name="Budget left").and_(page.locator("[aria-valuenow='0.15']"))).to_have_count(0)
+
+
+@pytest.mark.parametrize("width", [1280, 390], ids=["desk", "phone"])
+def test_weaker_settings_are_accepted(machine: Machine, visits: Visits, width: int) -> None:
+    store, log = AcceptedSettings(machine.places.state_dir), AuditLog(machine.places.state_dir).append
+    config = str(machine.places.config)
+    store.ran(config, settings_of(parse({})), time.time(), log)
+    page = visits(machine, viewport={"width": width, "height": 800}).go("overview")
+    banner = page.get_by_role("alert").filter(has_text="Weaker than accepted")
+    expect(banner).to_have_count(0)
+    hostile = "<img src=x onerror=alert(1)>"
+    store.ran(config, settings_of(parse({"mode": "soft", "neverBlock": [hostile]})), time.time(), log)
+    expect(banner).to_contain_text("guards less than before")
+    expect(banner).to_contain_text("mode changed from enforce to soft")
+    expect(banner).to_contain_text(f"neverBlock also names {hostile}")
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    banner.get_by_role("button", name="Accept").click()
+    answer(page, "Accept", "a quiet week")
+    expect(banner).to_have_count(0)
+    assert store.pending() == []
+    assert events(machine, "accepted") == [("dashboard", "a quiet week")] * 2

@@ -287,8 +287,9 @@ def test_an_unusable_state_folder_is_told(talk: Talk, tmp_path: Path, kind: str)
     (tmp_path / "file").write_text("")
     place = tmp_path / ("file" if kind == "file" else "a\0b")
     assert talk.hello(place, {"logPath": str(tmp_path / "a.log")})["type"] == "ready"
-    said = talk.read()
-    assert (said["type"], said["level"], said["text"][:18]) == ("log", "warn", "cannot write below")
+    for words in ("whether settings became weaker cannot be told: ", "cannot write below "):
+        said = talk.read()
+        assert (said["type"], said["level"], said["text"][: len(words)]) == ("log", "warn", words)
     talk.assert_alive()
     assert talk.end() == (0, [], "")
 
@@ -434,7 +435,8 @@ def test_the_audit_log_after_the_answers(talk: Talk, state: Path) -> None:
 
 
 def test_ordinary_calls_leave_the_state_folder_alone(talk: Talk, state: Path) -> None:
-    """There is what the engine says of itself, its key, and how the agent stands. More calls in a minute would be drift."""
+    """There is what the engine says of itself, its key, the settings it began with, and how the agent stands. More calls in
+    a minute would be drift."""
     talk.hello(state, HELD)
     for number in range(50):
         question = {"tool": "read", "params": {"path": f"{number}"}, "run": "r", "session": "s"}
@@ -442,14 +444,15 @@ def test_ordinary_calls_leave_the_state_folder_alone(talk: Talk, state: Path) ->
         assert answer == {"type": "verdict", "id": number, "decision": "allow", "code": "allow", "outcome": "tell"}
         talk.send(type="came", text="some text", **question)
     talk.assert_alive()
-    assert set(files_but_standings(state)) == {f"toolguard/engines/{talk.process.pid}.json", "toolguard/key"}
+    assert set(files_but_standings(state)) == {f"toolguard/engines/{talk.process.pid}.json"}
     assert talk.end() == (0, [], "")
-    assert set(files_but_standings(state)) == {"toolguard/key", "toolguard/last-engine.json"}
+    assert set(files_but_standings(state)) == {"toolguard/last-engine.json"}
 
 
 def files_but_standings(state: Path) -> list[str]:
     found = [str(path.relative_to(state)) for path in state.rglob("*") if path.is_file()]
-    return [name for name in found if not name.startswith("toolguard/standings.db")]
+    kept = ("toolguard/standings.db", "toolguard/accepted-settings.json", "toolguard/key")
+    return [name for name in found if not name.startswith(kept)]
 
 
 def test_trouble_with_the_store_is_told_in_the_gateways_log(talk: Talk, state: Path) -> None:
@@ -612,3 +615,144 @@ def test_the_kill_switch_counts_from_the_next_call_on(talk: Talk, tmp_path: Path
         nonce = "on" if code != "allow" else "off"
         assert talk.ask(id=1, type="decide", action="kill-switch", nonce=nonce, by="ann", where="chat")["ok"]
         assert talk.ask(id=2, type="judge", tool="read", params={"path": "a"}, run=f"r{turn}")["code"] == code
+
+
+class Engines:
+    """One engine after the other on the same state directory, as a gateway starts them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.state = folder / "state"
+        self.state.mkdir()
+        self.config = self.state / "openclaw.json"
+        self.write("{plugins: {entries: {toolguard: {enabled: true}}}} // by hand")
+
+    def write(self, text: str) -> None:
+        self.config.write_text(text)
+
+    def run(self, config: Any, *messages: dict[str, Any], **more: Any) -> list[Any]:
+        """What an engine says from its first answer to its end."""
+        talk = Talk(self.folder)
+        hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(self.state), "configPath": str(self.config), **more}
+        talk.send(**hello, config=config, gateway="gw")
+        for message in messages:
+            talk.send(**message)
+        code, said, errors = talk.end()
+        assert (code, errors) == (0, "")
+        return said
+
+    def warned(self, config: Any, *messages: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
+        return [(each["level"], each["text"]) for each in self.run(config, *messages, **more) if each["type"] == "log"]
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        return [(each["code"], each["reason"]) for each in AuditLog(self.state).events()]
+
+
+ACCEPT = "If you meant it: toolguard config accept"
+LEAVING = {"type": "leaving", "reason": "gateway stopping"}
+
+
+@pytest.fixture
+def engines_of(tmp_path: Path) -> Engines:
+    return Engines(tmp_path)
+
+
+def test_weaker_settings_are_said_at_each_start_until_they_are_accepted(engines_of: Engines) -> None:
+    assert engines_of.warned({}) == []
+    assert engines_of.warned({"escalationThreshold": 30}) == []
+    told = "mode changed from enforce to soft"
+    settings = {"mode": "soft", "escalationThreshold": 30}
+    assert engines_of.warned(settings) == [("warn", f"the guard is WEAKER than before: {told}. {ACCEPT}")]
+    assert engines_of.warned(settings) == [("warn", f"still weaker than accepted: {told}. {ACCEPT}")]
+    pending = {"id": 1, "type": "decide", "action": "pending", "where": "chat", "by": "ann"}
+    asked = [
+        pending,
+        {**pending, "id": 2, "action": "accept"},
+        {**pending, "id": 3, "action": "accept"},
+        {**pending, "id": 4},
+    ]
+    answers = {each["id"]: each for each in engines_of.run(settings, *asked) if each["type"] == "told"}
+    assert told in answers[1]["text"]
+    assert (answers[2]["ok"], answers[2]["text"]) == (True, f"accepted: {told}")
+    assert answers[3]["text"] == "no setting is weaker than what was accepted"
+    assert answers[4]["text"] == "no call is waiting"
+    assert engines_of.warned(settings) == []
+    assert engines_of.lines == [("settings.weakened", told), ("settings.accepted", told)]
+    (accepted,) = [each for each in AuditLog(engines_of.state).events() if each["event"] == "accepted"]
+    assert (accepted["by"], accepted["where"], accepted["gateway"]) == ("ann", "chat", "gw")
+
+
+def test_a_level_that_keeps_warnings_back_does_not_keep_this_one_back(engines_of: Engines) -> None:
+    engines_of.run({})
+    ((level, text),) = engines_of.warned({"logLevel": "error"})
+    assert (level, "logLevel changed from info to error" in text) == ("error", True)
+
+
+def test_an_agent_accepts_nothing(engines_of: Engines) -> None:
+    engines_of.run({})
+    settings = {"mode": "soft", "approval": {"agentTool": True}}
+    word = {"id": 1, "type": "decide", "action": "accept", "where": "tool", "by": "agent"}
+    (told,) = [each for each in engines_of.run(settings, word) if each["type"] == "told"]
+    assert told["ok"] is False
+    assert len(engines_of.warned(settings)) == 1
+
+
+@pytest.mark.parametrize(
+    ("config", "why"),
+    [
+        ("{plugins: {entries: {toolguard: {enabled: false}}}} // by hand", "plugins.entries.toolguard.enabled is false"),
+        ('{"plugins": {"enabled": false}}', "plugins.enabled is false"),
+        ("{plugins: {deny: ['toolguard',]}}", "plugins.deny names toolguard"),
+    ],
+)
+def test_an_end_that_the_gateway_outlives(engines_of: Engines, config: str, why: str) -> None:
+    engines_of.run({})
+    engines_of.write(config)
+    told = f"the gateway does not load toolguard any more ({why}): nothing is guarded"
+    assert engines_of.warned({}) == [("warn", f"the guard ended: {told}. {ACCEPT}")]
+    ended = ("guard.unloaded", f"the gateway stopped the guard: {why}")
+    assert sorted(engines_of.lines) == sorted([("settings.weakened", told), ended])
+    engines_of.write("{}")
+    assert engines_of.warned({}) == []
+    assert engines_of.lines[-1] == ("settings.restored", "as strict as before: plugins.entries.toolguard.enabled")
+
+
+def test_the_folder_of_the_plugin_is_gone(engines_of: Engines) -> None:
+    ((_, text),) = engines_of.warned({}, root=str(engines_of.folder / "gone"))
+    assert "its folder is gone" in text
+
+
+@pytest.mark.parametrize("config", ["{}", "{ broken", '{"$include": "./more.json"}', '{"plugins": {"$include": "./x"}}'])
+def test_an_end_with_the_gateway(engines_of: Engines, config: str) -> None:
+    """A line where the gateway says that it stops; none at a reload, and none of what cannot be told."""
+    engines_of.write(config)
+    assert engines_of.warned({}) == []
+    assert engines_of.lines == []
+    assert engines_of.warned({}, LEAVING) == []
+    assert engines_of.lines == [("guard.gateway-stopped", "the guard ended with its gateway, which was told to stop")]
+
+
+def test_calls_are_answered_where_the_record_is_damaged(engines_of: Engines) -> None:
+    engines_of.run({})
+    (engines_of.state / "toolguard" / "accepted-settings.json").write_text("{")
+    judge = {"id": 1, "type": "judge", "tool": "read", "params": {"path": "a"}, "run": "r"}
+    accept = {"id": 2, "type": "decide", "action": "accept", "where": "chat", "by": "ann"}
+    said = engines_of.run({"mode": "soft"}, judge, accept)
+    assert [each["decision"] for each in said if each["type"] == "verdict"] == ["allow"]
+    assert [each["ok"] for each in said if each["type"] == "told"] == [False]
+    assert any("whether settings became weaker cannot be told" in each["text"] for each in said if each["type"] == "log")
+
+
+def test_whoever_holds_the_record_is_waited_for(engines_of: Engines) -> None:
+    """The engine goes on answering, and compares as soon as it can."""
+    import filelock  # noqa: PLC0415
+
+    engines_of.run({})
+    talk = Talk(engines_of.folder)
+    with filelock.FileLock(engines_of.state / "toolguard" / "accepted-settings.json.lock"):
+        hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(engines_of.state), "configPath": str(engines_of.config)}
+        assert talk.ask(**hello, config={"mode": "soft"})["type"] == "ready"
+        talk.assert_alive()
+    assert "the guard is WEAKER than before" in talk.read()["text"]
+    assert talk.end() == (0, [], "")

@@ -61,6 +61,7 @@ describe("what the owner says", () => {
     ["approve 0a1b2c3d --yes", { action: "approve", nonce: "0a1b2c3d", why: "--yes" }],
     ["checkpoint", { action: "checkpoint", nonce: "", why: "" }],
     ["checkpoint all", { action: "checkpoint", nonce: "all", why: "" }],
+    ["accept", { action: "accept", nonce: "", why: "" }],
     ["kill-switch on", { action: "kill-switch", nonce: "on", why: "" }],
     ["kill-switch off it is  fine", { action: "kill-switch", nonce: "off", why: "it is fine" }],
     // Hostile: it is the engine's to refuse, and it stays in its own member.
@@ -79,7 +80,7 @@ describe("what the owner says", () => {
 
   for (const args of [
     undefined, null, "", "   ", "help", "approve", "deny", "approve   ", "Approve 0a1b2c3d", "approveall", "approve,0a1b2c3d",
-    "0a1b2c3d", "kill-switch", "kill-switch ON", "kill-switch maybe", "kill-switch status", "checkpoint ALL", "checkpoint 0a1b2c3d", "grant exec", "constructor x", "__proto__ x", {}, [], ["approve"], 7, true, "x".repeat(1_000_000),
+    "0a1b2c3d", "kill-switch", "kill-switch ON", "kill-switch maybe", "kill-switch status", "ACCEPT", "accepted", "checkpoint ALL", "checkpoint 0a1b2c3d", "grant exec", "constructor x", "__proto__ x", {}, [], ["approve"], 7, true, "x".repeat(1_000_000),
   ])
     test(`the usage, and nobody is asked: ${String(JSON.stringify(args)).slice(0, 30)}`, async () => {
       const { asked, engine } = engineFor();

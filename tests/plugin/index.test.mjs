@@ -73,6 +73,7 @@ test("everything is registered, and nothing is started by that", (t) => {
     ["after_compaction", undefined],
     ["reply_payload_sending", undefined],
     ["gateway_start", undefined],
+    ["gateway_stop", undefined],
   ]);
   assert.deepEqual(Object.keys(registered).sort(), ["command", "dispose", "events", "service", "transforms"]);
   assert.equal(registered.command.name, "toolguard");
@@ -159,7 +160,7 @@ describe("older hosts", () => {
     test(`without ${without.join(", ")}`, (t) => {
       const { api, hooks } = host(t, { approval: { agentTool: true } }, without);
       plugin.register(api);
-      assert.equal(Object.keys(hooks).length, 8);
+      assert.equal(Object.keys(hooks).length, 9);
     });
 
   test("events under their older name", (t) => {

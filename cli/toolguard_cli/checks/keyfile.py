@@ -14,7 +14,8 @@ from toolguard_cli import stores as opened
 from toolguard_cli.checks import mending, stores
 from toolguard_cli.checks.check import Check, Step, Subject, shown
 from toolguard_engine import answers
-from toolguard_engine.stores import audit, key
+from toolguard_engine.stores import accepted, audit, key
+from toolguard_engine.stores.files import own_folder
 from toolguard_engine.stores.locked import StoreError, lock
 
 RENEWED = "doctor.key-renewed"
@@ -92,6 +93,8 @@ def _renewed(subject: Subject) -> str:
         place.unlink(missing_ok=True)
         if stores.is_ours(subject, book) and book.exists():
             stores.put_away(subject, book)
+        if (settings := own_folder(subject.places.state_dir) / accepted.NAME).exists():
+            stores.put_away(subject, settings)
     key.load(subject.places.state_dir)
     for path in log.odd():
         stores.put_odd_away(subject, path)

@@ -34,6 +34,7 @@ from toolguard_cli.checks import (
     rules,
     standings,
     stores,
+    weakened,
     wholeconfig,
 )
 from toolguard_cli.checks.check import Check, Step, Subject
@@ -105,4 +106,5 @@ TABLE = (
     Row("approvals", "policy", grants.policy),
     Row("approvals", "rules", rules.count),
     Row("approvals", "self-approval", grants.by_persons),
+    Row("approvals", "weakened", weakened.accepted_all, weakened.mend),
 )

@@ -25,7 +25,7 @@ HEAD = ("TIME", "EVENT", "CODE", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
 EVENTS = (
     "hold", "hold-again", "approve", "deny", "consume", "expire", "block", "would-refuse", "note", "stop", "budget",
     "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error", "forged",
-    "recovered", LOST,
+    "recovered", LOST, "weakened", "restored", "accepted", "ended",
 )  # fmt: skip
 """All kinds of lines, those about calls first."""
 

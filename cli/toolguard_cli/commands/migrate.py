@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from toolguard_cli import asking, configtree, inside
+from toolguard_cli import asking, configtree, inside, weakenings
 from toolguard_cli.configtree import ConfigTree
 from toolguard_cli.errors import UserError
 from toolguard_cli.json5_edit import path_name
@@ -87,7 +87,9 @@ def _performed(planned: Plan, chosen: Sequence[data.Migration]) -> Done:
         if fresh.fingerprint != planned.fingerprint:
             raise UserError("the config was changed by somebody else just now", "nothing was migrated; repeat the command")
         with told() as tell:
-            return plan.perform(fresh, tell)
+            done = plan.perform(fresh, tell)
+        weakenings.take(places, weakenings.since(fresh.draft.before, places), "cli")
+        return done
 
 
 def _tree(places: Places, interrupted: Journal | None) -> ConfigTree:
@@ -114,7 +116,9 @@ def undo(places: Places, *, yes: bool, dry_run: bool) -> Result:
     with locked(places):
         if not yes:
             journal.refuse_changed(places, which, fix)
+        before = weakenings.read(places)
         restored, removed = plan.take_back(places, which)
+        weakenings.take(places, weakenings.since(before, places), "cli")
     lines = [Line("ok", f"took back {about}"), *(Line("info", text) for text in restored)]
     lines += [Line("info", f"removed {removed} imported rows of metrics")] if removed else []
     lines.append(Line("next", "restart the gateway"))

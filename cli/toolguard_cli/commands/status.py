@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli import budgets, metered, overview
+from toolguard_cli import budgets, metered, overview, weakenings
 from toolguard_cli.commands import killswitch
 from toolguard_cli.paths import Places
 from toolguard_cli.result import Line, Result
@@ -33,9 +33,11 @@ def run(places: Places) -> Result:
     entries = tail(log)
     held = overview.look(places, time.time())
     used = metered.look(places)
+    weaker = weakenings.look(places)
     lines = [
         *_stopped(held),
         *_invalid(wrong),
+        *weakenings.lines(weaker, places),
         _installed(places, known),
         *_running(running, last),
         *_log(log, entries),
@@ -53,6 +55,7 @@ def run(places: Places) -> Result:
         "log": {"path": str(log), "recent": entries[-5:]},
         "held": overview.data(held),
         "killSwitch": killswitch.public(held.thrown),
+        "weakened": weakenings.data(weaker),
         "budgets": [budgets.data(each, config) for each in budgets.worth_a_look(held.standings or [], config)],
         **metered.data(used),
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolguard_cli import configfile, configtree, inside
+from toolguard_cli import configfile, configtree, inside, stores
 from toolguard_cli.configdraft import Draft
 from toolguard_cli.configtree import ConfigTree, Steps
 from toolguard_cli.errors import UserError
@@ -16,8 +18,12 @@ from toolguard_cli.paths import PLUGIN_ID, Places
 from toolguard_cli.result import Line, Result
 from toolguard_cli.setup import entry, folder, record
 from toolguard_cli.setup.lock import locked
+from toolguard_engine import answers
 from toolguard_engine.config import DEFAULT_METRICS_PATH
 from toolguard_engine.metrics import place
+from toolguard_engine.stores import audit
+from toolguard_engine.stores.accepted import AcceptedSettings
+from toolguard_engine.stores.locked import StoreError
 
 
 @dataclass(frozen=True)
@@ -28,6 +34,7 @@ class _Plan:
     known: record.Record
     draft: Draft
     about_old: list[Line]
+    told: list[Line] = field(default_factory=list)
 
     @property
     def config(self) -> ConfigTree:
@@ -55,6 +62,7 @@ def run(places: Places, *, dry_run: bool) -> Result:
             plan = _plan(places)
             if plan is not None:
                 _perform(plan)
+                plan.told.extend(_acknowledged(plan))
     if plan is None:
         return Result("uninstall", {"changed": False}, (Line("ok", f"not installed in {places.state_dir}; nothing to do"),))
     return _result(plan, done=not dry_run)
@@ -120,6 +128,27 @@ def _perform(plan: _Plan) -> None:
     plan.places.record.unlink(missing_ok=True)
 
 
+def _acknowledged(plan: _Plan) -> list[Line]:
+    """A person took the guard out: that is a line of the audit log, and nothing is pointed out about it."""
+    line = audit.Event(
+        id=secrets.token_hex(8),
+        time=audit.when(time.time()),
+        event="ended",
+        code="guard.uninstalled",
+        by=stores.who(),
+        where="cli",
+        reason="toolguard was uninstalled",
+    )
+    log, settings = audit.AuditLog(plan.places.state_dir), AcceptedSettings(plan.places.state_dir)
+    try:
+        if log.files() or settings.path.exists():  # else it never ran
+            log.append([line])
+            settings.forget(str(plan.config.path))
+    except StoreError as error:
+        return [Line("warn", answers.plain(f"this could not be written to the audit log: {error}"))]
+    return []
+
+
 def _result(plan: _Plan, *, done: bool) -> Result:
     known, config = plan.known, plan.config
     lines = [_line("removed the plugin" if known.mode == "copy" else "unlinked the plugin", known.plugin, done=done)]
@@ -136,7 +165,7 @@ def _result(plan: _Plan, *, done: bool) -> Result:
         lines += [Line("info", f"the config with them: {backup}") for backup in backups]
     if edited and config.get(*entry.ENTRY, "config"):
         lines.append(Line("warn", "your settings of toolguard went with its entry; they are in that file"))
-    lines += plan.about_old
+    lines += [*plan.told, *plan.about_old]
     lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))
     lines += _measured(config)
     lines.append(Line("next", "restart the gateway") if done else Line("info", "nothing was written (--dry-run)"))

@@ -72,7 +72,7 @@ ENDPOINTS = (
         change.change,
         Change,
         State,
-        "Changes the mode, switches the kill switch, or gives a checkpoint: one of them.",
+        "Changes the mode, switches the kill switch, gives a checkpoint, or accepts weaker settings: one of them.",
         one_of=change.WISHES,
         refusals=DECIDES,
     ),

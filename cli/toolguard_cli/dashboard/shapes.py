@@ -68,8 +68,17 @@ class Standing(Shape, frozen=True):
     touched: int
 
 
+class Weakened(Shape, frozen=True):
+    """Something that guards less than what a person accepted. `setting`: empty where it is none; `since`: 0 if not known."""
+
+    setting: str
+    text: str
+    since: int
+
+
 class GatewayState(Shape, frozen=True):
-    """A gateway as it stands now. `recording`: it writes metrics. `mode`: as its settings say."""
+    """A gateway as it stands now. `recording`: it writes metrics. `mode`: as its settings say. `weakened_mark`: stands for
+    all of `weakened`, to accept exactly that."""
 
     id: str
     running: bool
@@ -77,6 +86,8 @@ class GatewayState(Shape, frozen=True):
     mode: str
     kill_switch: Switch | None
     standings: list[Standing]
+    weakened: list[Weakened]
+    weakened_mark: str
     host: str
     version: str
     problems: list[str]
@@ -101,12 +112,13 @@ class Refill(Shape, frozen=True, forbid_unknown_fields=True):
 
 
 class Change(Shape, frozen=True, forbid_unknown_fields=True):
-    """One of `mode`, `kill_switch` and `checkpoint`."""
+    """One of `mode`, `kill_switch`, `checkpoint` and `accept`: the mark of what became weaker, and is accepted."""
 
     gateway: GatewayId
     mode: Mode | None = None
     kill_switch: bool | None = None
     checkpoint: Refill | None = None
+    accept: Name | None = None
     why: Text = ""
 
 

@@ -19,6 +19,7 @@ from toolguard_engine import answers
 from toolguard_engine.metrics import database, queries
 from toolguard_engine.metrics.database import MetricsError
 from toolguard_engine.stores import engines, files
+from toolguard_engine.stores.accepted import NAME as ACCEPTED
 from toolguard_engine.stores.killswitch import NAME as KILL_SWITCH
 from toolguard_engine.stores.standings import BESIDE
 from toolguard_engine.stores.standings import NAME as STANDINGS
@@ -146,7 +147,12 @@ def mark(path: Path) -> Mark:
 
 def _marks(watched: Watched) -> tuple[object, ...]:
     own = files.own_folder(watched.places.state_dir)
-    places = (own / KILL_SWITCH, *(own / f"{STANDINGS}{end}" for end in ("", *BESIDE[:1])), watched.places.config)
+    places = (
+        own / KILL_SWITCH,
+        own / ACCEPTED,
+        *(own / f"{STANDINGS}{end}" for end in ("", *BESIDE[:1])),
+        watched.places.config,
+    )
     return (*map(mark, places), *(info.pid for info in engines.running(watched.places.state_dir)))
 
 

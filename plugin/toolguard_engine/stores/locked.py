@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Generic, TypeVar
@@ -51,11 +51,12 @@ def unusable(path: Path, error: OSError | ValueError) -> StoreError:
 
 
 class LockedFile(Generic[T]):
-    """One file with one value of type `kind`; a file that is not there holds `kind()`."""
+    """One file with one value of type `kind`; a file that is not there holds `kind()`. What `is_ours` refuses is damaged."""
 
-    def __init__(self, path: Path, kind: type[T]) -> None:
+    def __init__(self, path: Path, kind: type[T], is_ours: Callable[[T], bool] = lambda _: True) -> None:
         self.path = path
         self._kind = kind
+        self._is_ours = is_ours
         self._decoder = msgspec.json.Decoder(kind)
 
     def read(self, *, keep_aside: bool = True) -> T:
@@ -71,7 +72,10 @@ class LockedFile(Generic[T]):
         except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
         try:
-            return self._decoder.decode(data)
+            value = self._decoder.decode(data)
+            if not self._is_ours(value):
+                raise msgspec.ValidationError("it was not written by toolguard")
+            return value  # noqa: TRY300 - what is refused is damaged too
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             if not keep_aside:
                 raise Damaged(f"{self.path} is damaged; run `toolguard doctor --fix`") from error

@@ -14,10 +14,13 @@ from dashboard_stage import NAMES, OWN, Answer, Machine, Served, machine, served
 
 import metrics_seed
 from toolguard_cli import stores
+from toolguard_engine.config import parse
 from toolguard_engine.standing import Standing
+from toolguard_engine.stores.accepted import AcceptedSettings
 from toolguard_engine.stores.audit import AuditLog
 from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.standings import FileStandings
+from toolguard_engine.strictness import settings_of
 
 GETS = (
     "/api/overview", "/api/timeseries", "/api/gateways", f"/api/gateway/{NAMES[0]}", "/api/models", "/api/live",
@@ -233,8 +236,45 @@ def test_mode(server: Served) -> None:
     assert places.config.read_text() == "{ broken"
 
 
+def test_weaker_settings(server: Served) -> None:
+    places = server.machine.places(NAMES[0])
+    store, log = AcceptedSettings(places.state_dir), AuditLog(places.state_dir).append
+    assert (state_of(server)["weakened"], state_of(server)["weakenedMark"]) == ([], "")
+    for number, mode in enumerate(("enforce", "soft")):
+        store.ran(str(places.config), settings_of(parse({"mode": mode})), 1_000.0 + number, log)
+    seen = state_of(server)
+    text = "mode changed from enforce to soft"
+    assert seen["weakened"] == [{"setting": "mode", "text": text, "since": 1_001_000}]
+    assert state_of(server, NAMES[1])["weakened"] == []
+
+    store.ran(str(places.config), settings_of(parse({"mode": "shadow"})), 1_003.0, log)
+    wish = {"gateway": NAMES[0], "accept": seen["weakenedMark"], "why": "a quiet\x1bweek"}
+    late = server.post("/api/state", wish)
+    assert (late.status, late.code) == (409, "changed")
+    store.ran(str(places.config), settings_of(parse({"mode": "soft"})), 1_004.0, log)
+    assert server.post("/api/state", wish, token="").status == 401
+    assert server.post("/api/state", wish, token="x" * 43).status == 401
+    assert state_of(server)["weakened"] != []
+    answer = server.post("/api/state", wish)
+    assert answer.status == 200, answer
+    assert state_of(server)["weakened"] == []
+    line = audited(server.machine)[-1]
+    assert (line["event"], line["where"], line["by"]) == ("accepted", "dashboard", stores.who())
+    assert (line["reason"], line["why"]) == (text, "a quiet?week")
+
+    store.path.write_bytes(b"{")
+    assert any("whether settings became weaker cannot be told" in each for each in state_of(server)["problems"])
+    assert server.post("/api/state", wish).status == 409
+
+
 @pytest.mark.parametrize(
-    "wish", [{}, {"mode": "soft", "killSwitch": True}, {"killSwitch": False, "checkpoint": {"all": True}}]
+    "wish",
+    [
+        {},
+        {"mode": "soft", "killSwitch": True},
+        {"killSwitch": False, "checkpoint": {"all": True}},
+        {"accept": "", "killSwitch": True},
+    ],
 )
 def test_one_change_at_a_time(shared: Served, wish: dict[str, Any]) -> None:
     answer = shared.post("/api/state", {"gateway": NAMES[0]} | wish)

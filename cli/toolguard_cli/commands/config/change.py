@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from toolguard_cli import configfile, configtree, inside, validation
+from toolguard_cli import configfile, configtree, inside, validation, weakenings
 from toolguard_cli.commands.config import names, told
 from toolguard_cli.configdraft import Draft
 from toolguard_cli.errors import UserError
@@ -18,6 +18,7 @@ from toolguard_cli.validation import Finding, Subject, entry, hostcheck, startup
 from toolguard_cli.validation.finding import nearest
 from toolguard_engine import answers
 from toolguard_engine.stores import engines
+from toolguard_engine.strictness import Change as Weakening
 
 PLUGINS = ENTRY[:2]
 MAX_TOLD = 5
@@ -29,13 +30,15 @@ _ON_A_DRAFT = tuple(check for check in validation.CHECKS if check is not texts.t
 
 @dataclass(frozen=True)
 class Options:
-    """`openclaw`: the command that runs it; None for the one on PATH. `vouched`: it is known that a person asks."""
+    """`openclaw`: the command that runs it; None for the one on PATH. `vouched`: it is known that a person asks. `where`: at
+    which place."""
 
     root: bool = False
     dry_run: bool = False
     offline: bool = False
     openclaw: tuple[str, ...] | None = None
     vouched: bool = False
+    where: str = "cli"
 
     @property
     def asked(self) -> tuple[str, ...]:
@@ -86,7 +89,12 @@ class Change:
             edit(self.draft)
             judged = self._judged()
             backups = self.draft.write(again=self._is_backed_up())
+            self.notes += weakenings.take(self.places, self._weaker(), self.options.where)
         return self._told(said, list(self.draft.diff()), judged, backups)
+
+    def _weaker(self) -> tuple[Weakening, ...]:
+        """What guards less with the change. Who makes it has proved to be a person, and accepts it."""
+        return weakenings.between(self.draft.before, self.draft.tree, self.places)
 
     def _is_backed_up(self) -> bool:
         """The file as it was before toolguard's first change is kept for good."""
@@ -149,7 +157,9 @@ class Change:
 
     def _told(self, said: str, diff: list[str], judged: Judged, backups: list[Path]) -> Result:
         dry_run, file = self.options.dry_run, str(nearest(self.draft.tree, self.named.steps).file.path)
+        weaker = [answers.plain(each.text) for each in self._weaker()]
         lines = [Line("ok", answers.plain(f"{said} ({file})")), *self.notes]
+        lines += [Line("warn", f"this guards less: {text}") for text in weaker]
         lines += [Line("info", f"  {told.with_tabs(text)}") for text in self._changed_lines(diff)]
         lines += [Line("info", f"the file as it was: {backup}") for backup in backups]
         lines += told.lines(judged.fresh)
@@ -166,6 +176,7 @@ class Change:
             "diff": diff,
             "backups": list(map(str, backups)),
             "openclawAsked": judged.asked,
+            "weaker": weaker,
             "findings": told.public([*judged.left, *judged.fresh]),
         }
         return Result(self.command, data, tuple(lines))

@@ -6,20 +6,22 @@ import os
 import time
 from contextlib import closing
 
-from toolguard_cli import budgets, stores
+from toolguard_cli import budgets, stores, weakenings
 from toolguard_cli.dashboard import gateways
 from toolguard_cli.dashboard.api.pending import said
 from toolguard_cli.dashboard.gateways import Watched
-from toolguard_cli.dashboard.shapes import GatewayState, Standing, State, Switch
+from toolguard_cli.dashboard.shapes import GatewayState, Standing, State, Switch, Weakened
 from toolguard_cli.dashboard.visit import Query, Visit
 from toolguard_cli.errors import UserError
 from toolguard_engine import __version__, answers, standing
 from toolguard_engine.config import Config
 from toolguard_engine.stores import engines
+from toolguard_engine.stores.accepted import Notice, mark
 from toolguard_engine.stores.killswitch import KillSwitch
 from toolguard_engine.stores.standings import FileStandings
 
 MAX_STANDINGS = 200
+MAX_WEAKENED = 1_000
 RECENT_SECONDS = 86_400.0
 LATEST = 1e11
 """Seconds since 1970; later is no time."""
@@ -42,6 +44,8 @@ def _gateway(watched: Watched, problems: list[str]) -> GatewayState:
             known = store.look()
     except (UserError, OSError) as error:
         problems.append(said(watched, error))
+    weaker = weakenings.look(watched.places)
+    problems += [f"whether settings became weaker cannot be told: {weaker.problem}"] if weaker.problem else []
     return GatewayState(
         id=watched.id,
         running=bool(engines.running(watched.places.state_dir)),
@@ -49,10 +53,17 @@ def _gateway(watched: Watched, problems: list[str]) -> GatewayState:
         mode=config.active_mode,
         kill_switch=_switch(watched),
         standings=[_standing(each, config) for each in _looked_at(known, config)],
+        weakened=[_weakened(each) for each in weaker.notices[:MAX_WEAKENED]],
+        weakened_mark=mark(weaker.notices) if weaker.notices else "",
         host=watched.known.host if watched.known else "",
         version=watched.known.version if watched.known else "",
         problems=problems,
     )
+
+
+def _weakened(notice: Notice) -> Weakened:
+    since = int(notice.since * 1_000) if 0 < notice.since < LATEST else 0
+    return Weakened(notice.setting, answers.plain(notice.text), since)
 
 
 def _switch(watched: Watched) -> Switch | None:

@@ -1,4 +1,4 @@
-// What changes a gateway: its mode, its kill switch, the budgets of its sessions.
+// What changes a gateway: its mode, its kill switch, the budgets of its sessions, which settings are accepted.
 
 import { ask } from "./dialogs.js";
 import { el, quoted, visible } from "./dom.js";
@@ -118,6 +118,37 @@ async function changeMode(app, gateway, select) {
   select.after(waits());
   await app.change("state", { gateway: gateway.id, mode }, () => `The mode of ${gateway.id} is ${mode}.`, SLOW);
   asking.delete(gateway.id); // the state that is read next draws the choice anew
+}
+
+/**
+ * Accepts what the page shows, and nothing that came after.
+ * @param {App} app
+ * @param {GatewayState} gateway
+ */
+export function acceptButton(app, { id, weakened, weakenedMark }) {
+  const click = async () => {
+    const body = [
+      el("p", null, "You know that ", quoted(id), " guards less now, and mean it. This notice ends; the settings stay as they are."),
+      el("ul", null, weakened.map(({ text }) => el("li", null, quoted(text)))),
+    ];
+    const why = await ask({
+      title: "Accept the weaker settings?",
+      body,
+      action: "Accept",
+      tone: "danger",
+      field: "Reason (optional)",
+    });
+    if (why !== null)
+      await app.change("state", { gateway: id, accept: weakenedMark, why }, () => `The settings of ${id} are accepted.`);
+  };
+  const props = {
+    type: "button",
+    disabled: !app.mayChange,
+    "data-focus": `accept ${id}`,
+    title: visible(id),
+    on: { click },
+  };
+  return el("button", props, "Accept");
 }
 
 /**

@@ -27,6 +27,10 @@ const KINDS = {
   grant: { label: "Grant", tone: "green" },
   "grant-used": { label: "Ran by a grant", tone: "green" },
   revoke: { label: "Revoked", tone: "amber" },
+  weakened: { label: "Weaker settings", tone: "red" },
+  restored: { label: "Settings restored", tone: "green" },
+  accepted: { label: "Settings accepted", tone: "amber" },
+  ended: { label: "Guard ended", tone: "amber" },
   external: { label: "Reported", tone: "quiet" },
 };
 
@@ -43,14 +47,15 @@ export const STOP = "stop";
 export const UNCHARTED = new Set([
   ...["allow", "consume", "hold-again"],
   ...["kill-switch", "checkpoint", "grant", "grant-used", "revoke", "budget", "drift"], // no calls
+  ...["weakened", "restored", "accepted", "ended"],
 ]);
 
 /** Kinds that the feed can be narrowed to. @type {Record<string, string[]>} */
 export const CHOICES = {
   Decisions: ["hold", "hold-again", "block", "would-refuse", "note", "stop"],
   Loops: ["malformed", "loop"],
-  People: ["approve", "consume", "deny", "expire", "checkpoint", "kill-switch", "grant", "grant-used", "revoke"],
-  "Guard itself": ["budget", "drift", "security", "forged", "error", "external"],
+  People: ["approve", "consume", "deny", "expire", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "accepted"],
+  "Guard itself": ["weakened", "restored", "ended", "budget", "drift", "security", "forged", "error", "external"],
 };
 
 /** @type {Record<string, string>} */

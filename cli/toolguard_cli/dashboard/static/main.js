@@ -6,7 +6,7 @@ import { recolor } from "./charts.js";
 import { coded, el, fill, quoted, visible } from "./dom.js";
 import { say } from "./dialogs.js";
 import * as format from "./format.js";
-import { switchButton } from "./controls.js";
+import { acceptButton, switchButton } from "./controls.js";
 import { cannotTell } from "./proof.js";
 import { Socket } from "./socket.js";
 import { approvals } from "./tabs/approvals.js";
@@ -26,6 +26,7 @@ import { startTheme } from "./theme.js";
 const RANGES = /** @type {const} */ (["24h", "7d", "30d"]);
 const KEPT_RANGE = "toolguard.range";
 const GAP = 1500; // ms between two requests for the same numbers while events pour in
+const SHOWN = 5; // settings that one banner names
 const BEAT = 1000;
 const IDLE = 60_000; // ms after which numbers are asked for again where nothing happens
 const HOUR = 3_600_000; // every bucket ends with one
@@ -232,11 +233,12 @@ function tellProblems(now) {
 /** Only where they change: a screen reader reads each new one aloud. */
 function drawBanners() {
   const switches = (app.state?.gateways ?? []).map(({ id, killSwitch }) => killSwitch && [id, killSwitch]);
+  const weaker = (app.state?.gateways ?? []).map(({ id, weakened, weakenedMark }) => [id, weakened, weakenedMark]);
   const stands = socket.state === "stale" ? socket.heard : 0;
-  const next = JSON.stringify([switches, app.mayChange, stands, socket.foreign, problems]);
+  const next = JSON.stringify([switches, weaker, app.mayChange, stands, socket.foreign, problems]);
   if (next === shown) return;
   shown = next;
-  fill(byId("banners"), banners(), socket.foreign ? foreign() : stale(), problems.map(unreadable));
+  fill(byId("banners"), banners(), weakenings(), socket.foreign ? foreign() : stale(), problems.map(unreadable));
 }
 
 function banners() {
@@ -251,6 +253,31 @@ function banners() {
         switchButton(app, id, true, "banner"),
       ),
     );
+}
+
+/** What guards less than what a person accepted, until one accepts it or the setting is put back. */
+function weakenings() {
+  return (app.state?.gateways ?? [])
+    .filter(({ weakened }) => weakened.length)
+    .map((gateway) =>
+      el(
+        "div",
+        { class: "banner weaker", role: "alert" },
+        el("p", null, el("strong", null, "Weaker than accepted: "), quoted(gateway.id), " guards less than before."),
+        el("ul", null, gateway.weakened.slice(0, SHOWN).map(weakening), moreThan(gateway.weakened.length)),
+        acceptButton(app, gateway),
+      ),
+    );
+}
+
+/** @param {import("./shapes.js").Weakened} one */
+function weakening({ text, since: at }) {
+  return el("li", null, quoted(text), at ? el("span", { class: "quiet" }, ` since ${format.moment(at)}`) : null);
+}
+
+/** @param {number} count */
+function moreThan(count) {
+  return count > SHOWN ? el("li", { class: "quiet" }, `and ${format.count(count - SHOWN)} more (toolguard status)`) : null;
 }
 
 /** What is shown is as old as the last word of the server. */

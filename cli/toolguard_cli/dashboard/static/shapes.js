@@ -22,7 +22,8 @@
 /** @typedef {{ now: number, pending: Held[], problems: string[], unread: string[] }} Pending */
 /** @typedef {{ at: number, by: string, why: string }} Switch */
 /** @typedef {{ agent: string, session: string, spent: number, left: number, size: number, trust: number, mode: string, signals: string[], waits: boolean, touched: number }} Standing */
-/** @typedef {{ id: string, running: boolean, recording: boolean, mode: string, killSwitch: Switch | null, standings: Standing[], host: string, version: string, problems: string[] }} GatewayState */
+/** @typedef {{ setting: string, text: string, since: number }} Weakened */
+/** @typedef {{ id: string, running: boolean, recording: boolean, mode: string, killSwitch: Switch | null, standings: Standing[], weakened: Weakened[], weakenedMark: string, host: string, version: string, problems: string[] }} GatewayState */
 /** @typedef {{ now: number, version: string, mayChange: boolean, gateways: GatewayState[], notes: string[] }} State */
 
 export {};

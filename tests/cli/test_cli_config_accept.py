@@ -1,0 +1,293 @@
+"""Settings that became weaker: shown by status and doctor, accepted by a person, and accepted with a person's own change."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_stage import envelope, put_in, take_out, texts, toolguard
+
+from toolguard_cli import weakenings
+from toolguard_cli.checks import weakened
+from toolguard_cli.commands import doctor, status
+from toolguard_cli.commands.config import accept, unset
+from toolguard_cli.commands.config import set as set_command
+from toolguard_cli.commands.config.change import Options
+from toolguard_cli.errors import UserError
+from toolguard_cli.paths import Places
+from toolguard_cli.result import Result
+from toolguard_engine.config import parse
+from toolguard_engine.stores import accepted, key
+from toolguard_engine.stores.accepted import AcceptedSettings
+from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.strictness import settings_of
+
+OFFLINE = Options(offline=True)
+SOFTER = "mode changed from enforce to soft"
+GONE = "the gateway does not load toolguard any more (plugins.entries.toolguard.enabled is false): nothing is guarded"
+
+
+def ran(places: Places, config: Path | None = None, **settings: Any) -> None:
+    """What the engine does when the gateway starts."""
+    log = AuditLog(places.state_dir).append
+    store = AcceptedSettings(places.state_dir)
+    store.ran(str(config or places.config), settings_of(parse(settings), conversation=False), 1_000.0, log)
+
+
+def lines(places: Places) -> list[tuple[str, str, str]]:
+    return [(each["event"], each.get("where", ""), each["reason"]) for each in AuditLog(places.state_dir).events()]
+
+
+def shown(places: Places) -> list[str]:
+    """What status says, and doctor as well."""
+    data = status.run(places).data["weakened"]
+    check = weakened.accepted_all(doctor.look(places))
+    assert check.data.get("weaker", []) == data["weaker"]
+    assert check.status == ("warn" if data["weaker"] else "ok")
+    return [each["text"] for each in data["weaker"]]
+
+
+def accepting(places: Places, **options: Any) -> Result:
+    return accept.run(places, **{"yes": True, "dry_run": False, "reason": "", "as_json": False} | options)
+
+
+@pytest.fixture
+def places(places: Places) -> Places:
+    """A gateway with toolguard, which ran with the default settings."""
+    put_in(places)
+    ran(places)
+    return places
+
+
+def test_nothing_is_weaker(places: Places) -> None:
+    assert shown(places) == []
+    result = accepting(places)
+    assert (texts(result), result.data["accepted"], result.exit_code) == ([accept.NOTHING], [], 0)
+    assert lines(places) == []
+
+
+def test_where_nothing_ever_ran(tmp_path: Path) -> None:
+    places = Places(tmp_path / "none", tmp_path / "none" / "openclaw.json")
+    assert shown(places) == []
+    assert texts(accepting(places)) == [accept.NOTHING]
+    assert not places.state_dir.exists()
+
+
+def test_it_is_shown_and_accepted(places: Places) -> None:
+    ran(places, mode="soft", agents={"main": {"escalationThreshold": 99}})
+    expected = [SOFTER, "agents.main.escalationThreshold changed from 36 to 99"]
+    assert shown(places) == expected
+    told = status.run(places)
+    warned = [line.text for line in told.lines if line.kind == "warn" and line.text.startswith("weaker")]
+    assert [text.partition(", since ")[0] for text in warned] == [
+        f"weaker than what was accepted: {text}" for text in expected
+    ]
+    assert "toolguard config accept if you meant it; else put the setting back" in texts(told)
+    one = told.data["weakened"]["weaker"][0]
+    assert one == {"setting": "mode", "text": SOFTER, "since": 1_000.0, "from": "enforce", "to": "soft"}
+
+    before = AcceptedSettings(places.state_dir).path.read_bytes()
+    assert [text.partition(", since ")[0] for text in texts(accepting(places, dry_run=True))] == [
+        f"would accept: {text}" for text in expected
+    ]
+    assert AcceptedSettings(places.state_dir).path.read_bytes() == before
+
+    result = accepting(places, reason="a quiet week\x1b[2J")
+    assert [each["text"] for each in result.data["accepted"]] == expected
+    assert shown(places) == []
+    assert [line for line in lines(places) if line[0] == "accepted"] == [("accepted", "cli", text) for text in expected]
+    assert [each["why"] for each in AuditLog(places.state_dir).events() if each["event"] == "accepted"] == [
+        "a quiet week?[2J"
+    ] * 2
+
+
+def test_the_console_script_asks(places: Places) -> None:
+    ran(places, failMode="open")
+    where = ("--state-dir", places.state_dir)
+    done = toolguard("config", "accept", *where)
+    assert done.returncode == 1
+    assert "failMode changed from closed to open" in done.stderr
+    assert "repeat with --yes" in done.stderr
+    done = toolguard("config", "accept", "--yes", "--json", *where)
+    found = envelope(done)
+    assert (found["command"], found["ok"], len(found["data"]["accepted"])) == ("config accept", True, 1)
+    assert shown(places) == []
+
+
+def test_a_no_leaves_it(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran(places, failMode="open")
+    monkeypatch.setattr(accept.asking, "confirm", lambda *_, **__: False)
+    result = accepting(places, yes=False)
+    assert (result.exit_code, result.data["accepted"]) == (1, [])
+    assert len(shown(places)) == 1
+
+
+def test_what_became_weaker_while_it_was_asked_is_not_accepted(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran(places, mode="soft")
+
+    def meanwhile(*_: object, **__: object) -> bool:
+        ran(places, mode="disabled")
+        return True
+
+    monkeypatch.setattr(accept.asking, "confirm", meanwhile)
+    with pytest.raises(UserError, match="something else became weaker meanwhile"):
+        accepting(places, yes=False)
+    assert shown(places) == ["mode changed from enforce to disabled"]
+
+
+def test_not_from_an_agents_command(places: Places) -> None:
+    ran(places, mode="soft")
+    done = toolguard("config", "accept", "--yes", "--state-dir", places.state_dir, OPENCLAW_SHELL="exec")
+    assert done.returncode == 1
+    assert "only a person may do that" in done.stderr
+    assert shown(places) == [SOFTER]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "weaker"),
+    [
+        ("mode", "soft", [SOFTER]),
+        ("mode", "enforce", []),
+        ("escalationThreshold", "20", []),
+        ("neverBlock", '["exec"]', ["neverBlock also names exec"]),
+        ("agents.main.mode", "shadow", ["agents.main.mode changed from enforce to shadow"]),
+        (
+            "plugins.entries.toolguard.enabled",
+            "false",
+            ["plugins.entries.toolguard.enabled changed from true to false"],
+        ),
+    ],
+)
+def test_a_persons_own_change_is_accepted_with_it(places: Places, path: str, value: str, weaker: list[str]) -> None:
+    dry = set_command.run(places, path, value, Options(offline=True, dry_run=True))
+    assert dry.data["weaker"] == weaker
+    assert lines(places) == []
+    result = set_command.run(places, path, value, OFFLINE)
+    assert result.data["weaker"] == weaker
+    told = [line.text for line in result.lines if line.text.startswith("this guards less: ")]
+    assert told == [f"this guards less: {text}" for text in weaker]
+    assert [line[:2] for line in lines(places)] == [("accepted", "cli")] * len(weaker)
+    entry = json.loads(places.config.read_text())["plugins"]["entries"]["toolguard"]
+    if entry["enabled"]:
+        ran(places, **entry.get("config", {}))
+    assert shown(places) == []
+
+
+def test_unset_is_a_change_too(places: Places) -> None:
+    set_command.run(places, "alwaysBlock", '["exec"]', OFFLINE)
+    ran(places, alwaysBlock=["exec"])
+    result = unset.run(places, "alwaysBlock", OFFLINE)
+    assert result.data["weaker"] == ["alwaysBlock no longer names exec"]
+    ran(places)
+    assert shown(places) == []
+
+
+def test_what_somebody_else_made_weaker_still_waits(places: Places) -> None:
+    ran(places, failMode="open")
+    set_command.run(places, "mode", "soft", OFFLINE)
+    assert shown(places) == ["failMode changed from closed to open"]
+
+
+def edit(places: Places, **entry: Any) -> None:
+    config = json.loads(places.config.read_text())
+    config["plugins"]["entries"]["toolguard"].update(entry)
+    places.config.write_text(json.dumps(config))
+
+
+def test_a_plugin_that_is_switched_off_while_no_engine_runs(places: Places) -> None:
+    edit(places, enabled=False)
+    os.utime(places.config, (2_000, 2_000))
+    assert shown(places) == [GONE]
+    assert status.run(places).data["weakened"]["weaker"][0]["since"] == 2_000.0
+    accepting(places)
+    assert shown(places) == []
+    edit(places, enabled=True)
+    ran(places)
+    edit(places, enabled=False)
+    assert shown(places) == [GONE], "it ran again in between"
+    edit(places, enabled=True)
+    assert shown(places) == []
+
+
+def test_a_plugin_that_was_removed_by_hand(places: Places) -> None:
+    places.config.write_text("{}")
+    for path in sorted(places.extension.rglob("*"), reverse=True):
+        path.rmdir() if path.is_dir() else path.unlink()
+    places.extension.rmdir()
+    assert shown(places) == [
+        "the gateway does not load toolguard any more (its folder is gone): nothing is guarded",
+    ]
+    places.record.unlink()
+    assert shown(places) == [
+        "the gateway does not load toolguard any more (it is not installed any more): nothing is guarded",
+    ]
+
+
+def test_an_uninstall_by_a_person_leaves_no_warning(places: Places) -> None:
+    ran(places, mode="soft")
+    take_out(places)
+    assert shown(places) == []
+    assert lines(places)[-1] == ("ended", "cli", "toolguard was uninstalled")
+    put_in(places)
+    ran(places, mode="shadow")
+    assert shown(places) == [], "what is installed anew begins anew"
+
+
+def test_a_dry_run_of_an_uninstall_changes_nothing(places: Places) -> None:
+    ran(places, mode="soft")
+    take_out(places, dry_run=True)
+    assert shown(places) == [SOFTER]
+
+
+def test_a_damaged_record_is_told_and_repaired(places: Places) -> None:
+    ran(places, mode="soft")
+    store = AcceptedSettings(places.state_dir)
+    store.path.write_bytes(store.path.read_bytes().replace(b"enforce", b"disabled"))
+    told = status.run(places)
+    assert any(line.kind == "error" and "accepted-settings.json is damaged" in line.text for line in told.lines)
+    assert told.data["weakened"]["problem"]
+    check = weakened.accepted_all(doctor.look(places))
+    assert (check.status, check.fix) == ("error", "toolguard doctor --fix")
+    with pytest.raises(UserError) as caught:
+        accepting(places)
+    assert caught.value.fix == "toolguard doctor --fix"
+    (step,) = weakened.mend(doctor.look(places))
+    step.perform()
+    assert [path.name for path in (places.own / "damaged").iterdir()] == [accepted.NAME]
+    assert shown(places) == []
+    ran(places, mode="soft")
+    assert shown(places) == [accepted.NOT_KNOWN]
+    accepting(places)
+    assert shown(places) == []
+
+
+def test_a_key_that_is_gone_is_repaired(places: Places) -> None:
+    """Nothing else was signed with it, so nothing but the record says that there was one."""
+    (places.own / key.NAME).unlink()
+    assert status.run(places).data["weakened"]["problem"]
+    check = weakened.accepted_all(doctor.look(places))
+    assert (check.status, check.fix) == ("error", "toolguard doctor --fix")
+    (step,) = weakened.mend(doctor.look(places))
+    step.perform()
+    assert step.perform() == "", "it was done already"
+    ran(places, mode="soft")
+    assert shown(places) == [accepted.NOT_KNOWN]
+
+
+def test_a_key_that_others_can_read_comes_first(places: Places) -> None:
+    (places.own / key.NAME).chmod(0o644)
+    check = weakened.accepted_all(doctor.look(places))
+    assert (check.status, check.fix) == ("warn", "mend `key` first")
+    assert list(weakened.mend(doctor.look(places))) == []
+
+
+def test_many_are_cut(places: Places) -> None:
+    ran(places, agents={f"a{number:02}": {"mode": "soft"} for number in range(30)})
+    seen = weakenings.look(places)
+    told = weakenings.lines(seen, places)
+    assert len(told) == weakenings.MAX_SHOWN + 2
+    assert told[-2].text == "and 20 more (toolguard status --json has all)"
+    assert len(accepting(places).data["accepted"]) == 30

@@ -1,0 +1,279 @@
+"""The record of accepted settings: what is kept, what is pointed out, and what happens to a damaged or missing one."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolguard_engine.config import parse
+from toolguard_engine.ledger import Decision
+from toolguard_engine.stores import accepted, audit, key
+from toolguard_engine.stores.accepted import AcceptedSettings, ChangedMeanwhile, Found, mark
+from toolguard_engine.stores.locked import Damaged, StoreError
+from toolguard_engine.strictness import PLUGIN, Settings, settings_of, weaker
+
+CONFIG = "/home/ada/.openclaw/openclaw.json"
+OTHER = "/home/ada/other.json"
+ANN = Decision("ann", "cli", "a test")
+
+
+def settings(**config: Any) -> Settings:
+    return settings_of(parse(config))
+
+
+class Stage:
+    """One state directory; each run is a second later."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.store = AcceptedSettings(state)
+        self.now = 1_000.0
+
+    def run(self, config: str = CONFIG, **values: Any) -> Found:
+        self.now += 1
+        return self.store.ran(config, settings(**values), self.now, self.log)
+
+    def log(self, events: list[audit.Event]) -> None:
+        audit.AuditLog(self.state).append(events)
+
+    def accept(self) -> list[str]:
+        taken = self.store.accept(self.store.pending(), CONFIG, ANN, self.now, self.log)
+        return [each.text for each in taken]
+
+    @property
+    def pending(self) -> list[tuple[str, float]]:
+        return [(each.text, each.since) for each in self.store.pending()]
+
+    @property
+    def lines(self) -> list[tuple[str, str]]:
+        return [(each["event"], each["reason"]) for each in audit.AuditLog(self.state).events()]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    state = tmp_path / "state"
+    (state / "toolguard").mkdir(parents=True)
+    return Stage(state)
+
+
+def test_the_first_settings_are_pointed_out_to_nobody(stage: Stage) -> None:
+    assert stage.run(mode="shadow", neverBlock=["exec"]) == Found()
+    assert (stage.pending, stage.lines) == ([], [])
+
+
+def test_weaker_settings_wait_until_they_are_accepted(stage: Stage) -> None:
+    stage.run()
+    found = stage.run(mode="soft")
+    assert [each.text for each in found.fresh] == ["mode changed from enforce to soft"]
+    again = stage.run(mode="soft")
+    assert (again.fresh, again.pending) == ((), found.pending)
+    stage.run(mode="shadow")
+    assert stage.pending == [("mode changed from enforce to shadow", 1_002.0)], "since when it is weaker stays"
+    assert stage.accept() == ["mode changed from enforce to shadow"]
+    assert stage.pending == []
+    assert stage.run(mode="shadow") == Found()
+    assert [each.text for each in stage.run(mode="disabled").fresh] == ["mode changed from shadow to disabled"]
+    assert stage.lines == [
+        ("weakened", "mode changed from enforce to soft"),
+        ("weakened", "mode changed from enforce to shadow"),
+        ("accepted", "mode changed from enforce to shadow"),
+        ("weakened", "mode changed from shadow to disabled"),
+    ]
+    told = [each for each in audit.AuditLog(stage.state).events() if each["event"] == "accepted"]
+    assert [(each["by"], each["where"], each["why"]) for each in told] == [("ann", "cli", "a test")]
+
+
+def test_stricter_settings_say_nothing_and_become_the_measure(stage: Stage) -> None:
+    stage.run()
+    assert stage.run(escalationThreshold=20, alwaysBlock=["exec"]) == Found()
+    assert stage.lines == []
+    assert [each.text for each in stage.run(alwaysBlock=["exec"]).fresh] == ["escalationThreshold changed from 20 to 36"]
+
+
+@pytest.mark.parametrize("back", [{}, {"alwaysBlock": ["nodes"]}], ids=["as before", "stricter"])
+def test_what_is_put_back_waits_no_more(stage: Stage, back: dict[str, Any]) -> None:
+    stage.run()
+    stage.run(neverBlock=["exec"], failMode="open")
+    found = stage.run(failMode="open", **back)
+    assert [each.setting for each in found.over] == ["neverBlock"]
+    assert [each.setting for each in stage.store.pending()] == ["failMode"]
+    stage.run(**back)
+    assert stage.pending == []
+    assert stage.lines[-2:] == [
+        ("restored", "as strict as before: neverBlock"),
+        ("restored", "as strict as before: failMode"),
+    ]
+
+
+def test_nothing_is_written_where_nothing_changed(stage: Stage) -> None:
+    stage.run(mode="soft")
+    before = stage.store.path.stat()
+    stage.run(mode="soft")
+    after = stage.store.path.stat()
+    assert (before.st_ino, before.st_mtime_ns) == (after.st_ino, after.st_mtime_ns)
+
+
+def test_another_config_is_compared_with_the_one_that_ran_last(stage: Stage) -> None:
+    stage.run()
+    assert [each.setting for each in stage.run(OTHER, mode="shadow").fresh] == ["mode"]
+    assert stage.run().pending == (), "the first one is as strict as ever"
+    assert [text for text, _ in stage.pending] == ["mode changed from enforce to shadow"], (
+        "and does not answer for the other"
+    )
+    stage.accept()
+    assert stage.run(OTHER, mode="shadow") == stage.run() == Found()
+
+
+def test_many_configs_do_not_make_it_grow(stage: Stage) -> None:
+    for number in range(accepted.MAX_CONFIGS + 5):
+        stage.run(f"/configs/{number}.json")
+    assert len(json.loads(stage.store.path.read_bytes())["configs"]) == accepted.MAX_CONFIGS
+
+
+def test_only_what_was_seen_is_accepted(stage: Stage) -> None:
+    stage.run()
+    stage.run(mode="soft")
+    seen = stage.store.pending()
+    stage.run(mode="disabled")
+    with pytest.raises(ChangedMeanwhile):
+        stage.store.accept(seen, CONFIG, ANN, 1.0, stage.log)
+    assert mark(seen) != mark(stage.store.pending())
+    assert [text for text, _ in stage.pending] == ["mode changed from enforce to disabled"]
+
+
+def test_a_change_by_a_person_is_accepted_with_it(stage: Stage) -> None:
+    stage.run()
+    stage.run(failMode="open")
+    changes = weaker(settings(failMode="open"), settings(failMode="open", mode="soft"))
+    assert stage.store.take(CONFIG, changes, ANN, stage.now, stage.log)
+    assert stage.run(failMode="open", mode="soft").fresh == ()
+    assert [each.setting for each in stage.store.pending()] == ["failMode"], "what somebody else changed still waits"
+    assert [each.setting for each in stage.run(failMode="open", mode="shadow").fresh] == ["mode"]
+
+
+def test_a_change_before_the_first_run_is_not_kept(stage: Stage) -> None:
+    assert not stage.store.take(CONFIG, weaker(settings(), settings(mode="soft")), ANN, 1.0, stage.log)
+    assert not stage.store.path.exists()
+
+
+def test_the_end_of_the_guard(stage: Stage) -> None:
+    assert stage.store.ended(CONFIG, "plugins.enabled is false", 5.0, stage.log) == Found(), "nothing ever ran"
+    stage.run()
+    for _ in range(2):
+        stage.store.ended(CONFIG, "plugins.enabled is false", 5.0, stage.log)
+    said = "the gateway does not load toolguard any more (plugins.enabled is false): nothing is guarded"
+    assert stage.pending == [(said, 5.0)]
+    assert [each.setting for each in stage.run().over] == [PLUGIN]
+    stage.store.ended(CONFIG, "plugins.enabled is false", 6.0, stage.log)
+    stage.accept()
+    stage.store.ended(CONFIG, "plugins.enabled is false", 7.0, stage.log)
+    assert stage.pending == []
+    stage.run()
+    assert stage.store.ended(CONFIG, "", 8.0, stage.log).fresh, "it ran again in between"
+
+
+def test_after_an_uninstall_it_begins_anew(stage: Stage) -> None:
+    stage.run(alwaysBlock=["exec"])
+    stage.run()
+    stage.store.forget(CONFIG)
+    assert stage.store.ended(CONFIG, "its folder is gone", 5.0, stage.log) == Found()
+    assert stage.run(mode="shadow") == Found()
+    assert stage.pending == []
+
+
+def corrupt(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+def weakened(data: bytes) -> bytes:
+    return data.replace(b'"mode":"enforce"', b'"mode":"disabled"')
+
+
+def without_notices(data: bytes) -> bytes:
+    value = json.loads(data)
+    for known in value["configs"].values():
+        known["pending"] = []
+    return json.dumps(value).encode()
+
+
+def unsigned(data: bytes) -> bytes:
+    return json.dumps({**json.loads(data), "mac": ""}).encode()
+
+
+@pytest.mark.parametrize("damage", [corrupt, weakened, without_notices, unsigned, lambda _: b"", lambda _: b"[" * 5_000])
+def test_a_record_that_is_not_ours_is_kept_aside_and_told(stage: Stage, damage: Callable[[bytes], bytes]) -> None:
+    stage.run()
+    stage.run(failMode="open")
+    stage.store.path.write_bytes(damage(stage.store.path.read_bytes()))
+    with pytest.raises(Damaged):
+        stage.store.pending()
+    assert stage.store.path.exists(), "looking changes nothing"
+    for _ in range(2):
+        with pytest.raises(Damaged):
+            stage.run(mode="disabled")
+    (kept,) = stage.store.path.parent.glob(f"{accepted.NAME}.corrupt-*")
+    kept.unlink()  # as `toolguard doctor --fix` moves it away
+    found = stage.run(mode="disabled")
+    assert [each.text for each in found.fresh] == [accepted.NOT_KNOWN]
+    assert stage.accept() == [accepted.NOT_KNOWN]
+    assert stage.run(mode="disabled") == Found()
+    assert ("weakened", accepted.NOT_KNOWN) in stage.lines
+
+
+def test_a_record_that_was_removed_is_told(stage: Stage) -> None:
+    stage.run()
+    stage.store.path.unlink()
+    assert [each.text for each in stage.run(mode="disabled").fresh] == [accepted.NOT_KNOWN]
+    assert [text for text, _ in stage.pending] == [accepted.NOT_KNOWN]
+
+
+def test_a_key_that_is_gone_proves_nothing(stage: Stage) -> None:
+    stage.run()
+    key.path(stage.state).unlink()
+    with pytest.raises(StoreError):
+        stage.run(mode="shadow")
+    with pytest.raises(StoreError):
+        stage.store.pending()
+    assert not key.path(stage.state).exists()
+
+
+def test_a_line_is_in_the_audit_log_before_it_is_kept(stage: Stage) -> None:
+    """Whoever is killed in between tells it again, and the log takes it once."""
+    stage.run()
+
+    def killed(events: list[audit.Event]) -> None:
+        stage.log(events)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        stage.store.ran(CONFIG, settings(mode="soft"), 9.0, killed)
+    assert stage.pending == []
+    stage.now = 8.0
+    stage.run(mode="soft")
+    assert stage.pending == [("mode changed from enforce to soft", 9.0)]
+    assert stage.lines == [("weakened", "mode changed from enforce to soft")]
+
+
+def test_at_the_same_time(stage: Stage) -> None:
+    """Engines and persons in any order: nothing is lost, and nothing is told twice."""
+    stage.run()
+    stores = [AcceptedSettings(stage.state) for _ in range(8)]
+    values = {"mode": "soft", "failMode": "open", "neverBlock": ["exec"], "escalationThreshold": 90}
+    threads = [threading.Thread(target=store.ran, args=(CONFIG, settings(**values), 50.0, stage.log)) for store in stores]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(stage.pending) == len(values)
+    assert sorted(stage.lines) == sorted(("weakened", text) for text, _ in stage.pending)
+
+
+def test_names_that_are_no_paths(stage: Stage) -> None:
+    for config in ("", "a\0b", "x" * 5_000):
+        stage.run(config)
+    assert [each.setting for each in stage.run("a\0b", mode="soft").fresh] == ["mode"]

@@ -1,0 +1,109 @@
+"""What the gateway's config says about plugins, and whether it still loads ours."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolguard_engine.pluginstate import why_unloaded
+from toolguard_engine.stores import hostconfig
+
+PLUGINS = {"enabled": True, "allow": ["a/*b*/", 'c"d'], "entries": {"toolguard": {"enabled": False, "config": {"n": -1.5}}}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        json.dumps({"plugins": PLUGINS, "other": [1, None]}),
+        """// a comment, with "quotes"
+        {
+          /* and { another } */
+          plugins: {
+            'enabled': true, // on
+            allow: ["a/*b*/", 'c"d',],
+            entries: { toolguard: { enabled: false, config: { n: -1.5, }, }, },
+          },
+          $other: .5, hex: 0xff, plus: +1, "nan": NaN,
+        }
+        """,
+    ],
+    ids=["JSON", "JSON5"],
+)
+def test_what_it_says(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "openclaw.json"
+    path.write_text(text)
+    assert hostconfig.plugins(str(path)) == PLUGINS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        '"plugins"',
+        "{plugins: []}",
+        "{$include: './x.json'}",
+        "{plugins: {$include: './x.json'}}",
+        "{plugins: {entries: {$include: './x.json'}}}",
+        "{plugins: {enabled: false}} }",
+        "{plugins: `x`}",
+        "{'plugins': {'enabled\\q': 1}}",
+        "[" * 100_000,
+        "{plugins:" * 50_000,
+        "\ud800".encode("utf-8", "surrogatepass").decode("latin-1"),
+    ],
+    ids=lambda text: text[:30],
+)
+def test_what_cannot_be_told(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "openclaw.json"
+    path.write_text(text, "latin-1")
+    assert hostconfig.plugins(str(path)) is None
+
+
+def test_no_file_is_waited_for(tmp_path: Path) -> None:
+    for path in ("", "a\0b", str(tmp_path), str(tmp_path / "missing"), "/dev/zero"):
+        assert hostconfig.plugins(path) is None
+
+
+@pytest.mark.parametrize("part", ["/*", "'", '"', "'\\", "//", "a ", ",", "/**/", "1.1."], ids=repr)
+def test_a_megabyte_of_what_is_never_closed(tmp_path: Path, part: str) -> None:
+    """Anything that is not linear would not end."""
+    path = tmp_path / "openclaw.json"
+    path.write_text("{" + part * (1_000_000 // len(part)))
+    assert hostconfig.plugins(str(path)) is None
+
+
+@pytest.mark.parametrize(
+    ("plugins", "why"),
+    [
+        ({}, ""),
+        (None, ""),
+        ({"entries": {"toolguard": {"enabled": True}}}, ""),
+        ({"entries": {"toolguard": {}}}, ""),
+        ({"entries": {"toolguard": {"enabled": False}}}, "plugins.entries.toolguard.enabled is false"),
+        ({"enabled": False}, "plugins.enabled is false"),
+        ({"deny": ["toolguard"]}, "plugins.deny names toolguard"),
+        ({"allow": ["other"]}, "plugins.allow does not name toolguard"),
+        ({"allow": []}, ""),
+        ({"allow": ["toolguard"], "deny": ["other"], "enabled": True}, ""),
+        ({"enabled": "false", "entries": [], "allow": {}, "deny": 3, "load": []}, ""),
+    ],
+    ids=str,
+)
+def test_why_it_is_not_loaded(plugins: Any, why: str) -> None:
+    assert why_unloaded(plugins) == why
+
+
+def test_where_it_is_loaded_from(tmp_path: Path) -> None:
+    own, linked = tmp_path / "extensions" / "toolguard", tmp_path / "checkout"
+    assert why_unloaded({}, str(own), str(tmp_path)) == "its folder is gone"
+    own.mkdir(parents=True)
+    linked.mkdir()
+    assert why_unloaded({}, str(own), str(tmp_path)) == ""
+    assert why_unloaded({}, str(linked), str(tmp_path)) == "plugins.load.paths does not name its folder"
+    for paths in ([str(linked)], ["a\0b", 3, f"{linked}/../checkout/"]):
+        assert why_unloaded({"load": {"paths": paths}}, str(linked), str(tmp_path)) == ""

@@ -1,0 +1,187 @@
+"""Weaker settings on the real gateway: edited by hand they count, are pointed out in five places, and a person ends that."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway_stage import NEW_HOST, audit, put_in, toolguard
+from operator_client import OWNER, Operator
+from toolguard_cli.checks import weakened
+from toolguard_cli.commands import doctor
+from toolguard_cli.paths import Places
+from toolguard_cli.rig.gateway import Gateway
+from toolguard_cli.rig.home import Home, free_port
+from toolguard_cli.rig.runtime import Runtime
+from toolguard_engine.metrics import place
+from toolguard_engine.stores.accepted import AcceptedSettings
+
+pytestmark = pytest.mark.skipif(not NEW_HOST, reason="older releases take no change while they run")
+
+ROOM = "agent:main:room"
+PATH = "plugins.entries.toolguard"
+
+
+@dataclass
+class Seen:
+    """A gateway, a dashboard beside it, and what each place says."""
+
+    gateway: Gateway
+    port: int
+    token: str
+
+    @property
+    def home(self) -> Home:
+        return self.gateway.home
+
+    def edit(self, change: Callable[[dict[str, Any]], object]) -> None:
+        """As a person does by hand; editors put a new file in the place of the old one."""
+        config = json.loads(self.home.config_path.read_text())
+        change(config["plugins"]["entries"]["toolguard"])
+        beside = self.home.config_path.with_suffix(".new")
+        beside.write_text(json.dumps(config, indent=2))
+        beside.chmod(0o600)
+        beside.replace(self.home.config_path)
+
+    def set(self, **settings: Any) -> None:
+        self.edit(lambda entry: entry.setdefault("config", {}).update(settings))
+
+    def request(self, method: str, body: object = None) -> Any:
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=30)) as connection:
+            head = {"authorization": f"Bearer {self.token}", "content-type": "application/json"}
+            connection.request(method, "/api/state", json.dumps(body) if body else None, head)
+            return json.loads(connection.getresponse().read())
+
+    def lines(self, event: str) -> list[str]:
+        return [line["reason"] for line in audit(self.home) if line["event"] == event]
+
+    def status(self) -> list[str]:
+        data = json.loads(toolguard(self.home, "status", "--json").stdout)["data"]["weakened"]
+        assert data["problem"] == ""
+        return [each["text"] for each in data["weaker"]]
+
+    def doctor(self) -> list[str]:
+        check = weakened.accepted_all(doctor.look(Places(self.home.state_dir, self.home.config_path)))
+        assert check.status == ("warn" if check.data else "ok")
+        assert bool(check.fix) == bool(check.data)
+        return [each["text"] for each in check.data.get("weaker", [])]
+
+    def dashboard(self) -> list[str]:
+        (gateway,) = self.request("GET")["gateways"]
+        return [each["text"] for each in gateway["weakened"]]
+
+    def everywhere(self, texts: list[str]) -> bool:
+        """Status, doctor and the dashboard say the same."""
+        return self.status() == self.doctor() == self.dashboard() == texts
+
+    def warned(self, text: str) -> bool:
+        """In the gateway's own log."""
+        return any("[toolguard]" in line and text in line for line in self.gateway.log_text().splitlines())
+
+    def noted(self, event: str, lines: list[str], pending: list[str]) -> bool:
+        """The last lines of the audit log, and what waits: the record is written right after the log."""
+        known = [notice.text for notice in AcceptedSettings(self.home.state_dir).pending()]
+        return self.lines(event)[-len(lines) :] == lines and known == pending
+
+    def runs_with(self, name: str, value: object) -> bool:
+        known = AcceptedSettings(self.home.state_dir).baseline(str(self.home.config_path))
+        return known is not None and known.of("", name) == value
+
+
+@pytest.fixture(scope="module")
+def seen(real: Runtime, server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+    db, port = tmp_path_factory.mktemp("page") / "m.db", free_port()
+    with Home(server.base_url) as home:
+        put_in(home)
+        with Gateway(real, home) as gateway, _page(home, db, port):
+            yield Seen(gateway, port, place.token_path(db).read_text().strip())
+
+
+@contextmanager
+def _page(home: Home, db: Path, port: int) -> Iterator[None]:
+    """A dashboard that the gateway did not start, so that it is still there when the plugin is not."""
+    places = ["--db", str(db), "--state-dir", str(home.state_dir), "--config", str(home.config_path), "--port", str(port)]
+    command = [sys.executable, "-m", "toolguard_cli.dashboard", *places]
+    page = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert page.stdout
+        assert page.stdout.readline().startswith("listening")
+        yield
+    finally:
+        page.kill()
+        page.communicate()
+
+
+def test_what_a_hand_makes_weaker(seen: Seen, wait: Callable[[Callable[[], bool]], None]) -> None:
+    wait(lambda: seen.runs_with("mode", "enforce"))
+    assert seen.everywhere([])
+
+    seen.set(escalationThreshold=30)
+    wait(lambda: seen.runs_with("escalationThreshold", 30))
+    assert seen.everywhere([])
+    assert seen.lines("weakened") == []
+    assert not seen.warned("WEAKER")
+
+    seen.set(mode="shadow", neverBlock=["memory_get", "exec"])
+    weaker = ["mode changed from enforce to shadow", "neverBlock also names exec"]
+    wait(lambda: seen.noted("weakened", weaker, weaker))
+    wait(lambda: seen.warned("the guard is WEAKER than before: " + "; ".join(weaker)))
+    assert seen.everywhere(weaker)
+    assert "weaker than what was accepted: mode changed" in toolguard(seen.home, "status").stdout
+
+    done = toolguard(seen.home, "config", "accept", "--yes", "--json")
+    assert [each["text"] for each in json.loads(done.stdout)["data"]["accepted"]] == weaker
+    assert seen.everywhere([])
+    assert seen.lines("accepted") == weaker
+
+
+def test_a_person_accepts_in_chat_and_on_the_dashboard(seen: Seen, wait: Callable[[Callable[[], bool]], None]) -> None:
+    seen.set(failMode="open")
+    told = "failMode changed from closed to open"
+    wait(lambda: seen.noted("weakened", [told], [told]))
+    with Operator(seen.home, OWNER) as owner:
+        assert told in owner.chat(ROOM, "/toolguard pending")
+        assert owner.chat(ROOM, "/toolguard accept") == f"accepted: {told}"
+        assert owner.chat(ROOM, "/toolguard accept").startswith("no setting is weaker")
+    assert seen.everywhere([])
+
+    seen.edit(lambda entry: entry.update(hooks={"allowConversationAccess": True}))
+    access = f"{PATH}.hooks.allowConversationAccess"
+    wait(lambda: seen.runs_with(access, value=True))
+    seen.edit(lambda entry: entry.pop("hooks"))
+    told = f"{access} changed from true to false"
+    wait(lambda: seen.noted("weakened", [told], [told]))
+    (gateway,) = seen.request("GET")["gateways"]
+    assert [each["setting"] for each in gateway["weakened"]] == [access]
+    answer = seen.request("POST", {"gateway": gateway["id"], "accept": gateway["weakenedMark"]})
+    assert [each["weakened"] for each in answer["gateways"]] == [[]]
+    assert seen.everywhere([])
+    places = [line["where"] for line in audit(seen.home) if line["event"] == "accepted"]
+    assert places[-2:] == ["chat", "dashboard"]
+
+
+def test_the_guard_is_switched_off_and_on_again(seen: Seen, wait: Callable[[Callable[[], bool]], None]) -> None:
+    seen.edit(lambda entry: entry.update(enabled=False))
+    why = f"{PATH}.enabled is false"
+    wait(lambda: f"the gateway stopped the guard: {why}" in seen.lines("ended"))
+    told = f"the gateway does not load toolguard any more ({why}): nothing is guarded"
+    wait(lambda: seen.noted("weakened", [told], [told]))
+    wait(lambda: seen.warned(f"the guard ended: {told}"))
+    assert seen.everywhere([told])
+
+    seen.edit(lambda entry: entry.update(enabled=True))
+    wait(lambda: seen.noted("restored", [f"as strict as before: {PATH}.enabled"], []))
+    assert seen.everywhere([])
+
+    seen.gateway.stop()
+    wait(lambda: seen.lines("ended")[-1] == "the guard ended with its gateway, which was told to stop")
+    assert seen.everywhere([])
