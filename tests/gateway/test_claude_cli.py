@@ -16,8 +16,9 @@ import pytest
 
 from gateway_stage import RELEASE, Stage, put_in, toolguard, waiting
 from shared_gateway import QUIET
+from toolguard_cli import gatewaystore
 from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway, Turn
+from toolguard_cli.rig.gateway import Gateway, Turn, openclaw
 from toolguard_cli.rig.home import Home, over
 
 STANDIN = Path(__file__).parent / "standins" / "claude.py"
@@ -99,3 +100,15 @@ def test_the_guards_own_files_are_out_of_reach(stage: Stage, tool: str, given: d
 def test_a_tool_of_an_mcp_server_is_judged_where_the_cli_asks(stage: Stage) -> None:
     assert ask(stage, "mcp__files__delete_file", path="/etc/passwd").answer.startswith("DENIED TOOLGUARD_ESCALATE|")
     assert ask(stage, "mcp__files__list_files", path="/tmp").answer.startswith("ALLOWED ")
+
+
+def test_doctor_finds_a_persons_automation_in_the_store_of_the_running_gateway(stage: Stage) -> None:
+    home = stage.home
+    assert gatewaystore.commands(home.state_dir) == []
+    added = openclaw(
+        stage.gateway.runtime, home, "automations", "add", "--name", "backup", "--every", "1h", "--command", "date"
+    )
+    assert added.returncode == 0, added.stderr
+    found = {each["id"]: each for each in json.loads(toolguard(home, "doctor", "--json").stdout)["data"]["checks"]}
+    assert found["ways-in"]["data"]["ways"] == [{"kind": "automations", "names": ["backup"]}]
+    assert found["agents"]["data"]["agents"]["coder"]["guards"] == "guarded"
