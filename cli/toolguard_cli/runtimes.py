@@ -58,7 +58,8 @@ class Agent:
 
 @dataclass(frozen=True)
 class Config:
-    """The parts of `openclaw.json` that count here, each as it was read. `release`: of OpenClaw, empty if not known."""
+    """The parts of `openclaw.json` that count here, each as it was read. `release`: of OpenClaw, empty if not known.
+    `codex_installed`: its plugin lies where OpenClaw looks for plugins; then OpenClaw enables it by itself."""
 
     agents: Any = None
     models: Any = None
@@ -66,6 +67,7 @@ class Config:
     mcp: Any = None
     bindings: Any = None
     release: tuple[int, ...] = ()
+    codex_installed: bool = False
 
 
 def agents(config: Config) -> list[Agent]:
@@ -162,10 +164,12 @@ def _runtime(entry: Any) -> str:
 
 
 def _codex_may_take(config: Config, supplier: dict[str, Any]) -> bool:
-    """With the plugin enabled, models of OpenAI's own address run in Codex where nothing else is said."""
-    enabled = _at(config.plugins, "entries", "codex", "enabled") is True
+    """With its plugin, models of OpenAI's own address run in Codex where nothing else is said."""
+    entry = _at(config.plugins, "entries", "codex")
+    enabled = _at(entry, "enabled")
     address = supplier.get("baseUrl")
-    return enabled and (not address or "openai.com" in str(address) or "chatgpt.com" in str(address))
+    official = not address or "openai.com" in str(address) or "chatgpt.com" in str(address)
+    return official and enabled is not False and (enabled is True or config.codex_installed)
 
 
 def _judged(config: Config, model: str, role: str, runtime: str) -> Route:

@@ -89,6 +89,13 @@ def test_the_claude_cli_of_a_release_that_asks_no_hook(places: Places, installed
     assert "this release of OpenClaw calls no hook" in check.detail
 
 
+@pytest.mark.parametrize("folder", ["extensions/codex", "npm/projects/openclaw__codex", "npm/projects/@openclaw%2Fcodex"])
+def test_the_codex_plugin_is_found_where_it_was_installed(places: Places, installed: Host, folder: str) -> None:
+    (places.state_dir / folder).mkdir(parents=True)
+    check = agents.guarded(look(places, installed, agents={"defaults": {"model": "openai/gpt-6-astra"}}))
+    assert check.data["agents"]["main"]["guards"] == "in part"
+
+
 def test_many_agents_are_counted(places: Places, installed: Host) -> None:
     entries = {f"a{number}": {"model": GEMINI} for number in range(8)}
     check = agents.guarded(look(places, installed, agents={"entries": entries}))

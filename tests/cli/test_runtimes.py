@@ -36,6 +36,10 @@ GUARDED: list[tuple[str, dict[str, Any]]] = [
     ("the Claude CLI by its provider", {"agent": {"model": "claude-cli/claude-opus-5"}}),
     ("a server that is off", {"agent": {"model": "claude-cli/x"}, "mcp": {"servers": {"files": {"enabled": False}}}}),
     ("servers, and the embedded runtime", {"agent": {"model": OPUS}, "mcp": SERVERS}),
+    (
+        "Codex installed and switched off",
+        {"agent": {"model": GPT}, "codex_installed": True, "plugins": {"entries": {"codex": {"enabled": False}}}},
+    ),
     ("OpenAI without Codex", {"agent": {"model": GPT}}),
     (
         "OpenAI's models from elsewhere",
@@ -57,6 +61,7 @@ IN_PART: list[tuple[str, dict[str, Any], str]] = [
         "MCP servers itself (files)",
     ),
     ("Codex by its plugin", {"agent": {"model": GPT}, "plugins": CODEX}, "cannot be pinned"),
+    ("Codex by its installed plugin", {"agent": {"model": GPT}, "codex_installed": True}, "cannot be pinned"),
     ("Codex by name", {"agent": {"model": GPT, "models": {GPT: {"agentRuntime": {"id": "codex"}}}}}, "cannot be pinned"),
     ("Codex by its old provider", {"agent": {"model": "openai-codex/gpt-5"}}, "cannot be pinned"),
     (

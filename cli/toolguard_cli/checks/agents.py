@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from toolguard_cli import configvars, runtimes
@@ -12,6 +13,7 @@ from toolguard_engine import answers
 
 ID = "agents"
 SHOWN = 5
+CODEX = re.compile(r"openclaw.{0,6}codex")
 PARTS = ("agents", "models", "plugins", "mcp", "bindings")
 
 
@@ -19,7 +21,8 @@ def guarded(subject: Subject) -> Check:
     if subject.config is None:
         return Check(ID, "warn", UNREAD, MEND_CONFIG)
     parts = {name: configvars.filled(subject.get(name), subject.env) for name in PARTS}
-    found = runtimes.agents(runtimes.Config(**parts, release=host.numbers(host.known_version(subject))))
+    release = host.numbers(host.known_version(subject))
+    found = runtimes.agents(runtimes.Config(**parts, release=release, codex_installed=_has_codex(subject)))
     exposed = sorted((each for each in found if each.guards != "guarded"), key=_worst_first)
     data = {"agents": {each.id: _as_data(each) for each in found}, "guards": _verdict(found)}
     if not exposed:
@@ -29,6 +32,15 @@ def guarded(subject: Subject) -> Check:
         told.append(f"and {len(exposed) - SHOWN} more agents")
     fixes = dict.fromkeys(route.fix for each in exposed for route in _exposed(each))
     return Check(ID, "warn", "\n".join(told), f"{'; '.join(fixes)}; docs/compatibility.md has them all", data)
+
+
+def _has_codex(subject: Subject) -> bool:
+    """Whether the plugin is installed, from its name alone: as a folder, or as a package of npm."""
+    state = subject.places.state_dir
+    projects = state / "npm" / "projects"
+    folders = [state / "extensions" / "codex", state / "npm" / "node_modules" / "@openclaw" / "codex"]
+    listed = [each.name for each in projects.iterdir()] if projects.is_dir() else []
+    return any(each.is_dir() for each in folders) or any(CODEX.search(name) for name in listed)
 
 
 def _worst_first(agent: Agent) -> int:
