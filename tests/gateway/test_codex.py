@@ -45,7 +45,7 @@ def stage(request: pytest.FixtureRequest, server: model.ScriptedModel) -> Iterat
         program.write_text(f'#!/bin/sh\nexec {sys.executable} {STANDIN} "$@"\n')
         program.chmod(0o755)
         put_in(home)
-        configure(home, pinParams=request.param, approvalWindowMs=120_000)
+        configure(home, pinParams=request.param, approvalWindowMs=120_000, approval={"wake": False})
         config = json.loads(home.config_path.read_text())
         config["plugins"]["entries"]["codex"] = {"enabled": True, "config": {"appServer": {"command": str(program)}}}
         home.config_path.write_text(json.dumps(config))
