@@ -211,7 +211,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
     escalation_threshold: Threshold = 36
     rules_off: RuleNames = msgspec.field(default_factory=list)
     always_block: ToolNames = msgspec.field(default_factory=list)
-    never_block: ToolNames = msgspec.field(default_factory=lambda: ["memory_search", "memory_get", "session_status"])
+    never_block: ToolNames = msgspec.field(default_factory=lambda: ["memory_search", "memory_get"])
     pending_timeout_ms: PendingTimeout = 300_000
     approval_window_ms: ApprovalWindow = 30_000
     store_path: FilePath | msgspec.UnsetType = msgspec.UNSET

@@ -301,7 +301,10 @@ CONFIG = [
     Fault(
         "config is no JSON5", lambda s: s.places.config.write_text("{ a: 1 b: 2 }"), "config", "error",
         "C is not valid JSON5: line 1, column 8: expected ',' or '}' after a member, found 'b'", "mend the file;",
-        also=dict.fromkeys(("hook-order", "loops", "enabled", "allowed", "settings", "whole-config", "old-plugins"), "warn"),
+        also=dict.fromkeys(
+            ("hook-order", "loops", "agents", "ways-in", "enabled", "allowed", "settings", "whole-config", "old-plugins"),
+            "warn",
+        ),
     ),
     Fault(
         "include missing", config(**{"$include": "./more.json5"}), "config", "error",

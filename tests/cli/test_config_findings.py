@@ -333,7 +333,7 @@ def test_variables_are_filled_in(places: Places, settings: str, env: dict[str, s
             "loopDetection.criticalThreshold",
             "loopDetection.criticalThreshold (40) must be below loopDetection.globalCircuitBreakerThreshold (30)",
         ),
-        ("{ alwaysBlock: ['session_status'] }", "alwaysBlock", "alwaysBlock and neverBlock both name 'session_status'"),
+        ("{ alwaysBlock: ['memory_get'] }", "alwaysBlock", "alwaysBlock and neverBlock both name 'memory_get'"),
     ],
     ids=["warning and critical", "critical and global", "always and never"],
 )

@@ -24,7 +24,7 @@ def test_defaults() -> None:
         "escalationThreshold": 36,
         "rulesOff": [],
         "alwaysBlock": [],
-        "neverBlock": ["memory_search", "memory_get", "session_status"],
+        "neverBlock": ["memory_search", "memory_get"],
         "pendingTimeoutMs": 300_000,
         "approvalWindowMs": 30_000,
         "pinParams": "approved",
@@ -80,7 +80,7 @@ GUARDIAN_ANGEL = {
     "pendingTimeoutMs": 300000,
     "approvalWindowMs": 30000,
     "alwaysBlock": [],
-    "neverBlock": ["memory_search", "memory_get", "session_status"],
+    "neverBlock": ["memory_search", "memory_get"],
 }
 LOOP_DETECTION = {
     "enabled": False,

@@ -23,7 +23,7 @@ HAND = "npm install -g openclaw@latest"
 
 def openclaw(subject: Subject) -> Check:
     """From the program's own package, else from what the last engine was told by its gateway."""
-    version = installed_version(subject) or _told_version(subject) or _seen_version(subject)
+    version = known_version(subject)
     if not version:
         why = f"{subject.openclaw[0]} does not tell its version" if subject.openclaw else "no openclaw on PATH"
         return Check(
@@ -38,6 +38,11 @@ def openclaw(subject: Subject) -> Check:
             RESTART,
         )  # fmt: skip
     return Check("openclaw", "ok", f"OpenClaw {version}", data={"version": version})
+
+
+def known_version(subject: Subject) -> str:
+    """As it says itself, or as the last engine was told; empty where neither is known."""
+    return installed_version(subject) or _told_version(subject) or _seen_version(subject)
 
 
 def installed_version(subject: Subject) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from toolguard_cli.checks import (
+    agents,
     auditlog,
     clock,
     config,
@@ -34,6 +35,7 @@ from toolguard_cli.checks import (
     rules,
     standings,
     stores,
+    waysin,
     weakened,
     wholeconfig,
 )
@@ -72,6 +74,8 @@ TABLE = (
     Row("gateway", "hooks", host.hooks),
     Row("gateway", "hook-order", order.last),
     Row("gateway", "loops", nativeloops.beside),
+    Row("gateway", "agents", agents.guarded),
+    Row("gateway", "ways-in", waysin.open_ways),
     Row("plugin", "toolguard", health.ours, mending.reinstall),
     Row("plugin", "plugin", discovery.found, discovery.mend),
     Row("plugin", "plugin-files", plugin.loadable, plugin.mend),

@@ -20,7 +20,7 @@ STANDS_ON = frozenset(
 )  # fmt: skip
 """Their errors; and all that `--live` has seen to fail."""
 LIVE = "live-"
-SWITCHES = frozenset({"enabled", "enforced"})
+SWITCHES = frozenset({"enabled", "enforced", "agents"})
 """They say in their data, `guards`, what their warning means."""
 LETS_THROUGH = frozenset({"self-approval"})
 PLUGIN_AFTER = "hook-order"

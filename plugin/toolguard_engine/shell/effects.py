@@ -14,8 +14,10 @@ The kinds, and the flags that they may have beside those of the path (`places.ma
   `pack` (a wide place into an archive or a copy).
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (nobody may), `attributes`; `owner`: `recursive`, `to-root`.
 - `elevate`: with the rights of the administrator; the target is what runs so.
+- `spawn`: another agent is started; the target is the folder it starts in.
 - `flood`: more effects than can be looked at. `load`: without end and for nothing (`yes > /dev/null`).
-- `variable`: `injects` (others' programs load or run something), `forgets` (the shell's history).
+- `variable`: `injects` (others' programs load or run something), `forgets` (the shell's history), `permits`
+  (another agent may act without asking).
 
 Further kinds come from `acts.network`, `acts.code`, `acts.sql` and `acts.flows`, which say them there.
 """
@@ -29,6 +31,7 @@ from msgspec.structs import replace
 from toolguard_engine.shell.acts import (
     MOST,
     Act,
+    agents,
     code,
     files,
     flows,
@@ -44,7 +47,7 @@ from toolguard_engine.shell.acts import (
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Redirect, Run
 from toolguard_engine.shell.places import Where, place
 
-_TABLES = (files.PROGRAMS, reading.PROGRAMS, system.PROGRAMS, network.PROGRAMS, code.PROGRAMS, sql.PROGRAMS)
+_TABLES = (files.PROGRAMS, reading.PROGRAMS, system.PROGRAMS, network.PROGRAMS, code.PROGRAMS, sql.PROGRAMS, agents.PROGRAMS)
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
 }
@@ -63,7 +66,7 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
     found: list[Effect] = []
     searches: dict[tuple[str, ...], Run] = {}
     for at, run in enumerate(seen.runs):
-        if run.name not in PROGRAMS and not run.redirects and not run.assigns:
+        if _plain(run.name) not in PROGRAMS and not run.redirects and not run.assigns:
             continue  # most programs
         if run.name in _SEARCHERS:
             searches[(*run.via, run.name)] = run
@@ -108,8 +111,13 @@ def _with_address(found: list[Effect]) -> list[Effect]:
     ]
 
 
+def _plain(name: str) -> str:
+    """A program's name without the release that `npx` and the like may be given behind it."""
+    return name.partition("@")[0] or name if "@" in name else name
+
+
 def _of(run: Run, where: Where) -> Iterator[Effect]:
-    for act in PROGRAMS.get(run.name, ()):
+    for act in PROGRAMS.get(_plain(run.name), ()):
         yield from act(run, where)
     if run.redirects:
         yield from _redirected(run, where)

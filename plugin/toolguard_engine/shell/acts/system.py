@@ -141,14 +141,24 @@ HAZARDOUS_VARIABLES = names(
 )
 
 
+AGENT_VARIABLES = names(
+    "CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH GOOSE_MODE COPILOT_ALLOW_ALL COPILOT_HOME "
+    "AIDER_YES_ALWAYS OPENCODE_PERMISSION OPENCODE_CONFIG OPENCODE_CONFIG_CONTENT OPENCODE_CONFIG_DIR AMP_SETTINGS_FILE"
+)
+"""By which another agent is told what it may do without asking."""
+
 _FOREIGN = ("/tmp/", "/tmp:", "/var/tmp/", "/dev/shm/")  # noqa: S108 - where everybody may put a program
 _INJECTS = frozenset(["injects"])
+_PERMITS = frozenset(["permits"])
 
 
 def assigned(name: str, value: str, run: Run) -> Iterator[Effect]:
-    """A variable through which other programs are made to run, or by which the shell forgets what it did."""
+    """A variable through which other programs are made to run, by which another agent is allowed something, or by which the
+    shell forgets what it did."""
     if name == "PATH" and value.startswith(_FOREIGN):
         yield Effect("variable", f"PATH={value}", "", _INJECTS, run)
+    if name in AGENT_VARIABLES and value:
+        yield Effect("variable", f"{name}={value}", "", _PERMITS, run)
     if name not in HAZARDOUS_VARIABLES:
         return
     if not name.startswith("HIST"):

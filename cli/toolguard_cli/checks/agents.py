@@ -1,0 +1,74 @@
+"""Which agents' tools pass the guard, which only in part, and which do not: as the config has them run."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from toolguard_cli import configvars, runtimes
+from toolguard_cli.checks import host
+from toolguard_cli.checks.check import MEND_CONFIG, UNREAD, Check, Subject
+from toolguard_cli.runtimes import Agent, Route
+from toolguard_engine import answers
+
+ID = "agents"
+SHOWN = 5
+CODEX = re.compile(r"openclaw.{0,6}codex")
+PARTS = ("agents", "models", "plugins", "mcp", "bindings")
+
+
+def guarded(subject: Subject) -> Check:
+    if subject.config is None:
+        return Check(ID, "warn", UNREAD, MEND_CONFIG)
+    parts = {name: configvars.filled(subject.get(name), subject.env) for name in PARTS}
+    release = host.numbers(host.known_version(subject))
+    found = runtimes.agents(runtimes.Config(**parts, release=release, codex_installed=_has_codex(subject)))
+    exposed = sorted((each for each in found if each.guards != "guarded"), key=_worst_first)
+    data = {"agents": {each.id: _as_data(each) for each in found}, "guards": _verdict(found)}
+    if not exposed:
+        return Check(ID, "ok", "the tools of every agent pass the guard", data=data)
+    told = [f"{answers.plain(each.id)[:64]}: {each.guards} ({_reasons(each)})" for each in exposed[:SHOWN]]
+    if len(exposed) > SHOWN:
+        told.append(f"and {len(exposed) - SHOWN} more agents")
+    fixes = dict.fromkeys(route.fix for each in exposed for route in _exposed(each))
+    return Check(ID, "warn", "\n".join(told), f"{'; '.join(fixes)}; docs/compatibility.md has them all", data)
+
+
+def _has_codex(subject: Subject) -> bool:
+    """Whether the plugin is installed, from its name alone: as a folder, or as a package of npm."""
+    state = subject.places.state_dir
+    projects = state / "npm" / "projects"
+    folders = [state / "extensions" / "codex", state / "npm" / "node_modules" / "@openclaw" / "codex"]
+    listed = [each.name for each in projects.iterdir()] if projects.is_dir() else []
+    return any(each.is_dir() for each in folders) or any(CODEX.search(name) for name in listed)
+
+
+def _worst_first(agent: Agent) -> int:
+    return -runtimes.GRADES.index(agent.guards)
+
+
+def _exposed(agent: Agent) -> list[Route]:
+    return [route for route in agent.routes if route.guards != "guarded"]
+
+
+def _reasons(agent: Agent) -> str:
+    return "; ".join(dict.fromkeys(answers.plain(f"{_named(route)}{route.why}") for route in _exposed(agent)[:SHOWN]))
+
+
+def _named(route: Route) -> str:
+    return f"{route.role} {answers.cut(route.model, 80)}: " if route.model else ""
+
+
+def _verdict(found: list[Agent]) -> str:
+    grades = {each.guards for each in found}
+    if grades == {"guarded"}:
+        return "yes"
+    return "no" if grades == {"not guarded"} else "partly"
+
+
+def _as_data(agent: Agent) -> dict[str, Any]:
+    routes = [
+        {"model": each.model, "role": each.role, "runtime": each.runtime, "guards": each.guards, "why": each.why}
+        for each in agent.routes
+    ]
+    return {"guards": agent.guards, "routes": routes}
