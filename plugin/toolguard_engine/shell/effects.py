@@ -14,6 +14,7 @@ The kinds, and the flags that they may have beside those of the path (`places.ma
   `pack` (a wide place into an archive or a copy).
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (nobody may), `attributes`; `owner`: `recursive`, `to-root`.
 - `elevate`: with the rights of the administrator; the target is what runs so.
+- `gateway`: something is done to the gateway itself; its flag is what, as `controlplane.toml` explains the effects.
 - `flood`: more effects than can be looked at. `load`: without end and for nothing (`yes > /dev/null`).
 - `variable`: `injects` (others' programs load or run something), `forgets` (the shell's history).
 
@@ -30,6 +31,7 @@ from toolguard_engine.shell.acts import (
     MOST,
     Act,
     code,
+    control,
     files,
     flows,
     network,
@@ -44,7 +46,9 @@ from toolguard_engine.shell.acts import (
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Redirect, Run
 from toolguard_engine.shell.places import Where, place
 
-_TABLES = (files.PROGRAMS, reading.PROGRAMS, system.PROGRAMS, network.PROGRAMS, code.PROGRAMS, sql.PROGRAMS)
+_TABLES = (
+    files.PROGRAMS, reading.PROGRAMS, system.PROGRAMS, network.PROGRAMS, code.PROGRAMS, sql.PROGRAMS, control.PROGRAMS,
+)  # fmt: skip
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
 }
@@ -63,7 +67,7 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
     found: list[Effect] = []
     searches: dict[tuple[str, ...], Run] = {}
     for at, run in enumerate(seen.runs):
-        if run.name not in PROGRAMS and not run.redirects and not run.assigns:
+        if run.name not in PROGRAMS and not run.redirects and not run.assigns and "claw" not in run.name:
             continue  # most programs
         if run.name in _SEARCHERS:
             searches[(*run.via, run.name)] = run
@@ -109,7 +113,7 @@ def _with_address(found: list[Effect]) -> list[Effect]:
 
 
 def _of(run: Run, where: Where) -> Iterator[Effect]:
-    for act in PROGRAMS.get(run.name, ()):
+    for act in PROGRAMS.get(run.name) or ((control.done,) if "claw" in run.name else ()):
         yield from act(run, where)
     if run.redirects:
         yield from _redirected(run, where)

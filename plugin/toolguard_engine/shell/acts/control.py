@@ -1,0 +1,40 @@
+"""The gateway's own command line, `openclaw`, under all names by which it is started."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from toolguard_engine.controlplane.commandline import OWN_PROGRAM, deeds
+from toolguard_engine.shell.acts import Act
+from toolguard_engine.shell.model import Effect, Run
+from toolguard_engine.shell.places import Where
+
+_LAUNCHERS = ("node", "nodejs", "bun", "deno", "tsx", "ts-node", "volta", "fnm", "mise", "asdf")
+_HERE = frozenset(
+    {".", "./", "openclaw.mjs", "./openclaw.mjs", "dist/index.js", "dist/entry.js", "dist/index.mjs", "dist/entry.mjs"}
+)
+_FIRST = 12
+"""Among so many words the script of an interpreter stands."""
+
+
+def own_words(run: Run) -> tuple[str, ...] | None:
+    """The words that `openclaw` gets, where this program is it or starts it; else None."""
+    if OWN_PROGRAM.search(run.argv[0]) or OWN_PROGRAM.search(run.name):
+        return run.argv[1:]
+    if run.name not in _LAUNCHERS:
+        return None
+    folder = run.cwd.rstrip("/").rpartition("/")[2]
+    for at, word in enumerate(run.argv[1:_FIRST], 1):
+        if OWN_PROGRAM.search(word) or (folder in ("openclaw", "clawdbot") and word in _HERE):
+            return run.argv[at + 1 :]
+    return None
+
+
+def done(run: Run, _: Where) -> Iterator[Effect]:
+    words = own_words(run)
+    for deed in () if words is None else deeds(words, run.stdin.text if run.stdin else None):
+        if deed.effect != "guard":
+            yield Effect("gateway", deed.target, "", frozenset([deed.effect]), run)
+
+
+PROGRAMS: dict[str, Act] = dict.fromkeys(("openclaw", "clawdbot", *_LAUNCHERS), done)
