@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from toolguard_engine.controlplane.commandline import OWN_PROGRAM, Deed, deeds
 from toolguard_engine.layers.protection.commands import NAMES
 from toolguard_engine.layers.protection.scene import Finding, Scene, base, is_textual
-from toolguard_engine.shell.acts.control import own_words
+from toolguard_engine.shell.acts.control import LAUNCHERS, own_words
 from toolguard_engine.shell.effects import PROGRAMS
 from toolguard_engine.shell.model import UNKNOWN, Run
 
@@ -95,9 +95,9 @@ def _commands(run: Run) -> Iterator[Finding]:
         at = next((at for at, word in enumerate(words) if OWN_PROGRAM.search(word)), None)
         if at is None and "toolguard" in words:
             at = next((at for at, word in enumerate(words) if _BUILT.search(word)), None)
-        if at is None or run.name in PROGRAMS:
+        if at is None or (run.name in PROGRAMS and run.name not in LAUNCHERS):
             return
-        own, certain = words[at + 1 :], at == 0
+        own, certain = words[at + 1 :], run.name in LAUNCHERS
     if any(CHAT_COMMAND.match(word) for word in own):
         yield Finding(ANSWERS)
     for deed in deeds(own, run.stdin.text if run.stdin else None):

@@ -9,7 +9,7 @@ from toolguard_engine.shell.acts import Act
 from toolguard_engine.shell.model import Effect, Run
 from toolguard_engine.shell.places import Where
 
-_LAUNCHERS = ("node", "nodejs", "bun", "deno", "tsx", "ts-node", "volta", "fnm", "mise", "asdf")
+LAUNCHERS = ("node", "nodejs", "bun", "deno", "tsx", "ts-node", "volta", "fnm", "mise", "asdf")
 _HERE = frozenset(
     {".", "./", "openclaw.mjs", "./openclaw.mjs", "dist/index.js", "dist/entry.js", "dist/index.mjs", "dist/entry.mjs"}
 )
@@ -21,7 +21,7 @@ def own_words(run: Run) -> tuple[str, ...] | None:
     """The words that `openclaw` gets, where this program is it or starts it; else None."""
     if OWN_PROGRAM.search(run.argv[0]) or OWN_PROGRAM.search(run.name):
         return run.argv[1:]
-    if run.name not in _LAUNCHERS:
+    if run.name not in LAUNCHERS:
         return None
     folder = run.cwd.rstrip("/").rpartition("/")[2]
     for at, word in enumerate(run.argv[1:_FIRST], 1):
@@ -37,4 +37,4 @@ def done(run: Run, _: Where) -> Iterator[Effect]:
             yield Effect("gateway", deed.target, "", frozenset([deed.effect]), run)
 
 
-PROGRAMS: dict[str, Act] = dict.fromkeys(("openclaw", "clawdbot", *_LAUNCHERS), done)
+PROGRAMS: dict[str, Act] = dict.fromkeys(("openclaw", "clawdbot", *LAUNCHERS), done)
