@@ -68,7 +68,8 @@ class Catalogue(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def groups(self) -> frozenset[str]:
         """Words that have verbs below them."""
-        return frozenset(" ".join(words[:end]) for words in map(str.split, self.verbs) for end in range(1, len(words)))
+        named = (name.split() for name in (*self.verbs, *self.aliases))
+        return frozenset(" ".join(words[:end]) for words in named for end in range(1, len(words)))
 
     @cached_property
     def method_tests(self) -> tuple[tuple[re.Pattern[str], str], ...]:
