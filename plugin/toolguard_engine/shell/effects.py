@@ -67,7 +67,7 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
     found: list[Effect] = []
     searches: dict[tuple[str, ...], Run] = {}
     for at, run in enumerate(seen.runs):
-        if run.name not in PROGRAMS and not run.redirects and not run.assigns and "claw" not in run.name:
+        if run.name not in PROGRAMS and not run.redirects and not run.assigns and "claw" not in run.name.lower():
             continue  # most programs
         if run.name in _SEARCHERS:
             searches[(*run.via, run.name)] = run
@@ -113,7 +113,7 @@ def _with_address(found: list[Effect]) -> list[Effect]:
 
 
 def _of(run: Run, where: Where) -> Iterator[Effect]:
-    for act in PROGRAMS.get(run.name) or ((control.done,) if "claw" in run.name else ()):
+    for act in PROGRAMS.get(run.name) or ((control.done,) if "claw" in run.name.lower() else ()):
         yield from act(run, where)
     if run.redirects:
         yield from _redirected(run, where)
