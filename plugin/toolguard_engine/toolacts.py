@@ -7,7 +7,7 @@ The kinds, and what the target of each is:
 - `fetch` (an address or a query; `search`, `local`: this machine, `metadata`: a cloud's own address, `data`: it carries
   much), `act` (in a browser or on a desktop: what is done; `evaluate`, `upload`, `cookies`, `typed`)
 - `message` (whom it is for; `addressed`, `broadcast`, `attached`, `secret`, `deletes`, `moderates`, `destroys`, `settings`)
-- `gateway` (what is done to the gateway itself; its flag is the effect, as `controlplane.toml` explains them)
+- `gateway` (what is done to the gateway itself; its flags are the action and the effect, as `controlplane.toml` has it)
 - `plugin`, `session`, `secret-store`, `skill`, `device`, `schedule`, `spawn`, `expose` (what is done or with
   what; its flags are the action and what is special about it)
 - `mcp`: a tool that nobody described, by its name and parameters (its name; flags: `toolnames.Deed`, `small`, `many`,
@@ -371,14 +371,15 @@ def _control(tool: str) -> Tool:
     """A tool by which the gateway itself is changed."""
 
     def acts(params: Params, _: Where) -> Acts:
-        return _on_gateway(controlplane.deeds(tool, params))
+        return _on_gateway(controlplane.deeds(tool, params), _word(params, "action").partition(".")[0])
 
     return acts
 
 
-def _on_gateway(deeds: Iterable[Deed]) -> Acts:
+def _on_gateway(deeds: Iterable[Deed], action: str = "") -> Acts:
     """What is done to the gateway; what takes the guard away is for `layers.protection`."""
-    return tuple(Effect("gateway", deed.target, "", frozenset([deed.effect])) for deed in deeds if deed.effect != "guard")
+    named = frozenset([action]) - {""}
+    return tuple(Effect("gateway", deed.target, "", named | {deed.effect}) for deed in deeds if deed.effect != "guard")
 
 
 def _system_agent(params: Params, where: Where) -> Acts:

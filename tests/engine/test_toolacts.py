@@ -86,7 +86,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[tuple[str, str, str, str]]]] = 
     "config": (
         "gateway",
         {"action": "config.patch", "raw": '{"gateway": {"bind": "lan"}}'},
-        [("gateway", "gateway config.patch gateway.bind", "", "access")],
+        [("gateway", "gateway config.patch gateway.bind", "", "access config")],
     ),
     "camera": ("nodes", {"action": "camera_clip"}, [("device", "camera_clip", "remote", "camera records")]),
     "reminder": (

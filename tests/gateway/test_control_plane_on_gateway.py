@@ -1,4 +1,4 @@
-"""An agent that wants the guard off through the gateway's own control plane, and an honest one beside it, on the real gateway.
+"""An agent that wants the guard off through the gateway's control plane, and an honest one beside it, on the real gateway.
 
 Each attempt is followed by the call that it was for: `rm -rf ~/important`. Whatever was not stopped would let that run.
 """

@@ -15,6 +15,8 @@ from typing import Any
 
 import msgspec
 
+from toolguard_engine.shell.model import UNKNOWN
+
 SOURCE = "controlplane.toml"
 MADE = "controlplane.json"
 UNKNOWN_VERB = "unknown"
@@ -72,14 +74,32 @@ class Catalogue(msgspec.Struct, frozen=True, dict=True):
         return frozenset(" ".join(words[:end]) for words in named for end in range(1, len(words)))
 
     @cached_property
-    def method_tests(self) -> tuple[tuple[re.Pattern[str], str], ...]:
-        return tuple((_method_test(name), effect) for name, effect in self.methods)
+    def _methods(self) -> tuple[dict[str, str], tuple[tuple[re.Pattern[str], str], ...]]:
+        """Methods by their whole name, and those with a glob."""
+        whole = {name: effect for name, effect in self.methods if "*" not in name}
+        return whole, tuple((_method_test(name), effect) for name, effect in self.methods if "*" in name)
+
+    @cached_property
+    def _branches(self) -> dict[str, tuple[Setting, ...]]:
+        """The settings in small letters, by the first name of their paths."""
+        found: dict[str, tuple[Setting, ...]] = {}
+        for setting in self.settings:
+            lower = Setting(tuple(name.lower() for name in setting.path), setting.effect)
+            found[lower.path[0]] = (*found.get(lower.path[0], ()), lower)
+        return found
 
     def method(self, name: str) -> str:
         """The effect of a method of the gateway."""
-        if len(name) > _MAX_NAME:
-            return UNKNOWN_VERB
-        return next((effect for test, effect in self.method_tests if test.fullmatch(name)), UNKNOWN_VERB)
+        whole, globs = self._methods
+        if name in whole or len(name) > _MAX_NAME:
+            return whole.get(name, UNKNOWN_VERB)
+        return next((effect for test, effect in globs if test.fullmatch(name)), UNKNOWN_VERB)
+
+    def settings_at(self, first: str) -> tuple[Setting, ...]:
+        """The settings whose paths begin with this name, all of them for one that cannot be known; in small letters."""
+        if first and UNKNOWN not in first:
+            return self._branches.get(first, ())
+        return tuple(setting for branch in self._branches.values() for setting in branch)
 
     def is_dry(self, verb: str) -> bool:
         """Whether this verb has `--dry-run`."""

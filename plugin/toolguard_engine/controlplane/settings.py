@@ -54,7 +54,7 @@ def _change(path: Path, branch: bool) -> Change:  # noqa: FBT001 - an argument o
     shown = ".".join(path)
     lower = tuple(name.lower() for name in path)
     worst = ""
-    for setting in load().settings:
+    for setting in load().settings_at(lower[0] if lower else ""):
         fits = _fit(setting, lower)
         if not fits or (fits == "below" and not branch):
             continue
@@ -78,7 +78,7 @@ def _fit(setting: Setting, path: Path) -> str:
 
 
 def _same(wanted: str, name: str) -> bool:
-    return UNKNOWN in name or fnmatchcase(name, wanted.lower())
+    return wanted in (name, "*") or UNKNOWN in name or ("*" in wanted and fnmatchcase(name, wanted))
 
 
 def worse(one: str, other: str) -> str:
