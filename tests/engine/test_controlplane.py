@@ -78,6 +78,9 @@ openclaw gateway call plugin.approval.resolve --params '{}'
 openclaw gateway call config.patch --params '{"raw": "{\\\\"plugins\\\\": {\\\\"enabled\\\\": false}}"}'
 ssh localhost openclaw plugins disable toolguard
 openclaw gateway stop --url ws://127.0.0.1:18789
+echo '{}' > "$(openclaw config file)"
+sed -i s/a/b/ $(openclaw config file)
+F=$(openclaw config file); cp new.json $F
 """
 HOLDS = """
 openclaw mcp set evil '{"command": "sh"}'
@@ -140,6 +143,8 @@ docker exec box openclaw reset
 openclaw --container box plugins disable toolguard
 openclaw gateway stop --url wss://gateway.example
 ln -s "$(which openclaw)" /tmp/oc
+echo '{}' > "$(openclaw gateway status --json | jq -r .config.path)"
+openclaw gateway status --json | jq -r .config.path | xargs sed -i s/true/false/
 """
 PASSES = """
 openclaw
@@ -186,6 +191,11 @@ docker exec box openclaw status
 cp -r ~/src/openclaw ~/src/copy
 git clone https://example.org/openclaw setup
 man openclaw
+cat $(openclaw config file)
+openclaw models list --json > "$(date +%F).json"
+openclaw logs | tee "$(date +%F).log"
+pnpm view openclaw version
+npm ls openclaw
 """
 
 
@@ -213,6 +223,7 @@ SPELLINGS = [
     "/usr/local/bin/openclaw", "./node_modules/.bin/openclaw", "node /usr/lib/node_modules/openclaw/openclaw.mjs",
     "node --no-warnings /usr/lib/node_modules/openclaw/dist/index.js", "bun run openclaw.mjs",
     "deno run -A npm:openclaw", "volta run openclaw", "cd /usr/lib/node_modules/openclaw && node .",
+    "pnpm openclaw", "yarn run openclaw", "corepack pnpm openclaw",
     "$(which openclaw)", "alias oc=openclaw; oc", "x=openclaw; $x", "o'pencla'w", "OpenClaw", "env A=b openclaw",
     "sudo -u ada openclaw", "nohup openclaw", "timeout 9 openclaw", "openclaw --profile x", "openclaw --dev",
     "openclaw --no-color --log-level=debug", "OPENCLAW_STATE_DIR=/srv openclaw", "openclaw --", "command openclaw",

@@ -18,9 +18,11 @@ REASON = "This command would remove or switch off the guard, or change the confi
 ANSWERS = "This command would answer in place of a person."
 ENDS = "This command would end the gateway that the guard runs in."
 TAKES_KEY = "This command would copy the secret by which the guard knows a person's word."
+PRINTED = "This command would change a file whose name the gateway itself prints: it may be its configuration."
 OTHER_NAME = "This command would give the gateway's own command line another name, under which the guard does not know it."
 _REASONS = {
     "openclaw approvals resolve": ANSWERS,
+    "openclaw gateway call config": REASON,
     "openclaw gateway call": ANSWERS,
     "openclaw gateway": ENDS,
     "openclaw daemon": ENDS,
@@ -55,6 +57,27 @@ _ELSEWHERE = frozenset(
     {"ssh", "docker", "podman", "nerdctl", "kubectl", "oc", "lxc", "incus", "vagrant", "multipass", "limactl"}
 )
 _LOCAL = re.compile(rf"(?:^|@)(?:localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0)$|[$`{UNKNOWN}]", re.IGNORECASE)
+_CHANGING = frozenset(
+    {
+        "sed",
+        "gsed",
+        "tee",
+        "cp",
+        "mv",
+        "rm",
+        "dd",
+        "truncate",
+        "install",
+        "ln",
+        "shred",
+        "rsync",
+        "ed",
+        "ex",
+        "perl",
+        "sponge",
+        "patch",
+    }
+)
 _LINKING = frozenset({"ln", "cp", "install"})
 _EXECUTABLE = re.compile(r"^(?:openclaw|clawdbot)$|/bin/(?:openclaw|clawdbot)$|openclaw\.mjs$")
 CHAT_COMMAND = re.compile(r"\s*/toolguard(?:@[\w.-]{1,64})?[\s:]+(?!(?:pending|status|help)\b)\S", re.IGNORECASE)
@@ -63,6 +86,8 @@ _MAX_WORDS = 200
 
 
 def findings(scene: Scene) -> Iterator[Finding]:
+    if _names_a_target(scene):
+        yield Finding(PRINTED, certain=False)
     for run in scene.runs:
         if is_textual(run) or scene.is_wrapper(run):
             continue
@@ -76,6 +101,15 @@ def findings(scene: Scene) -> Iterator[Finding]:
             and "claw" not in base(run.argv[-1])
         ):
             yield Finding(OTHER_NAME, certain=False)
+
+
+def _names_a_target(scene: Scene) -> bool:
+    """Whether the gateway's command line prints the name of what another program writes to: it knows where its config is."""
+    own = [run for run in scene.runs if own_words(run) is not None]
+    inner, piped = any("$()" in run.via for run in own), any(run.piped for run in own)
+    if inner and scene.writers:
+        return True
+    return any(run.name in _CHANGING and (inner or (piped and "xargs" in run.via)) for run in scene.takers)
 
 
 def _removes(words: tuple[str, ...]) -> bool:
