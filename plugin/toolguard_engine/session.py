@@ -247,6 +247,11 @@ class Session:
         self._constraints = found
         self.guard.constrain(found)
 
+    def use_includes(self) -> None:
+        """The files that the gateway's config takes in, as they are now."""
+        if self.hello is not None:
+            self.guard.use_host(self._host(self.hello))
+
     def take_told(self) -> list[protocol.Log]:
         """Lines for the gateway's log, each once."""
         taken, self._told = self._told, []
