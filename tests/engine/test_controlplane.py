@@ -81,6 +81,7 @@ openclaw gateway stop --url ws://127.0.0.1:18789
 echo '{}' > "$(openclaw config file)"
 sed -i s/a/b/ $(openclaw config file)
 F=$(openclaw config file); cp new.json $F
+node --eval "import('/usr/lib/node_modules/openclaw/openclaw.mjs')" plugins disable toolguard
 """
 HOLDS = """
 openclaw mcp set evil '{"command": "sh"}'
@@ -143,6 +144,7 @@ docker exec box openclaw reset
 openclaw --container box plugins disable toolguard
 openclaw gateway stop --url wss://gateway.example
 ln -s "$(which openclaw)" /tmp/oc
+node -e "import('/usr/lib/node_modules/openclaw/dist/config-cli-B1.mjs').then((cli) => cli.run())"
 echo '{}' > "$(openclaw gateway status --json | jq -r .config.path)"
 openclaw gateway status --json | jq -r .config.path | xargs sed -i s/true/false/
 """
@@ -299,6 +301,7 @@ TOOL_CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("block", "openclaw", {"message": "config set plugins.entries.toolguard.enabled false"}),
     ("block", "openclaw", {"message": " Set  Config plugins.entries['toolguard'].enabled false\n"}),
     ("block", "openclaw", {"message": "config set-ref plugins.entries.toolguard.config.mode env A"}),
+    ("block", "openclaw", {"message": "\ufeffconfig\ufeffset plugins.enabled false"}),
     ("block", "openclaw", {"message": "stop the gateway"}),
     ("block", "openclaw", {"message": "uninstall plugin toolguard"}),
     ("block", "gateway", {"action": "config.apply", "raw": "{}"}),

@@ -12,6 +12,9 @@ from toolguard_engine.controlplane.commandline import Deed
 
 _MAX_TEXT = 20_000
 _MAX_SPLITS = 20
+_BLANK_IN_SCRIPT = "\ufeff"
+"""White space to the gateway, and none to Python."""
+
 _GUARD = "toolguard"
 _SET = re.compile(
     r"(?:config\s+set|set\s+config|config\s+set-ref|set\s+secretref|set\s+secret\s+ref)\s+(.+)", re.IGNORECASE | re.DOTALL
@@ -83,7 +86,7 @@ def _changed(params: dict[str, Any]) -> Iterator[settings.Change]:
 
 def _said(message: Any) -> Iterator[Deed]:
     """What a message to the gateway's system agent does without a model: the few commands that are read word by word."""
-    text = message.strip()[:_MAX_TEXT] if isinstance(message, str) else ""
+    text = message.replace(_BLANK_IN_SCRIPT, " ").strip()[:_MAX_TEXT] if isinstance(message, str) else ""
     target = "openclaw message"
     if match := _SET.fullmatch(text):
         for path in _first_parts(match[1]):

@@ -19,6 +19,7 @@ ANSWERS = "This command would answer in place of a person."
 ENDS = "This command would end the gateway that the guard runs in."
 TAKES_KEY = "This command would copy the secret by which the guard knows a person's word."
 PRINTED = "This command would change a file whose name the gateway itself prints: it may be its configuration."
+INNER = "This command would run code out of the inside of the gateway, past its command line."
 OTHER_NAME = "This command would give the gateway's own command line another name, under which the guard does not know it."
 _REASONS = {
     "openclaw approvals resolve": ANSWERS,
@@ -78,6 +79,7 @@ _CHANGING = frozenset(
         "patch",
     }
 )
+_INNER_CODE = re.compile(r"(?:openclaw|clawdbot)/dist/(?!plugin-sdk|(?:index|entry)\.m?js)", re.IGNORECASE)
 _LINKING = frozenset({"ln", "cp", "install"})
 _EXECUTABLE = re.compile(r"^(?:openclaw|clawdbot)$|/bin/(?:openclaw|clawdbot)$|openclaw\.mjs$")
 CHAT_COMMAND = re.compile(r"\s*/toolguard(?:@[\w.-]{1,64})?[\s:]+(?!(?:pending|status|help)\b)\S", re.IGNORECASE)
@@ -95,12 +97,14 @@ def findings(scene: Scene) -> Iterator[Finding]:
             yield Finding(REASON)
         for finding in _commands(run):
             yield Finding(finding.reason, finding.certain and not _is_elsewhere(run, scene))
-        if (
-            run.name in _LINKING
-            and any(_EXECUTABLE.search(word) for word in run.argv[1:-1])
-            and "claw" not in base(run.argv[-1])
-        ):
+        if run.name in LAUNCHERS and any(_INNER_CODE.search(word) for word in run.argv[1:]):
+            yield Finding(INNER, certain=False)
+        if run.name in _LINKING and _gives_another_name(run):
             yield Finding(OTHER_NAME, certain=False)
+
+
+def _gives_another_name(run: Run) -> bool:
+    return any(_EXECUTABLE.search(word) for word in run.argv[1:-1]) and "claw" not in base(run.argv[-1])
 
 
 def _names_a_target(scene: Scene) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from toolguard_engine.controlplane.commandline import OWN_PROGRAM, deeds
@@ -15,6 +16,9 @@ _HERE = frozenset(
 )
 _PACKAGERS = frozenset({"npm", "pnpm", "yarn", "corepack"})
 _RUNNING = frozenset({"run", "run-script", "node", "exec", "--"})
+_LOADED = re.compile(r"openclaw\.mjs\b|(?:openclaw|clawdbot)/dist/(?:index|entry)\.m?js\b", re.IGNORECASE)
+"""In a piece of code: it loads the command line, which then reads the words behind the code."""
+
 _FIRST = 12
 """Among so many words the script of an interpreter stands."""
 
@@ -29,7 +33,7 @@ def own_words(run: Run) -> tuple[str, ...] | None:
         return None
     folder = run.cwd.rstrip("/").rpartition("/")[2]
     for at, word in enumerate(run.argv[1:_FIRST], 1):
-        if OWN_PROGRAM.search(word) or (folder in ("openclaw", "clawdbot") and word in _HERE):
+        if OWN_PROGRAM.search(word) or _LOADED.search(word) or (folder in ("openclaw", "clawdbot") and word in _HERE):
             return run.argv[at + 1 :]
     return None
 
