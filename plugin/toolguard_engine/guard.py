@@ -98,6 +98,10 @@ class Guard:
         """Other rules from here on."""
         self._book = book
 
+    def use_host(self, host: Host) -> None:
+        """Another view of the gateway's files from here on."""
+        self._host = host
+
     def constrain(self, found: tuple[Constraint, ...]) -> None:
         """Other constraints of the person from here on."""
         self._constraints = found

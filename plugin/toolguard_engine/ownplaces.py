@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from toolguard_engine.config import MetricsConfig
@@ -47,6 +47,19 @@ def included(config_path: str) -> tuple[str, ...]:
         found |= dict.fromkeys(fresh)
         todo += fresh
     return tuple(dict.fromkeys(str(each) for path in found for each in (path, path.resolve())))
+
+
+def stamps(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
+    """By what one sees that a file has changed; zeros for one that is not there."""
+    return tuple(map(_stamp, paths))
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
 
 
 def _named(path: Path) -> Iterator[Path]:

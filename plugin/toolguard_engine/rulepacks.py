@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from toolguard_engine import toolacts
+from toolguard_engine.controlplane import catalogue
 from toolguard_engine.heard import Ledger
 from toolguard_engine.layers import calltexts, provenance
 from toolguard_engine.model import Call
@@ -32,7 +33,9 @@ _DATA = files("toolguard_manifests")
 
 
 def load() -> Rulebook:
-    """The book of all packs, without examples, from the file that is fast to read."""
+    """The book of all packs, without examples, from the file that is fast to read. The catalogue of the control plane, which
+    their effects come from, is read with it: no call waits for the disk."""
+    catalogue.load()
     return Rulebook(msgspec.json.decode(_DATA.joinpath("rules.json").read_bytes(), type=tuple[Rule, ...]))
 
 

@@ -35,7 +35,7 @@ from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
 from toolguard_engine.metrics import place
 from toolguard_engine.metrics.modelcalls import WAIT_SECONDS
-from toolguard_engine.ownplaces import included, own_places
+from toolguard_engine.ownplaces import included, own_places, stamps
 from toolguard_engine.rulebook import Rule
 from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, CODE_UNREADABLE, Session, Setup, fault
 from toolguard_engine.stores import audit, calllog, engines, hostconfig, key
@@ -115,6 +115,9 @@ class Engine:
         self._rules: tuple[Rule, ...] | None = None
         self._looked = -RULES_EVERY
         self._switched = -SWITCH_EVERY
+        self._sought = -RULES_EVERY
+        self._includes: tuple[str, ...] = ()
+        self._stamps: tuple[tuple[int, int], ...] = ()
         self._swept = 0.0
         self._unsaved: list[audit.Event] = []
         self._log_error = ""
@@ -131,6 +134,7 @@ class Engine:
         try:
             while data := self._read():
                 self._safely(self._look_at_rules)
+                self._safely(self._look_at_includes)
                 self._safely(self._look_at_switch)
                 for line, too_long in self._lines.feed(data):
                     self._answer(line, too_long=too_long)
@@ -411,6 +415,18 @@ class Engine:
         self._session.guard.unread = own.unread
         for said in own.faults:
             self._complain(said)
+
+    def _look_at_includes(self) -> None:
+        """Guards the files that the gateway's config takes in now: a person may have added one. As often as the rules."""
+        hello = self._session.hello
+        if hello is None or time.monotonic() - self._sought < RULES_EVERY:
+            return
+        self._sought = time.monotonic()
+        if self._stamps == stamps((hello.config_path, *self._includes)):
+            return
+        self._includes = included(hello.config_path)
+        self._stamps = stamps((hello.config_path, *self._includes))
+        self._session.use_includes()
 
     def _look_at_switch(self) -> None:
         """Whether a person has stopped or freed everything: at most a tenth of a second ago."""

@@ -279,6 +279,11 @@ class Session:
         """Puts aside a line about the end of the guard."""
         self._event("ended", Call("", None), Verdict("allow", code, reason=reason))
 
+    def use_includes(self) -> None:
+        """The files that the gateway's config takes in, as they are now."""
+        if self.hello is not None:
+            self.guard.use_host(self._host(self.hello))
+
     def take_told(self) -> list[protocol.Log]:
         """Lines for the gateway's log, each once."""
         taken, self._told = self._told, []

@@ -7,7 +7,8 @@ The kinds, and what the target of each is:
 - `fetch` (an address or a query; `search`, `local`: this machine, `metadata`: a cloud's own address, `data`: it carries
   much), `act` (in a browser or on a desktop: what is done; `evaluate`, `upload`, `cookies`, `typed`)
 - `message` (whom it is for; `addressed`, `broadcast`, `attached`, `secret`, `deletes`, `moderates`, `destroys`, `settings`)
-- `gateway`, `plugin`, `session`, `secret-store`, `skill`, `device`, `schedule`, `spawn`, `expose` (what is done or with
+- `gateway` (what is done to the gateway itself; its flags are the action and the effect, as `controlplane.toml` has it)
+- `plugin`, `session`, `secret-store`, `skill`, `device`, `schedule`, `spawn`, `expose` (what is done or with
   what; its flags are the action and what is special about it)
 - `mcp`: a tool that nobody described, by its name and parameters (its name; flags: `toolnames.Deed`, `small`, `many`,
   `local`, and for statements `statement`, `destroys`); `mcp-write` and `mcp-read` for the local paths that it names
@@ -17,11 +18,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
+from toolguard_engine.controlplane import tools as controlplane
+from toolguard_engine.controlplane.catalogue import UNKNOWN_VERB
+from toolguard_engine.controlplane.commandline import Deed
 from toolguard_engine.shell.acts import sql, web
 from toolguard_engine.shell.model import Effect
 from toolguard_engine.shell.places import Where, marks, place
@@ -87,7 +91,14 @@ def effects(tool: str, params: Any, where: Where) -> Acts:
     if not isinstance(params, dict):
         return ()
     known = _TOOLS.get(tool) or _TOOLS.get(tool.lower())
-    return known(params, where) if known else _undescribed(tool, params, where)
+    return (*known(params, where), *_unknown_action(tool, params)) if known else _undescribed(tool, params, where)
+
+
+def _unknown_action(tool: str, params: Params) -> Acts:
+    """An action of one of the gateway's own tools that its catalogue does not have."""
+    if tool in _CONTROLLING or "action" not in params:
+        return ()
+    return _on_gateway(deed for deed in controlplane.deeds(tool, params) if deed.effect == UNKNOWN_VERB)
 
 
 def commands(tool: str, params: Any) -> tuple[str, ...]:
@@ -356,14 +367,25 @@ def _action(kind: str, harmless: str = "", target: tuple[str, ...] = (), **speci
     return acts
 
 
-def _gateway(params: Params, _: Where) -> Acts:
-    action = _word(params, "action")
-    if action.startswith(("config.get", "config.schema")):
-        return ()
-    flags = {action.partition(".")[0] or "none"}
-    if "config" in flags and any("model" in text[: MAX_TEXT * 5].lower() for text in _texts(params, ("raw",))):
-        flags.add("model")
-    return (Effect("gateway", action, "", frozenset(flags)),)
+def _control(tool: str) -> Tool:
+    """A tool by which the gateway itself is changed."""
+
+    def acts(params: Params, _: Where) -> Acts:
+        return _on_gateway(controlplane.deeds(tool, params), _word(params, "action").partition(".")[0])
+
+    return acts
+
+
+def _on_gateway(deeds: Iterable[Deed], action: str = "") -> Acts:
+    """What is done to the gateway; what takes the guard away is for `layers.protection`."""
+    named = frozenset([action]) - {""}
+    return tuple(Effect("gateway", deed.target, "", named | {deed.effect}) for deed in deeds if deed.effect != "guard")
+
+
+def _system_agent(params: Params, where: Where) -> Acts:
+    """A question to the gateway's system agent, or what that agent does."""
+    asked = () if "action" in params else _spawn(params, where)
+    return (*asked, *_control("openclaw")(params, where))
 
 
 _SEEING = {
@@ -443,6 +465,7 @@ _QUIET = words(
 )
 """Tools without an effect of their own. What runs commands is judged by them (`layers.calltexts`)."""
 
+_CONTROLLING = words("openclaw gateway")
 _TOOLS: dict[str, Tool] = {
     **dict.fromkeys(_READERS, _files("read", (*_FILE_PATHS, "paths"))),
     **dict.fromkeys(("ls", "find", "glob", "dir_list"), _files("read", _FILE_PATHS, frozenset(["names"]))),
@@ -453,7 +476,8 @@ _TOOLS: dict[str, Tool] = {
     **dict.fromkeys(("web_search", "x_search"), _search),
     "browser": _browser,
     **dict.fromkeys(("message", "sessions_send", "conversations_send", "conversations_turn"), _message),
-    "gateway": _gateway,
+    "gateway": _control("gateway"),
+    "openclaw": _system_agent,
     "nodes": _nodes,
     **dict.fromkeys(("automations", "cron"), _schedule),
     "plugins": _action("plugin", "list inspect search", ("pluginId", "packageName")),
@@ -465,7 +489,7 @@ _TOOLS: dict[str, Tool] = {
     "mobile_ui": _action("act", "observe"),
     "canvas": _action("act", "present hide snapshot a2ui_push a2ui_reset navigate", evaluate="eval evaluate"),
     "skill_workshop": _action("skill", "read list inspect evaluate history prepare_patch reject quarantine"),
-    **dict.fromkeys(("sessions_spawn", "openclaw", "suggest_task"), _spawn),
+    **dict.fromkeys(("sessions_spawn", "suggest_task"), _spawn),
     **dict.fromkeys(_QUIET, _nothing),
 }
 """The tools of OpenClaw 2026.6 to 2026.9."""

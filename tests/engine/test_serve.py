@@ -756,3 +756,26 @@ def test_whoever_holds_the_record_is_waited_for(engines_of: Engines) -> None:
         talk.assert_alive()
     assert "the guard is WEAKER than before" in talk.read()["text"]
     assert talk.end() == (0, [], "")
+
+
+def test_a_file_that_the_config_takes_in_later_is_guarded_too(talk: Talk, state: Path, tmp_path: Path) -> None:
+    config, elsewhere = tmp_path / "openclaw.json", tmp_path / "elsewhere" / "part.json5"
+    config.write_text("{}")
+    talk.ask(
+        id=0,
+        type="hello",
+        v=1,
+        stateDir=str(state),
+        configPath=str(config),
+        config=None,
+        gateway="gw",
+        gatewayPid=5,
+        host="2026.9.6",
+    )
+    writing = {"type": "judge", "tool": "write", "params": {"path": str(elsewhere), "content": "{}"}, "run": "r"}
+    assert talk.ask(id=1, **writing)["decision"] == "allow"
+    config.write_text('{ "plugins": { "$include": "./elsewhere/part.json5" } }')
+    limit = time.monotonic() + PATIENCE
+    while (said := talk.ask(id=2, **writing))["decision"] == "allow" and time.monotonic() < limit:
+        time.sleep(0.05)
+    assert (said["decision"], said["code"]) == ("block", "rule.self-protection")

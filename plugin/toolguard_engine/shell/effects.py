@@ -15,6 +15,7 @@ The kinds, and the flags that they may have beside those of the path (`places.ma
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (nobody may), `attributes`; `owner`: `recursive`, `to-root`.
 - `elevate`: with the rights of the administrator; the target is what runs so.
 - `spawn`: another agent is started; the target is the folder it starts in.
+- `gateway`: something is done to the gateway itself; its flag is what, as `controlplane.toml` explains the effects.
 - `flood`: more effects than can be looked at. `load`: without end and for nothing (`yes > /dev/null`).
 - `variable`: `injects` (others' programs load or run something), `forgets` (the shell's history), `permits`
   (another agent may act without asking).
@@ -33,6 +34,7 @@ from toolguard_engine.shell.acts import (
     Act,
     agents,
     code,
+    control,
     files,
     flows,
     network,
@@ -47,7 +49,10 @@ from toolguard_engine.shell.acts import (
 from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Redirect, Run
 from toolguard_engine.shell.places import Where, place
 
-_TABLES = (files.PROGRAMS, reading.PROGRAMS, system.PROGRAMS, network.PROGRAMS, code.PROGRAMS, sql.PROGRAMS, agents.PROGRAMS)
+_TABLES = (
+    files.PROGRAMS, reading.PROGRAMS, system.PROGRAMS, network.PROGRAMS, code.PROGRAMS, sql.PROGRAMS, agents.PROGRAMS,
+    control.PROGRAMS,
+)  # fmt: skip
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
 }
@@ -66,7 +71,8 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
     found: list[Effect] = []
     searches: dict[tuple[str, ...], Run] = {}
     for at, run in enumerate(seen.runs):
-        if _plain(run.name) not in PROGRAMS and not run.redirects and not run.assigns:
+        plain = _plain(run.name) not in PROGRAMS and "claw" not in run.name.lower()
+        if plain and not run.redirects and not run.assigns:
             continue  # most programs
         if run.name in _SEARCHERS:
             searches[(*run.via, run.name)] = run
@@ -117,7 +123,7 @@ def _plain(name: str) -> str:
 
 
 def _of(run: Run, where: Where) -> Iterator[Effect]:
-    for act in PROGRAMS.get(_plain(run.name), ()):
+    for act in PROGRAMS.get(_plain(run.name)) or ((control.done,) if "claw" in run.name.lower() else ()):
         yield from act(run, where)
     if run.redirects:
         yield from _redirected(run, where)

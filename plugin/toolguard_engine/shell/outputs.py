@@ -218,6 +218,12 @@ def _dirname(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a tabl
     return (words[0].rstrip("/").rpartition("/")[0] or ("/" if words[0].startswith("/") else ".")) if words else None
 
 
+def _config_path(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    """`openclaw config file` says where the gateway's config is; here it is where it usually is."""
+    pairs = zip(run.argv, run.argv[1:], strict=False)
+    return "~/.openclaw/openclaw.json" if ("config", "file") in pairs and "claw" in " ".join(run.argv).lower() else None
+
+
 def _url(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
     return None if fed.text is None else unquote(fed.text)
 
@@ -226,6 +232,7 @@ _MAKERS: dict[str, Callable[[Run, Feed], str | None]] = {
     "dd": _dd,
     "echo": _echo, "printf": _printf, "cat": _cat, "tee": _tee, "base64": _base64, "base32": _base64, "openssl": _openssl,
     "xxd": _xxd, "rev": _rev, "tr": _tr, "which": _found, "command": _found, "type": _found, "pwd": _fixed("."),
+    "openclaw": _config_path, "clawdbot": _config_path, "node": _config_path, "bun": _config_path,
     "realpath": _paths, "readlink": _paths, "mktemp": _mktemp, "basename": _basename, "dirname": _dirname,
     "true": _fixed(""),
     "sponge": _tee, "urldecode": _url, "sed": _sed, "gsed": _sed, "cut": _cut,

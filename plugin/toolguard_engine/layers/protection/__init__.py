@@ -7,13 +7,13 @@ config tool; a chat command written by the agent.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote
 
 from toolguard_engine import protectedpaths, toolacts, toolnames
+from toolguard_engine.controlplane import tools as controlplane
 from toolguard_engine.layers import calltexts
 from toolguard_engine.layers.protection import command, dashboard
 from toolguard_engine.layers.protection.openclaw import CHAT_COMMAND
@@ -71,7 +71,10 @@ def _findings(tool: str, params: dict[str, Any], host: Host, cwd: str) -> Iterat
         yield from command.findings(text, host, folder)
     if executes:
         return
-    if reason := (_gateway(params) if tool == "gateway" else _said(tool, params)) or _paths(tool, params, host, cwd):
+    for deed in controlplane.deeds(tool, params):
+        if deed.effect == "guard":
+            yield Finding(CONFIG, deed.certain)
+    if reason := _said(tool, params) or _paths(tool, params, host, cwd):
         yield Finding(reason)
 
 
@@ -80,25 +83,6 @@ def _folder(params: dict[str, Any], cwd: str) -> str:
     given = params.get("workdir") or params.get("cwd")
     folder = given if isinstance(given, str) else ""
     return f"{cwd}/{folder}" if cwd and folder and not folder.startswith(("/", "~", "$")) else folder or cwd
-
-
-def _gateway(params: dict[str, Any]) -> str:
-    action = str(params.get("action", ""))
-    if not action.startswith("config.") or action.startswith(("config.get", "config.schema")):
-        return ""
-    text = repr(params).replace("\\", "") + _unescaped(params.get("raw"))
-    changed = "toolguard" in text or "plugins" in text
-    return CONFIG if changed or action == "config.apply" else ""
-
-
-def _unescaped(raw: Any) -> str:
-    """What a JSON text says. One that this cannot read and that has escapes in it counts as being about plugins."""
-    if not isinstance(raw, str) or "\\" not in raw:
-        return ""
-    try:
-        return repr(json.loads(raw))
-    except ValueError:
-        return "plugins"
 
 
 def _said(tool: str, params: dict[str, Any]) -> str:

@@ -1,0 +1,155 @@
+"""What a change of the gateway's settings means: paths as the gateway reads them, and the worst of all that they cover."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from toolguard_engine.controlplane.catalogue import UNKNOWN_VERB, Setting, load
+from toolguard_engine.shell.model import UNKNOWN
+
+_SEGMENT = re.compile(
+    r"""\[\s*(?:"(?P<double>(?:\\.|[^"\\])*)"|'(?P<single>(?:\\.|[^'\\])*)'|(?P<bare>[^\]\[]*))\s*\]|(?P<plain>(?:\\.|[^.\[\]\\])+)"""
+)
+_ESCAPED = re.compile(r"\\(.)")
+_MAX_PATH = 1_000
+_MAX_NAMES = 30
+_MAX_LEAVES = 500
+_MAX_TEXT = 200_000
+INCLUDE = "$include"
+_ORDER = ("open", "settings", UNKNOWN_VERB, "destroy", "access", "secret", "run", "agent", "guard")
+_GUARD_WORDS = re.compile(r"toolguard|(?<![\w-])plugins(?![\w-])", re.IGNORECASE)
+_ESCAPES = re.compile(r"\\(?:u\{?([0-9a-fA-F]{1,6})\}?|x([0-9a-fA-F]{2}))")
+
+Path = tuple[str, ...]
+
+
+class Change(NamedTuple):
+    """What changing a setting means. `certain` is false where the path cannot be known from the text alone."""
+
+    effect: str
+    path: str
+    certain: bool = True
+
+
+def names(path: str) -> Path:
+    """The names of a path, as in `plugins.entries["toolguard"].enabled` or `agents.list[0].tools`."""
+    if len(path) > _MAX_PATH:
+        return (UNKNOWN,)
+    found = (next(text for text in match.groups() if text is not None) for match in _SEGMENT.finditer(path))
+    return tuple(_ESCAPED.sub(r"\1", name).strip() for name in found)[:_MAX_NAMES]
+
+
+def change(path: Path, *, branch: bool = True) -> Change:
+    """What it means to change what lies at a path; `branch`: all below is replaced too."""
+    return _change(path, branch) if sum(map(len, path)) <= _MAX_PATH else Change(UNKNOWN_VERB, "")
+
+
+@lru_cache(maxsize=1_000)
+def _change(path: Path, branch: bool) -> Change:  # noqa: FBT001 - an argument of the cache
+    shown = ".".join(path)
+    lower = tuple(name.lower() for name in path)
+    worst = ""
+    for setting in load().settings_at(lower[0] if lower else ""):
+        fits = _fit(setting, lower)
+        if not fits or (fits == "below" and not branch):
+            continue
+        worst = worse(worst, setting.effect)
+        if fits == "covers":
+            break
+    certain = not any(UNKNOWN in name for name in path)
+    return Change(worst or UNKNOWN_VERB, shown, certain)
+
+
+def _fit(setting: Setting, path: Path) -> str:
+    """`covers`: it speaks about the whole of the path; `below`: about something under it; else empty."""
+    wanted = setting.path
+    open_end = wanted[-1] == "**"
+    wanted = wanted[:-1] if open_end else wanted
+    if not all(_same(want, name) for want, name in zip(wanted, path, strict=False)):
+        return ""
+    if len(path) < len(wanted):
+        return "below"
+    return "covers" if open_end or len(path) == len(wanted) else ""
+
+
+def _same(wanted: str, name: str) -> bool:
+    return wanted in (name, "*") or UNKNOWN in name or ("*" in wanted and fnmatchcase(name, wanted))
+
+
+def worse(one: str, other: str) -> str:
+    """The graver of two effects; an empty one is none."""
+    return max(one, other, key=lambda effect: _ORDER.index(effect) if effect else -1)
+
+
+def worst(changes: Iterable[Change]) -> Change | None:
+    """The gravest of them, certain ones first."""
+    listed = list(changes)
+    return max(listed, key=lambda each: (_ORDER.index(each.effect), each.certain)) if listed else None
+
+
+def of_patch(text: str) -> Change:
+    """What a patch means that is laid over the settings. One that cannot be read may mean anything."""
+    value = parsed(text)
+    return of_value(value) if isinstance(value, dict) else unread(text)
+
+
+def of_value(value: dict[str, Any]) -> Change:
+    """The same for a patch that is a value already."""
+    return (worst(change(path) for path in _leaves(value)) if value else None) or Change("open", "")
+
+
+def unread(text: str) -> Change:
+    """A text that this cannot read as the gateway does: certain is only that it speaks of plugins."""
+    named = _GUARD_WORDS.search(_unescaped(text[:_MAX_TEXT]))
+    return Change("guard", "", certain=named is not None)
+
+
+def parsed(text: str) -> Any:
+    """The value of a JSON text; None where it is none, or where names could be hidden in it."""
+    if len(text) > _MAX_TEXT:
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _leaves(value: dict[str, Any]) -> Iterator[Path]:
+    """The paths of all that a patch sets; what an include brings may be anything below."""
+    waiting: list[tuple[Path, Any]] = [((), value)]
+    count = 0
+    while waiting:
+        path, item = waiting.pop()
+        count += 1
+        if count > _MAX_LEAVES or len(path) > _MAX_NAMES:
+            yield ()
+            return
+        if not isinstance(item, dict) or not item or INCLUDE in item:
+            yield path
+        else:
+            waiting += [((*path, str(name)), part) for name, part in item.items()]
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPES.sub(lambda match: chr(min(int(match[1] or match[2], 16), 0x10FFFF)), text).replace("\\", "")
+
+
+def is_shown_secret(path: Path) -> bool:
+    """Whether showing this setting gives out a secret."""
+    lower = tuple(name.lower() for name in path)
+    if not lower:
+        return False
+    if lower[-1].replace("_", "").replace("-", "") in load().secret_names:
+        return True
+    return any(_fit(Setting(tuple(name.lower() for name in wanted), ""), lower) == "covers" for wanted in load().shown_paths)
+
+
+def names_unguarded_model(value: str) -> bool:
+    """Whether a model is chosen whose own program runs the tools."""
+    lower = value.lower()
+    return any(f"{before}{name}" in f" {lower}" for name in load().unguarded_models for before in " \"'")
