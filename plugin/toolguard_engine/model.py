@@ -43,6 +43,7 @@ class Host:
     """What the engine knows of the gateway it guards. Paths are absolute; `guarded` are folders of toolguard itself.
 
     `pids`: the engine and its gateway. `metrics`: the metrics file. `dashboard`: `address:port` where it is switched on.
+    `links`: folders that are symbolic links, or lie below one, and where they lead, as far as that is near a guarded place.
     """
 
     home: str = ""
@@ -52,6 +53,7 @@ class Host:
     pids: frozenset[int] = frozenset()
     metrics: str = ""
     dashboard: str = ""
+    links: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

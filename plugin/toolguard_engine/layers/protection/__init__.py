@@ -17,7 +17,7 @@ from toolguard_engine import protectedpaths, toolacts, toolnames
 from toolguard_engine.layers import calltexts
 from toolguard_engine.layers.protection import command, dashboard
 from toolguard_engine.layers.protection.openclaw import CHAT_COMMAND
-from toolguard_engine.layers.protection.scene import Finding, base, strongest
+from toolguard_engine.layers.protection.scene import Finding, base, possible_place, strongest
 from toolguard_engine.model import Call, Host, Verdict
 from toolguard_engine.toolsearch import tool_name
 
@@ -73,6 +73,8 @@ def _findings(tool: str, params: dict[str, Any], host: Host, cwd: str) -> Iterat
         return
     if reason := (_gateway(params) if tool == "gateway" else _said(tool, params)) or _paths(tool, params, host, cwd):
         yield Finding(reason)
+    elif reason := _open_paths(tool, params, host, cwd):
+        yield Finding(reason, certain=False)
 
 
 def _folder(params: dict[str, Any], cwd: str) -> str:
@@ -122,6 +124,13 @@ def _paths(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
     return KEY if any(_is_key(text, host) for text in texts) else ""
 
 
+def _open_paths(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
+    """The same of paths of which a part is not known: `/proc/self/fd/3/key`."""
+    own = (protectedpaths.of(host).state + "/workspace", *((cwd,) if cwd.startswith("/") else ()))
+    places = (possible_place(_of_address(path), host, own) for path in calltexts.paths(tool, params))
+    return next((reason for place in places if (reason := _reason(tool, place))), "")
+
+
 def _strings(value: Any, depth: int) -> Iterator[str]:
     if isinstance(value, str):
         yield value
@@ -150,7 +159,14 @@ def _path(tool: str, path: str, host: Host, cwd: str = "") -> str:
         return ""
     own = (protectedpaths.of(host).state + "/workspace", *((cwd,) if cwd.startswith("/") else ()))
     found = protectedpaths.kind(path, host) or protectedpaths.kind(path, host, own)
-    if found == "key" or (found and tool == "grep" and "." not in base(path.rstrip("/")).lstrip(".")):
+    if found and tool == "grep" and "." not in base(path.rstrip("/")).lstrip("."):
+        return KEY
+    return _reason(tool, found)
+
+
+def _reason(tool: str, found: str) -> str:
+    """Why this tool must not be given a place."""
+    if found == "key":
         return KEY
     if found == "root":
         return PATH if _takes_away(tool) else ""
@@ -168,7 +184,7 @@ def _takes_away(tool: str) -> bool:
 
 
 def _may_be_ours(path: str, host: Host) -> bool:
-    path = path.lower()
+    path = path.lower() if path.isascii() else protectedpaths.plain(path)
     return (
         "toolguard" in path or "claw" in path or ".." in path or "proc/" in path or "*" in path or "?" in path or "[" in path
         or any(word in path for word in protectedpaths.of(host).words)

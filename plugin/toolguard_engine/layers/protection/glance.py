@@ -31,6 +31,9 @@ _HIDES = ("64", "hex", "::-1", "rev", "chr", "rot")
 _TOKENS = (f"{place.TOKEN}'", f'{place.TOKEN}"')
 """What code says that looks for the dashboard's token by the end of its name."""
 
+_FOLDERS = ("$HOME", "${HOME", "$PWD", "${PWD")
+"""The home folder and the folder that a command starts in, inside a word."""
+
 _MAX_PATHS = 400
 """A command with more paths that have to be looked at is near for that alone."""
 
@@ -55,7 +58,8 @@ def _signs(host: Host) -> _Signs:
     own = (*protected.words, *dashboard.signs(host), *folders)
     words = (*common, *(word for word in own if not any(sign in word for sign in common)))
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
-    starts = ("~", "..", "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))
+    firsts |= {"System", "private", *(link.split("/")[1] for link, _ in host.links if link.startswith("/"))}
+    starts = ("~", "..", *_FOLDERS, "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))
     home = tuple(part for part in protected.home.split("/") if part)
     below = {parts[len(home)] for parts in (*protected.roots, *protected.places) if parts[: len(home)] == home != parts}
     states = frozenset({*below, *(tail[0] for tail in protected.tails)})
@@ -66,7 +70,7 @@ def is_near(runs: tuple[Run, ...], host: Host, folder: str) -> bool:
     signs = _signs(host)
     words = _words(runs)
     text = "\n".join(words)
-    lower = text.lower()
+    lower = text.lower() if text.isascii() else protectedpaths.plain(text)
     for sign in signs.words:
         if sign in lower:
             return True
@@ -169,7 +173,7 @@ def _path(piece: str) -> str:
 
 def _may_lead(path: str, signs: _Signs) -> bool:
     """Without asking for its meaning: whether a path can lead to a protected place."""
-    if "/.." in path or path.startswith(".."):
+    if "/.." in path or path.startswith("..") or ("$" in path and any(sign in path for sign in _FOLDERS)):
         return True
     first, slash, rest = path.partition("/")
     if not first:

@@ -71,14 +71,15 @@ _SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "ag"})
 _PATTERN_OPTION = re.compile(r"-[A-Za-z]*[ef]|--(?:regexp|file|files)\b")
 _SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
 _SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|&?\d|-")
+_DESCRIPTOR = re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/(\d{1,9})(?=/|\Z)")
 _ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)")
 
 
 def findings(scene: Scene) -> Iterator[Finding]:
     for run in scene.runs:
-        for found in _kinds(run, scene):
+        for found, certain in _kinds(run, scene).items():
             if text := _judged(run, found, scene):
-                yield Finding(text)
+                yield Finding(text, certain)
 
 
 def _judged(run: Run, found: Place, scene: Scene) -> str:
@@ -105,12 +106,14 @@ def _taken(run: Run, scene: Scene) -> tuple[Run, ...]:
     return (*(other for other in scene.pipelines[run.pipeline] if other is not run), *scene.takers)
 
 
-def _kinds(run: Run, scene: Scene) -> set[Place]:
-    """The protected places that a program names, or stands in. A quoted sentence is judged as a command, or only text.
+def _kinds(run: Run, scene: Scene) -> dict[Place, bool]:
+    """The protected places that a program names, or stands in, and whether that is certain.
 
+    A quoted sentence is judged as a command, or only text.
     What else names a secret: its name beside that of a state folder (`git -C`), or in a folder that is not known.
     """
-    found: set[Place] = {scene.place(path) for path in set(_paths(run, scene))}
+    paths = set(_paths(run, scene))
+    found: set[Place] = {scene.place(path) for path in paths}
     inside = run.cwd if run.cwd and UNKNOWN not in run.cwd else scene.folder
     if inside and place_of(scene.here(run), scene.host, ("/",)) in {"guard", "key"}:
         found.add("guard")
@@ -121,8 +124,8 @@ def _kinds(run: Run, scene: Scene) -> set[Place]:
     if run.name in sqlite.SHELLS:
         walked = sqlite.walked((*run.argv[1:], *texts(run)))
         found |= {"root" for path in walked if holds_ours(path, scene.host, scene.here(run))}
-    found.discard("")
-    return found
+    open_paths = {scene.possible(path) for path in paths} - found
+    return {place: place in found for place in (*found, *open_paths) if place}
 
 
 def _paths(run: Run, scene: Scene) -> Iterator[str]:
@@ -141,6 +144,9 @@ def _paths(run: Run, scene: Scene) -> Iterator[str]:
             yield attached[1]
         pieces = [path for path in _SPLIT.split(word) if path and path != "?"]
         yield from pieces
+        for path in pieces:
+            if "/fd/" in path and (link := _DESCRIPTOR.match(path)):
+                yield from (target + path[link.end() :] for target in scene.descriptors.get(link[1], ()))
         if run.name in _CONTAINERS:
             yield from (path.lstrip("/") for path in pieces if path.startswith("/"))
 

@@ -123,6 +123,13 @@ def place_of(path: str, host: Host, folders: tuple[str, ...]) -> Place:
     return (_place_of if len(path) <= _MAX_CACHED else _place_of.__wrapped__)(path, host, folders)
 
 
+def possible_place(path: str, host: Host, folders: tuple[str, ...]) -> Place:
+    """What a path may be of which a part is not known."""
+    if UNKNOWN not in path and "$" not in path and "/fd/" not in path:
+        return ""
+    return protectedpaths.possible(path[:MAX_PATH], host, folders)
+
+
 def resolved(path: str, host: Host, folder: str) -> str:
     """The absolute path of `path`, seen from `folder`."""
     return (_resolved if len(path) <= _MAX_CACHED else _resolved.__wrapped__)(path, host, folder)
@@ -206,6 +213,19 @@ class Scene:
 
     def place(self, path: str) -> Place:
         return place_of(path, self.host, self.folders)
+
+    def possible(self, path: str) -> Place:
+        return possible_place(path, self.host, self.folders)
+
+    @cached_property
+    def descriptors(self) -> dict[str, list[str]]:
+        """The files that this command opens at a descriptor of its own: `exec 3< x`."""
+        found: dict[str, list[str]] = {}
+        for run in self.runs:
+            for each in run.redirects:
+                if each.fd.isdecimal() and each.kind != "text":
+                    found.setdefault(each.fd, []).append(each.target)
+        return found
 
     def is_wrapper(self, run: Run) -> bool:
         """Whether a program only runs others that are looked at for themselves."""
