@@ -300,12 +300,20 @@ def _made(parts: tuple[str, ...], protected: Protected) -> tuple[str, ...]:
 
 def _covers(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
     """Whether the pattern may name `place`, something in it, or a folder above it."""
-    for part, real in zip(parts, place, strict=False):
+    for at, (part, real) in enumerate(zip(parts, place, strict=False)):
         if part == "**":
-            return True
+            return _crosses(parts[at + 1 :], place[at:])
         if not fits(part, real.lower()):
             return False
     return bool(parts)
+
+
+def _crosses(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
+    """Whether what stands behind `**` may lead to `place`: it goes through all folders but the hidden ones."""
+    last = "".join(parts[-1:])
+    if any(part.startswith(".") for part in place) and not any(part.startswith((".", "[")) for part in parts):
+        return False
+    return last in ("", "**") or any(fits(last, real.lower()) for real in place)
 
 
 def _by_tail(path: str, protected: Protected, *, known: bool) -> Place:

@@ -28,6 +28,9 @@ _JOINERS = ("(", "+", "'.'", '"."')
 _HIDES = ("64", "hex", "::-1", "rev", "chr", "rot")
 """What code says that takes its texts out of another form."""
 
+_WALKS = ("walk", "glob", "readdir", "scandir", "listdir", "iterdir", "find", "dir", "tree", "archive", "cpsync", "cp_r")
+"""What code says that goes through folders."""
+
 _TOKENS = (f"{place.TOKEN}'", f'{place.TOKEN}"')
 """What code says that looks for the dashboard's token by the end of its name."""
 
@@ -48,12 +51,13 @@ class _Signs:
     firsts: frozenset[str]
     states: frozenset[str]
     workspace: str
+    home: str
 
 
 @lru_cache(maxsize=8)
 def _signs(host: Host) -> _Signs:
     protected = protectedpaths.of(host)
-    common = ("claw", "toolguard", ".open", "kill", "fuser", "systemctl", *ownfiles.TELLING)
+    common = ("claw", "toolguard", ".open", "kill", "fuser", "systemctl", "locate", *ownfiles.TELLING)
     folders = (path.rpartition("/")[2].lower() for path in protected.above)
     own = (*protected.words, *dashboard.signs(host), *folders)
     words = (*common, *(word for word in own if not any(sign in word for sign in common)))
@@ -63,7 +67,9 @@ def _signs(host: Host) -> _Signs:
     home = tuple(part for part in protected.home.split("/") if part)
     below = {parts[len(home)] for parts in (*protected.roots, *protected.places) if parts[: len(home)] == home != parts}
     states = frozenset({*below, *(tail[0] for tail in protected.tails)})
-    return _Signs(words, starts, firsts | {"", ".", "..", "proc"}, states, protected.state + "/workspace")
+    return _Signs(
+        words, starts, firsts | {"", ".", "..", "proc"}, states, protected.state + "/workspace", protected.home.lower()
+    )
 
 
 def is_near(runs: tuple[Run, ...], host: Host, folder: str) -> bool:
@@ -128,6 +134,8 @@ def _code_is_near(run: Run, signs: _Signs) -> bool:
     if (asks and sqlite.opens(code)) or any(sign in code for sign in _TOKENS):
         return True
     plain = _JOINS.sub("", code).lower()
+    if any(sign in plain for sign in _WALKS) and any(sign in plain for sign in ("~", "home", "'/'", '"/"', signs.home)):
+        return True
     return any(word in plain for word in signs.words) or ("(" in plain and any(sign in plain for sign in _HIDES))
 
 

@@ -10,13 +10,17 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import protectedpaths
-from toolguard_engine.layers.protection import sqlite
+from toolguard_engine.layers.protection import grepping, sqlite
+from toolguard_engine.layers.protection.copies import working_folders
+from toolguard_engine.layers.protection.leftout import COPIERS, SEARCHERS, patterns, without_patterns
 from toolguard_engine.layers.protection.scene import (
+    AWKS,
     FILES,
     KEY,
     SEDS,
     Finding,
     Scene,
+    awk_prints,
     hands_on,
     holds_ours,
     is_interpreter,
@@ -32,7 +36,11 @@ READERS = frozenset(
     {
         "cat", "ls", "head", "tail", "grep", "egrep", "fgrep", "rg", "jq", "stat", "wc", "file", "less", "more", "find",
         "diff", "cmp", "echo", "printf", "cd", "pwd", "test", "[", "[[", "sort", "uniq", "cut", "tr", "true", "du", "tree",
-        "realpath", "readlink", "basename", "dirname", "which", "sleep", "date", ":", "{",
+        "realpath", "readlink", "basename", "dirname", "which", "sleep", "date", ":", "{", "yq", "md5sum", "sha1sum",
+        "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum", "b2sum", "cksum", "sum", "md5", "xxd", "od", "hexdump",
+        "hd", "strings", "bat", "batcat", "nl", "tac", "column", "fold", "rev", "comm", "paste", "join", "gron", "zcat",
+        "eza",
+        "exa", "lsd", "namei", "getfacl", "lsattr", "mdls",
     }
 )  # fmt: skip
 _SHOWS_CONTENT = frozenset({"cat", "head", "tail", "jq", "less", "more", "cut", "sort", "uniq", "tr", "diff"})
@@ -42,8 +50,23 @@ _KEYLESS = frozenset({"ls", "stat", "test", "[", "[[", "du"})
 _NAMED_IN = "--files0"
 """An option of `du` that names what is in a file."""
 
-_CHECKED = frozenset({"find", "sort", "rg", "diff", "tree"})
-_WRITING_OPTION = re.compile(r"-(?:delete|exec|execdir|ok|okdir|fprint\w*|fls)$|--(?:output|pre)\b|-\w*o")
+_FINDERS = frozenset({"find", "fd"})
+"""Programs that fill in what they find: another law asks what that is."""
+
+_COPY_TO = frozenset({"uniq", "xxd"})
+"""Readers that write to a second file that they are given."""
+
+_ONE_FILE = 2
+_CHECKED = frozenset({"sort", "rg", "diff", "tree"})
+_WRITING_OPTION = re.compile(r"--(?:output|pre)\b|-\w*o")
+_FIND_WRITES = re.compile(r"-(?:delete|fprint\w*|fls)")
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FIND_TESTS = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-name", "-iname", "-regex", "-iregex"})
+"""Tests of `find` with a pattern: which of the files it finds are meant, another law asks."""
+
+_IN_PLACE = re.compile(r"-[A-Za-z]*[is]|--(?:inplace|split-exp|from-file).*")
+"""What makes `yq` write, or run an expression that a file holds."""
+
 _RECURSIVE = re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories=recurse")
 _BRIEF = re.compile(r"-[A-Za-z]*q|--brief")
 _ARCHIVERS = frozenset(
@@ -79,7 +102,7 @@ def findings(scene: Scene) -> Iterator[Finding]:
     for run in scene.runs:
         for found, certain in _kinds(run, scene).items():
             if text := _judged(run, found, scene):
-                yield Finding(text, certain)
+                yield Finding(text, certain and not (found == "root" and text == KEY and _seeks_a_text(run)))
 
 
 def _judged(run: Run, found: Place, scene: Scene) -> str:
@@ -93,6 +116,12 @@ def _judged(run: Run, found: Place, scene: Scene) -> str:
     if found == "root" and (_changes_root(run, scene) or not all(_only_reads(each, scene) for each in taken)):
         return FILES
     return ""
+
+
+def _seeks_a_text(run: Run) -> bool:
+    """Whether it prints only lines with a text that no secret is likely to hold."""
+    asked = grepping.read(run)
+    return asked is not None and not asked.lax
 
 
 def _shows_no_content(run: Run) -> bool:
@@ -124,13 +153,13 @@ def _kinds(run: Run, scene: Scene) -> dict[Place, bool]:
     if run.name in sqlite.SHELLS:
         walked = sqlite.walked((*run.argv[1:], *texts(run)))
         found |= {"root" for path in walked if holds_ours(path, scene.host, scene.here(run))}
-    open_paths = {scene.possible(path) for path in paths} - found
+    open_paths = {scene.possible(path) for path in paths} - found if not _FINDERS.intersection(run.via[-1:]) else set()
     return {place: place in found for place in (*found, *open_paths) if place}
 
 
 def _paths(run: Run, scene: Scene) -> Iterator[str]:
     words = [
-        *(run.argv[:_OWN_WORDS] if scene.is_wrapper(run) else _without_pattern(run)),
+        *(run.argv[:_OWN_WORDS] if scene.is_wrapper(run) else _named(run)),
         *(each.target for each in run.redirects if each.kind != "text"),
         *(value for _, value in run.assigns),
     ]
@@ -151,6 +180,18 @@ def _paths(run: Run, scene: Scene) -> Iterator[str]:
             yield from (path.lstrip("/") for path in pieces if path.startswith("/"))
 
 
+def _named(run: Run) -> tuple[str, ...]:
+    """The words of a program that may name what it works on."""
+    if run.name in SEARCHERS:
+        return _without_pattern(Run(without_patterns(run), run.name))
+    if run.name == "find":
+        return tuple(word for at, word in enumerate(run.argv) if run.argv[at - 1] not in _FIND_TESTS)
+    if run.name not in COPIERS:
+        return run.argv
+    aside = {at for at, _ in patterns(run)} | working_folders(run)
+    return tuple(word for at, word in enumerate(run.argv) if at not in aside)
+
+
 def _without_pattern(run: Run) -> tuple[str, ...]:
     """The words of a program without what it searches for, where that is told apart from where it searches."""
     argv = run.argv
@@ -169,10 +210,26 @@ def _only_reads(run: Run, scene: Scene) -> bool:
         return sed_prints(run.argv[1:])
     if run.name in sqlite.NAMES:
         return sqlite.only_reads(run.argv[1:])
-    if run.name not in READERS:
+    if run.argv[1:3] == ("-m", "json.tool") and is_interpreter(run.name):
+        return len([word for word in run.argv[3:] if word[:1] != "-"]) == 1
+    if run.name in AWKS:
+        return awk_prints("\n".join(run.argv[1:]))
+    if run.name not in READERS or (run.name in _COPY_TO and len([word for word in run.argv if word[:1] != "-"]) > _ONE_FILE):
         return False
+    if run.name == "yq" and any(_IN_PLACE.fullmatch(word) for word in run.argv[1:]):
+        return False
+    if run.name == "find":
+        return not _find_changes(run, scene)
     options = [word for word in run.argv[1:] if word.startswith("-")] if run.name in _CHECKED else []
-    return not any(_WRITING_OPTION.match(option) for option in options if run.name == "sort" or option != "-o")
+    return not any(_WRITING_OPTION.match(option) for option in options)
+
+
+def _find_changes(run: Run, scene: Scene) -> bool:
+    """Whether a `find` writes, deletes, or runs a program that does more than read."""
+    if any(_FIND_WRITES.fullmatch(word) for word in run.argv):
+        return True
+    runs = [other for other in scene.pipelines[run.pipeline] if "find" in other.via]
+    return any(word in _FIND_RUNS for word in run.argv) and not (runs and all(_only_reads(other, scene) for other in runs))
 
 
 def _reads_tree(run: Run, found: Place) -> bool:
@@ -189,7 +246,7 @@ def _reads_tree(run: Run, found: Place) -> bool:
 
 def _changes_root(run: Run, scene: Scene) -> bool:
     if run.name == "find":
-        return any(_WRITING_OPTION.match(word) for word in run.argv)
+        return _find_changes(run, scene)
     if is_interpreter(run.name):
         return _ROOT_CODE.search("\n".join(run.argv)) is not None
     return run.name in _ROOT_CHANGERS or any(scene.place(target) for target in targets(run))

@@ -51,6 +51,10 @@ _SCRIPTED = frozenset(
 _WRITING = frozenset({"write", "append"})
 _GIT_TEXTUAL = frozenset({"commit", "log", "grep", "tag", "notes", "show", "stash", "merge", "branch", "diff", "shortlog"})
 SEDS = frozenset({"sed", "gsed"})
+AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
+_AWK_WRITES = re.compile(
+    r"\||system|>(?!=?\s*\d)|@(?:load|include)|^-(?!F|v|-(?:field|assign|version|posix|csv))", re.MULTILINE
+)
 _TEXTUAL = frozenset(
     {
         "echo", "printf", "cat", "tee", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ls", "head", "tail", "jq", "yq",
@@ -98,6 +102,11 @@ def sed_prints(words: Iterable[str]) -> bool:
     plain = [word for word in words if not word.startswith("-") or word == "-"]
     options = [word for word in words if word.startswith("-") and word != "-"]
     return all(word in _PRINTING for word in options) and bool(plain) and _SHOWN_LINES.fullmatch(plain[0]) is not None
+
+
+def awk_prints(code: str) -> bool:
+    """Whether the words of an `awk` only print: it writes nowhere, runs nothing, and its program is among them."""
+    return _AWK_WRITES.search(code.replace("||", "")) is None
 
 
 def hands_on(run: Run) -> bool:
