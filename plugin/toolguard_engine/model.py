@@ -44,6 +44,7 @@ class Host:
 
     `pids`: the engine and its gateway. `metrics`: the metrics file. `dashboard`: `address:port` where it is switched on.
     `links`: folders that are symbolic links, or lie below one, and where they lead, as far as that is near a guarded place.
+    `code`: the folder of the gateway's package, `release`: its version; empty where they are not known.
     """
 
     home: str = ""
@@ -54,6 +55,8 @@ class Host:
     metrics: str = ""
     dashboard: str = ""
     links: tuple[tuple[str, str], ...] = ()
+    code: tuple[str, ...] = ()
+    release: str = ""
 
 
 @dataclass(frozen=True, slots=True)

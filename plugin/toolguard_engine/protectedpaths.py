@@ -9,6 +9,7 @@ either. A place is known under every name that the host gives for it (`Host.link
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from posixpath import dirname, normpath
@@ -51,6 +52,7 @@ _IGNORED = dict.fromkeys([*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range
 """Characters that some file systems leave out of names."""
 
 _MAX_OPEN = 64
+_MAX_LINKS = 3
 _ADDRESS = re.compile(r"^(?:file:)?//(?:localhost|127\.0\.0\.1)(?=/)|^file://", re.IGNORECASE)
 _TILDE = re.compile(r"^~[\w.-]*(?=/|$)")
 
@@ -234,7 +236,8 @@ def _absolute(path: str, protected: Protected, folders: tuple[str, ...]) -> list
     else:
         options = [path]
     options = [each for option in options for each in _begun(option, folders)]
-    options += [found for option in options if (found := _through_link(option, protected))] if protected.links else []
+    if protected.links:
+        options += [found for option in options for found in _through_links(option, protected)]
     if "/proc" not in (path if path.startswith("/") else "".join(options)) and GLOB.search(path) is None:
         return options
     return list(dict.fromkeys(each for option in options for each in meant(option, (protected.state, *folders))))
@@ -244,11 +247,16 @@ def _begun(path: str, folders: tuple[str, ...]) -> list[str]:
     return [path] if path.startswith("/") else [f"{folder}/{path}" for folder in folders]
 
 
-def _through_link(path: str, protected: Protected) -> str:
-    """Where a path leads whose beginning is a link that the host knows."""
-    whole = normpath(path)
-    lower = f"{whole.lower()}/"
-    return next((target + whole[len(link) :] for link, target in protected.links if lower.startswith(f"{link}/")), "")
+def _through_links(path: str, protected: Protected) -> Iterator[str]:
+    """Where a path leads whose beginning is a link that the host knows; one link may lead to another."""
+    for _ in range(_MAX_LINKS):
+        path = normpath(path)
+        lower = f"{path.lower()}/"
+        found = next(((link, target) for link, target in protected.links if lower.startswith(f"{link}/")), None)
+        if found is None:
+            return
+        path = found[1] + path[len(found[0]) :]
+        yield path
 
 
 def resolved(path: str, host: Host, folders: tuple[str, ...]) -> tuple[str, ...]:

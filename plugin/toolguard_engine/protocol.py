@@ -41,6 +41,7 @@ class Hello(Wire, frozen=True, tag="hello"):
     plugin: Name = ""
     config_path: Name = ""
     root: Name = ""
+    entry: Name = ""
 
 
 class Place(Wire, frozen=True, kw_only=True):

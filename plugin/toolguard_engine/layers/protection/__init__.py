@@ -15,10 +15,11 @@ from urllib.parse import unquote
 
 from toolguard_engine import protectedpaths, toolacts, toolnames
 from toolguard_engine.layers import calltexts
-from toolguard_engine.layers.protection import command, dashboard
+from toolguard_engine.layers.protection import command, dashboard, installed
 from toolguard_engine.layers.protection.openclaw import CHAT_COMMAND
 from toolguard_engine.layers.protection.scene import Finding, base, possible_place, strongest
 from toolguard_engine.model import Call, Host, Verdict
+from toolguard_engine.shell.places import Where, normal
 from toolguard_engine.toolsearch import tool_name
 
 CODE = "rule.self-protection"
@@ -75,6 +76,7 @@ def _findings(tool: str, params: dict[str, Any], host: Host, cwd: str) -> Iterat
         yield Finding(reason)
     elif reason := _open_paths(tool, params, host, cwd):
         yield Finding(reason, certain=False)
+    yield from _installed(tool, params, host, cwd)
 
 
 def _folder(params: dict[str, Any], cwd: str) -> str:
@@ -112,6 +114,16 @@ def _said(tool: str, params: dict[str, Any]) -> str:
     else:
         return ""
     return CHAT if any(CHAT_COMMAND.match(text) for text in texts) else ""
+
+
+def _installed(tool: str, params: dict[str, Any], host: Host, cwd: str) -> Iterator[Finding]:
+    """A file of the gateway's own installation that a tool would change."""
+    if _only_reads(tool):
+        return
+    where = Where(host.home, cwd, cwd, host.state_dir)
+    for path in calltexts.paths(tool, params):
+        if ("claw" in path.lower() or host.code) and (found := installed.of_path(normal(_of_address(path), where), host)):
+            yield found
 
 
 def _paths(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:

@@ -9,7 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from toolguard_engine.layers.protection import code, commands, dashboard, folders, openclaw, places, processes, searches
+from toolguard_engine.layers.protection import (
+    code,
+    commands,
+    dashboard,
+    folders,
+    installed,
+    openclaw,
+    places,
+    processes,
+    searches,
+)
 from toolguard_engine.layers.protection.glance import is_near
 from toolguard_engine.layers.protection.scene import Finding, Scene, is_interpreter, is_textual, texts
 from toolguard_engine.model import Host
@@ -29,7 +39,7 @@ _VALUE = re.compile(r"[\w-]{1,40}[=:]")
 _UNREAD = frozenset({"long", "deep"})
 _LAWS: tuple[Callable[[Scene], Iterator[Finding]], ...] = (
     commands.findings, openclaw.findings, places.findings, folders.findings, searches.findings, processes.findings,
-    code.findings, dashboard.findings,
+    code.findings, dashboard.findings, installed.findings,
 )  # fmt: skip
 
 

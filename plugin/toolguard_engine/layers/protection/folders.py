@@ -136,8 +136,7 @@ def _secret_root(word: str, folder: str, scene: Scene) -> str:
         return ""
     path = resolved(word, scene.host, folder)
     parts = tuple(part for part in path.lower().split("/") if part)
-    above = any(tuple(part.lower() for part in key[: len(parts)]) == parts for key in scene.protected.keys)
-    return path if above or holds_ours(word, scene.host, folder) else ""
+    return path if any(tuple(part.lower() for part in key[: len(parts)]) == parts for key in scene.protected.keys) else ""
 
 
 def _linked(rest: tuple[str, ...]) -> list[str]:

@@ -57,7 +57,19 @@ class _Signs:
 @lru_cache(maxsize=8)
 def _signs(host: Host) -> _Signs:
     protected = protectedpaths.of(host)
-    common = ("claw", "toolguard", ".open", "kill", "fuser", "systemctl", "locate", *ownfiles.TELLING)
+    common = (
+        "claw",
+        "toolguard",
+        ".open",
+        "kill",
+        "fuser",
+        "systemctl",
+        "launchctl",
+        "update-activation",
+        "locate",
+        *map(str.lower, host.code),
+        *ownfiles.TELLING,
+    )
     folders = (path.rpartition("/")[2].lower() for path in protected.above)
     own = (*protected.words, *dashboard.signs(host), *folders)
     words = (*common, *(word for word in own if not any(sign in word for sign in common)))
