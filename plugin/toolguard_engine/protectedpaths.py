@@ -175,18 +175,19 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
 
 
 def possible(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
-    """What `path` may be, of which a part is not known, where the rest of it names the gateway or the guard."""
+    """What `path` may be of which a part is not known: if that is empty, or if the rest names the gateway or the guard."""
     if UNKNOWN not in path and "$" not in path and _FDS.match(path) is None:
         return ""
     protected = of(host)
     folder = folders[0].replace("\\", "") if folders else UNKNOWN
     path = _FDS.sub(UNKNOWN, _VARIABLE.sub(UNKNOWN, _HERE.sub(folder, _read(path, protected))))
-    lower = path.lower()
-    if UNKNOWN not in path or not any(mark in lower for mark in protected.marks):
+    if UNKNOWN not in path:
         return ""
-    if path[:1] in (UNKNOWN, "/"):
-        return _open_place(_parts(path), protected)
-    return _first({_open_place(_parts(f"{folder}/{path}"), protected) for folder in folders})
+    paths = [path] if path[:1] in (UNKNOWN, "/") else [normpath(f"{folder}/{path}") for folder in folders]
+    paths += [found for each in paths if protected.links for found in _through_links(each, protected)]
+    named = (each for each in paths if any(mark in each.lower() for mark in protected.marks))
+    found = {_open_place(_parts(each), protected) for each in named}
+    return _first({*found, kind(path.replace(UNKNOWN, ""), host, folders)})
 
 
 def _first(found: set[Place]) -> Place:
@@ -236,11 +237,11 @@ def _absolute(path: str, protected: Protected, folders: tuple[str, ...]) -> list
     else:
         options = [path]
     options = [each for option in options for each in _begun(option, folders)]
+    if "/proc" in (path if path.startswith("/") else "".join(options)) or GLOB.search(path):
+        options = [each for option in options for each in meant(option, (protected.state, *folders))]
     if protected.links:
         options += [found for option in options for found in _through_links(option, protected)]
-    if "/proc" not in (path if path.startswith("/") else "".join(options)) and GLOB.search(path) is None:
-        return options
-    return list(dict.fromkeys(each for option in options for each in meant(option, (protected.state, *folders))))
+    return list(dict.fromkeys(options))
 
 
 def _begun(path: str, folders: tuple[str, ...]) -> list[str]:
@@ -250,7 +251,7 @@ def _begun(path: str, folders: tuple[str, ...]) -> list[str]:
 def _through_links(path: str, protected: Protected) -> Iterator[str]:
     """Where a path leads whose beginning is a link that the host knows; one link may lead to another."""
     for _ in range(_MAX_LINKS):
-        path = normpath(path)
+        path = "/" + normpath(path).lstrip("/")
         lower = f"{path.lower()}/"
         found = next(((link, target) for link, target in protected.links if lower.startswith(f"{link}/")), None)
         if found is None:

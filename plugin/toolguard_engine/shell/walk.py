@@ -591,24 +591,26 @@ def _in_home(command: Simple, state: State) -> Simple | None:
     """The command with `~` as the home folder that this command itself has set; None where there is no `~`."""
     home = state.variables["HOME"]
     targets = [each.target for each in command.redirects]
-    if not isinstance(home, str) or home[:1] == "~" or not any(map(_begins_at_home, (*command.words, *targets))):
+    if not isinstance(home, str) or home == "~" or not any(map(_begins_at_home, (*command.words, *targets))):
         return None
     redirects = [Redirection(each.operator, _moved(each.target, home), each.fd) for each in command.redirects]
     return Simple([_moved(word, home) for word in command.words], command.assigns, redirects)
 
 
 def _begins_at_home(word: Word) -> bool:
-    text = word if isinstance(word, str) else word[0].text if word and isinstance(word[0], Literal) else ""
-    return text[:1] == "~" and text[1:2] in ("", "/")
+    if isinstance(word, str):
+        return word[:1] == "~" and word[1:2] in ("", "/")
+    first = word[0] if word else None
+    return isinstance(first, Literal) and not first.quoted and _begins_at_home(first.text)
 
 
 def _moved(word: Word, home: str) -> Word:
+    """The word with that folder in the place of its tilde, as a quoted part: it is not looked at again."""
     if not _begins_at_home(word):
         return word
-    if isinstance(word, str):
-        return home + word[1:]
-    first = cast("Literal", word[0])
-    return (Literal(home + first.text[1:], first.quoted), *word[1:])
+    text, more = (word, ()) if isinstance(word, str) else (cast("Literal", word[0]).text, word[1:])
+    rest = (Literal(text[1:]),) if len(text) > 1 else ()
+    return (Literal(home, quoted=True), *rest, *more)
 
 
 def _named_folder(match: re.Match[str]) -> str:

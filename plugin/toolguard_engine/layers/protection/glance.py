@@ -13,7 +13,7 @@ from functools import lru_cache
 from toolguard_engine import ownfiles, protectedpaths
 from toolguard_engine.layers.protection import dashboard, sqlite
 from toolguard_engine.layers.protection.commands import CHANGES
-from toolguard_engine.layers.protection.scene import holds_ours, is_interpreter, place_of, resolved, texts
+from toolguard_engine.layers.protection.scene import holds_ours, is_interpreter, place_of, possible_place, resolved, texts
 from toolguard_engine.metrics import place
 from toolguard_engine.model import Host
 from toolguard_engine.shell.model import UNKNOWN, Run
@@ -71,7 +71,8 @@ def _signs(host: Host) -> _Signs:
         *ownfiles.TELLING,
     )
     folders = (path.rpartition("/")[2].lower() for path in protected.above)
-    own = (*protected.words, *dashboard.signs(host), *folders)
+    links = (link.rpartition("/")[2].lower() for link, _ in host.links)
+    own = (*protected.words, *dashboard.signs(host), *folders, *links)
     words = (*common, *(word for word in own if not any(sign in word for sign in common)))
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
     firsts |= {"System", "private", *(link.split("/")[1] for link, _ in host.links if link.startswith("/"))}
@@ -173,7 +174,10 @@ def _leads(start: str, words: list[str], signs: _Signs, host: Host, folder: str)
     if not paths:
         return False
     base = _folder("", folder, host)
-    return any(place_of(path, host, (base,)) or holds_ours(path, host, base) for path in paths)
+    return any(
+        place_of(path, host, (base,)) or holds_ours(path, host, base) or possible_place(path, host, (base,))
+        for path in paths
+    )
 
 
 def _paths(word: str, signs: _Signs) -> list[str]:
