@@ -179,15 +179,20 @@ def possible(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
     if UNKNOWN not in path and "$" not in path and _FDS.match(path) is None:
         return ""
     protected = of(host)
-    folder = folders[0].replace("\\", "") if folders else UNKNOWN
-    path = _FDS.sub(UNKNOWN, _VARIABLE.sub(UNKNOWN, _HERE.sub(folder, _read(path, protected))))
-    if UNKNOWN not in path:
+    path = _read(path, protected)
+    open_path = _FDS.sub(UNKNOWN, _VARIABLE.sub(lambda match: match[0] if _HERE.match(match[0]) else UNKNOWN, path))
+    if UNKNOWN not in open_path:
         return ""
-    paths = [path] if path[:1] in (UNKNOWN, "/") else [normpath(f"{folder}/{path}") for folder in folders]
+    if _HERE.search(open_path):
+        paths = [_HERE.sub(folder.replace("\\", ""), open_path) for folder in folders]
+    else:
+        paths = [open_path]
+    paths = [whole for each in paths for whole in _begun(each, () if each[0] == UNKNOWN else folders) or [each]]
+    paths = [each if each[0] == UNKNOWN else normpath(each) for each in paths]
     paths += [found for each in paths if protected.links for found in _through_links(each, protected)]
     named = (each for each in paths if any(mark in each.lower() for mark in protected.marks))
     found = {_open_place(_parts(each), protected) for each in named}
-    return _first({*found, kind(path.replace(UNKNOWN, ""), host, folders)})
+    return _first({*found, kind(open_path.replace(UNKNOWN, ""), host, folders)})
 
 
 def _first(found: set[Place]) -> Place:
