@@ -25,7 +25,7 @@ from toolguard_engine.layers.calltexts import EXEC_TOOLS
 from toolguard_engine.layers.constraints import Constraint
 from toolguard_engine.layers.grants import Grant
 from toolguard_engine.model import Call, Host
-from toolguard_engine.ownplaces import included, measured, own_places
+from toolguard_engine.ownplaces import included, links_to, measured, own_places
 from toolguard_engine.rulebook import Rule, Rulebook
 from toolguard_engine.stores.calllog import resolve
 from toolguard_engine.stores.policy import Policies
@@ -198,7 +198,7 @@ def _host(places: Places, config: Config) -> Host:
         guarded.append(str(resolve(config.store_path, places.state_dir)))
     file, dashboard = measured(config.metrics)
     home, state, own = str(Path.home()), str(places.state_dir), str(places.config)
-    return Host(home, state, own, tuple(guarded), metrics=file, dashboard=dashboard)
+    return Host(home, state, own, tuple(guarded), metrics=file, dashboard=dashboard, links=links_to(home, state))
 
 
 def _ids(rules: Iterable[Rule]) -> frozenset[str]:

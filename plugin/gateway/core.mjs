@@ -101,7 +101,7 @@ function makeCore(api, root, version, logger) {
   const engine = new Engine(engineCommand(root, state, api.pluginConfig), {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
     host: String(api.runtime?.version ?? ""), plugin: version, configPath: configPath(state), root,
-    conversation: isGivenConversation(api),
+    conversation: isGivenConversation(api), entry: process.argv[1] ?? "",
   }, logger, announce, (message) => void waker.wake(message));
   const seams = new Seams((name, evidence) => {
     tell(logger, name, evidence);

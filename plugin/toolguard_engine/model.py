@@ -43,6 +43,8 @@ class Host:
     """What the engine knows of the gateway it guards. Paths are absolute; `guarded` are folders of toolguard itself.
 
     `pids`: the engine and its gateway. `metrics`: the metrics file. `dashboard`: `address:port` where it is switched on.
+    `links`: folders that are symbolic links, or lie below one, and where they lead, as far as that is near a guarded place.
+    `code`: the folder of the gateway's package, `release`: its version; empty where they are not known.
     """
 
     home: str = ""
@@ -52,6 +54,9 @@ class Host:
     pids: frozenset[int] = frozenset()
     metrics: str = ""
     dashboard: str = ""
+    links: tuple[tuple[str, str], ...] = ()
+    code: tuple[str, ...] = ()
+    release: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from pathlib import Path
 
 from toolguard_engine.config import MetricsConfig
@@ -12,6 +14,9 @@ from toolguard_engine.metrics import place
 from toolguard_engine.stores import files
 
 MAX_FILES = 100
+MAX_ENTRIES = 2_000
+"""Of a folder in which links are looked for."""
+
 MAX_BYTES = 20 * 1024 * 1024
 """Of one file, as the command line takes them."""
 _INCLUDE = re.compile(r"""\$include["']?\s*+:\s*+(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')""")
@@ -25,6 +30,47 @@ def own_places() -> tuple[str, ...]:
     packages = Path(__file__).parent.parent
     names = ("toolguard_engine", "toolguard_cli", "toolguard_manifests")
     return (*(str(packages / name) for name in names), str(Path(sys.executable).with_name("toolguard")))
+
+
+def links_to(home: str, state: str) -> tuple[tuple[str, str], ...]:
+    """The symbolic links that lead to the home or the state folder, or to one above them, as (link, where it leads).
+
+    Looked at are these folders themselves, those above them, and what lies in the home folder; others may exist.
+    """
+    targets = [path for path in (home, state) if path]
+    found: dict[str, str] = {}
+    for path in targets:
+        real = os.path.realpath(path)
+        if real != path:
+            found[real] = path
+    ends = [f"{os.path.realpath(path)}/" for path in targets]
+    folders = [each for path in targets for each in (path, f"{path}/workspace", *map(str, Path(path).parents))]
+    for folder in dict.fromkeys(folders):
+        for link in _links_in(folder):
+            real = os.path.realpath(link)
+            if link not in targets and real != "/" and any(end.startswith(f"{real}/") for end in ends):
+                found.setdefault(link, real)
+    return tuple(found.items())[:MAX_FILES]
+
+
+def _links_in(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry.path for entry in islice(entries, MAX_ENTRIES) if entry.is_symlink())
+    except OSError:
+        return
+
+
+def package_of(script: str) -> tuple[str, ...]:
+    """The folder of the package that a script belongs to, under every name; nothing where it is not the gateway's."""
+    found: dict[str, None] = {}
+    for path in (Path(script), Path(os.path.realpath(script))) if script else ():
+        for folder in list(path.parents)[:4]:
+            if (folder / "package.json").is_file():
+                if folder.name in ("openclaw", "clawdbot") or (folder / "openclaw.mjs").is_file():
+                    found[str(folder)] = None
+                break
+    return tuple(found)
 
 
 def measured(config: MetricsConfig) -> tuple[str, str]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from fnmatch import fnmatchcase
 
+from toolguard_engine.shell.model import UNKNOWN
+
 GLOB = re.compile(r"[*?\[]")
 _MAX_GLOB = 256
 _MAX_PATH = 4096
@@ -52,6 +54,13 @@ def _links(parts: list[str]) -> list[str]:
 
 def fits(part: str, name: str) -> bool:
     return part.lower() == name or (GLOB.search(part) is not None and _glob(name, part.lower()))
+
+
+def may_be(part: str, name: str) -> bool:
+    """The same for a name of which a part is not known: that may be any text."""
+    if UNKNOWN not in part:
+        return fits(part, name)
+    return len(part) > _MAX_GLOB or fnmatchcase(name, part.lower().replace("[^", "[!").replace(UNKNOWN, "*"))
 
 
 def _glob(name: str, pattern: str) -> bool:

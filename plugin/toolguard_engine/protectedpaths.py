@@ -1,20 +1,27 @@
 """Which files are the guard's own, and whether a path, however spelled, is one of them. Text only: no file is asked.
 
-Capitals make no difference: on some systems they make none to the files either.
+Capitals make no difference, nor does the way in which a letter is composed: on some systems they make none to the files
+either. A place is known under every name that the host gives for it (`Host.links`), and through the links of processes.
+
+`kind` says what a path is for certain, `possible` what it may be where a part of it is not known.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from posixpath import dirname, normpath
 from typing import Literal
+from unicodedata import normalize
 
 from toolguard_engine import ownfiles
 from toolguard_engine.metrics import place
 from toolguard_engine.model import Host
-from toolguard_engine.proclinks import GLOB, fits, meant
+from toolguard_engine.proclinks import GLOB, fits, may_be, meant
+from toolguard_engine.shell.model import UNKNOWN
+from toolguard_engine.shell.placenames import FIRM, PRIVATE
 
 Place = Literal["", "root", "guard", "key"]
 """`root`: the gateway's whole state, or a folder above a guarded one; `guard`: what the guard keeps or its config."""
@@ -35,7 +42,17 @@ _MADE = "x" * 8
 FILE_NAMES = (*ownfiles.NAMES, "toolguard", *CONFIG_NAMES, *_STATE_NAMES)
 """Names in the guard's folders by which a search would find them."""
 
-_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)[^}]*\})")
+_VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)([^}]*)\})")
+_HERE = re.compile(r"\$(?:PWD\b|\{PWD\})")
+_OPTIONS = re.compile(r"(?<=[^/.?*])\?\w+(?:[=&]|\Z)")
+"""Where the options of an address begin: `a.db?mode=rw`."""
+
+_FDS = re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/[^/]{1,20}(?=/)")
+_IGNORED = dict.fromkeys([*range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x206A, 0x2070), 0xFEFF])
+"""Characters that some file systems leave out of names."""
+
+_MAX_OPEN = 64
+_MAX_LINKS = 3
 _ADDRESS = re.compile(r"^(?:file:)?//(?:localhost|127\.0\.0\.1)(?=/)|^file://", re.IGNORECASE)
 _TILDE = re.compile(r"^~[\w.-]*(?=/|$)")
 
@@ -47,7 +64,8 @@ class Protected:
     `starts`, `tops`: places and roots as text, in small letters; `names`: what a path of ours from an unknown folder has.
     `tails`: the ends of paths that say enough, from whatever folder; `secret_tails`: those of secrets.
     `kept`: the names of the metrics file and of what lies beside it, the token first. `above`: folders that hold it.
-    `making`: how the name of a token begins that is just being made.
+    `making`: how the name of a token begins that is just being made. `marks`: names that hardly anything else has.
+    `links`: folders that are links, in small letters, and where they lead.
     """
 
     home: str
@@ -65,12 +83,17 @@ class Protected:
     kept: tuple[str, ...]
     above: tuple[str, ...]
     making: str
+    marks: tuple[str, ...]
+    links: tuple[tuple[str, str], ...]
 
 
 @lru_cache(maxsize=8)
 def of(host: Host) -> Protected:
-    home = host.home.rstrip("/") or "/~"
-    state = host.state_dir.rstrip("/") or f"{home}/.openclaw"
+    host = replace(
+        host, config_path=plain(host.config_path), guarded=tuple(map(plain, host.guarded)), metrics=plain(host.metrics)
+    )
+    home = plain(host.home).rstrip("/") or "/~"
+    state = plain(host.state_dir).rstrip("/") or f"{home}/.openclaw"
     states = dict.fromkeys([state, *(f"{home}/{name}" for name in _STATE_NAMES)])
     config = host.config_path or f"{state}/{CONFIG_NAMES[0]}"
     places = [f"{folder}/{tail}" for folder in states for tail in ("toolguard", "extensions/toolguard", *CONFIG_NAMES)]
@@ -105,6 +128,8 @@ def of(host: Host) -> Protected:
         tuple(path.rpartition("/")[2] for path in (*secrets, *beside)),
         tuple(path for path in above if path not in states),
         making,
+        (*map(str.lower, names), *CONFIG_NAMES, "toolguard"),
+        tuple((link.lower(), target) for link, target in host.links),
     )  # fmt: skip
 
 
@@ -120,15 +145,23 @@ def _above(path: str, home: str, depth: int = _HOME_DEPTH) -> list[str]:
     return found
 
 
+def plain(path: str) -> str:
+    """A path under the name that the system has for it, however its letters are composed."""
+    if not path.isascii():
+        path = normalize("NFC", path.translate(_IGNORED).casefold())
+    if path[:2] in ("/S", "/s") and path.lower().startswith(f"{FIRM}/".lower()):
+        path = path[len(FIRM) :]
+    return path[len("/private") :] if path[:9].lower() == "/private/" and path.lower().startswith(PRIVATE) else path
+
+
 def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
     """What `path` is; a relative one is looked for in each of `folders`, the folders that it may be meant from.
 
     A `?` may be a glob's, or begin the options of an address (`file:a.db?mode=rw`).
     """
     protected = of(host)
-    path = path.strip().removeprefix("@")
-    path = _expanded(_ADDRESS.sub("", path) if "//" in path else path, protected)
-    addressed = [path, path.partition("?")[0]] if "?" in path else [path]
+    path = _read(path, protected)
+    addressed = [path, *([path[: match.start()]] if "?" in path and (match := _OPTIONS.search(path)) else [])]
     options = [_rooted(option) for each in addressed for option in _absolute(each, protected, folders)]
     found = {_place(_parts(option), protected) for option in options if _may_be(option, protected)}
     lower = path.lower()
@@ -136,10 +169,60 @@ def kind(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
         pass
     elif not path.startswith("/"):
         found.add(_by_tail(path, protected, known=bool(folders)))
-    elif "$" in path or path.startswith("//"):
+    elif "$" in path or path.startswith("//") or UNKNOWN in path or _FDS.match(path):
         found.add(_by_tail(path, protected, known=True))
+    return _first(found)
+
+
+def possible(path: str, host: Host, folders: tuple[str, ...] = ()) -> Place:
+    """What `path` may be of which a part is not known: if that is empty, or if the rest names the gateway or the guard."""
+    if UNKNOWN not in path and "$" not in path and _FDS.match(path) is None:
+        return ""
+    protected = of(host)
+    path = _read(path, protected)
+    open_path = _FDS.sub(UNKNOWN, _VARIABLE.sub(lambda match: match[0] if _HERE.match(match[0]) else UNKNOWN, path))
+    if UNKNOWN not in open_path:
+        return ""
+    if _HERE.search(open_path):
+        paths = [_HERE.sub(folder.replace("\\", ""), open_path) for folder in folders]
+    else:
+        paths = [open_path]
+    paths = [whole for each in paths for whole in _begun(each, () if each[0] == UNKNOWN else folders) or [each]]
+    paths = [each if each[0] == UNKNOWN else normpath(each) for each in paths]
+    paths += [found for each in paths if protected.links for found in _through_links(each, protected)]
+    named = (each for each in paths if any(mark in each.lower() for mark in protected.marks))
+    found = {_open_place(_parts(each), protected) for each in named}
+    return _first({*found, kind(open_path.replace(UNKNOWN, ""), host, folders)})
+
+
+def _first(found: set[Place]) -> Place:
     places: tuple[Place, ...] = ("key", "guard", "root")
     return next((place for place in places if place in found), "")
+
+
+def _read(path: str, protected: Protected) -> str:
+    path = path.strip().removeprefix("@")
+    return plain(_expanded(_ADDRESS.sub("", path) if "//" in path else path, protected))
+
+
+def _open_place(parts: tuple[str, ...], protected: Protected) -> Place:
+    places: tuple[tuple[Place, tuple[tuple[str, ...], ...]], ...] = (
+        ("key", protected.keys), ("guard", protected.places), ("root", protected.roots),
+    )  # fmt: skip
+    return next((kind for kind, known in places if any(_reaches(parts, real, below=kind != "root") for real in known)), "")
+
+
+def _reaches(parts: tuple[str, ...], real: tuple[str, ...], *, below: bool) -> bool:
+    """Whether a path with unknown parts may be `real`, or something `below` it. A part that is all unknown may be many."""
+    ends = {0}
+    for part in parts[:_MAX_OPEN]:
+        if not part.strip(UNKNOWN):
+            ends = set(range(min(ends), len(real) + 1))
+        else:
+            ends = {end + 1 for end in ends if end < len(real) and may_be(part, real[end].lower())}
+        if not ends or (below and len(real) in ends):
+            break
+    return len(real) in ends
 
 
 def _may_be(option: str, protected: Protected) -> bool:
@@ -154,22 +237,45 @@ def _rooted(option: str) -> str:
 
 
 def _absolute(path: str, protected: Protected, folders: tuple[str, ...]) -> list[str]:
-    options = [path] if path.startswith("/") else [f"{folder}/{path}" for folder in folders]
-    if "/proc" not in (path if path.startswith("/") else "".join(options)) and GLOB.search(path) is None:
-        return options
-    return list(dict.fromkeys(each for option in options for each in meant(option, (protected.state, *folders))))
+    if "$" in path and _HERE.search(path):
+        options = [_HERE.sub(folder.replace("\\", ""), path) for folder in folders]
+    else:
+        options = [path]
+    options = [each for option in options for each in _begun(option, folders)]
+    if "/proc" in (path if path.startswith("/") else "".join(options)) or GLOB.search(path):
+        options = [each for option in options for each in meant(option, (protected.state, *folders))]
+    if protected.links:
+        options += [found for option in options for found in _through_links(option, protected)]
+    return list(dict.fromkeys(options))
+
+
+def _begun(path: str, folders: tuple[str, ...]) -> list[str]:
+    return [path] if path.startswith("/") else [f"{folder}/{path}" for folder in folders]
+
+
+def _through_links(path: str, protected: Protected) -> Iterator[str]:
+    """Where a path leads whose beginning is a link that the host knows; one link may lead to another."""
+    for _ in range(_MAX_LINKS):
+        path = "/" + normpath(path).lstrip("/")
+        lower = f"{path.lower()}/"
+        found = next(((link, target) for link, target in protected.links if lower.startswith(f"{link}/")), None)
+        if found is None:
+            return
+        path = found[1] + path[len(found[0]) :]
+        yield path
 
 
 def resolved(path: str, host: Host, folders: tuple[str, ...]) -> tuple[str, ...]:
     """The absolute paths that `path` may mean."""
-    return tuple(normpath(option) for option in _absolute(_expanded(path, of(host)), of(host), folders))
+    return tuple(normpath(option) for option in _absolute(plain(_expanded(path, of(host))), of(host), folders))
 
 
 def is_above(path: str, host: Host, folders: tuple[str, ...] = ()) -> bool:
     """Whether `path` is a state folder, or one that holds a protected place (the home folder, `/`)."""
     protected = of(host)
     options = [
-        _rooted(option).lower().rstrip("/") + "/" for option in _absolute(_expanded(path, protected), protected, folders)
+        _rooted(option).lower().rstrip("/") + "/"
+        for option in _absolute(plain(_expanded(path, protected)), protected, folders)
     ]
     return any(f"{top}/".startswith(option) for option in options for top in protected.tops)
 
@@ -177,11 +283,16 @@ def is_above(path: str, host: Host, folders: tuple[str, ...] = ()) -> bool:
 def _expanded(path: str, protected: Protected) -> str:
     values = {
         "HOME": protected.home, "OPENCLAW_HOME": protected.home, "OPENCLAW_STATE_DIR": protected.state,
-        "CLAWDBOT_STATE_DIR": protected.state, "OPENCLAW_CONFIG_PATH": protected.config, "PWD": ".", "OLDPWD": ".",
+        "CLAWDBOT_STATE_DIR": protected.state, "OPENCLAW_CONFIG_PATH": protected.config,
     }  # fmt: skip
     if "$" in path:
-        path = _VARIABLE.sub(lambda match: values.get(match[1] or match[2], match[0]), path)
+        path = _VARIABLE.sub(lambda match: _value(match, values), path)
     return _TILDE.sub(lambda _: protected.home, path)
+
+
+def _value(match: re.Match[str], values: dict[str, str]) -> str:
+    found = values.get(match[1] or match[2], match[0])
+    return found.lstrip("/") if match[3] == "#/" else found
 
 
 def _place(parts: tuple[str, ...], protected: Protected) -> Place:
@@ -203,12 +314,20 @@ def _made(parts: tuple[str, ...], protected: Protected) -> tuple[str, ...]:
 
 def _covers(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
     """Whether the pattern may name `place`, something in it, or a folder above it."""
-    for part, real in zip(parts, place, strict=False):
+    for at, (part, real) in enumerate(zip(parts, place, strict=False)):
         if part == "**":
-            return True
+            return _crosses(parts[at + 1 :], place[at:])
         if not fits(part, real.lower()):
             return False
     return bool(parts)
+
+
+def _crosses(parts: tuple[str, ...], place: tuple[str, ...]) -> bool:
+    """Whether what stands behind `**` may lead to `place`: it goes through all folders but the hidden ones."""
+    last = "".join(parts[-1:])
+    if any(part.startswith(".") for part in place) and not any(part.startswith((".", "[")) for part in parts):
+        return False
+    return last in ("", "**") or any(fits(last, real.lower()) for real in place)
 
 
 def _by_tail(path: str, protected: Protected, *, known: bool) -> Place:

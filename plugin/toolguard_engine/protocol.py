@@ -46,6 +46,7 @@ class Hello(Wire, frozen=True, tag="hello"):
     config_path: Name = ""
     root: Name = ""
     conversation: bool | None = None
+    entry: Name = ""
 
 
 class Place(Wire, frozen=True, kw_only=True):

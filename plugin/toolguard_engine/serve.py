@@ -35,7 +35,7 @@ from toolguard_engine.config import Config
 from toolguard_engine.lines import Lines
 from toolguard_engine.metrics import place
 from toolguard_engine.metrics.modelcalls import WAIT_SECONDS
-from toolguard_engine.ownplaces import included, own_places, stamps
+from toolguard_engine.ownplaces import included, links_to, own_places, package_of, stamps
 from toolguard_engine.rulebook import Rule
 from toolguard_engine.session import CODE_ERROR, CODE_REWRITTEN, CODE_UNREADABLE, Session, Setup, fault
 from toolguard_engine.stores import audit, calllog, engines, hostconfig, key
@@ -99,6 +99,8 @@ class Engine:
                 home=str(Path.home()),
                 guarded=own_places(),
                 included=included,
+                links=links_to,
+                package=package_of,
                 open_approvals=self._open_approvals,
             )
         )

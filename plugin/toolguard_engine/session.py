@@ -99,7 +99,8 @@ class Tally:
 @dataclass(frozen=True)
 class Setup:
     """What the shell gives a session besides the gateway's words. `home`, `guarded`: see `model.Host`; `included`: the
-    files that the config at this path takes in.
+    files that the config at this path takes in; `links`: the links that lead to a home folder and a state folder; `package`:
+    the folders of the package that a script belongs to.
 
     `open_approvals` is called once the gateway has said where its state is.
     """
@@ -111,6 +112,8 @@ class Setup:
     home: str = ""
     guarded: tuple[str, ...] = ()
     included: Callable[[str], tuple[str, ...]] = lambda _: ()
+    links: Callable[[str, str], tuple[tuple[str, str], ...]] = lambda _home, _state: ()
+    package: Callable[[str], tuple[str, ...]] = lambda _: ()
     open_approvals: Callable[[protocol.Hello, Config], Approvals] | None = None
 
 
@@ -303,7 +306,11 @@ class Session:
             place for place in (hello.root, *self.setup.guarded, *own, *self.setup.included(hello.config_path)) if place
         )
         pids = frozenset(pid for pid in (self.setup.pid, hello.gateway_pid) if pid > 0)
-        return Host(self.setup.home, hello.state_dir, hello.config_path, guarded, pids, *measured(metrics_of(hello.config)))
+        return Host(
+            self.setup.home, hello.state_dir, hello.config_path, guarded, pids, *measured(metrics_of(hello.config)),
+            links=self.setup.links(self.setup.home, hello.state_dir), code=self.setup.package(hello.entry),
+            release=hello.host,
+        )  # fmt: skip
 
     def _judge(self, message: protocol.Judge) -> protocol.Wire:
         self.tally.judged += 1

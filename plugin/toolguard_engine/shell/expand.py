@@ -1,6 +1,8 @@
 """Words as a program gets them: variables that the command itself sets put in, braces expanded, fields split.
 
-What cannot be known is `UNKNOWN`. `~` and wildcards stay: `shell.places` knows what they mean.
+What cannot be known is `UNKNOWN`. `~` and wildcards stay: `shell.places` knows what they mean. At the beginning of a path
+the home folder is `~`, and the folder that the command starts in is `.`; behind other text of a path neither sign means
+that, so there they are written `$HOME` and `$PWD` (`/tmp/..$HOME`), for `shell.places` to put in.
 """
 
 from __future__ import annotations
@@ -21,12 +23,21 @@ MAX_NUMBERS = 8
 MAX_TEMPLATE = 2_000
 
 KNOWN = {
-    "HOME": "~", "PWD": ".", "OLDPWD": ".", "IFS": " ", "SHELL": "sh", "BASH": "bash",
+    "HOME": "~", "OLDPWD": ".", "IFS": " ", "SHELL": "sh", "BASH": "bash",
     "PPID": "$PPID", "$": "$$", "OPENCLAW_STATE_DIR": "$OPENCLAW_STATE_DIR", "OPENCLAW_HOME": "$OPENCLAW_HOME",
     "OPENCLAW_CONFIG_PATH": "$OPENCLAW_CONFIG_PATH", "CLAWDBOT_STATE_DIR": "$CLAWDBOT_STATE_DIR", "#": "0",
     "-": "", "?": "0",
 }  # fmt: skip
 """Variables whose meaning is known without their value; with a dollar sign: left to those who know more."""
+
+HOME = "${HOME}"
+HERE = "${PWD}"
+_BRACED = re.compile(r"\$\{(HOME|PWD)\}(?!\w)")
+_SEPARATORS = frozenset("=:,;|&()<>[{@'\"` \t\n")
+"""Behind one of them a path of its own may begin."""
+
+_ENDS = frozenset(["", "/", *_SEPARATORS])
+"""What may stand behind a folder that is written as one sign."""
 
 Value = str | tuple[str, ...]
 """What a variable holds; several where that depends on a condition."""
@@ -98,7 +109,16 @@ def expand(word: Word, state: State, capture: Captured) -> Fields:
             del found.texts[MAX_FIELDS:]
             found.cut = True
             break
+    found.texts = [rendered(text, state) if "${" in text else text for text in found.texts]
     return found
+
+
+def rendered(text: str, state: State) -> str:
+    """The folder that the command is in as `.`, where a word begins with it."""
+    folder = here(state)
+    if folder.startswith(HERE) and text.startswith(folder) and text[len(folder) : len(folder) + 1] in _ENDS:
+        text = "." + text[len(folder) :]
+    return _BRACED.sub(r"$\1", text)
 
 
 def text_of(word: Word, state: State, capture: Captured) -> tuple[str, Feed | None]:
@@ -106,12 +126,14 @@ def text_of(word: Word, state: State, capture: Captured) -> tuple[str, Feed | No
     if isinstance(word, str):
         return word, None
     feed: Feed | None = None
-    pieces = []
+    text = ""
     for part in word:
         piece, given = _value(part, state, capture)
         feed = feed or given
-        pieces.append(piece)
-    return "".join(pieces)[: MAX_VALUE * 4], feed
+        text = _joined(text, piece, part)
+        if len(text) > MAX_VALUE * 4:
+            break
+    return text[: MAX_VALUE * 4], feed
 
 
 def undecided(words: Iterable[Word], state: State) -> str:
@@ -123,6 +145,22 @@ def undecided(words: Iterable[Word], state: State) -> str:
             if isinstance(part, Variable) and isinstance(state.variables.get(part.name), tuple):
                 return part.name
     return ""
+
+
+def _joined(before: str, value: str, part: Part) -> str:
+    """The text of a word so far, and what the next part of it comes to."""
+    if not before or isinstance(part, Literal):
+        return f"{HOME}{value}" if before == "~" and value[:1] not in _ENDS else before + value
+    if value[:1] == "~" and value[1:2] in _ENDS and not _begins_behind(before):
+        return f"{before}{HOME}{value[1:]}"
+    if value.startswith(HERE) and value[len(HERE) : len(HERE) + 1] in _ENDS and _begins_behind(before):
+        return f"{before}.{value[len(HERE) :]}"
+    return before + value
+
+
+def _begins_behind(before: str) -> bool:
+    """Whether a path may begin behind this text, as behind `--target=` or `-C`."""
+    return before[-1] in _SEPARATORS or (len(before) == 2 and before[0] == "-" and before[1].isalpha())  # noqa: PLR2004
 
 
 def _split(parts: Iterable[Part], state: State, capture: Captured, found: Fields) -> None:
@@ -138,7 +176,7 @@ def _split(parts: Iterable[Part], state: State, capture: Captured, found: Fields
                     found.texts += [current + first, *more[:-1]]
                 current = more[-1] if more else current + first
                 continue
-            current, begun = current + value, True
+            current, begun = _joined(current, value, part), True
             continue
         if "IFS" in state.variables:
             value = value.translate(dict.fromkeys(map(ord, _looked_up("IFS", state) or ""), " "))
@@ -151,8 +189,8 @@ def _split(parts: Iterable[Part], state: State, capture: Captured, found: Fields
         if value[0].isspace() and current:
             found.texts.append(current)
             current = ""
-        found.texts += [current + pieces[0], *pieces[1:-1]] if len(pieces) > 1 else []
-        current = pieces[-1] if len(pieces) > 1 else current + pieces[0]
+        found.texts += [_joined(current, pieces[0], part), *pieces[1:-1]] if len(pieces) > 1 else []
+        current = pieces[-1] if len(pieces) > 1 else _joined(current, pieces[0], part)
         begun = True
         if value[-1].isspace():
             found.texts.append(current)
@@ -199,6 +237,8 @@ def _variable(part: Variable, state: State, capture: Captured) -> tuple[str, Fee
         return UNKNOWN, text_of(part.operand, state, capture)[1]
     if value is None or UNKNOWN in value:
         return UNKNOWN, None
+    if value[:1] in ("~", "$", "."):
+        return _changed_folder(value, operator, part.operand), None
     return _CHANGES.get(operator, _unknown)(value, part.operand)[:MAX_VALUE], None
 
 
@@ -211,7 +251,15 @@ def _looked_up(name: str, state: State) -> str | None:
         return value if isinstance(value, str) else " ".join(value)
     if name.isdigit() or name in "@*":
         return _positional(name, state.args)
-    return KNOWN.get(name)
+    return here(state) if name == "PWD" else KNOWN.get(name)
+
+
+def here(state: State) -> str:
+    """The folder that the command is in."""
+    cwd = state.cwd
+    if not cwd or cwd.startswith(("/", "~", "$", UNKNOWN)):
+        return cwd or HERE
+    return f"{HERE}/{cwd}"
 
 
 def _positional(name: str, args: tuple[str, ...] | None) -> str | None:
@@ -241,6 +289,34 @@ def _replace(value: str, operand: str, count: int) -> str:
     old, _, new = operand.partition("/")
     return UNKNOWN if not old or re.search(r"[*?\[]", old) else value.replace(old, new, count)
 
+
+def _changed_folder(value: str, operator: str, operand: str) -> str:
+    """What becomes of a path whose beginning is a sign for a folder: all that is known of that is the slash before it."""
+    folder = next((sign for sign in ("~", HERE) if value == sign or value.startswith(f"{sign}/")), "")
+    if not folder:
+        return _CHANGES.get(operator, _unknown)(value, operand)[:MAX_VALUE]
+    above, _, last = value.rpartition("/")
+    if operator == ":" and (match := _SLICE.fullmatch(operand)):
+        begin, length = int(match[1]), match[2]
+        return {(0, None): value, (0, "1"): "/", (1, None): _bare(value)}.get((begin, length), UNKNOWN)
+    if operator in ("#", "##") and operand == "/":
+        return _bare(value)
+    if operator == "%" and operand == "/*":
+        return above or f"{value}/.."
+    if operator == "##" and operand == "*/":
+        return last if above else UNKNOWN
+    if operator in ("/", "//") and operand.partition("/")[0] in value:
+        return _CHANGES[operator](value, operand)
+    kept = operator in ("%", "%%") and (operand == "/" or (above and not re.search(r"[*?\[]", operand)))
+    return value.removesuffix(operand) if kept else value if operator in ("@", ",", ",,") else UNKNOWN
+
+
+def _bare(value: str) -> str:
+    """The same without the slash that it begins with."""
+    return f"${{HOME#/}}{value[1:]}" if value[0] == "~" else UNKNOWN
+
+
+_SLICE = re.compile(r"\s*(\d{1,6})(?:\s*:\s*(-?\d{1,6}))?")
 
 _CHANGES: dict[str, Callable[[str, str], str]] = {
     ":": _slice,

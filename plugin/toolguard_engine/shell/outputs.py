@@ -9,6 +9,7 @@ from binascii import unhexlify
 from collections.abc import Callable
 from urllib.parse import unquote
 
+from toolguard_engine.shell.expand import State, here
 from toolguard_engine.shell.model import UNKNOWN, Feed, Run
 from toolguard_engine.shell.words import escaped
 
@@ -17,6 +18,9 @@ MAX_PROGRAMS = 60
 """Of a longer pipeline the last ones are told, and so many files."""
 
 NOTHING = Feed("")
+
+_FOLDERS = frozenset({"~", "$HOME", "$PWD"})
+"""Signs for folders with a name that is not known here."""
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\s-]*+")
 _FORMAT = re.compile(r"%(?:%|-?\d{0,3}(?:\.\d{1,3})?([sdbqcxi]))")
@@ -199,6 +203,10 @@ def _fixed(text: str) -> Callable[[Run, Feed], str | None]:
     return lambda run, fed: text if len(run.argv) == 1 else None  # noqa: ARG005 - one of a table
 
 
+def _pwd(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
+    return here(State(cwd=run.cwd)) if len(run.argv) == 1 else None
+
+
 def _paths(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
     names = [word for word in run.argv[1:] if not word.startswith("-")]
     return names[0] if len(names) == 1 else None
@@ -210,11 +218,16 @@ def _mktemp(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
 
 def _basename(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
     words = [word for word in run.argv[1:] if not word.startswith("-")]
-    return words[0].rstrip("/").rpartition("/")[2].removesuffix(words[1] if len(words) > 1 else "") if words else None
+    last = words[0].rstrip("/").rpartition("/")[2] if words else ""
+    if last in _FOLDERS:
+        return UNKNOWN
+    return last.removesuffix(words[1] if len(words) > 1 else "") if words else None
 
 
 def _dirname(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
     words = [word for word in run.argv[1:] if not word.startswith("-")]
+    if words and words[0].rstrip("/") in _FOLDERS:
+        return f"{words[0]}/.."
     return (words[0].rstrip("/").rpartition("/")[0] or ("/" if words[0].startswith("/") else ".")) if words else None
 
 
@@ -231,7 +244,7 @@ def _url(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
 _MAKERS: dict[str, Callable[[Run, Feed], str | None]] = {
     "dd": _dd,
     "echo": _echo, "printf": _printf, "cat": _cat, "tee": _tee, "base64": _base64, "base32": _base64, "openssl": _openssl,
-    "xxd": _xxd, "rev": _rev, "tr": _tr, "which": _found, "command": _found, "type": _found, "pwd": _fixed("."),
+    "xxd": _xxd, "rev": _rev, "tr": _tr, "which": _found, "command": _found, "type": _found, "pwd": _pwd,
     "openclaw": _config_path, "clawdbot": _config_path, "node": _config_path, "bun": _config_path,
     "realpath": _paths, "readlink": _paths, "mktemp": _mktemp, "basename": _basename, "dirname": _dirname,
     "true": _fixed(""),

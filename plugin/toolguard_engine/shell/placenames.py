@@ -21,6 +21,8 @@ NULL_FOLDERS: Final = ("/dev/fd/", "/dev/tcp/", "/dev/udp/", "/dev/pts/", "/dev/
 """Sockets of the shell are no files: who looks at connections speaks about them."""
 
 PRIVATE: Final = ("/private/etc", "/private/var", "/private/tmp")
+FIRM: Final = "/System/Volumes/Data"
+"""Where macOS shows the writable disk, with `/Users` and all else of it, a second time."""
 HOME_VARIABLES: Final = {
     "HOME": "", "USERPROFILE": "", "XDG_CONFIG_HOME": "/.config", "XDG_DATA_HOME": "/.local/share",
     "XDG_CACHE_HOME": "/.cache", "GNUPGHOME": "/.gnupg", "APPDATA": "/AppData/Roaming", "ZDOTDIR": "",

@@ -41,7 +41,10 @@ _REMOTE = re.compile(r"[a-z][a-z0-9+.-]{1,20}://|(?:[\w.-]{1,64}@[\w.-]{1,255}|[
 _SIMPLE = re.compile(r"(?>(?:[\w-][\w.-]*+/)*)[\w-][\w.-]*+")
 """A relative path in which nothing stands for something else."""
 
-_PROC = re.compile(r"/proc/[^/]{1,20}/(root|cwd)(?=/|\Z)")
+_INSIDE = re.compile(r"\$(?:(HOME|PWD)\b|\{(HOME|PWD)(#/)?\})")
+_PROC = re.compile(r"/proc/[^/]{1,20}(?:/task/[^/]{1,20})?/(?:root|cwd)")
+_LINK_DEPTHS = (3, 5)
+_MAX_LINKS = 8
 _HOMES = re.compile(r"/(?:(?:home|Users|var/home|export/home|c:/users)/[^/]+|root|var/root|~)(?:/(.*))?\Z", re.DOTALL)
 
 
@@ -90,14 +93,44 @@ def normal(path: str, where: Where, cwd: str = "") -> str:
 @lru_cache(maxsize=4096)
 def _normal(path: str, where: Where, cwd: str) -> str:
     text = path.removeprefix("file://localhost").removeprefix("file://") if path.startswith("file:") else path
+    if "$" in text:
+        text = _INSIDE.sub(lambda match: _folder(match, where), text)
     if not text.startswith("/"):
         text = _absolute(text, where, cwd)
+    if "/proc" in text:
+        text = _through_processes(text, where, cwd)
     text = normpath(text) if "//" in text or "/." in text or text.endswith("/") else text
     text = f"/{text.lstrip('/')}"
-    if text.startswith("/pr"):
-        text = _PROC.sub(lambda at: "" if at[1] == "root" else _base(where, cwd), text, count=1) or "/"
-        text = text.removeprefix("/private") if text.startswith(names.PRIVATE) else text
-    return text
+    if text.startswith("/S"):
+        text = text.removeprefix(names.FIRM) if text.startswith(f"{names.FIRM}/") else text
+    if where.home.startswith("/Users/") and text[:3].lower() == "/us" and text.lower().startswith(where.home.lower()):
+        return where.home + text[len(where.home) :]
+    return text.removeprefix("/private") if text.startswith(names.PRIVATE) else text
+
+
+def _folder(match: re.Match[str], where: Where) -> str:
+    """The home folder, or the folder that the command starts in, wherever a word names it."""
+    folder = _base(where, "") if "PWD" in (match[1], match[2]) else where.home or _NO_HOME
+    return folder.lstrip("/") if match[3] else folder
+
+
+def _through_processes(text: str, where: Where, cwd: str) -> str:
+    """Where a path leads that goes through links of processes: `..` behind one of them is not what it is in the text."""
+    parts: list[str] = []
+    links = 0
+    for part in text[:MAX_PATH].split("/"):
+        if part == "..":
+            del parts[-1:]
+        elif part not in ("", "."):
+            parts.append(part)
+            if part in ("root", "cwd") and len(parts) in _LINK_DEPTHS and links < _MAX_LINKS and _is_link(parts):
+                links += 1
+                parts = [] if part == "root" else [each for each in _base(where, cwd).split("/") if each]
+    return "/" + "/".join(parts)
+
+
+def _is_link(parts: list[str]) -> bool:
+    return _PROC.fullmatch("/" + "/".join(parts)) is not None
 
 
 def _absolute(text: str, where: Where, cwd: str) -> str:

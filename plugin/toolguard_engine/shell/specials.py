@@ -9,7 +9,7 @@ from itertools import dropwhile
 from msgspec.structs import replace
 
 from toolguard_engine.shell.acts import code
-from toolguard_engine.shell.expand import State
+from toolguard_engine.shell.expand import State, here
 from toolguard_engine.shell.model import UNKNOWN, Feed, Run
 from toolguard_engine.shell.outputs import NOTHING, known
 from toolguard_engine.shell.walk import ASSIGNMENT, STDIN, Special, Walk
@@ -276,8 +276,12 @@ _EDITOR_LANGUAGES = {"lu": "lua", "py": "python", "ru": "ruby", "pe": "perl", "t
 
 def _cd(_: Walk, run: Run, state: State) -> Feed | None:
     words = [word for word in run.argv[1:] if not (word.startswith("-") and len(word) > 1)]
-    target = words[0] if words else "~"
-    if target == "-" or target.startswith(UNKNOWN):
+    home, before = state.variables.get("HOME"), state.variables.get("OLDPWD", UNKNOWN)
+    target = words[0] if words else home if isinstance(home, str) else "~"
+    state.assign("OLDPWD", here(state))
+    if target == "-":
+        state.cwd = before if isinstance(before, str) else UNKNOWN
+    elif target.startswith(UNKNOWN):
         state.cwd = UNKNOWN
     elif target.startswith(("/", "~", "$")) or not state.cwd or state.cwd == UNKNOWN:
         state.cwd = target if state.cwd != UNKNOWN or target.startswith(("/", "~")) else UNKNOWN

@@ -19,7 +19,7 @@ from toolguard_engine.shell.model import UNKNOWN, Feed, Flaw, Redirect, Run
 from toolguard_engine.shell.outputs import NOTHING, known, printed, together
 from toolguard_engine.shell.parse import MAX_CHARS, parse
 from toolguard_engine.shell.placenames import words as spelled
-from toolguard_engine.shell.tree import Command, Group, Pipeline, Script, Simple, Substitution, Word
+from toolguard_engine.shell.tree import Command, Group, Literal, Pipeline, Redirection, Script, Simple, Substitution, Word
 from toolguard_engine.shell.wrappers import NEVER, SHELLS, WRAPPERS, Wrapper, behind_verb, options, value_of
 
 MAX_RUNS = 2_000
@@ -50,6 +50,7 @@ _LOGINS = frozenset(
 STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 """Names of the standard input."""
 
+_FOLDERS = re.compile(r"(?<![^\s;|&()<>=:])~([+-])(?=[/\s;|&()<>:]|\Z)")
 _DESCRIPTOR = re.compile(r"\d+-?|-")
 
 
@@ -85,7 +86,7 @@ class Walk:
         if self.nested >= MAX_NESTED or self.total > MAX_TOTAL + MAX_CHARS * (self.nested == 0):
             self.flaws.add("deep" if self.nested >= MAX_NESTED else "long")
             return Feed(None)
-        script, flaws = parse(text)
+        script, flaws = parse(_FOLDERS.sub(_named_folder, text) if "~+" in text or "~-" in text else text)
         self.flaws |= flaws
         self.nested += 1
         try:
@@ -192,7 +193,7 @@ class Walk:
 
     def simple(self, command: Simple, state: State, stdin: Feed | None, *, piped: bool, pipeline: int) -> Feed:
         words = command.words
-        if command.plain and words and words[0]:
+        if command.plain and words and words[0] and "HOME" not in state.variables:
             argv = cast("tuple[str, ...]", tuple(words))
             return self.run(
                 Run(
@@ -218,6 +219,8 @@ class Walk:
                 feed = self.simple(command, state, stdin, piped=piped, pipeline=pipeline)
             state.variables[name] = before
             return feed
+        if "HOME" in state.variables and (moved := _in_home(command, state)):
+            self.simple(moved, state, stdin, piped=piped, pipeline=pipeline)
         assigns = [self._assigned(each, state) for each in command.assigns] if command.assigns else []
         for name, value, _ in assigns:
             if name in _COMMANDS and value:
@@ -281,6 +284,7 @@ class Walk:
         fed: Feed | None = None
         for each in command.redirects:
             target, feed = fields.text_of(each.target, state, self.capture)
+            target = fields.rendered(target, state) if "${" in target else target
             if each.operator in ("<<", "<<-", "<<<"):
                 text = None if UNKNOWN in target and not target.strip(UNKNOWN) else target
                 fed = self._opened(each.fd, Feed(text, feed.programs if feed else (), (), feed.was if feed else None), fed)
@@ -588,6 +592,36 @@ class Walk:
 
 def _writes(run: Run) -> bool:
     return any(each.kind in _OUTPUT for each in run.redirects)
+
+
+def _in_home(command: Simple, state: State) -> Simple | None:
+    """The command with `~` as the home folder that this command itself has set; None where there is no `~`."""
+    home = state.variables["HOME"]
+    targets = [each.target for each in command.redirects]
+    if not isinstance(home, str) or home == "~" or not any(map(_begins_at_home, (*command.words, *targets))):
+        return None
+    redirects = [Redirection(each.operator, _moved(each.target, home), each.fd) for each in command.redirects]
+    return Simple([_moved(word, home) for word in command.words], command.assigns, redirects)
+
+
+def _begins_at_home(word: Word) -> bool:
+    if isinstance(word, str):
+        return word[:1] == "~" and word[1:2] in ("", "/")
+    first = word[0] if word else None
+    return isinstance(first, Literal) and not first.quoted and _begins_at_home(first.text)
+
+
+def _moved(word: Word, home: str) -> Word:
+    """The word with that folder in the place of its tilde, as a quoted part: it is not looked at again."""
+    if not _begins_at_home(word):
+        return word
+    text, more = (word, ()) if isinstance(word, str) else (cast("Literal", word[0]).text, word[1:])
+    rest = (Literal(text[1:]),) if len(text) > 1 else ()
+    return (Literal(home, quoted=True), *rest, *more)
+
+
+def _named_folder(match: re.Match[str]) -> str:
+    return "$PWD" if match[1] == "+" else "$OLDPWD"
 
 
 def _split_string(argv: tuple[str, ...]) -> str:

@@ -15,10 +15,11 @@ from urllib.parse import unquote
 from toolguard_engine import protectedpaths, toolacts, toolnames
 from toolguard_engine.controlplane import tools as controlplane
 from toolguard_engine.layers import calltexts
-from toolguard_engine.layers.protection import command, dashboard
+from toolguard_engine.layers.protection import command, dashboard, installed
 from toolguard_engine.layers.protection.openclaw import CHAT_COMMAND
-from toolguard_engine.layers.protection.scene import Finding, base, strongest
+from toolguard_engine.layers.protection.scene import Finding, base, possible_place, strongest
 from toolguard_engine.model import Call, Host, Verdict
+from toolguard_engine.shell.places import Where, normal
 from toolguard_engine.toolsearch import tool_name
 
 CODE = "rule.self-protection"
@@ -76,6 +77,9 @@ def _findings(tool: str, params: dict[str, Any], host: Host, cwd: str) -> Iterat
             yield Finding(CONFIG, deed.certain)
     if reason := _said(tool, params) or _paths(tool, params, host, cwd):
         yield Finding(reason)
+    elif reason := _open_paths(tool, params, host, cwd):
+        yield Finding(reason, certain=False)
+    yield from _installed(tool, params, host, cwd)
 
 
 def _folder(params: dict[str, Any], cwd: str) -> str:
@@ -96,6 +100,16 @@ def _said(tool: str, params: dict[str, Any]) -> str:
     return CHAT if any(CHAT_COMMAND.match(text) for text in texts) else ""
 
 
+def _installed(tool: str, params: dict[str, Any], host: Host, cwd: str) -> Iterator[Finding]:
+    """A file of the gateway's own installation that a tool would change."""
+    if _only_reads(tool):
+        return
+    where = Where(host.home, cwd, cwd, host.state_dir)
+    for path in calltexts.paths(tool, params):
+        if ("claw" in path.lower() or host.code) and (found := installed.of_path(normal(_of_address(path), where), host)):
+            yield found
+
+
 def _paths(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
     for path in calltexts.paths(tool, params):
         if reason := _path(tool, _of_address(path), host, cwd):
@@ -104,6 +118,13 @@ def _paths(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
     if any(dashboard.visits(text, host) for text in texts):
         return dashboard.CALL
     return KEY if any(_is_key(text, host) for text in texts) else ""
+
+
+def _open_paths(tool: str, params: dict[str, Any], host: Host, cwd: str) -> str:
+    """The same of paths of which a part is not known: `/proc/self/fd/3/key`."""
+    own = (protectedpaths.of(host).state + "/workspace", *((cwd,) if cwd.startswith("/") else ()))
+    places = (possible_place(_of_address(path), host, own) for path in calltexts.paths(tool, params))
+    return next((reason for place in places if (reason := _reason(tool, place))), "")
 
 
 def _strings(value: Any, depth: int) -> Iterator[str]:
@@ -134,7 +155,14 @@ def _path(tool: str, path: str, host: Host, cwd: str = "") -> str:
         return ""
     own = (protectedpaths.of(host).state + "/workspace", *((cwd,) if cwd.startswith("/") else ()))
     found = protectedpaths.kind(path, host) or protectedpaths.kind(path, host, own)
-    if found == "key" or (found and tool == "grep" and "." not in base(path.rstrip("/")).lstrip(".")):
+    if found and tool == "grep" and "." not in base(path.rstrip("/")).lstrip("."):
+        return KEY
+    return _reason(tool, found)
+
+
+def _reason(tool: str, found: str) -> str:
+    """Why this tool must not be given a place."""
+    if found == "key":
         return KEY
     if found == "root":
         return PATH if _takes_away(tool) else ""
@@ -152,7 +180,7 @@ def _takes_away(tool: str) -> bool:
 
 
 def _may_be_ours(path: str, host: Host) -> bool:
-    path = path.lower()
+    path = path.lower() if path.isascii() else protectedpaths.plain(path)
     return (
         "toolguard" in path or "claw" in path or ".." in path or "proc/" in path or "*" in path or "?" in path or "[" in path
         or any(word in path for word in protectedpaths.of(host).words)

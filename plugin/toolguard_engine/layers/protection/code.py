@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from toolguard_engine import ownfiles
 from toolguard_engine.layers.protection.commands import CHANGES, CLI
-from toolguard_engine.layers.protection.scene import FILES, KEY, SEDS, Finding, Scene, base, sed_prints
+from toolguard_engine.layers.protection.scene import AWKS, FILES, KEY, SEDS, Finding, Scene, awk_prints, base, sed_prints
 from toolguard_engine.metrics import place
 from toolguard_engine.protectedpaths import Place
 
@@ -34,6 +34,23 @@ _TOKEN_PART = re.compile(r"(?<!\[)(?<!get\()['\"]\w{0,20}token(?:\.html)?['\"]")
 _FROM_ALL_HOME = re.compile(
     r"(?:\bhome\(\)|homedir\(\)|expanduser\(\s*['\"]~/?['\"]\s*\)|HOME['\"][\])])(?!\s*[/+,])|['\"](?:/|/home|/Users|/root)/?['\"]"
 )
+_HOME_FOLDER = (
+    r"(?:\bhome\(\)|\bhomedir\(\)|expanduser\(\s*['\"]~/?['\"]\s*\)|HOME['\"][\])]|\bENV\{['\"]?HOME['\"]?\}|process\.env\.HOME\b"
+    r"|\bDir\.home\b)"
+)
+_ALL_HOME = re.compile(rf"{_HOME_FOLDER}(?!\s*[/+.]\s*['\"]|\s*,\s*['\"](?![/~]))|['\"](?:/|~|~/|/home|/Users|/root)['\"]")
+_JOINED_TO_HOME = re.compile(rf"{_HOME_FOLDER}\s*(?:[/+.]\s*['\"]/*|,\s*['\"](?!/))([^'\"\n]{{1,200}})['\"]")
+_WALKS_ALL = re.compile(
+    r"\bwalk\w*\(|glob\(|readdir\w*\(|scandir\(|listdir\(|iterdir\(|\bfind\s*\(|File::Find|\bDir\b|RecursiveDirectory|\bls\s+-\w*R"
+)
+_READS = re.compile(r"\bopen|read(?!dir)|slurp|get_contents|copy|\bcat\b|load|send|upload|write")
+_COPIES = re.compile(r"copytree\s*\(|make_archive\s*\(|\bcp(?:Sync)?\s*\(|cp_r\b|copySync\s*\(|\.add\s*\(")
+_HIDDEN_TOO = re.compile(r"DOTMATCH|include_hidden\s*=\s*True|\bdot\s*:\s*true")
+_CHOOSES = re.compile(
+    r"['\"/]\*?\.\w{1,5}['\"$]|\\\.\w{1,5}\$|\*\.\w{1,5}\b|\.suffix|extname|splitext|\.(?:ends|starts)with|\.ends?_with\?"
+)
+"""What code says that takes only files of one kind, or passes by hidden folders."""
+
 _LINK = re.compile(r"/proc/[^'\"\s]{1,100}/cwd\b")
 _SECRET_FOLDER = re.compile(r"toolguard|\bglob\b|\*")
 _WRITES = re.compile(
@@ -54,7 +71,7 @@ _HEX = re.compile(r"(?>(?:[0-9A-Fa-f]{2})+)")
 _QUOTED = re.compile(r"\"[^\"\n]{4,2000}\"|'[^'\n]{4,2000}'")
 _BACKWARDS = re.compile(r"\[::-1\]|\brevers")
 _MAX_ENCODED = 200
-_EDITORS = frozenset({"sed", "gsed", "awk", "gawk", "mawk", "nawk"})
+_EDITORS = SEDS | AWKS
 """Programs whose code writes by signs, not by words."""
 
 
@@ -63,11 +80,14 @@ def findings(scene: Scene) -> Iterator[Finding]:
         for said in _said(code):
             if text := _about(said, program, scene):
                 yield Finding(text)
+            elif _reads_all_home(said, scene):
+                yield Finding(KEY, certain=False)
 
 
 def _said(code: str) -> Iterator[str]:
     """The code, its texts put together, and with it what it holds in another form."""
     code = _JOINED.sub("", code)
+    code = _JOINED_TO_HOME.sub(r"'~/\1'", code) if "HOME" in code or "home" in code or "~" in code else code
     hidden = [
         text for match, _ in zip(_ENCODED.finditer(code), range(_MAX_ENCODED), strict=False) for text in _decoded(match[0])
     ]
@@ -112,6 +132,16 @@ def _is_near(code: str, found: set[Place], name: str, scene: Scene) -> bool:
     return name in code and bool(_FROM_HOME.search(code) or any(base(above) in code for above in scene.protected.above))
 
 
+def _reads_all_home(code: str, scene: Scene) -> bool:
+    """Whether code goes through the whole home folder, or the whole disk, and reads what it finds."""
+    walks = _WALKS_ALL.search(code) and _READS.search(code) and not _CHOOSES.search(code)
+    if not walks and not _COPIES.search(code):
+        return False
+    if _ALL_HOME.search(code) or _quoted(scene.protected.home, code):
+        return True
+    return "~/**" in code and _HIDDEN_TOO.search(code) is not None
+
+
 def _quoted(text: str, code: str) -> bool:
     return f"'{text}'" in code or f'"{text}"' in code
 
@@ -123,7 +153,7 @@ def _about(code: str, program: str, scene: Scene) -> str:
     kept = scene.protected.kept
     if "key" in found or any(token in code for token in kept[:1]) or _takes_token(code, found, scene):
         return KEY
-    if program in SEDS and sed_prints(code.split("\n")):
+    if (program in SEDS and sed_prints(code.split("\n"))) or (program in AWKS and awk_prints(code)):
         return ""
     writes = program in _EDITORS or _WRITES.search(code) is not None
     if "guard" in found and writes:

@@ -10,7 +10,17 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from toolguard_engine.layers.protection import code, commands, dashboard, folders, openclaw, places, processes
+from toolguard_engine.layers.protection import (
+    code,
+    commands,
+    dashboard,
+    folders,
+    installed,
+    openclaw,
+    places,
+    processes,
+    searches,
+)
 from toolguard_engine.layers.protection.glance import is_near
 from toolguard_engine.layers.protection.scene import (
     Finding,
@@ -37,8 +47,8 @@ _RUNNING = ("COMMAND", "EDITOR", "PAGER", "VISUAL", "ENV", "_RSH", "_SSH", "LESS
 _VALUE = re.compile(r"[\w-]{1,40}[=:]")
 _UNREAD = frozenset({"long", "deep"})
 _LAWS: tuple[Callable[[Scene], Iterator[Finding]], ...] = (
-    commands.findings, openclaw.findings, places.findings, folders.findings, processes.findings, code.findings,
-    dashboard.findings,
+    commands.findings, openclaw.findings, places.findings, folders.findings, searches.findings, processes.findings,
+    code.findings, dashboard.findings, installed.findings,
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from functools import lru_cache
 from toolguard_engine import ownfiles, protectedpaths
 from toolguard_engine.layers.protection import dashboard, sqlite
 from toolguard_engine.layers.protection.commands import CHANGES
-from toolguard_engine.layers.protection.scene import holds_ours, is_interpreter, place_of, resolved, texts
+from toolguard_engine.layers.protection.scene import holds_ours, is_interpreter, place_of, possible_place, resolved, texts
 from toolguard_engine.metrics import place
 from toolguard_engine.model import Host
 from toolguard_engine.shell.model import UNKNOWN, Run
@@ -28,8 +28,14 @@ _JOINERS = ("(", "+", "'.'", '"."')
 _HIDES = ("64", "hex", "::-1", "rev", "chr", "rot")
 """What code says that takes its texts out of another form."""
 
+_WALKS = ("walk", "glob", "readdir", "scandir", "listdir", "iterdir", "find", "dir", "tree", "archive", "cpsync", "cp_r")
+"""What code says that goes through folders."""
+
 _TOKENS = (f"{place.TOKEN}'", f'{place.TOKEN}"')
 """What code says that looks for the dashboard's token by the end of its name."""
+
+_FOLDERS = ("$HOME", "${HOME", "$PWD", "${PWD")
+"""The home folder and the folder that a command starts in, inside a word."""
 
 _MAX_PATHS = 400
 """A command with more paths that have to be looked at is near for that alone."""
@@ -45,28 +51,45 @@ class _Signs:
     firsts: frozenset[str]
     states: frozenset[str]
     workspace: str
+    home: str
 
 
 @lru_cache(maxsize=8)
 def _signs(host: Host) -> _Signs:
     protected = protectedpaths.of(host)
-    common = ("claw", "toolguard", ".open", "kill", "fuser", "systemctl", *ownfiles.TELLING)
+    common = (
+        "claw",
+        "toolguard",
+        ".open",
+        "kill",
+        "fuser",
+        "systemctl",
+        "launchctl",
+        "update-activation",
+        "locate",
+        *map(str.lower, host.code),
+        *ownfiles.TELLING,
+    )
     folders = (path.rpartition("/")[2].lower() for path in protected.above)
-    own = (*protected.words, *dashboard.signs(host), *folders)
+    links = (link.rpartition("/")[2].lower() for link, _ in host.links)
+    own = (*protected.words, *dashboard.signs(host), *folders, *links)
     words = (*common, *(word for word in own if not any(sign in word for sign in common)))
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
-    starts = ("~", "..", "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))
+    firsts |= {"System", "private", *(link.split("/")[1] for link, _ in host.links if link.startswith("/"))}
+    starts = ("~", "..", *_FOLDERS, "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))
     home = tuple(part for part in protected.home.split("/") if part)
     below = {parts[len(home)] for parts in (*protected.roots, *protected.places) if parts[: len(home)] == home != parts}
     states = frozenset({*below, *(tail[0] for tail in protected.tails)})
-    return _Signs(words, starts, firsts | {"", ".", "..", "proc"}, states, protected.state + "/workspace")
+    return _Signs(
+        words, starts, firsts | {"", ".", "..", "proc"}, states, protected.state + "/workspace", protected.home.lower()
+    )
 
 
 def is_near(runs: tuple[Run, ...], host: Host, folder: str) -> bool:
     signs = _signs(host)
     words = _words(runs)
     text = "\n".join(words)
-    lower = text.lower()
+    lower = text.lower() if text.isascii() else protectedpaths.plain(text)
     for sign in signs.words:
         if sign in lower:
             return True
@@ -124,6 +147,8 @@ def _code_is_near(run: Run, signs: _Signs) -> bool:
     if (asks and sqlite.opens(code)) or any(sign in code for sign in _TOKENS):
         return True
     plain = _JOINS.sub("", code).lower()
+    if any(sign in plain for sign in _WALKS) and any(sign in plain for sign in ("~", "home", "'/'", '"/"', signs.home)):
+        return True
     return any(word in plain for word in signs.words) or ("(" in plain and any(sign in plain for sign in _HIDES))
 
 
@@ -149,7 +174,10 @@ def _leads(start: str, words: list[str], signs: _Signs, host: Host, folder: str)
     if not paths:
         return False
     base = _folder("", folder, host)
-    return any(place_of(path, host, (base,)) or holds_ours(path, host, base) for path in paths)
+    return any(
+        place_of(path, host, (base,)) or holds_ours(path, host, base) or possible_place(path, host, (base,))
+        for path in paths
+    )
 
 
 def _paths(word: str, signs: _Signs) -> list[str]:
@@ -169,7 +197,7 @@ def _path(piece: str) -> str:
 
 def _may_lead(path: str, signs: _Signs) -> bool:
     """Without asking for its meaning: whether a path can lead to a protected place."""
-    if "/.." in path or path.startswith(".."):
+    if "/.." in path or path.startswith("..") or ("$" in path and any(sign in path for sign in _FOLDERS)):
         return True
     first, slash, rest = path.partition("/")
     if not first:

@@ -10,13 +10,17 @@ import re
 from collections.abc import Iterator
 
 from toolguard_engine import protectedpaths
-from toolguard_engine.layers.protection import sqlite
+from toolguard_engine.layers.protection import grepping, sqlite
+from toolguard_engine.layers.protection.copies import working_folders
+from toolguard_engine.layers.protection.leftout import COPIERS, SEARCHERS, patterns, without_patterns
 from toolguard_engine.layers.protection.scene import (
+    AWKS,
     FILES,
     KEY,
     SEDS,
     Finding,
     Scene,
+    awk_prints,
     hands_on,
     holds_ours,
     is_interpreter,
@@ -32,7 +36,11 @@ READERS = frozenset(
     {
         "cat", "ls", "head", "tail", "grep", "egrep", "fgrep", "rg", "jq", "stat", "wc", "file", "less", "more", "find",
         "diff", "cmp", "echo", "printf", "cd", "pwd", "test", "[", "[[", "sort", "uniq", "cut", "tr", "true", "du", "tree",
-        "realpath", "readlink", "basename", "dirname", "which", "sleep", "date", ":", "{",
+        "realpath", "readlink", "basename", "dirname", "which", "sleep", "date", ":", "{", "yq", "md5sum", "sha1sum",
+        "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum", "b2sum", "cksum", "sum", "md5", "xxd", "od", "hexdump",
+        "hd", "strings", "bat", "batcat", "nl", "tac", "column", "fold", "rev", "comm", "paste", "join", "gron", "zcat",
+        "eza",
+        "exa", "lsd", "namei", "getfacl", "lsattr", "mdls",
     }
 )  # fmt: skip
 _SHOWS_CONTENT = frozenset({"cat", "head", "tail", "jq", "less", "more", "cut", "sort", "uniq", "tr", "diff"})
@@ -42,8 +50,23 @@ _KEYLESS = frozenset({"ls", "stat", "test", "[", "[[", "du"})
 _NAMED_IN = "--files0"
 """An option of `du` that names what is in a file."""
 
-_CHECKED = frozenset({"find", "sort", "rg", "diff", "tree"})
-_WRITING_OPTION = re.compile(r"-(?:delete|exec|execdir|ok|okdir|fprint\w*|fls)$|--(?:output|pre)\b|-\w*o")
+_FINDERS = frozenset({"find", "fd"})
+"""Programs that fill in what they find: another law asks what that is."""
+
+_COPY_TO = frozenset({"uniq", "xxd"})
+"""Readers that write to a second file that they are given."""
+
+_ONE_FILE = 2
+_CHECKED = frozenset({"sort", "rg", "diff", "tree"})
+_WRITING_OPTION = re.compile(r"--(?:output|pre)\b|-\w*o")
+_FIND_WRITES = re.compile(r"-(?:delete|fprint\w*|fls)")
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FIND_TESTS = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-name", "-iname", "-regex", "-iregex"})
+"""Tests of `find` with a pattern: which of the files it finds are meant, another law asks."""
+
+_IN_PLACE = re.compile(r"-[A-Za-z]*[is]|--(?:inplace|split-exp|from-file).*")
+"""What makes `yq` write, or run an expression that a file holds."""
+
 _RECURSIVE = re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories=recurse")
 _BRIEF = re.compile(r"-[A-Za-z]*q|--brief")
 _ARCHIVERS = frozenset(
@@ -68,14 +91,15 @@ _SEARCHES = frozenset({"grep", "egrep", "fgrep", "rg", "ag"})
 _PATTERN_OPTION = re.compile(r"-[A-Za-z]*[ef]|--(?:regexp|file|files)\b")
 _SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
 _SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|&?\d|-")
+_DESCRIPTOR = re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/(\d{1,9})(?=/|\Z)")
 _ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)")
 
 
 def findings(scene: Scene) -> Iterator[Finding]:
     for run in scene.runs:
-        for found in _kinds(run, scene):
+        for found, certain in _kinds(run, scene).items():
             if text := _judged(run, found, scene):
-                yield Finding(text)
+                yield Finding(text, certain and not (found == "root" and text == KEY and _seeks_a_text(run)))
 
 
 def _judged(run: Run, found: Place, scene: Scene) -> str:
@@ -91,6 +115,12 @@ def _judged(run: Run, found: Place, scene: Scene) -> str:
     return ""
 
 
+def _seeks_a_text(run: Run) -> bool:
+    """Whether it prints only lines with a text that no secret is likely to hold."""
+    asked = grepping.read(run)
+    return asked is not None and not asked.lax
+
+
 def _shows_no_content(run: Run) -> bool:
     return run.name in _KEYLESS and not any(word.startswith(_NAMED_IN) for word in run.argv)
 
@@ -102,12 +132,14 @@ def _taken(run: Run, scene: Scene) -> tuple[Run, ...]:
     return (*(other for other in scene.pipelines[run.pipeline] if other is not run), *scene.takers)
 
 
-def _kinds(run: Run, scene: Scene) -> set[Place]:
-    """The protected places that a program names, or stands in. A quoted sentence is judged as a command, or only text.
+def _kinds(run: Run, scene: Scene) -> dict[Place, bool]:
+    """The protected places that a program names, or stands in, and whether that is certain.
 
+    A quoted sentence is judged as a command, or only text.
     What else names a secret: its name beside that of a state folder (`git -C`), or in a folder that is not known.
     """
-    found: set[Place] = {scene.place(path) for path in set(_paths(run, scene))}
+    paths = set(_paths(run, scene))
+    found: set[Place] = {scene.place(path) for path in paths}
     inside = run.cwd if run.cwd and UNKNOWN not in run.cwd else scene.folder
     if inside and place_of(scene.here(run), scene.host, ("/",)) in {"guard", "key"}:
         found.add("guard")
@@ -118,13 +150,13 @@ def _kinds(run: Run, scene: Scene) -> set[Place]:
     if run.name in sqlite.SHELLS:
         walked = sqlite.walked((*run.argv[1:], *texts(run)))
         found |= {"root" for path in walked if holds_ours(path, scene.host, scene.here(run))}
-    found.discard("")
-    return found
+    open_paths = {scene.possible(path) for path in paths} - found if not _FINDERS.intersection(run.via[-1:]) else set()
+    return {place: place in found for place in (*found, *open_paths) if place}
 
 
 def _paths(run: Run, scene: Scene) -> Iterator[str]:
     words = [
-        *(scene.own_words(run) if scene.is_wrapper(run) else _without_pattern(run)),
+        *(scene.own_words(run) if scene.is_wrapper(run) else _named(run)),
         *(each.target for each in run.redirects if each.kind != "text"),
         *(value for _, value in run.assigns),
     ]
@@ -138,8 +170,23 @@ def _paths(run: Run, scene: Scene) -> Iterator[str]:
             yield attached[1]
         pieces = [path for path in _SPLIT.split(word) if path and path != "?"]
         yield from pieces
+        for path in pieces:
+            if "/fd/" in path and (link := _DESCRIPTOR.match(path)):
+                yield from (target + path[link.end() :] for target in scene.descriptors.get(link[1], ()))
         if run.name in _CONTAINERS:
             yield from (path.lstrip("/") for path in pieces if path.startswith("/"))
+
+
+def _named(run: Run) -> tuple[str, ...]:
+    """The words of a program that may name what it works on."""
+    if run.name in SEARCHERS:
+        return _without_pattern(Run(without_patterns(run), run.name))
+    if run.name == "find":
+        return tuple(word for at, word in enumerate(run.argv) if run.argv[at - 1] not in _FIND_TESTS)
+    if run.name not in COPIERS:
+        return run.argv
+    aside = {at for at, _ in patterns(run)} | working_folders(run)
+    return tuple(word for at, word in enumerate(run.argv) if at not in aside)
 
 
 def _without_pattern(run: Run) -> tuple[str, ...]:
@@ -160,10 +207,26 @@ def _only_reads(run: Run, scene: Scene) -> bool:
         return sed_prints(run.argv[1:])
     if run.name in sqlite.NAMES:
         return sqlite.only_reads(run.argv[1:])
-    if run.name not in READERS:
+    if run.argv[1:3] == ("-m", "json.tool") and is_interpreter(run.name):
+        return len([word for word in run.argv[3:] if word[:1] != "-"]) == 1
+    if run.name in AWKS:
+        return awk_prints("\n".join(run.argv[1:]))
+    if run.name not in READERS or (run.name in _COPY_TO and len([word for word in run.argv if word[:1] != "-"]) > _ONE_FILE):
         return False
+    if run.name == "yq" and any(_IN_PLACE.fullmatch(word) for word in run.argv[1:]):
+        return False
+    if run.name == "find":
+        return not _find_changes(run, scene)
     options = [word for word in run.argv[1:] if word.startswith("-")] if run.name in _CHECKED else []
-    return not any(_WRITING_OPTION.match(option) for option in options if run.name == "sort" or option != "-o")
+    return not any(_WRITING_OPTION.match(option) for option in options)
+
+
+def _find_changes(run: Run, scene: Scene) -> bool:
+    """Whether a `find` writes, deletes, or runs a program that does more than read."""
+    if any(_FIND_WRITES.fullmatch(word) for word in run.argv):
+        return True
+    runs = [other for other in scene.pipelines[run.pipeline] if "find" in other.via]
+    return any(word in _FIND_RUNS for word in run.argv) and not (runs and all(_only_reads(other, scene) for other in runs))
 
 
 def _reads_tree(run: Run, found: Place) -> bool:
@@ -180,7 +243,7 @@ def _reads_tree(run: Run, found: Place) -> bool:
 
 def _changes_root(run: Run, scene: Scene) -> bool:
     if run.name == "find":
-        return any(_WRITING_OPTION.match(word) for word in run.argv)
+        return _find_changes(run, scene)
     if is_interpreter(run.name):
         return _ROOT_CODE.search("\n".join(run.argv)) is not None
     return run.name in _ROOT_CHANGERS or any(scene.place(target) for target in targets(run))

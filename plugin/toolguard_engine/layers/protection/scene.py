@@ -54,6 +54,10 @@ _SCRIPTED = frozenset(
 _WRITING = frozenset({"write", "append"})
 _GIT_TEXTUAL = frozenset({"commit", "log", "grep", "tag", "notes", "show", "stash", "merge", "branch", "diff", "shortlog"})
 SEDS = frozenset({"sed", "gsed"})
+AWKS = frozenset({"awk", "gawk", "mawk", "nawk"})
+_AWK_WRITES = re.compile(
+    r"\||system|>(?!=?\s*\d)|@(?:load|include)|^-(?!F|v|-(?:field|assign|version|posix|csv))", re.MULTILINE
+)
 _TEXTUAL = frozenset(
     {
         "echo", "printf", "cat", "tee", "grep", "egrep", "fgrep", "zgrep", "rg", "ag", "ls", "head", "tail", "jq", "yq",
@@ -113,6 +117,11 @@ def sed_prints(words: Iterable[str]) -> bool:
     return all(word in _PRINTING for word in options) and bool(plain) and _SHOWN_LINES.fullmatch(plain[0]) is not None
 
 
+def awk_prints(code: str) -> bool:
+    """Whether the words of an `awk` only print: it writes nowhere, runs nothing, and its program is among them."""
+    return _AWK_WRITES.search(code.replace("||", "")) is None
+
+
 def hands_on(run: Run) -> bool:
     """Whether what a program prints may be an argument or the input of another one."""
     return run.piped or "$()" in run.via
@@ -134,6 +143,13 @@ def texts(run: Run) -> Iterator[str]:
 
 def place_of(path: str, host: Host, folders: tuple[str, ...]) -> Place:
     return (_place_of if len(path) <= _MAX_CACHED else _place_of.__wrapped__)(path, host, folders)
+
+
+def possible_place(path: str, host: Host, folders: tuple[str, ...]) -> Place:
+    """What a path may be of which a part is not known."""
+    if UNKNOWN not in path and "$" not in path and "/fd/" not in path:
+        return ""
+    return protectedpaths.possible(path[:MAX_PATH], host, folders)
 
 
 def resolved(path: str, host: Host, folder: str) -> str:
@@ -221,6 +237,19 @@ class Scene:
 
     def place(self, path: str) -> Place:
         return place_of(path, self.host, self.folders)
+
+    def possible(self, path: str) -> Place:
+        return possible_place(path, self.host, self.folders)
+
+    @cached_property
+    def descriptors(self) -> dict[str, list[str]]:
+        """The files that this command opens at a descriptor of its own: `exec 3< x`."""
+        found: dict[str, list[str]] = {}
+        for run in self.runs:
+            for each in run.redirects:
+                if each.fd.isdecimal() and each.kind != "text":
+                    found.setdefault(each.fd, []).append(each.target)
+        return found
 
     def is_wrapper(self, run: Run) -> bool:
         """Whether a program only runs others that are looked at for themselves."""

@@ -1,0 +1,116 @@
+"""Which files and folders a program copies, packs or sends away as they are, with all that is in them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolguard_engine.layers.protection.leftout import TARS, patterns
+from toolguard_engine.shell.model import Run
+
+Source = tuple[int, str, str]
+"""The position of a word, the word, and the folder that it is relative to (empty: that of the program)."""
+
+_RECURSIVE = re.compile(r"-\w*[rRa]|--(?:recursive|archive)")
+_CHANGES_TO = re.compile(r"-C(.*)|--(?:directory|cd)(?:=(.*))?", re.DOTALL)
+_TAR_PACKS = re.compile(r"-?[A-Za-z]*[cru][A-Za-z]*|--(?:create|append|update)")
+_TAR_VALUED = re.compile(
+    r"-[A-Za-z]*[fbgHIKNTVX]|--(?:file|files-from|exclude-from|format|use-compress-program|transform|newer|mtime)"
+)
+_VALUED = re.compile(
+    r"--(?:exclude|filter|include|rsh|files-from|exclude-from|include-from|exclude-file|repo|repository-file|password-file|tag"
+    r"|host|compression|config|cache-dir|profile|bwlimit|timeout|log-file|partial-dir|link-dest|backup-dir|temp-dir|iexclude"
+    r"|pattern|patterns-from|exclude-if-present|comment|archive-dir|name)"
+)
+"""Options whose value is the next word."""
+
+_SHORT_VALUED = {"rsync": "efTBM", "restic": "reop", "rustic": "reop", "borg": "eC"}
+_TARGET = re.compile(r"-\w*t|--target-directory.*")
+
+_VERBS: dict[str, frozenset[str]] = {
+    "restic": frozenset({"backup"}), "rustic": frozenset({"backup"}), "borg": frozenset({"create"}),
+    "kopia": frozenset({"snapshot", "create"}), "duplicacy": frozenset({"backup"}),
+    "rclone": frozenset({"copy", "sync", "move", "copyto", "moveto", "bisync"}),
+    "aws": frozenset({"sync", "cp", "mv"}), "gsutil": frozenset({"cp", "rsync", "mv"}),
+    "mc": frozenset({"cp", "mirror", "mv"}),
+    "s3cmd": frozenset({"sync", "put"}), "azcopy": frozenset({"copy", "sync", "cp"}), "rar": frozenset({"a"}),
+    "7z": frozenset({"a", "u"}), "7za": frozenset({"a", "u"}), "7zz": frozenset({"a", "u"}),
+}  # fmt: skip
+"""Programs that copy with one of their commands only."""
+
+_NONE: frozenset[str] = frozenset()
+_WHOLE = frozenset({"duplicity", "rdiff-backup", "mksquashfs", "genisoimage", "mkisofs", "xorriso", "pax", "zip", "unison"})
+"""Programs that always take all that is in a folder."""
+
+_LIKE_CP = frozenset({"cp", "scp", "rsync", "rcp"})
+_CERTAIN = frozenset({*TARS, "cp", "scp", "rsync", "zip", "7z"})
+
+
+def takes_all(run: Run) -> bool:
+    """Whether it takes everything in a folder that it is given for certain: no list says which files."""
+    return run.name in _CERTAIN and not any(word.startswith("--files-from") for word in run.argv[1:])
+
+
+def sources(run: Run) -> Iterator[Source]:
+    name, argv = run.name, run.argv
+    if name in TARS:
+        yield from _packed(run)
+    elif name in _LIKE_CP:
+        if any(_RECURSIVE.match(word) or word.startswith("--files-from") for word in argv[1:]):
+            yield from _operands(run, last=name == "cp" and any(_TARGET.fullmatch(word) for word in argv))
+    elif name in _WHOLE or not _VERBS.get(name, _NONE).isdisjoint(argv[1:5]):
+        yield from _operands(run, last=True)
+
+
+def packs(run: Run) -> bool:
+    """Whether it is a `tar` that makes an archive."""
+    words = (word for at, word in enumerate(run.argv[1:]) if not at or word.startswith("-"))
+    return run.name in TARS and any(_TAR_PACKS.fullmatch(word) for word in words)
+
+
+def _packed(run: Run) -> Iterator[Source]:
+    """What `tar` packs. A folder that it changes to counts for all words behind."""
+    if not packs(run):
+        return
+    argv, folder, at = run.argv, "", 1
+    if argv[1][:1] != "-":
+        at = 2 + sum(argv[1].count(sign) for sign in "fbgTX")
+        if "C" in argv[1]:
+            folder, at = "".join(argv[at : at + 1]), at + 1
+    skipped = {position for position, _ in patterns(run)}
+    while at < len(argv):
+        word = argv[at]
+        if changed := _CHANGES_TO.fullmatch(word):
+            attached = changed[1] or changed[2]
+            at += not attached
+            folder = _inside(folder, attached or "".join(argv[at : at + 1]))
+        elif word.startswith("-") and word != "-":
+            at += _TAR_VALUED.fullmatch(word) is not None
+        elif at not in skipped:
+            yield at, word, folder
+        at += 1
+
+
+def working_folders(run: Run) -> set[int]:
+    """The positions of the words by which a `tar` that packs goes to a folder: they name nothing that it packs."""
+    if not packs(run):
+        return set()
+    return {at for at, word in enumerate(run.argv) if _CHANGES_TO.fullmatch(run.argv[at - 1]) or _CHANGES_TO.fullmatch(word)}
+
+
+def _inside(folder: str, name: str) -> str:
+    return f"{folder}/{name}" if folder and not name.startswith(("/", "~", "$")) else name
+
+
+def _operands(run: Run, *, last: bool) -> Iterator[Source]:
+    skipped = {position for position, _ in patterns(run)}
+    short = {f"-{letter}" for letter in _SHORT_VALUED.get(run.name, "")}
+    found: list[Source] = []
+    at = 0
+    while (at := at + 1) < len(run.argv):
+        word = run.argv[at]
+        if word.startswith("-") and word != "-":
+            at += word in short or _VALUED.fullmatch(word) is not None
+        elif at not in skipped:
+            found.append((at, word, ""))
+    yield from found if last else found[:-1]

@@ -1,0 +1,201 @@
+"""Paths as the kernel sees them: whatever a word is made of, the file that would be opened decides."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolguard_engine import rulepacks
+from toolguard_engine.config import Config
+from toolguard_engine.guard import Guard
+from toolguard_engine.layers import protection
+from toolguard_engine.model import Call, Host
+
+HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",))
+GUARD = Guard(Config(), {}, HOST, rulepacks.load())
+WORKSPACE = "/home/u/.openclaw/workspace"
+RANK = {"allow": 0, "hold": 1, "block": 2}
+
+
+def weighed(command: str) -> str:
+    return GUARD.weigh(Call("exec", {"command": command}, cwd=WORKSPACE)).decision
+
+
+def protects(command: str) -> str:
+    verdict = protection.judge(Call("exec", {"command": command}, cwd=WORKSPACE), HOST)
+    return verdict.decision if verdict else "allow"
+
+
+SECRET = ".openclaw/toolguard/key"
+HOMES = [
+    # a variable inside a word
+    "/.$HOME", '/."$HOME"', "/.${HOME}", "/tmp/..$HOME", "/tmp/..${HOME}/.", "/./$HOME", "//$HOME", "${HOME%/}",
+    "/${HOME#/}", "${HOME:0}", "/.${HOME:-x}", "${HOME:0:1}home/u", "${HOME%/*}/u", "$HOME/../u", "/home/$(basename ~)/../u",
+    # other words for a folder
+    "~", "~u", "$(echo ~)", "`echo $HOME`", "/.$(echo ~)", "$PWD/../..", "/.$PWD/../..", "$(pwd)/../..", "/..$(pwd)/../..",
+    "~+/../..", ".$HOME/../../../../../../home/u",
+    # braces, quotes, detours, doubled slashes, capitals
+    "/{.,}$HOME", "/{home,}/u", "/ho'me'/\"u\"", "/home//u", "/home/./u", "/home/x/../u", "/../home/u", "/h\\ome/u",
+    # links of processes, and the second name of the disk on macOS
+    "/proc/self/root$HOME", "/proc/self/root/home/u", "/proc/1/task/1/root/home/u", "/proc/self/root/proc/self/root/home/u",
+    "/proc/self/cwd/../..", "/proc/thread-self/root/home/u", "/System/Volumes/Data/home/u", "/System/Volumes/Data$HOME",
+]  # fmt: skip
+AHEAD = [  # (what the command does first, what is then the home folder)
+    ("H=$HOME", "/.$H"),
+    ("H=~", "/tmp/..$H"),
+    ("H=/..$HOME", "/tmp$H"),
+    ("H=home/u", "/$H"),
+    ("export H=$HOME", "/.$H"),
+    ("declare H=$HOME", "/.$H"),
+    ("HOME=/home", "~/u"),
+    ("HOME=/", "~/home/u"),
+    ("HOME=/home", "$HOME/u"),
+    ("cd /", ".$HOME"),
+    ("cd /", "home/u"),
+    ("cd ~", "."),
+    ("cd ~", "$PWD"),
+    ("cd ~", "/.$PWD"),
+    ("cd ~; cd /", "$OLDPWD"),
+    ("cd ~; cd /", "~-"),
+    ("cd ~; cd /; cd -", "."),
+    ("P=$PWD; cd /", ".$P/../.."),
+    ("P=$(pwd); cd /tmp", "$P/../.."),
+    ("HOME=/home; cd", "u"),
+]
+
+
+@pytest.mark.parametrize("home", HOMES)
+def test_spellings_of_the_home_folder(home: str) -> None:
+    assert protects(f"cat {home}/{SECRET}") == "block"
+    assert protects(f"cat new.json > {home}/.openclaw/openclaw.json") == "block"
+    assert weighed(f"rm -rf {home}") == "block"
+
+
+@pytest.mark.parametrize(("first", "home"), AHEAD)
+def test_spellings_that_the_command_makes_itself(first: str, home: str) -> None:
+    assert protects(f"{first}; cat {home}/{SECRET}") == "block"
+    assert protects(f"{first}; echo x > {home}/.openclaw/openclaw.json") == "block"
+    assert weighed(f"{first}; rm -rf {home}") == "block"
+
+
+def test_capitals_make_no_difference_where_they_make_none_to_the_disk() -> None:
+    host = Host("/Users/u", "/Users/u/.openclaw")
+    assert protects("cat /HOME/U/.OpenClaw/toolguard/KEY") == "block"
+    guard = Guard(Config(), {}, host, rulepacks.load())
+    for home in ("/users/U", "/USERS/u", "/System/Volumes/Data/USERS/u"):
+        assert (
+            guard.weigh(Call("exec", {"command": f"rm -rf {home}"}, cwd=f"{host.state_dir}/workspace")).decision == "block"
+        )
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ln -s ~ x; cat x/.openclaw/toolguard/key",
+        "ln -s / x; cat x/home/u/.openclaw/toolguard/key",
+        "ln -sfn ~/.openclaw x; cat x/toolguard/key",
+        "ln -s /proc/self/root x; ln -s ~/.openclaw/toolguard y; cat y/key",
+        "cp -rs ~ x; cat x/.openclaw/toolguard/key",
+        "mkdir a; mount --bind ~ a; cat a/.openclaw/toolguard/key",
+        "exec 3< ~/.openclaw/toolguard; cat /proc/self/fd/3/key",
+        "exec 3< ~/.openclaw; cat /dev/fd/3/toolguard/key",
+        "exec 7< ~; cat /proc/$$/fd/7/.openclaw/toolguard/key",
+        "cat ~/.o*/t*/k*",
+        "cat /h*/u/.openclaw/toolguard/ke?",
+        "cat /.$HOME/.o*/t*/k*",
+        "cat /home/$USER/.openclaw/toolguard/key",
+        "cat /home/$(whoami)/.openclaw/toolguard/key",
+        "cat $x/.openclaw/toolguard/key",
+        "cat ~/.openclaw/toolguard/\u212aey",
+        "cat ~/.openclaw/toolguard/k\u200dey",
+        "echo x > ~/.openclaw/openclaw.j\u017fon",
+        "sh -c \"cat /.$HOME/.openclaw/toolguard/key\"",
+        "sh -c 'cat /.$HOME/.openclaw/toolguard/key'",
+        "python3 -c \"print(open('/.$HOME/.openclaw/toolguard/key','rb').read())\"",
+        "tee /.$OPENCLAW_STATE_DIR/openclaw.json < x",
+        "cat /.$OPENCLAW_STATE_DIR/toolguard/key",
+        "echo x > /.$OPENCLAW_CONFIG_PATH",
+    ],
+)  # fmt: skip
+def test_other_ways_to_a_file(command: str) -> None:
+    assert protects(command) == "block"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cat $D/toolguard/key",
+        "cat $A$B/toolguard/key",
+        "cat ~/.openclaw/$x/key",
+        "cat ~/.openclaw/toolguard/$x",
+        "cat ~/$x/toolguard/key",
+        "rm ~/.openclaw/$x",
+        "echo x > $D/openclaw.json",
+        "cp x ${DIR}/openclaw.json",
+        "cat < /proc/self/fd/3/toolguard/key",
+        "cat /dev/fd/9/toolguard/key",
+    ],
+)
+def test_what_is_only_possible_is_held(command: str) -> None:
+    assert protects(command) == "hold"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "tar -czf x.tgz .[^.]* ..?* *",
+        "rm -f ../?.log",
+        "cp ../?*.txt .",
+        "ls ..?*",
+        "cat $f",
+        'cat "$dir/$name"',
+        "cat ~/$x",
+        "cat ~/$x/$y/key",
+        'for f in src/*; do cat "$f"; done',
+        "rm -rf /tmp/..foo",
+        "rm -rf /tmp/$USER/x",
+        "cp -r $HOME/projects/a $HOME/projects/b",
+        "cd $PWD/sub && ls",
+        "export PATH=$HOME/.local/bin:$PATH",
+        "docker run -v $PWD:/app -w /app node npm test",
+        "gcc -I$HOME/include -L${HOME}/lib a.c",
+        "mkdir -p build$PWD",
+        "cd /tmp && cd - && ls",
+        "rm -rf $PWD/build ${PWD}/dist",
+        "cat ~/.openclaw/logs/$day.log",
+        "rm -rf ~/.openclaw/workspace/$name",
+        "cat $LOGS/openclaw.log",
+        "echo 'the path /.$HOME/.openclaw/openclaw.json is odd'",
+        "HOME=/tmp/h npm ci",
+        "HOME=$(mktemp -d) git config --global user.name x",
+    ],
+)
+def test_honest_neighbours(command: str) -> None:
+    assert protects(command) == "allow"
+
+
+@pytest.mark.parametrize(
+    ("tool", "params", "decision"),
+    [
+        ("read", {"path": "/.$HOME/.openclaw/toolguard/key"}, "block"),
+        ("read", {"path": "~/.openclaw/toolguard/key"}, "block"),
+        ("read", {"path": "@~/.openclaw/toolguard/key"}, "block"),
+        ("read", {"path": "file:///home/u/.openclaw/toolguard/%6bey"}, "block"),
+        ("read", {"path": "/proc/self/root/home/u/.openclaw/toolguard/key"}, "block"),
+        ("read", {"path": "/proc/self/cwd/../toolguard/key"}, "block"),
+        ("read", {"path": "/System/Volumes/Data/home/u/.openclaw/toolguard/key"}, "block"),
+        ("read", {"path": "/home/u/.openclaw/toolguard/\u212aey"}, "block"),
+        ("read", {"path": "/proc/self/fd/3/toolguard/key"}, "hold"),
+        ("write", {"path": "/proc/self/root/home/u/.openclaw/openclaw.json", "content": "{}"}, "block"),
+        ("edit", {"path": "../openclaw.json", "edits": []}, "block"),
+        ("write", {"path": "/dev/fd/3/.openclaw/openclaw.json", "content": "{}"}, "block"),
+        ("apply_patch", {"input": "*** Begin Patch\n*** Update File: ../openclaw.json\n*** End Patch"}, "block"),
+        ("read", {"path": "src/a?b.txt"}, "allow"),
+        ("read", {"path": "/proc/self/fd/3"}, "allow"),
+        ("write", {"path": "notes/toolguard.md", "content": "x"}, "allow"),
+    ],
+)  # fmt: skip
+def test_other_tools(tool: str, params: dict[str, Any], decision: str) -> None:
+    verdict = protection.judge(Call(tool, params, cwd=WORKSPACE), HOST)
+    assert (verdict.decision if verdict else "allow") == decision
