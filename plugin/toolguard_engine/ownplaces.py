@@ -37,7 +37,7 @@ def links_to(home: str, state: str) -> tuple[tuple[str, str], ...]:
 
     Looked at are these folders themselves, those above them, and what lies in the home folder; others may exist.
     """
-    targets = [path for path in (home, state) if path]
+    targets = [path for path in (home, state) if path and "\0" not in path]
     found: dict[str, str] = {}
     for path in targets:
         real = os.path.realpath(path)
@@ -64,7 +64,9 @@ def _links_in(folder: str) -> Iterator[str]:
 def package_of(script: str) -> tuple[str, ...]:
     """The folder of the package that a script belongs to, under every name; nothing where it is not the gateway's."""
     found: dict[str, None] = {}
-    for path in (Path(script), Path(os.path.realpath(script))) if script else ():
+    if not script or "\0" in script:
+        return ()
+    for path in (Path(script), Path(os.path.realpath(script))):
         for folder in list(path.parents)[:4]:
             if (folder / "package.json").is_file():
                 if folder.name in ("openclaw", "clawdbot") or (folder / "openclaw.mjs").is_file():

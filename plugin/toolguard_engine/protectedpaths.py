@@ -209,7 +209,7 @@ def _open_place(parts: tuple[str, ...], protected: Protected) -> Place:
     places: tuple[tuple[Place, tuple[tuple[str, ...], ...]], ...] = (
         ("key", protected.keys), ("guard", protected.places), ("root", protected.roots),
     )  # fmt: skip
-    return next((kind for kind, known in places if any(_reaches(parts, real, below=kind != "root") for real in known)), "")
+    return next((kind for kind, known in places if any(_reaches(parts, real, below=kind == "guard") for real in known)), "")
 
 
 def _reaches(parts: tuple[str, ...], real: tuple[str, ...], *, below: bool) -> bool:

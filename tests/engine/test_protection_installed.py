@@ -173,6 +173,8 @@ def test_the_package_that_a_script_belongs_to(tmp_path: Path) -> None:
     assert ownplaces.package_of(str(link)) == (str(package),)
     assert ownplaces.package_of(str(other / "server.js")) == ()
     assert ownplaces.package_of("") == ()
+    assert ownplaces.package_of("/a\0b") == ()
+    assert ownplaces.links_to("", "/a\0b") == ()
 
 
 def test_links_that_lead_to_the_state_folder(tmp_path: Path) -> None:
