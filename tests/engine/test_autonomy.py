@@ -413,7 +413,7 @@ def test_what_a_rule_would_have_blocked_is_paid_for_where_the_guard_watches() ->
 
 def test_what_nobody_judges_earns_no_trust() -> None:
     owner = guard("enforce")
-    for call in calls(*[("session_status", {})] * 40, every=1):
+    for call in calls(*[("memory_search", {})] * 40, every=1):
         assert owner.judge(call).code == "allow.exempt"
         owner.came(call, CAME)
     assert owner.autonomy.take_changed() == {}
