@@ -13,6 +13,7 @@ import { Engine, PROTOCOL } from "./engine.mjs";
 import { Hooks } from "./hooks.mjs";
 import { OrderWatch } from "./order.mjs";
 import { factsOf, Places } from "./places.mjs";
+import { waitingFor } from "./reports.mjs";
 import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
 import { isMeasured, Usage } from "./usage.mjs";
@@ -115,7 +116,7 @@ function makeCore(api, root, version, logger) {
     engine.note({ type: "warned", text });
   });
   const places = placesOf(root, state, api.pluginConfig);
-  const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state, places);
+  const hooks = new Hooks(engine, api.pluginConfig, runs, seams, trace, order, workspaces(api), state, places, waitingFor(state));
   const dashboard = new Dashboard(dashboardCommand(root, state, configPath(state), api.pluginConfig), logger, version);
   const usage = isMeasured(api.pluginConfig) ? new Usage(engine, runs) : null;
   return { engine, trace, hooks, waker, order, dashboard, usage };

@@ -1,7 +1,8 @@
 // The engine as the hooks see it: ask (a promise), askNow (waits, at most `SYNC_LIMIT_MS`), note (no answer).
 //
 // `null` means that there is no answer: the engine is away, or took too long. An answer of the type `error` is an answer: the
-// engine, or the way to it, could not take this very question (`isError`). Nothing here decides what either means. The
+// engine, or the way to it, could not take this very question (`isError`). So is every question after an engine has answered
+// its introduction with an error: that engine is there and cannot judge, which is no silence. It is not started again. The
 // process starts on first need and is started again when it dies. Process and pipes are unreferenced, so they never keep
 // a command-line run alive; only a question that is being waited for does.
 
@@ -14,6 +15,7 @@ export const SYNC_LIMIT_MS = 250;
 export const ASYNC_LIMIT_MS = 5_000;
 const MAX_LINE = 8 * 1024 * 1024;
 const MAX_CAUSES = 100;
+const LONGEST_REFUSAL = 1_000;
 /** Where an answer stands in its line; the engine writes type and id first. */
 const ANSWERED = /^\s*\{(?:\s*"type"\s*:\s*"[\w-]{1,40}"\s*,)?\s*"id"\s*:\s*(\d{1,16})\b/;
 
@@ -63,7 +65,8 @@ export class Engine {
   #deaths = [];
   /** Milliseconds spent waiting for a start. They do not count between deaths, or no row would reach the last delay. */
   #waited = 0;
-  #refused = false;
+  /** Why the engine did not take its introduction; empty while it may be started. */
+  #refusal = "";
   #ready = false;
   #nextId = 1;
   /** @type {Map<number, (answer: Message | null) => void>} */
@@ -92,7 +95,7 @@ export class Engine {
 
   /** Starts the process, unless it runs, or died so often that it has to wait. */
   start() {
-    if (this.#child || this.#disposed || this.#refused || performance.now() < this.#restartAt) return;
+    if (this.#child || this.#disposed || this.#refusal || performance.now() < this.#restartAt) return;
     if (this.#restart) clearTimeout(this.#restart);
     this.#restart = null;
     const { python, args, cwd, env } = this.#command;
@@ -129,6 +132,7 @@ export class Engine {
     const id = this.#nextId++;
     const line = this.#line({ id, ...message });
     if (!line) return Promise.resolve(unsent(id));
+    if (this.#refusal) return Promise.resolve(refused(id, this.#refusal));
     if (this.#isFarAway()) return Promise.resolve(null);
     const quick = this.#askBriefly(id, line);
     if (quick.answer) return Promise.resolve(quick.answer.message);
@@ -170,6 +174,7 @@ export class Engine {
     const id = this.#nextId++;
     const line = this.#line({ id, ...message });
     if (!line) return unsent(id);
+    if (this.#refusal) return refused(id, this.#refusal);
     this.start();
     const child = this.#child;
     if (!child || this.#disposed) return null;
@@ -220,7 +225,7 @@ export class Engine {
   #isFarAway() {
     this.start();
     if (this.#disposed) return true;
-    return !this.#child && (this.#refused || this.#restartAt - performance.now() > WORTH_WAITING_MS);
+    return !this.#child && this.#restartAt - performance.now() > WORTH_WAITING_MS;
   }
 
   /**
@@ -233,7 +238,7 @@ export class Engine {
     const again = () => {
       this.start();
       if (this.#child) this.#child.stdin.write(line);
-      else this.#settle(id, null);
+      else this.#settle(id, this.#refusal ? refused(id, this.#refusal) : null);
     };
     setTimeout(again, Math.ceil(Math.max(0, this.#restartAt - performance.now())) + 1); // timers drop fractions
   }
@@ -293,13 +298,13 @@ export class Engine {
   #gone(child, reason) {
     if (this.#child !== child) return;
     this.#child = null;
-    for (const id of [...this.#waiting.keys()]) this.#settle(id, null);
+    for (const id of [...this.#waiting.keys()]) this.#settle(id, this.#refusal ? refused(id, this.#refusal) : null);
     this.#died(reason);
   }
 
   /** @param {string} reason */
   #died(reason) {
-    if (this.#disposed || this.#refused) return;
+    if (this.#disposed || this.#refusal) return;
     const now = performance.now();
     const active = now - this.#waited;
     this.#deaths = [...this.#deaths.filter((then) => active - then < ROW_MS), active];
@@ -313,7 +318,7 @@ export class Engine {
 
   /** @param {string} line */
   #receive(line) {
-    if (this.#refused) return;
+    if (this.#refusal) return;
     const message = parsed(line);
     if (!message) return this.#unreadable(line);
     const level = /** @type {keyof Logger} */ (message.level);
@@ -336,20 +341,28 @@ export class Engine {
 
   /** @param {any} answer to `hello` */
   #introduced(answer) {
-    if (answer.type === "error") {
-      this.#refused = true;
-      this.#complain(answer.error);
-      const child = this.#child;
-      child?.kill("SIGKILL");
-      if (child) this.#gone(child, answer.error);
-      return;
-    }
+    if (answer.type === "error") return this.#giveUp(String(answer.error || "it did not say why").slice(0, LONGEST_REFUSAL));
     this.#ready = true;
     this.#unanswered = 0;
     this.#complaints.clear();
     this.#logger.debug?.(`[toolguard] engine ${answer.version} is ready (pid ${answer.pid})`);
     if (answer.configError) this.#logger.error(`[toolguard] ${answer.configError}; default settings are in force`);
     this.#onReady();
+  }
+
+  /**
+   * The engine cannot serve this gateway, and a new process would say the same. No audit log has a line about it.
+   * @param {string} why
+   */
+  #giveUp(why) {
+    this.#refusal = why;
+    this.#logger.error(
+      `[toolguard] the engine cannot serve this gateway, so every tool call is blocked: ${why.replace(/[\0-\x1f\x7f]/g, " ")}. ` +
+        "Run `toolguard doctor`, then restart the gateway",
+    );
+    const child = this.#child;
+    child?.kill("SIGKILL");
+    if (child) this.#gone(child, why);
   }
 
   /**
@@ -389,6 +402,15 @@ export class Engine {
     this.#complaints.add(cause);
     this.#logger.warn(`[toolguard] ${text}`);
   }
+}
+
+/**
+ * @param {number} id
+ * @param {string} why
+ * @returns {Message}
+ */
+function refused(id, why) {
+  return { type: "error", id, error: `the engine cannot serve this gateway: ${why}` };
 }
 
 /** @param {number} id */

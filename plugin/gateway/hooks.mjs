@@ -54,8 +54,9 @@ export class Hooks {
    * @param {(agent: string) => string} workspace where an agent's commands run
    * @param {string} state the gateway's state directory
    * @param {() => Places} [places] the protected ones
+   * @param {import("./reports.mjs").Waiting} [waiting] reports for the engine
    */
-  constructor(engine, config, runs, seams, trace, order, workspace, state, places) {
+  constructor(engine, config, runs, seams, trace, order, workspace, state, places, waiting) {
     this.#engine = engine;
     this.#config = config ?? {};
     this.#runs = runs;
@@ -66,11 +67,12 @@ export class Hooks {
     this.#workspace = workspace;
     this.#state = state;
     this.#places = places ?? (() => new Places(factsOf(state, "", config)));
-    this.#reports = new Reports(engine);
+    this.#reports = new Reports(engine, waiting);
   }
 
   /** The engine is there, perhaps again: what it has missed is told. */
   engineReady() {
+    this.#reports.answered();
     void this.#reports.send();
   }
 
@@ -162,6 +164,7 @@ export class Hooks {
     if (!answer) return this.#judgeAlone(run, event, ctx, params);
     if (isEngineError(answer))
       return this.#refuseUnjudged(run, event, ctx, "guard.unreadable", `the guard could not judge it: ${answer.error}`, UNJUDGED);
+    this.#reports.answered();
     if (answer.outcome) this.#runs.call(ctx?.sessionKey, id, { outcome: answer.outcome });
     if (answer.decision === "allow") return this.#letThrough(answer, params, ctx, id);
     if (answer.prompt) return this.#prompts.ask(answer, params, run, ctx?.sessionKey, id);
@@ -232,6 +235,7 @@ export class Hooks {
    */
   #judgeAlone(run, event, ctx, params) {
     const verdict = this.#verdictAlone(run, event.toolName, params, ctx?.agentId);
+    if (isOn(this.#config, run.agent)) this.#reports.unanswered(String(event.toolName), !verdict);
     if (!verdict) return undefined;
     if (verdict.blockReason === PROTECTED)
       this.#report(run, event, "guard.silent", "the guard was silent, and it names, or may reach, a protected place");

@@ -11,7 +11,10 @@ const TABLE = JSON.parse(readFileSync(new URL("./places.json", import.meta.url),
 
 const MAX_WORDS = 10_000;
 const MAX_WORD = 4_096;
+/** Of one path. What has more is taken for protected. */
 const MAX_PARTS = 100;
+/** So much is compared for one call, about as many short comparisons; then the answer is yes. */
+export const MAX_WORK = 3_000_000;
 /** So many names of one call are followed through links. */
 const MAX_LINKS = 200;
 const MAX_TEXTS = 60_000;
@@ -37,7 +40,8 @@ const DEVICES = /^\/(?:proc|sys|dev)(?:\/|$)/;
 const UNKNOWN = "/\u0002";
 const PROCESS = /^\/proc\/[^/]+\/(?:task\/[^/]+\/)?(?:root|cwd|fd|environ|mem|maps|exe|map_files)(?=\/|$)/;
 const HOME = /^\/(?:(?:home|users|var\/home|export\/home)\/[^/]+|root|var\/root)(?=\/|$)/;
-const INCLUDE = /\$include["']?\s{0,20}:\s{0,20}(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')/g;
+/** What stands behind each `$include`. */
+const INCLUDED = /^["']?\s{0,20}:\s{0,20}(\[[^\]]{0,20000}|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')/;
 const QUOTED = /"([^"\n]{1,4096})"|'([^'\n]{1,4096})'/g;
 const SYSTEM_PATTERN = new RegExp(TABLE.systemPattern);
 const ENV_FILE = new RegExp(TABLE.envFile);
@@ -47,6 +51,13 @@ const SPACED = [
   ...TABLE.systemSecrets,
   ...Object.entries(TABLE.homeSecrets).flatMap(([first, tails]) => tails.map((/** @type {string} */ tail) => `${first}/${tail}`)),
 ].filter((place) => place.includes(" "));
+/** What is secret or of the guard in a state folder. @type {string[]} */
+const STATE_TAILS = [...TABLE.guarded, ...TABLE.stateSecrets];
+/** What is protected in a home folder, whosesoever, by its parts. @type {string[][]} */
+const HIDDEN = [
+  .../** @type {[string, string[]][]} */ (Object.entries(TABLE.homeSecrets)),
+  .../** @type {[string, string[]][]} */ (TABLE.states.map((/** @type {string} */ name) => [name, TABLE.guarded])),
+].flatMap(([first, tails]) => (tails.length > 0 ? tails : [""]).map((tail) => partsOf(`${first}/${tail}`)));
 const LOOKS = /^\s*(?:ls|cd|pwd|du|df|stat)(?:\s[^;|&`$<>()\n]*)?$/;
 
 /**
@@ -97,6 +108,9 @@ export class Places {
   #inner = new Set();
   #metricsName;
   #variables;
+  #work = 0;
+  /** The protected places by their parts; made when wildcards are compared first. @type {string[][] | null} */
+  #places = null;
 
   /** @param {Facts} facts */
   constructor({ home, state, config, metrics, guarded }) {
@@ -135,6 +149,7 @@ export class Places {
     for (const each of path ? bothNames(path) : []) {
       const place = lower(posix.normalize(each)).replace(/(.)\/+$/, "$1");
       this.#whole.add(place);
+      this.#places = null;
       if (start) this.#starts.add(place);
       if (searched) this.#inner.add(place);
     }
@@ -153,6 +168,21 @@ export class Places {
     };
   }
 
+  /** How much was compared for the last call. */
+  get work() {
+    return this.#work;
+  }
+
+  /**
+   * Counts what is about to be compared.
+   * @param {number} amount
+   * @returns {boolean} whether that is too much for one call
+   */
+  #isTooMuch(amount) {
+    this.#work += amount;
+    return this.#work > MAX_WORK;
+  }
+
   /**
    * Whether the arguments of a call name a protected place, whatever their names and however it is spelled.
    * @param {string} tool
@@ -161,6 +191,7 @@ export class Places {
    */
   namedBy(tool, params, how) {
     this.#takeIncludes();
+    this.#work = 0;
     if (TABLE.controlTools.includes(tool)) return true;
     const texts = textsOf(params);
     if (texts === null) return true;
@@ -250,11 +281,13 @@ export class Places {
   /** @param {string} path absolute, in small letters */
   #isProtected(path) {
     const at = path.replace(/(.)\/+$/, "$1");
+    if (this.#isTooMuch(this.#whole.size + this.#starts.size + path.length)) return true;
     if (PROCESS.test(at) || this.#exact.has(at)) return true;
     if (SYSTEM_PATTERN.test(at) || TABLE.systemSecrets.some((/** @type {string} */ start) => at.startsWith(start))) return true;
     for (const place of this.#whole) if (at === place || at.startsWith(`${place}/`)) return true;
     for (const start of this.#starts) if (at.startsWith(start)) return true;
     const parts = at.split("/").filter(Boolean);
+    if (parts.length > MAX_PARTS) return true;
     return this.#isSecretName(parts, at) || this.#hasTail(parts) || (GLOB.test(at) && this.#mayBe(parts));
   }
 
@@ -281,11 +314,12 @@ export class Places {
    */
   #hasTail(parts) {
     const text = parts.join("/");
-    for (const [at, part] of parts.entries()) {
-      const rest = parts.slice(at + 1).join("/");
-      if (TABLE.states.includes(part) && startsWithOne(rest, [...TABLE.guarded, ...TABLE.stateSecrets])) return true;
+    let behind = 0;
+    for (const part of parts) {
+      behind += part.length + 1;
+      if (TABLE.states.includes(part) && startsWithOne(text, behind, STATE_TAILS)) return true;
       const tails = part.startsWith(".") || part.startsWith("_") ? TABLE.homeSecrets[part] : undefined;
-      if (tails && (tails.length === 0 || startsWithOne(rest, tails))) return true;
+      if (tails && (tails.length === 0 || startsWithOne(text, behind, tails))) return true;
     }
     const last = parts.at(-1) ?? "";
     return TABLE.configs.includes(last) || TABLE.ownFiles.some((/** @type {string} */ own) => text.endsWith(`/${own}`) || text === own);
@@ -296,14 +330,16 @@ export class Places {
    * @param {string[]} parts
    */
   #mayBe(parts) {
-    for (const place of [...this.#whole, ...TABLE.systemSecrets])
-      if (covers(parts, place.split("/").filter(Boolean))) return true;
+    const cost = 4 + parts.reduce((sum, part) => sum + part.length, 0) / 16;
+    this.#places ??= [...this.#whole, ...TABLE.systemSecrets].map(partsOf);
+    if (this.#isTooMuch(cost * this.#places.length)) return true;
+    if (this.#places.some((place) => covers(parts, place))) return true;
     for (const [at, part] of parts.entries()) {
       if (!GLOB.test(part) || !/^[.[\u0001]/.test(part)) continue;
       if (part === ANY && !parts.slice(at + 1).some((each) => !GLOB.test(each))) continue;
-      for (const [first, tails] of [...Object.entries(TABLE.homeSecrets), ...TABLE.states.map((/** @type {string} */ name) => [name, TABLE.guarded])])
-        for (const tail of tails.length > 0 ? tails : [""])
-          if (covers(parts.slice(at), `${first}/${tail}`.split("/").filter(Boolean), part.startsWith("."))) return true;
+      if (this.#isTooMuch(cost * HIDDEN.length)) return true;
+      const rest = parts.slice(at);
+      if (HIDDEN.some((place) => covers(rest, place, part.startsWith(".")))) return true;
     }
     return false;
   }
@@ -455,20 +491,29 @@ function bothNames(path) {
  */
 function includedBy(path) {
   try {
-    const text = readFileSync(path, "utf8").slice(0, MAX_CONFIG);
-    const lists = [...text.matchAll(INCLUDE)].map((match) => match[1] ?? "");
-    return lists.flatMap((list) => [...list.matchAll(QUOTED)].map((match) => match[1] ?? match[2] ?? ""));
+    const values = readFileSync(path, "utf8").slice(0, MAX_CONFIG).split("$include").slice(1); // none is read twice
+    return values.flatMap((value) => {
+      const list = INCLUDED.exec(value)?.[1] ?? "";
+      return [...list.matchAll(QUOTED)].map((match) => match[1] ?? match[2] ?? "");
+    });
   } catch {
     return [];
   }
 }
 
+/** @param {string} path */
+function partsOf(path) {
+  return path.split("/").filter(Boolean);
+}
+
 /**
+ * Whether what begins at this place of a text begins as one of these does.
  * @param {string} text
+ * @param {number} at
  * @param {string[]} starts
  */
-function startsWithOne(text, starts) {
-  return starts.some((start) => text.startsWith(start) || `${text}/` === start);
+function startsWithOne(text, at, starts) {
+  return starts.some((start) => text.startsWith(start, at) || (text.length - at === start.length - 1 && `${text.slice(at)}/` === start));
 }
 
 /**

@@ -1,26 +1,80 @@
 // What the gateway part blocked without a verdict of the engine, for the audit log. The engine writes the line; where it is
-// silent, reports wait here until it is back, the newest of them. They are lost with the gateway's own process.
+// silent, reports wait until it is back, the newest of them, and what ran or was refused meanwhile is counted for one line.
+// What waits outlives a reload of the plugin; it is lost with the gateway's own process.
 
 const MAX_WAITING = 200;
 
+const MAX_TOOLS = 10;
+const LONGEST_TOOL = 50;
+const SHARED = Symbol.for("toolguard.reports");
+
 /** @typedef {Record<string, any>} Report */
+/**
+ * What waits for the engine. `silence`: the calls since it fell silent.
+ * @typedef {{ reports: Report[], silence: { since: string, ran: number, refused: number, tools: string[] } | null }} Waiting
+ */
+
+/**
+ * What waits for the engines of this state directory, in this process.
+ * @param {string} state
+ * @returns {Waiting}
+ */
+export function waitingFor(state) {
+  const shared = /** @type {any} */ (globalThis);
+  /** @type {Map<string, Waiting>} */
+  const known = (shared[SHARED] ??= new Map());
+  const found = known.get(state) ?? { reports: [], silence: null };
+  known.set(state, found);
+  return found;
+}
 
 export class Reports {
   #engine;
-  /** @type {Report[]} */
-  #waiting = [];
+  #waiting;
   #sending = false;
 
-  /** @param {Pick<import("./engine.mjs").Engine, "ask">} engine */
-  constructor(engine) {
+  /**
+   * @param {Pick<import("./engine.mjs").Engine, "ask">} engine
+   * @param {Waiting} [waiting]
+   */
+  constructor(engine, waiting = { reports: [], silence: null }) {
     this.#engine = engine;
+    this.#waiting = waiting;
   }
 
   /** @param {Report} report */
   add(report) {
-    this.#waiting.push({ type: "unjudged", ...report });
-    if (this.#waiting.length > MAX_WAITING) this.#waiting.shift();
+    this.#add(report);
     void this.send();
+  }
+
+  /** @param {Report} report */
+  #add(report) {
+    this.#waiting.reports.push({ type: "unjudged", ...report });
+    if (this.#waiting.reports.length > MAX_WAITING) this.#waiting.reports.shift();
+  }
+
+  /**
+   * A call that the engine did not answer.
+   * @param {string} tool
+   * @param {boolean} ran
+   */
+  unanswered(tool, ran) {
+    const silence = (this.#waiting.silence ??= { since: new Date().toISOString(), ran: 0, refused: 0, tools: [] });
+    if (ran) silence.ran += 1;
+    else silence.refused += 1;
+    const name = tool.slice(0, LONGEST_TOOL);
+    if (silence.tools.length < MAX_TOOLS && !silence.tools.includes(name)) silence.tools.push(name);
+  }
+
+  /** The engine answers: if it was silent, that becomes one report. */
+  answered() {
+    const { silence } = this.#waiting;
+    if (!silence) return;
+    this.#waiting.silence = null;
+    const { since, ran, refused, tools } = silence;
+    const reason = `the guard was silent since ${since}: ${ran} calls ran unjudged, ${refused} were refused (${tools.join(", ")})`;
+    this.add({ tool: "", run: "", agent: "", session: "", code: "guard.silent", reason, shown: "", summed: true });
   }
 
   /** Sends what waits, one after another, for as long as the engine answers. */
@@ -28,10 +82,11 @@ export class Reports {
     if (this.#sending) return;
     this.#sending = true;
     try {
-      for (let report = this.#waiting[0]; report; report = this.#waiting[0]) {
+      const { reports } = this.#waiting;
+      for (let report = reports[0]; report; report = reports[0]) {
         const answer = await this.#engine.ask(report);
         if (answer === null) return; // silence: again when it is back
-        if (this.#waiting[0] === report) this.#waiting.shift();
+        if (reports[0] === report) reports.shift();
       }
     } finally {
       this.#sending = false;

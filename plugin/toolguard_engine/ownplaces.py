@@ -19,8 +19,9 @@ MAX_ENTRIES = 2_000
 
 MAX_BYTES = 20 * 1024 * 1024
 """Of one file, as the command line takes them."""
-_INCLUDE = re.compile(r"""\$include["']?\s*+:\s*+(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')""")
-_NAME = re.compile(r""""([^"\n]+)"|'([^'\n]+)'""")
+_KEY = "$include"
+_VALUE = re.compile(r"""["']?\s{0,20}:\s{0,20}(\[[^\]]{0,20000}|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')""")
+_NAME = re.compile(r""""([^"\n]{1,4096})"|'([^'\n]{1,4096})'""")
 
 
 def own_places() -> tuple[str, ...]:
@@ -91,10 +92,11 @@ def included(config_path: str) -> tuple[str, ...]:
     found: dict[Path, None] = {}
     todo = [Path(config_path)]
     while todo and len(found) < MAX_FILES:
-        fresh = [name for name in dict.fromkeys(_named(todo.pop())) if name not in found]
-        found |= dict.fromkeys(fresh)
-        todo += fresh
-    return tuple(dict.fromkeys(str(each) for path in found for each in (path, path.resolve())))
+        fresh = (name for name in _named(todo.pop()) if name not in found)
+        for name in islice(fresh, MAX_FILES - len(found)):
+            found[name] = None
+            todo.append(name)
+    return tuple(dict.fromkeys(each for path in found for each in (str(path), os.path.realpath(path))))
 
 
 def stamps(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
@@ -116,6 +118,19 @@ def _named(path: Path) -> Iterator[Path]:
             text = file.read(MAX_BYTES).decode("utf-8", "replace")
     except (OSError, ValueError):
         return
-    for include in _INCLUDE.finditer(text):
-        for name in _NAME.finditer(include[1]):
-            yield path.parent / (name[1] or name[2])
+    for name in _names(text):
+        yield path.parent / name
+
+
+def _names(text: str) -> Iterator[str]:
+    """What stands behind each `$include`, each once. A value ends where the next begins, so no character is read twice."""
+    seen: set[str] = set()
+    at = text.find(_KEY)
+    while at >= 0:
+        start, at = at + len(_KEY), text.find(_KEY, at + len(_KEY))
+        value = _VALUE.match(text, start, at if at >= 0 else len(text))
+        for name in _NAME.finditer(value[1]) if value else ():
+            named = name[1] or name[2]
+            if named not in seen and "\0" not in named:
+                seen.add(named)
+                yield named

@@ -115,7 +115,8 @@ class Unjudged(Place, frozen=True, tag="unjudged"):
     """The gateway part blocked a call without a verdict of the engine, for the audit log.
 
     `code`: which bound it broke or what was wrong; `shown`: the beginning of what the call names. It is a question, so that
-    the line is not lost with an engine that is silent. Answer: `Pong`.
+    the line is not lost with an engine that is silent. `summed`: not one call, but how many ran and were refused while the
+    engine was silent. Answer: `Pong`.
     """
 
     id: Id
@@ -123,6 +124,7 @@ class Unjudged(Place, frozen=True, tag="unjudged"):
     code: Literal["call.too-deep", "call.too-large", "call.no-json", "guard.silent", "guard.unreadable", "guard.error"]
     reason: Name = ""
     shown: Name = ""
+    summed: bool = False
 
 
 class Warned(Wire, frozen=True, tag="warned"):

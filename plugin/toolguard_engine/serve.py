@@ -98,7 +98,7 @@ class Engine:
                 book=rulepacks.load(),
                 home=str(Path.home()),
                 guarded=own_places(),
-                included=included,
+                included=self._included,
                 links=links_to,
                 package=package_of,
                 open_approvals=self._open_approvals,
@@ -136,11 +136,10 @@ class Engine:
         try:
             while data := self._read():
                 self._safely(self._look_at_rules)
-                self._safely(self._look_at_includes)
                 self._safely(self._look_at_switch)
                 for line, too_long in self._lines.feed(data):
                     self._answer(line, too_long=too_long)
-                for step in (self._write_records, self._tell, self._do_what_is_due):
+                for step in (self._write_records, self._tell, self._do_what_is_due, self._look_at_includes):
                     self._safely(step)
         except BrokenPipeError:
             pass  # the gateway is gone, and nobody is left to tell
@@ -193,11 +192,14 @@ class Engine:
         if answer is not None:
             self._send_answer(answer, line)
         if isinstance(answer, protocol.Ready):
-            self._restore()
-            self._take_own_rules()
-            self._look_at_switch()
-            self._begin_recording()
-            self._compare_settings()
+            for step in (
+                self._restore,
+                self._take_own_rules,
+                self._look_at_switch,
+                self._begin_recording,
+                self._compare_settings,
+            ):
+                self._safely(step)
 
     def _decide(self, line: bytes, *, too_long: bool) -> protocol.Wire | None:
         if too_long:
@@ -214,7 +216,7 @@ class Engine:
             self._begin()
         if isinstance(message, protocol.Decide) and message.action == "kill-switch":
             self._switched = -SWITCH_EVERY  # what was answered holds from the next call on
-            self._look_at_switch()
+            self._safely(self._look_at_switch)
         self._safely(partial(self._follow, message, answer))
         self._news = True
         return answer
@@ -276,25 +278,47 @@ class Engine:
         return Approvals(nonces, Policies(state_dir), time.time)
 
     def _begin(self) -> None:
-        """The gateway has introduced itself: now it is known where things are."""
-        self._log = calllog.CallLog(calllog.resolve(settingrules.log_path(self._session.config), self._state_dir))
-        self._audit = audit.AuditLog(self._state_dir)
-        self._counters = Counters(self._state_dir)
-        self._close_standings()
-        self._session.standings = self._standings = FileStandings(self._state_dir)
-        self._session.kill_switch = KillSwitch(self._state_dir)
-        self._switched = -SWITCH_EVERY
-        self._session.weakenings = self._weakenings = self._new_weakenings()
+        """The gateway has introduced itself: now it is known where things are. A step that fails stops no other."""
         self._log_error = ""
         self._complaints.clear()
         self._published = 0.0
-        for problem in settingrules.problems(self._session.config):
-            self._complain(f"{'.'.join(problem.path)}: {problem.text}")
+        self._switched = -SWITCH_EVERY
+        for step in (
+            self._begin_switch,
+            self._begin_audit,
+            self._begin_counting,
+            self._begin_standings,
+            self._begin_weakenings,
+            self._begin_log,
+            self._name_problems,
+        ):
+            self._safely(step)
 
-    def _new_weakenings(self) -> Weakenings:
+    def _begin_switch(self) -> None:
+        self._session.kill_switch = KillSwitch(self._state_dir)
+
+    def _begin_audit(self) -> None:
+        self._audit = audit.AuditLog(self._state_dir)
+
+    def _begin_counting(self) -> None:
+        self._counters = Counters(self._state_dir)
+
+    def _begin_standings(self) -> None:
+        self._safely(self._close_standings)
+        self._session.standings = self._standings = FileStandings(self._state_dir)
+
+    def _begin_weakenings(self) -> None:
         hello = self._session.hello
         assert hello is not None  # noqa: S101 - only used after hello
-        return Weakenings(self._state_dir, hello.config_path, time.time, self._log_first)
+        self._weakenings = Weakenings(self._state_dir, hello.config_path, time.time, self._log_first)
+        self._session.weakenings = self._weakenings
+
+    def _begin_log(self) -> None:
+        self._log = calllog.CallLog(calllog.resolve(settingrules.log_path(self._session.config), self._state_dir))
+
+    def _name_problems(self) -> None:
+        for problem in settingrules.problems(self._session.config):
+            self._complain(f"{'.'.join(problem.path)}: {problem.text}")
 
     def _log_first(self, events: list[audit.Event]) -> None:
         """Lines for the audit log that belong there before something else is written."""
@@ -418,17 +442,27 @@ class Engine:
         for said in own.faults:
             self._complain(said)
 
+    def _included(self, config_path: str) -> tuple[str, ...]:
+        """The files that the gateway's config takes in, and by what one sees later that they are others.
+
+        How the config looked is noted first: what changes while it is read is seen as a change.
+        """
+        before = stamps((config_path,))
+        self._includes = included(config_path)
+        self._stamps = before + stamps(self._includes)
+        return self._includes
+
     def _look_at_includes(self) -> None:
-        """Guards the files that the gateway's config takes in now: a person may have added one. As often as the rules."""
+        """Guards the files that the gateway's config takes in now: a person may have added one. As often as the rules.
+
+        After the answers, for it looks through folders. What was changed is guarded a call later.
+        """
         hello = self._session.hello
         if hello is None or time.monotonic() - self._sought < RULES_EVERY:
             return
         self._sought = time.monotonic()
-        if self._stamps == stamps((hello.config_path, *self._includes)):
-            return
-        self._includes = included(hello.config_path)
-        self._stamps = stamps((hello.config_path, *self._includes))
-        self._session.use_includes()
+        if self._stamps != stamps((hello.config_path, *self._includes)):
+            self._session.use_includes()
 
     def _look_at_switch(self) -> None:
         """Whether a person has stopped or freed everything: at most a tenth of a second ago."""
@@ -564,15 +598,18 @@ class Engine:
     def _leave(self) -> None:
         if self._session.hello is None:
             return
-        with suppress(BrokenPipeError):
-            self._say_why_it_ends()
-        self._save_counters()
-        self._close_standings()
-        self._write_events(patient=True)
-        try:
+        for step in (
+            self._say_why_it_ends,
+            self._save_counters,
+            self._close_standings,
+            partial(self._write_events, patient=True),
+            self._retire,
+            self._end_recording,  # last: it may have to wait
+        ):
+            with suppress(BrokenPipeError):
+                self._safely(step)
+
+    def _retire(self) -> None:
+        with suppress(OSError, ValueError):  # the state directory went away before the gateway did
             self._publish()
             engines.retire(self._state_dir, self._session.setup.pid)
-        except (OSError, ValueError):
-            pass  # the state directory went away before the gateway did
-        with suppress(BrokenPipeError):
-            self._end_recording()  # last: it may have to wait

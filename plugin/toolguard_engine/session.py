@@ -375,6 +375,9 @@ class Session:
 
     def _unjudged(self, message: protocol.Unjudged) -> protocol.Wire:
         """What the gateway part decided on its own."""
+        if message.summed:
+            self._event("error", Call("", None), Verdict("allow", message.code, reason=message.reason))
+            return protocol.Pong(message.id)
         self.tally.blocked += 1
         gateway = self.hello.gateway if self.hello else ""
         call = Call(message.tool, None, agent=message.agent, session=message.session, run=message.run)

@@ -51,3 +51,32 @@ def test_files_that_include_without_end(tmp_path: Path) -> None:
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / MAIN)
     assert ownplaces.included(str(tmp_path / MAIN)) == ()
+
+
+@pytest.mark.parametrize("name", ["loop/x.json5", "loop", "a\0b", "x" * 4_000, "\ud7ff", "../" * 1_000])
+def test_a_name_that_leads_nowhere(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / MAIN).write_text(f"{{ $include: ['{name}', 'after'] }}")
+    assert str(tmp_path / "after") in ownplaces.included(str(tmp_path / MAIN))
+
+
+def test_a_file_that_names_very_many(tmp_path: Path) -> None:
+    (tmp_path / MAIN).write_text("{ $include: [" + ", ".join(f"'{at}'" for at in range(1_500)) + "] }")
+    assert len(ownplaces.included(str(tmp_path / MAIN))) == ownplaces.MAX_FILES
+
+
+@pytest.mark.parametrize("piece", ['"$include:[', "$include:['", '$include: "', "$include:[ ]", "$include", "$include:['a'"])
+def test_no_part_of_a_file_is_read_twice(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    looked = 0
+    real = ownplaces._VALUE
+
+    class Counting:
+        def match(self, text: str, start: int, end: int) -> object:
+            nonlocal looked
+            looked += end - start
+            return real.match(text, start, end)
+
+    monkeypatch.setattr(ownplaces, "_VALUE", Counting())
+    text = piece * 20_000
+    list(ownplaces._names(text))
+    assert looked <= len(text)

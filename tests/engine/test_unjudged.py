@@ -303,3 +303,12 @@ def test_leading_members_of_anything(line: bytes) -> None:
     found = leading(line)
     assert found.id is None or 0 <= found.id <= 2**53
     assert all(len(text) <= 512 for text in (found.type, found.tool, found.agent, found.session, found.run))
+
+
+def test_a_silence_is_one_line_and_no_blocked_call(talk: Conversation) -> None:
+    reason = "the guard was silent since 2026-01-01T00:00:00.000Z: 2 calls ran unjudged, 0 were refused (exec)"
+    report = {"id": 3, "type": "unjudged", "tool": "", "code": "guard.silent", "reason": reason, "summed": True}
+    assert talk.line(json.dumps(report).encode()) == {"type": "pong", "id": 3}
+    [event] = talk.events()
+    assert (event.event, event.code, event.reason) == ("error", "guard.silent", reason)
+    assert talk.session.tally.blocked == 0

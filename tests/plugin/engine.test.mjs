@@ -71,6 +71,17 @@ function failed(tool) {
   return { type: "failed", tool, params: {}, text: refusal(tool), run: `run of ${tool}` };
 }
 
+/**
+ * Once, and louder than a warning: the audit log has no line about an engine that never began.
+ * @param {Log} log
+ */
+function saysWhy(log) {
+  assert.deepEqual(log.warnings, []);
+  const errors = log.lines.filter(({ level }) => level === "error").map(({ text }) => text);
+  assert.equal(errors.length, 1);
+  assert.match(errors[0] ?? "", /every tool call is blocked: speaks protocol 99\. Run `toolguard doctor`/);
+}
+
 /** @param {string[]} complaints */
 function eachOnce(complaints) {
   const causes = complaints.map((text) => text.replace(/\d+/g, "#"));
@@ -114,7 +125,7 @@ describe("what the engine says without being asked", () => {
     const heard = [];
     const refusing = scripted(`say(question, "error", { error: "too old" }); process.stdout.write(${said});`);
     const { engine } = engineFor(t, refusing, {}, undefined, (message) => heard.push(message));
-    assert.equal(await engine.ask(PING), null);
+    assert.ok(isError(await engine.ask(PING)));
     await engine.stop();
     assert.deepEqual(heard, []);
   });
@@ -483,13 +494,13 @@ describe("an engine that cannot start", () => {
     assert.equal(log.warnings.filter((text) => text.includes("run `toolguard install` again")).length, 1);
   });
 
-  test("an engine that refuses the introduction: questions are refused at once", async (t) => {
+  test("an engine that refuses the introduction: every question gets an error at once, which is no silence", async (t) => {
     const { engine, log } = engineFor(t, scripted('say(question, "error", { error: "speaks protocol 99" });'));
     const open = [engine.ask(PING, 60_000), engine.ask(PING, 60_000)];
-    assert.deepEqual(await Promise.all(open), [null, null]);
-    assert.equal(engine.askNow(PING, 60_000), null);
-    assert.equal(await engine.ask(PING, 60_000), null);
-    assert.deepEqual(log.warnings, ["[toolguard] speaks protocol 99"]);
+    assert.deepEqual((await Promise.all(open)).map(isError), [true, true]);
+    assert.ok(isError(engine.askNow(PING, 60_000)));
+    assert.match((await engine.ask(PING, 60_000))?.error, /speaks protocol 99/);
+    saysWhy(log);
   });
 
   test("a refused introduction ends a synchronous question, too, and is not tried again", async (t) => {
@@ -499,16 +510,16 @@ describe("an engine that cannot start", () => {
       require("node:fs").appendFileSync(process.env.STARTS, process.pid + "\\n");
       say(question, "error", { error: "speaks protocol 99" });`), env: { STARTS: starts } });
     const open = engine.ask({ type: "never" }, 60_000);
-    assert.equal(engine.askNow(PING, 60_000), null);
-    assert.equal(await open, null);
+    assert.ok(isError(engine.askNow(PING, 60_000)));
+    assert.ok(isError(await open));
     const [pid = 0, ...more] = readFileSync(starts, "utf8").trim().split("\n").map(Number);
     await until(() => !alive(pid), "the end of the engine");
     engine.start();
-    assert.equal(engine.askNow(PING, 60_000), null);
-    assert.equal(await engine.ask(PING, 60_000), null);
+    assert.ok(isError(engine.askNow(PING, 60_000)));
+    assert.match((await engine.ask(PING, 60_000))?.error, /speaks protocol 99/);
     assert.deepEqual(more, []);
     assert.deepEqual(readFileSync(starts, "utf8"), `${pid}\n`);
-    assert.deepEqual(log.warnings, ["[toolguard] speaks protocol 99"]);
+    saysWhy(log);
   });
 });
 

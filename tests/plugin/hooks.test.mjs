@@ -1211,6 +1211,19 @@ describe("arguments that break a bound", () => {
 });
 
 describe("the engine is silent", () => {
+  for (const [failMode, ran, refused] of /** @type {const} */ ([["open", 2, 0], ["closed", 1, 1]]))
+    test(`what ran and was refused becomes one line when it is back, with ${failMode}`, async () => {
+      const { engine, hooks } = gateway({}, { failMode });
+      await hooks.beforeToolCall(call("c1"), CTX);
+      await hooks.beforeToolCall({ ...call("c2", "read"), params: { path: "notes.md" } }, CTX);
+      engine.answers = { judge: { decision: "allow" }, unjudged: { type: "pong" } };
+      await hooks.beforeToolCall(call("c3"), CTX);
+      await hooks.beforeToolCall(call("c4"), CTX);
+      const lines = engine.asked.filter(({ type }) => type === "unjudged");
+      assert.equal(lines.length, 1);
+      assert.match(lines[0]?.reason, new RegExp(`: ${ran} calls ran unjudged, ${refused} were refused \\(exec, read\\)$`));
+    });
+
   for (const failMode of ["open", "closed"])
     test(`what names a protected place is blocked and reported, with ${failMode}`, async () => {
       const { engine, hooks } = gateway({}, { failMode });

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { factsOf, Places } from "../../plugin/gateway/places.mjs";
+import { factsOf, MAX_WORK, Places } from "../../plugin/gateway/places.mjs";
 import { environment, folder, PYTHON } from "./support.mjs";
 
 const HOME = "/home/u";
@@ -135,4 +135,60 @@ test("hostile texts cost no more than honest long ones", () => {
     "'+'", "\\x", "\\", "openclaw ", "file://",
   ];
   for (const text of evil) assert.equal(typeof PLACES.namedBy("exec", { command: text.repeat(1_000_000 / text.length) }, SHELL), "boolean");
+});
+
+describe("the work for one call is bounded, and what it does not reach is taken for protected", () => {
+  const words = (/** @type {number} */ count, /** @type {(at: number) => string} */ word) => Array.from({ length: count }, (_, at) => word(at)).join(" ");
+  /** @type {[string, (count: number) => string][]} */
+  const texts = [
+    ["long names in code", (count) => words(count, (at) => `\\x2ftmp\\${`a${at % 10}/`.repeat(1_300)}${at}`)],
+    ["deep folders", (count) => words(count, (at) => `/tmp/${"a/".repeat(900)}${at}`)],
+    ["hidden folders in each other", (count) => words(count, (at) => `/x/${".ssx/".repeat(90)}${at}`)],
+    ["wildcards", (count) => words(count * 40, (at) => `/tmp/q${at}/*x*`)],
+    ["long wildcards", (count) => words(count, (at) => `/${"*a".repeat(2_000)}${at}`)],
+    ["hidden wildcards", (count) => words(count, (at) => `/x/${".[a]*/".repeat(90)}${at}`)],
+    ["plain names", (count) => words(count * 40, (at) => `/tmp/${at}/name`)],
+  ];
+  /** More than one comparison may begin before the bound is seen, none of them long. */
+  const most = MAX_WORK * 1.1;
+
+  for (const [what, made] of texts)
+    test(what, () => {
+      for (const count of [60, 120, 240]) {
+        const places = new Places(FACTS);
+        const ways = /** @type {[string, any, any][]} */ ([["exec", { command: made(count) }, SHELL], ["memory_search", { query: made(count) }, OTHER]]);
+        for (const [tool, params, how] of ways) {
+          const named = places.namedBy(tool, params, how);
+          assert.ok(places.work <= most, `${tool} ${count}: ${places.work}`);
+          if (places.work > MAX_WORK) assert.equal(named, true);
+        }
+      }
+    });
+
+  test("a path of very many parts", () => {
+    assert.equal(PLACES.namedBy("read", { path: `/tmp/${"a/".repeat(90)}x` }, OPENS), false);
+    assert.equal(PLACES.namedBy("read", { path: `/tmp/${"a/".repeat(110)}x` }, OPENS), true);
+  });
+
+  test("many paths for a tool that reads", () => {
+    const path = Array.from({ length: 45_000 }, (_, at) => `/nope/${at}`);
+    const places = new Places(FACTS);
+    assert.equal(places.namedBy("read", { path }, OPENS), true);
+    assert.ok(places.work <= most);
+  });
+
+  test("an honest long script has room", () => {
+    const places = new Places(FACTS);
+    const command = words(2_000, (at) => `echo "${at}" >> build/out-${at}.txt;`);
+    assert.equal(places.namedBy("exec", { command }, SHELL), false);
+    assert.ok(places.work < MAX_WORK / 2, String(places.work));
+  });
+});
+
+test("included files are found whatever else a config names, in one pass", () => {
+  const base = folder();
+  writeFileSync(join(base, "openclaw.json"), `{ "$include": ["./one.json5", './two.json5'] }${'"$include:['.repeat(300_000)} "$include": "three.json5"`);
+  const places = new Places({ ...FACTS, config: join(base, "openclaw.json") });
+  for (const name of ["one", "two", "three"]) assert.equal(places.namedBy("read", { path: join(base, `${name}.json5`) }, OPENS), true, name);
+  assert.equal(places.namedBy("read", { path: join(base, "four.json5") }, OPENS), false);
 });

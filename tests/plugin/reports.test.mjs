@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setImmediate as turn } from "node:timers/promises";
 
-import { Reports } from "../../plugin/gateway/reports.mjs";
+import { Reports, waitingFor } from "../../plugin/gateway/reports.mjs";
 
 /** An engine that is silent until it is told to answer. */
 class Silent {
@@ -60,4 +60,40 @@ test("so many wait, the newest", async () => {
   engine.answer = { type: "pong" };
   await reports.send();
   assert.deepEqual(numbers(engine), Array.from({ length: 200 }, (_, at) => 800 + at));
+});
+
+test("a silence is one report, with what ran and what was refused", async () => {
+  const engine = new Silent();
+  const reports = new Reports(engine);
+  for (let number = 0; number < 500; number++) reports.unanswered(number % 2 ? "exec" : "read", number % 5 > 0);
+  await turn();
+  assert.deepEqual(numbers(engine), []);
+  engine.answer = { type: "pong" };
+  for (let times = 0; times < 3; times++) reports.answered();
+  await turn();
+  assert.equal(engine.asked.length, 1);
+  assert.match(engine.asked[0]?.reason, /^the guard was silent since \d{4}-.*Z: 400 calls ran unjudged, 100 were refused \(read, exec\)$/);
+  assert.deepEqual([engine.asked[0]?.code, engine.asked[0]?.summed], ["guard.silent", true]);
+});
+
+test("the names in it are bounded", async () => {
+  const engine = new Silent();
+  const reports = new Reports(engine);
+  for (let number = 0; number < 1_000; number++) reports.unanswered(`${number}${"x".repeat(1_000)}`, true);
+  reports.answered();
+  await turn();
+  assert.ok(engine.asked[0].reason.length < 1_000);
+});
+
+test("what waits outlives a reload, for the engine of the same state directory", async () => {
+  const before = new Reports(new Silent(), waitingFor("/one"));
+  before.add({ number: 1 });
+  before.unanswered("exec", true);
+  await turn();
+  const [engine, other] = [new Silent(), new Silent()];
+  engine.answer = other.answer = { type: "pong" };
+  new Reports(other, waitingFor("/two")).answered();
+  new Reports(engine, waitingFor("/one")).answered();
+  await turn();
+  assert.deepEqual([engine.asked.length, engine.asked[0].number, engine.asked[1].summed, other.asked.length], [2, 1, true, 0]);
 });
