@@ -131,6 +131,8 @@ class Engine:
         self._weakenings: Weakenings | None = None
         self._compare_at = 0.0
         """When the settings are to be compared with those that were accepted; 0: that is done."""
+        self._found_at_start = False
+        """Whether the gateway's config named the folder of the plugin when it was loaded."""
 
     def run(self) -> None:
         try:
@@ -308,6 +310,7 @@ class Engine:
         if self._weakenings is None or hello is None:
             return
         self._compare_at = 0.0
+        self._found_at_start = bool(pluginstate.is_found(hostconfig.plugins(hello.config_path), hello.root, hello.state_dir))
         try:
             told = self._weakenings.begin(strictness.settings_of(config, conversation=hello.conversation))
         except Busy:
@@ -327,7 +330,8 @@ class Engine:
         hello = self._session.hello
         assert hello is not None  # noqa: S101 - only used after hello
         found = hostconfig.plugins(hello.config_path)
-        why = pluginstate.why_unloaded(found, hello.root, hello.state_dir) if found is not None else ""
+        state_dir = hello.state_dir if self._found_at_start else ""
+        why = pluginstate.why_unloaded(found, hello.root, state_dir) if found is not None else ""
         if why:
             self._session.ended("guard.unloaded", f"the gateway stopped the guard: {why}")
         elif self._session.leaving == STOPPING:

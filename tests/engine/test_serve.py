@@ -723,6 +723,29 @@ def test_the_folder_of_the_plugin_is_gone(engines_of: Engines) -> None:
     assert "its folder is gone" in text
 
 
+def test_a_folder_that_the_config_no_longer_names(engines_of: Engines) -> None:
+    plugin = engines_of.folder / "plugins" / "toolguard"
+    plugin.mkdir(parents=True)
+    engines_of.write(json.dumps({"plugins": {"load": {"paths": [str(plugin.parent)]}}}))
+    talk = Talk(engines_of.folder)
+    hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(engines_of.state), "configPath": str(engines_of.config)}
+    assert talk.ask(**hello, config={}, root=str(plugin))["type"] == "ready"
+    talk.assert_alive()
+    engines_of.write('{"plugins": {"load": {"paths": []}}}')
+    _, said, _ = talk.end()
+    assert "plugins.load.paths does not name its folder" in said[0]["text"]
+
+
+@pytest.mark.parametrize("paths", [[], ["${TG}/plugins"], ["./plugins"]])
+def test_a_folder_that_was_found_in_another_way_is_not_missed(engines_of: Engines, paths: list[str]) -> None:
+    """The gateway looks into its workspace as well, and knows variables that the engine does not know."""
+    plugin = engines_of.folder / "workspace" / ".openclaw" / "extensions" / "toolguard"
+    plugin.mkdir(parents=True)
+    engines_of.write(json.dumps({"plugins": {"load": {"paths": paths}}}))
+    assert engines_of.warned({}, root=str(plugin)) == []
+    assert engines_of.lines == []
+
+
 @pytest.mark.parametrize("config", ["{}", "{ broken", '{"$include": "./more.json"}', '{"plugins": {"$include": "./x"}}'])
 def test_an_end_with_the_gateway(engines_of: Engines, config: str) -> None:
     """A line where the gateway says that it stops; none at a reload, and none of what cannot be told."""
