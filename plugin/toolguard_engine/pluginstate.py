@@ -11,7 +11,8 @@ PLUGIN_ID = "toolguard"
 def why_unloaded(plugins: object, root: str = "", state_dir: str = "") -> str:
     """In words; empty where nothing in `plugins`, that part of the config, is known to keep the gateway from loading it.
 
-    `root`: the folder that it was loaded from. `state_dir`: given where the gateway is known to have found it as `is_found` says.
+    `root`: the folder that it was loaded from. `state_dir`: only where the gateway is known to have found it as `is_found`
+    says.
     """
     known = _table(plugins)
     own = _table(_table(known.get("entries")).get(PLUGIN_ID))
@@ -32,8 +33,8 @@ def why_unloaded(plugins: object, root: str = "", state_dir: str = "") -> str:
 
 
 def is_found(plugins: object, root: str, state_dir: str) -> bool | None:
-    """Whether the gateway finds the folder `root`: in the extensions of its state directory, or because `load.paths` names it,
-    the folder that it lies in, or a file in it.
+    """Whether the gateway finds the folder `root`: in the extensions of its state directory, or because `load.paths` names
+    it, the folder that it lies in, or a file in it.
 
     None where that depends on what only the gateway knows: its variables, and the folder that it was started in. The gateway
     also looks into its workspace; what lies there is never found here.

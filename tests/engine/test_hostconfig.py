@@ -64,6 +64,44 @@ def test_what_cannot_be_told(tmp_path: Path, text: str) -> None:
     assert hostconfig.plugins(str(path)) is None
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"openclaw.json": "{$include: './a.json5'}", "a.json5": json.dumps({"plugins": PLUGINS})},
+        {"openclaw.json": "{plugins: {$include: './sub/a.json'}, x: 1}", "sub/a.json": json.dumps(PLUGINS)},
+        {
+            "openclaw.json": "{$include: './c.json', "
+            "plugins: {enabled: true, allow: ['a/*b*/'], entries: {$include: ['./a.json', './sub/b.json']}}}",
+            "a.json": '{"toolguard": {"enabled": true}}',
+            "sub/b.json": '{"toolguard": {"$include": "../d.json", "enabled": false}}',
+            "c.json": '{"plugins": {"enabled": false, "allow": []}}',
+            "d.json": '{"enabled": true, "config": {"n": -1.5}}',
+        },
+        {"openclaw.json": json.dumps({"plugins": PLUGINS, "channels": {"$include": "./not-there.json"}})},
+    ],
+    ids=["whole", "plugins", "merged", "elsewhere"],
+)
+def test_what_it_takes_in(tmp_path: Path, files: dict[str, str]) -> None:
+    (tmp_path / "sub").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    found = hostconfig.plugins(str(tmp_path / "openclaw.json"))
+    assert found is not None
+    assert found["entries"] == PLUGINS["entries"]
+    assert found["enabled"] is True
+    assert "a/*b*/" in found["allow"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["{$include: './openclaw.json'}", "{plugins: {$include: ['./openclaw.json', './openclaw.json']}}", "{$include: 3}"],
+)
+def test_what_takes_itself_in_is_not_known(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "openclaw.json"
+    path.write_text(text)
+    assert hostconfig.plugins(str(path)) is None
+
+
 def test_no_file_is_waited_for(tmp_path: Path) -> None:
     for path in ("", "a\0b", str(tmp_path), str(tmp_path / "missing"), "/dev/zero"):
         assert hostconfig.plugins(path) is None
