@@ -79,7 +79,7 @@ class Weakenings(Protocol):
 
     def pending(self) -> list[str]: ...
 
-    def accept(self, decision: Decision) -> str: ...
+    def accept(self, decision: Decision, seen: str) -> str: ...
 
 
 @dataclass
@@ -568,7 +568,11 @@ class Session:
         """A person accepts the settings that became weaker."""
         decision = Decision(audit.plain(message.by), message.where, audit.plain(message.why))
         try:
-            told = self.weakenings.accept(decision) if self.weakenings else "the gateway has not said yet where it is"
+            told = (
+                self.weakenings.accept(decision, message.nonce)
+                if self.weakenings
+                else "the gateway has not said yet where it is"
+            )
         except StoreError as error:
             return protocol.Told(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
         return protocol.Told(message.id, ok=self.weakenings is not None, text=told)
