@@ -86,6 +86,10 @@ def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
         os.link(beside, path)
     except FileExistsError:
         return False
+    except FileNotFoundError:  # who writes to `path` clears away what lies beside it
+        if not os.path.lexists(path):
+            raise
+        return False
     finally:
         Path(beside).unlink(missing_ok=True)
     _sync_folder(path.parent)
