@@ -325,7 +325,7 @@ class Engine:
         except Busy:
             self._compare_at = time.monotonic() + RETRY_EVERY
         except StoreError as error:
-            self._complain(f"whether settings became weaker cannot be told: {error}")
+            self._complain(f"whether settings became weaker is not known: {error}")
         else:
             self._warn(told)
 

@@ -582,7 +582,7 @@ class Session:
         try:
             found = self.weakenings.pending() if self.weakenings else []
         except StoreError as error:
-            found = [f"Whether settings became weaker cannot be told: {error}"]
+            found = [f"Whether settings became weaker is not known: {error}"]
         return msgspec.structs.replace(answer, text="\n".join([answer.text, *found])) if found else answer
 
     def _checkpoint(self, message: protocol.Decide) -> protocol.Wire:

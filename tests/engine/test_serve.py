@@ -289,7 +289,7 @@ def test_an_unusable_state_folder_is_told(talk: Talk, tmp_path: Path, kind: str)
     (tmp_path / "file").write_text("")
     place = tmp_path / ("file" if kind == "file" else "a\0b")
     assert talk.hello(place, {"logPath": str(tmp_path / "a.log")})["type"] == "ready"
-    for words in ("whether settings became weaker cannot be told: ", "cannot write below "):
+    for words in ("whether settings became weaker is not known: ", "cannot write below "):
         said = talk.read()
         assert (said["type"], said["level"], said["text"][: len(words)]) == ("log", "warn", words)
     talk.assert_alive()
@@ -816,7 +816,7 @@ def test_calls_are_answered_where_the_record_is_damaged(engines_of: Engines) -> 
     said = engines_of.run({"mode": "soft"}, judge, accept)
     assert [each["decision"] for each in said if each["type"] == "verdict"] == ["allow"]
     assert [each["ok"] for each in said if each["type"] == "told"] == [False]
-    assert any("whether settings became weaker cannot be told" in each["text"] for each in said if each["type"] == "log")
+    assert any("whether settings became weaker is not known" in each["text"] for each in said if each["type"] == "log")
 
 
 def test_whoever_holds_the_record_is_waited_for(engines_of: Engines) -> None:

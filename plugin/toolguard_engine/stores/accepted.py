@@ -34,7 +34,7 @@ CODE = "settings"
 NOT_KNOWN = "the record of the accepted settings is gone: whether settings became weaker before is not known"
 
 Log = Callable[[list[audit.Event]], None]
-"""Is given lines for the audit log before what they tell of is written."""
+"""Is given lines for the audit log before what they are about is written."""
 
 
 class Notice(msgspec.Struct, frozen=True):
@@ -259,8 +259,8 @@ def _with_fresh(found: Found, notice: Notice) -> Found:
 
 def mark(notices: Sequence[Notice]) -> str:
     """Differs where something else is weaker: what a person saw is what is accepted."""
-    told = [(notice.key, _new(notice)) for notice in notices]
-    return sha256(repr(sorted(told)).encode()).hexdigest()[:16]
+    weaker_now = [(notice.key, _new(notice)) for notice in notices]
+    return sha256(repr(sorted(weaker_now)).encode()).hexdigest()[:16]
 
 
 def _new(notice: Notice) -> str:
