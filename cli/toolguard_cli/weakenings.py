@@ -35,7 +35,7 @@ MAX_SHOWN = 10
 
 @dataclass(frozen=True)
 class Weaker:
-    """`problem`: why it cannot be told; empty where it can."""
+    """`problem`: why it is not known; empty where it is."""
 
     notices: tuple[Notice, ...] = ()
     problem: str = ""
@@ -137,8 +137,8 @@ def take(places: Places, changes: Sequence[Change], where: str) -> list[Line]:
     try:
         AcceptedSettings(places.state_dir).take(str(places.config), changes, stores.decision("", where), time.time(), log)
     except StoreError as error:
-        told = f"that you accept this could not be kept, so it will be pointed out: {error}"
-        return [Line("warn", answers.plain(told))]
+        text = f"that you accept this could not be kept, so it will be pointed out: {error}"
+        return [Line("warn", answers.plain(text))]
     return []
 
 
@@ -151,11 +151,11 @@ def words(notice: Notice) -> str:
 def lines(seen: Weaker, places: Places) -> list[Line]:
     """For `status`."""
     if seen.problem:
-        return [Line("error", f"whether settings became weaker cannot be told: {seen.problem}")]
-    told = [Line("warn", f"weaker than what was accepted: {words(each)}") for each in seen.notices[:MAX_SHOWN]]
+        return [Line("error", f"whether settings became weaker is not known: {seen.problem}")]
+    shown = [Line("warn", f"weaker than what was accepted: {words(each)}") for each in seen.notices[:MAX_SHOWN]]
     if (more := len(seen.notices) - MAX_SHOWN) > 0:
-        told.append(Line("warn", f"and {more} more (toolguard status --json has all)"))
-    return [*told, Line("next", f"{command(places)} if you meant it; else put the setting back")] if told else []
+        shown.append(Line("warn", f"and {more} more (toolguard status --json has all)"))
+    return [*shown, Line("next", f"{command(places)} if you meant it; else put the setting back")] if shown else []
 
 
 def command(places: Places) -> str:

@@ -10,7 +10,7 @@ const USAGE = [
   "/toolguard deny <nonce> [reason] - refuse it",
   "/toolguard checkpoint - you have looked: refill the budget of this chat's agent; checkpoint all - of every chat",
   "/toolguard kill-switch on|off [reason] - stop every call of every agent, or free them",
-  "/toolguard accept - accept the settings that became weaker (/toolguard pending shows them)",
+  "/toolguard accept <mark> - accept the settings that became weaker (/toolguard pending shows them, and the mark)",
 ].join("\n");
 const OWNER_ONLY = "Only the owner of this gateway may decide on held calls.";
 const ALONE = new Set(["pending", "accept"]);

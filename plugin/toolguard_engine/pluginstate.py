@@ -9,9 +9,10 @@ PLUGIN_ID = "toolguard"
 
 
 def why_unloaded(plugins: object, root: str = "", state_dir: str = "") -> str:
-    """In words; empty where nothing in `plugins`, that part of the config, keeps the gateway from loading it.
+    """In words; empty where nothing in `plugins`, that part of the config, is known to keep the gateway from loading it.
 
-    `root`: the folder that it was loaded from.
+    `root`: the folder that it was loaded from. `state_dir`: only where the gateway is known to have found it as `is_found`
+    says.
     """
     known = _table(plugins)
     own = _table(_table(known.get("entries")).get(PLUGIN_ID))
@@ -26,16 +27,42 @@ def why_unloaded(plugins: object, root: str = "", state_dir: str = "") -> str:
         return f"plugins.allow does not name {PLUGIN_ID}"
     if root and not os.path.isdir(root):  # noqa: PTH112 - never raises
         return "its folder is gone"
-    if root and state_dir and not _is_found(known, root, state_dir):
+    if root and state_dir and is_found(known, root, state_dir) is False:
         return "plugins.load.paths does not name its folder"
     return ""
 
 
-def _is_found(plugins: dict[str, Any], root: str, state_dir: str) -> bool:
-    paths = _table(plugins.get("load")).get("paths")
-    named = [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else []
-    folders = [os.path.join(state_dir, "extensions", PLUGIN_ID), *map(os.path.expanduser, named)]  # noqa: PTH118
-    return any("\0" not in folder and os.path.realpath(folder) == os.path.realpath(root) for folder in folders)
+def is_found(plugins: object, root: str, state_dir: str) -> bool | None:
+    """Whether the gateway finds the folder `root`: in the extensions of its state directory, or because `load.paths` names
+    it, the folder that it lies in, or a file in it.
+
+    None where that depends on what only the gateway knows: its variables, and the folder that it was started in. The gateway
+    also looks into its workspace; what lies there is never found here.
+    """
+    paths = _table(_table(plugins).get("load")).get("paths")
+    named = [path for path in paths if isinstance(path, str) and "\0" not in path] if isinstance(paths, list) else []
+    places = [_without_tilde(path) for path in named]
+    folder = os.path.realpath(root)
+    around = (folder, os.path.dirname(folder))  # noqa: PTH120
+    for place in (os.path.join(state_dir, "extensions"), *places):  # noqa: PTH118
+        real = _real(place)
+        if real in around or os.path.dirname(real) == folder:  # noqa: PTH120
+            return True
+    return None if any("${" in place or not os.path.isabs(place) for place in places) else False  # noqa: PTH117
+
+
+def _without_tilde(path: str) -> str:
+    try:
+        return os.path.expanduser(path)  # noqa: PTH111 - `Path` raises for an unknown user
+    except ValueError:  # half a surrogate pair
+        return path
+
+
+def _real(path: str) -> str:
+    try:
+        return os.path.realpath(path)
+    except ValueError:  # half a surrogate pair
+        return ""
 
 
 def _table(value: object) -> dict[str, Any]:

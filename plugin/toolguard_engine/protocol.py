@@ -90,7 +90,7 @@ class Decide(Wire, frozen=True, tag="decide"):
     """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
 
     `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
-    for all settings that became weaker.
+    for all settings that became weaker, with the mark of what was shown as `nonce`.
     """
 
     id: Id

@@ -131,6 +131,8 @@ class Engine:
         self._weakenings: Weakenings | None = None
         self._compare_at = 0.0
         """When the settings are to be compared with those that were accepted; 0: that is done."""
+        self._found_at_start = False
+        """Whether the gateway's config named the folder of the plugin when it was loaded."""
 
     def run(self) -> None:
         try:
@@ -321,10 +323,18 @@ class Engine:
             self._complain(f"{'.'.join(problem.path)}: {problem.text}")
 
     def _log_first(self, events: list[audit.Event]) -> None:
-        """Lines for the audit log that belong there before something else is written."""
+        """Lines for the audit log that belong there before something else is written. Raises `StoreError`."""
         gateway = self._session.hello.gateway if self._session.hello else ""
-        self._unsaved += [structs.replace(event, gateway=gateway) for event in events]
-        self._write_events()
+        assert self._audit is not None  # noqa: S101 - it is there before the weakenings
+        try:
+            self._audit.append([structs.replace(event, gateway=gateway) for event in events], patient=False)
+        except Busy:
+            raise
+        except StoreError as error:
+            self._complain(
+                f"the audit log cannot be written: {error}; not in it: {'; '.join(each.reason for each in events)}"
+            )
+            raise
 
     def _compare_settings(self) -> None:
         """Whether they guard less than what a person accepted. Tried again where somebody else is at the store."""
@@ -332,12 +342,14 @@ class Engine:
         if self._weakenings is None or hello is None:
             return
         self._compare_at = 0.0
+        plugins = hostconfig.plugins(hello.config_path) if hello.root else None
+        self._found_at_start = bool(plugins is not None and pluginstate.is_found(plugins, hello.root, hello.state_dir))
         try:
             told = self._weakenings.begin(strictness.settings_of(config, conversation=hello.conversation))
         except Busy:
             self._compare_at = time.monotonic() + RETRY_EVERY
         except StoreError as error:
-            self._complain(f"whether settings became weaker cannot be told: {error}")
+            self._complain(f"whether settings became weaker is not known: {error}")
         else:
             self._warn(told)
 
@@ -347,20 +359,30 @@ class Engine:
         self._send_all([protocol.Log("error" if level == "error" else "warn", text) for text in told])
 
     def _say_why_it_ends(self) -> None:
-        """An end that the gateway outlives is told like a weaker setting; that of the gateway is a line of the audit log."""
+        """An end that the gateway outlives is reported like a weaker setting; that of the gateway is a line of the audit
+        log. So is one of which neither is known. A reload leaves nothing: the config still loads the plugin."""
         hello = self._session.hello
         assert hello is not None  # noqa: S101 - only used after hello
         found = hostconfig.plugins(hello.config_path)
-        why = pluginstate.why_unloaded(found, hello.root, hello.state_dir) if found is not None else ""
+        state_dir = hello.state_dir if self._found_at_start else ""
+        why = pluginstate.why_unloaded(found, hello.root, state_dir) if found is not None else ""
         if why:
             self._session.ended("guard.unloaded", f"the gateway stopped the guard: {why}")
         elif self._session.leaving == STOPPING:
             self._session.ended("guard.gateway-stopped", "the guard ended with its gateway, which was told to stop")
+        elif hello.config_path and (found is None or self._is_named_unclearly(found, hello, state_dir)):
+            text = "the guard ended, and why is not known: the gateway's config cannot be read as the gateway reads it"
+            self._session.ended("guard.ended", text)
         if why and self._weakenings is not None:
             try:
                 self._warn(self._weakenings.end(why))
             except StoreError as error:
                 self._complain(f"that the guard ended could not be kept: {error}")
+
+    @staticmethod
+    def _is_named_unclearly(plugins: object, hello: protocol.Hello, state_dir: str) -> bool:
+        """Whether only the gateway knows if its config still names the folder of the plugin, as it did at the start."""
+        return bool(state_dir) and pluginstate.is_found(plugins, hello.root, state_dir) is None
 
     def _begin_recording(self) -> None:
         """Where metrics are wanted. What keeps them from being recorded keeps nothing else."""

@@ -79,7 +79,7 @@ class Weakenings(Protocol):
 
     def pending(self) -> list[str]: ...
 
-    def accept(self, decision: Decision) -> str: ...
+    def accept(self, decision: Decision, seen: str) -> str: ...
 
 
 @dataclass
@@ -571,7 +571,11 @@ class Session:
         """A person accepts the settings that became weaker."""
         decision = Decision(audit.plain(message.by), message.where, audit.plain(message.why))
         try:
-            told = self.weakenings.accept(decision) if self.weakenings else "the gateway has not said yet where it is"
+            told = (
+                self.weakenings.accept(decision, message.nonce)
+                if self.weakenings
+                else "the gateway has not said yet where it is"
+            )
         except StoreError as error:
             return protocol.Told(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
         return protocol.Told(message.id, ok=self.weakenings is not None, text=told)
@@ -581,7 +585,7 @@ class Session:
         try:
             found = self.weakenings.pending() if self.weakenings else []
         except StoreError as error:
-            found = [f"Whether settings became weaker cannot be told: {error}"]
+            found = [f"Whether settings became weaker is not known: {error}"]
         return msgspec.structs.replace(answer, text="\n".join([answer.text, *found])) if found else answer
 
     def _checkpoint(self, message: protocol.Decide) -> protocol.Wire:

@@ -60,7 +60,7 @@ class Change(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """In words, for a person: printable, bounded."""
         order = ORDERS.get(self.name)
-        return f"{self.setting} {order.told(self.old, self.new) if order else 'changed'}"
+        return f"{self.setting} {order.words(self.old, self.new) if order else 'changed'}"
 
 
 class Order(Protocol):
@@ -71,7 +71,7 @@ class Order(Protocol):
 
     def weaker(self, old: Value, new: Value) -> bool: ...
 
-    def told(self, old: Value, new: Value) -> str: ...
+    def words(self, old: Value, new: Value) -> str: ...
 
 
 class _Ranked:
@@ -86,7 +86,7 @@ class _Ranked:
     def weaker(self, old: Value, new: Value) -> bool:
         return self.rank(new) > self.rank(old)
 
-    def told(self, old: Value, new: Value) -> str:
+    def words(self, old: Value, new: Value) -> str:
         return f"changed from {_shown(old)} to {_shown(new)}"
 
 
@@ -145,7 +145,7 @@ class Exempts(_Names):
     def weaker(self, old: Value, new: Value) -> bool:
         return not self._set(new) <= self._set(old)
 
-    def told(self, old: Value, new: Value) -> str:
+    def words(self, old: Value, new: Value) -> str:
         return f"also names {_names(self._set(new) - self._set(old))}"
 
 
@@ -155,7 +155,7 @@ class Demands(_Names):
     def weaker(self, old: Value, new: Value) -> bool:
         return not self._set(old) <= self._set(new)
 
-    def told(self, old: Value, new: Value) -> str:
+    def words(self, old: Value, new: Value) -> str:
         return f"no longer names {_names(self._set(old) - self._set(new))}"
 
 
@@ -171,7 +171,7 @@ class RiskMap:
     def weaker(self, old: Value, new: Value) -> bool:
         return bool(self._lowered(old, new))
 
-    def told(self, old: Value, new: Value) -> str:
+    def words(self, old: Value, new: Value) -> str:
         return f"rates {_names(self._lowered(old, new))} as less risky"
 
     def _lowered(self, old: Value, new: Value) -> set[str]:

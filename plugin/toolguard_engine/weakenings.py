@@ -5,17 +5,22 @@ The rest is in the audit log and in the store (`stores.accepted`), which status,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from hmac import compare_digest
 from pathlib import Path
 
 from toolguard_engine import answers
 from toolguard_engine.ledger import Decision
-from toolguard_engine.stores.accepted import AcceptedSettings, Log, Notice
+from toolguard_engine.stores.accepted import AcceptedSettings, Log, Notice, mark
 from toolguard_engine.strictness import Settings
 
 ACCEPT = "toolguard config accept"
 MAX_SHOWN = 10
+MAX_IN_CHAT = 100
+"""Who accepts in a chat has seen all of it there."""
 NOTHING = "no setting is weaker than what was accepted"
+NO_MARK = "Nothing was accepted: the command takes the mark of what you have seen."
+OTHER_MARK = "Nothing was accepted: this is not the mark of what is weaker now."
 
 
 class Weakenings:
@@ -39,23 +44,33 @@ class Weakenings:
         return _lines("the guard ended", self._store.ended(self._config_path, why, self._clock(), self._log).fresh)
 
     def pending(self) -> list[str]:
-        """For a person in a chat; empty where nothing is weaker."""
+        """For a person in a chat, all of it with the mark that accepts it; empty where nothing is weaker."""
+        found = self._store.pending()
+        return [_shown_in_chat(found)] if found else []
+
+    def accept(self, decision: Decision, seen: str) -> str:
+        """A person accepts what has the mark `seen`: what that was. Where something else is weaker by now, or no mark is
+        given, nothing is accepted, and all of it is shown with its mark."""
         found = self._store.pending()
         if not found:
-            return []
-        return [f"The guard is weaker than what was accepted (/toolguard accept, if you meant it): {told(found)}"]
+            return NOTHING
+        if len(found) > MAX_IN_CHAT or not compare_digest(mark(found).encode(), seen.encode(errors="replace")):
+            return f"{OTHER_MARK if seen else NO_MARK} {_shown_in_chat(found)}"
+        return f"accepted: {_listed(self._store.accept(found, self._config_path, decision, self._clock(), self._log))}"
 
-    def accept(self, decision: Decision) -> str:
-        """A person accepts all of it. What that was."""
-        taken = self._store.accept(self._store.pending(), self._config_path, decision, self._clock(), self._log)
-        return f"accepted: {told(taken)}" if taken else NOTHING
+
+def _shown_in_chat(found: list[Notice]) -> str:
+    weaker = f"The guard is weaker than what was accepted: {_listed(found, MAX_IN_CHAT)}."
+    if len(found) > MAX_IN_CHAT:
+        return f"{weaker} That is too much for a chat. If you meant it, run in a terminal: {ACCEPT}"
+    return f"{weaker} If you meant it: /toolguard accept {mark(found)}"
 
 
 def _lines(what: str, notices: tuple[Notice, ...] | list[Notice]) -> list[str]:
-    return [f"{what}: {told(notices)}. If you meant it: {ACCEPT}"] if notices else []
+    return [f"{what}: {_listed(notices)}. If you meant it: {ACCEPT}"] if notices else []
 
 
-def told(notices: tuple[Notice, ...] | list[Notice]) -> str:
+def _listed(notices: Sequence[Notice], limit: int = MAX_SHOWN) -> str:
     """In one line."""
-    more = f"; and {len(notices) - MAX_SHOWN} more" if len(notices) > MAX_SHOWN else ""
-    return answers.plain("; ".join(notice.text for notice in notices[:MAX_SHOWN]) + more)
+    more = f"; and {len(notices) - limit} more" if len(notices) > limit else ""
+    return answers.plain("; ".join(notice.text for notice in notices[:limit]) + more)

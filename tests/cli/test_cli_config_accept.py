@@ -254,7 +254,7 @@ def test_a_damaged_record_is_told_and_repaired(places: Places) -> None:
     with pytest.raises(UserError) as caught:
         accepting(places)
     assert caught.value.fix == "toolguard doctor --fix"
-    (step,) = weakened.mend(doctor.look(places))
+    (step,) = weakened.repair(doctor.look(places))
     step.perform()
     assert [path.name for path in (places.own / "damaged").iterdir()] == [accepted.NAME]
     assert shown(places) == []
@@ -270,7 +270,7 @@ def test_a_key_that_is_gone_is_repaired(places: Places) -> None:
     assert status.run(places).data["weakened"]["problem"]
     check = weakened.accepted_all(doctor.look(places))
     assert (check.status, check.fix) == ("error", "toolguard doctor --fix")
-    (step,) = weakened.mend(doctor.look(places))
+    (step,) = weakened.repair(doctor.look(places))
     step.perform()
     assert step.perform() == "", "it was done already"
     ran(places, mode="soft")
@@ -280,8 +280,8 @@ def test_a_key_that_is_gone_is_repaired(places: Places) -> None:
 def test_a_key_that_others_can_read_comes_first(places: Places) -> None:
     (places.own / key.NAME).chmod(0o644)
     check = weakened.accepted_all(doctor.look(places))
-    assert (check.status, check.fix) == ("warn", "mend `key` first")
-    assert list(weakened.mend(doctor.look(places))) == []
+    assert (check.status, check.fix) == ("warn", "repair `key` first")
+    assert list(weakened.repair(doctor.look(places))) == []
 
 
 def test_many_are_cut(places: Places) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -135,6 +136,22 @@ def test_many_configs_do_not_make_it_grow(stage: Stage) -> None:
     assert len(json.loads(stage.store.path.read_bytes())["configs"]) == accepted.MAX_CONFIGS
 
 
+def test_a_config_of_which_something_is_pending_is_never_dropped(stage: Stage) -> None:
+    stage.run(CONFIG)
+    stage.run(CONFIG, failMode="open")
+    for number in range(2 * accepted.MAX_CONFIGS):
+        stage.run(f"/configs/{number}.json", failMode="open")
+    assert [text for text, _ in stage.pending] == ["failMode changed from closed to open"]
+    assert stage.run(CONFIG, failMode="open").fresh == (), "it is known since the first time"
+    changes = weaker(settings(), settings(mode="soft"))
+    stage.accept()
+    for number in range(2 * accepted.MAX_CONFIGS):
+        stage.store.take(f"/others/{number}.json", changes, ANN, stage.now, stage.log)
+    assert [each.setting for each in stage.run("/new.json", mode="shadow", failMode="open").fresh] == ["mode"], (
+        "nor is the one that ran last"
+    )
+
+
 def test_only_what_was_seen_is_accepted(stage: Stage) -> None:
     stage.run()
     stage.run(mode="soft")
@@ -232,6 +249,42 @@ def test_a_record_that_was_removed_is_told(stage: Stage) -> None:
     assert [text for text, _ in stage.pending] == [accepted.NOT_KNOWN]
 
 
+def test_a_first_start_that_fails_leaves_no_report_of_a_lost_record(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in ("link", "fsync"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"toolguard_engine.stores.files.os.{name}", killed)
+            with pytest.raises(KeyboardInterrupt):
+                stage.run()
+    assert stage.run() == Found()
+    assert stage.pending == []
+
+
+def test_the_start_after_one_that_ended_before_it_made_the_lock_makes_it(stage: Stage) -> None:
+    stage.run()
+    lock = stage.store.path.with_name(f"{accepted.NAME}.lock")
+    lock.unlink()
+    assert stage.run() == Found()
+    assert lock.exists()
+
+
+def test_first_starts_at_the_same_time(stage: Stage) -> None:
+    stores = [AcceptedSettings(stage.state) for _ in range(8)]
+    found: list[Found] = []
+    threads = [
+        threading.Thread(target=lambda store=store: found.append(store.ran(CONFIG, settings(), 5.0, stage.log)))
+        for store in stores
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [Found()] * len(stores)
+    assert stage.pending == []
+
+
 def test_a_key_that_is_gone_proves_nothing(stage: Stage) -> None:
     stage.run()
     key.path(stage.state).unlink()
@@ -277,3 +330,22 @@ def test_names_that_are_no_paths(stage: Stage) -> None:
     for config in ("", "a\0b", "x" * 5_000):
         stage.run(config)
     assert [each.setting for each in stage.run("a\0b", mode="soft").fresh] == ["mode"]
+
+
+def test_a_config_below_a_folder_whose_name_is_not_unicode(stage: Stage, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    folder.mkdir()
+    link = tmp_path / "openclaw.json"
+    link.symlink_to(folder / "openclaw.json")
+    stage.run(str(link))
+    stage.run(str(link), mode="soft")
+    assert stage.accept() == ["mode changed from enforce to soft"]
+    assert stage.run(str(folder / "openclaw.json"), mode="soft") == Found(), "one file, one name"
+    stage.store.ended("\ud800", "", 1.0, stage.log)
+
+
+def test_settings_that_are_not_unicode_are_a_problem_of_the_store(stage: Stage) -> None:
+    stage.run()
+    with pytest.raises(StoreError, match="not Unicode"):
+        stage.run(alwaysBlock=["\ud800"])
+    assert stage.run() == Found()

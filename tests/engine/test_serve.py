@@ -18,6 +18,8 @@ from typing import Any
 
 import pytest
 
+from toolguard_engine.stores.accepted import AcceptedSettings
+from toolguard_engine.stores.accepted import mark as accepted_mark
 from toolguard_engine.stores.audit import AuditLog, Verification
 from toolguard_engine.stores.lastgood import LastGood
 
@@ -287,7 +289,7 @@ def test_an_unusable_state_folder_is_told(talk: Talk, tmp_path: Path, kind: str)
     (tmp_path / "file").write_text("")
     place = tmp_path / ("file" if kind == "file" else "a\0b")
     assert talk.hello(place, {"logPath": str(tmp_path / "a.log")})["type"] == "ready"
-    for words in ("whether settings became weaker cannot be told: ", "cannot write below "):
+    for words in ("whether settings became weaker is not known: ", "cannot write below "):
         said = talk.read()
         assert (said["type"], said["level"], said["text"][: len(words)]) == ("log", "warn", words)
     talk.assert_alive()
@@ -666,14 +668,12 @@ def test_weaker_settings_are_said_at_each_start_until_they_are_accepted(engines_
     assert engines_of.warned(settings) == [("warn", f"the guard is WEAKER than before: {told}. {ACCEPT}")]
     assert engines_of.warned(settings) == [("warn", f"still weaker than accepted: {told}. {ACCEPT}")]
     pending = {"id": 1, "type": "decide", "action": "pending", "where": "chat", "by": "ann"}
-    asked = [
-        pending,
-        {**pending, "id": 2, "action": "accept"},
-        {**pending, "id": 3, "action": "accept"},
-        {**pending, "id": 4},
-    ]
+    mark = accepted_mark(AcceptedSettings(engines_of.state).pending())
+    accept = {**pending, "action": "accept", "nonce": mark}
+    asked = [pending, {**accept, "id": 2}, {**accept, "id": 3}, {**pending, "id": 4}]
     answers = {each["id"]: each for each in engines_of.run(settings, *asked) if each["type"] == "told"}
     assert told in answers[1]["text"]
+    assert f"/toolguard accept {mark}" in answers[1]["text"]
     assert (answers[2]["ok"], answers[2]["text"]) == (True, f"accepted: {told}")
     assert answers[3]["text"] == "no setting is weaker than what was accepted"
     assert answers[4]["text"] == "no call is waiting"
@@ -723,14 +723,89 @@ def test_the_folder_of_the_plugin_is_gone(engines_of: Engines) -> None:
     assert "its folder is gone" in text
 
 
-@pytest.mark.parametrize("config", ["{}", "{ broken", '{"$include": "./more.json"}', '{"plugins": {"$include": "./x"}}'])
-def test_an_end_with_the_gateway(engines_of: Engines, config: str) -> None:
-    """A line where the gateway says that it stops; none at a reload, and none of what cannot be told."""
-    engines_of.write(config)
-    assert engines_of.warned({}) == []
+def test_a_folder_that_the_config_no_longer_names(engines_of: Engines) -> None:
+    plugin = engines_of.folder / "plugins" / "toolguard"
+    plugin.mkdir(parents=True)
+    engines_of.write(json.dumps({"plugins": {"load": {"paths": [str(plugin.parent)]}}}))
+    talk = Talk(engines_of.folder)
+    hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(engines_of.state), "configPath": str(engines_of.config)}
+    assert talk.ask(**hello, config={}, root=str(plugin))["type"] == "ready"
+    talk.assert_alive()
+    engines_of.write('{"plugins": {"load": {"paths": []}}}')
+    _, said, _ = talk.end()
+    assert "plugins.load.paths does not name its folder" in said[0]["text"]
+
+
+@pytest.mark.parametrize("paths", [[], ["${TG}/plugins"], ["./plugins"]])
+def test_a_folder_that_was_found_in_another_way_is_not_missed(engines_of: Engines, paths: list[str]) -> None:
+    """The gateway looks into its workspace as well, and knows variables that the engine does not know."""
+    plugin = engines_of.folder / "workspace" / ".openclaw" / "extensions" / "toolguard"
+    plugin.mkdir(parents=True)
+    engines_of.write(json.dumps({"plugins": {"load": {"paths": paths}}}))
+    assert engines_of.warned({}, root=str(plugin)) == []
     assert engines_of.lines == []
+
+
+def test_an_end_that_a_file_of_the_config_orders(engines_of: Engines) -> None:
+    engines_of.write('{"$include": "./plugins.json"}')
+    engines_of.config.with_name("plugins.json").write_text('{"plugins": {"enabled": false}}')
+    engines_of.run({}, {"type": "leaving", "reason": "gateway restarting"})
+    assert ("guard.unloaded", "the gateway stopped the guard: plugins.enabled is false") in engines_of.lines
+
+
+UNREADABLE = ["{ broken", '{"$include": "./more.json"}', '{"plugins": {"$include": "./x"}}']
+
+
+@pytest.mark.parametrize("config", ["{}", *UNREADABLE])
+def test_an_end_with_the_gateway(engines_of: Engines, config: str) -> None:
+    engines_of.write(config)
     assert engines_of.warned({}, LEAVING) == []
     assert engines_of.lines == [("guard.gateway-stopped", "the guard ended with its gateway, which was told to stop")]
+
+
+@pytest.mark.parametrize("reason", ["", "gateway restarting"])
+def test_an_end_whose_reason_is_not_known_leaves_a_line(engines_of: Engines, reason: str) -> None:
+    for config in UNREADABLE:
+        engines_of.write(config)
+        engines_of.run({}, *([{"type": "leaving", "reason": reason}] if reason else []))
+    assert [code for code, _ in engines_of.lines] == ["guard.ended"] * len(UNREADABLE)
+
+
+def test_a_reload_leaves_nothing(engines_of: Engines) -> None:
+    assert engines_of.warned({}) == []
+    assert engines_of.lines == []
+
+
+def test_a_weaker_setting_is_in_the_audit_log_before_it_is_in_the_record(engines_of: Engines) -> None:
+    """Who ends the engine in between loses nothing: the next one reports it as new."""
+    import filelock  # noqa: PLC0415
+
+    engines_of.run({})
+    log = AuditLog(engines_of.state).path
+    hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(engines_of.state), "configPath": str(engines_of.config)}
+    talk = Talk(engines_of.folder)
+    with filelock.FileLock(log.with_name(f"{log.name}.lock")):
+        assert talk.ask(**hello, config={"mode": "soft"})["type"] == "ready"
+        talk.assert_alive()
+        assert AcceptedSettings(engines_of.state).pending() == []
+        talk.process.kill()
+        talk.process.communicate()
+    told = "mode changed from enforce to soft"
+    assert engines_of.warned({"mode": "soft"}) == [("warn", f"the guard is WEAKER than before: {told}. {ACCEPT}")]
+    assert ("settings.weakened", told) in engines_of.lines
+
+
+def test_where_the_audit_log_cannot_be_written_the_change_is_said_at_each_start(engines_of: Engines) -> None:
+    engines_of.run({})
+    log = AuditLog(engines_of.state).path
+    log.unlink(missing_ok=True)
+    log.mkdir()
+    for _ in range(2):
+        assert any("mode changed from enforce to soft" in text for _, text in engines_of.warned({"mode": "soft"}))
+        assert AcceptedSettings(engines_of.state).pending() == []
+    log.rmdir()
+    engines_of.run({"mode": "soft"})
+    assert ("settings.weakened", "mode changed from enforce to soft") in engines_of.lines
 
 
 def test_calls_are_answered_where_the_record_is_damaged(engines_of: Engines) -> None:
@@ -741,7 +816,7 @@ def test_calls_are_answered_where_the_record_is_damaged(engines_of: Engines) -> 
     said = engines_of.run({"mode": "soft"}, judge, accept)
     assert [each["decision"] for each in said if each["type"] == "verdict"] == ["allow"]
     assert [each["ok"] for each in said if each["type"] == "told"] == [False]
-    assert any("whether settings became weaker cannot be told" in each["text"] for each in said if each["type"] == "log")
+    assert any("whether settings became weaker is not known" in each["text"] for each in said if each["type"] == "log")
 
 
 def test_whoever_holds_the_record_is_waited_for(engines_of: Engines) -> None:

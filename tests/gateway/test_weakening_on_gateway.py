@@ -150,7 +150,11 @@ def test_a_person_accepts_in_chat_and_on_the_dashboard(seen: Seen, wait: Callabl
     wait(lambda: seen.noted("weakened", [told], [told]))
     with Operator(seen.home, OWNER) as owner:
         assert told in owner.chat(ROOM, "/toolguard pending")
-        assert owner.chat(ROOM, "/toolguard accept") == f"accepted: {told}"
+        shown = owner.chat(ROOM, "/toolguard accept")
+        assert told in shown
+        mark = shown.split()[-1]
+        assert mark in owner.chat(ROOM, "/toolguard accept 0123456789abcdef")
+        assert owner.chat(ROOM, f"/toolguard accept {mark}") == f"accepted: {told}"
         assert owner.chat(ROOM, "/toolguard accept").startswith("no setting is weaker")
     assert seen.everywhere([])
 

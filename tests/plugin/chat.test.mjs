@@ -62,6 +62,7 @@ describe("what the owner says", () => {
     ["checkpoint", { action: "checkpoint", nonce: "", why: "" }],
     ["checkpoint all", { action: "checkpoint", nonce: "all", why: "" }],
     ["accept", { action: "accept", nonce: "", why: "" }],
+    ["accept 0123456789abcdef", { action: "accept", nonce: "0123456789abcdef", why: "" }],
     ["kill-switch on", { action: "kill-switch", nonce: "on", why: "" }],
     ["kill-switch off it is  fine", { action: "kill-switch", nonce: "off", why: "it is fine" }],
     // Hostile: it is the engine's to refuse, and it stays in its own member.

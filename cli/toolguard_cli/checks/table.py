@@ -110,5 +110,5 @@ TABLE = (
     Row("approvals", "policy", grants.policy),
     Row("approvals", "rules", rules.count),
     Row("approvals", "self-approval", grants.by_persons),
-    Row("approvals", "weakened", weakened.accepted_all, weakened.mend),
+    Row("approvals", "weakened", weakened.accepted_all, weakened.repair),
 )

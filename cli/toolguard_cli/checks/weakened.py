@@ -19,21 +19,21 @@ ID = "weakened"
 
 def accepted_all(subject: Subject) -> Check:
     if _damaged(subject):
-        told = f"the record of the accepted settings is damaged: {accepted.NAME}"
-        return Check(ID, "error", told, subject.command("doctor", "--fix"))
+        text = f"the record of the accepted settings is damaged: {accepted.NAME}"
+        return Check(ID, "error", text, subject.command("doctor", "--fix"))
     try:
         seen = weakenings.Weaker(tuple(weakenings.found(subject.places)))
     except key.BadKey:
-        return Check(ID, "warn", "cannot be told without the key", "mend `key` first")
+        return Check(ID, "warn", "not known without the key", "repair `key` first")
     if not seen.notices:
         return Check(ID, "ok", "nothing is weaker than what was accepted")
-    told = "\n".join(weakenings.words(each) for each in seen.notices[: weakenings.MAX_SHOWN])
+    text = "\n".join(weakenings.words(each) for each in seen.notices[: weakenings.MAX_SHOWN])
     more = len(seen.notices) - weakenings.MAX_SHOWN
     fix = f"{subject.command(*weakenings.COMMAND.split())} if you meant it; else put the setting back"
-    return Check(ID, "warn", told + (f"\nand {more} more" if more > 0 else ""), fix, weakenings.data(seen))
+    return Check(ID, "warn", text + (f"\nand {more} more" if more > 0 else ""), fix, weakenings.data(seen))
 
 
-def mend(subject: Subject) -> Iterator[Step]:
+def repair(subject: Subject) -> Iterator[Step]:
     """Puts what is left of a damaged record out of the way; the next start says that it is gone."""
     for path in _damaged(subject):
         yield Step(f"move {path} to {stores.kept_in(subject)}", partial(_put_away, subject, path))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -22,7 +23,7 @@ from msgspec import structs
 from toolguard_engine import answers
 from toolguard_engine.ledger import Decision
 from toolguard_engine.stores import audit, files, key
-from toolguard_engine.stores.locked import LockedFile, StoreError
+from toolguard_engine.stores.locked import LockedFile, StoreError, unusable
 from toolguard_engine.strictness import ORDERS, PLUGIN, Change, Settings, accepting, raised, weaker
 
 NAME = "accepted-settings.json"
@@ -33,7 +34,7 @@ CODE = "settings"
 NOT_KNOWN = "the record of the accepted settings is gone: whether settings became weaker before is not known"
 
 Log = Callable[[list[audit.Event]], None]
-"""Is given lines for the audit log before what they tell of is written."""
+"""Is given lines for the audit log before what they are about is written."""
 
 
 class Notice(msgspec.Struct, frozen=True):
@@ -120,13 +121,17 @@ class AcceptedSettings:
         name, had_lock = _name(config), self._lock_is_there()
         before = self._file.read()
         after, found = _compared(before, name, settings, now)
+        if before.revision and not had_lock:
+            self._make_lock()
         if after == before:
             return found
         if not before.revision:
             key.load(self._state_dir)
+            if not had_lock and self._is_first(after):
+                return found
         with self._file.locked(patient=patient):
             before = self._file.read()
-            if not before.revision and had_lock:
+            if not before.revision:  # somebody made the lock, and so the file before it
                 before = structs.replace(before, lost=now)
             after, found = _compared(before, name, settings, now)
             if before.lost == now:
@@ -202,12 +207,28 @@ class AcceptedSettings:
             self._write(structs.replace(_with(before, name, _Known()), lost=0.0))
 
     def _lock_is_there(self) -> bool:
-        """It is made with the first file and never removed."""
+        """It is made after the first file and never removed: where there is a lock, there was a file."""
         return os.path.lexists(self.path.with_name(f"{NAME}.lock"))
 
+    def _is_first(self, value: _File) -> bool:
+        """Writes the first file, without a lock. False where another process has made one meanwhile."""
+        try:
+            is_first = files.create(self.path, msgspec.json.encode(self._signed(value)))
+        except (OSError, ValueError) as error:
+            raise unusable(self.path, error) from error
+        if is_first:
+            self._make_lock()
+        return is_first
+
+    def _make_lock(self) -> None:
+        with suppress(StoreError), self._file.locked(patient=False):
+            pass  # where that fails, the next start does it
+
     def _write(self, value: _File) -> None:
-        signed = structs.replace(value, mac=key.sign(key.known(self._state_dir), _proof(value)))
-        self._file.write(signed)
+        self._file.write(self._signed(value))
+
+    def _signed(self, value: _File) -> _File:
+        return structs.replace(value, mac=key.sign(key.known(self._state_dir), _proof(value)))
 
     def _is_ours(self, value: _File) -> bool:
         return key.fits(key.known(self._state_dir), _proof(value), value.mac)
@@ -238,8 +259,8 @@ def _with_fresh(found: Found, notice: Notice) -> Found:
 
 def mark(notices: Sequence[Notice]) -> str:
     """Differs where something else is weaker: what a person saw is what is accepted."""
-    told = [(notice.key, _new(notice)) for notice in notices]
-    return sha256(repr(sorted(told)).encode()).hexdigest()[:16]
+    weaker_now = [(notice.key, _new(notice)) for notice in notices]
+    return sha256(repr(sorted(weaker_now)).encode()).hexdigest()[:16]
 
 
 def _new(notice: Notice) -> str:
@@ -247,12 +268,22 @@ def _new(notice: Notice) -> str:
 
 
 def _name(config: str) -> str:
-    """One name for one file."""
-    return os.path.realpath(config) if config and "\0" not in config else ""
+    """One name for one file: what it really is, also where the system has names that are not UTF-8."""
+    try:
+        path = os.path.realpath(config) if config else ""
+    except ValueError:  # a NUL, or half a surrogate pair
+        path = ""
+    return path.encode(errors="backslashreplace").decode()
 
 
 def _proof(value: _File) -> bytes:
-    return b"accepted settings " + msgspec.json.encode(structs.replace(value, mac=""), order="sorted")
+    """Raises `StoreError` where a text in it is not Unicode."""
+    try:
+        return b"accepted settings " + msgspec.json.encode(structs.replace(value, mac=""), order="sorted")
+    except UnicodeEncodeError as error:
+        raise StoreError(
+            f"the settings cannot be kept, a text in them is not Unicode: {answers.plain(str(error))}"
+        ) from error
 
 
 def _notices(value: _File) -> list[Notice]:
@@ -274,10 +305,12 @@ def _is_new_end(value: _File, name: str) -> bool:
 
 
 def _with(value: _File, name: str, known: _Known) -> _File:
-    """One revision later. Configs that did not run for longest are dropped where there are too many."""
+    """One revision later. Where there are too many configs, those that did not run for longest are dropped: never the one
+    that ran last, with which a new one is compared, nor one of which something is pending."""
     kept = {other: each for other, each in value.configs.items() if other != name}
-    while len(kept) >= MAX_CONFIGS:
-        del kept[next(iter(kept))]
+    spare = [other for other, each in kept.items() if other != value.last and not each.pending]
+    for other in spare[: max(0, len(kept) - MAX_CONFIGS + 1)]:
+        del kept[other]
     return structs.replace(value, revision=value.revision + 1, configs={**kept, name: known})
 
 

@@ -72,6 +72,30 @@ def replace(
         _sync_folder(path.parent)
 
 
+def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
+    """Puts `data` at `path`, whole and on the disk, where nothing is yet: False where something is. Raises `OSError`."""
+    make_folder(path.parent)
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), mode)
+        belong_to_folder(Path(beside))
+        os.link(beside, path)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:  # who writes to `path` clears away what lies beside it
+        if not os.path.lexists(path):
+            raise
+        return False
+    finally:
+        Path(beside).unlink(missing_ok=True)
+    _sync_folder(path.parent)
+    return True
+
+
 def make_folder(folder: Path) -> None:
     """Makes a folder of ours, for nobody else's eyes, and the state directory above it where there is none."""
     if not folder.is_dir():

@@ -1,6 +1,7 @@
 """The gateway's own config, read for one question: does it still load the plugin. JSON, and JSON5 as far as people write it.
 
-The command line reads it exactly, with its includes; here nothing is known where that would be needed.
+What it takes in with `$include` is put together as the gateway does: files in their order, then the keys beside them;
+objects merge key by key, lists are joined. The command line reads all of it, and can say where a value is written.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,9 @@ import msgspec
 from toolguard_engine.stores import files
 
 MAX_BYTES = 20 * 1024 * 1024
+"""Of all its files together."""
+MAX_FILES = 100
+MAX_LEVELS = 10
 INCLUDE = "$include"
 _TOKEN = re.compile(
     r"""(?P<text>"(?>(?:[^"\\\n]|\\.)*)"|'(?>(?:[^'\\\n]|\\.)*)')|(?P<gap>\s++|//[^\n]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/)"""
@@ -27,16 +32,56 @@ _CLOSING = "}]"
 
 
 def plugins(path: str) -> dict[str, Any] | None:
-    """What it says about plugins; None where that cannot be told."""
+    """What it says about plugins; None where that is not known."""
     try:
-        value = _decoded(files.read_bounded(Path(path), MAX_BYTES))
+        value = _Reader().read(Path(path), only="plugins")
     except (OSError, ValueError, RecursionError):  # ValueError: neither JSON nor the JSON5 that is known here
         return None
-    if not isinstance(value, dict) or INCLUDE in value:
-        return None
-    found = value.get("plugins", {})
-    known = isinstance(found, dict) and INCLUDE not in found and INCLUDE not in (found.get("entries") or {})
-    return found if known else None
+    found = value.get("plugins", {}) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+class _Reader:
+    """All methods raise `OSError`, `ValueError` or `RecursionError`."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._files = 0
+
+    def read(self, path: Path, *, only: str = "", level: int = 0) -> Any:
+        """The value of a file with all that it includes; of an object the member `only`, where that is given."""
+        self._files += 1
+        if level > MAX_LEVELS or self._files > MAX_FILES:
+            raise ValueError("it includes too much")
+        data = files.read_bounded(path, MAX_BYTES - self._bytes)
+        self._bytes += len(data)
+        return self._whole(_decoded(data), path, only, level)
+
+    def _whole(self, value: Any, path: Path, only: str, level: int) -> Any:
+        if isinstance(value, list):
+            return [self._whole(each, path, "", level) for each in value]
+        if not isinstance(value, dict):
+            return value
+        own = {key: self._whole(each, path, "", level) for key, each in value.items() if key == only or not only}
+        own.pop(INCLUDE, None)
+        if INCLUDE not in value:
+            return own
+        named = value[INCLUDE]
+        parts = [self._included(name, path, only, level) for name in (named if isinstance(named, list) else [named])]
+        return reduce(_merged, [*parts, own] if own else parts, {})
+
+    def _included(self, name: Any, path: Path, only: str, level: int) -> Any:
+        if not isinstance(name, str):
+            raise ValueError("$include names no file")  # noqa: TRY004 - like all that is wrong with the file
+        return self.read(path.parent / name, only=only, level=level + 1)
+
+
+def _merged(below: Any, above: Any) -> Any:
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {**below, **{key: _merged(below[key], each) if key in below else each for key, each in above.items()}}
+    if isinstance(below, list) and isinstance(above, list):
+        return [*below, *above]
+    return above
 
 
 def _decoded(data: bytes) -> Any:
