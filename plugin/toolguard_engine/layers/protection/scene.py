@@ -100,7 +100,8 @@ def is_interpreter(name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_interpreter(name: str) -> bool:
-    return name in _SCRIPTED or INTERPRETER.fullmatch(name) is not None
+    plain = name.partition("@")[0]
+    return plain in _SCRIPTED or INTERPRETER.fullmatch(plain) is not None
 
 
 def is_textual(run: Run) -> bool:
