@@ -78,6 +78,15 @@ HELD: list[tuple[str, list[str]]] = [
     ("psql app", ["\\", "! rm -rf ~/important\n"]),
     ("psql app", ["delete from users\n", ";\n"]),
     ("mysql app", ["system rm -rf ~/important\n"]),
+    ("mysql app", ["pager rm -rf ~/important\n"]),
+    ("mysql app", ["delimiter //\n", "drop database prod//\n"]),
+    ("mysql app", ["\\d $$\n", "drop database prod$$\n"]),
+    ("sqlite3 x.db", [".sh rm -rf ~/important\n"]),
+    ("sqlite3 x.db", [".o '|rm -rf ~/important'\n"]),
+    ("sqlite3 x.db", ["select edit('x',\n", "'rm -rf ~/important');\n"]),
+    ("sqlite3 x.db", [".lo ./evil\n"]),
+    ("psql app", ["select 1 \\g |rm -rf ~/important\n"]),
+    ("psql app", ["\\set x `rm -rf ~/important`\n"]),
     ("mariadb app", ["drop database ", "app;\n"]),
     ("redis-cli", ["FLUSH", "ALL\n"]),
 ]
@@ -108,6 +117,10 @@ PASSES: list[tuple[str, list[str]]] = [
     ("python3 -i", ["if 1 != 2: print(f'{1!r}')\n", "\n"]),
     ("sqlite3 x.db", ["select *\n", "from users\n", "where id = 1;\n", ".tables\n", ".quit\n"]),
     ("psql app", ["\\dt\n", "select 1;\n", "delete from users\n", "where id = 1;\n"]),
+    ("mysql app", ["pager less -S\n", "select 1;\n", "select `a` from `b`\\G\n", "nopager\n"]),
+    ("mysql app", ["delimiter //\n", "select 1//\n", "delimiter ;\n"]),
+    ("sqlite3 x.db", [".output x.csv\n", ".show\n", ".schema\n", ".once out.txt\n", ".log off\n"]),
+    ("psql app", ["\\o | less\n", "select regexp_replace(a, '\\s', '') || b from t;\n", "\\set x 1\n"]),
     ("ssh box", ["ls\n", "uptime\n"]),
 ]  # fmt: skip
 

@@ -58,8 +58,10 @@ _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]{0,9}(?:'([^'\n]{1,80})'|\"([^\"\n]{1,80}
 _GOES_ON = re.compile(r"(?:(?<!\\)(?:\\\\){0,20}\\|&&|\|\||\|&?)[ \t]{0,20}\Z")
 _JOINED = re.compile(r"(?<!\\)(?:\\\\){0,20}\\\n?\Z")
 _ENDS_SQL = re.compile(
-    r";|\\|^\s{0,20}[.!/]|^\s{0,20}(?:go|ego|system|source|delimiter)\b|\bdelimiter\b|-S\b", re.IGNORECASE | re.MULTILINE
+    r";|\\|^\s{0,20}[.!/]|^\s{0,20}(?:go|ego|system|source|delimiter|pager)\b|\bdelimiter\b|-S\b",
+    re.IGNORECASE | re.MULTILINE,
 )
+_DELIMITS = re.compile(r"^\s{0,20}(?:delimiter\b|\\d\s{1,20}[^\w\s])", re.IGNORECASE | re.MULTILINE)
 _TAKERS = frozenset(
     """
     read mapfile readarray less more most man vim vi nvim nano ed ex emacs select su ssh telnet nc ncat netcat ftp sftp
@@ -111,7 +113,7 @@ class Reader(msgspec.Struct, frozen=True):
         """The commands that entering this text comes to. `ends`: it is the end of the input as well."""
         if self.language == "sql":
             joined = self.waiting + text
-            return [self._wrapped(self.before + joined)] if ends or _ends_sql(joined) else []
+            return [self._wrapped(self.before + joined)] if ends or self._ends(joined) else []
         if self.language == "code":
             return [self._wrapped(self.before + text)]
         found = [self._in_shell(closed(self.waiting + text))]
@@ -129,7 +131,7 @@ class Reader(msgspec.Struct, frozen=True):
 
     def after(self, text: str, *, keep: bool) -> Reader:
         """The same reader behind this text. `keep`: the code counts for what comes behind it."""
-        if self.language == "sql" and not _ends_sql(self.waiting + text):
+        if self.language == "sql" and not self._ends(self.waiting + text):
             return replace(self, waiting=(self.waiting + text + "\n")[-MAX_BEFORE:])
         if self.language in ("sql", "code"):
             before = f"{self.before}{self.waiting}{text}\n"[-MAX_BEFORE:]
@@ -153,6 +155,10 @@ class Reader(msgspec.Struct, frozen=True):
             return False
         joined = closed(self.waiting + text)
         return any(_may_eat(run) for run in _walked(self.shell.before(joined) + joined)[0])
+
+    def _ends(self, text: str) -> bool:
+        """Whether a client may run this. Behind another mark for the end than `;` that is each line."""
+        return _ends_sql(text) or _DELIMITS.search(self.before) is not None
 
     def _in_shell(self, text: str) -> str:
         return self._wrapped(self.shell.before(text) + text)
