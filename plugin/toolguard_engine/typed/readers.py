@@ -53,7 +53,13 @@ _STAND_INS = {
 """Consoles, and the interpreter that reads the same language from its standard input."""
 
 _CONSOLES = frozenset({"console", "c", "tinker", "shell", "shell_plus", "repl", "pdb", "code", "IPython", "inspect"})
-_CLOSERS = ("'", '"', "\n:\ndone", "\ndo :\ndone", "\n:\nfi", "\nthen :\nfi", "\n:\n}", "\n)", "\nesac", "`", "]]")
+_LOOPS = ("for", "while", "until", "select")
+_CLOSERS: dict[str, tuple[str, ...]] = {
+    "'": ("'",), '"': ('"',), "\n:\ndone": _LOOPS, "\ndo :\ndone": _LOOPS, "\n:\nfi": ("if",), "\nthen :\nfi": ("if",),
+    "\n:\n}": ("{",), "\n)": ("(",), "\nesac": ("case",), "`": ("`",), "]]": ("[[",),
+}  # fmt: skip
+"""What ends an open text, and what one of must stand in it then."""
+
 _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]{0,9}(?:'([^'\n]{1,80})'|\"([^\"\n]{1,80})\"|\\?([\w.-]{1,80}))")
 _GOES_ON = re.compile(r"(?:(?<!\\)(?:\\\\){0,20}\\|&&|\|\||\|&?)[ \t]{0,20}\Z")
 _JOINED = re.compile(r"(?<!\\)(?:\\\\){0,20}\\\n?\Z")
@@ -315,11 +321,12 @@ def closed(text: str) -> str:
     text = _JOINED.sub("", text)
     if len(text) > MAX_CLOSED or "broken" not in parse(text)[1]:
         return text
-    for ends in (_heredocs(text), *_CLOSERS):
+    closers = [ends for ends, opened in _CLOSERS.items() if any(sign in text for sign in opened)]
+    for ends in (_heredocs(text), *closers):
         if ends and "broken" not in parse(text + ends)[1]:
             return text + ends
-    for first in _CLOSERS if len(text) <= MAX_CLOSED_TWICE else ():
-        for second in _CLOSERS:
+    for first in closers if len(text) <= MAX_CLOSED_TWICE else ():
+        for second in closers:
             if "broken" not in parse(text + first + second)[1]:
                 return text + first + second
     return text
