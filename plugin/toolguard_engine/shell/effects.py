@@ -98,7 +98,7 @@ def _grave(runs: tuple[Run, ...], where: Where) -> Iterator[Effect]:
     """What nobody would ever approve, behind more effects than can be looked at: padding hides nothing."""
     count = 0
     for run in runs:
-        if run.name not in PROGRAMS and not run.redirects:
+        if _plain(run.name) not in PROGRAMS and not run.redirects:
             continue
         for effect in _of(run, where):
             if effect.kind in _GRAVE_KINDS or effect.place in ("root", "home", "device", "credentials"):
@@ -123,8 +123,13 @@ def _plain(name: str) -> str:
 
 
 def _of(run: Run, where: Where) -> Iterator[Effect]:
-    for act in PROGRAMS.get(_plain(run.name)) or ((control.done,) if "claw" in run.name.lower() else ()):
-        yield from act(run, where)
+    acts = PROGRAMS.get(_plain(run.name)) or ((control.done,) if "claw" in run.name.lower() else ())
+    if acts and "@" in run.name and "claw" not in run.name.lower():
+        named = replace(run, name=_plain(run.name))
+        yield from (replace(effect, run=run) for act in acts for effect in act(named, where))
+    else:
+        for act in acts:
+            yield from act(run, where)
     if run.redirects:
         yield from _redirected(run, where)
     for name, value in run.assigns:

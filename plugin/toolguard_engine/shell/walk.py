@@ -358,7 +358,7 @@ class Walk:
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
-            if name in code.PROGRAMS or name in sql.CLIENTS or (name[-1].isdigit() and INTERPRETER.fullmatch(name)):
+            if name in code.PROGRAMS or name in sql.CLIENTS or _is_interpreter(name):
                 self._code(run, state)
             if name in _COPIERS:
                 self._copy(run)
@@ -647,6 +647,11 @@ def _split_string(argv: tuple[str, ...]) -> str:
 
 def _split_words(own: tuple[str, ...], rest: tuple[str, ...]) -> str:
     return " ".join((*own, *rest)).replace("\\_", " ")
+
+
+def _is_interpreter(name: str) -> bool:
+    """Whether a name with a version behind it is an interpreter's: `python3.12`, `node@22`."""
+    return ("@" in name and bool(code.language(name))) or (name[-1].isdigit() and INTERPRETER.fullmatch(name) is not None)
 
 
 def _shebang(text: str) -> str:

@@ -5,7 +5,7 @@
 paste, `submit` a carriage return. Parameters that an action does not use type nothing.
 
 `lines` plays the line editor: Backspace, Ctrl-U, Ctrl-W and Ctrl-C where they do the same in every shell
-and in the terminal itself. All other keys that
+and in the terminal itself, and Ctrl-L, which clears the screen and edits nothing. All other keys that
 edit, complete, move or bring back an older line make the line unsure: what Enter runs then cannot be told from what was
 typed. Without a terminal there is no editor, so that each control character makes the line unsure. A line break in a paste
 counts as Enter: not every program waits for one behind a paste.
@@ -225,6 +225,8 @@ class _Editor:
             self._text += key
         elif not self._terminal or self._pasting:
             self._sure = False
+        elif key == "\x0c":
+            pass
         elif key == "\x7f" and self._text.isascii():
             self._text = self._text[:-1]
         elif key == "\x15":

@@ -162,7 +162,11 @@ def _bounded(found: list[Reader]) -> tuple[Reader, ...]:
     for reader in found:
         key = reader.language, reader.outer
         unknown = Shell(
-            cwd="\0", aliases=reader.shell.aliases, functions=reader.shell.functions, defined=reader.shell.defined
+            cwd="\0",
+            aliases=reader.shell.aliases,
+            functions=reader.shell.functions,
+            defined=reader.shell.defined,
+            scripts=reader.shell.scripts,
         )
         merged[key] = replace(reader, shell=unknown, trusted=False) if key in merged else reader
     return tuple(merged.values())

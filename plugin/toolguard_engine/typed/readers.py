@@ -36,6 +36,7 @@ MAX_BEFORE = 16_384
 """Characters of code that is read together with a new line."""
 
 MAX_VARIABLES = 200
+MAX_SCRIPTS = 8
 MAX_CLOSED, MAX_CLOSED_TWICE = 16_384, 1_000
 """Characters of an open text for which an end is looked for: one, or one inside the other."""
 
@@ -48,18 +49,27 @@ _MULTIPLEXERS = frozenset(
 )
 _STAND_INS = {
     "ipython3": "python3", "bpython": "python3", "ptpython": "python3", "pdb": "python3", "ipdb": "python3", "pry": "irb",
-    "deno": "node", "mongosh": "node", "mongo": "node", "iex": "elixir", "jshell": "groovy", "tinker": "php -a",
+    "deno": "node", "mongosh": "node", "mongo": "node", "iex": "elixir",
+    "jupyter": "python3", "jupyter-console": "python3", "jshell": "groovy", "tinker": "php -a",
 }  # fmt: skip
 """Consoles, and the interpreter that reads the same language from its standard input."""
 
 _CONSOLES = frozenset({"console", "c", "tinker", "shell", "shell_plus", "repl", "pdb", "code", "IPython", "inspect"})
-_CLOSERS = ("'", '"', "\n:\ndone", "\ndo :\ndone", "\n:\nfi", "\nthen :\nfi", "\n:\n}", "\n)", "\nesac", "`", "]]")
+_LOOPS = ("for", "while", "until", "select")
+_CLOSERS: dict[str, tuple[str, ...]] = {
+    "'": ("'",), '"': ('"',), "\n:\ndone": _LOOPS, "\ndo :\ndone": _LOOPS, "\n:\nfi": ("if",), "\nthen :\nfi": ("if",),
+    "\n:\n}": ("{",), "\n)": ("(",), "\nesac": ("case",), "`": ("`",), "]]": ("[[",),
+}  # fmt: skip
+"""What ends an open text, and what one of must stand in it then."""
+
 _HEREDOC = re.compile(r"(?<!<)<<-?[ \t]{0,9}(?:'([^'\n]{1,80})'|\"([^\"\n]{1,80})\"|\\?([\w.-]{1,80}))")
 _GOES_ON = re.compile(r"(?:(?<!\\)(?:\\\\){0,20}\\|&&|\|\||\|&?)[ \t]{0,20}\Z")
 _JOINED = re.compile(r"(?<!\\)(?:\\\\){0,20}\\\n?\Z")
 _ENDS_SQL = re.compile(
-    r";|\\|^\s{0,20}[.!/]|^\s{0,20}(?:go|ego|system|source|delimiter)\b|\bdelimiter\b|-S\b", re.IGNORECASE | re.MULTILINE
+    r";|\\|^\s{0,20}[.!/]|^\s{0,20}(?:go|ego|system|source|delimiter|pager)\b|\bdelimiter\b|-S\b",
+    re.IGNORECASE | re.MULTILINE,
 )
+_DELIMITS = re.compile(r"^\s{0,20}(?:delimiter\b|\\d\s{1,20}[^\w\s])", re.IGNORECASE | re.MULTILINE)
 _TAKERS = frozenset(
     """
     read mapfile readarray less more most man vim vi nvim nano ed ex emacs select su ssh telnet nc ncat netcat ftp sftp
@@ -73,22 +83,36 @@ behind what they look for."""
 
 
 class Shell(msgspec.Struct, frozen=True):
-    """What a shell knows. `defined`: the lines that define its `functions`."""
+    """What a shell knows. `defined`: the lines that define its `functions`; `args`: `$1` and so on, None where they are not
+    known; `scripts`: files that it wrote, and what stands in them."""
 
     cwd: str = ""
     variables: tuple[tuple[str, str], ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
     functions: frozenset[str] = frozenset()
     defined: str = ""
+    args: tuple[str, ...] | None = None
+    scripts: tuple[tuple[str, str], ...] = ()
 
     def before(self, text: str) -> str:
         """The commands that bring a new shell to what of this matters for a text."""
-        found = [f"cd {word(self.cwd)}"] if self.cwd else []
-        found += [f"{name}={word(value)}" for name, value in self.variables if name in text]
+        found = [fed(f"cat > {word(path)}", said) for path, said in self.scripts if self._names(path, text)]
+        found += [f"cd {word(self.cwd)}"] if self.cwd else []
+        if self.args is not None and ("$" in text or "shift" in text):
+            found.append("set -- " + " ".join(map(word, self.args)))
+        found += [
+            f"{name}={word(value)}" for name, value in self.variables if name in text or (name == "IFS" and "$" in text)
+        ]
         found += [f"alias {name}={word(value)}" for name, value in self.aliases if name in text]
         if any(name in text for name in self.functions):
             found.append(self.defined)
         return "".join(f"{line}\n" for line in found)
+
+    def _names(self, path: str, text: str) -> bool:
+        """Whether a text may run the file of this name."""
+        name = path.rpartition("/")[2]
+        said = (value for variable, value in self.variables if variable in text)
+        return name in text or "*" in text or "?" in text or any(name in value for value in said)
 
 
 class Reader(msgspec.Struct, frozen=True):
@@ -111,7 +135,7 @@ class Reader(msgspec.Struct, frozen=True):
         """The commands that entering this text comes to. `ends`: it is the end of the input as well."""
         if self.language == "sql":
             joined = self.waiting + text
-            return [self._wrapped(self.before + joined)] if ends or _ends_sql(joined) else []
+            return [self._wrapped(self.before + joined)] if ends or self._ends(joined) else []
         if self.language == "code":
             return [self._wrapped(self.before + text)]
         found = [self._in_shell(closed(self.waiting + text))]
@@ -129,7 +153,7 @@ class Reader(msgspec.Struct, frozen=True):
 
     def after(self, text: str, *, keep: bool) -> Reader:
         """The same reader behind this text. `keep`: the code counts for what comes behind it."""
-        if self.language == "sql" and not _ends_sql(self.waiting + text):
+        if self.language == "sql" and not self._ends(self.waiting + text):
             return replace(self, waiting=(self.waiting + text + "\n")[-MAX_BEFORE:])
         if self.language in ("sql", "code"):
             before = f"{self.before}{self.waiting}{text}\n"[-MAX_BEFORE:]
@@ -153,6 +177,10 @@ class Reader(msgspec.Struct, frozen=True):
             return False
         joined = closed(self.waiting + text)
         return any(_may_eat(run) for run in _walked(self.shell.before(joined) + joined)[0])
+
+    def _ends(self, text: str) -> bool:
+        """Whether a client may run this. Behind another mark for the end than `;` that is each line."""
+        return _ends_sql(text) or _DELIMITS.search(self.before) is not None
 
     def _in_shell(self, text: str) -> str:
         return self._wrapped(self.shell.before(text) + text)
@@ -181,7 +209,7 @@ def word(text: str) -> str:
 @lru_cache(maxsize=256)
 def readers(command: str) -> tuple[Reader, ...]:
     """Who reads what is typed while this command runs; nobody that is known where it is empty."""
-    runs, _ = _walked(command)
+    runs = _walked(command)[0]
     found: dict[tuple[Language, tuple[str, ...]], Reader] = {}
     top = runs[0] if runs else Run((":",), ":")
     for run in runs:
@@ -209,11 +237,11 @@ def _of(run: Run, top: Run, command: str) -> Iterator[Reader]:
 
 
 @lru_cache(maxsize=32)
-def _walked(command: str) -> tuple[list[Run], State]:
-    """All programs that a command runs where somebody types, and what its shell knows then. Only read."""
+def _walked(command: str) -> tuple[list[Run], State, dict[str, str]]:
+    """All programs that a command runs where somebody types, what its shell knows then and wrote to files. Only read."""
     walk, state = Walk(SPECIALS), State()
     walk.text(command.replace(UNKNOWN, "?"), state, Feed(f"{_PROBE}\n"), piped=False, pipeline=0)
-    return walk.runs, state
+    return walk.runs, state, walk.files
 
 
 def _shell(run: Run, top: Run) -> Reader:
@@ -250,7 +278,7 @@ def _opener(top: Run) -> str:
 def at_start(command: str) -> tuple[Reader, ...]:
     """Who reads what is typed into a process that was started with this command."""
     found = readers(command)
-    runs, _ = _walked(command)
+    runs = _walked(command)[0]
     if any(run.name in _MULTIPLEXERS or "shell" in run.name or "shell" in run.argv[1:3] for run in runs):
         return (*found, Reader("shell"))
     others = (run for run in runs if not run.via and run.name not in _SILENT and run.name != _PROBE)
@@ -276,7 +304,8 @@ def _may_eat(run: Run) -> bool:
 
 def _behind(shell: Shell, text: str) -> Shell:
     """What a shell knows behind a text."""
-    _, state = _walked(shell.before(text) + text)
+    _, state, files = _walked(shell.before(text) + text)
+    scripts = {**dict(shell.scripts), **{path: said for path, said in files.items() if _PROBE not in said}}
     changed = {name: value if isinstance(value, str) else UNKNOWN for name, value in state.variables.items()}
     variables = {**dict(shell.variables), **changed}
     aliases = {**dict(shell.aliases), **state.aliases}
@@ -291,6 +320,8 @@ def _behind(shell: Shell, text: str) -> Shell:
         tuple(aliases.items())[-MAX_VARIABLES:],
         shell.functions | new,
         defined,
+        shell.args if state.args is None else state.args[1:],
+        tuple((path, said.replace(UNKNOWN, "?")[:MAX_BEFORE]) for path, said in scripts.items() if path)[-MAX_SCRIPTS:],
     )
 
 
@@ -309,11 +340,12 @@ def closed(text: str) -> str:
     text = _JOINED.sub("", text)
     if len(text) > MAX_CLOSED or "broken" not in parse(text)[1]:
         return text
-    for ends in (_heredocs(text), *_CLOSERS):
+    closers = [ends for ends, opened in _CLOSERS.items() if any(sign in text for sign in opened)]
+    for ends in (_heredocs(text), *closers):
         if ends and "broken" not in parse(text + ends)[1]:
             return text + ends
-    for first in _CLOSERS if len(text) <= MAX_CLOSED_TWICE else ():
-        for second in _CLOSERS:
+    for first in closers if len(text) <= MAX_CLOSED_TWICE else ():
+        for second in closers:
             if "broken" not in parse(text + first + second)[1]:
                 return text + first + second
     return text

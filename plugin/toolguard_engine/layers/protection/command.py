@@ -58,10 +58,10 @@ def findings(command: str, host: Host, folder: str, depth: int = 0) -> Iterator[
     if is_near(reading.runs, host, folder):
         away = _elsewhere(reading.runs)
         local = tuple(run for run in reading.runs if run not in away) if away else reading.runs
-        yield from _of_scene(Scene(local, host, folder, away), depth)
+        yield from _of_scene(Scene(local, host, folder, away), local, depth)
         if away:
             scene = Scene(reading.runs, host, folder)
-            yield from (replace(finding, certain=False) for finding in _of_scene(scene, depth))
+            yield from (replace(finding, certain=False) for finding in _of_scene(scene, away, depth))
     if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command):
         yield Finding(LONG)
 
@@ -72,16 +72,17 @@ def _elsewhere(runs: tuple[Run, ...]) -> tuple[Run, ...]:
     return () if found and any(reaches_back(run) for run in runs) else found
 
 
-def _of_scene(scene: Scene, depth: int) -> Iterator[Finding]:
+def _of_scene(scene: Scene, runs: tuple[Run, ...], depth: int) -> Iterator[Finding]:
+    """`runs`: those whose texts are judged as commands, each in one scene alone."""
     for law in _LAWS:
         yield from law(scene)
-    yield from _inner(scene, depth)
+    yield from _inner(scene, runs, depth)
 
 
-def _inner(scene: Scene, depth: int) -> Iterator[Finding]:
+def _inner(scene: Scene, runs: tuple[Run, ...], depth: int) -> Iterator[Finding]:
     if depth >= _MAX_INNER:
         return
-    found = dict.fromkeys(text for run in scene.runs for text in _given(run, scene) if _MAY_HARM.search(text))
+    found = dict.fromkeys(text for run in runs for text in _given(run, scene) if _MAY_HARM.search(text))
     for text in list(found)[:_MAX_TEXTS]:
         yield from findings(text, scene.host, scene.start, depth + 1)
 

@@ -100,7 +100,8 @@ def is_interpreter(name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _is_interpreter(name: str) -> bool:
-    return name in _SCRIPTED or INTERPRETER.fullmatch(name) is not None
+    plain = name.partition("@")[0]
+    return plain in _SCRIPTED or INTERPRETER.fullmatch(plain) is not None
 
 
 def is_textual(run: Run) -> bool:
@@ -257,9 +258,18 @@ class Scene:
 
     def own_words(self, run: Run) -> tuple[str, ...]:
         """The words of a wrapper, as far as they can be known, without those of a program that is judged by itself."""
-        wrapped = (other.argv for other in self.apart if other.via[-1:] == (run.name,))
-        inner = max((len(argv) for argv in wrapped if run.argv[-len(argv) :] == argv), default=0)
+        wrapped = self._wrapped.get(run.name, {})
+        inner = max((size for size, argvs in wrapped.items() if run.argv[-size:] in argvs), default=0)
         return run.argv[: len(run.argv) - inner][:OWN_WORDS]
+
+    @cached_property
+    def _wrapped(self) -> dict[str, dict[int, set[tuple[str, ...]]]]:
+        """The words of the programs that are judged by themselves, by the wrapper that starts them and their number."""
+        found: dict[str, dict[int, set[tuple[str, ...]]]] = {}
+        for run in self.apart:
+            if run.via:
+                found.setdefault(run.via[-1], {}).setdefault(len(run.argv), set()).add(run.argv)
+        return found
 
     def codes(self) -> Iterator[tuple[str, str]]:
         """What interpreters run, by name: their arguments and input, and files that the command itself writes."""

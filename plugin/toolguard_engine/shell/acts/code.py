@@ -107,7 +107,8 @@ _ENCODED = re.compile(r"[-/](?:e|ec|en|enc[a-z]{0,15})\Z", re.IGNORECASE)
 
 
 def _plain(name: str) -> str:
-    """The program without a version: `python3.11` is `python`, `perl5.36` is `perl`."""
+    """The program without a version: `python3.11` is `python`, `perl5.36` is `perl`, `node@22` is `node`."""
+    name = name.partition("@")[0] or name
     return name if name in _LANGUAGES else name.rstrip("0123456789.").removesuffix("-")
 
 
@@ -124,7 +125,7 @@ def source(run: Run) -> tuple[str, str] | None:
     language, letters = _LANGUAGES.get(_plain(run.name), ("", ""))
     if not language:
         return None
-    reader = _SPECIAL.get(language) or _SPECIAL.get(run.name) or _console(run)
+    reader = _SPECIAL.get(language) or _SPECIAL.get(_plain(run.name)) or _console(run)
     texts = reader(run) if reader else list(_given_by_option(run, letters))
     if texts:
         return language, "\n".join(texts)[:MAX_CODE]
@@ -510,15 +511,15 @@ def _interpreter(run: Run, where: Where) -> Iterator[Effect]:
     yield from _serves(run, where)
     found = source(run)
     if found is None:
-        if not _script(run) and _LANGUAGES[_plain(run.name)][0] not in ("awk", "applescript"):
+        if not _script(run) and language(run.name) not in ("awk", "applescript"):
             yield from unseen(run, run.stdin, piped=True)
         return
-    language, code = found
+    named, code = found
     if not code.strip(UNKNOWN + " \n") and UNKNOWN in code and not run.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
-    yield Effect("code", code, "", frozenset({language}), run)
+    yield Effect("code", code, "", frozenset({named}), run)
     yield from talks(code, run)
-    if language != "awk":
+    if named != "awk":
         yield from says(code, run, where)
     elif "/inet/" in code and "getline" in code:
         yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), run)

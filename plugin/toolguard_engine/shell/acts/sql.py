@@ -13,20 +13,24 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from toolguard_engine.shell.acts import Act
+from toolguard_engine.shell.acts import Act, sqlmeta
 from toolguard_engine.shell.acts.getopt import options
 from toolguard_engine.shell.model import UNKNOWN, Effect, Run
 from toolguard_engine.shell.places import Where
 
 MAX_TEXT = 40_000
 MAX_STATEMENTS = 200
+MAX_MARKS = 20
 
 _NOISE = re.compile(
     r"'(?>(?:[^'\\]|\\.|''){0,40000})'|\$(\w{0,20}+)\$.{0,400}?\$\1\$|--[^\n]{0,4000}+|/\*.{0,400}?\*/", re.DOTALL
 )
+_DELIMITER = re.compile(
+    r"^[ \t]{0,20}(?:delimiter[ \t]{1,20}(\S{1,20})|\\d[ \t]{1,20}([^\w\s]{1,20}))[^\n]{0,400}", re.IGNORECASE | re.MULTILINE
+)
 _SPACE = re.compile(r"\s{1,1000}+")
 _CHANGES = re.compile(
-    r"\b(?:drop|truncate|delete|update|alter|grant|revoke|pg_terminate_backend|create|set|flush|purge|reset|shutdown|kill|detach|copy|into|xp_cmdshell"
+    r"\b(?:drop|truncate|delete|update|alter|grant|revoke|pg_terminate_backend|create|set|flush|purge|reset|shutdown|kill|detach|copy|into|xp_cmdshell|sys_exec|lo_export|load_extension"
     r"|load|replace|vacuum|optimize|system|exec|execute|pragma|attach|deactivate|remove|undrop|rename|dbcc|restore)\b"
 )
 _ALWAYS = re.compile(
@@ -96,7 +100,23 @@ _ANALYSED = re.compile(
 
 def statements(text: str) -> Iterator[str]:
     """The statements of a text, white space made one blank, strings `''`, comments gone."""
-    bare = _NOISE.sub(lambda match: "''" if match.group()[0] in "'$" else " ", text[:MAX_TEXT])
+    text = text[:MAX_TEXT]
+    yield from _between(text)
+    if "delimiter" in text.lower() or "\\d" in text:
+        yield from _between(_undelimited(text))
+
+
+def _undelimited(text: str) -> str:
+    """The text with a semicolon for each mark that mysql's `delimiter` puts in its place."""
+    marks = dict.fromkeys(mark for found in _DELIMITER.finditer(text) for mark in found.groups() if mark)
+    text = _DELIMITER.sub(";", text)
+    for mark in list(marks)[:MAX_MARKS]:
+        text = text.replace(mark, ";")
+    return text
+
+
+def _between(text: str) -> Iterator[str]:
+    bare = _NOISE.sub(lambda match: "''" if match.group()[0] in "'$" else " ", text)
     for statement in bare.split(";")[:MAX_STATEMENTS]:
         spaced = _SPACE.sub(" ", statement).strip()
         if spaced:
@@ -170,8 +190,12 @@ _STATEMENT = ("-c", "-e", "-q", "-Q", "--command", "--execute", "--query", "--sq
               "--query-string", "--init-command")  # fmt: skip
 
 
-def _client(valued: frozenset[str], *, operands: bool = False) -> Callable[[Run, Where], Iterator[Effect]]:
-    """A program that takes statements by option and at standard input, and where `operands` is set as words too."""
+def _client(
+    valued: frozenset[str], *, operands: bool = False, loads: bool = False
+) -> Callable[[Run, Where], Iterator[Effect]]:
+    """A program that takes statements by option and at standard input, and where `operands` is set as words too.
+
+    `loads`: a statement may load code of a file, or run an editor."""
 
     def act(run: Run, _: Where) -> Iterator[Effect]:
         read = options(run, valued)
@@ -181,17 +205,17 @@ def _client(valued: frozenset[str], *, operands: bool = False) -> Callable[[Run,
         texts.append(_said(run))
         for text in texts:
             yield from _effects(text, run)
-            if text.lstrip().startswith(("\\!", ".shell", ".system")) or "\n\\!" in text:
+        for text in (*run.argv[1:], _said(run)):
+            if sqlmeta.runs_programs(text, loads=loads):
                 yield Effect("sql", text[:400], "", frozenset({"program"}), run)
 
     return act
 
 
-def _dotted(run: Run, where: Where) -> Iterator[Effect]:
-    """sqlite3: `.shell` and `.system` run programs."""
-    yield from _client(frozenset({"-cmd", "-separator", "-init", "-newline", "-nullvalue", "-mmap", "-vfs"}), operands=True)(
-        run, where
-    )
+_dotted = _client(
+    frozenset({"-cmd", "-separator", "-init", "-newline", "-nullvalue", "-mmap", "-vfs"}), operands=True, loads=True
+)
+"""sqlite3: `.shell` and `.system` run programs."""
 
 
 def _cloud(*wanted: str) -> Callable[[Run, Where], Iterator[Effect]]:
