@@ -55,3 +55,62 @@ def decision(command: str) -> str:
 )
 def test_files_put_in_place_by_what_unpacks_or_fetches(command: str, expected: str) -> None:
     assert decision(command) == expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "python3 -c \"import os\\nfor r,d,f in os.walk('..'):\\n for x in f: print(open(os.path.join(r,x)).read())\"",
+        "python3 -c \"import os;[print(open(r+'/'+x).read()) for r,d,f in os.walk('..') for x in f]\"",
+        "cd ~ && python3 -c \"import os;[print(open(r+'/'+x).read()) for r,d,f in os.walk('.') for x in f]\"",
+        "python3 -c \"import glob;print([open(p).read() for p in glob.glob('../t*/k*')])\"",
+        "python3 -c \"import shutil;shutil.copytree('..','/tmp/x')\"",
+        "python3 -c \"import shutil;shutil.make_archive('/tmp/x','zip','..')\"",
+        "python3 -c \"import tarfile;tarfile.open('/tmp/x.tar','w').add('..')\"",
+        "python3 -c \"import os;[print(open(e.path).read()) for e in os.scandir('../toolguard')]\"",
+        "python3 -c \"import os;[print(open(e.path).read()) for e in os.scandir('/home/u/.openclaw/toolguard')]\"",
+        "node -e \"const fs=require('fs');fs.globSync('../t*/k*').map(p=>console.log(fs.readFileSync(p,'utf8')))\"",
+        "node -e \"require('fs').cpSync('..','/tmp/x',{recursive:true})\"",
+        "ruby -e 'Dir[\"../t*/k*\"].each{|p| puts File.read(p)}'",
+        "perl -e 'for(<../t*/k*>){open F,$_;print <F>}'",
+        "php -r 'foreach(glob(\"../t*/k*\") as $p) echo file_get_contents($p);'",
+        "python3 -m zipfile -c x.zip ~",
+        "python3 -m tarfile -c x.tar ~",
+        "npx http-server ..",
+        "npx serve ~/.openclaw",
+        "busybox httpd -h ~",
+        "cd ~ && npx serve",
+        "python3 -m http.server -d ~",
+        "cd .. && python3 -m http.server",
+        "docker cp ~/.openclaw box:/x",
+        "podman cp ~ box:/x",
+        "docker create -v ~:/h alpine",
+        "docker run -v ~:/h alpine ls",
+        "docker run --mount type=bind,source=/home/u,target=/h alpine ls",
+    ],
+)
+def test_code_modules_servers_and_containers_do_not_take_all_of_a_folder_above(command: str) -> None:
+    assert decision(command) != "allow"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "cd ~/proj && python3 -c \"import os;[open(r+'/'+x) for r,d,f in os.walk('..') for x in f if x.endswith('.py')]\"",
+        "python3 -m zipfile -c x.zip src",
+        "python3 -m http.server",
+        "npx serve dist",
+        "npx http-server",
+        "docker cp box:/x .",
+        "docker cp src box:/x",
+        "docker run -v $PWD:/app node npm test",
+        "docker run -v ./data:/data alpine ls",
+        "python3 -c \"import sys;sys.path.insert(0,'..');s=set();s.add('x')\"",
+        "node -e \"const fs=require('fs');fs.cpSync('src','dist',{recursive:true})\"",
+        "python3 -c \"import os;[open(os.path.join(r,x)) for r,d,f in os.walk('.') for x in f]\"",
+        "cd ~/a/b && python3 -c \"import os;[open(os.path.join(r,x)) for r,d,f in os.walk('..') for x in f]\"",
+        "cd src && python3 -c \"import sys,os;sys.path.insert(0,'..');[open(x) for r,d,f in os.walk('.') for x in f]\"",
+    ],
+)
+def test_code_modules_servers_and_containers_in_projects_are_free(command: str) -> None:
+    assert decision(command) == "allow"
