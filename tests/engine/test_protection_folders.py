@@ -7,7 +7,7 @@ import pytest
 from toolguard_engine.layers import protection
 from toolguard_engine.model import Call, Host
 
-HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",))
+HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), frozenset({4242}))
 WORKSPACE = "/home/u/.openclaw/workspace"
 
 
@@ -140,4 +140,27 @@ def test_code_modules_servers_and_containers_in_projects_are_free(command: str) 
     ],
 )
 def test_what_is_only_read_or_lies_elsewhere(command: str, expected: str) -> None:
+    assert decision(command) == expected
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("systemctl --user exit", "hold"),
+        ("systemctl --user freeze openclaw-gateway", "block"),
+        ("systemctl --user restart openclaw-gateway", "hold"),
+        ("systemctl --user try-restart openclaw-gateway.service", "hold"),
+        ("busctl --user call org.freedesktop.systemd1 / x StopUnit ss openclaw-gateway.service replace", "block"),
+        ("dbus-send --session x org.freedesktop.systemd1.Manager.StopUnit string:openclaw-gateway.service", "block"),
+        ("gdbus call --method org.freedesktop.systemd1.Manager.StopUnit openclaw-gateway.service replace", "block"),
+        ("gdb -p 4242 -batch -ex 'call exit(0)'", "block"),
+        ("strace -p 4242 -e inject=all:signal=9", "block"),
+        ("strace -p 77 -e trace=kill", "allow"),
+        ("gdb ./kill", "allow"),
+        ("systemctl --user restart nginx", "allow"),
+        ("systemctl --user status openclaw-gateway", "allow"),
+        ("busctl --user call org.freedesktop.systemd1 / x StopUnit ss nginx.service replace", "allow"),
+    ],
+)
+def test_services_and_processes_of_ours_are_not_ended_by_other_tools(command: str, expected: str) -> None:
     assert decision(command) == expected
