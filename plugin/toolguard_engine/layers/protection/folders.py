@@ -163,6 +163,7 @@ def _secret_root(word: str, folder: str, scene: Scene) -> str:
 def _unpacked(run: Run, scene: Scene) -> Finding | None:
     """Whether it unpacks into a state folder, or into one above that it is given; where it only runs there, possibly."""
     rest = run.argv[1:]
+    options: tuple[str, ...]
     if run.name in TARS:
         unpacks, options = _extracts(rest), ("-C", "--directory")
     elif run.name in _UNPACKERS:
