@@ -203,3 +203,55 @@ def test_honest_neighbours(command: str) -> None:
 def test_other_tools(tool: str, params: dict[str, Any], decision: str) -> None:
     verdict = protection.judge(Call(tool, params, cwd=WORKSPACE), HOST)
     assert (verdict.decision if verdict else "allow") == decision
+
+
+@pytest.mark.parametrize(
+    ("path", "least"),
+    [
+        ("$(dirname $PWD)/toolguard/key", "block"),
+        ("$(dirname $(pwd))/*/key", "block"),
+        ('"$(dirname "$PWD/x")/../toolguard/key"', "block"),
+        ("$(dirname $OPENCLAW_STATE_DIR)/.openclaw/toolguard/key", "block"),
+        ("$(dirname $x)/toolguard/key", "hold"),
+        ("${PWD%workspace}toolguard/key", "block"),
+        ("${PWD%/workspace}/toolguard/key", "block"),
+        ("${PWD%.openclaw/workspace}.openclaw/toolguard/key", "block"),
+        ("${PWD%/.openclaw/workspace}/.openclaw/toolguard/key", "block"),
+        ("${PWD/workspace/toolguard}/key", "block"),
+        ("${PWD//workspace/toolguard}/key", "block"),
+        ("${PWD/%workspace/toolguard}/key", "block"),
+    ],
+)
+def test_the_folder_above_one_whose_name_is_not_known(path: str, least: str) -> None:
+    assert protects(f"cat {path}") == least
+    assert protects(f"cp {path} x") == least
+    assert protects(f"p={path}; cat $p") == least
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'echo {} > "$(dirname "$PWD")/openclaw.json"',
+        'cd "$(dirname "$PWD")/toolguard"; cat key',
+        "cd ${PWD%workspace}toolguard; cat key",
+    ],
+)
+def test_the_folder_above_is_gone_to_or_written_in(command: str) -> None:
+    assert protects(command) == "block"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'cd "$(dirname "$0")" && npm test',
+        'cd "$(dirname "${BASH_SOURCE[0]}")" && rm -rf build',
+        'mkdir -p "$(dirname "$f")" && touch "$f"',
+        "for f in *.txt; do mkdir -p out/$(dirname $f); cp $f out/$f; done",
+        "cp a.txt $(dirname $f)/b.txt",
+        "ls $(dirname $PWD)",
+        "cd ${PWD%/src} && npm test",
+        "echo ${PWD/src/dist}",
+    ],
+)
+def test_folders_of_scripts_and_projects_are_free(command: str) -> None:
+    assert weighed(command) == "allow"

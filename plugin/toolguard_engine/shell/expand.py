@@ -307,8 +307,23 @@ def _changed_folder(value: str, operator: str, operand: str) -> str:
         return last if above else UNKNOWN
     if operator in ("/", "//") and operand.partition("/")[0] in value:
         return _CHANGES[operator](value, operand)
+    if value == folder and (changed := _renamed(folder, operator, operand)):
+        return changed
     kept = operator in ("%", "%%") and (operand == "/" or (above and not re.search(r"[*?\[]", operand)))
     return value.removesuffix(operand) if kept else value if operator in ("@", ",", ",,") else UNKNOWN
+
+
+def _renamed(folder: str, operator: str, operand: str) -> str:
+    """The path beside or above a folder whose last names are cut off or replaced; empty where that is not known.
+
+    The names of the folder are not known here: those that are cut off or replaced are taken for its last ones.
+    """
+    if not operand or re.search(r"[*?\[\\]", operand):
+        return ""
+    if operator in ("%", "%%"):
+        return folder + "/.." * operand.rstrip("/").count("/") + ("" if operand[0] == "/" else "/../")
+    old, _, new = operand.partition("/")
+    return f"{folder}/../{new}" if operator in ("/", "//") and old else ""
 
 
 def _bare(value: str) -> str:

@@ -19,8 +19,8 @@ MAX_PROGRAMS = 60
 
 NOTHING = Feed("")
 
-_FOLDERS = frozenset({"~", "$HOME", "$PWD"})
-"""Signs for folders with a name that is not known here."""
+_FOLDERS = frozenset({"~", "$HOME", "$PWD", "."})
+"""Signs for folders with a name that is not known here; `$PWD` arrives as `.`."""
 
 _BASE64 = re.compile(r"[A-Za-z0-9+/_=\s-]*+")
 _FORMAT = re.compile(r"%(?:%|-?\d{0,3}(?:\.\d{1,3})?([sdbqcxi]))")
@@ -226,9 +226,15 @@ def _basename(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a tab
 
 def _dirname(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table
     words = [word for word in run.argv[1:] if not word.startswith("-")]
-    if words and words[0].rstrip("/") in _FOLDERS:
-        return f"{words[0]}/.."
-    return (words[0].rstrip("/").rpartition("/")[0] or ("/" if words[0].startswith("/") else ".")) if words else None
+    if not words:
+        return None
+    path = words[0].rstrip("/") or words[0][:1]
+    above, slash, last = path.rpartition("/")
+    if slash:
+        return above or "/"
+    if last in _FOLDERS or last.startswith("$"):
+        return f"{last}/.."
+    return UNKNOWN if UNKNOWN in last else "."
 
 
 def _config_path(run: Run, fed: Feed) -> str | None:  # noqa: ARG001 - one of a table

@@ -10,10 +10,24 @@ import re
 from base64 import b64decode
 from binascii import Error as Base64Error
 from collections.abc import Iterator
+from itertools import islice
 
 from toolguard_engine import ownfiles
 from toolguard_engine.layers.protection.commands import CHANGES, CLI
-from toolguard_engine.layers.protection.scene import AWKS, FILES, KEY, SEDS, Finding, Scene, awk_prints, base, sed_prints
+from toolguard_engine.layers.protection.scene import (
+    AWKS,
+    FILES,
+    KEY,
+    MAX_FOLDERS,
+    SEDS,
+    Finding,
+    Scene,
+    awk_prints,
+    base,
+    is_interpreter,
+    resolved,
+    sed_prints,
+)
 from toolguard_engine.metrics import place
 from toolguard_engine.protectedpaths import Place
 
@@ -43,13 +57,19 @@ _JOINED_TO_HOME = re.compile(rf"{_HOME_FOLDER}\s*(?:[/+.]\s*['\"]/*|,\s*['\"](?!
 _WALKS_ALL = re.compile(
     r"\bwalk\w*\(|glob\(|readdir\w*\(|scandir\(|listdir\(|iterdir\(|\bfind\s*\(|File::Find|\bDir\b|RecursiveDirectory|\bls\s+-\w*R"
 )
-_READS = re.compile(r"\bopen|read(?!dir)|slurp|get_contents|copy|\bcat\b|load|send|upload|write")
+_READS = re.compile(r"\bopen(?!claw)|read(?!dir)|slurp|get_contents|copy|\bcat\b|load|send|upload|write")
 _COPIES = re.compile(r"copytree\s*\(|make_archive\s*\(|\bcp(?:Sync)?\s*\(|cp_r\b|copySync\s*\(|\.add\s*\(")
 _HIDDEN_TOO = re.compile(r"DOTMATCH|include_hidden\s*=\s*True|\bdot\s*:\s*true")
 _CHOOSES = re.compile(
     r"['\"/]\*?\.\w{1,5}['\"$]|\\\.\w{1,5}\$|\*\.\w{1,5}\b|\.suffix|extname|splitext|\.(?:ends|starts)with|\.ends?_with\?"
 )
 """What code says that takes only files of one kind, or passes by hidden folders."""
+
+_FOLDER = re.compile(
+    r"(?<!path\.insert\(0,)(?<!path\.insert\(0, )(?<!path\.append\()['\"]((?:[~.]|/)[^'\"\n*?\[]{0,200})['\"]"
+)
+_MAX_FOLDERS = 50
+"""So many folders that code names are looked at."""
 
 _LINK = re.compile(r"/proc/[^'\"\s]{1,100}/cwd\b")
 _SECRET_FOLDER = re.compile(r"toolguard|\bglob\b|\*")
@@ -139,7 +159,21 @@ def _reads_all_home(code: str, scene: Scene) -> bool:
         return False
     if _ALL_HOME.search(code) or _quoted(scene.protected.home, code):
         return True
+    copies = walks or "tarfile" in code or any(not match[0].startswith(".add") for match in _COPIES.finditer(code))
+    named = islice(_FOLDER.finditer(code), _MAX_FOLDERS) if copies else ()
+    if any(_holds_secret(match[1], scene) for match in named):
+        return True
     return "~/**" in code and _HIDDEN_TOO.search(code) is not None
+
+
+def _holds_secret(path: str, scene: Scene) -> bool:
+    """Whether a folder in code is one in which a secret of the guard lies, from wherever the command may be."""
+    folders = {scene.here(run) for run in scene.runs if is_interpreter(run.name)} or set(scene.folders)
+    for folder in list(folders)[:MAX_FOLDERS]:
+        parts = tuple(part for part in resolved(path, scene.host, folder).lower().split("/") if part)
+        if any(tuple(part.lower() for part in key[: len(parts)]) == parts for key in scene.protected.keys):
+            return True
+    return False
 
 
 def _quoted(text: str, code: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from toolguard_engine.layers.protection.leftout import TARS, patterns
 from toolguard_engine.shell.model import Run
@@ -42,6 +43,13 @@ _NONE: frozenset[str] = frozenset()
 _WHOLE = frozenset({"duplicity", "rdiff-backup", "mksquashfs", "genisoimage", "mkisofs", "xorriso", "pax", "zip", "unison"})
 """Programs that always take all that is in a folder."""
 
+_CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+_STARTS = frozenset({"run", "create"})
+_VOLUME = re.compile(r"(?:-v|--volume=|--mount=)(.*)|--volume|--mount", re.DOTALL)
+_SERVERS = frozenset({"http-server", "serve", "live-server", "httpd", "miniserve", "darkhttpd"})
+"""Programs that show all files of a folder to others: the one that is named, or else the one that they run in."""
+
+_MODULES = (("zipfile",), ("tarfile",), ("http.server",))
 _LIKE_CP = frozenset({"cp", "scp", "rsync", "rcp"})
 _CERTAIN = frozenset({*TARS, "cp", "scp", "rsync", "zip", "7z"})
 
@@ -58,8 +66,42 @@ def sources(run: Run) -> Iterator[Source]:
     elif name in _LIKE_CP:
         if any(_RECURSIVE.match(word) or word.startswith("--files-from") for word in argv[1:]):
             yield from _operands(run, last=name == "cp" and any(_TARGET.fullmatch(word) for word in argv))
+    elif name in _CONTAINERS:
+        yield from _given_to_container(run)
+    elif name in _SERVERS or (name == "busybox" and "httpd" in argv[1:2]):
+        served = list(_operands(run, last=True))
+        yield from served or [(0, ".", "")]
+    elif name.startswith("py") and argv[1:2] == ("-m",) and argv[2:3] in _MODULES:
+        yield from _by_module(run)
     elif name in _WHOLE or not _VERBS.get(name, _NONE).isdisjoint(argv[1:5]):
         yield from _operands(run, last=True)
+
+
+def _given_to_container(run: Run) -> Iterator[Source]:
+    """What `docker cp` copies into a container; what one of another name is given as a folder of its own."""
+    argv = run.argv
+    if "cp" in argv[1:3]:
+        yield from (source for source in _operands(run, last=False) if ":" not in source[1] and source[1] != "cp")
+        return
+    if _STARTS.isdisjoint(argv[1:3]):
+        return
+    for at, word in enumerate(argv):
+        if found := _VOLUME.fullmatch(word):
+            value = found[1] or "".join(argv[at + 1 : at + 2])
+            source = next(
+                (part[part.index("=") + 1 :] for part in value.split(",") if part.startswith(("src=", "source="))), ""
+            )
+            yield at, source or value.partition(":")[0], ""
+
+
+def _by_module(run: Run) -> Iterator[Source]:
+    """What a module of Python packs (`-m zipfile -c x.zip ~`) or serves."""
+    words = run.argv[3:]
+    if run.argv[2] == "http.server":
+        found = next((word for option, word in pairwise(words) if option in ("-d", "--directory")), ".")
+        yield 0, found, ""
+    elif words[:1] in (("-c",), ("--create",)):
+        yield from ((at, word, "") for at, word in enumerate(words[2:], 5))
 
 
 def packs(run: Run) -> bool:

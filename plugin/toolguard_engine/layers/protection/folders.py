@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 from toolguard_engine.layers.protection import copies
 from toolguard_engine.layers.protection.leftout import TARS, left_out
@@ -31,6 +32,28 @@ _GIT_CHANGES = frozenset(
 _GIT_TAKES = frozenset({"add", "stage"})
 _GIT_ALL = frozenset({"-A", "--all", "--no-ignore-removal"})
 _GIT_VALUED = frozenset({"-c", "-C", "--git-dir", "--work-tree", "--namespace"})
+_GIT_PATCHES = frozenset({"apply", "am"})
+_UNPACKERS: dict[str, tuple[re.Pattern[str], tuple[str, ...]]] = {
+    "unzip": (re.compile(r"(?!-\w*[lptvzZ])|--"), ("-d",)),
+    "cpio": (re.compile(r"-\w*i|--extract"), ("-D", "--directory")),
+    "bsdcpio": (re.compile(r"-\w*i|--extract"), ("-D", "--directory")),
+    **dict.fromkeys(("7z", "7za", "7zz", "unar"), (re.compile(r"x\Z|e\Z"), ("-o",))),
+}
+"""Programs that unpack: what their first word is then, and the option that names the folder."""
+
+_FETCHES: dict[str, tuple[str, ...]] = {
+    "curl": ("--output-dir",), "wget": ("-P", "--directory-prefix"), "aria2c": ("-d", "--dir"),
+}  # fmt: skip
+"""Programs that fetch a file, and the options that name the folder it comes to."""
+
+_REMOTE_NAME = re.compile(r"-[fsSLkgvJR#i46]*O[fsSLkgvJR#i46]*|--remote-name(?:-all)?")
+_OUTPUT = re.compile(r"(?:-[fsSLkgvJR#i46]*o|--output=|--out=)(.*)|--output|--out", re.DOTALL)
+_SERVERS_CHOICE = re.compile(
+    r"-[fsSLkgvOR#i46]*J[fsSLkgvOR#i46]*|--remote-header-name|--content-disposition|--trust-server-names|-r|-m|--recursive"
+    r"|--mirror|-i|--input-file\b.*"
+)
+"""Options by which the name of what is fetched does not follow from its address."""
+
 _COPIERS = frozenset({"cp", "mv", "rsync", "scp"})
 _RECURSIVE = re.compile(r"-\w*[rRa]|--(?:recursive|archive)")
 _CONTENTS = re.compile(r"(?:^|/)(?:\.|\*|\.(?:openclaw|clawdbot)/?)$")
@@ -40,7 +63,7 @@ def findings(scene: Scene) -> Iterator[Finding]:
     for run in scene.runs:
         if text := _whole(run, scene):
             yield Finding(text)
-        if found := _copied(run, scene) or _added(run, scene):
+        if found := _copied(run, scene) or _added(run, scene) or _unpacked(run, scene) or _fetched(run, scene):
             yield found
 
 
@@ -50,10 +73,6 @@ def _whole(run: Run, scene: Scene) -> str:
         return _git(rest, run, scene)
     if name == "patch":
         return FILES if _is_ours(_value(rest, ("-d", "--directory")) or ".", run, scene) else ""
-    if name in TARS and _extracts(rest):
-        return FILES if _holds(_value(rest, ("-C", "--directory")), run, scene) else ""
-    if name == "unzip":
-        return FILES if _holds(_value(rest, ("-d",)), run, scene) else ""
     if name == "ln":
         return FILES if any(_holds(word, run, scene) for word in _linked(rest)) else ""
     return _moved(run, rest, scene) if name in _COPIERS else ""
@@ -64,6 +83,8 @@ def _git(rest: tuple[str, ...], run: Run, scene: Scene) -> str:
     verb, words, where = _git_verb(rest)
     if verb in _GIT_TAKES:
         return KEY if _takes(words, resolved(where, scene.host, scene.here(run)), scene) else ""
+    if verb in _GIT_PATCHES and (folder := _value(words, ("--directory",))):
+        where = f"{where}/{folder}"
     return FILES if verb in _GIT_CHANGES and _is_ours(where, run, scene) else ""
 
 
@@ -137,6 +158,58 @@ def _secret_root(word: str, folder: str, scene: Scene) -> str:
     path = resolved(word, scene.host, folder)
     parts = tuple(part for part in path.lower().split("/") if part)
     return path if any(tuple(part.lower() for part in key[: len(parts)]) == parts for key in scene.protected.keys) else ""
+
+
+def _unpacked(run: Run, scene: Scene) -> Finding | None:
+    """Whether it unpacks into a state folder, or into one above that it is given; where it only runs there, possibly."""
+    rest = run.argv[1:]
+    options: tuple[str, ...]
+    if run.name in TARS:
+        unpacks, options = _extracts(rest), ("-C", "--directory")
+    elif run.name in _UNPACKERS:
+        first, options = _UNPACKERS[run.name]
+        unpacks = first.match("".join(rest[:1])) is not None
+    else:
+        return None
+    folder = _value(rest, options)
+    if not unpacks or not _holds(folder or ".", run, scene):
+        return None
+    return Finding(FILES, certain=bool(folder) or _is_in_state(".", run, scene))
+
+
+def _is_in_state(path: str, run: Run, scene: Scene) -> bool:
+    state = scene.protected.state.lower()
+    return f"{resolved(path, scene.host, scene.here(run)).lower()}/".startswith(f"{state}/")
+
+
+def _fetched(run: Run, scene: Scene) -> Finding | None:
+    """Whether it fetches a file to a place of ours; where the server chooses its name, that is possible."""
+    if run.name not in _FETCHES:
+        return None
+    rest = run.argv[1:]
+    folder = _value(rest, _FETCHES[run.name]) or "."
+    if UNKNOWN in folder or not (_holds(folder, run, scene) or _is_ours(folder, run, scene)):
+        return None
+    names = [_file_name(word, run.name) for word in rest if not word.startswith("-")] if _by_address(run) else []
+    for at, word in enumerate(rest):
+        if run.name != "wget" and (found := _OUTPUT.fullmatch(word)):
+            names.append(found[1] or "".join(rest[at + 1 : at + 2]))
+    if any(_is_ours(f"{folder}/{name}", run, scene) for name in names if name):
+        return Finding(FILES)
+    unsure = any(map(_SERVERS_CHOICE.fullmatch, rest)) or any(
+        UNKNOWN in name or "[" in name or "{" in name for name in names
+    )
+    return Finding(FILES, certain=False) if unsure and _is_in_state(folder, run, scene) else None
+
+
+def _by_address(run: Run) -> bool:
+    """Whether a file that is fetched is called as at the end of its address."""
+    return run.name != "curl" or any(map(_REMOTE_NAME.fullmatch, run.argv[1:]))
+
+
+def _file_name(address: str, program: str) -> str:
+    name = base(address.partition("#")[0].partition("?")[0])
+    return name if program == "curl" else unquote(name)
 
 
 def _linked(rest: tuple[str, ...]) -> list[str]:

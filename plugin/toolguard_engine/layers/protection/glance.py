@@ -28,8 +28,27 @@ _JOINERS = ("(", "+", "'.'", '"."')
 _HIDES = ("64", "hex", "::-1", "rev", "chr", "rot")
 """What code says that takes its texts out of another form."""
 
-_WALKS = ("walk", "glob", "readdir", "scandir", "listdir", "iterdir", "find", "dir", "tree", "archive", "cpsync", "cp_r")
+_WALKS = (
+    "walk",
+    "glob",
+    "readdir",
+    "scandir",
+    "listdir",
+    "iterdir",
+    "find",
+    "dir",
+    "tree",
+    "archive",
+    "cpsync",
+    "cp_r",
+    "<..",
+    ".add",
+    "cp(",
+)
 """What code says that goes through folders."""
+
+_ABOVE = ("~", "home", "'/'", '"/"', "'..", '"..', "<..")
+"""How code begins a folder above the agent's own."""
 
 _TOKENS = (f"{place.TOKEN}'", f'{place.TOKEN}"')
 """What code says that looks for the dashboard's token by the end of its name."""
@@ -64,6 +83,10 @@ def _signs(host: Host) -> _Signs:
         "kill",
         "fuser",
         "systemctl",
+        "gdb",
+        "lldb",
+        "strace",
+        "ltrace",
         "launchctl",
         "update-activation",
         "locate",
@@ -147,7 +170,7 @@ def _code_is_near(run: Run, signs: _Signs) -> bool:
     if (asks and sqlite.opens(code)) or any(sign in code for sign in _TOKENS):
         return True
     plain = _JOINS.sub("", code).lower()
-    if any(sign in plain for sign in _WALKS) and any(sign in plain for sign in ("~", "home", "'/'", '"/"', signs.home)):
+    if any(sign in plain for sign in _WALKS) and any(sign in plain for sign in (*_ABOVE, signs.home)):
         return True
     return any(word in plain for word in signs.words) or ("(" in plain and any(sign in plain for sign in _HIDES))
 

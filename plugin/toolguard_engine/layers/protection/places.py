@@ -21,6 +21,7 @@ from toolguard_engine.layers.protection.scene import (
     Finding,
     Scene,
     awk_prints,
+    base,
     hands_on,
     holds_ours,
     is_interpreter,
@@ -77,6 +78,13 @@ _ARCHIVERS = frozenset(
 )  # fmt: skip
 """Programs that copy a whole folder."""
 _CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+_COPY_OVER = frozenset({"scp", "rsync"})
+_REMOTE = re.compile(r"(?!-)[\w.@-]{1,200}:[^\0]*")
+_LOOPBACK = re.compile(r"(?:[\w.-]{1,64}@)?(?:localhost|127\.[\d.]{1,11}|0\.0\.0\.0|\[?::1\]?)\.?:", re.IGNORECASE)
+_PLAIN_COPY = re.compile(r"-[apvnfuiTLPqzC]+|--(?:archive|verbose|preserve(?:=[\w,]{0,60})?)")
+_FINDS = frozenset({"xargs", "parallel", "find", "fd"})
+"""Programs that add words to those of another one."""
+
 _STARTS = frozenset({"run", "create"})
 """What gives a folder to a container."""
 
@@ -139,6 +147,7 @@ def _kinds(run: Run, scene: Scene) -> dict[Place, bool]:
     What else names a secret: its name beside that of a state folder (`git -C`), or in a folder that is not known.
     """
     paths = set(_paths(run, scene))
+    remote = {word for word in run.argv[1:] if _REMOTE.fullmatch(word)} if _is_remote_copy(run) else set()
     found: set[Place] = {scene.place(path) for path in paths}
     inside = run.cwd if run.cwd and UNKNOWN not in run.cwd else scene.folder
     if inside and place_of(scene.here(run), scene.host, ("/",)) in {"guard", "key"}:
@@ -151,7 +160,28 @@ def _kinds(run: Run, scene: Scene) -> dict[Place, bool]:
         walked = sqlite.walked((*run.argv[1:], *texts(run)))
         found |= {"root" for path in walked if holds_ours(path, scene.host, scene.here(run))}
     open_paths = {scene.possible(path) for path in paths} - found if not _FINDERS.intersection(run.via[-1:]) else set()
+    if remote and run.argv[-1] in remote:
+        open_paths = {*open_paths, scene.place(run.argv[-1].partition(":")[2])} - found
     return {place: place in found for place in (*found, *open_paths) if place}
+
+
+def _is_remote_copy(run: Run) -> bool:
+    """Whether it copies from or to another machine or a container, and not this machine under a name of its own."""
+    return (run.name in _COPY_OVER or (run.name in _CONTAINERS and "cp" in run.argv[1:3])) and not any(
+        map(_LOOPBACK.match, run.argv)
+    )
+
+
+def _copies_out(run: Run, scene: Scene) -> bool:
+    """Whether it copies files as they are to a place that is not ours: only its last word is written."""
+    plain = [word for word in run.argv[1:] if not word.startswith("-")]
+    options = (word for word in run.argv[1:] if word.startswith("-"))
+    if len(plain) <= 1 or not all(map(_PLAIN_COPY.fullmatch, options)) or not _FINDS.isdisjoint(run.via):
+        return False
+    if any(UNKNOWN in word or "{}" in word or "$" in word for word in plain):
+        return False
+    target = plain[-1].partition(":")[2] if _REMOTE.fullmatch(plain[-1]) else plain[-1]
+    return not any(scene.place(path) for path in (target, *(f"{target}/{base(word)}" for word in plain[:-1])))
 
 
 def _paths(run: Run, scene: Scene) -> Iterator[str]:
@@ -163,7 +193,10 @@ def _paths(run: Run, scene: Scene) -> Iterator[str]:
     coded = is_interpreter(run.name)
     if run.name in sqlite.SHELLS:
         yield from sqlite.opened((*run.argv[1:], *texts(run)))
+    over = _is_remote_copy(run)
     for word in words:
+        if over and _REMOTE.fullmatch(word):
+            continue
         if " " in word or "\n" in word or (coded and "(" in word):
             continue
         if attached := _ATTACHED.fullmatch(word):
@@ -203,6 +236,8 @@ def _only_reads(run: Run, scene: Scene) -> bool:
         return False
     if scene.is_wrapper(run) and run.name != "find":
         return True
+    if run.name in _COPY_OVER or run.name == "cp":
+        return _copies_out(run, scene)
     if run.name in SEDS:
         return sed_prints(run.argv[1:])
     if run.name in sqlite.NAMES:

@@ -52,7 +52,16 @@ _SERVICES = frozenset(
     {"systemctl", "service", "launchctl", "supervisorctl", "pm2", "docker", "podman", "rc-service", "initctl"}
 )
 _CONTAINERS = frozenset({"docker", "podman"})
-_ENDING = frozenset({"stop", "disable", "mask", "kill", "rm", "remove", "delete", "unload", "bootout", "down", "pause"})
+_SESSION_ENDING = frozenset({"exit"})
+_STOPPING_A_WHILE = frozenset({"restart", "try-restart", "reload-or-restart", "try-reload-or-restart"})
+_BUS_CALLERS = frozenset({"busctl", "dbus-send", "gdbus"})
+_BUS_CALL = re.compile(r"(?:Stop|Restart|Kill|TryRestart|Freeze)Unit|(?:Disable|Mask)UnitFiles")
+_DEBUGGERS = frozenset({"gdb", "lldb", "strace", "ltrace", "bpftrace", "reptyr"})
+_ATTACHES = frozenset({"-p", "--pid", "--attach-pid", "attach"})
+_ATTACHED = re.compile(r"(?:-p|--pid=|--attach-pid=)?(\d{1,12})")
+_ENDING = frozenset(
+    {"stop", "disable", "mask", "kill", "rm", "remove", "delete", "unload", "bootout", "down", "pause", "freeze"}
+)
 _UNITS = ("openclaw-gateway.service", "openclaw-gateway", "openclaw.service", "openclaw")
 _GLOB = re.compile(r"[*?\[]")
 _SERVICE_NAMES = re.compile(r"openclaw|toolguard|clawdbot", re.IGNORECASE)
@@ -134,6 +143,14 @@ def _ends(run: Run, scene: Scene) -> Aim:
         return _by_port(rest, scene) if "k" in options else Aim.ELSEWHERE
     if any(base(word).partition("@")[0] in _PORT_KILLERS for word in run.argv[:4]):
         return _by_port(rest, scene)
+    if name in _DEBUGGERS:
+        return _by_debugger(rest, scene.host)
+    if name == "systemctl" and not _SESSION_ENDING.isdisjoint(rest):
+        return Aim.MAYBE_US
+    if name == "systemctl" and not _STOPPING_A_WHILE.isdisjoint(rest):
+        return max((min(_is_service(word, name), Aim.MAYBE_US) for word in rest), default=Aim.ELSEWHERE)
+    if name in _BUS_CALLERS and any(map(_BUS_CALL.search, rest)):
+        return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
     if name in _SERVICES and not _ENDING.isdisjoint(rest):
         return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
     return Aim.ELSEWHERE
@@ -150,6 +167,13 @@ def _is_service(word: str, manager: str) -> Aim:
     if manager != "systemctl" or len(word) > _MAX_PATTERN or word.startswith("-") or _GLOB.search(word) is None:
         return Aim.ELSEWHERE
     return Aim.MAYBE_US if any(fnmatchcase(unit, word.lower()) for unit in _UNITS) else Aim.ELSEWHERE
+
+
+def _by_debugger(rest: tuple[str, ...], host: Host) -> Aim:
+    """Whether a debugger takes hold of a process of ours."""
+    values = [value for option, value in pairwise(rest) if option in _ATTACHES]
+    values += [match[1] for word in rest if (match := _ATTACHED.fullmatch(word))]
+    return Aim.US if any(_number(value) in host.pids for value in values) else Aim.ELSEWHERE
 
 
 def _number(text: str) -> int:
