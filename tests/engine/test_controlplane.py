@@ -82,6 +82,20 @@ echo '{}' > "$(openclaw config file)"
 sed -i s/a/b/ $(openclaw config file)
 F=$(openclaw config file); cp new.json $F
 node --eval "import('/usr/lib/node_modules/openclaw/openclaw.mjs')" plugins disable toolguard
+pnpm -C /srv/oc openclaw config set plugins.enabled false
+pnpm --dir D openclaw gateway stop
+yarn --cwd D openclaw gateway stop
+npm --prefix /usr/lib run openclaw -- config set plugins.enabled false
+npm -C /srv exec openclaw -- gateway stop
+npm -C /srv exec -- openclaw gateway stop
+yarn --cwd /usr/lib/node_modules/openclaw node . gateway stop
+cd /usr/lib/node_modules/openclaw/dist && node index.js gateway stop
+node /usr/lib/node_modules/openclaw/dist gateway stop
+cd /usr/lib/node_modules/openclaw/dist && node entry config set plugins.enabled false
+cd /usr/lib/node_modules/openclaw/dist && node . gateway stop
+cd /usr/lib/node_modules && node openclaw/dist/index gateway stop
+cd /usr/lib/node_modules/openclaw/dist && node ../openclaw gateway stop
+cd /usr/lib/node_modules/openclaw/docs && node ../dist/entry.js gateway stop
 """
 HOLDS = """
 openclaw mcp set evil '{"command": "sh"}'
@@ -147,6 +161,10 @@ ln -s "$(which openclaw)" /tmp/oc
 node -e "import('/usr/lib/node_modules/openclaw/dist/config-cli-B1.mjs').then((cli) => cli.run())"
 echo '{}' > "$(openclaw gateway status --json | jq -r .config.path)"
 openclaw gateway status --json | jq -r .config.path | xargs sed -i s/true/false/
+node -e "process.argv.splice(2,0,'config','set','a','b');import('/usr/lib/node_modules/openclaw/openclaw.mjs')"
+node -e "process.argv.splice(2,1);import('/usr/lib/node_modules/openclaw/openclaw.mjs')" x gateway stop
+echo "process.argv.push('gateway','stop');import('/usr/lib/node_modules/openclaw/openclaw.mjs')" | node -
+node - <<< "process.argv.push('gateway','stop');import('/usr/lib/node_modules/openclaw/dist/entry.js')"
 """
 PASSES = """
 openclaw
@@ -198,6 +216,15 @@ openclaw models list --json > "$(date +%F).json"
 openclaw logs | tee "$(date +%F).log"
 pnpm view openclaw version
 npm ls openclaw
+pnpm view openclaw version
+npm ls openclaw
+npm --silent view openclaw version
+npm -C ~/src/openclaw ls
+npm --prefix ~/src/openclaw run build
+pnpm -C ~/src/openclaw test
+node index.js hello
+node ~/.openclaw/workspace/index.js hello
+npm run dev -- openclaw
 """
 
 

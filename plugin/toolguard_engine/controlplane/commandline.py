@@ -17,7 +17,7 @@ from toolguard_engine.shell.model import UNKNOWN
 
 OWN_PROGRAM = re.compile(
     r"(?:^|[/:])(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?/?$|openclaw\.mjs$"
-    r"|(?:openclaw|clawdbot)/(?:\S*/)?(?:index|entry)\.m?js$",
+    r"|(?:^|[/:])(?:openclaw|clawdbot)/(?:\S*/)?(?:index|entry)\.m?js$",
     re.IGNORECASE,
 )
 """A word by which the gateway's own command line is started."""
