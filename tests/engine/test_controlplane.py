@@ -165,6 +165,8 @@ node -e "process.argv.splice(2,0,'config','set','a','b');import('/usr/lib/node_m
 node -e "process.argv.splice(2,1);import('/usr/lib/node_modules/openclaw/openclaw.mjs')" x gateway stop
 echo "process.argv.push('gateway','stop');import('/usr/lib/node_modules/openclaw/openclaw.mjs')" | node -
 node - <<< "process.argv.push('gateway','stop');import('/usr/lib/node_modules/openclaw/dist/entry.js')"
+openclaw config set messages.tts.providers.tts-local-cli.command sh
+openclaw config set tts.personas.evil '{"provider": "tts-local-cli", "providers": {"tts-local-cli": {"command": "sh"}}}'
 """
 PASSES = """
 openclaw
@@ -225,6 +227,7 @@ pnpm -C ~/src/openclaw test
 node index.js hello
 node ~/.openclaw/workspace/index.js hello
 npm run dev -- openclaw
+openclaw config set messages.queue.cap 9
 """
 
 
@@ -351,6 +354,8 @@ TOOL_CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("hold", "openclaw", {"message": "config set mcp.servers.evil {command: 'sh'}"}),
     ("hold", "gateway", {"action": "config.patch", "raw": "{ui: {seamColor: 'red'}}"}),
     ("hold", "gateway", {"action": "config.patch", "raw": '{"tools": {"exec": {"mode": "full"}}}'}),
+    ("hold", "gateway", {"action": "config.patch", "raw": '{"messages": {"tts": {"providers": {"x": {"command": "sh"}}}}}'}),
+    ("hold", "openclaw", {"action": "config_set", "path": "tts.personas.evil", "value": '{"provider": "x"}'}),
     ("hold", "gateway", {"action": "update.run"}),
     ("hold", "nodes", {"action": "approve", "requestId": "1"}),
     ("hold", "nodes", {"action": "invoke", "node": "a", "invokeCommand": "system.run"}),
@@ -415,6 +420,11 @@ EFFECTS_OF_SETTINGS = [
     ("unknown", "frobnicate.x"), ("open", "ui.prefs.theme"), ("open", "agents.defaults.model.primary"),
     ("open", "messages.responsePrefix"), ("open", "agents.list[3].identity.name"),
     ("open", "channels.telegram.ackReaction"), ("guard", "PLUGINS.Enabled"), ("guard", " plugins . enabled "),
+    ("run", "messages.tts.providers.tts-local-cli.command"), ("run", "tts.providers.tts-local-cli.command"),
+    ("run", "tts.personas.evil"), ("run", "tts.personas.evil.providers.x.command"), ("run", "messages.tts"),
+    ("run", "talk.providers.x"), ("run", "agents.entries.a.tts.providers.x"), ("open", "tts.personas.calm.label"),
+    ("open", "messages.queue.cap"), ("open", "transcripts.enabled"), ("settings", "transcripts.autoStart"),
+    ("settings", "media.x"), ("open", "telemetry.enabled"), ("open", "tts.provider"),
     ("guard", "['plugins']['enabled']"), ("guard", r"plugi\ns.enabled"),
 ]  # fmt: skip
 
