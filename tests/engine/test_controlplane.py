@@ -167,6 +167,17 @@ echo "process.argv.push('gateway','stop');import('/usr/lib/node_modules/openclaw
 node - <<< "process.argv.push('gateway','stop');import('/usr/lib/node_modules/openclaw/dist/entry.js')"
 openclaw config set messages.tts.providers.tts-local-cli.command sh
 openclaw config set tts.personas.evil '{"provider": "tts-local-cli", "providers": {"tts-local-cli": {"command": "sh"}}}'
+echo '{"agents": {"defaults": {"model": {"primary": "claude-cli/x"}}}}' | openclaw config patch --stdin
+openclaw config set --batch-json '[{"path": "agents.defaults.model", "value": {"primary": "claude-cli/x"}}]'
+openclaw agent -m hi --model claude-cli/x
+openclaw agent --model=claude-cli/x -m hi
+openclaw cron add --every 1h --message hi --model claude-cli/x
+openclaw cron edit 7 --model google-gemini-cli/x
+openclaw gateway call sessions.patch --params '{"key": "a", "model": "claude-cli/x"}'
+openclaw gateway call sessions.patch --params '{"key": "agent:main:main", "permissionMode": "full"}'
+openclaw gateway call sessions.patch --params '{"key": "agent:main:main", "elevatedLevel": "full"}'
+openclaw gateway call sessions.patch --params "$(cat p.json)"
+openclaw gateway call sessions.patch "$OPTIONS"
 """
 PASSES = """
 openclaw
@@ -228,6 +239,10 @@ node index.js hello
 node ~/.openclaw/workspace/index.js hello
 npm run dev -- openclaw
 openclaw config set messages.queue.cap 9
+openclaw gateway call sessions.patch --params '{"key": "agent:main:main", "label": "Research"}'
+openclaw gateway call sessions.patch --params '{"key": "a", "archived": true, "model": "openai/gpt-5"}'
+openclaw cron add --every 1h --message hi --model openai/gpt-5
+openclaw agent -m 'what is claude-cli/x' --to +100
 """
 
 
@@ -356,6 +371,24 @@ TOOL_CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("hold", "gateway", {"action": "config.patch", "raw": '{"tools": {"exec": {"mode": "full"}}}'}),
     ("hold", "gateway", {"action": "config.patch", "raw": '{"messages": {"tts": {"providers": {"x": {"command": "sh"}}}}}'}),
     ("hold", "openclaw", {"action": "config_set", "path": "tts.personas.evil", "value": '{"provider": "x"}'}),
+    ("hold", "openclaw", {"action": "config_set", "path": "agents.defaults.model", "value": {"primary": "claude-cli/x"}}),
+    ("hold", "openclaw", {"action": "config_set", "path": "agents.defaults.model", "value": ["a/b", "claude-cli/x"]}),
+    ("hold", "openclaw", {"action": "config_set", "path": ["plugins", "enabled"], "value": "false"}),
+    ("hold", "openclaw", {"action": "config_set", "path": "", "value": "false"}),
+    ("hold", "gateway", {"action": "config.patch", "raw": ["plugins"]}),
+    ("hold", "gateway", {"action": "config.patch", "raw": {"agents": {"defaults": {"model": {"primary": "claude-cli/x"}}}}}),
+    ("hold", "gateway", {"action": "config.patch", "raw": '{"agents": {"defaults": {"model": "claude-cl\\u0069/x"}}}'}),
+    ("hold", "sessions_spawn", {"task": "tidy up", "model": "claude-cli/x"}),
+    ("hold", "session_status", {"model": "claude-cli/x"}),
+    ("hold", "sessions", {"action": "patch", "sessionKey": "a", "model": "claude-cli/x"}),
+    ("hold", "sessions", {"action": "patch", "sessionKey": "a", "permissionMode": "full"}),
+    ("hold", "sessions", {"action": "patch", "sessionKey": "a", "elevatedLevel": "full"}),
+    ("hold", "automations", {"action": "add", "job": {"payload": {"message": "x", "model": "claude-cli/x"}}}),
+    ("hold", "cron", {"action": "update", "patch": {"payload": {"fallbacks": ["claude-cli/x"]}}}),
+    ("allow", "sessions_spawn", {"task": "write about claude-cli/x", "model": "openai/gpt-5"}),
+    ("allow", "session_status", {"model": "openai/gpt-5"}),
+    ("allow", "sessions", {"action": "patch", "sessionKey": "a", "label": "Research", "model": "openai/gpt-5"}),
+    ("allow", "openclaw", {"action": "config_set", "path": "agents.defaults.model", "value": {"primary": "openai/gpt-5"}}),
     ("hold", "gateway", {"action": "update.run"}),
     ("hold", "nodes", {"action": "approve", "requestId": "1"}),
     ("hold", "nodes", {"action": "invoke", "node": "a", "invokeCommand": "system.run"}),
