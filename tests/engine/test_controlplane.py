@@ -96,6 +96,7 @@ cd /usr/lib/node_modules/openclaw/dist && node . gateway stop
 cd /usr/lib/node_modules && node openclaw/dist/index gateway stop
 cd /usr/lib/node_modules/openclaw/dist && node ../openclaw gateway stop
 cd /usr/lib/node_modules/openclaw/docs && node ../dist/entry.js gateway stop
+toolguard audit export out.jsonl
 """
 HOLDS = """
 openclaw mcp set evil '{"command": "sh"}'
@@ -243,6 +244,7 @@ openclaw gateway call sessions.patch --params '{"key": "agent:main:main", "label
 openclaw gateway call sessions.patch --params '{"key": "a", "archived": true, "model": "openai/gpt-5"}'
 openclaw cron add --every 1h --message hi --model openai/gpt-5
 openclaw agent -m 'what is claude-cli/x' --to +100
+toolguard audit
 """
 
 
