@@ -91,7 +91,10 @@ def effects(tool: str, params: Any, where: Where) -> Acts:
     if not isinstance(params, dict):
         return ()
     known = _TOOLS.get(tool) or _TOOLS.get(tool.lower())
-    return (*known(params, where), *_unknown_action(tool, params)) if known else _undescribed(tool, params, where)
+    if not known:
+        return _undescribed(tool, params, where)
+    more = _on_gateway(controlplane.on_sessions(tool.lower(), params)) if tool.lower() in _ABOUT_SESSIONS else ()
+    return (*known(params, where), *_unknown_action(tool, params), *more)
 
 
 def _unknown_action(tool: str, params: Params) -> Acts:
@@ -466,6 +469,9 @@ _QUIET = words(
 """Tools without an effect of their own. What runs commands is judged by them (`layers.calltexts`)."""
 
 _CONTROLLING = words("openclaw gateway")
+_ABOUT_SESSIONS = words("sessions_spawn suggest_task session_status sessions automations cron")
+"""Tools that may choose a model or what a session may do."""
+
 _TOOLS: dict[str, Tool] = {
     **dict.fromkeys(_READERS, _files("read", (*_FILE_PATHS, "paths"))),
     **dict.fromkeys(("ls", "find", "glob", "dir_list"), _files("read", _FILE_PATHS, frozenset(["names"]))),

@@ -82,6 +82,21 @@ echo '{}' > "$(openclaw config file)"
 sed -i s/a/b/ $(openclaw config file)
 F=$(openclaw config file); cp new.json $F
 node --eval "import('/usr/lib/node_modules/openclaw/openclaw.mjs')" plugins disable toolguard
+pnpm -C /srv/oc openclaw config set plugins.enabled false
+pnpm --dir D openclaw gateway stop
+yarn --cwd D openclaw gateway stop
+npm --prefix /usr/lib run openclaw -- config set plugins.enabled false
+npm -C /srv exec openclaw -- gateway stop
+npm -C /srv exec -- openclaw gateway stop
+yarn --cwd /usr/lib/node_modules/openclaw node . gateway stop
+cd /usr/lib/node_modules/openclaw/dist && node index.js gateway stop
+node /usr/lib/node_modules/openclaw/dist gateway stop
+cd /usr/lib/node_modules/openclaw/dist && node entry config set plugins.enabled false
+cd /usr/lib/node_modules/openclaw/dist && node . gateway stop
+cd /usr/lib/node_modules && node openclaw/dist/index gateway stop
+cd /usr/lib/node_modules/openclaw/dist && node ../openclaw gateway stop
+cd /usr/lib/node_modules/openclaw/docs && node ../dist/entry.js gateway stop
+toolguard audit export out.jsonl
 """
 HOLDS = """
 openclaw mcp set evil '{"command": "sh"}'
@@ -147,6 +162,23 @@ ln -s "$(which openclaw)" /tmp/oc
 node -e "import('/usr/lib/node_modules/openclaw/dist/config-cli-B1.mjs').then((cli) => cli.run())"
 echo '{}' > "$(openclaw gateway status --json | jq -r .config.path)"
 openclaw gateway status --json | jq -r .config.path | xargs sed -i s/true/false/
+node -e "process.argv.splice(2,0,'config','set','a','b');import('/usr/lib/node_modules/openclaw/openclaw.mjs')"
+node -e "process.argv.splice(2,1);import('/usr/lib/node_modules/openclaw/openclaw.mjs')" x gateway stop
+echo "process.argv.push('gateway','stop');import('/usr/lib/node_modules/openclaw/openclaw.mjs')" | node -
+node - <<< "process.argv.push('gateway','stop');import('/usr/lib/node_modules/openclaw/dist/entry.js')"
+openclaw config set messages.tts.providers.tts-local-cli.command sh
+openclaw config set tts.personas.evil '{"provider": "tts-local-cli", "providers": {"tts-local-cli": {"command": "sh"}}}'
+echo '{"agents": {"defaults": {"model": {"primary": "claude-cli/x"}}}}' | openclaw config patch --stdin
+openclaw config set --batch-json '[{"path": "agents.defaults.model", "value": {"primary": "claude-cli/x"}}]'
+openclaw agent -m hi --model claude-cli/x
+openclaw agent --model=claude-cli/x -m hi
+openclaw cron add --every 1h --message hi --model claude-cli/x
+openclaw cron edit 7 --model google-gemini-cli/x
+openclaw gateway call sessions.patch --params '{"key": "a", "model": "claude-cli/x"}'
+openclaw gateway call sessions.patch --params '{"key": "agent:main:main", "permissionMode": "full"}'
+openclaw gateway call sessions.patch --params '{"key": "agent:main:main", "elevatedLevel": "full"}'
+openclaw gateway call sessions.patch --params "$(cat p.json)"
+openclaw gateway call sessions.patch "$OPTIONS"
 """
 PASSES = """
 openclaw
@@ -198,6 +230,21 @@ openclaw models list --json > "$(date +%F).json"
 openclaw logs | tee "$(date +%F).log"
 pnpm view openclaw version
 npm ls openclaw
+pnpm view openclaw version
+npm ls openclaw
+npm --silent view openclaw version
+npm -C ~/src/openclaw ls
+npm --prefix ~/src/openclaw run build
+pnpm -C ~/src/openclaw test
+node index.js hello
+node ~/.openclaw/workspace/index.js hello
+npm run dev -- openclaw
+openclaw config set messages.queue.cap 9
+openclaw gateway call sessions.patch --params '{"key": "agent:main:main", "label": "Research"}'
+openclaw gateway call sessions.patch --params '{"key": "a", "archived": true, "model": "openai/gpt-5"}'
+openclaw cron add --every 1h --message hi --model openai/gpt-5
+openclaw agent -m 'what is claude-cli/x' --to +100
+toolguard audit
 """
 
 
@@ -324,6 +371,26 @@ TOOL_CALLS: list[tuple[str, str, dict[str, Any]]] = [
     ("hold", "openclaw", {"message": "config set mcp.servers.evil {command: 'sh'}"}),
     ("hold", "gateway", {"action": "config.patch", "raw": "{ui: {seamColor: 'red'}}"}),
     ("hold", "gateway", {"action": "config.patch", "raw": '{"tools": {"exec": {"mode": "full"}}}'}),
+    ("hold", "gateway", {"action": "config.patch", "raw": '{"messages": {"tts": {"providers": {"x": {"command": "sh"}}}}}'}),
+    ("hold", "openclaw", {"action": "config_set", "path": "tts.personas.evil", "value": '{"provider": "x"}'}),
+    ("hold", "openclaw", {"action": "config_set", "path": "agents.defaults.model", "value": {"primary": "claude-cli/x"}}),
+    ("hold", "openclaw", {"action": "config_set", "path": "agents.defaults.model", "value": ["a/b", "claude-cli/x"]}),
+    ("hold", "openclaw", {"action": "config_set", "path": ["plugins", "enabled"], "value": "false"}),
+    ("hold", "openclaw", {"action": "config_set", "path": "", "value": "false"}),
+    ("hold", "gateway", {"action": "config.patch", "raw": ["plugins"]}),
+    ("hold", "gateway", {"action": "config.patch", "raw": {"agents": {"defaults": {"model": {"primary": "claude-cli/x"}}}}}),
+    ("hold", "gateway", {"action": "config.patch", "raw": '{"agents": {"defaults": {"model": "claude-cl\\u0069/x"}}}'}),
+    ("hold", "sessions_spawn", {"task": "tidy up", "model": "claude-cli/x"}),
+    ("hold", "session_status", {"model": "claude-cli/x"}),
+    ("hold", "sessions", {"action": "patch", "sessionKey": "a", "model": "claude-cli/x"}),
+    ("hold", "sessions", {"action": "patch", "sessionKey": "a", "permissionMode": "full"}),
+    ("hold", "sessions", {"action": "patch", "sessionKey": "a", "elevatedLevel": "full"}),
+    ("hold", "automations", {"action": "add", "job": {"payload": {"message": "x", "model": "claude-cli/x"}}}),
+    ("hold", "cron", {"action": "update", "patch": {"payload": {"fallbacks": ["claude-cli/x"]}}}),
+    ("allow", "sessions_spawn", {"task": "write about claude-cli/x", "model": "openai/gpt-5"}),
+    ("allow", "session_status", {"model": "openai/gpt-5"}),
+    ("allow", "sessions", {"action": "patch", "sessionKey": "a", "label": "Research", "model": "openai/gpt-5"}),
+    ("allow", "openclaw", {"action": "config_set", "path": "agents.defaults.model", "value": {"primary": "openai/gpt-5"}}),
     ("hold", "gateway", {"action": "update.run"}),
     ("hold", "nodes", {"action": "approve", "requestId": "1"}),
     ("hold", "nodes", {"action": "invoke", "node": "a", "invokeCommand": "system.run"}),
@@ -388,6 +455,11 @@ EFFECTS_OF_SETTINGS = [
     ("unknown", "frobnicate.x"), ("open", "ui.prefs.theme"), ("open", "agents.defaults.model.primary"),
     ("open", "messages.responsePrefix"), ("open", "agents.list[3].identity.name"),
     ("open", "channels.telegram.ackReaction"), ("guard", "PLUGINS.Enabled"), ("guard", " plugins . enabled "),
+    ("run", "messages.tts.providers.tts-local-cli.command"), ("run", "tts.providers.tts-local-cli.command"),
+    ("run", "tts.personas.evil"), ("run", "tts.personas.evil.providers.x.command"), ("run", "messages.tts"),
+    ("run", "talk.providers.x"), ("run", "agents.entries.a.tts.providers.x"), ("open", "tts.personas.calm.label"),
+    ("open", "messages.queue.cap"), ("open", "transcripts.enabled"), ("settings", "transcripts.autoStart"),
+    ("settings", "media.x"), ("open", "telemetry.enabled"), ("open", "tts.provider"),
     ("guard", "['plugins']['enabled']"), ("guard", r"plugi\ns.enabled"),
 ]  # fmt: skip
 

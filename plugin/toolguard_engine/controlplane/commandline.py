@@ -17,7 +17,7 @@ from toolguard_engine.shell.model import UNKNOWN
 
 OWN_PROGRAM = re.compile(
     r"(?:^|[/:])(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?/?$|openclaw\.mjs$"
-    r"|(?:openclaw|clawdbot)/(?:\S*/)?(?:index|entry)\.m?js$",
+    r"|(?:^|[/:])(?:openclaw|clawdbot)/(?:\S*/)?(?:index|entry)\.m?js$",
     re.IGNORECASE,
 )
 """A word by which the gateway's own command line is started."""
@@ -34,6 +34,16 @@ _UPDATE = "--update"
 _MAX_WORDS = 200
 _MAX_READINGS = 16
 _PLUGIN_VERBS = re.compile(r"plugins (?:disable|uninstall|install|update|enable|reload)")
+_PATCHES_SESSION = "sessions.patch"
+_SESSION_FIELDS = frozenset(
+    {
+        "key", "sessionKey", "agentId", "label", "displayName", "archived", "pinned", "unread", "category", "color", "icon",
+        "model", "thinkingLevel", "fastMode", "verboseLevel", "reasoningLevel", "traceLevel", "responseUsage",
+    }
+)  # fmt: skip
+"""What may change in a session without letting its agent do more."""
+
+_MODEL_OPTIONS = ("--model", "--fallbacks")
 _METHOD = re.compile(r"[A-Za-z][\w-]*(?:\.[\w-]+)*")
 _UNSEEN = re.compile(rf"[$`{UNKNOWN}]|^@")
 _NAMES_GUARD = re.compile(r"config\.(?:set|patch|apply)|approval|toolguard")
@@ -133,6 +143,8 @@ def _of(reading: _Reading, words: tuple[str, ...], stdin: str | None) -> Iterato
         yield Deed(UNKNOWN_VERB, f"openclaw {' '.join((verb, *rest[:1])).strip()}")
     if not verb or verb not in catalogue.verbs:
         return
+    if any(settings.names_unguarded_model(word) for option in _MODEL_OPTIONS for word in _values(rest, option)):
+        yield Deed("agent", f"openclaw {verb} --model")
     for deed in _by_options(verb, rest, catalogue, stdin):
         yield _elsewhere(deed, words)
 
@@ -206,6 +218,8 @@ def _batch(text: str) -> Iterator[settings.Change]:
         return
     for item in items[:_MAX_WORDS]:
         yield settings.change(settings.names(item["path"]))
+        if settings.chooses_unguarded_model(item.get("value")):
+            yield settings.Change("agent", item["path"])
 
 
 def _calls(rest: tuple[str, ...], catalogue: Catalogue) -> Iterator[Deed]:
@@ -225,7 +239,21 @@ def _calls(rest: tuple[str, ...], catalogue: Catalogue) -> Iterator[Deed]:
         effect = "guard"
     if effect == "shown":
         effect = "read"
+    if effect == "use":
+        yield from _with_params(method, rest, target)
     yield Deed(effect, target)
+
+
+def _with_params(method: str, rest: tuple[str, ...], target: str) -> Iterator[Deed]:
+    """What the parameters add to an ordinary method: a model that the guard may not see, or what a session may do."""
+    texts = _values(rest, "--params")
+    for params in map(settings.parsed, texts):
+        if settings.chooses_unguarded_model(params):
+            yield Deed("agent", target)
+        if method == _PATCHES_SESSION and not (isinstance(params, dict) and _SESSION_FIELDS.issuperset(params)):
+            yield Deed("access", target)
+    if any(map(_UNSEEN.search, rest)) and not texts:
+        yield Deed("access", target)
 
 
 def _in_params(rest: tuple[str, ...]) -> settings.Change:

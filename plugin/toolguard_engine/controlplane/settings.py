@@ -100,7 +100,10 @@ def of_patch(text: str) -> Change:
 
 def of_value(value: dict[str, Any]) -> Change:
     """The same for a patch that is a value already."""
-    return (worst(change(path) for path in _leaves(value)) if value else None) or Change("open", "")
+    found = worst(change(path) for path in _leaves(value)) if value else None
+    if found and found.effect != "guard" and chooses_unguarded_model(value):
+        return Change("agent", found.path)
+    return found or Change("open", "")
 
 
 def unread(text: str) -> Change:
@@ -151,5 +154,20 @@ def is_shown_secret(path: Path) -> bool:
 
 def names_unguarded_model(value: str) -> bool:
     """Whether a model is chosen whose own program runs the tools."""
-    lower = value.lower()
+    lower = _unescaped(value[:_MAX_TEXT]).lower()
     return any(f"{before}{name}" in f" {lower}" for name in load().unguarded_models for before in " \"'")
+
+
+def chooses_unguarded_model(value: Any) -> bool:
+    """The same for a value with other values in it; one too large to look through counts as such."""
+    waiting = [value]
+    count = 0
+    while waiting:
+        item = waiting.pop()
+        count += 1
+        if count > _MAX_LEAVES:
+            return True
+        if isinstance(item, str) and names_unguarded_model(item):
+            return True
+        waiting += item.values() if isinstance(item, dict) else item if isinstance(item, list) else ()
+    return False

@@ -21,6 +21,10 @@ _SET = re.compile(
 )
 _STOP = re.compile(r"(?:gateway\s+stop|stop\s+(?:the\s+)?gateway)", re.IGNORECASE)
 _UNINSTALL = re.compile(r"(?:plugins?\s+(?:uninstall|remove)|(?:uninstall|remove)\s+plugins?)\s+(\S+)", re.IGNORECASE)
+_MODEL_KEYS = ("model", "fallbacks")
+_RIGHTS = re.compile(r"permission|elevated|exec|sandbox|policy|runtime|tools", re.IGNORECASE)
+"""In the name of a session's field: a change of it may let its agent do more."""
+
 _ABOUT_PLUGINS = ("pluginId", "packageName", "spec", "path")
 
 
@@ -53,6 +57,17 @@ def _of(tool: str, actions: dict[str, str], params: dict[str, Any]) -> Iterator[
         yield Deed(effect, target)
 
 
+def on_sessions(tool: str, params: dict[str, Any]) -> Iterator[Deed]:
+    """What a call does to a session or a scheduled turn: lets its agent do more, or takes a model whose own program runs the
+    tools."""
+    if tool == "sessions" and any(_RIGHTS.search(key) for key in params):
+        yield Deed("access", tool)
+    inner = [params, *(part for part in params.values() if isinstance(part, dict))]
+    inner += [part for outer in inner[1:] for part in outer.values() if isinstance(part, dict)]
+    if any(settings.chooses_unguarded_model(part[key]) for part in inner for key in _MODEL_KEYS if key in part):
+        yield Deed("agent", f"{tool} model")
+
+
 def _changes(name: str, params: dict[str, Any], target: str) -> Iterator[Deed]:
     if name == "set_default_model":
         chosen = settings.names_unguarded_model(str(params.get("model", ""))[:_MAX_TEXT])
@@ -63,8 +78,7 @@ def _changes(name: str, params: dict[str, Any], target: str) -> Iterator[Deed]:
         return
     for found in _changed(params):
         yield Deed(found.effect, f"{target} {found.path}".strip(), found.certain)
-    value = params.get("value")
-    if isinstance(value, str) and settings.names_unguarded_model(value[:_MAX_TEXT]):
+    if settings.chooses_unguarded_model(params.get("value")):
         yield Deed("agent", target)
 
 
@@ -73,10 +87,14 @@ def _changed(params: dict[str, Any]) -> Iterator[settings.Change]:
     path, raw = params.get("path"), next((params[key] for key in ("raw", "patch", "config") if key in params), None)
     if isinstance(path, str) and path.strip():
         yield settings.change(settings.names(path))
+    elif path is not None:
+        yield settings.Change(UNKNOWN_VERB, "")
     if isinstance(raw, str):
         yield settings.of_patch(raw)
     elif isinstance(raw, dict):
         yield settings.of_value(raw)
+    elif raw is not None:
+        yield settings.Change(UNKNOWN_VERB, "")
     replaced = params.get("replacePaths")
     for each in replaced[:_MAX_SPLITS] if isinstance(replaced, list) else ():
         yield settings.change(settings.names(str(each)))

@@ -15,7 +15,7 @@ CLI = "This command would use the guard's own command line to change what it all
 NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
 _READ_ONLY = frozenset({"status", "pending", "grants", "check", "usage", "--help", "-h", "--version", "help"})
 _SHOWING = {
-    "audit": frozenset({"show", "verify", "--help"}),
+    "audit": frozenset({"", "show", "verify", "--help"}),
     "config": frozenset({"show", "schema", "validate", "--help"}),
     "constraints": frozenset({"", "list", "packs", "check", "--help"}),
     "kill-switch": frozenset({"status", "--help"}),
