@@ -181,6 +181,24 @@ def test_at(made: Machine) -> None:
             atd.kill()
 
 
+OWN_DASHBOARD = (
+    "cd OWN; echo 00 | PYTHON -m toolguard_cli.dashboard --db OWN/m.db AT "
+    "--port 0 --owned --vouched >log 2>&1; echo $? >new; mv new code"
+)
+
+
+@pytest.mark.parametrize("how", [["sh", "-c"], ["setsid", "-f", "sh", "-c"]], ids=["a child", "an orphan"])
+def test_a_dashboard_that_is_held_as_the_gateways_is(made: Machine, how: list[str]) -> None:
+    """With a metrics file, and so a token, of its own."""
+    made.start_gateway()
+    (own := made.root / "own").mkdir()
+    line = OWN_DASHBOARD.replace("OWN", str(own)).replace("PYTHON", sys.executable).replace("AT", " ".join(made.at))
+    made.below_the_gateway(*how, line)
+    until((own / "code").exists, "the dashboard goes on")
+    assert "was started " in (own / "log").read_text()
+    assert not (own / "m.db.token").exists()
+
+
 # tmux
 
 
