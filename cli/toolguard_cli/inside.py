@@ -26,7 +26,10 @@ from toolguard_engine.stores.locked import StoreError
 
 SELF_APPROVAL = "security.self-approval"
 NO_PERSON = "security.no-person"
-FIX = "run it in a terminal of your own, or answer in the dashboard or in chat"
+FIX = (
+    "run it in a terminal of your own that can be checked (the console, ssh from another machine, GNOME Terminal, Konsole, "
+    "xterm), or answer in the dashboard or in chat"
+)
 
 
 @dataclass(frozen=True)

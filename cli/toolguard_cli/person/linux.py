@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
 
+from toolguard_cli.person import programs
 from toolguard_cli.person.system import MARK, Process, is_local, is_marked
 
 PROC = Path("/proc")
@@ -45,7 +46,7 @@ class Linux:
             uid=uid,
             name=head.partition("(")[2],
             program=program,
-            trusted=uid == 0 != os.geteuid() or _is_systems(program),
+            trusted=uid == 0 != os.geteuid() or (_is_systems(program) and not _is_altered(place, program)),
             group=_group(place),
             audit=_number(place / "sessionid"),
             marked=is_marked(env),
@@ -139,6 +140,29 @@ def _is_systems(program: str) -> bool:
     except OSError:
         return False
     return found.st_uid == 0 and not found.st_mode & 0o022
+
+
+def _is_altered(place: Path, program: str) -> bool:
+    """Whether a program in which a person sees a terminal was started with code of somebody's own in it."""
+    if not programs.shows_terminals(program):
+        return False
+    with suppress(OSError):
+        with (place / "environ").open("rb") as file:
+            names = {each.partition(b"=")[0] for each in file.read(MAX_BYTES).split(b"\0")}
+        if names & {b"LD_PRELOAD", b"LD_AUDIT", b"ELECTRON_RUN_AS_NODE"}:
+            return True
+        with (place / "maps").open(errors="replace") as lines:
+            mapped = {line.split(None, 5)[5].strip() for line in lines if "x" in line.split(None, 2)[1] and "/" in line}
+        return any(each.startswith("/") and not _is_roots(each) for each in mapped)
+    return False
+
+
+def _is_roots(path: str) -> bool:
+    """A file that was replaced by an update is no longer there."""
+    try:
+        return Path(path).stat().st_uid == 0
+    except OSError:
+        return path.startswith(_FOLDERS)
 
 
 def _environment(place: Path) -> dict[str, str]:
