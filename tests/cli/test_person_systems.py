@@ -87,6 +87,17 @@ def _cat(env: dict[str, str]) -> Iterator[int]:
 
 
 @on_linux
+def test_a_login_between_two_addresses_of_this_machine() -> None:
+    coded = {
+        name: f"{int.from_bytes(bytes(map(int, name.split('.'))), sys.byteorder):08X}" for name in ("127.0.0.2", "192.0.2.7")
+    }
+    found = [linux._is_local_login(["0:", "0100007F:0016", f"{each}:C350", "01"]) for each in coded.values()]
+    assert found == [True, False]
+    assert [linux._is_from_here(f"{name} 50000 127.0.0.1 22") for name in coded] == [True, False]
+    assert not linux._is_from_here("")
+
+
+@on_linux
 def test_a_name_cannot_forge_the_fields() -> None:
     code = (
         "import ctypes, sys; ctypes.CDLL(None).prctl(15, b'a) S 1 1 1 (', 0, 0, 0)\n"

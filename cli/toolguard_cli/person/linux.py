@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -50,7 +52,7 @@ class Linux:
             group=_group(place),
             audit=_number(place / "sessionid"),
             marked=is_marked(env),
-            local_login=is_local(env.get("SSH_CONNECTION", "")),
+            local_login=_is_from_here(env.get("SSH_CONNECTION", "")),
         )
 
     def adopters(self) -> frozenset[int]:
@@ -235,8 +237,33 @@ def _connections() -> Iterator[list[str]]:
             yield from (line.split() for line in (PROC / "net" / name).read_text().splitlines()[1:])
 
 
+def _is_from_here(connection: str) -> bool:
+    return is_local(connection) or _is_own_address((connection.split() or [""])[0].removeprefix("::ffff:"))
+
+
+def _address(coded: str) -> str:
+    """An IPv4 address as /proc/net writes it; empty for others."""
+    plain = coded.removeprefix("0000000000000000FFFF0000")
+    with suppress(ValueError):
+        return socket.inet_ntoa(int(plain, 16).to_bytes(4, sys.byteorder)) if len(plain) == 8 else ""  # noqa: PLR2004
+    return ""
+
+
+def _is_own_address(address: str) -> bool:
+    """Whether this machine has it."""
+    kind = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with suppress(OSError, ValueError), socket.socket(kind, socket.SOCK_DGRAM) as found:
+        found.bind((address, 0))
+        return bool(address)
+    return False
+
+
 def _is_local_login(fields: list[str]) -> bool:
     """Whether this is the server's side of an ssh connection that begins on this machine."""
     here, _, port = fields[1].partition(":")
     there = fields[2].partition(":")[0]
-    return fields[3] == _ESTABLISHED and int(port, 16) == _SSH_PORT and (here == there or there in _LOOPBACKS)
+    return (
+        fields[3] == _ESTABLISHED
+        and int(port, 16) == _SSH_PORT
+        and (here == there or there in _LOOPBACKS or _is_own_address(_address(there)))
+    )
