@@ -18,7 +18,7 @@ from pathlib import Path
 from toolguard_cli import paths
 from toolguard_cli.errors import UserError
 from toolguard_cli.paths import Places
-from toolguard_cli.person import origin, question, terminals
+from toolguard_cli.person import namespaces, origin, question, terminals
 from toolguard_cli.person.system import Agents, System, is_marked
 from toolguard_engine import answers
 from toolguard_engine.stores import audit, engines, key
@@ -26,7 +26,10 @@ from toolguard_engine.stores.locked import StoreError
 
 SELF_APPROVAL = "security.self-approval"
 NO_PERSON = "security.no-person"
-FIX = "run it in a terminal of your own, or answer in the dashboard or in chat"
+FIX = (
+    "run it in a terminal of your own that can be checked (the console, ssh from another machine, GNOME Terminal, Konsole, "
+    "xterm), or answer in the dashboard or in chat"
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,11 @@ def caller(places: Places, command: str, *, loosens: bool = True) -> Caller:
     if found.kind == "agent":
         _log(places, SELF_APPROVAL, f"`toolguard {command}` was started {started}")
         raise UserError(f"`toolguard {command}` was started {started}; only a person may do that", FIX)
-    if found.kind == "person" or not loosens:
+    if not loosens:
+        return Caller(places, command)
+    if why := namespaces.doubt(_namespaces(places)):
+        raise _no_person(places, command, why)
+    if found.kind == "person":
         return Caller(places, command)
     if why := terminals.refusal(system, pid, agents):
         raise _no_person(places, command, f"{started}, and {answers.plain(why)}")
@@ -107,14 +114,24 @@ def _system() -> System:
 
 def _agents(places: Places, system: System) -> Agents:
     """What runs agents here. A state directory named by an option does not hide the gateway whose config is changed."""
-    usual = paths.find(None, None).state_dir
-    folders = {places.state_dir, places.config.parent, *([usual] if os.access(usual, os.R_OK | os.X_OK) else [])}
+    folders = _folders(places)
     running = [info for folder in folders for info in engines.running(folder)]
     # A gateway that has ended may have left its number to another process; one that runs is above its engine.
     gateways = frozenset(info.gateway_pid for info in running if origin.descends(system, info.pid, info.gateway_pid))
     starts = [process.started for process in map(system.process, gateways) if process]
     since = min([*starts, *(_made(key.path(folder)) for folder in folders)])
     return Agents(gateways, frozenset(info.pid for info in running), since)
+
+
+def _namespaces(places: Places) -> list[list[str]]:
+    """Those of the engines that run, or ran last: in a namespace of its own a command does not see that they run."""
+    found = [info for folder in _folders(places) for info in engines.noted(folder)]
+    return [info.namespaces for info in found if info.namespaces]
+
+
+def _folders(places: Places) -> set[Path]:
+    usual = paths.find(None, None).state_dir
+    return {places.state_dir, places.config.parent, *([usual] if os.access(usual, os.R_OK | os.X_OK) else [])}
 
 
 def _made(path: Path) -> float:

@@ -5,6 +5,8 @@
 // because a setting was changed on the page, say, its successor takes the running server over.
 
 import { spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { lstatSync, readFileSync } from "node:fs";
 
 import { engineCommand } from "./command.mjs";
 import { Lines } from "./pipe.mjs";
@@ -25,6 +27,10 @@ const STOP_LIMIT_MS = 2_000;
 const LEFT_MS = 5_000;
 const MAX_LINE = 2_000;
 const MAX_CAUSES = 40;
+/** What the server asks to have signed: an agent can start one too, but has not the key. */
+const CHALLENGE = /^challenge ([0-9a-f]{64}) (\/.{1,1900})$/;
+const PURPOSE = "toolguard dashboard ";
+const KEY_BYTES = 32;
 
 const DEFAULTS = { dbPath: "~/.openclaw/metrics.db", bind: "127.0.0.1", port: 8080 };
 
@@ -51,7 +57,8 @@ export function dashboardCommand(root, state, configPath, config) {
   if (!isText(dbPath, 4_096) || !isText(bind, 255) || !isPort(port)) return null;
   const options = { db: dbPath, "state-dir": state, config: configPath, bind, port };
   const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-  return { ...engineCommand(root, state, config), args: ["-P", "-E", "-m", "toolguard_cli.dashboard", ...args, "--owned"] };
+  const all = ["-P", "-E", "-m", "toolguard_cli.dashboard", ...args, "--owned", "--vouched"];
+  return { ...engineCommand(root, state, config), args: all };
 }
 
 /**
@@ -124,7 +131,7 @@ export class Dashboard {
     this.#child = child;
     child.stdin.on("error", () => {});
     child.on("error", (error) => this.#tell("warn", error.message));
-    this.#listen(child.stdout, "info");
+    this.#listen(child.stdout, "info", (line) => this.#vouch(child, line));
     this.#listen(child.stderr, "warn");
     child.on("exit", (code, signal) => this.#gone(child, code, signal));
   }
@@ -172,10 +179,23 @@ export class Dashboard {
   /**
    * @param {import("node:stream").Readable} stream
    * @param {"info" | "warn"} level
+   * @param {(line: string) => boolean} [takes] whether the line is not for the log
    */
-  #listen(stream, level) {
-    const lines = new Lines(MAX_LINE, (line) => this.#tell(level, explained(line)));
+  #listen(stream, level, takes = () => false) {
+    const lines = new Lines(MAX_LINE, (line) => takes(line) || this.#tell(level, explained(line)));
     stream.on("data", (data) => lines.feed(data));
+  }
+
+  /**
+   * Proves to the server that this is the gateway, with the key that it names.
+   * @param {Child} child
+   * @param {string} line
+   */
+  #vouch(child, line) {
+    const [, challenge, path] = CHALLENGE.exec(line) ?? [];
+    if (!challenge || !path) return false;
+    child.stdin.write(`${signed(path, challenge)}\n`);
+    return true;
   }
 
   /**
@@ -238,6 +258,21 @@ async function end(child) {
     child.ref();
     child.stdin.end();
   });
+}
+
+/**
+ * Empty without a key: the server then says who may start it.
+ * @param {string} path of the key
+ * @param {string} challenge
+ */
+function signed(path, challenge) {
+  try {
+    const found = lstatSync(path);
+    if (!found.isFile() || found.size !== KEY_BYTES) return "";
+    return createHmac("sha256", readFileSync(path)).update(PURPOSE + challenge).digest("hex");
+  } catch {
+    return "";
+  }
 }
 
 /** @param {Child} child */

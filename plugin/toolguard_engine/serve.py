@@ -612,6 +612,7 @@ class Engine:
                     approved=tally.approved,
                     repeated=tally.repeated,
                     seams=self._session.seams,
+                    namespaces=engines.namespaces(),
                 ),
             )
         except (OSError, ValueError) as error:  # ValueError: a NUL in the path

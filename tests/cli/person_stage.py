@@ -59,6 +59,7 @@ class Machine:
     root: Path
     ends: ExitStack
     gateway: subprocess.Popen[str] = field(init=False)
+    engine: int = field(init=False)
 
     @property
     def script(self) -> Path:
@@ -76,9 +77,11 @@ class Machine:
     def start_gateway(self, *, managed: bool = False) -> None:
         code = [MANAGER, GATEWAY] if managed else [GATEWAY]
         self.gateway = self.ends.enter_context(running([sys.executable, "-c", *code]))
-        engine = int(self._answer())
+        self.engine = int(self._answer())
         pid = _children(self.gateway.pid)[0] if managed else self.gateway.pid
-        info = engines.EngineInfo(engine, pid, "", "", "", "", time.time(), "enforce", "")
+        info = engines.EngineInfo(
+            self.engine, pid, "", "", "", "", time.time(), "enforce", "", namespaces=engines.namespaces()
+        )
         engines.publish(self.places.state_dir, info)
 
     def write_script(self, *words: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from cli_stage import SCRIPT
 from held_stage import Terminal
 from person_stage import Machine, daemon, machine, until
 
@@ -128,7 +129,6 @@ def test_an_orphan_that_waited_for_another_gateway(made: Machine) -> None:
         ["kill-switch", "off"],
         ["grant", "make", "--tool", "exec"],
         ["checkpoint"],
-        ["deny", "NONCE"],
         ["dashboard"],
         ["uninstall"],
         ["install"],
@@ -145,9 +145,18 @@ def test_every_command_asks_who_started_it(made: Machine, words: list[str]) -> N
     assert "was started by something that has ended" in refused(made)
 
 
-@pytest.mark.parametrize("words", [["kill-switch", "on"], ["config", "set", "mode", "shadow", "--dry-run"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["kill-switch", "on"],
+        ["config", "set", "mode", "shadow", "--dry-run"],
+        ["config", "accept", "--dry-run"],
+        ["deny", "NONCE"],
+    ],
+    ids=" ".join,
+)
 def test_what_allows_nothing_more_needs_no_terminal(made: Machine, words: list[str]) -> None:
-    made.write_script(*words)
+    made.write_script(*(made.entry.nonce if word == "NONCE" else word for word in words))
     made.start_gateway()
     made.below_the_gateway(*filled(WAYS["fork twice"], made))
     assert "was started" not in made.attempt()[1]
@@ -179,6 +188,90 @@ def test_at(made: Machine) -> None:
             assert "was started " in refused(made)
         finally:
             atd.kill()
+
+
+OWN_DASHBOARD = (
+    "cd OWN; echo 00 | PYTHON -m toolguard_cli.dashboard --db OWN/m.db AT "
+    "--port 0 --owned --vouched >log 2>&1; echo $? >new; mv new code"
+)
+
+
+@pytest.mark.parametrize("how", [["sh", "-c"], ["setsid", "-f", "sh", "-c"]], ids=["a child", "an orphan"])
+def test_a_dashboard_that_is_held_as_the_gateways_is(made: Machine, how: list[str]) -> None:
+    """With a metrics file, and so a token, of its own."""
+    made.start_gateway()
+    (own := made.root / "own").mkdir()
+    line = OWN_DASHBOARD.replace("OWN", str(own)).replace("PYTHON", sys.executable).replace("AT", " ".join(made.at))
+    made.below_the_gateway(*how, line)
+    until((own / "code").exists, "the dashboard goes on")
+    assert "was started " in (own / "log").read_text()
+    assert not (own / "m.db.token").exists()
+
+
+# namespaces of one's own
+
+FAKED_PROC = """
+import ctypes, os, sys, time
+while not os.path.exists("go"): time.sleep(0.05)
+assert ctypes.CDLL(None).mount(b"none", b"/proc", b"tmpfs", 0, None) == 0
+me = str(os.getpid())
+os.mkdir("/proc/" + me)
+os.symlink(me, "/proc/self")
+open(f"/proc/{me}/stat", "w").write(f"{me} (bash) S 1 {me} {me} 0" + " 0" * 40)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+BOUND_PROC = """
+import ctypes, os, sys, time
+while not os.path.exists("go"): time.sleep(0.05)
+old, me = f"/proc/{sys.argv[1]}".encode(), f"/proc/{os.getpid()}".encode()
+for name in (b"/stat", b"/ns"):
+    assert ctypes.CDLL(None).mount(old + name, me + name, None, 4096, None) == 0
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+THE_ENGINES_NUMBER = """
+import os, sys, time
+open("/proc/sys/kernel/ns_last_pid", "w").write(str(int(sys.argv[1]) - 1))
+child = os.fork()
+if child == 0: os.execlp("sh", "sh", "-c", "sleep 60; : toolguard_engine")
+while b"toolguard_engine" not in open(f"/proc/{child}/cmdline", "rb").read(): time.sleep(0.01)
+while not os.path.exists("go"): time.sleep(0.05)
+os.execv(sys.argv[2], sys.argv[2:])
+"""
+SPACES = {
+    "a faked /proc": ("-Urm", FAKED_PROC, ""),
+    "another process's files in /proc": ("-Urm", BOUND_PROC, "PERSON"),
+    "the engine's number": ("-Urpf --mount-proc", THE_ENGINES_NUMBER, "ENGINE"),
+    "users of its own": ("-Ur", "import os, sys; os.execv(sys.argv[1], sys.argv[1:])", ""),
+}
+
+
+@pytest.fixture(scope="module")
+def unshares() -> None:
+    done = subprocess.run([needed("unshare"), "-Urmpf", "--mount-proc", "true"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        assert os.getuid() != 0 or os.environ.get("TOOLGUARD_TEST_PROGRAMS") != "required", done.stderr
+        pytest.skip(f"this system lets nobody make a namespace of their own: {done.stderr.strip()}")
+
+
+@pytest.mark.usefixtures("unshares")
+@pytest.mark.parametrize("name", SPACES)
+def test_a_namespace_of_its_own_makes_no_person(made: Machine, name: str) -> None:
+    options, code, argument = SPACES[name]
+    made.start_gateway()
+    argument = {"PERSON": str(os.getpid()), "ENGINE": str(made.engine)}.get(argument, "")
+    (made.root / "way.py").write_text(code)
+    text = made.script.read_text()
+    made.script.write_text(text.replace(str(SCRIPT), f"unshare {options} {sys.executable} way.py {argument} {SCRIPT}"))
+    made.below_the_gateway("setsid", "-f", "sh", "-c", made.line)
+    (made.root / "go").touch()
+    assert "was started " in refused(made)
+
+
+@pytest.mark.usefixtures("unshares")
+def test_a_terminal_whose_holder_is_outside_of_the_namespace(made: Machine) -> None:
+    made.start_gateway()
+    made.below_the_gateway(*python(READS_AND_TYPES, f"unshare -Urpf --mount-proc {made.line}"))
+    assert "in which the gateway does not run" in refused(made)
 
 
 # tmux

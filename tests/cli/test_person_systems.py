@@ -10,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import PurePath
 
 import pytest
 from held_stage import Terminal
@@ -60,6 +61,40 @@ def test_a_mark(env: dict[str, str], *, marked: bool) -> None:
         found = Linux().process(pid)
     assert found
     assert found.marked == marked
+
+
+@on_linux
+@pytest.mark.parametrize("name", ["LD_PRELOAD", "LD_AUDIT", "ELECTRON_RUN_AS_NODE"])
+def test_a_terminal_with_somebodys_code_in_it_is_not_trusted(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """A program of the system's stands for the terminal emulator."""
+    with _cat({}) as plain, _cat({name: ""}) as altered:
+        monkeypatch.setattr(programs, "_TERMINALS", frozenset({"cat"}))
+        found = [Linux().process(pid) for pid in (plain, altered)]
+    assert [process and PurePath(process.program).name for process in found] == ["cat", "cat"]
+    assert [process and process.trusted for process in found] == [True, False]
+
+
+@contextmanager
+def _cat(env: dict[str, str]) -> Iterator[int]:
+    with subprocess.Popen(["/bin/cat"], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        yield process.pid
+        process.stdin.close()
+
+
+@on_linux
+def test_a_login_between_two_addresses_of_this_machine() -> None:
+    coded = {
+        name: f"{int.from_bytes(bytes(map(int, name.split('.'))), sys.byteorder):08X}" for name in ("127.0.0.2", "192.0.2.7")
+    }
+    found = [linux._is_local_login(["0:", "0100007F:0016", f"{each}:C350", "01"]) for each in coded.values()]
+    assert found == [True, False]
+    assert [linux._is_from_here(f"{name} 50000 127.0.0.1 22") for name in coded] == [True, False]
+    assert not linux._is_from_here("")
 
 
 @on_linux

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { createHmac } from "node:crypto";
 import { once } from "node:events";
 import { appendFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -74,7 +75,7 @@ describe("the command", () => {
       assert.equal(found?.python, "/my/python");
       assert.deepEqual(found?.args.slice(0, 4), ["-P", "-E", "-m", "toolguard_cli.dashboard"]);
       const [db, ...others] = expected;
-      assert.deepEqual(found?.args.slice(4), [db, "--state-dir=/state", "--config=/config.json", ...others, "--owned"]);
+      assert.deepEqual(found?.args.slice(4), [db, "--state-dir=/state", "--config=/config.json", ...others, "--owned", "--vouched"]);
     });
 
   test("where there is none, nothing is started and nothing has to end", async () => {
@@ -94,6 +95,23 @@ describe("a server that serves", () => {
     await until(() => log.lines.length > 0);
     assert.deepEqual(log.lines, [{ level: "info", text: "[toolguard] dashboard: http://127.0.0.1:8080" }]);
     assert.equal(pids().length, 1);
+  });
+
+  test("gets its challenges signed with the key that it names, or else an empty answer", async (t) => {
+    const [path, wrong] = [join(folder(), "key"), join(folder(), "short")];
+    writeFileSync(path, Buffer.alloc(32, 7));
+    writeFileSync(wrong, "short");
+    const challenge = "0a".repeat(32);
+    const ask = [path, wrong, "/nowhere"].map((each) => `challenge ${challenge} ${each}`).join("\n");
+    const { dashboard, log } = server(t, `${SERVES} console.log(${JSON.stringify(ask)});
+      let all = ""; process.stdin.on("data", (data) => { all += data; if (all.split("\\n").length === 4) console.log(JSON.stringify(all)); });`);
+    dashboard.start();
+    await until(() => log.lines.length > 1);
+    const signed = createHmac("sha256", Buffer.alloc(32, 7)).update(`toolguard dashboard ${challenge}`).digest("hex");
+    assert.deepEqual(log.lines.map(({ text }) => text), [
+      "[toolguard] dashboard: http://127.0.0.1:8080",
+      `[toolguard] dashboard: ${JSON.stringify(`${signed}\n\n\n`)}`,
+    ]);
   });
 
   test("ends when it is stopped, and is not started again", async (t) => {

@@ -15,7 +15,7 @@ from toolguard_engine.stores.nonces import FileNonces
 
 
 def run(places: Places, prefix: str, *, reason: str) -> Result:
-    inside.refuse(places, "deny")
+    inside.refuse(places, "deny", loosens=False)
     with stores.told(), held.looked_up(places):
         config = stores.settings(places)
         try:

@@ -20,7 +20,7 @@ from toolguard_engine import answers
 from toolguard_engine.metrics import queries
 from toolguard_engine.metrics.database import MetricsError
 from toolguard_engine.metrics.shapes import Known
-from toolguard_engine.stores import engines
+from toolguard_engine.stores import engines, key
 from toolguard_engine.stores.nonces import FileNonces
 
 MAX_GATEWAYS = 50
@@ -78,11 +78,20 @@ def _known(visit: Visit) -> tuple[list[Known], list[str]]:
 
 
 def named(visit: Visit, name: str) -> Watched:
-    """Raises `Wrong`."""
+    """The gateway that something is to be done at. Raises `Wrong`."""
     for each in watched(visit)[0]:
         if each.id == name:
+            _refuse_unproven(visit, each)
             return each
     raise Wrong(404, "gateway", "no gateway of that name is known", "/api/state names those that are")
+
+
+def _refuse_unproven(visit: Visit, each: Watched) -> None:
+    """Whoever starts a server names the metrics file, and that names the gateways."""
+    voucher = visit.settings.voucher
+    if voucher and os.path.isdir(each.places.state_dir) and not voucher.speaks_for(each.places):  # noqa: PTH112 - as above
+        message = f"the gateway that runs this dashboard cannot read {key.path(each.places.state_dir)}"
+        raise Wrong(403, "key", message, "decide with the toolguard command instead")
 
 
 def _places(known: Known) -> Places:

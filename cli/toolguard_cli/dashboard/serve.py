@@ -21,6 +21,7 @@ from toolguard_cli.dashboard.asking import Running
 from toolguard_cli.dashboard.security import Door
 from toolguard_cli.dashboard.settings import Settings
 from toolguard_cli.dashboard.visit import Site
+from toolguard_cli.dashboard.vouched import Voucher
 from toolguard_cli.errors import UserError
 from toolguard_engine import __version__, answers, readtypes
 from toolguard_engine.metrics import place
@@ -115,7 +116,7 @@ async def _serve(site: Site, listener: socket.socket, about: Running, tell: Call
     for number in _SIGNALS:
         loop.add_signal_handler(number, server.end)
     if site.settings.owned:
-        threading.Thread(target=_until_input_ends, args=(loop, server.end), daemon=True).start()
+        threading.Thread(target=_until_input_ends, args=(site.settings.voucher, loop, server.end), daemon=True).start()
     await server.serve([listener])
 
 
@@ -151,7 +152,9 @@ def _forget(settings: Settings, about: Running) -> None:
             place.server_path(settings.db).unlink()
 
 
-def _until_input_ends(loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> None:
+def _until_input_ends(voucher: Voucher | None, loop: asyncio.AbstractEventLoop, end: Callable[[], None]) -> None:
+    if voucher:
+        voucher.ended.wait()
     with suppress(OSError):
         while os.read(0, 4_096):
             pass

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
 
+from toolguard_cli.person import programs
 from toolguard_cli.person.system import MARK, Process, is_local, is_marked
 
 PROC = Path("/proc")
@@ -45,11 +48,11 @@ class Linux:
             uid=uid,
             name=head.partition("(")[2],
             program=program,
-            trusted=uid == 0 != os.geteuid() or _is_systems(program),
+            trusted=uid == 0 != os.geteuid() or (_is_systems(program) and not _is_altered(place, program)),
             group=_group(place),
             audit=_number(place / "sessionid"),
             marked=is_marked(env),
-            local_login=is_local(env.get("SSH_CONNECTION", "")),
+            local_login=_is_from_here(env.get("SSH_CONNECTION", "")),
         )
 
     def adopters(self) -> frozenset[int]:
@@ -141,6 +144,29 @@ def _is_systems(program: str) -> bool:
     return found.st_uid == 0 and not found.st_mode & 0o022
 
 
+def _is_altered(place: Path, program: str) -> bool:
+    """Whether a program in which a person sees a terminal was started with code of somebody's own in it."""
+    if not programs.shows_terminals(program):
+        return False
+    with suppress(OSError):
+        with (place / "environ").open("rb") as file:
+            names = {each.partition(b"=")[0] for each in file.read(MAX_BYTES).split(b"\0")}
+        if names & {b"LD_PRELOAD", b"LD_AUDIT", b"ELECTRON_RUN_AS_NODE"}:
+            return True
+        with (place / "maps").open(errors="replace") as lines:
+            mapped = {line.split(None, 5)[5].strip() for line in lines if "x" in line.split(None, 2)[1] and "/" in line}
+        return any(each.startswith("/") and not _is_roots(each) for each in mapped)
+    return False
+
+
+def _is_roots(path: str) -> bool:
+    """A file that was replaced by an update is no longer there."""
+    try:
+        return Path(path).stat().st_uid == 0
+    except OSError:
+        return path.startswith(_FOLDERS)
+
+
 def _environment(place: Path) -> dict[str, str]:
     """The two variables that matter, as it was started with them; empty for another user's process."""
     try:
@@ -211,8 +237,33 @@ def _connections() -> Iterator[list[str]]:
             yield from (line.split() for line in (PROC / "net" / name).read_text().splitlines()[1:])
 
 
+def _is_from_here(connection: str) -> bool:
+    return is_local(connection) or _is_own_address((connection.split() or [""])[0].removeprefix("::ffff:"))
+
+
+def _address(coded: str) -> str:
+    """An IPv4 address as /proc/net writes it; empty for others."""
+    plain = coded.removeprefix("0000000000000000FFFF0000")
+    with suppress(ValueError):
+        return socket.inet_ntoa(int(plain, 16).to_bytes(4, sys.byteorder)) if len(plain) == 8 else ""  # noqa: PLR2004
+    return ""
+
+
+def _is_own_address(address: str) -> bool:
+    """Whether this machine has it."""
+    kind = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with suppress(OSError, ValueError), socket.socket(kind, socket.SOCK_DGRAM) as found:
+        found.bind((address, 0))
+        return bool(address)
+    return False
+
+
 def _is_local_login(fields: list[str]) -> bool:
     """Whether this is the server's side of an ssh connection that begins on this machine."""
     here, _, port = fields[1].partition(":")
     there = fields[2].partition(":")[0]
-    return fields[3] == _ESTABLISHED and int(port, 16) == _SSH_PORT and (here == there or there in _LOOPBACKS)
+    return (
+        fields[3] == _ESTABLISHED
+        and int(port, 16) == _SSH_PORT
+        and (here == there or there in _LOOPBACKS or _is_own_address(_address(there)))
+    )

@@ -19,6 +19,7 @@ _TERMINALS = frozenset(
         "gnome-terminal-server", "kgx", "kitty", "konsole", "lxterminal", "mate-terminal", "mlterm",
         "ptyxis", "ptyxis-agent", "qterminal", "rio", "rxvt", "sakura", "st", "terminology", "tilix", "urxvt", "urxvtd",
         "wezterm-gui", "xfce4-terminal", "xterm", "yakuake", "code", "codium",
+        "cosmic-term", "cursor", "dolphin", "io.elementary.terminal", "kate", "tabby", "tilda", "warp", "zed-editor",
         "Terminal", "iTerm2", "iTermServer", "WezTerm", "Ghostty", "Alacritty",
     }
 )  # fmt: skip
@@ -64,6 +65,11 @@ def title(process: Process) -> str:
 def is_terminal(process: Process) -> bool:
     """Whether a person sees what this program gets from a pseudo-terminal."""
     return _is_really(process, _TERMINALS)
+
+
+def shows_terminals(program: str) -> bool:
+    """Whether a file of this name is a terminal emulator or a multiplexer."""
+    return PurePath(program).name in _TERMINALS | _MULTIPLEXERS
 
 
 def is_multiplexer(process: Process) -> bool:

@@ -20,7 +20,8 @@ MAX_BYTES = 1024 * 1024
 
 
 class EngineInfo(msgspec.Struct, rename="camel"):
-    """What an engine says about itself. Times are seconds since 1970."""
+    """What an engine says about itself. Times are seconds since 1970. `namespaces`: those of users and of processes that it
+    runs in; empty where the system has none."""
 
     pid: int
     gateway_pid: int
@@ -42,6 +43,15 @@ class EngineInfo(msgspec.Struct, rename="camel"):
     approved: int = 0
     repeated: int = 0
     seams: dict[str, str] = {}
+    namespaces: list[str] = []
+
+
+def namespaces() -> list[str]:
+    """Those of users and of processes that this process runs in."""
+    try:
+        return [os.readlink(f"/proc/self/ns/{kind}") for kind in ("user", "pid")]  # noqa: PTH115 - the text is no path
+    except OSError:
+        return []
 
 
 def folder(state_dir: Path) -> Path:
@@ -75,6 +85,12 @@ def running(state_dir: Path) -> list[EngineInfo]:
     """The engines that live now."""
     found = [read(path) for path in sorted(folder(state_dir).glob("*.json"))]
     return [info for info in found if info and alive(info.pid)]
+
+
+def noted(state_dir: Path) -> list[EngineInfo]:
+    """All engines that are on record here, whether or not they live."""
+    found = [read(path) for path in (*sorted(folder(state_dir).glob("*.json")), files.own_folder(state_dir) / LAST)]
+    return [info for info in found if info]
 
 
 def last(state_dir: Path) -> EngineInfo | None:

@@ -12,13 +12,14 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from dashboard_stage import LIMIT, OWN, Machine, close, command, machine, served, start
+from dashboard_stage import LIMIT, NAMES, OWN, Machine, Served, close, command, machine, served, start
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
-from toolguard_cli.dashboard import asking, serve, token
+from toolguard_cli.dashboard import asking, serve, token, vouched
 from toolguard_cli.errors import UserError
 from toolguard_engine.metrics import place
+from toolguard_engine.stores import key
 
 
 @pytest.fixture
@@ -62,6 +63,31 @@ def test_it_ends_with_who_started_it(made: Machine) -> None:
         server.process.stdin.close()
         server.process.stdin = None
         assert server.process.wait(LIMIT) == 0
+
+
+def test_it_decides_only_where_who_holds_it_has_the_key(made: Machine) -> None:
+    """The metrics file that it is started with can name any gateway."""
+    own, other = made.places(OWN).state_dir, made.places(NAMES[0]).state_dir
+    secret, entry = key.load(own), made.hold()
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command(made, "--owned", "--vouched"), **pipes) as process:  # type: ignore[call-overload]
+
+        def answer(path: Path) -> None:
+            asked, challenge, named = process.stdout.readline().split()
+            assert (asked, named) == ("challenge", str(key.path(path)))
+            process.stdin.write(key.sign(secret, vouched.PURPOSE + challenge.encode()) + "\n")
+            process.stdin.flush()
+
+        answer(own)
+        url = process.stdout.readline().split()[1]
+        running = Served(made, process, url, int(url.rpartition(":")[2]), token.known(made.db))
+        with ThreadPoolExecutor(1) as pool:
+            approved = pool.submit(running.post, "/api/approve", {"gateway": NAMES[0], "nonce": entry.nonce})
+            answer(other)
+            assert (approved.result(LIMIT).status, approved.result().code) == (403, "key")
+        assert made.status(entry.nonce) == "pending"
+        process.stdin.close()
+        assert process.wait(LIMIT) == 0
 
 
 def test_the_port_is_our_own(made: Machine) -> None:

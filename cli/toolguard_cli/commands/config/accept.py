@@ -12,7 +12,7 @@ NOTHING = "no setting is weaker than what was accepted: nothing to do"
 
 def run(places: Places, *, yes: bool, dry_run: bool, reason: str, as_json: bool) -> Result:
     """What is shown is what is accepted: where something else became weaker meanwhile, nothing is. Raises `UserError`."""
-    inside.refuse(places, weakenings.COMMAND)
+    inside.refuse(places, weakenings.COMMAND, loosens=not dry_run)
     with stores.told():
         seen = weakenings.found(places)
         told = [weakenings.words(each) for each in seen]

@@ -1,0 +1,83 @@
+"""Linux: whether this process sees the same processes as everybody else.
+
+Without any privilege a program can make a namespace of its own in which it is root, mount there what it likes over /proc,
+choose its number, and start a command. What /proc tells that command proves nothing then.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+
+FIRST = ("user:[4026531837]", "pid:[4026531836]")
+"""The system's own namespaces of users and of processes: these numbers are fixed in the kernel."""
+_PROC_MAGIC = 0x9FA0
+_OPENAT2 = 437
+_NO_CROSSING = 0x01 | 0x02
+"""RESOLVE_NO_XDEV and RESOLVE_NO_MAGICLINKS: nothing that was mounted over a part of /proc is followed."""
+_BUFFER_BYTES = 512
+
+
+class _How(ctypes.Structure):
+    _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
+
+
+def doubt(known: Iterable[Iterable[str]]) -> str:
+    """Why this process may not see what others see; empty if it does. `known`: namespaces that engines said they run in."""
+    if not sys.platform.startswith("linux"):
+        return ""
+    own = _own()
+    if own is None:
+        return "where /proc does not show this system's processes as they are"
+    for first, mine, theirs in zip(FIRST, own, zip(*known, strict=False), strict=False):
+        if mine != first and mine not in theirs:
+            kind = "users" if mine.startswith("user:") else "processes"
+            return f"in a namespace of {kind} in which the gateway does not run"
+    return ""
+
+
+def _own() -> list[str] | None:
+    """Our namespaces, as the real /proc has them; None if this is not it."""
+    handles = []
+    try:
+        handles.append(root := os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
+        if _file_system(root) != _PROC_MAGIC:
+            return None
+        handles.append(link := _opened(root, "self", os.O_PATH | os.O_NOFOLLOW))
+        me = os.readlink("", dir_fd=link)
+        handles.append(stat := _opened(root, f"{me}/stat", os.O_RDONLY))
+        handles.append(folder := _opened(root, f"{me}/ns", os.O_RDONLY | os.O_DIRECTORY))
+        if me != str(os.getpid()) or os.read(stat, 64).split()[0] != me.encode():
+            return None
+        return [os.readlink(kind, dir_fd=folder) for kind in ("user", "pid")]
+    except (OSError, IndexError):
+        return None
+    finally:
+        for handle in handles:
+            os.close(handle)
+
+
+def _file_system(handle: int) -> int:
+    """Its number. Raises `OSError`."""
+    buffer = ctypes.create_string_buffer(_BUFFER_BYTES)
+    if ctypes.CDLL(None, use_errno=True).fstatfs(handle, buffer) != 0:
+        raise OSError(ctypes.get_errno(), "fstatfs")
+    return int(ctypes.c_uint.from_buffer(buffer).value or ctypes.c_ulong.from_buffer(buffer).value)
+
+
+def _opened(root: int, path: str, flags: int) -> int:
+    """Below this folder and on the same mount, as far as this kernel can promise it. Raises `OSError`."""
+    how = _How(flags | os.O_CLOEXEC, 0, _NO_CROSSING)
+    library = ctypes.CDLL(None, use_errno=True)
+    with suppress(AttributeError):
+        library.syscall.restype = ctypes.c_long
+        found = library.syscall(_OPENAT2, root, os.fsencode(path), ctypes.byref(how), ctypes.c_size_t(ctypes.sizeof(how)))
+        if found >= 0:
+            return int(found)
+        if ctypes.get_errno() not in (errno.ENOSYS, errno.EPERM):
+            raise OSError(ctypes.get_errno(), path)
+    return os.open(path, flags | os.O_CLOEXEC, dir_fd=root)
