@@ -221,6 +221,8 @@ toolguard audit show
 python3 -c "print('toolguard approve abcd')"
 node -e "console.log('pkill openclaw')"
 echo 'pkill -f toolguard_engine'
+mail -s 'toolguard disabled' me
+openclaw agent -m 'toolguard was disabled yesterday'
 git commit -m 'docs: toolguard approve and openclaw gateway stop'
 grep -rn 'openclaw gateway stop' docs
 """.strip().splitlines()

@@ -22,7 +22,7 @@ from toolguard_cli.rig.home import Home
 from toolguard_cli.rig.runtime import Openclaw
 
 START_SECONDS = 240
-TURN_SECONDS = 120
+TURN_SECONDS = 600
 STOP_SECONDS = 20
 KILL_SECONDS = 5
 POLL_SECONDS = 0.05

@@ -44,6 +44,10 @@ _MAY_HARM = re.compile(r"toolguard|openclaw|clawdbot|\bp?kill", re.IGNORECASE)
 _RUNNING = ("COMMAND", "EDITOR", "PAGER", "VISUAL", "ENV", "_RSH", "_SSH", "LESSOPEN", "BROWSER")
 """How names of variables end whose value other programs run."""
 
+_MAX_SENTENCE = 2_000
+_SENTENCE = re.compile(r"[\w\s.,:!?-]*")
+_OTHERS = re.compile(r"openclaw|clawdbot|\bp?kill|/|toolguard[^\s]|\btoolguard\s+-", re.IGNORECASE)
+_BEHIND = re.compile(r"\btoolguard\s+(\S*)", re.IGNORECASE)
 _VALUE = re.compile(r"[\w-]{1,40}[=:]")
 _UNREAD = frozenset({"long", "deep"})
 _LAWS: tuple[Callable[[Scene], Iterator[Finding]], ...] = (
@@ -82,9 +86,17 @@ def _of_scene(scene: Scene, runs: tuple[Run, ...], depth: int) -> Iterator[Findi
 def _inner(scene: Scene, runs: tuple[Run, ...], depth: int) -> Iterator[Finding]:
     if depth >= _MAX_INNER:
         return
-    found = dict.fromkeys(text for run in runs for text in _given(run, scene) if _MAY_HARM.search(text))
+    given = (text for run in runs for text in _given(run, scene))
+    found = dict.fromkeys(text for text in given if _MAY_HARM.search(text) and not _is_prose(text))
     for text in list(found)[:_MAX_TEXTS]:
         yield from findings(text, scene.host, scene.start, depth + 1)
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a sentence names the guard and has neither a command of its nor anything that a shell reads as more."""
+    if len(text) > _MAX_SENTENCE or not _SENTENCE.fullmatch(text) or _OTHERS.search(text):
+        return False
+    return all(match[1] not in commands.CHANGES for match in _BEHIND.finditer(text))
 
 
 def _given(run: Run, scene: Scene) -> Iterator[str]:
