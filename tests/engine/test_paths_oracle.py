@@ -177,7 +177,7 @@ def test_what_bash_opens_is_what_the_guard_sees(den: Den, parts: list[tuple[str,
         if key in paths:
             assert verdict(den, f"{first}cat {word}") != "allow", (first, word)
         if key in paths or config in paths:
-            assert verdict(den, f"{first}cp new.json {word}") != "allow", (first, word)
+            assert verdict(den, f"{first}tee {word} < new.json") != "allow", (first, word)
 
 
 def test_the_oracle_finds_the_key(den: Den) -> None:
