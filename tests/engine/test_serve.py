@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from toolguard_engine.stores import engines
 from toolguard_engine.stores.accepted import AcceptedSettings
 from toolguard_engine.stores.accepted import mark as accepted_mark
 from toolguard_engine.stores.audit import AuditLog, Verification
@@ -179,6 +180,7 @@ def test_files_after_the_end(talk: Talk, state: Path) -> None:
         "approved": 0,
         "repeated": 0,
         "seams": {"inPlace": "works"},
+        "namespaces": engines.namespaces(),
     }
     assert [path.stat().st_mode & 0o777 for path in (log, last)] == [0o600, 0o600]
     assert list((state / "toolguard" / "engines").iterdir()) == []
