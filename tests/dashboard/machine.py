@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from contextlib import closing, suppress
@@ -16,13 +17,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from toolguard_cli.dashboard import vouched
 from toolguard_cli.paths import Places
 from toolguard_cli.rig.home import free_port
 from toolguard_engine.metrics import place
 from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
 from toolguard_engine.standing import Standing
-from toolguard_engine.stores import engines
+from toolguard_engine.stores import engines, key
 from toolguard_engine.stores.engines import EngineInfo
 from toolguard_engine.stores.nonces import NAME
 from toolguard_engine.stores.standings import FileStandings
@@ -63,7 +65,7 @@ class Machine:
         self.port = free_port()
         self.log = self.root / "server.log"
         self.gateways = {name: self._gateway(name) for name in (HOME, LAB)}
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[str] | None = None
         self._engine = subprocess.Popen(ENGINE, stdin=subprocess.PIPE)
         engines.publish(self.places.state_dir, self._info())
         if metrics:
@@ -131,16 +133,18 @@ class Machine:
         """Returns when the server answers, at the same port every time."""
         command = [sys.executable, "-m", "toolguard_cli.dashboard", "--db", str(self.db)]
         command += ["--state-dir", str(self.places.state_dir), "--config", str(self.places.config)]
-        command += ["--bind", "127.0.0.1", "--port", str(self.port)]
+        command += ["--bind", "127.0.0.1", "--port", str(self.port), "--owned", "--vouched"]
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 command,
                 env=self._environment(),
                 cwd=self.root,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
             )
+        threading.Thread(target=_vouch, args=(self.process,), daemon=True).start()
         limit = time.monotonic() + START_SECONDS
         while not self._answers():
             assert self.process.poll() is None, f"the server ended:\n{self.log.read_text()}"
@@ -163,6 +167,9 @@ class Machine:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
+            assert self.process.stdin
+            with suppress(BrokenPipeError):
+                self.process.stdin.close()
             self.process = None
 
     def __enter__(self) -> Self:
@@ -172,3 +179,16 @@ class Machine:
         self.kill()
         self._engine.communicate()
         shutil.rmtree(self.root, ignore_errors=True)
+
+
+def _vouch(process: subprocess.Popen[str]) -> None:
+    """Signs what the server asks to be signed, as the gateway part does."""
+    assert process.stdin
+    assert process.stdout
+    with process.stdout as lines, suppress(OSError, ValueError):  # ValueError: closed meanwhile
+        for line in lines:
+            asked, _, rest = line.strip().partition(" ")
+            challenge, _, path = rest.partition(" ")
+            if asked == "challenge":
+                process.stdin.write(key.sign(Path(path).read_bytes(), vouched.PURPOSE + challenge.encode()) + "\n")
+                process.stdin.flush()
