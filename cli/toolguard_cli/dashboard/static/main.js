@@ -166,7 +166,8 @@ function soonAgain() {
 function onEvent(event) {
   if (event.type === "hello") {
     app.clock(event.now);
-    if (greeted) reload(); // the first time all of it has just been asked for
+    if (greeted) reload();
+    else void app.loadState().catch(() => undefined); // it may have changed before the server watched for this page
     greeted = true;
   } else if (event.type === "pending") {
     app.hold(event);
