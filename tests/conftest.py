@@ -1,7 +1,7 @@
 """No test sees the home of the person who runs it: what a test writes to `~` lands in a folder of its own.
 
 And how tests are spread where they run on several cores (`-n`): a file at a time, the longest work first. The tests that
-share a gateway are one piece of work: on two cores each would start its own.
+share a gateway are one piece of work: spread over the cores each part of them would start its own.
 """
 
 from __future__ import annotations
@@ -12,26 +12,42 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from toolguard_cli.rig.runtime import cache_dir
+import effort
+from toolguard_cli.rig.downloads import cache_dir
 
-settings.register_profile("toolguard", deadline=None)  # tests assert no times
-settings.load_profile("toolguard")
+effort.load_profile()
 
 FOREIGN = ("OPENCLAW_", "TOOLGUARD_")
 KEPT = "TOOLGUARD_TEST_"
 
 GATEWAY = "tests/gateway"
+SHARED, LINKED = f"{GATEWAY}/shared", f"{GATEWAY}/linked"
+"""The tests of each of the two gateways that are shared."""
+
+ON_SHARED = {
+    "test_agent_tool.py",
+    "test_approval_in_dashboard.py",
+    "test_approvals_in_chat.py",
+    "test_approvals_native.py",
+    "test_approvals_on_gateway.py",
+    "test_claude_cli.py",
+    "test_control_plane_on_gateway.py",
+    "test_fail_mode.py",
+    "test_self_protection.py",
+    "test_settings_page.py",
+    "test_usage_on_gateway.py",
+    "test_weakening_on_gateway.py",
+}
 APART = {
+    "test_codex.py",
     "test_config_on_gateway.py",
     "test_dashboard_on_gateway.py",
     "test_doctor_live.py",
     "test_doctor_on_gateway.py",
     "test_loops_embedded.py",
     "test_migrate_on_gateway.py",
-    "test_settings_page.py",
 }
 """Tests in `GATEWAY` that start for themselves what they need."""
 
@@ -39,7 +55,9 @@ APART = {
 def piece(test: str) -> str:
     """What the test of this id is done together with: its file, or all that share a gateway."""
     folder, _, file = test.partition("::")[0].rpartition("/")
-    return GATEWAY if folder == GATEWAY and file not in APART else f"{folder}/{file}"
+    if folder != GATEWAY or file in APART:
+        return f"{folder}/{file}"
+    return SHARED if file in ON_SHARED else LINKED
 
 
 class Spread(LoadScopeScheduling):  # type: ignore[misc]
@@ -55,7 +73,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Spread:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: (not piece(item.nodeid).startswith(GATEWAY), piece(item.nodeid) != GATEWAY))
+        items.sort(key=lambda item: _rank(piece(item.nodeid)))
+
+
+def _rank(work: str) -> int:
+    """The longest work is begun first."""
+    if work in (SHARED, LINKED):
+        return 0
+    return 1 if work.startswith(GATEWAY) else 2
 
 
 @pytest.fixture(scope="session", autouse=True)

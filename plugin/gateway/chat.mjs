@@ -1,31 +1,31 @@
-// `/toolguard approve|deny|pending|checkpoint|kill-switch|accept` in chat, answered without the model, and the agent's own tool
-// where it is allowed.
+// The chat command `/toolguard approve|deny|pending|checkpoint|kill-switch|accept`, answered without the model, and the
+// agent's approval tool, if the settings allow it.
 
 /** @typedef {Pick<import("./engine.mjs").Engine, "ask">} Engine */
 
 const LONGEST = 1_000;
 const USAGE = [
-  "Usage: /toolguard pending - what waits",
-  "/toolguard approve <nonce> - let it run once",
-  "/toolguard deny <nonce> [reason] - refuse it",
-  "/toolguard checkpoint - you have looked: refill the budget of this chat's agent; checkpoint all - of every chat",
-  "/toolguard kill-switch on|off [reason] - stop every call of every agent, or free them",
-  "/toolguard accept <mark> - accept the settings that became weaker (/toolguard pending shows them, and the mark)",
+  "Usage: /toolguard pending - list the held calls",
+  "/toolguard approve <nonce> - let the call run once",
+  "/toolguard deny <nonce> [reason] - refuse the call",
+  "/toolguard checkpoint - confirm that you reviewed the work: refill the budget of this chat's agent; checkpoint all - of every chat",
+  "/toolguard kill-switch on|off [reason] - block every call of every agent, or let them run again",
+  "/toolguard accept <mark> - accept weaker settings (/toolguard pending shows them and the mark)",
 ].join("\n");
-const OWNER_ONLY = "Only the owner of this gateway may decide on held calls.";
+const OWNER_ONLY = "Only the owner of this gateway may use this command.";
 const ALONE = new Set(["pending", "accept"]);
 const WITH_NONCE = new Set(["approve", "deny"]);
 const SWITCHED = new Set(["on", "off"]);
 const NO_ANSWER = "The guard is not answering. Run `toolguard doctor` in a terminal.";
 
 /**
- * The gateway tells third-party commands who the owner is only where they demand a scope.
+ * The gateway passes `senderIsOwner` to third-party commands only if they require a scope.
  * @param {() => Engine | undefined} engine
  */
 export function chatCommand(engine) {
   return {
     name: "toolguard",
-    description: "Approve or deny a tool call that waits for you, list what waits, refill a budget, or stop every call",
+    description: "Approve or deny held tool calls, list them, refill budgets, or block every call",
     acceptsArgs: true,
     requireAuth: true,
     requiredScopes: ["operator.approvals"],
@@ -61,7 +61,7 @@ function isComplete(action, nonce) {
 }
 
 /**
- * The tool with which an agent passes a yes on. It is there only where the settings allow it.
+ * The tool with which an agent passes on a user's approval; registered only if the settings allow it.
  * @param {() => Engine | undefined} engine
  */
 export function approveTool(engine) {

@@ -1,4 +1,4 @@
-// Where the engine is: which Python runs it, and which state directory it keeps its files in.
+// The command that runs the engine: its Python, its state directory, its environment.
 
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -7,13 +7,13 @@ import { basename, join } from "node:path";
 /** @typedef {{ python: string, args: string[], cwd: string, env: NodeJS.ProcessEnv }} Command */
 
 /**
- * The state directory, as the gateway resolves it: its own word first, then the environment, then the home.
+ * The state directory, as the gateway resolves it: its own API, then the environment, then the home.
  * @param {any} api
  * @returns {string}
  */
 export function stateDir(api) {
-  const told = api.runtime?.state?.resolveStateDir?.();
-  if (typeof told === "string" && told) return told;
+  const resolved = api.runtime?.state?.resolveStateDir?.();
+  if (typeof resolved === "string" && resolved) return resolved;
   if (process.env.OPENCLAW_STATE_DIR) return process.env.OPENCLAW_STATE_DIR;
   const home = process.env.OPENCLAW_HOME || homedir();
   const places = [join(home, ".openclaw"), join(home, ".clawdbot")];
@@ -39,9 +39,9 @@ export function gatewayName(state) {
 }
 
 /**
- * The interpreter that has toolguard: named in the config, recorded by `toolguard install`, or that of the checkout which
- * this file lies in. No variable of the environment names it: OpenClaw takes variables from a `.env` in its working
- * directory, and an agent can write one there.
+ * The interpreter that has toolguard: named in the config, recorded by `toolguard install`, or that of the checkout that
+ * contains this file. Environment variables are not used: OpenClaw reads a `.env` in its working directory, which an agent
+ * can write.
  * @param {string} root the folder of the plugin
  * @param {string} state
  * @param {any} config
@@ -60,13 +60,12 @@ function recorded(state) {
     const { python: path } = JSON.parse(readFileSync(join(state, "toolguard", "install.json"), "utf8"));
     return typeof path === "string" ? path : "";
   } catch {
-    return ""; // not installed by `toolguard install`, or not readable: the next place is asked
+    return ""; // not installed by `toolguard install`, or not readable: the next candidate is tried
   }
 }
 
 /**
- * -P and -E keep the current folder and PYTHON* variables from deciding which code guards: an agent's workspace is
- * such a folder.
+ * -P and -E keep the current folder (perhaps an agent's workspace) and PYTHON* variables from replacing the engine's code.
  * @param {string} root
  * @param {string} state
  * @param {any} config

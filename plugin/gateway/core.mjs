@@ -1,8 +1,8 @@
-// One core per process: the engine and what is known of the runs, shared by all instances of this plugin.
+// One core per process: the engine and the state of the runs, shared by all instances of this plugin.
 //
-// The gateway loads the plugin's modules several times in one process: hooks reach one instance, agent events, text
-// transforms and the service another, and more instances come and go while a run is under way (seen on 2026.9.6). They
-// meet here. The core lives until the gateway stops the service, or the last instance that used it is disposed of.
+// The gateway loads the plugin's modules several times in one process: hooks reach one instance; agent events, text
+// transforms and the service reach another; more instances come and go during a run (seen on 2026.9.6). They share this core.
+// It lives until the gateway stops the service or the last instance that used it is disposed of.
 
 import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,7 +12,7 @@ import { Dashboard, dashboardCommand } from "./dashboard.mjs";
 import { Engine, PROTOCOL } from "./engine.mjs";
 import { Hooks } from "./hooks.mjs";
 import { OrderWatch } from "./order.mjs";
-import { factsOf, Places } from "./places.mjs";
+import { factsOf, Places, stampOf } from "./places.mjs";
 import { waitingFor } from "./reports.mjs";
 import { Runs } from "./runs.mjs";
 import { Seams, Trace } from "./seams.mjs";
@@ -25,7 +25,7 @@ import { Waker } from "./waker.mjs";
 const NOT_GUARDED =
   "[toolguard] NOT FULLY GUARDED: this OpenClaw loads the plugin but does not call its hooks in this kind of run. " +
   "Malformed calls are corrected on their way to the model; nothing else can be judged. " +
-  "Use a gateway run, or a newer OpenClaw. `toolguard doctor` explains.";
+  "Use a gateway run or a newer OpenClaw. Run `toolguard doctor` for details.";
 
 const SHARED = Symbol.for("toolguard.cores");
 const shared = /** @type {any} */ (globalThis);
@@ -50,7 +50,7 @@ export class Membership {
   }
 
   /**
-   * The core; made if there is none. An instance that has left makes none, but may still use that of its successor.
+   * The core, created if there is none. An instance that has left creates none, but may still use that of its successor.
    * @returns {Core | null}
    */
   get core() {
@@ -62,7 +62,7 @@ export class Membership {
   }
 
   /**
-   * The gateway ends, or replaces the plugin: then the core is gone already, and none is made to say so.
+   * The gateway stops. If it replaces the plugin instead, the core may be gone already; none is created for this note.
    * @param {unknown} reason
    */
   leaving(reason) {
@@ -77,7 +77,7 @@ export class Membership {
     if (entry?.holders.size === 0) await this.end();
   }
 
-  /** The gateway stops or reloads the plugin: the core ends, whoever still holds it. */
+  /** The gateway stops or reloads the plugin: the core ends even if instances still hold it. */
   async end() {
     const entry = cores.get(this.#key);
     cores.delete(this.#key);
@@ -103,9 +103,9 @@ function makeCore(api, root, version, logger) {
     stateDir: state, config: api.pluginConfig ?? {}, gateway: gatewayName(state), gatewayPid: process.pid,
     host: String(api.runtime?.version ?? ""), plugin: version, configPath: configPath(state), root,
     conversation: isGivenConversation(api), entry: process.argv[1] ?? "",
-  }, logger, announce, (message) => void waker.wake(message));
+  }, logger, announce, (message) => void waker.wake(message), { configStamp: () => stampOf(configPath(state)) });
   const seams = new Seams((name, evidence) => {
-    tell(logger, name, evidence);
+    logSeam(logger, name, evidence);
     announce();
   });
   const trace = new Trace(seams);
@@ -123,7 +123,7 @@ function makeCore(api, root, version, logger) {
 }
 
 /**
- * The protected places for times in which the engine is silent: made when they are needed first.
+ * The protected places for when the engine is silent, created on first use.
  * @param {string} root
  * @param {string} state
  * @param {any} config
@@ -135,7 +135,7 @@ function placesOf(root, state, config) {
 }
 
 /**
- * The virtual environment of the engine; empty where its interpreter is the system's.
+ * The virtual environment of the engine; empty if its interpreter is the system's.
  * @param {string} root
  * @param {string} state
  * @param {any} config
@@ -146,8 +146,8 @@ function environmentOf(root, state, config) {
 }
 
 /**
- * Whether the gateway gives the plugin's hooks the conversation; null where that cannot be told. `api.config` is what the
- * plugin was registered with: right after a reload `api.runtime.config.current()` is still the config before.
+ * Whether the gateway passes conversations to the plugin's hooks; null if unknown. `api.config` is what the plugin was
+ * registered with: right after a reload `api.runtime.config.current()` is still the old config.
  * @param {any} api
  */
 function isGivenConversation(api) {
@@ -156,7 +156,7 @@ function isGivenConversation(api) {
 }
 
 /**
- * Where the commands of an agent run if they name no folder. Asked once per agent: the settings that decide it need a restart.
+ * The default working directory of an agent's commands. Resolved once per agent: the settings behind it need a restart.
  * @param {any} api
  */
 function workspaces(api) {
@@ -186,8 +186,8 @@ function workspace(api, agent) {
  * @param {string} name
  * @param {string} evidence
  */
-function tell(logger, name, evidence) {
+function logSeam(logger, name, evidence) {
   if (name === "hooks" && evidence === "fails") logger.error(NOT_GUARDED);
-  else if (evidence === "fails") logger.warn(`[toolguard] seam ${name} does not work on this OpenClaw; the next one is used`);
+  else if (evidence === "fails") logger.warn(`[toolguard] seam ${name} does not work on this OpenClaw; using the next one`);
   else logger.debug?.(`[toolguard] seam ${name} works`);
 }

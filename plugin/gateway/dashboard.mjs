@@ -1,8 +1,8 @@
-// The dashboard's server: a process of its own that the gateway starts, holds by its standard input, and starts again.
+// The dashboard's server: a child process that the gateway starts, and restarts when it ends.
 //
-// One server shows all gateways of the machine. Where another gateway's has the port, this one waits until that is gone. The
-// server ends when its standard input does, so it is gone with this process however that ends. Where the plugin is only loaded anew,
-// because a setting was changed on the page, say, its successor takes the running server over.
+// One server shows all gateways of the machine. If the server of another gateway has the port, this one waits until it is gone.
+// The server ends when its standard input closes, so it never outlives this process. If the plugin is only reloaded (because a
+// setting was changed on the page, for example), its successor takes over the running server.
 
 import { spawn } from "node:child_process";
 import { createHmac } from "node:crypto";
@@ -11,23 +11,23 @@ import { lstatSync, readFileSync } from "node:fs";
 import { engineCommand } from "./command.mjs";
 import { Lines } from "./pipe.mjs";
 
-/** The server's exit codes: it cannot run as it is told (a foreign program has the port), or one of ours answers there. */
+/** The server's exit codes: it cannot run (a foreign program has the port, for example), or another dashboard answers there. */
 const REFUSED = [1, 2];
 const ANSWERED = 10;
 
 /**
- * Milliseconds before the next start: the first time, and the most that doubling leads to.
+ * Milliseconds before the next start: the first delay and the limit of its doubling.
  * @type {Patience}
  */
 const PATIENCE = { crashed: [500, 30_000], refused: [60_000, 60_000], answered: [1_000, 15_000] };
-/** A server that lived this long counts as sound: what is wrong after it is told anew, and not waited for any longer. */
+/** A server that ran this long counts as sound: later problems are logged again and the delays start over. */
 const SOUND_MS = 60_000;
 const STOP_LIMIT_MS = 2_000;
-/** How long a server that was left waits for a successor. */
+/** How long a server waits for a successor after the plugin has left. */
 const LEFT_MS = 5_000;
 const MAX_LINE = 2_000;
 const MAX_CAUSES = 40;
-/** What the server asks to have signed: an agent can start one too, but has not the key. */
+/** What the server asks to have signed. An agent can start a server too, but does not have the key. */
 const CHALLENGE = /^challenge ([0-9a-f]{64}) (\/.{1,1900})$/;
 const PURPOSE = "toolguard dashboard ";
 const KEY_BYTES = 32;
@@ -40,9 +40,9 @@ const DEFAULTS = { dbPath: "~/.openclaw/metrics.db", bind: "127.0.0.1", port: 80
 /** @typedef {Record<"crashed" | "refused" | "answered", [number, number]>} Patience */
 
 /**
- * The command that runs it, or null where the settings do not ask for it, or not as they should: then the engine says so,
- * and could not protect what it does not know (`config.metrics_of`). Metrics need not be on: what waits for a person is
- * shown without them.
+ * The command that runs the server; null if the settings do not enable it or are invalid. The engine reports invalid
+ * settings; it could not protect files that it does not know (`config.metrics_of`). Metrics need not be enabled: held calls
+ * are shown without them.
  * @param {string} root the folder of the plugin
  * @param {string} state
  * @param {string} configPath
@@ -75,7 +75,7 @@ function isPort(value) {
 }
 
 const SHARED = Symbol.for("toolguard.dashboards");
-/** @type {Map<string, { child: Child, startedAt: number, over: NodeJS.Timeout }>} servers that were left, by their command */
+/** @type {Map<string, { child: Child, startedAt: number, over: NodeJS.Timeout }>} servers to take over, by their command */
 const left = (/** @type {any} */ (globalThis)[SHARED] ??= new Map());
 
 export class Dashboard {
@@ -91,13 +91,13 @@ export class Dashboard {
   #kind = "";
   #inRow = 0;
   #disposed = false;
-  /** @type {Set<string>} causes that were told since a server was last sound */
-  #told = new Set();
+  /** @type {Set<string>} causes that were logged since a server was last sound */
+  #logged = new Set();
 
   /**
-   * @param {Command | null} command null: there is none to run
+   * @param {Command | null} command null: no server is run
    * @param {Logger} logger
-   * @param {string} [version] of the plugin: another one does not take its server over
+   * @param {string} [version] of the plugin; another version does not take over the server
    * @param {Patience} [patience]
    */
   constructor(command, logger, version = "", patience = PATIENCE) {
@@ -130,7 +130,7 @@ export class Dashboard {
   #hold(child) {
     this.#child = child;
     child.stdin.on("error", () => {});
-    child.on("error", (error) => this.#tell("warn", error.message));
+    child.on("error", (error) => this.#log("warn", error.message));
     this.#listen(child.stdout, "info", (line) => this.#vouch(child, line));
     this.#listen(child.stderr, "warn");
     child.on("exit", (code, signal) => this.#gone(child, code, signal));
@@ -148,7 +148,7 @@ export class Dashboard {
     return true;
   }
 
-  /** The plugin goes, and may come back: a successor that would run the same takes the server over, else it ends. */
+  /** The plugin is unloaded. A successor with the same command takes over the server; otherwise it ends. */
   leave() {
     const child = this.#release();
     if (!child) return;
@@ -179,15 +179,15 @@ export class Dashboard {
   /**
    * @param {import("node:stream").Readable} stream
    * @param {"info" | "warn"} level
-   * @param {(line: string) => boolean} [takes] whether the line is not for the log
+   * @param {(line: string) => boolean} [takes] handles a line; true if it is not for the log
    */
   #listen(stream, level, takes = () => false) {
-    const lines = new Lines(MAX_LINE, (line) => takes(line) || this.#tell(level, explained(line)));
+    const lines = new Lines(MAX_LINE, (line) => takes(line) || this.#log(level, explained(line)));
     stream.on("data", (data) => lines.feed(data));
   }
 
   /**
-   * Proves to the server that this is the gateway, with the key that it names.
+   * Proves to the server that this is the gateway, with the key that the server names.
    * @param {Child} child
    * @param {string} line
    */
@@ -207,7 +207,7 @@ export class Dashboard {
     if (this.#child !== child) return;
     this.#child = null;
     if (performance.now() - this.#startedAt > SOUND_MS) {
-      this.#told.clear();
+      this.#logged.clear();
       this.#kind = "";
     }
     if (code === ANSWERED) this.#ended("answered", "");
@@ -217,7 +217,7 @@ export class Dashboard {
 
   /**
    * @param {keyof Patience} kind
-   * @param {string} reason what the server itself could not say
+   * @param {string} reason logged if not empty: the server could not report it itself
    */
   #ended(kind, reason) {
     if (this.#disposed) return;
@@ -227,18 +227,18 @@ export class Dashboard {
     const delay = Math.min(first * 2 ** Math.min(this.#inRow, 30), last);
     this.#restart = setTimeout(() => this.start(), delay);
     this.#restart.unref();
-    if (reason) this.#tell("warn", `it ended (${reason}); next start in ${delay} ms`);
+    if (reason) this.#log("warn", `it ended (${reason}); next start in ${delay} ms`);
   }
 
   /**
-   * Once per cause: a server that cannot run must not fill the gateway's log.
+   * Logs once per cause: a server that cannot run must not fill the gateway's log.
    * @param {"info" | "warn"} level
    * @param {string} text
    */
-  #tell(level, text) {
+  #log(level, text) {
     const cause = text.replace(/\d+/g, "#");
-    if (this.#disposed || this.#told.has(cause) || this.#told.size >= MAX_CAUSES) return;
-    this.#told.add(cause);
+    if (this.#disposed || this.#logged.has(cause) || this.#logged.size >= MAX_CAUSES) return;
+    this.#logged.add(cause);
     this.#logger[level](`[toolguard] dashboard: ${text}`);
   }
 }
@@ -261,7 +261,7 @@ async function end(child) {
 }
 
 /**
- * Empty without a key: the server then says who may start it.
+ * The signature; empty without a key, on which the server reports who may start it.
  * @param {string} path of the key
  * @param {string} challenge
  */
@@ -283,5 +283,5 @@ function unreference(child) {
 
 /** @param {string} line */
 function explained(line) {
-  return /No module named/.test(line) ? `${line} - this Python does not have all of toolguard; install it again` : line;
+  return /No module named/.test(line) ? `${line} - this Python lacks part of toolguard; reinstall toolguard` : line;
 }

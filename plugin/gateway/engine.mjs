@@ -1,10 +1,12 @@
-// The engine as the hooks see it: ask (a promise), askNow (waits, at most `SYNC_LIMIT_MS`), note (no answer).
+// The engine process, for the hooks: `ask` (a promise), `askNow` (blocks, at most `SYNC_LIMIT_MS`), `note` (no answer).
 //
-// `null` means that there is no answer: the engine is away, or took too long. An answer of the type `error` is an answer: the
-// engine, or the way to it, could not take this very question (`isError`). So is every question after an engine has answered
-// its introduction with an error: that engine is there and cannot judge, which is no silence. It is not started again. The
-// process starts on first need and is started again when it dies. Process and pipes are unreferenced, so they never keep
-// a command-line run alive; only a question that is being waited for does.
+// An answer of null means silence: the engine does not run or took too long. An answer of the type `error` is not silence: the
+// engine could not take this question, or it could not be sent (`isError`). An engine that answers its introduction with an
+// error cannot judge; every question then gets that error until another start succeeds. It is retried when the gateway's config
+// has changed, else at most every `RETRY_MS` while questions arrive.
+//
+// The process starts on first use and is restarted when it dies. Process and pipes are unreferenced, so that they never keep
+// a command-line run alive; only a pending question does.
 
 import { spawn } from "node:child_process";
 
@@ -14,24 +16,26 @@ export const PROTOCOL = 1;
 export const SYNC_LIMIT_MS = 250;
 export const ASYNC_LIMIT_MS = 5_000;
 const MAX_LINE = 8 * 1024 * 1024;
+/** How long a refused introduction counts while the gateway's config is unchanged. */
+export const RETRY_MS = 30_000;
 const MAX_CAUSES = 100;
 const LONGEST_REFUSAL = 1_000;
-/** Where an answer stands in its line; the engine writes type and id first. */
+/** The id in the line of an answer; the engine writes type and id first. */
 const ANSWERED = /^\s*\{(?:\s*"type"\s*:\s*"[\w-]{1,40}"\s*,)?\s*"id"\s*:\s*(\d{1,16})\b/;
 
 const FIRST_DELAY_MS = 20;
 const LAST_DELAY_MS = 10_000;
-/** Deaths within this time count as a row; the first ones in a row are followed by a start at once. */
+/** Deaths within this time count as a series; after the first ones the engine is restarted at once. */
 const ROW_MS = 10_000;
 const FREE_DEATHS = 4;
-/** While the next start is further away than this, questions are refused at once instead of waiting for it. */
+/** If the next start is further away than this, questions get no answer instead of waiting for it. */
 const WORTH_WAITING_MS = 500;
-/** How long an asynchronous question is looked after before the event loop takes over, and the longest line for that. */
+/** How long an asynchronous question is polled before the event loop takes over, and the longest line for that. */
 const LOOK_MS = 0.15;
 const LOOK_MAX_LINE = 32_768;
-/** An engine whose files are held by others takes up to 3.5 s to write the rest; the gateway waits 5 s for a plugin. */
+/** An engine that waits for locks takes up to 3.5 s to write its last rows; the gateway waits 5 s for a plugin. */
 const STOP_LIMIT_MS = 4_000;
-/** After as many unanswered synchronous questions in a row the engine is taken for hung. */
+/** After this many unanswered synchronous questions in a row the engine counts as hung. */
 const HUNG_AFTER = 3;
 
 /** @typedef {import("./command.mjs").Command} Command */
@@ -41,7 +45,7 @@ const HUNG_AFTER = 3;
 /** @typedef {import("node:child_process").ChildProcessWithoutNullStreams} Child */
 
 /**
- * Whether the engine answered, and could not take the question. That is no silence.
+ * Whether the engine answered that it could not take the question. That is not silence.
  * @param {Message | null | undefined} answer
  */
 export function isError(answer) {
@@ -63,41 +67,52 @@ export class Engine {
   #restartAt = 0;
   /** @type {number[]} */
   #deaths = [];
-  /** Milliseconds spent waiting for a start. They do not count between deaths, or no row would reach the last delay. */
+  /** Milliseconds spent waiting for a start. Not counted between deaths, or no series would reach the last delay. */
   #waited = 0;
-  /** Why the engine did not take its introduction; empty while it may be started. */
+  /** Why the last engine refused its introduction; empty once one accepted it. */
   #refusal = "";
+  #refusedAt = 0;
+  /** The stamp of the gateway's config when the last introduction was sent. */
+  #introducedWith = "";
+  /** Whether an engine is starting although the last one refused. */
+  #retrying = false;
+  #configStamp;
+  #retryMs;
   #ready = false;
   #nextId = 1;
   /** @type {Map<number, (answer: Message | null) => void>} */
   #waiting = new Map();
   #unanswered = 0;
   #disposed = false;
-  /** @type {Set<string>} causes that were complained about since the engine was last ready */
+  /** @type {Set<string>} causes that were logged since the engine was last ready */
   #complaints = new Set();
   /** @type {Promise<void> | null} */
   #stopping = null;
 
   /**
    * @param {Command} command
-   * @param {Message} hello what the engine is told first; `id`, `type` and `v` are added here
+   * @param {Message} hello the introduction; `id`, `type` and `v` are added here
    * @param {Logger} logger
-   * @param {() => void} [onReady] called at each start, when the engine has introduced itself
-   * @param {(message: Message) => void} [onEvent] called for what the engine says without being asked
+   * @param {() => void} [onReady] called after each start, when the engine has accepted the introduction
+   * @param {(message: Message) => void} [onEvent] called for messages that answer no question
+   * @param {{ configStamp?: () => string, retryMs?: number }} [retry] `configStamp`: differs when the gateway's config does
    */
-  constructor(command, hello, logger, onReady = () => {}, onEvent = () => {}) {
+  constructor(command, hello, logger, onReady = () => {}, onEvent = () => {}, { configStamp = () => "", retryMs = RETRY_MS } = {}) {
     this.#command = command;
     this.#hello = `${JSON.stringify({ id: 0, type: "hello", v: PROTOCOL, ...hello })}\n`;
     this.#logger = logger;
     this.#onReady = onReady;
     this.#onEvent = onEvent;
+    this.#configStamp = configStamp;
+    this.#retryMs = retryMs;
   }
 
-  /** Starts the process, unless it runs, or died so often that it has to wait. */
+  /** Starts the process, unless it runs or has to wait after repeated deaths. */
   start() {
-    if (this.#child || this.#disposed || this.#refusal || performance.now() < this.#restartAt) return;
+    if (this.#child || this.#disposed || this.#isRefused() || performance.now() < this.#restartAt) return;
     if (this.#restart) clearTimeout(this.#restart);
     this.#restart = null;
+    this.#introducedWith = this.#configStamp();
     const { python, args, cwd, env } = this.#command;
     /** @type {Child} */
     let child;
@@ -132,13 +147,13 @@ export class Engine {
     const id = this.#nextId++;
     const line = this.#line({ id, ...message });
     if (!line) return Promise.resolve(unsent(id));
-    if (this.#refusal) return Promise.resolve(refused(id, this.#refusal));
-    if (this.#isFarAway()) return Promise.resolve(null);
+    this.#retry();
+    if (this.#isRefused() || this.#isFarAway()) return Promise.resolve(this.#noAnswer(id));
     const quick = this.#askBriefly(id, line);
     if (quick.answer) return Promise.resolve(quick.answer.message);
     return new Promise((resolve) => {
-      // This timer keeps the process alive for as long as somebody waits for the answer. Where the loop stood still for
-      // long, timers are late and come first: what is in the pipe by then is read before anything is concluded.
+      // This timer keeps the process alive while the answer is pending. After a long block of the event loop, timers run
+      // before I/O: `setImmediate` lets the pipe be read first.
       const timer = setTimeout(() => setImmediate(() => this.#hung(id)), limit);
       this.#waiting.set(id, (answer) => {
         clearTimeout(timer);
@@ -149,7 +164,7 @@ export class Engine {
   }
 
   /**
-   * Most answers are there before the event loop could be woken up for them, so the first moment is spent looking.
+   * Most answers arrive before the event loop could be woken up for them, so the pipe is polled first.
    * @param {number} id
    * @param {string} line
    * @returns {{ sent: boolean, answer: { message: Message | null } | null }}
@@ -165,7 +180,7 @@ export class Engine {
   }
 
   /**
-   * Blocks this thread until the answer is there.
+   * Blocks this thread until the answer arrives.
    * @param {Message} message
    * @param {number} [limit] milliseconds
    * @returns {Message | null}
@@ -174,10 +189,10 @@ export class Engine {
     const id = this.#nextId++;
     const line = this.#line({ id, ...message });
     if (!line) return unsent(id);
-    if (this.#refusal) return refused(id, this.#refusal);
+    this.#retry();
     this.start();
     const child = this.#child;
-    if (!child || this.#disposed) return null;
+    if (!child || this.#disposed) return this.#noAnswer(id);
     /** @type {{ message: Message | null } | null} */
     let answer = null;
     this.#waiting.set(id, (got) => (answer = { message: got }));
@@ -185,7 +200,7 @@ export class Engine {
     this.#waiting.delete(id);
     if (outcome !== "answered") this.#unansweredNow(child, outcome, limit);
     else this.#unanswered = 0;
-    return /** @type {{ message: Message | null } | null} */ (answer)?.message ?? null;
+    return /** @type {{ message: Message | null } | null} */ (answer)?.message ?? this.#noAnswer(id);
   }
 
   /** @param {Message} message */
@@ -229,7 +244,7 @@ export class Engine {
   }
 
   /**
-   * Writes a question, now or when the engine is back.
+   * Writes a question, now or when the engine runs again.
    * @param {number} id
    * @param {string} line
    */
@@ -238,7 +253,7 @@ export class Engine {
     const again = () => {
       this.start();
       if (this.#child) this.#child.stdin.write(line);
-      else this.#settle(id, this.#refusal ? refused(id, this.#refusal) : null);
+      else this.#settle(id, null);
     };
     setTimeout(again, Math.ceil(Math.max(0, this.#restartAt - performance.now())) + 1); // timers drop fractions
   }
@@ -255,12 +270,12 @@ export class Engine {
     const input = descriptor(child.stdin);
     const output = descriptor(child.stdout);
     if (input < 0 || output < 0 || !this.#lines) return "blind";
-    if (child.stdin.writableLength > 0) return "busy"; // the loop has to send the rest first, and it stands still
+    if (child.stdin.writableLength > 0) return "busy"; // the event loop has to send the rest first, and it is blocked
     const data = Buffer.from(line);
     const written = writeAll(input, data, deadline);
     if (written <= 0) return written === 0 ? "unsent" : "closed";
     if (written < data.length) {
-      child.stdin.write(data.subarray(written)); // half a line would spoil the next one: the loop sends the rest
+      child.stdin.write(data.subarray(written)); // the event loop sends the rest, so that the next line is intact
       return "late";
     }
     return readUntil(output, this.#lines, answered, deadline);
@@ -273,7 +288,7 @@ export class Engine {
    */
   #unansweredNow(child, outcome, limit) {
     this.#complain(`no answer to a synchronous question within ${limit} ms (${outcome})`);
-    if (!this.#ready || outcome === "blind" || outcome === "busy") return; // it starts, or was not asked at all
+    if (!this.#ready || outcome === "blind" || outcome === "busy") return; // still starting, or not asked at all
     this.#unanswered += 1;
     if (this.#unanswered < HUNG_AFTER) return;
     this.#unanswered = 0;
@@ -281,12 +296,12 @@ export class Engine {
   }
 
   /**
-   * A question was not answered in time: an engine that hangs helps nobody.
+   * A question was not answered in time: a hung engine is killed.
    * @param {number} id
    */
   #hung(id) {
     if (!this.#waiting.has(id)) return;
-    this.#complain("no answer to a question in time; the engine is started again");
+    this.#complain("no answer to a question in time; restarting the engine");
     this.#child?.kill("SIGKILL");
     this.#settle(id, null);
   }
@@ -298,13 +313,14 @@ export class Engine {
   #gone(child, reason) {
     if (this.#child !== child) return;
     this.#child = null;
-    for (const id of [...this.#waiting.keys()]) this.#settle(id, this.#refusal ? refused(id, this.#refusal) : null);
+    for (const id of [...this.#waiting.keys()]) this.#settle(id, null);
     this.#died(reason);
   }
 
   /** @param {string} reason */
   #died(reason) {
-    if (this.#disposed || this.#refusal) return;
+    if (this.#disposed) return;
+    if (this.#refusal) return this.#stayRefused();
     const now = performance.now();
     const active = now - this.#waited;
     this.#deaths = [...this.#deaths.filter((then) => active - then < ROW_MS), active];
@@ -318,7 +334,7 @@ export class Engine {
 
   /** @param {string} line */
   #receive(line) {
-    if (this.#refusal) return;
+    if (this.#isRefused()) return;
     const message = parsed(line);
     if (!message) return this.#unreadable(line);
     const level = /** @type {keyof Logger} */ (message.level);
@@ -330,7 +346,7 @@ export class Engine {
   }
 
   /**
-   * An answer that cannot be read: whoever asked hears so at once, instead of taking it for silence.
+   * An answer that cannot be read: the question gets an error at once, not silence.
    * @param {string} line
    */
   #unreadable(line) {
@@ -341,7 +357,10 @@ export class Engine {
 
   /** @param {any} answer to `hello` */
   #introduced(answer) {
-    if (answer.type === "error") return this.#giveUp(String(answer.error || "it did not say why").slice(0, LONGEST_REFUSAL));
+    if (answer.type === "error") return this.#giveUp(String(answer.error || "no reason given").slice(0, LONGEST_REFUSAL));
+    if (this.#refusal) this.#logger.info("[toolguard] the engine serves this gateway again");
+    this.#refusal = "";
+    this.#retrying = false;
     this.#ready = true;
     this.#unanswered = 0;
     this.#complaints.clear();
@@ -351,15 +370,19 @@ export class Engine {
   }
 
   /**
-   * The engine cannot serve this gateway, and a new process would say the same. No audit log has a line about it.
+   * The engine cannot serve this gateway, and a new process would answer the same until something changes. Only the
+   * gateway's log records this, not the audit log.
    * @param {string} why
    */
   #giveUp(why) {
+    if (why !== this.#refusal)
+      this.#logger.error(
+        `[toolguard] the engine cannot serve this gateway, so every tool call is blocked: ${why.replace(/[\0-\x1f\x7f]/g, " ")}. ` +
+          "Run `toolguard doctor`. The engine is retried when openclaw.json changes, and every 30 s while calls arrive. " +
+          "After an upgrade of toolguard, restart the gateway",
+      );
     this.#refusal = why;
-    this.#logger.error(
-      `[toolguard] the engine cannot serve this gateway, so every tool call is blocked: ${why.replace(/[\0-\x1f\x7f]/g, " ")}. ` +
-        "Run `toolguard doctor`, then restart the gateway",
-    );
+    this.#stayRefused();
     const child = this.#child;
     child?.kill("SIGKILL");
     if (child) this.#gone(child, why);
@@ -372,12 +395,41 @@ export class Engine {
   #settle(id, answer) {
     const resolve = this.#waiting.get(id);
     this.#waiting.delete(id);
-    resolve?.(answer);
+    resolve?.(answer ?? this.#noAnswer(id));
+  }
+
+  /**
+   * The answer to a question that no engine answered: null, or after a refusal an error, so that no fail mode lets the call
+   * run.
+   * @param {number} id
+   * @returns {Message | null}
+   */
+  #noAnswer(id) {
+    return this.#refusal ? refused(id, this.#refusal) : null;
+  }
+
+  /** Whether questions are answered with the refusal, because no engine is being tried. */
+  #isRefused() {
+    return this.#refusal !== "" && !this.#retrying;
+  }
+
+  #stayRefused() {
+    this.#retrying = false;
+    this.#refusedAt = performance.now();
+  }
+
+  /** Permits another start after a refusal, if the config changed or enough time has passed. */
+  #retry() {
+    if (!this.#isRefused() || this.#disposed || this.#child) return;
+    const isLongAgo = performance.now() - this.#refusedAt >= this.#retryMs;
+    if (!isLongAgo && this.#configStamp() === this.#introducedWith) return;
+    this.#retrying = true;
+    this.#restartAt = 0;
   }
 
   /**
    * @param {Message} message
-   * @returns {string} empty where it cannot be sent
+   * @returns {string} empty if it cannot be sent
    */
   #line(message) {
     let line = "";
@@ -393,7 +445,7 @@ export class Engine {
   }
 
   /**
-   * Once per cause until the engine is ready again: an engine that cannot start must not fill the gateway's log.
+   * Logs once per cause until the engine is ready again: an engine that cannot start must not fill the gateway's log.
    * @param {string} text
    */
   #complain(text) {
@@ -420,7 +472,7 @@ function unsent(id) {
 
 /**
  * @param {string} line
- * @returns {any} null where it is no message
+ * @returns {any} null if it is not a message
  */
 function parsed(line) {
   try {

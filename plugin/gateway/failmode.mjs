@@ -1,14 +1,15 @@
-// What happens while the engine cannot answer. The settings are read as the gateway holds them.
+// Verdicts without the engine: the fail mode. The settings are read from the gateway's config.
 
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 
-import { ENGINE_AWAY, KILL_SWITCH_ON, misshapen, PROTECTED, READ_ONLY } from "./messages.mjs";
+import { ALLOWED_UNJUDGED, COMMAND, OPENS_FILE } from "./catalogue.mjs";
+import { ENGINE_AWAY, KILL_SWITCH_ON, misshapen, PROTECTED } from "./messages.mjs";
 import { Places } from "./places.mjs";
 import { faultOf } from "./shape.mjs";
 
 /**
- * A setting, as the agent has it.
+ * A setting as it applies to this agent.
  * @param {any} config
  * @param {string | undefined} agent
  * @param {string} name
@@ -18,7 +19,7 @@ export function setting(config, agent, name) {
 }
 
 /**
- * Whether the guard acts at all for this agent.
+ * Whether the guard blocks calls of this agent.
  * @param {any} config
  * @param {string | undefined} agent
  */
@@ -28,7 +29,7 @@ export function acts(config, agent) {
 }
 
 /**
- * Whether the guard looks at this agent at all.
+ * Whether the guard judges calls of this agent.
  * @param {any} config
  * @param {string | undefined} agent
  */
@@ -37,7 +38,7 @@ export function isOn(config, agent) {
 }
 
 /**
- * Whether a person has stopped everything (`stores/killswitch.py`). What cannot be looked at counts as on.
+ * Whether the kill switch is on. A file that cannot be read counts as on.
  * @param {string} state the gateway's state directory
  */
 export function isKilled(state) {
@@ -49,15 +50,12 @@ export function isKilled(state) {
   }
 }
 
-/** Tools of those that only look whose texts name files. */
-const OPENS = new Set(["image", "ls", "memory_get", "read"]);
-const RUNS = new Set(["bash", "exec", "process"]);
-/** Parameters whose texts are commands or code, whatever the tool. */
+/** Parameters that hold commands or code, in any tool. */
 const RUN_PARAMS = ["args", "argv", "cmd", "code", "command", "commands", "script"];
 
 /**
- * The verdict of the fail mode: on a call that nobody judged, because the engine is silent. Whatever the fail mode, what
- * names a protected place does not run. The kill switch counts in every mode.
+ * The verdict of the fail mode, on a call for which the engine gave no answer. In every fail mode, calls that name a
+ * protected place are blocked; the kill switch counts in every mode.
  * @param {any} config
  * @param {string | undefined} agent
  * @param {{ tool: string, params: any, workspace?: string }} call
@@ -70,13 +68,13 @@ export function verdictWithoutEngine(config, agent, call, state, places) {
   if (!acts(config, agent)) return undefined;
   const fault = faultOf(call.params);
   if (fault) return { block: true, blockReason: misshapen(fault) };
-  if (config?.failMode !== "open" && !READ_ONLY.has(call.tool)) return { block: true, blockReason: ENGINE_AWAY };
+  if (config?.failMode !== "open" && !ALLOWED_UNJUDGED.has(call.tool)) return { block: true, blockReason: ENGINE_AWAY };
   return namesProtected(call, places) ? { block: true, blockReason: PROTECTED } : undefined;
 }
 
 /**
- * The verdict on a call that could not be judged although the engine is there: it answered with an error, or the call breaks a
- * bound. That is no silence, so no fail mode lets it run, and shadow mode neither.
+ * The verdict on a call that could not be judged although the engine runs: it answered with an error, or the call breaks a
+ * bound. That is not silence, so neither a fail mode nor shadow mode lets the call run.
  * @param {any} config
  * @param {string | undefined} agent
  * @param {string} state
@@ -94,9 +92,9 @@ export function verdictOnUnjudged(config, agent, state, reason) {
  */
 function namesProtected({ tool, params, workspace = "" }, places) {
   try {
-    const runs = RUNS.has(tool) || RUN_PARAMS.some((name) => params?.[name] !== undefined);
-    return places().namedBy(tool, params, { workspace, runs, opens: OPENS.has(tool), looks: READ_ONLY.has(tool) });
+    const runs = COMMAND.has(tool) || RUN_PARAMS.some((name) => params?.[name] !== undefined);
+    return places().namedBy(tool, params, { workspace, runs, opens: OPENS_FILE.has(tool), shallow: ALLOWED_UNJUDGED.has(tool) });
   } catch {
-    return true; // in doubt it does
+    return true; // in doubt, protected
   }
 }

@@ -1,21 +1,12 @@
-// What a run hears: texts that come from outside of it, cut, for the engine. Notes without an answer; nobody waits for them.
+// The context of a run: texts that enter it from outside, shortened, as notes to the engine. Nothing waits for an answer.
 
-/** Tools whose results are the agent's own doing or the gateway's own words. */
-const SILENT = new Set([
-  "write", "edit", "apply_patch", "multiedit", "create", "ls", "find", "glob", "tool_call", "tool_search", "tool_describe",
-  "gateway", "plugins", "automations", "cron", "sessions", "sessions_list", "sessions_spawn", "sessions_yield", "sessions_send",
-  "session_status", "subagents", "agents_list", "agents_wait", "conversations_list", "tts", "image_generate", "music_generate",
-  "video_generate", "progress_card", "update_plan", "get_goal", "create_goal", "update_goal", "heartbeat_respond", "theme",
-  "dashboard", "show_widget", "secrets", "portal", "toolguard_approve",
-]);
-/** Tools that reach nothing outside of this machine: when they fail, only the gateway speaks. */
-const LOCAL = new Set(["read", "grep", "memory_get", "memory_search"]);
-const COMMANDS = new Set(["exec", "bash", "process"]);
-const OFF_HOST = /https?:|\b(?:curl|wget|gh|glab|ssh|lynx|w3m|aws|gcloud|az|kubectl)\b/;
-/** The kind of provenance that a person's message has, where it has one. */
+import { COMMAND, LOCAL, OFF_HOST, OWN_RESULT } from "./catalogue.mjs";
+
+const NETWORK = new RegExp(`https?:|\\b(?:${OFF_HOST.join("|")})\\b`);
+/** The provenance of a user's message, if it has one. */
 const FROM_PERSON = "external_user";
 const INTERNAL = "<<<BEGIN_OPENCLAW_INTERNAL_CONTEXT>>>";
-/** Characters. A line of this many fits into an empty pipe, so that it never stands in the way of a question. */
+/** Characters. A line of this length fits into an empty pipe, so that it never delays a question. */
 const MAX_TEXT = 49_152;
 const MAX_BYTES = 57_000;
 const MAX_READ = 1_000_000;
@@ -24,20 +15,20 @@ const MAX_PARAMS = 20;
 const MAX_COMMAND = 2_000;
 
 /**
- * What a tool brought that may have come from outside; empty where it cannot have.
+ * The text of a tool result that may come from outside; empty if it cannot.
  * @param {any} event of `after_tool_call`
  * @returns {string}
  */
-export function heardText(event) {
-  if (SILENT.has(event.toolName) || event.result?.details?.status === "blocked") return "";
+export function outsideText(event) {
+  if (OWN_RESULT.has(event.toolName) || event.result?.details?.status === "blocked") return "";
   if (event.error && LOCAL.has(event.toolName)) return "";
-  if (COMMANDS.has(event.toolName) && !asksTheNetwork(event)) return "";
+  if (COMMAND.has(event.toolName) && !asksTheNetwork(event)) return "";
   const text = textOf(event.result?.content ?? event.result);
   return cut(event.error && !text ? textOf(event.error.message ?? event.error) : text);
 }
 
 /**
- * Whether a command names the network, or what is asked of a command in the background that does.
+ * Whether a command names the network, or polls a background command that does.
  * @param {any} event
  */
 function asksTheNetwork({ toolName, params, result }) {
@@ -50,27 +41,27 @@ function asksTheNetwork({ toolName, params, result }) {
   return true;
 }
 
-/** Sessions of commands that went on in the background and name the network. @type {Set<string>} */
+/** Sessions of background commands that name the network. @type {Set<string>} */
 const inBackground = new Set();
 const MAX_BACKGROUND = 200;
 
 /** @param {unknown} command */
 function namesTheNetwork(command) {
-  return typeof command === "string" && OFF_HOST.test(command.slice(0, MAX_COMMAND));
+  return typeof command === "string" && NETWORK.test(command.slice(0, MAX_COMMAND));
 }
 
 /**
- * What was written to the agent, and whether its owner may have written it; null where it is no such message.
+ * The text of a message to the agent, and who wrote it; null for other messages.
  *
- * `person`: its owner surely did. A task for a subagent, words from another session and an automation's prompt come with no
- * such mark, or with a provenance.
+ * `owner`: the owner may have written it; `person`: the owner certainly did. Tasks of subagents, messages from other sessions
+ * and prompts of automations lack that mark or have another provenance.
  * @param {any} message
  */
-export function saidBy(message) {
+export function userMessage(message) {
   if (message?.role !== "user") return null;
   const text = cut(textOf(message.content));
   const owner = message.__openclaw?.senderIsOwner !== false;
-  if (!text || (owner && text.startsWith(INTERNAL))) return null; // a stranger may write that line as well
+  if (!text || (owner && text.startsWith(INTERNAL))) return null; // a stranger can write that line too
   const person = message.__openclaw?.senderIsOwner === true && (message.provenance?.kind ?? FROM_PERSON) === FROM_PERSON;
   return { text, owner, person };
 }
@@ -101,7 +92,7 @@ function textOf(content) {
 }
 
 /**
- * As much of a text as fits into a line, the half of it from its beginning and the half from its end.
+ * As much of a text as fits into a line: half from its beginning, half from its end.
  * @param {string} text
  */
 function cut(text) {

@@ -1,11 +1,12 @@
-// The gateway's events, one function each: what happened becomes a question, the answer becomes what the gateway expects.
+// The gateway's events, one function each: an event becomes a question to the engine, the answer what the gateway expects.
 //
-// Order inside one tool call (see the README): message of the model, then for valid calls `beforeToolCall`, then
+// Order within a tool call (see docs/architecture.md): the model's message, then for valid calls `beforeToolCall`, then
 // `afterToolCall`, then `resultWritten`. A call that the gateway refuses skips `beforeToolCall`.
 
+import { COMMAND } from "./catalogue.mjs";
 import { isError as isEngineError } from "./engine.mjs";
 import { acts, isOn, setting, verdictOnUnjudged, verdictWithoutEngine } from "./failmode.mjs";
-import { heardText, saidBy, shortParams } from "./heard.mjs";
+import { outsideText, shortParams, userMessage } from "./heard.mjs";
 import { outcomeOf } from "./outcome.mjs";
 import { correction, limit, misshapen, PROTECTED, REFUSED_WHEN_RUN, REWRITTEN_UNJUDGED, UNJUDGED } from "./messages.mjs";
 import { factsOf, Places } from "./places.mjs";
@@ -24,11 +25,6 @@ import { bounded, faultOf, glimpse } from "./shape.mjs";
 /** @typedef {import("./order.mjs").OrderWatch} OrderWatch */
 
 const DEFAULT_MAX_FAILURES = 5;
-/** The end of a run whose calls wait for a person (`approval_texts.py`). */
-const WAITS = /^This turn ends here: (?:a call waits|\d+ calls wait) for approval/;
-const NONCES = /\b[0-9a-f]{8}\b/g;
-/** Tools whose effect depends on the folder they run in. */
-const COMMANDS = new Set(["exec", "bash", "process"]);
 const LONGEST_NAME = 1_000;
 
 export class Hooks {
@@ -46,14 +42,14 @@ export class Hooks {
 
   /**
    * @param {Engine} engine
-   * @param {any} config the plugin's entry as the gateway holds it
+   * @param {any} config the plugin's entry in the gateway's config
    * @param {Runs} runs
    * @param {Seams} seams
    * @param {Trace} trace
    * @param {OrderWatch} order
    * @param {(agent: string) => string} workspace where an agent's commands run
    * @param {string} state the gateway's state directory
-   * @param {() => Places} [places] the protected ones
+   * @param {() => Places} [places] the protected places
    * @param {import("./reports.mjs").Waiting} [waiting] reports for the engine
    */
   constructor(engine, config, runs, seams, trace, order, workspace, state, places, waiting) {
@@ -70,7 +66,7 @@ export class Hooks {
     this.#reports = new Reports(engine, waiting);
   }
 
-  /** The engine is there, perhaps again: what it has missed is told. */
+  /** The engine is ready, perhaps again: sends the reports that it missed. */
   engineReady() {
     this.#reports.answered();
     void this.#reports.send();
@@ -100,32 +96,32 @@ export class Hooks {
     const message = event.message;
     if (message?.role === "assistant") this.#modelAnswered(message, ctx);
     else if (message?.role === "toolResult") this.resultWritten({ message, toolCallId: message.toolCallId }, ctx);
-    else if (message?.role === "user") this.#personWrote(message, ctx);
+    else if (message?.role === "user") this.#userWrote(message, ctx);
   }
 
   /**
    * @param {any} message
    * @param {any} ctx
    */
-  #personWrote(message, ctx) {
-    const said = isOn(this.#config, ctx?.agentId) ? saidBy(message) : null;
-    if (said) this.#engine.note({ type: "said", agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", ...said });
+  #userWrote(message, ctx) {
+    const written = isOn(this.#config, ctx?.agentId) ? userMessage(message) : null;
+    if (written) this.#engine.note({ type: "said", agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", ...written });
   }
 
   /**
-   * The model's message, before any of its calls run: the place where a run can be ended.
+   * The model's message, before any of its calls run: here a run can be ended.
    * @param {any} message
    * @param {any} ctx
    */
   #modelAnswered(message, ctx) {
     const calls = toolCalls(message);
-    for (const call of calls) this.#runs.forgetCall(ctx?.sessionKey, call.id); // some model servers count from zero in each message
+    for (const call of calls) this.#runs.forgetCall(ctx?.sessionKey, call.id); // some model servers restart their ids in each message
     const run = this.#runs.ofSession(ctx?.sessionKey);
     if (!run) return;
     run.provider = message.provider ?? run.provider;
     run.model = message.model ?? run.model;
     if (calls.length === 0) return;
-    if (!run.stop && run.watch) run.stop = this.#askAboutMessage(run, calls);
+    if (!run.stop && run.watch) this.#askAboutMessage(run, calls);
     if (!run.stop) return;
     for (const call of calls) run.cut.add(call.id);
     if (!endRunInPlace(message, run.stop)) this.#seams.seen("gracefulStop", "fails");
@@ -134,13 +130,12 @@ export class Hooks {
   /**
    * @param {Run} run
    * @param {{ id: string, name: string, arguments: any }[]} calls
-   * @returns {string}
    */
   #askAboutMessage(run, calls) {
     const { id, agent, session, provider, model } = run;
     const wanted = calls.map((call) => ({ tool: call.name, params: bounded(call.arguments), call: call.id }));
     const answer = this.#engine.askNow({ type: "message", run: id, agent, session, provider, model, calls: wanted });
-    return answer?.stop ?? "";
+    if (answer?.stop) Object.assign(run, { stop: answer.stop, waiting: answer.waiting ?? [] });
   }
 
   /**
@@ -154,8 +149,8 @@ export class Hooks {
     const fault = faultOf(event.params);
     if (fault) return this.#refuseUnjudged(run, event, ctx, fault.code, fault.reason, misshapen(fault));
     const params = copy(event.params);
-    this.#runs.forgetCall(ctx?.sessionKey, id); // an id that comes again is another call
-    const cwd = COMMANDS.has(event.toolName) ? this.#workspace(ctx?.agentId) : "";
+    this.#runs.forgetCall(ctx?.sessionKey, id); // an id that is used again is another call
+    const cwd = COMMAND.has(event.toolName) ? this.#workspace(ctx?.agentId) : "";
     this.#runs.call(ctx?.sessionKey, id, { tool: event.toolName, params, cwd, run: run.id, agent: ctx?.agentId, judged: true });
     const answer = await this.#engine.ask({
       type: "judge", tool: event.toolName, run: run.id, agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", params,
@@ -169,12 +164,12 @@ export class Hooks {
     if (answer.decision === "allow") return this.#letThrough(answer, params, ctx, id);
     if (answer.prompt) return this.#prompts.ask(answer, params, run, ctx?.sessionKey, id);
     run.watch = true;
-    if (answer.stop) this.#stopLater(run, answer.stop);
+    if (answer.stop) this.#stopLater(run, answer.stop, answer.waiting);
     return { block: true, blockReason: answer.text || UNJUDGED };
   }
 
   /**
-   * A call that could not be judged although nothing is silent: it breaks a bound, or the engine answered with an error.
+   * A call that could not be judged although the engine runs: it breaks a bound, or the engine answered with an error.
    * @param {Run} run
    * @param {any} event
    * @param {any} ctx
@@ -205,7 +200,7 @@ export class Hooks {
   }
 
   /**
-   * What was judged is remembered, to be compared with what runs; where it was approved, exactly that must run.
+   * Remembers what was judged, to compare it with what runs. An approved call must run exactly as approved.
    * @param {any} answer
    * @param {any} params
    * @param {any} ctx
@@ -220,10 +215,11 @@ export class Hooks {
   /**
    * @param {Run} run
    * @param {string} stop
+   * @param {string[]} [waiting] the nonces of the held calls that it ends for
    */
-  #stopLater(run, stop) {
+  #stopLater(run, stop, waiting = []) {
     if (!run.stop) run.stoppedAt = run.requests;
-    run.stop = stop;
+    Object.assign(run, { stop, waiting });
   }
 
   /**
@@ -238,19 +234,19 @@ export class Hooks {
     if (isOn(this.#config, run.agent)) this.#reports.unanswered(String(event.toolName), !verdict);
     if (!verdict) return undefined;
     if (verdict.blockReason === PROTECTED)
-      this.#report(run, event, "guard.silent", "the guard was silent, and it names, or may reach, a protected place");
+      this.#report(run, event, "guard.silent", "the guard was silent, and the call names or may reach a protected place");
     return this.#counted(run, verdict);
   }
 
   /**
-   * What is refused here counts, or refusing would be a loop of its own.
+   * Counts refusals made here, so that they cannot become an endless loop.
    * @param {Run} run
    * @param {{ block: true, blockReason: string }} verdict
    */
   #counted(run, verdict) {
     run.unanswered += 1;
     if (run.unanswered < this.#most(run)) return verdict;
-    run.stop = limit(run.unanswered);
+    Object.assign(run, { stop: limit(run.unanswered), waiting: [] });
     return { block: true, blockReason: run.stop };
   }
 
@@ -281,29 +277,29 @@ export class Hooks {
       tool: event.toolName, params: event.params, run: run.id, agent: ctx?.agentId,
     });
     this.#compare(call, event, run, id);
-    this.#tellOutcome(call, event, run, id);
-    const text = isOn(this.#config, run.agent) ? heardText(event) : "";
+    this.#reportOutcome(call, event, run, id);
+    const text = isOn(this.#config, run.agent) ? outsideText(event) : "";
     if (text) this.#engine.note({ type: "heard", tool: event.toolName, params: shortParams(event.params), text, ...place(call) });
   }
 
   /**
-   * What came of a call. Where a note or the end of the run may be due with it, the answer is waited for: this is the last
-   * moment before the result is written.
+   * Reports the outcome of a call. If a note or the end of the run may follow from it, this waits for the answer: it is the
+   * last moment before the result is written.
    * @param {Call} call
    * @param {any} event
    * @param {Run} run
    * @param {string} id
    */
-  #tellOutcome(call, event, run, id) {
+  #reportOutcome(call, event, run, id) {
     const vetoed = wasVetoed(event, id);
     if (vetoed) run.watch = true; // the model may answer with the same call
     else if (!call.outcome || wasBlocked(event)) return;
-    const came = {
+    const outcome = {
       type: "came", tool: event.toolName, params: bounded(event.params), ...outcomeOf(event),
       ...place(call), call: id, request: run.requests,
     };
-    if (!vetoed && call.outcome !== "ask") return this.#engine.note(came);
-    const answer = this.#engine.askNow(vetoed ? { ...came, vetoed } : came);
+    if (!vetoed && call.outcome !== "ask") return this.#engine.note(outcome);
+    const answer = this.#engine.askNow(vetoed ? { ...outcome, vetoed } : outcome);
     if (answer?.note) this.#addNote(call.session, id, answer.note);
     if (!answer?.stop) return;
     run.watch = true;
@@ -311,7 +307,7 @@ export class Hooks {
   }
 
   /**
-   * What goes behind the result of a call; the model sees the result of a call inside Tool Search as that of the outer one.
+   * Appends a note to the result of a call. The model sees the result of a call inside Tool Search as that of the outer one.
    * @param {string | undefined} session
    * @param {string} id
    * @param {string} note
@@ -323,7 +319,8 @@ export class Hooks {
   }
 
   /**
-   * Whether that ran which was judged. This is the last moment before the model's next request, so the answer is waited for.
+   * Checks that the call ran as it was judged. This waits for the answer: it is the last moment before the model's next
+   * request.
    * @param {Call} call
    * @param {any} event
    * @param {Run} run
@@ -345,7 +342,7 @@ export class Hooks {
   }
 
   /**
-   * Something ran instead of what was judged, and it cannot be judged: the run ends, whatever the fail mode.
+   * A call that differs from the judged one ran, and it cannot be judged: the run ends, in every fail mode.
    * @param {Run} run
    * @param {any} event
    * @param {string} code
@@ -359,7 +356,7 @@ export class Hooks {
   }
 
   /**
-   * A tool result on its way into the history: the place where the model's view of a refusal is corrected.
+   * A tool result on its way into the history: here the text of a refusal is replaced.
    * @param {any} event
    * @param {any} ctx
    */
@@ -376,35 +373,35 @@ export class Hooks {
   }
 
   /**
-   * The history of a session was made shorter, and the last request is made again. Where it was only made shorter along the
-   * way, an event said so just before.
+   * The history of a session was compacted, and the last request is repeated. A compaction without a repeated request was
+   * reported by an event just before.
    * @param {any} ctx
    */
   compacted(ctx) {
     const run = this.#runs.ofSession(ctx?.sessionKey);
-    if (run && !run.trimmed) this.#tellCompacted(run);
+    if (run && !run.trimmed) this.#reportCompacted(run);
     if (run) run.trimmed = false;
   }
 
   /** @param {Run} run */
-  #tellCompacted(run) {
+  #reportCompacted(run) {
     this.#engine.note({ type: "compacted", run: run.id, agent: run.agent, session: run.session });
   }
 
   /**
-   * The gateway's event about a compaction inside of a run. It calls no hook for one after which a request is made again.
+   * The gateway's event about a compaction within a run. It calls no hook if a request is repeated afterwards.
    * @param {any} event
    */
   #compactionEnded(event) {
     const run = this.#runs.known(event.runId);
     const { completed, willRetry } = event.data;
     if (!run || completed !== true || typeof willRetry !== "boolean") return;
-    if (willRetry) this.#tellCompacted(run);
+    if (willRetry) this.#reportCompacted(run);
     run.trimmed = !willRetry;
   }
 
   /**
-   * A refusal that was seen as an event only: on hosts that do not call our hooks.
+   * A refusal that is visible only as an event: on hosts that do not call our hooks.
    * @param {any} event
    */
   refusedUnseen(event) {
@@ -418,13 +415,13 @@ export class Hooks {
   }
 
   /**
-   * Asks what the model is told about a refusal, and remembers it.
+   * Asks for the text that the model sees instead of a refusal, and remembers it.
    * @param {string} id
    * @param {string} original
    * @param {string | undefined} toolName
    * @param {any} ctx
    * @param {boolean} inPlace
-   * @returns {string} the text that takes the place of the original; empty if it stays
+   * @returns {string} the text that replaces the original; empty if it stays
    */
   #correct(id, original, toolName, ctx, inPlace) {
     const run = this.#runs.known(this.#runs.knownCall(ctx?.sessionKey, id)?.run ?? "") ?? this.#runs.ofSession(ctx?.sessionKey);
@@ -436,32 +433,32 @@ export class Hooks {
       request: run?.requests ?? 0, missed: run?.unanswered ?? 0,
     });
     const refused = !call.judged || REFUSED_WHEN_RUN.test(original);
-    const told = (isEngineError(answer) ? null : answer) ?? (refused && run ? this.#correctAlone(run, call.tool, original) : {});
-    if (!told.text) return (call.text = ""); // what is asked once stays answered
-    const ends = run ? this.#endsHard(run, told.stop, inPlace) : false;
-    // The run's id makes the text unlike that of any other run, so that no other request is held back.
-    call.text = ends && run ? `${told.text} (run ${run.id.slice(0, 8)})` : told.text;
+    const reply = (isEngineError(answer) ? null : answer) ?? (refused && run ? this.#correctAlone(run, call.tool, original) : {});
+    if (!reply.text) return (call.text = ""); // asked only once
+    const ends = run ? this.#endsHard(run, reply, inPlace) : false;
+    // The run's id makes the text unique, so that no other run's request is held back.
+    call.text = ends && run ? `${reply.text} (run ${run.id.slice(0, 8)})` : reply.text;
     this.#trace.replaced(original, withNote(call.text ?? "", call.note), call.run, inPlace, ends);
     return call.text ?? "";
   }
 
   /**
-   * Notes what the engine decided about the run. The answer is whether its next request must not leave: the gentle end
-   * was due before the last request and did not come. That is so for calls of unknown tools, whose message the gateway
-   * shows to no hook, and where no hook is called at all.
+   * Records the engine's decision about the run. Returns whether its next request must not leave: the graceful end was due
+   * before the last request and did not happen. That is the case for calls of unknown tools, whose message the gateway
+   * shows to no hook, and if no hook is called at all.
    * @param {Run} run
-   * @param {string | undefined} stop
+   * @param {{ stop?: string, waiting?: string[] }} answer
    * @param {boolean} inPlace
    */
-  #endsHard(run, stop, inPlace) {
+  #endsHard(run, { stop, waiting }, inPlace) {
     run.watch = true;
     if (!stop) return false;
-    this.#stopLater(run, stop);
+    this.#stopLater(run, stop, waiting);
     return !inPlace || run.requests > run.stoppedAt;
   }
 
   /**
-   * The engine is away: a plain correction, and an end after as many failures as the settings say.
+   * Without the engine: a plain correction, and the end of the run after as many failures as the settings allow.
    * @param {Run} run
    * @param {string} tool
    * @param {string} original
@@ -474,21 +471,21 @@ export class Hooks {
   }
 
   /**
-   * A reply on its way to the person. Where the gateway shows an error notice instead of an answer, or the answer of a run
-   * that waits does not say how to approve, the words with which the run was stopped are put in.
+   * A reply on its way to the user. If the gateway shows an error notice instead of an answer, or the answer of a run that
+   * waits does not name each held call, the text with which the run was stopped is added.
    * @param {any} event
    */
   replySending(event) {
     const { payload } = event;
-    const stop = this.#runs.stopOf(event.sessionKey, event.runId);
+    const { stop, waiting } = this.#runs.stopOf(event.sessionKey, event.runId);
     if (!stop || typeof payload?.text !== "string" || payload.text.includes(stop)) return undefined;
     if (payload.isError) return { payload: { ...payload, text: stop } };
-    if (!WAITS.test(stop) || (stop.match(NONCES) ?? []).every((nonce) => payload.text.includes(nonce))) return undefined;
+    if (waiting.every((nonce) => payload.text.includes(nonce))) return undefined;
     return { payload: { ...payload, text: `${payload.text}\n\n${stop}` } };
   }
 
   /**
-   * Events of runs, tools and compactions: they need no permission and come even where no hook is called.
+   * Events of runs, tools and compactions: they need no permission and arrive even if no hook is called.
    * @param {any} event
    */
   agentEvent(event) {
@@ -525,8 +522,8 @@ export class Hooks {
 }
 
 /**
- * Whether the call was not executed, by the word of the gateway, of another plugin or of a person. A result of a tool's own
- * may be called blocked as well, but only the gateway says why it denied a call.
+ * Whether the gateway, another plugin or a user kept the call from running. A tool's own result may have the status
+ * `blocked` as well, but only the gateway adds why it denied a call.
  * @param {any} event
  */
 function wasBlocked(event) {
@@ -535,8 +532,8 @@ function wasBlocked(event) {
 }
 
 /**
- * Whether the gateway's own loop detection did not let this call run. Where it stops all calls of a message, it says for
- * which one.
+ * Whether the gateway's own loop detection blocked this call. If it blocks all calls of a message, it names the one that
+ * caused it.
  * @param {any} event
  * @param {string} id
  */
@@ -546,7 +543,7 @@ function wasVetoed(event, id) {
 }
 
 /**
- * A tool result with what the guard has to say about it; once, however often it is written.
+ * A tool result with the guard's note, which is added only once.
  * @param {string} text
  * @param {string | undefined} note
  */
@@ -555,8 +552,8 @@ function withNote(text, note) {
 }
 
 /**
- * Whether a request to the model is not of the run itself but for it: the summary at a compaction, for one, has the id
- * `<run>:compaction:...`. The run goes on after it.
+ * Whether a request to the model belongs to a run without being one of its own: the summary at a compaction, for example,
+ * has the id `<run>:compaction:...`. The run continues after it.
  * @param {Run | undefined} run the current one of its session
  * @param {string} id
  */
@@ -565,7 +562,7 @@ function isOnBehalfOf(run, id) {
 }
 
 /**
- * Where a call comes from, as far as the gateway says.
+ * Who asked for a call, as far as the gateway reports it.
  * @param {any} ctx
  */
 function whoAsked(ctx) {

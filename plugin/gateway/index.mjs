@@ -1,4 +1,4 @@
-// Registration: connects the gateway's events to the core (`core.mjs`), and the core's life to the gateway's.
+// Registration: connects the gateway's events to the core (`core.mjs`), and the core's lifetime to the gateway's.
 
 import { readFileSync } from "node:fs";
 import { dirname } from "node:path";
@@ -15,14 +15,14 @@ import { isMeasured } from "./usage.mjs";
 const HERE = dirname(fileURLToPath(import.meta.url));
 const { version: VERSION } = JSON.parse(readFileSync(new URL("./package.json", import.meta.url), "utf8"));
 
-/** The lowest priority that the gateway takes: what runs last has the last word on a call. */
+/** The lowest priority that the gateway accepts: the hook that runs last has the final decision on a call. */
 const LAST = -Number.MAX_SAFE_INTEGER;
 
 /** @param {any} api */
 function register(api) {
   if (api.registrationMode === "cli-metadata") return;
   const logger = leveled(api.logger, api.pluginConfig?.logLevel);
-  // The gateway runs a private copy of these files; `rootDir` is where they were installed or linked.
+  // The gateway runs a private copy of these files; `rootDir` is where they are installed or linked.
   const membership = new Membership(api, api.rootDir ?? HERE, VERSION, logger);
   connectHooks(api, membership);
   connectLife(api, membership);

@@ -1,7 +1,7 @@
-// Who else has a say on tool calls, and who has the last one.
+// Which other plugins hook into tool calls, and which of them run after the guard.
 //
-// The gateway keeps all hooks in a place that it does not document; where it is not there, nothing is known, and nothing
-// is claimed. Hooks run from the highest priority to the lowest, equal ones in the order of their registration.
+// The gateway keeps its hooks in an undocumented place; if it is missing, nothing is reported. Hooks run from the highest
+// priority to the lowest, equal ones in the order of registration.
 
 const STATE = Symbol.for("openclaw.plugins.hook-runner-global-state");
 const HOOK = "before_tool_call";
@@ -10,7 +10,7 @@ const OWN = "toolguard";
 /** @typedef {{ plugin: string, priority: number }} Other */
 
 /**
- * All `before_tool_call` hooks in their order of execution; null where the gateway does not show them.
+ * All `before_tool_call` hooks in their order of execution; null if the gateway does not expose them.
  * @param {any} [state]
  * @returns {Other[] | null}
  */
@@ -24,7 +24,7 @@ export function order(state = /** @type {any} */ (globalThis)[STATE]) {
 }
 
 /**
- * The hooks of others, and which of them run after the guard.
+ * The hooks of other plugins, and those of them that run after the guard.
  * @param {Other[] | null} hooks
  * @returns {{ others: Other[], after: Other[] }}
  */
@@ -40,11 +40,11 @@ export function named(hooks) {
   return hooks.map(({ plugin, priority }) => `${plugin} (priority ${priority})`).join(", ");
 }
 
-/** Says once per constellation who runs after the guard. */
+/** Warns about plugins that run after the guard, once per set of plugins. */
 export class OrderWatch {
   #warn;
   #read;
-  #told = "";
+  #reported = "";
 
   /**
    * @param {(text: string) => void} warn
@@ -55,7 +55,7 @@ export class OrderWatch {
     this.#read = read;
   }
 
-  /** Everyone else who may change a call. */
+  /** The other plugins that may change a call. */
   get others() {
     return named(split(this.#read()).others);
   }
@@ -63,12 +63,12 @@ export class OrderWatch {
   check() {
     const { after } = split(this.#read());
     const names = named(after);
-    if (names === this.#told) return;
-    this.#told = names;
+    if (names === this.#reported) return;
+    this.#reported = names;
     if (after.length === 0) return;
     this.#warn(
       `SECURITY: ${names} runs after the guard on every tool call and can change what was judged. ` +
-        "What really runs is compared, and a run in which it differs is stopped; remove that plugin or lower its say.",
+        "Each call is compared with what ran, and a run in which they differ is stopped. Remove that plugin or raise its priority.",
     );
   }
 }

@@ -1,13 +1,13 @@
-// What came of a call, as much of it as the engine needs to see whether it brought anything new.
+// The outcome of a call, as far as the engine needs it to see whether the call made progress.
 
 import { createHash } from "node:crypto";
 
-/** Characters that are told of each end of a long text. */
+import { COMMAND_LINE } from "./catalogue.mjs";
+
+/** Characters reported of each end of a long text. */
 const END = 4_096;
 const MAX_STATUS = 100;
-/** Tools whose commands may go on in the background. */
-const RUNS_COMMANDS = new Set(["exec", "bash"]);
-/** What the gateway's own loop detection puts behind a result, as a block of its own. */
+/** The block that the gateway's own loop detection appends to a result. */
 const HOST_NOTE = /^\[System note: Tool-loop warning [^\]]{0,300}\]$/;
 const MAX_NOTES = 3;
 
@@ -29,21 +29,21 @@ export function outcomeOf(event) {
 }
 
 /**
- * The process that a command goes on as in the background.
+ * The background process of a command that is still running.
  * @param {any} event
  * @returns {{ process?: string }}
  */
 function startedBy(event) {
   const { status, sessionId } = event.result?.details ?? {};
-  const started = RUNS_COMMANDS.has(event.toolName) && status === "running" && typeof sessionId === "string";
+  const started = COMMAND_LINE.has(event.toolName) && status === "running" && typeof sessionId === "string";
   return started ? { process: sessionId.slice(0, MAX_STATUS) } : {};
 }
 
 /**
- * A digest of what came and is not told: the middle of a long text, and images by their length and both ends.
+ * A digest of what is not reported: the middle of a long text, and images by their length and both ends.
  * @param {any} event
- * @param {string} text all of it
- * @returns {string} empty where all is told
+ * @param {string} text the whole text
+ * @returns {string} empty if everything is reported
  */
 function restOf(event, text) {
   const content = event.result?.content;
@@ -55,7 +55,7 @@ function restOf(event, text) {
 }
 
 /**
- * Without what the gateway said about the call, which is no part of what came of it.
+ * Without the gateway's notes about the call, which are not part of its outcome.
  * @param {any[]} content
  */
 function withoutNotes(content) {

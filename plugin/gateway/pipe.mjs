@@ -1,10 +1,9 @@
-// The two pipes to the engine process, used in two ways by one thread: as streams of the event loop, and by blocking
-// reads while a synchronous hook waits.
+// The two pipes to the engine process, used by one thread in two ways: as streams of the event loop, and with blocking reads
+// while a synchronous hook waits.
 //
-// Both are non-blocking sockets that the event loop owns. While a hook waits, the loop stands still, so reading the same
-// descriptor here races with nobody; what arrives for others meanwhile goes through the same `lines`. The number of the
-// descriptor is not documented by Node (`_handle.fd`), so its absence is an answer, not an error. A thread of its own for
-// the pipe, the documented way, was measured beside this one in the same run: 0.11 ms against 0.03 ms at the median.
+// Both are non-blocking sockets owned by the event loop. While a hook waits, the loop is blocked, so reads here cannot race
+// with it; lines for other questions go through the same `lines`. Node does not document the descriptor (`_handle.fd`), so
+// its absence is handled. A thread of its own for the pipe (the documented way) took 0.11 ms instead of 0.03 ms at the median.
 
 import { readSync, writeSync } from "node:fs";
 
@@ -12,13 +11,13 @@ const SPIN_MS = 0.4;
 const NAP_MS = 0.05;
 const CHUNK = 1 << 16;
 const NEWLINE = 10;
-/** Bytes of a line that is too long: enough to see which answer it was. */
+/** Bytes kept of a line that is too long: enough to see which answer it is. */
 const KEPT = 200;
 
 const bed = new Int32Array(new SharedArrayBuffer(4));
-const chunk = Buffer.allocUnsafeSlow(CHUNK); // one for all reads: they never overlap, and its making costs more than a read
+const chunk = Buffer.allocUnsafeSlow(CHUNK); // shared by all reads: they never overlap, and allocation costs more than a read
 
-/** Cuts bytes into lines and hands each on as text. Of a line over `limit` bytes only the beginning, which is no message. */
+/** Splits bytes into lines and passes each on as text; of a line over `limit` bytes only the beginning, which no parser accepts. */
 export class Lines {
   /** @type {Buffer[]} */
   #parts = [];
@@ -82,7 +81,7 @@ export function descriptor(stream) {
  * @param {number} fd
  * @param {Buffer} data
  * @param {number} deadline on the clock of `performance.now`
- * @returns {number} how many bytes were written: fewer than all where time ran out, -1 where the other end is gone
+ * @returns {number} bytes written: fewer than all if time ran out, -1 if the other end is gone
  */
 export function writeAll(fd, data, deadline) {
   let at = 0;
@@ -98,9 +97,9 @@ export function writeAll(fd, data, deadline) {
 }
 
 /**
- * Reads until `answered` says so.
+ * Reads until `answered` returns true.
  * @param {number} fd
- * @param {Lines} lines what was read goes here
+ * @param {Lines} lines receives the data
  * @param {() => boolean} answered
  * @param {number} deadline on the clock of `performance.now`
  * @returns {"answered" | "late" | "closed"}
@@ -112,7 +111,7 @@ export function readUntil(fd, lines, answered, deadline) {
     if (count === "closed" || count === 0) return "closed";
     if (count !== "later") lines.feed(chunk.subarray(0, count));
     if (answered()) break;
-    if (performance.now() > deadline) return "late"; // also while other things keep coming
+    if (performance.now() > deadline) return "late"; // even while other lines keep arriving
     if (count === "later") pause(begun);
   }
   return "answered";
@@ -124,7 +123,7 @@ export function readUntil(fd, lines, answered, deadline) {
  */
 function attempt(operation) {
   const { stackTraceLimit } = Error;
-  Error.stackTraceLimit = 0; // "not yet" comes as an error, several times a question; its trace would cost the most
+  Error.stackTraceLimit = 0; // EAGAIN is thrown several times per question; its stack trace would be the largest cost
   try {
     return operation();
   } catch (error) {
@@ -135,7 +134,7 @@ function attempt(operation) {
 }
 
 /**
- * An answer usually comes within 0.1 ms, sooner than a sleeping thread would wake up; only a slow one is worth a nap.
+ * An answer usually arrives within 0.1 ms, sooner than a sleeping thread would wake up; this sleeps only for slow ones.
  * @param {number} begun
  */
 function pause(begun) {

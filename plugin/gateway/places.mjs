@@ -1,25 +1,28 @@
-// Whether a call names one of the places that nobody may reach while the engine is silent: the guard's own files, keys,
-// credentials. The places are data (`places.json`, made from what the engine goes by); this compares, and asks the file
-// system where a name leads. It runs for calls that nobody judges, so it may take its time, and in doubt it says yes.
+// Whether a call names a place that is protected while the engine is silent: the guard's own files, keys, credentials. The
+// places are data (`places.json`, generated from the engine's tables); this module compares names with them and resolves
+// links. It runs only for calls that the engine does not judge, so it may be slow; in doubt a call counts as naming one.
 
 import { readFileSync, realpathSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, dirname, join, posix } from "node:path";
+
+import { NEAR_LISTERS } from "./catalogue.mjs";
 
 /** @type {any} */
 const TABLE = JSON.parse(readFileSync(new URL("./places.json", import.meta.url), "utf8"));
 
 const MAX_WORDS = 10_000;
 const MAX_WORD = 4_096;
-/** Of one path. What has more is taken for protected. */
+/** Parts of one path. A longer path counts as protected. */
 const MAX_PARTS = 100;
-/** So much is compared for one call, about as many short comparisons; then the answer is yes. */
+/** Work limit of one call, about as many short comparisons; beyond it the call counts as naming a protected place. */
 export const MAX_WORK = 3_000_000;
-/** So many names of one call are followed through links. */
+/** Names of one call that are resolved through links. */
 const MAX_LINKS = 200;
 const MAX_TEXTS = 60_000;
-const MAX_INCLUDES = 20;
-const MAX_CONFIG = 4 * 1024 * 1024;
+/** Limits of the config with its includes; the same as the engine's. */
+const { files: MAX_INCLUDES, bytes: MAX_CONFIG } = TABLE.includes;
+const MAX_LIST = 20_000;
 
 /** A part of a name that only the shell knows. */
 const ANY = "\u0001";
@@ -31,43 +34,44 @@ const SUBSTITUTION = /\$\([^()]{0,200}\)|`[^`]{0,200}`/g;
 const BRACES = /\{[^{}\s]{0,200}\}/g;
 const ESCAPE = /\\(?:x([0-9a-f]{1,2})|u\{?([0-9a-f]{2,6})\}?|([0-7]{2,3}))/g;
 const PERCENT = /%([0-9a-f]{2})/g;
-/** The end of one text and the beginning of the next, which code would put together. */
+/** The end of a string literal and the beginning of the next, which code would concatenate. */
 const JOINT = /(["'])\s{0,20}\+?\s{0,20}\1/g;
-/** Addresses, variables, other systems' separators: no plain name of a file. */
+/** URLs, variables, other systems' separators: not a plain file name. */
 const UNPLAIN = /[a-z][\w+.-]*:\/\/(?<!^file:\/\/)|^data:|[\0$\\\u0001]/i;
 const DEVICES = /^\/(?:proc|sys|dev)(?:\/|$)/;
-/** A folder that is not known: what is relative to it may be anywhere. */
+/** Stands for an unknown folder: paths relative to it may be anywhere. */
 const UNKNOWN = "/\u0002";
 const PROCESS = /^\/proc\/[^/]+\/(?:task\/[^/]+\/)?(?:root|cwd|fd|environ|mem|maps|exe|map_files)(?=\/|$)/;
 const HOME = /^\/(?:(?:home|users|var\/home|export\/home)\/[^/]+|root|var\/root)(?=\/|$)/;
-/** What stands behind each `$include`. */
-const INCLUDED = /^["']?\s{0,20}:\s{0,20}(\[[^\]]{0,20000}|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')/;
+const LIST = /^["']?\s{0,20}:\s{0,20}\[/;
+/** The value of an `$include`. */
+const INCLUDED = /^["']?\s{0,20}:\s{0,20}(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')/;
 const QUOTED = /"([^"\n]{1,4096})"|'([^'\n]{1,4096})'/g;
 const SYSTEM_PATTERN = new RegExp(TABLE.systemPattern);
 const ENV_FILE = new RegExp(TABLE.envFile);
 const PROGRAMS = new RegExp(`(?:^|[\\s;|&(\`/"'])(?:${TABLE.programs.join("|")})(?:\\.mjs|\\.js|@[\\w.-]+)?(?=$|[\\s;|&)\`"'])`);
-/** Places that have a space in their name, which no word of a command has. @type {string[]} */
+/** Places with a space in their name; words of a command have none. @type {string[]} */
 const SPACED = [
   ...TABLE.systemSecrets,
   ...Object.entries(TABLE.homeSecrets).flatMap(([first, tails]) => tails.map((/** @type {string} */ tail) => `${first}/${tail}`)),
 ].filter((place) => place.includes(" "));
-/** What is secret or of the guard in a state folder. @type {string[]} */
+/** Secrets and files of the guard in a state folder. @type {string[]} */
 const STATE_TAILS = [...TABLE.guarded, ...TABLE.stateSecrets];
-/** What is protected in a home folder, whosesoever, by its parts. @type {string[][]} */
+/** Protected places in any home folder, split into parts. @type {string[][]} */
 const HIDDEN = [
   .../** @type {[string, string[]][]} */ (Object.entries(TABLE.homeSecrets)),
   .../** @type {[string, string[]][]} */ (TABLE.states.map((/** @type {string} */ name) => [name, TABLE.guarded])),
 ].flatMap(([first, tails]) => (tails.length > 0 ? tails : [""]).map((tail) => partsOf(`${first}/${tail}`)));
-const LOOKS = /^\s*(?:ls|cd|pwd|du|df|stat)(?:\s[^;|&`$<>()\n]*)?$/;
+const LISTS_ONLY = new RegExp(`^\\s*(?:${NEAR_LISTERS.join("|")})(?:\\s[^;|&\`$<>()\\n]*)?$`);
 
 /**
- * Where things are on this host. All paths are absolute; empty where they are not known.
+ * Locations on this host. All paths are absolute; empty if not known.
  * `guarded`: other files and folders of the guard.
  * @typedef {{ home: string, state: string, config: string, metrics: string, guarded: string[] }} Facts
  */
 
 /**
- * The facts as the gateway holds them.
+ * The locations that the gateway knows.
  * @param {string} state the gateway's state directory
  * @param {string} config the gateway's config file
  * @param {any} settings the plugin's entry
@@ -85,31 +89,36 @@ export function factsOf(state, config, settings, guarded = []) {
 }
 
 /**
- * How to read the texts of a call. `workspace`: where relative names begin; `runs`: they are commands; `opens`: they are names
- * of files, and whatever is not plain is refused; `looks`: the tool cannot reach what lies below a folder.
- * @typedef {{ workspace: string, runs: boolean, opens: boolean, looks: boolean }} How
+ * How to read the texts of a call. `workspace`: the base of relative names; `runs`: they are commands; `opens`: they are file
+ * names, and anything that is not a plain name counts as protected; `shallow`: the tool cannot reach what is below a folder.
+ * @typedef {{ workspace: string, runs: boolean, opens: boolean, shallow: boolean }} How
  */
 
 /**
- * How many names of a call may still be followed, and where those led that were.
+ * How many names of a call may still be resolved, and the results so far.
  * @typedef {{ left: number, known: Map<string, string> }} Links
  */
 
 export class Places {
   #home;
   #config;
-  /** @type {Set<string>} folders and files, in small letters: what they are and what is in them is protected */
+  /** @type {Set<string>} folders and files, in lower case: protected with all they contain */
   #whole = new Set();
-  /** @type {Set<string>} folders that hold secrets and much else: they alone */
+  /** @type {Set<string>} folders that hold secrets among other files: protected without their content */
   #exact = new Set();
-  /** @type {Set<string>} beginnings of protected paths: `openclaw.json` with its copies, `.claude/.credentials` */
+  /** @type {Set<string>} prefixes of protected paths: `openclaw.json` with its copies, `.claude/.credentials` */
   #starts = new Set();
-  /** @type {Set<string>} those that a search through a folder above them would reach */
+  /** @type {Set<string>} places that a recursive search of a parent folder would reach */
   #inner = new Set();
   #metricsName;
   #variables;
   #work = 0;
-  /** The protected places by their parts; made when wildcards are compared first. @type {string[][] | null} */
+  /** @type {string[]} the files that the config includes */
+  #includes = [];
+  /** Whether the list is complete. If the config includes too much to read, every call counts as naming a protected place. */
+  #hasAllIncludes = true;
+  #stamps = "";
+  /** The protected places split into parts; created when wildcards are first compared. @type {string[][] | null} */
   #places = null;
 
   /** @param {Facts} facts */
@@ -168,15 +177,15 @@ export class Places {
     };
   }
 
-  /** How much was compared for the last call. */
+  /** The work done for the last call. */
   get work() {
     return this.#work;
   }
 
   /**
-   * Counts what is about to be compared.
+   * Counts work that is about to be done.
    * @param {number} amount
-   * @returns {boolean} whether that is too much for one call
+   * @returns {boolean} whether it exceeds the limit of one call
    */
   #isTooMuch(amount) {
     this.#work += amount;
@@ -184,33 +193,34 @@ export class Places {
   }
 
   /**
-   * Whether the arguments of a call name a protected place, whatever their names and however it is spelled.
+   * Whether any argument of a call names a protected place, in any spelling.
    * @param {string} tool
    * @param {any} params
    * @param {How} how
    */
   namedBy(tool, params, how) {
     this.#takeIncludes();
+    if (!this.#hasAllIncludes) return true;
     this.#work = 0;
     if (TABLE.controlTools.includes(tool)) return true;
     const texts = textsOf(params);
     if (texts === null) return true;
     const links = { left: MAX_LINKS, known: new Map() };
-    return texts.some((text) => this.#namedIn(text, how, links)) || (!how.looks && this.#isAbove(lower(how.workspace)));
+    return texts.some((text) => this.#namedIn(text, how, links)) || (!how.shallow && this.#isAbove(lower(how.workspace)));
   }
 
-  /** The files that the config takes in hold settings and secrets as well. */
+  /**
+   * Protects the files that the config includes: they hold settings and secrets as well. They are read again when one of them
+   * has changed; a file that was included before stays protected.
+   */
   #takeIncludes() {
-    const todo = [this.#config];
-    this.#config = ""; // once: they do not change while the gateway runs
-    for (let taken = 0; todo.length > 0 && taken < MAX_INCLUDES; taken++) {
-      const path = todo.pop();
-      if (!path) continue;
-      for (const name of includedBy(path)) {
-        this.#add(posix.resolve(dirname(path), name), { start: true });
-        todo.push(posix.resolve(dirname(path), name));
-      }
-    }
+    if (!this.#config || this.#stamps === [this.#config, ...this.#includes].map(stampOf).join()) return;
+    const before = stampOf(this.#config); // a change during the read is noticed the next time
+    const { files, isAll } = includedBy(this.#config);
+    for (const file of files) this.#add(file, { start: true });
+    this.#hasAllIncludes = isAll;
+    this.#includes = files;
+    this.#stamps = [before, ...files.map(stampOf)].join();
   }
 
   /**
@@ -223,7 +233,7 @@ export class Places {
     const isName = !/\s/.test(text);
     if (text.length <= MAX_WORD && this.#isNamed(text, how, links, true)) return true;
     if (isName && !how.runs && !BREAKS.test(text) && !/[$\\%]/.test(text)) return false;
-    const tree = how.looks || LOOKS.test(text);
+    const shallow = how.shallow || LISTS_ONLY.test(text);
     /** @type {Set<string>} */
     const seen = new Set();
     for (const variant of variantsOf(text, (name) => this.#variables[name])) {
@@ -233,18 +243,18 @@ export class Places {
         if (seen.size >= MAX_WORDS) return true;
         seen.add(word);
         if (word.length > MAX_WORD || !(how.runs || /[./~_*?[\u0001@]/.test(word))) continue;
-        if (this.#isNamed(word, { ...how, looks: tree || !how.runs }, links, how.runs)) return true;
+        if (this.#isNamed(word, { ...how, shallow: shallow || !how.runs }, links, how.runs)) return true;
       }
     }
     return false;
   }
 
   /**
-   * One name, as it stands and where it leads.
+   * Whether one name, or the path that it resolves to, is protected.
    * @param {string} name
    * @param {How} how
    * @param {Links} links
-   * @param {boolean} bare whether a word alone may be a file
+   * @param {boolean} bare whether a word without separators may be a file
    */
   #isNamed(name, how, links, bare) {
     const path = this.#pathOf(name, how.workspace);
@@ -255,11 +265,11 @@ export class Places {
     if (followed) links.left -= 1;
     if (how.opens && (!followed || DEVICES.test(followed) || isOdd(followed))) return true;
     if (followed && lower(followed) !== small && this.#isProtected(lower(followed))) return true;
-    return !how.looks && (this.#isAbove(small) || (followed !== "" && this.#isAbove(lower(followed))));
+    return !how.shallow && (this.#isAbove(small) || (followed !== "" && this.#isAbove(lower(followed))));
   }
 
   /**
-   * The absolute path that a word would be; one relative to an unknown folder as if it were below the root.
+   * The absolute path that a word stands for; relative to an unknown folder, a path below `UNKNOWN`.
    * @param {string} word
    * @param {string} workspace
    */
@@ -278,7 +288,7 @@ export class Places {
     return user === "" || user === "+" || user === basename(this.#home) ? this.#home : `/home/${user}`;
   }
 
-  /** @param {string} path absolute, in small letters */
+  /** @param {string} path absolute, in lower case */
   #isProtected(path) {
     const at = path.replace(/(.)\/+$/, "$1");
     if (this.#isTooMuch(this.#whole.size + this.#starts.size + path.length)) return true;
@@ -292,7 +302,7 @@ export class Places {
   }
 
   /**
-   * A secret by the name of the file.
+   * Whether the file name alone marks a secret.
    * @param {string[]} parts
    * @param {string} path
    */
@@ -309,7 +319,7 @@ export class Places {
   }
 
   /**
-   * The end of a path that says enough, from whatever folder.
+   * Whether the end of a path is that of a protected place in any folder.
    * @param {string[]} parts
    */
   #hasTail(parts) {
@@ -326,7 +336,7 @@ export class Places {
   }
 
   /**
-   * Whether wildcards may stand for a protected place, or for a folder that holds one.
+   * Whether wildcards may match a protected place or a folder that holds one.
    * @param {string[]} parts
    */
   #mayBe(parts) {
@@ -345,8 +355,8 @@ export class Places {
   }
 
   /**
-   * Whether a folder holds protected places, so that a search through it would reach them.
-   * @param {string} path absolute, in small letters
+   * Whether a folder contains protected places, so that a recursive search of it would reach them.
+   * @param {string} path absolute, in lower case
    */
   #isAbove(path) {
     if (!path) return false;
@@ -357,7 +367,7 @@ export class Places {
 }
 
 /**
- * What stands between quotes and has a space in it: one name, perhaps.
+ * Quoted texts with a space, which may be one name.
  * @param {string} text
  */
 function quotedIn(text) {
@@ -370,7 +380,7 @@ function lower(text) {
 }
 
 /**
- * All texts in these arguments, names included; null where they are too many.
+ * All texts in these arguments, names included; null if there are too many.
  * @param {any} params within the bounds of `shape.mjs`
  */
 function textsOf(params) {
@@ -390,7 +400,7 @@ function textsOf(params) {
 }
 
 /**
- * A text as the shell, an address or code would read it.
+ * A text as a shell, a URL or code would read it.
  * @param {string} text
  * @param {(name: string) => string | undefined} known variables
  */
@@ -432,9 +442,9 @@ function expanded(text, known) {
 }
 
 /**
- * Where a path leads: through links as far as it is there, the rest as it stands. Empty where that is not known.
+ * The path with links resolved as far as it exists; the rest unchanged. Empty if not known.
  * @param {string} path
- * @param {Map<string, string>} [known] what was found out for this call
+ * @param {Map<string, string>} [known] results of this call
  * @param {number} [depth]
  * @returns {string}
  */
@@ -453,7 +463,7 @@ function leadsTo(path, known = new Map(), depth = 0) {
 
 /**
  * @param {string} path
- * @returns {string | null} null where nothing is there, empty where that is not known
+ * @returns {string | null} null if nothing is there, empty if not known
  */
 function realpath(path) {
   const { stackTraceLimit } = Error;
@@ -469,7 +479,7 @@ function realpath(path) {
 }
 
 /**
- * Whether something else than a folder or a file of one name is there: another name of a file may be a protected one.
+ * Whether something other than a folder or a file with a single link is there: another hard link may be a protected file.
  * @param {string} path
  */
 function isOdd(path) {
@@ -478,7 +488,7 @@ function isOdd(path) {
 }
 
 /**
- * A place by its name and by where that leads.
+ * A path, and what it resolves to.
  * @param {string} path
  */
 function bothNames(path) {
@@ -486,19 +496,70 @@ function bothNames(path) {
 }
 
 /**
- * The files that a config takes in with `$include`, as they are named there.
+ * Changes when a file changes; empty if the file cannot be read.
  * @param {string} path
  */
-function includedBy(path) {
+export function stampOf(path) {
   try {
-    const values = readFileSync(path, "utf8").slice(0, MAX_CONFIG).split("$include").slice(1); // none is read twice
-    return values.flatMap((value) => {
-      const list = INCLUDED.exec(value)?.[1] ?? "";
-      return [...list.matchAll(QUOTED)].map((match) => match[1] ?? match[2] ?? "");
-    });
+    const { mtimeNs, size, ino } = statSync(path, { bigint: true });
+    return `${mtimeNs} ${size} ${ino}`;
   } catch {
-    return [];
+    return "";
   }
+}
+
+/**
+ * The files that a config includes with `$include`, and whether the list is complete.
+ * @param {string} config
+ */
+function includedBy(config) {
+  /** @type {Set<string>} */
+  const found = new Set();
+  const todo = [config];
+  for (let left = MAX_CONFIG, path = todo.pop(); path; path = todo.pop()) {
+    const text = contentOf(path, left);
+    if (text === null) return { files: [...found], isAll: false };
+    left -= Buffer.byteLength(text);
+    const names = namesIn(text);
+    if (names === null) return { files: [...found], isAll: false };
+    for (const name of names.map((each) => posix.resolve(dirname(path ?? ""), each))) {
+      if (found.has(name)) continue;
+      if (found.size === MAX_INCLUDES) return { files: [...found], isAll: false };
+      found.add(name);
+      todo.push(name);
+    }
+  }
+  return { files: [...found], isAll: true };
+}
+
+/**
+ * The content of a file; null if it is larger than `limit`, empty if it cannot be read.
+ * @param {string} path
+ * @param {number} limit
+ */
+function contentOf(path, limit) {
+  try {
+    const found = statSync(path);
+    if (!found.isFile()) return "";
+    return found.size > limit ? null : readFileSync(path, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+/**
+ * The values of each `$include`; null if a list is too long.
+ * @param {string} text
+ */
+function namesIn(text) {
+  /** @type {string[]} */
+  const names = [];
+  for (const value of text.split("$include").slice(1)) {
+    const list = INCLUDED.exec(value)?.[1];
+    if (list === undefined && value.length > MAX_LIST && LIST.test(value)) return null;
+    for (const match of (list ?? "").matchAll(QUOTED)) names.push(match[1] ?? match[2] ?? "");
+  }
+  return names;
 }
 
 /** @param {string} path */
@@ -507,7 +568,7 @@ function partsOf(path) {
 }
 
 /**
- * Whether what begins at this place of a text begins as one of these does.
+ * Whether the text from this index starts with one of these.
  * @param {string} text
  * @param {number} at
  * @param {string[]} starts
@@ -517,7 +578,7 @@ function startsWithOne(text, at, starts) {
 }
 
 /**
- * Whether wildcards fit a place, part by part, as far as both go. `dotted`: the first part has to be one that hides.
+ * Whether wildcards match a place, part by part, up to the end of the shorter one.
  * @param {string[]} parts
  * @param {string[]} place
  * @param {boolean} [known] whether the first part need not be plain
@@ -538,7 +599,7 @@ function covers(parts, place, known = false) {
 }
 
 /**
- * A shell's wildcards: a leading dot is only matched by a dot, by `[` or by what is not known.
+ * Shell wildcards: a leading dot is matched only by a dot, by `[` or by an unknown part.
  * @param {string} pattern
  * @param {string} name
  */
@@ -565,7 +626,7 @@ function fits(pattern, name) {
 }
 
 /**
- * Whether wildcards in the name of a file stand for secrets: `*.pem`, `id_*`, `.e*`.
+ * Whether wildcards in a file name match secrets: `*.pem`, `id_*`, `.e*`.
  * @param {string} last
  */
 function isSecretGlob(last) {

@@ -1,5 +1,5 @@
-// The gateway's own approval prompt (`approval.mode: "native"`). Where it cannot be shown the call waits under its nonce:
-// the gateway does not say beforehand whether there is anybody to ask, it cancels the question at once.
+// The gateway's own approval prompt (`approval.mode: "native"`). If it cannot be shown, the call is held under its nonce: the
+// gateway does not report in advance whether anyone can be asked, it cancels the prompt at once.
 
 import { part } from "./runs.mjs";
 
@@ -7,12 +7,12 @@ import { part } from "./runs.mjs";
 /** @typedef {import("./runs.mjs").Runs} Runs */
 
 const LONGEST_MS = 600_000;
-/** What the gateway's word for the end of a prompt means in the book of held calls. @type {Record<string, string>} */
+/** The ledger's outcome for each way a prompt ends. @type {Record<string, string>} */
 const OUTCOMES = { "allow-once": "used", deny: "denied", timeout: "expired", cancelled: "unavailable" };
-/** The id of a call inside Tool Search: in it is that of the outer one, as `part` writes it. */
+/** The id of a call inside Tool Search; it contains that of the outer call, as `part` writes it. */
 const INNER_CALL = /^tool_search_code:(.+):[^:]*:\d+$/;
 
-/** What never equals what ran: the prompt was not answered, so nothing was allowed to run. */
+/** Equals no call that ran: the prompt was not answered, so nothing was allowed to run. */
 export const NOTHING = Symbol("nothing was allowed");
 
 export class Prompts {
@@ -39,7 +39,7 @@ export class Prompts {
   }
 
   /**
-   * What the gateway is answered: ask, and run exactly what is asked about.
+   * The answer to the gateway: ask the user, and run exactly what was asked about.
    * @param {any} answer of the engine, with a prompt
    * @param {any} params that are asked about
    * @param {Run} run
@@ -51,12 +51,12 @@ export class Prompts {
     this.#runs.call(session, id, { ran: NOTHING });
     const onResolution = (/** @type {string} */ decision) => {
       const outcome = OUTCOMES[decision] ?? "denied";
-      void this.#engine.ask({ type: "resolved", nonce, outcome }); // asked, so that it also reaches an engine that is away just now
+      void this.#engine.ask({ type: "resolved", nonce, outcome }); // a question, not a note: it waits for an engine that is restarting
       this.#runs.call(session, id, { ran: outcome === "used" ? params : null });
       if (outcome !== "unavailable") return;
       this.#alone.add(run);
-      // What the model is told instead of the gateway's words stands where a correction would stand.
-      for (const told of [id, ...this.#outer(session, id)]) this.#runs.call(session, told, { text: answer.text });
+      // The model sees this text instead of the gateway's, as it would see a correction.
+      for (const known of [id, ...this.#outer(session, id)]) this.#runs.call(session, known, { text: answer.text });
     };
     const requireApproval = {
       title, description, severity, timeoutMs: Math.min(timeoutMs, LONGEST_MS),

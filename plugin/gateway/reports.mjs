@@ -1,6 +1,6 @@
-// What the gateway part blocked without a verdict of the engine, for the audit log. The engine writes the line; where it is
-// silent, reports wait until it is back, the newest of them, and what ran or was refused meanwhile is counted for one line.
-// What waits outlives a reload of the plugin; it is lost with the gateway's own process.
+// Reports for the audit log about calls that were blocked without a verdict of the engine. The engine writes them; while it is
+// silent, the newest reports are kept, and the calls that ran or were refused are counted for one summary. Kept reports
+// survive a reload of the plugin but not the end of the gateway's process.
 
 const MAX_WAITING = 200;
 
@@ -10,12 +10,12 @@ const SHARED = Symbol.for("toolguard.reports");
 
 /** @typedef {Record<string, any>} Report */
 /**
- * What waits for the engine. `silence`: the calls since it fell silent.
+ * Reports that wait for the engine. `silence`: the calls since it became silent.
  * @typedef {{ reports: Report[], silence: { since: string, ran: number, refused: number, tools: string[] } | null }} Waiting
  */
 
 /**
- * What waits for the engines of this state directory, in this process.
+ * The reports that wait for the engine of this state directory, in this process.
  * @param {string} state
  * @returns {Waiting}
  */
@@ -67,7 +67,7 @@ export class Reports {
     if (silence.tools.length < MAX_TOOLS && !silence.tools.includes(name)) silence.tools.push(name);
   }
 
-  /** The engine answers: if it was silent, that becomes one report. */
+  /** The engine answers: a silence before becomes one report. */
   answered() {
     const { silence } = this.#waiting;
     if (!silence) return;
@@ -77,7 +77,7 @@ export class Reports {
     this.add({ tool: "", run: "", agent: "", session: "", code: "guard.silent", reason, shown: "", summed: true });
   }
 
-  /** Sends what waits, one after another, for as long as the engine answers. */
+  /** Sends the waiting reports one after another, as long as the engine answers. */
   async send() {
     if (this.#sending) return;
     this.#sending = true;
@@ -85,7 +85,7 @@ export class Reports {
       const { reports } = this.#waiting;
       for (let report = reports[0]; report; report = reports[0]) {
         const answer = await this.#engine.ask(report);
-        if (answer === null) return; // silence: again when it is back
+        if (answer === null) return; // silence: sent again when the engine is ready
         if (reports[0] === report) reports.shift();
       }
     } finally {

@@ -1,27 +1,27 @@
-// What the gateway part remembers of the runs and calls that are under way. All of it is bounded and goes with the run.
+// The state of current runs and their calls. All of it is bounded and removed with the run.
 
 import { bound } from "./seams.mjs";
 
 const MAX_RUNS = 1_000;
 const MAX_CALLS = 5_000;
 const INSIDE = /^tool_search_code:(.+)$/s;
-/** The outer id where it is not known and no colon is in it. */
+/** The outer id, if it is not known and contains no colon. */
 const PLAINLY = /^(.+?):[^:]*(?::\d+)?$/s;
 
 /**
- * One turn of one agent. `begun`: its start was seen. `watch`: the engine wants to see the next calls before they run.
- * `stop`: the text that ends the run, `stoppedAt`: how many `requests` to the model there had been by then.
- * `unanswered`: refusals that were answered here because the engine was away. `cut`: ids of the calls that were taken
- * out of the model's message. `trimmed`: its history was just made shorter, and no request is made again for that.
+ * One turn of one agent. `begun`: its start was observed. `watch`: the engine judges the next calls before they run.
+ * `stop`: the text that ends the run, `stoppedAt`: the number of `requests` to the model by then, `waiting`: the nonces of
+ * the held calls that it ends for. `unanswered`: refusals made here because the engine was silent. `cut`: ids of the calls
+ * that were removed from the model's message. `trimmed`: its history was just compacted without repeating a request.
  * @typedef {{
  *   id: string, agent: string, session: string, provider: string, model: string,
- *   begun: boolean, watch: boolean, stop: string, stoppedAt: number, requests: number, unanswered: number, cut: Set<string>,
- *   trimmed: boolean
+ *   begun: boolean, watch: boolean, stop: string, waiting: string[], stoppedAt: number, requests: number, unanswered: number,
+ *   cut: Set<string>, trimmed: boolean
  * }} Run
  *
- * One call. `judged`: it reached `before_tool_call`. `text`: what took the place of the gateway's refusal.
- * `ran`: what was allowed to run, to be compared with what does; `cwd`: where. `outcome`: what the engine wants to hear of
- * it when it has run; `note`: what goes behind its result.
+ * One call. `judged`: it reached `before_tool_call`. `text`: replaces the gateway's refusal. `ran`: the arguments that were
+ * allowed, to compare with those that ran; `cwd`: its folder. `outcome`: whether the engine wants the outcome, and how;
+ * `note`: appended to its result.
  * @typedef {{
  *   tool: string, params: any, run: string, agent: string, session: string, judged: boolean, text?: string,
  *   ran?: any, cwd?: string, outcome?: string, note?: string
@@ -35,11 +35,11 @@ export class Runs {
   #current = new Map();
   /** @type {Map<string, Call>} */
   #calls = new Map();
-  /** @type {Map<string, { run: string, text: string }>} by session: how its last run was stopped */
+  /** @type {Map<string, { run: string, stop: string, waiting: string[] }>} by session: how its last run was stopped */
   #stops = new Map();
 
   /**
-   * The run of this id, made if it is new. A session's newest run is its current one.
+   * The run with this id, created if it is new. A session's newest run is its current one.
    * @param {string} id
    * @param {string} [session]
    * @param {string} [agent]
@@ -49,7 +49,8 @@ export class Runs {
     if (!run) {
       run = {
         id, agent, session, provider: "", model: "",
-        begun: false, watch: false, stop: "", stoppedAt: 0, requests: 0, unanswered: 0, cut: new Set(), trimmed: false,
+        begun: false, watch: false, stop: "", waiting: [], stoppedAt: 0, requests: 0, unanswered: 0, cut: new Set(),
+        trimmed: false,
       };
       this.#runs.set(id, run);
       bound(this.#runs, MAX_RUNS);
@@ -69,7 +70,7 @@ export class Runs {
   }
 
   /**
-   * The run that this session is in, for hooks whose context names no run.
+   * The current run of this session, for hooks whose context names no run.
    * @param {string | undefined} session
    */
   ofSession(session) {
@@ -77,7 +78,7 @@ export class Runs {
   }
 
   /**
-   * Adds to what is known of a call. Ids are the model server's: two sessions may well use the same one.
+   * Adds facts to a call. Ids are the model server's: two sessions may use the same one.
    * @param {string | undefined} session
    * @param {string} id
    * @param {Partial<Call>} facts
@@ -94,20 +95,21 @@ export class Runs {
   }
 
   /**
-   * The words with which this run was stopped, also after its end; empty if it was not.
+   * How this run was stopped, also after its end; an empty `stop` if it was not.
    * @param {string | undefined} session
    * @param {string | undefined} id
+   * @returns {{ stop: string, waiting: string[] }}
    */
   stopOf(session, id) {
     const known = this.#runs.get(id ?? "");
-    if (known) return known.stop;
+    if (known) return known;
     const last = this.#stops.get(session ?? "");
-    if (last && last.run === id) return last.text; // its reply may come when the next run is already under way
-    return this.ofSession(session)?.stop ?? (id ? "" : (last?.text ?? ""));
+    if (last && last.run === id) return last; // its reply may arrive after the next run has started
+    return this.ofSession(session) ?? (!id && last ? last : { stop: "", waiting: [] });
   }
 
   /**
-   * The ids of a session's calls that fit.
+   * The ids of a session's calls that satisfy `fits`.
    * @param {string | undefined} session
    * @param {(id: string) => boolean} fits
    */
@@ -117,11 +119,11 @@ export class Runs {
   }
 
   /**
-   * The call that the model made: Tool Search gives the calls inside of it ids like `tool_search_code:<outer>:<tool>:<number>`.
-   * The outer one is looked for among the calls that are known, for it stands in there made plain and cut.
+   * The call that the model made: Tool Search gives its inner calls ids like `tool_search_code:<outer>:<tool>:<number>`, in
+   * which the outer id is sanitized and shortened, so it is searched among the known calls.
    * @param {string | undefined} session
    * @param {string} id
-   * @returns {string} the newest one that fits best
+   * @returns {string} the newest one with the longest match
    */
   outerId(session, id) {
     const inside = INSIDE.exec(id)?.[1];
@@ -149,16 +151,16 @@ export class Runs {
 
   /**
    * @param {string} id
-   * @returns {Run | undefined} the run as it was
+   * @returns {Run | undefined} the run that ended
    */
   end(id) {
     const run = this.#runs.get(id);
     this.#runs.delete(id);
     if (run && this.#current.get(run.session) === id) this.#current.delete(run.session);
     if (run?.stop) {
-      this.#stops.set(run.session, { run: id, text: run.stop });
+      this.#stops.set(run.session, { run: id, stop: run.stop, waiting: run.waiting });
       bound(this.#stops, MAX_RUNS);
-    } else if (run) this.#stops.delete(run.session); // the words of an older run are no longer news
+    } else if (run) this.#stops.delete(run.session); // the text of an older run is obsolete
     for (const [key, call] of this.#calls) if (call.run === id) this.#calls.delete(key);
     return run;
   }
@@ -173,7 +175,7 @@ function callKey(session, id) {
 }
 
 /**
- * An outer id inside that of an inner call, as the gateway writes it.
+ * An outer id as the gateway writes it inside that of an inner call.
  * @param {string} id
  */
 export function part(id) {

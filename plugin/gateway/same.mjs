@@ -1,5 +1,5 @@
-// Whether two values are the same as JSON: what the gateway hands to a tool may differ from what was judged in key order
-// or in members that JSON does not know, and that is no difference.
+// Whether two values are equal as JSON. The arguments that a tool gets may differ from the judged ones in key order or in
+// members that JSON cannot represent; that is not a difference.
 
 import { isDeepStrictEqual } from "node:util";
 
@@ -12,14 +12,14 @@ export function same(one, other) {
 }
 
 /**
- * A copy that nobody else holds: on some hosts all hooks share one object, and a later one may change it in place.
+ * A private copy: on some hosts all hooks share one object, and a later hook may change it in place.
  * @param {any} value
  */
 export function copy(value) {
   try {
     return structuredClone(value);
   } catch {
-    return plain(value); // functions and the like: what remains of it as JSON is what is judged
+    return plain(value); // it holds functions, for example: its JSON is what is judged
   }
 }
 
@@ -28,6 +28,6 @@ function plain(value) {
   try {
     return JSON.parse(JSON.stringify(value ?? null));
   } catch {
-    return value; // no JSON: equal only to itself
+    return value; // not JSON: equal only to itself
   }
 }

@@ -1,12 +1,12 @@
-// The ways into the gateway, and the evidence for each of them.
+// The seams: ways to change what the gateway does, with evidence of whether each works.
 //
-// None of them is promised by the gateway in the form that is needed here, so each is proved while it works: what was
-// put in place is looked for where the gateway uses it. The first way that works is used.
+// The gateway guarantees none of them in the form needed here, so each is tested in use: a change is expected to show up where
+// the gateway uses it. The first seam that works is used.
 //
-//   hooks          the gateway calls our hooks at all
+//   hooks          the gateway calls our hooks
 //   inPlaceText    a tool result changed in place reaches the model: the next request contains the new text
-//   textTransform  the net: the request is rewritten while it is made (also where hooks are not called)
-//   gracefulStop   a replaced message of the model runs none of its calls
+//   textTransform  the fallback: the request is rewritten while it is built (also if hooks are not called)
+//   gracefulStop   none of the calls in a replaced message of the model run
 
 /** @typedef {"works" | "fails" | "unknown"} Evidence */
 /** @typedef {"hooks" | "inPlaceText" | "textTransform" | "gracefulStop"} SeamName */
@@ -18,11 +18,11 @@ export class Seams {
   /** @type {Record<SeamName, Evidence>} */
   evidence = { hooks: "unknown", inPlaceText: "unknown", textTransform: "unknown", gracefulStop: "unknown" };
   /** @type {(name: SeamName, evidence: Evidence) => void} */
-  #tell;
+  #onChange;
 
-  /** @param {(name: SeamName, evidence: Evidence) => void} tell called once per change */
-  constructor(tell) {
-    this.#tell = tell;
+  /** @param {(name: SeamName, evidence: Evidence) => void} onChange called once per change */
+  constructor(onChange) {
+    this.#onChange = onChange;
   }
 
   /**
@@ -31,29 +31,29 @@ export class Seams {
    */
   seen(name, evidence) {
     if (this.evidence[name] === evidence) return;
-    // A seam that worked once and fails now is news; one that failed stays failed until the next start.
+    // A seam that worked may fail later; one that failed stays failed until the next start.
     if (this.evidence[name] === "fails") return;
     this.evidence[name] = evidence;
-    this.#tell(name, evidence);
+    this.#onChange(name, evidence);
   }
 }
 
 /**
- * What the requests to the model must show: every replaced text, with the gateway's original.
+ * The replaced texts that requests to the model must contain, with the gateway's originals.
  *
- * A request's texts pass `outgoing` one after another in one go, oldest first. The same refusal can stand in it several
- * times with different replacements, so the n-th occurrence gets the n-th replacement: the same answer every time, as
- * the gateway demands of a transform.
+ * The texts of a request pass `outgoing` one after another, oldest first. The same refusal can occur several times with
+ * different replacements, so the n-th occurrence gets the n-th replacement: the result is stable, as the gateway requires of
+ * a transform.
  */
 export class Trace {
   #seams;
   /** @type {Map<string, { text: string, ends: string }[]>} */
   #byOriginal = new Map();
-  /** @type {Map<string, string>} replacement to the run whose next request must show it */
+  /** @type {Map<string, string>} replacement to the run whose next request must contain it */
   #expected = new Map();
-  /** @type {Map<string, number> | null} occurrences in the request that passes now */
+  /** @type {Map<string, number> | null} occurrences in the current request */
   #pass = null;
-  /** @type {Set<string>} runs that are over for the guard but were not stopped */
+  /** @type {Set<string>} runs that the guard has ended but that were not stopped */
   #unstopped = new Set();
 
   /** @param {Seams} seams */
@@ -65,9 +65,9 @@ export class Trace {
    * @param {string} original
    * @param {string} text
    * @param {string} run
-   * @param {boolean} inPlace whether it was put in place, so that the request must show it
-   * @param {boolean} ends whether the next request that shows this text must not leave: the run has to end, and no
-   *   gentler way is open
+   * @param {boolean} inPlace whether it was replaced in place, so that the request must contain it
+   * @param {boolean} ends whether the next request with this text must not leave: the run has to end, and it could not be
+   *   stopped gracefully
    */
   replaced(original, text, run, inPlace, ends) {
     const list = this.#byOriginal.get(original) ?? [];
@@ -80,9 +80,9 @@ export class Trace {
   }
 
   /**
-   * One text on its way to the model; the answer takes its place.
+   * One text on its way to the model; returns the text to send.
    * @param {string} text
-   * @throws {Error} where the run has to end and no gentler way was open
+   * @throws {Error} if the run has to end and could not be stopped gracefully
    */
   outgoing(text) {
     const owner = this.#expected.get(text);
@@ -101,14 +101,14 @@ export class Trace {
   }
 
   /**
-   * The model was asked on behalf of this run. What should have been in that request and was not, was not put in place.
+   * A request of this run was sent. Texts that it should have contained and did not were not replaced in place.
    * @param {string} run
    */
   requested(run) {
     for (const [text, owner] of this.#expected) {
       if (owner !== run) continue;
       this.#expected.delete(text);
-      // The host takes calls with impossible names out of the history, so a missing answer to one proves nothing.
+      // The host removes calls of unknown tools from the history, so a missing result of one proves nothing.
       if (!UNKNOWN_TOOL.test(text)) this.#seams.seen("inPlaceText", "fails");
     }
   }
@@ -132,7 +132,7 @@ export class Trace {
 }
 
 /**
- * Forgets the oldest entries.
+ * Removes the oldest entries.
  * @param {Map<any, any>} map
  */
 export function bound(map, limit = MAX_TRACED) {
@@ -143,7 +143,7 @@ export function bound(map, limit = MAX_TRACED) {
 }
 
 /**
- * The text of a tool result, or null where it has none that could be replaced.
+ * The text of a tool result, or null if it has none that could be replaced.
  * @param {any} message
  * @returns {string | null}
  */
@@ -153,7 +153,7 @@ export function resultText(message) {
 }
 
 /**
- * Puts a text in the place of a tool result's own.
+ * Replaces the text of a tool result.
  * @param {any} message
  * @param {string} text
  * @returns {boolean} whether that was possible
@@ -163,12 +163,12 @@ export function replaceResultText(message, text) {
     message.content[0].text = text;
     return message.content[0].text === text;
   } catch {
-    return false; // frozen: the net has to do it
+    return false; // frozen: the text transform has to do it
   }
 }
 
 /**
- * Puts a note behind a tool result that does not begin with a text, in a block of its own; once, however often it is written.
+ * Appends a note, in a block of its own, to a tool result that does not begin with a text. Added only once.
  * @param {any} message
  * @param {string | undefined} note
  */
@@ -177,12 +177,12 @@ export function addNoteBlock(message, note) {
   try {
     message.content.push({ type: "text", text: note });
   } catch {
-    // frozen: a note that is not seen is no reason to fail
+    // frozen: a lost note is not worth failing for
   }
 }
 
 /**
- * Turns a message of the model that wants to call tools into one that ends the run.
+ * Turns a message of the model with tool calls into one that ends the run.
  * @param {any} message
  * @param {string} text
  * @returns {boolean} whether that was possible

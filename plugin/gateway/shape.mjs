@@ -1,22 +1,22 @@
-// Bounds on the arguments of a call, looked at before anything else touches them: the engine must be able to read, to walk
-// and to write what it judges, and nothing may be in there that JSON does not carry to it.
+// Bounds on the arguments of a call, checked before anything else reads them: the engine must be able to parse, walk and
+// serialize what it judges, and JSON must carry all of it.
 //
-// The walk keeps a list of its own instead of calling itself, so that no depth ends it, and gives up at the first bound.
+// The walk is iterative, so that no depth overflows the stack, and stops at the first bound that is broken.
 
-/** The engine reads about 980 levels and can walk fewer; honest arguments have less than 20. */
+/** The engine parses about 980 levels and can walk fewer; ordinary arguments have less than 20. */
 export const MAX_DEPTH = 64;
-/** Members and list entries all together: an engine that has to look at so many still answers in time. */
+/** Members and list entries in total; the engine still answers in time for this many. */
 export const MAX_NODES = 50_000;
-/** Characters of all texts and names together: below the longest line even where each of them takes several bytes. */
+/** Characters of all texts and names in total; below the longest line even if each takes several bytes. */
 export const MAX_TEXT = 1_000_000;
 
-/** Beginnings of texts that are kept for the audit log, and how much of each. */
+/** Texts kept for the audit log, and the length of each. */
 const MAX_SHOWN = 4;
-const MAX_LOOKED = 50;
+const MAX_MEMBERS = 50;
 const MAX_SHOWN_TEXT = 120;
 
 /**
- * Which bound was broken. `code` is stable and stands in the audit log.
+ * The bound that was broken. `code` is stable and recorded in the audit log.
  * @typedef {{ code: "call.too-deep" | "call.too-large" | "call.no-json", reason: string }} Fault
  */
 
@@ -30,7 +30,7 @@ const TOO_LONG = { code: "call.too-large", reason: `its arguments have more than
 const NO_JSON = { code: "call.no-json", reason: "its arguments hold something that JSON cannot carry" };
 
 /**
- * What is wrong with the shape of these arguments; null where nothing is.
+ * The fault in the shape of these arguments; null if there is none.
  * @param {any} params
  * @returns {Fault | null}
  */
@@ -38,7 +38,7 @@ export function faultOf(params) {
   try {
     return walked(params);
   } catch {
-    return NO_JSON; // a proxy or the like, which answers as it pleases
+    return NO_JSON; // a proxy, for example
   }
 }
 
@@ -63,7 +63,7 @@ function walked(params) {
         if (nodes > MAX_NODES) return TOO_MANY;
         for (const name of names) {
           const member = Object.getOwnPropertyDescriptor(value, name);
-          if (!member || !("value" in member)) return NO_JSON; // computed when it is looked at: never twice the same
+          if (!member || !("value" in member)) return NO_JSON; // a getter may return something else each time
           text += Array.isArray(value) ? 0 : name.length;
           below.push(member.value);
         }
@@ -76,21 +76,21 @@ function walked(params) {
 }
 
 /**
- * What is the same behind JSON as before it. Members without a value are no more than not there; so are functions, where
- * the gateway or another plugin has put one: the model cannot, and no tool takes one.
+ * Whether a value survives JSON unchanged. Members without a value, and functions (which the gateway or another plugin may
+ * add), count as absent: the model cannot send them, and no tool takes them.
  * @param {any} value
  */
 function isPlain(value) {
   if (typeof value === "bigint" || typeof value === "symbol") return false;
   if (typeof value !== "object" || value === null) return true;
-  if (typeof value.toJSON === "function") return false; // JSON would carry what that says
+  if (typeof value.toJSON === "function") return false; // JSON would carry its result instead
   if (Array.isArray(value)) return true;
   const maker = Object.getPrototypeOf(value);
   return maker === null || Object.getPrototypeOf(maker) === null; // also the plain objects of another realm
 }
 
 /**
- * These arguments where their shape can be looked at, else nothing: for what is reported and not judged.
+ * These arguments if they keep the bounds, else null: for reports, not for verdicts.
  * @param {any} params
  */
 export function bounded(params) {
@@ -98,7 +98,7 @@ export function bounded(params) {
 }
 
 /**
- * The beginnings of the outermost short texts, for the audit log: what such a call was about. Never fails.
+ * The first outermost texts, shortened, for the audit log. Never throws.
  * @param {any} params
  * @returns {string}
  */
@@ -107,14 +107,14 @@ export function glimpse(params) {
   const shown = [];
   try {
     if (params === null || typeof params !== "object") return "";
-    let looked = 0;
+    let members = 0;
     for (const name in params) {
-      if (shown.length >= MAX_SHOWN || ++looked > MAX_LOOKED) break;
+      if (shown.length >= MAX_SHOWN || ++members > MAX_MEMBERS) break;
       const member = Object.getOwnPropertyDescriptor(params, name);
       if (typeof member?.value === "string") shown.push(`${name.slice(0, MAX_SHOWN_TEXT)}: ${member.value.slice(0, MAX_SHOWN_TEXT)}`);
     }
   } catch {
-    // what cannot be looked at is not shown
+    // what cannot be read is not shown
   }
   return shown.join(", ");
 }

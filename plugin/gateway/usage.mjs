@@ -1,10 +1,10 @@
-// What the calls of the model used and how they ended, as notes to the engine, where the settings want metrics.
+// The usage and outcome of model calls, as notes to the engine, if metrics are enabled.
 //
-// Two events tell of one call: `model_call_ended` how long it took and how it ended, the message that follows it what it
-// used. The engine puts them together. Nothing here is waited for, and nothing here may disturb the guard.
+// Two events describe one call: `model_call_ended` its duration and outcome, the message after it its usage. The engine
+// combines them. Nothing waits for an answer, and nothing here may disturb the guard.
 //
-// Of the answer that closes a run which the guard has ended the gateway calls no hook (2026.9.6). What it adds up of a run's output
-// shows that there was one; its input and its cost nobody tells.
+// For the answer that closes a run which the guard has ended, the gateway calls no hook (2026.9.6). It shows only in the
+// total output of the run; its input and cost are unknown.
 
 import { bound } from "./seams.mjs";
 
@@ -15,10 +15,10 @@ const MAX_SESSIONS = 1_000;
 const MAX_RUNS = 1_000;
 const MAX_NAME = 1_000;
 const COUNTS = ["input", "output", "cacheRead", "cacheWrite", "totalTokens"];
-/** Messages that the gateway puts into a conversation itself. */
+/** The provider of messages that the gateway adds to a conversation itself. */
 const ITS_OWN = "openclaw";
 
-/** @param {any} config the plugin's entry as the gateway holds it */
+/** @param {any} config the plugin's entry in the gateway's config */
 export function isMeasured(config) {
   return config?.metrics?.enabled === true;
 }
@@ -26,9 +26,9 @@ export function isMeasured(config) {
 export class Usage {
   #engine;
   #runs;
-  /** @type {Map<string, string>} the channel on which somebody last wrote, by session */
+  /** @type {Map<string, string>} the channel of the last message, by session */
   #channels = new Map();
-  /** @type {Map<string, { written: number, told: number }>} tokens of output, by run: of its messages, and of all its calls */
+  /** @type {Map<string, { written: number, total: number }>} output tokens by run: of its messages, and of all its calls */
   #output = new Map();
 
   /**
@@ -88,24 +88,24 @@ export class Usage {
   }
 
   /**
-   * Before the run is forgotten.
+   * Has to be called before the run is removed.
    * @param {any} event of an agent
    */
   agentEvent(event) {
     quietly(() => {
       const { stream, runId, data } = event;
-      if (stream === "usage") this.#outputOf(runId).told = count(data?.outputTokens);
+      if (stream === "usage") this.#outputOf(runId).total = count(data?.outputTokens);
       else if (stream === "lifecycle" && (data?.phase === "end" || data?.phase === "error")) this.#runEnded(runId);
     });
   }
 
   /** @param {string} id */
   #runEnded(id) {
-    const { written, told } = this.#outputOf(id);
+    const { written, total } = this.#outputOf(id);
     this.#output.delete(id);
     const run = this.#runs.known(id);
-    if (!run || run.cut.size === 0 || told <= written) return;
-    const usage = { output: told - written };
+    if (!run || run.cut.size === 0 || total <= written) return;
+    const usage = { output: total - written };
     this.#engine.note({
       type: "answered", ...this.#place(run.session, run.agent), run: id, provider: run.provider, model: run.model, usage, stop: "stop",
     });
@@ -113,7 +113,7 @@ export class Usage {
 
   /** @param {string} run */
   #outputOf(run) {
-    const known = this.#output.get(run) ?? { written: 0, told: 0 };
+    const known = this.#output.get(run) ?? { written: 0, total: 0 };
     this.#output.set(run, known);
     bound(this.#output, MAX_RUNS);
     return known;
@@ -129,7 +129,7 @@ export class Usage {
 }
 
 /**
- * Tokens and cost, and nothing else of what a message says. A cost that is not told is left out.
+ * The tokens and the cost of a message; an unknown cost is left out.
  * @param {any} usage
  */
 function numbers(usage) {
@@ -150,7 +150,7 @@ function name(value) {
 }
 
 /**
- * The agent whose session it is: `agent:<id>:...`.
+ * The agent of a session: `agent:<id>:...`.
  * @param {string} session
  */
 function agentOf(session) {
@@ -162,6 +162,6 @@ function quietly(act) {
   try {
     act();
   } catch {
-    // what cannot be read is not counted; the guard goes on
+    // what cannot be read is not counted
   }
 }

@@ -1,7 +1,7 @@
-// Wakes an idle agent when a person has approved its call elsewhere.
+// Wakes an idle agent when a user has approved its call elsewhere.
 //
-// Only the instance that the gateway runs its service in can do that: from the others the text is lost and the agent is
-// woken without knowing why (seen on 2026.9.6). A busy session is not woken: the engine says it again when its run ends.
+// Only the instance in which the gateway runs the service can do that: from other instances the text is lost, and the agent
+// wakes without knowing why (seen on 2026.9.6). A busy session is not woken: the engine asks again when its run ends.
 
 /** @typedef {import("./engine.mjs").Logger} Logger */
 
@@ -25,7 +25,7 @@ export class Waker {
     this.#api = api;
   }
 
-  /** @param {any} message of the engine: `nonce, agent, session, text` */
+  /** @param {any} message from the engine: `nonce, agent, session, text` */
   async wake({ nonce, agent, session, text }) {
     if (this.#busy(session)) return;
     const api = this.#api;
@@ -34,10 +34,10 @@ export class Waker {
       const done = await api?.session?.workflow?.enqueueNextTurnInjection?.({
         ...target, text, placement: "append_context", idempotencyKey: `toolguard-${nonce}`,
       });
-      if (!done?.enqueued) return this.#cannot(nonce, "this OpenClaw takes no message for an idle session");
+      if (!done?.enqueued) return this.#failed(nonce, "this OpenClaw accepts no message for an idle session");
       await api.runtime.system.requestHeartbeat({ source: "background-task", intent: "immediate", reason: "toolguard approval", ...target });
     } catch (error) {
-      this.#cannot(nonce, error instanceof Error ? error.message : String(error));
+      this.#failed(nonce, error instanceof Error ? error.message : String(error));
     }
   }
 
@@ -45,7 +45,7 @@ export class Waker {
    * @param {string} nonce
    * @param {string} why
    */
-  #cannot(nonce, why) {
-    this.#logger.warn(`[toolguard] ${nonce} was approved, but the agent could not be woken (${why}); tell it to go on`);
+  #failed(nonce, why) {
+    this.#logger.warn(`[toolguard] ${nonce} was approved, but the agent could not be woken (${why}); tell it to continue`);
   }
 }

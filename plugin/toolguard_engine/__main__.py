@@ -7,7 +7,8 @@ import os
 import signal
 import sys
 
-from toolguard_engine.serve import Engine
+from toolguard_engine.server.composition import engine
+from toolguard_engine.server.pipe import DescriptorPipe
 
 
 def main() -> int:
@@ -19,9 +20,9 @@ def main() -> int:
     # Answers own the real standard output. Whatever else would print there lands in the gateway's log instead.
     sink = os.dup(1)
     os.dup2(2, 1)
-    engine = Engine(0, sink)
+    made = engine(DescriptorPipe(0, sink))
     gc.freeze()
-    engine.run()
+    made.run()
     return 0
 
 

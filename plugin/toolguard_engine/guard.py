@@ -1,46 +1,51 @@
 """The guard: events of a gateway in, verdicts and corrections out. No clock, no file, no process in here.
 
-One call goes through the layers in a fixed order (`Guard._first`); the first verdict wins. A `hold` is a question: the
-session settles it with the stores (`approvals`) and tells the guard what came of it (`refused`). What the guard remembers
-is per run, and bounded: `MAX_RUNS` runs, the least recently used forgotten first.
+A call is read once and goes through `LAYERS`. A `hold` is a question: the session settles it with the stores (`approvals`)
+and reports the result to the guard (`refused`). The guard remembers at most `MAX_RUNS` runs; the least recently used is
+forgotten first.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Literal
+from typing import Literal, Protocol
 
 from msgspec import structs
 
-from toolguard_engine import approval_texts, judgement, texts
-from toolguard_engine.autonomy import Autonomy
-from toolguard_engine.config import Config
-from toolguard_engine.failures import classify
-from toolguard_engine.heard import Ledger
-from toolguard_engine.judgement import Judgement
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.outcomes import Outcome
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.terminal_input.running_programs import Processes
+from toolguard_engine.host.refusals import classify
+from toolguard_engine.host.tool_search import is_envelope, unwrap
 from toolguard_engine.layers import (
-    always,
+    always_block,
+    certain_harm,
     constraints,
-    detectors,
+    engaged_kill_switch,
     exemptions,
-    killswitch,
-    loops,
-    nostore,
-    protection,
+    malformed_loops,
+    possible_harm,
+    repetition,
     rubric,
-    typed,
-    unread,
+    store_unavailable,
+    typed_input,
+    unreadable_policy,
 )
-from toolguard_engine.layers.constraints import Constraint
-from toolguard_engine.layers.detectors import Reaction
-from toolguard_engine.model import Call, Correction, Failure, Host, Run, Stop, Verdict
-from toolguard_engine.outcomes import Outcome
-from toolguard_engine.rulebook import Rulebook
-from toolguard_engine.toolsearch import is_envelope, look_through
-from toolguard_engine.typed.processes import Processes
+from toolguard_engine.layers.autonomy import checkpoint_gate
+from toolguard_engine.layers.autonomy.checkpoint_gate import Autonomy
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.layers.provenance.context import RunContexts
+from toolguard_engine.layers.repetition import Reaction
+from toolguard_engine.model.call import Call, Correction, Host, MalformedCall, Run, Stop, Verdict
+from toolguard_engine.rules import judgement
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.rules.rulebook import Rulebook
+from toolguard_engine.wording import approval as approval_texts
+from toolguard_engine.wording import correction as texts
 
 MAX_RUNS = 2_000
 MAX_STEPS = 100_000
@@ -58,15 +63,32 @@ VIOLATIONS = ("rule.", "constraint.", "approval.denied")
 MAX_CONFIGS = 1_000
 Outcomes = Literal["", "tell", "ask"]
 TOO_DEEP = Verdict("block", "call.too-deep", reason="Its arguments are nested too deeply to be judged.")
+IN_SHADOW_TOO = (engaged_kill_switch.CODE, TOO_DEEP.code)
+"""Codes of blocks that shadow mode does not lift."""
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """A malformed call, why it was refused, and what the model is told. In shadow mode the telling is left out."""
+class Layer(Protocol):
+    """A module of `layers`, see `layer_input`."""
 
-    call: Call
-    failure: Failure
-    correction: Correction
+    def judge(self, given: LayerInput, found: Judgement, /) -> Judgement | None: ...
+
+
+LAYERS: tuple[Layer, ...] = (
+    engaged_kill_switch,
+    exemptions,
+    malformed_loops,
+    repetition,
+    certain_harm,
+    typed_input,
+    rubric,
+    constraints,
+    always_block,
+    possible_harm,
+    unreadable_policy,
+    store_unavailable,
+    checkpoint_gate,
+)
+"""The order of the layers. Nothing else decides it: each is given the judgement of those before it."""
 
 
 class Guard:
@@ -80,15 +102,14 @@ class Guard:
         self._book = book or Rulebook(())
         self._runs: OrderedDict[str, Run] = OrderedDict()
         self._touched: dict[str, Run | None] = {}
-        self._constraints: tuple[Constraint, ...] = ()
         self.killed = ""
         """Why the kill switch is on; empty while it is off."""
         self.lost = ""
         """Why it is not known how the agents stood before this engine, or not kept what they spend; else empty."""
         self.unread = ""
         """What of the person's own rules cannot be read and is not known from before, in words; empty where all is."""
-        self.heard = Ledger()
-        """What the runs heard, for `layers.provenance`."""
+        self.contexts = RunContexts()
+        """The texts that the runs have read, for `layers.provenance`."""
         self.autonomy = Autonomy()
         """How the agents stand: budget, trust, drift."""
         self.processes = Processes()
@@ -102,10 +123,6 @@ class Guard:
         """Another view of the gateway's files from here on."""
         self._host = host
 
-    def constrain(self, found: tuple[Constraint, ...]) -> None:
-        """Other constraints of the person from here on."""
-        self._constraints = found
-
     def config_for(self, agent: str) -> Config:
         """The settings of an agent. They are laid over the general ones once: a third of a verdict's time otherwise."""
         known = self._configs.get(agent)
@@ -115,121 +132,97 @@ class Guard:
             known = self._configs[agent] = self._config.for_agent(agent)
         return known
 
+    def read(self, call: Call) -> CallReading:
+        """The call as all layers see it."""
+        return CallReading(call, self._host)
+
     def judge(self, call: Call) -> Verdict:
         """Whether this call may run. In shadow mode it may, under the code that would have stopped it."""
-        if self.killed:
-            return killswitch.verdict(self.killed, self._config.approval.prefix)
-        config = self.config_for(call.agent)
-        verdict = self._first(call, config)
+        return self.judge_reading(self.read(call))
+
+    def judge_reading(self, reading: CallReading) -> Verdict:
+        """The same for a call that was read already."""
+        call = reading.call
+        run = self._runs.get(_place_of(call))
+        if run is not None:
+            self._freed(run)
+        given = self._input(reading, run)
+        found = _layered(given)
+        if run is not None:
+            self._leave_session(call, run)
+        if not found.free and (found.decision == "allow" or given.config.active_mode == "shadow"):
+            self.autonomy.let_through(reading, found, given.config)
+            if found.note:
+                self.autonomy.warned(call, given.config)
+        return self._final(found.verdict, given.config)
+
+    @staticmethod
+    def _final(verdict: Verdict, config: Config) -> Verdict:
+        """The verdict in this mode, with the text for the model."""
         if verdict.decision == "allow":
             return verdict
-        if config.active_mode == "shadow" and verdict.code != TOO_DEEP.code:
+        if config.active_mode == "shadow" and verdict.code not in IN_SHADOW_TOO:
             return replace(verdict, decision="allow", code=f"shadow.{verdict.code}", text="")
         if verdict.decision == "block" and not verdict.text:
             return replace(verdict, text=approval_texts.blocked(config.approval.prefix, verdict.reason))
         return verdict
 
-    def _first(self, call: Call, config: Config) -> Verdict:
-        return exemptions.judge(call, config) or self._by_run(call, config) or self._by_rule(call, config)
+    def _input(self, reading: CallReading, run: Run | None) -> LayerInput:
+        return LayerInput(
+            reading, self.config_for(reading.call.agent), self._book, self.contexts, self.processes, run,
+            self.autonomy, self.killed, self.unread, self.lost, self._judge_typed,
+        )  # fmt: skip
 
-    def _by_run(self, call: Call, config: Config) -> Verdict | None:
-        run = self._runs.get(_place_of(call))
-        if run is None:
-            return None
-        self._freed(run)
-        verdict = loops.judge(call, run, config) or detectors.judge(call, run, config)
-        self._leave_session(call, run)
-        return verdict
+    def _stateless(self, reading: CallReading, processes: Processes | None = None, *, is_typed: bool = False) -> LayerInput:
+        """Without what happened before in the run, and without what is spent."""
+        config = self.config_for(reading.call.agent)
+        return LayerInput(
+            reading, config, self._book, self.contexts, processes, is_typed=is_typed,
+            judge_command=self._judge_typed,
+        )  # fmt: skip
+
+    def _judge_typed(self, reading: CallReading) -> Judgement:
+        """A command that is typed into a running program."""
+        return structs.replace(_layered(self._stateless(reading, is_typed=True)), ends=False)
 
     def _leave_session(self, call: Call, run: Run) -> None:
-        """Where the run of a call is not known its end is not either: nothing may stay stopped for good."""
+        """If the run of a call is not known its end is not either: nothing may stay stopped for good."""
         if run.stop and not call.run:
             self._runs.pop(_place_of(call), None)
 
-    def said(self, session: str) -> None:
-        """Somebody wrote in this session: what its calls of no known run did before is another turn."""
+    def new_turn(self, session: str) -> None:
+        """A message was written in this session: what its calls of no known run did before belongs to another turn."""
         self._runs.pop(f"session:{session}", None)
 
-    def _by_rule(self, call: Call, config: Config) -> Verdict:
-        found = self._as_typed(call, config) or self._weighed(call, config)
-        if found is typed.NOTHING:
-            return found.verdict
-        if found.decision == "allow":
-            asks = unread.judge(call, found, config, self.unread) if self.unread else None
-            asks = asks or (nostore.judge(call, found, config) if self.lost else None)
-            if asks := asks or self.autonomy.judge(call, found, config):
-                return asks
-        if found.decision == "allow" or config.active_mode == "shadow":
-            self.autonomy.let_through(call, found, config)
-            if found.note:
-                self.autonomy.warned(call, config)
-        return found.verdict
-
-    def _as_typed(self, call: Call, config: Config) -> Judgement | None:
-        """What is typed into a running program, as the command that it comes to; None for any other call."""
-        entries = self.processes.entries(call)
-        if entries is None:
-            return None
-        own = None if self.processes.knows(call) else protection.judge(call, self._host)  # as a text of its own
-        if own is not None and own.decision == "block":
-            return judgement.of(own)
-        found = typed.judge(call, entries, lambda command: self._weighed(command, config))
-        if self._constraints:
-            found = constraints.judge(call, found, self._constraints, self._host)
-        return self._always(call, found, own, config)
-
-    def _weighed(self, call: Call, config: Config) -> Judgement:
-        """What no approval lifts goes first, then what always asks, then what asks for its score."""
-        try:
-            own = protection.judge(call, self._host)
-            if own is not None and own.decision == "block":
-                return judgement.of(own)
-            found = rubric.judge(call, config, self._host, self._book, self.heard.of(call.run, call.session))
-        except RecursionError:  # it could be read and cannot be looked at
-            return judgement.of(TOO_DEEP)
-        if self._constraints:
-            found = constraints.judge(call, found, self._constraints, self._host)
-        return self._always(call, found, own, config)
-
-    @staticmethod
-    def _always(call: Call, found: Judgement, own: Verdict | None, config: Config) -> Judgement:
-        """The same, held where the call always asks, or where the guard may be harmed (`own`)."""
-        if found.decision != "block" and (asks := always.judge(call, config)):
-            found = structs.replace(found, decision=asks.decision, code=asks.code, reason=asks.reason)
-        if own is not None and found.decision != "block":
-            return structs.replace(found, decision=own.decision, code=own.code, reason=own.reason)
-        return found
-
     def weigh(self, call: Call) -> Judgement:
-        """All that the guard thinks of a call, but for what happened before in its run. Changes nothing."""
-        config = self.config_for(call.agent)
-        exempt = exemptions.judge(call, config)
-        return judgement.of(exempt) if exempt else self._weighed(call, config)
+        """The judgement on a call but for what happened before in its run. Changes nothing."""
+        return _layered(self._stateless(self.read(call)))
 
     def refused(self, call: Call, verdict: Verdict, nonce: str = "") -> tuple[Verdict, Stop | None]:
         """The guard held this call (under `nonce`) or blocked it: what the model is told, and the end of the run, if due."""
         run = self._run(call.run, call.at)
         config = self.config_for(call.agent)
-        if verdict.code == killswitch.CODE:
-            run.stop = run.stop if run.stop and run.stop.code != killswitch.CODE else Stop(verdict.code, verdict.text)
+        if verdict.code == engaged_kill_switch.CODE:
+            run.stop = (
+                run.stop if run.stop and run.stop.code != engaged_kill_switch.CODE else Stop(verdict.code, verdict.text)
+            )
         if run.stop is not None:
             return verdict, run.stop
         if verdict.decision == "block" and verdict.code.startswith(VIOLATIONS):
             self.autonomy.violated(call, config)
-        count = loops.on_refused(call, run, config, nonce)
+        count = malformed_loops.on_refused(call, run, config, nonce)
         if nonce and count > 1:
             verdict = replace(verdict, text=approval_texts.still_held(config.approval.prefix, nonce))
         return verdict, run.stop
 
     def would_refuse(self, call: Call) -> Verdict | None:
         """The verdict on something that ran without being judged; None where it would have been let through."""
-        config = self.config_for(call.agent)
-        found = None if exemptions.judge(call, config) else self._as_typed(call, config) or self._weighed(call, config)
-        return None if found is None or found.decision == "allow" else found.verdict
+        found = _layered(self._stateless(self.read(call), self.processes))
+        return None if found.decision == "allow" else found.verdict
 
     def _freed(self, run: Run) -> None:
         """A run that only the kill switch stopped goes on when that is off."""
-        if not self.killed and run.stop and run.stop.code == killswitch.CODE:
+        if not self.killed and run.stop and run.stop.code == engaged_kill_switch.CODE:
             run.stop = None
 
     def stop(self, run_id: str, stop: Stop) -> None:
@@ -241,9 +234,9 @@ class Guard:
         config = self.config_for(call.agent)
         if config.active_mode == "disabled" or is_envelope(call.tool, call.params):
             return ""
-        return detectors.wanted(call, self._runs.get(_place_of(call), _NEW), config)
+        return repetition.wanted(call, self._runs.get(_place_of(call), _NEW), config)
 
-    def came(self, call: Call, outcome: Outcome | None, *, asked: bool = True) -> Reaction:
+    def on_result(self, call: Call, outcome: Outcome | None, *, asked: bool = True) -> Reaction:
         """A call was executed, with or without an error; None: the gateway's own loop detection did not let it run. In
         shadow mode what it leads to is only told. `asked`: whether what it leads to gets to the gateway."""
         config = self.config_for(call.agent)
@@ -251,9 +244,9 @@ class Guard:
         mattered = run.identical or run.past.matters
         if outcome is None:
             call = inner_call(call)
-            reaction = detectors.on_veto(call, run, config)
+            reaction = repetition.on_veto(call, run, config)
         else:
-            reaction = detectors.on_outcome(call, outcome, run, config, asked=asked)
+            reaction = repetition.on_outcome(call, outcome, run, config, asked=asked)
         if call.run and (mattered or run.past.matters or run.stop):
             self._touched[call.run] = run
         if run.stop and not call.run:
@@ -262,17 +255,17 @@ class Guard:
         if reaction.code:
             self.autonomy.warned(call, config)
         if outcome and not outcome.failed:
-            loops.on_success(call, run)
+            malformed_loops.on_success(call, run)
             # what nobody judges earns nothing, nor does what runs nothing
-            if not exemptions.judge(call, config) and not self.processes.enters_nothing(call):
+            if not exemptions.of(call, config) and not self.processes.enters_nothing(call):
                 self.autonomy.clean(call, config)
         return reaction
 
     def compacted(self, run_id: str, agent: str) -> int:
         """The history of a run was made shorter and the run goes on; for how many calls it is watched."""
-        return detectors.on_compaction(self._run(run_id), self.config_for(agent))
+        return repetition.on_compaction(self._run(run_id), self.config_for(agent))
 
-    def failed(self, call: Call, text: str, *, judged: bool, missed: int = 0) -> Refusal | None:
+    def failed(self, call: Call, text: str, *, judged: bool, missed: int = 0) -> MalformedCall | None:
         """A call came back with an error. None where it was executed, or is nobody's business (mode `disabled`)."""
         config = self.config_for(call.agent)
         if config.active_mode == "disabled":
@@ -281,17 +274,17 @@ class Guard:
         if failure is None:
             return None
         inner, run = inner_call(call), self._run(call.run, call.at)
-        correction = loops.on_failure(inner, failure, run, config, self._hints, missed)
-        if failure.error == "unknown-tool" and run.stop is None and (stop := detectors.on_unknown_tool(inner, run, config)):
+        correction = malformed_loops.on_failure(inner, failure, run, config, self._hints, missed)
+        if failure.error == "unknown-tool" and run.stop is None and (stop := repetition.on_unknown_tool(inner, run, config)):
             correction = Correction("limit", stop.text, stop)
         self.autonomy.warned(inner, config)
-        return Refusal(inner, failure, correction)
+        return MalformedCall(inner, failure, correction)
 
     def succeeded(self, call: Call) -> None:
         """What a call waited for is decided."""
         run = self._runs.get(call.run)
         if run and run.identical:
-            loops.on_success(inner_call(call), run)
+            malformed_loops.on_success(inner_call(call), run)
             self._touched[call.run] = run
 
     def message(
@@ -300,7 +293,7 @@ class Guard:
         agent: str,
         calls: list[Call],
         decided: Callable[[str], bool] = lambda nonce: False,  # noqa: ARG005
-    ) -> list[Refusal]:
+    ) -> list[MalformedCall]:
         """The model has answered with these calls. Where the run ends before they run: one refusal for each of them.
 
         `decided`: whether the call that is held under a nonce waits no more; asked only before a run would end.
@@ -311,16 +304,16 @@ class Guard:
             return []
         self._freed(run)
         inner = [inner_call(call) for call in calls]
-        stop = loops.on_message(inner, run, config, decided) or detectors.on_message(inner, run, config)
+        stop = malformed_loops.on_message(inner, run, config, decided) or repetition.on_message(inner, run, config)
         if stop is None:
             return []
         self._touched[run_id] = run
         correction = Correction("stopped", stop.text, stop)
-        return [Refusal(call, loops.known_failure(call, run), correction) for call in inner]
+        return [MalformedCall(call, malformed_loops.known_failure(call, run), correction) for call in inner]
 
     def ended(self, run_id: str) -> None:
         """The run is over: forget it."""
-        self.heard.ended(run_id)
+        self.contexts.ended(run_id)
         if self._runs.pop(run_id, None):
             self._touched[run_id] = None
 
@@ -365,6 +358,20 @@ class Guard:
         return min(MAX_RUNS, MAX_STEPS // max(config.loop_detection.history_size for config in agents))
 
 
+def _layered(given: LayerInput) -> Judgement:
+    """The call judged by all layers."""
+    found = judgement.UNJUDGED
+    try:
+        for layer in LAYERS:
+            if (changed := layer.judge(given, found)) is not None:
+                found = changed
+                if found.ends:
+                    break
+    except RecursionError:  # the arguments could be decoded, and are too deep for a layer
+        return judgement.of(TOO_DEEP)
+    return found
+
+
 def _place_of(call: Call) -> str:
     """Where the detectors remember what this call did: under its run, or where that is not known under its session."""
     return call.run or (f"session:{call.session}" if call.session else "")
@@ -372,5 +379,5 @@ def _place_of(call: Call) -> str:
 
 def inner_call(call: Call) -> Call:
     """The call that really runs: looked through Tool Search."""
-    tool, params = look_through(call.tool, call.params)
+    tool, params = unwrap(call.tool, call.params)
     return replace(call, tool=tool, params=params, searched=is_envelope(call.tool, call.params))

@@ -1,13 +1,12 @@
-"""Measures how fast and how well calls are judged; prints tables. `--json FILE` also writes the figures.
+"""Measures how fast and how well calls are judged.
 
-Speed is that of one engine in this process, over calls that all differ, beside tree-sitter-bash parsing the same commands in
-the same run. Quality is that of the verdicts on a file of labelled commands (`--corpus`), by source: how many dangerous
-ones are held or blocked, and how many harmless ones are.
+Speed is measured with one engine in this process, over calls that all differ, and compared with tree-sitter-bash parsing the
+same commands in the same run. Quality is measured on a file of labelled commands (`--corpus`), by source: how many dangerous
+and how many harmless commands are held or blocked.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import resource
@@ -22,13 +21,13 @@ from pathlib import Path
 from typing import Any
 
 import tree_sitter_bash
-from figures import Figure, as_json, show
+from figures import Figure, options, report
 from tree_sitter import Language, Parser
 
-from toolguard_engine import rulepacks
-from toolguard_engine.config import Config
+from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
-from toolguard_engine.model import Call, Host
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
 
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "commands.jsonl"
 TOOLGUARD = Path(sys.executable).with_name("toolguard")
@@ -51,39 +50,21 @@ HOSTILE = {
     "1 MB of random bytes": random.Random(7).randbytes(1_000_000).decode("latin-1"),  # noqa: S311 - not a secret
     "10,000 nested substitutions": "echo " + "$(" * 10_000 + "rm" + ")" * 10_000,
     "10,000 unclosed substitutions": "$(" * 10_000,
-    "60 kB of backticks": "`" * 60_000,
-    "60 kB of quotes": "\"'" * 30_000,
-    "60 kB of braces": "{a,b}" * 12_000,
-    "60 kB of here-documents": "<<a " * 15_000,
-    "60 kB of cases": "case x in " * 6_000,
-    "60 kB of parentheses": "(" * 60_000,
-    "60 kB of growing variables": "a=$a$a;" * 8_000,
-    "60 kB of eval": "eval " * 12_000,
-    "60 kB of loops in loops": "for i in {1..60}; do " * 2_800,
-    "60 kB of pipes": "a | " * 15_000,
-    "60 kB of rm": "rm -rf a; " * 6_000,
-    "60 kB in base64": "echo " + "cm0gLXJm" * 7_500 + " | base64 -d | sh",
-    "60 kB of python": 'python3 -c "' + "os.system('ls'); " * 3_500 + '"',
 }
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="scripts/bench judge", description=__doc__)
-    parser.add_argument("--corpus", type=Path, default=CORPUS, help="labelled commands, one JSON object a line")
-    parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--misses", action="store_true", help="also list what was judged otherwise than labelled")
-    options = parser.parse_args()
-    guard = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json"), rulepacks.load())
-    figures = [*speed(guard), *stream()]
-    rows = [json.loads(line) for line in options.corpus.read_text("utf-8").splitlines()] if options.corpus.exists() else []
+    parser = options(__doc__)
+    parser.add_argument("--corpus", type=Path, default=CORPUS, help="labelled commands, one JSON object per line")
+    parser.add_argument(
+        "--misses", action="store_true", help="also list the commands whose verdict differs from their label"
+    )
+    chosen = parser.parse_args()
+    guard = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json"), packs.load())
+    rows = [json.loads(line) for line in chosen.corpus.read_text("utf-8").splitlines()] if chosen.corpus.exists() else []
     table = quality(guard, rows)
-    figures += table.figures()
-    show(figures)
-    table.show(misses=options.misses)
-    if options.json:
-        data = {"figures": as_json(figures), "sources": table.as_json()}
-        options.json.write_text(json.dumps(data, indent=2) + "\n")
-        print(f"\nwritten to {options.json}")
+    report([*speed(guard), *stream(), *table.figures()], chosen.json)
+    table.show(misses=chosen.misses)
     return 0
 
 
@@ -182,12 +163,6 @@ class Quality:
             Figure("all dangerous held or blocked", self.share(block, ask), "%", promise=88, least=True),
             Figure("ordinary benign held or blocked", self.share(("benign", "rule")), "%", promise=0.3),
             Figure("hard negatives held or blocked", self.share(("benign", "author")), "%", promise=3),
-        ]
-
-    def as_json(self) -> list[dict[str, Any]]:
-        return [
-            {"label": label, "source": source, "rows": count, "stopped": self.stopped[label, source]}
-            for (label, source), count in sorted(self.total.items())
         ]
 
     def show(self, *, misses: bool) -> None:

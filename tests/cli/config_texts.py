@@ -1,5 +1,10 @@
 """Texts of `openclaw.json` before and after: what `install` makes of them, copied and linked.
 
+Each is written as a difference. Lines that begin with a blank stay as they are; the others stand only in
+
+    - the text as it was          + both texts that install makes
+    < that with the copied plugin > that with the linked one      = the text as it was, and that with the copied plugin
+
 `LINK` stands for the folder of the plugin. `uninstall` must give every `before` back, byte for byte.
 """
 
@@ -8,6 +13,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+BEFORE, COPIED, LINKED = " -=", " +=<", " +>"
 
 
 @dataclass(frozen=True)
@@ -20,771 +27,359 @@ class Case:
     linked: str
 
 
-CASES = [
-    Case(
-        "empty object",
-        "{}\n",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    }
-  }
-}
+def _case(name: str, difference: str) -> Case:
+    newline = "\r\n" if name == "CRLF" else "\n"
+    end = "" if name in WITHOUT_END else newline
+    lines = difference.strip("\n").split("\n")
+
+    def text(marks: str) -> str:
+        return newline.join(line[2:] for line in lines if line[0] in marks) + end
+
+    return Case(name, text(BEFORE), text(COPIED), text(LINKED))
+
+
+WITHOUT_END = {"no line break at the end", "single line without blanks"}
+DIFFERENCES = {
+    "empty object": """
+- {}
++ {
++   "plugins": {
++     "entries": {
++       "toolguard": {
++         "enabled": true
++       }
+>     },
+>     "load": {
+>       "paths": ["LINK"]
++     }
++   }
++ }
 """,
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    },
-    "load": {
-      "paths": ["LINK"]
-    }
-  }
-}
+    "no line break at the end": """
+- {}
++ {
++   "plugins": {
++     "entries": {
++       "toolguard": {
++         "enabled": true
++       }
+>     },
+>     "load": {
+>       "paths": ["LINK"]
++     }
++   }
++ }
 """,
-    ),
-    Case(
-        "no line break at the end",
-        "{}",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    }
-  }
-}""",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    },
-    "load": {
-      "paths": ["LINK"]
-    }
-  }
-}""",
-    ),
-    Case(
-        "single line",
-        '{"gateway": {"mode": "local"}}\n',
-        '{"gateway": {"mode": "local"}, "plugins": { "entries": { "toolguard": { "enabled": true } } }}\n',
-        '{"gateway": {"mode": "local"}, "plugins": { "entries": { "toolguard": { "enabled": true } }, "load": { "paths": ["LINK"] } }}\n',
-    ),
-    Case(
-        "single line without blanks",
-        '{"gateway":{"mode":"local"}}',
-        '{"gateway":{"mode":"local"},"plugins":{"entries":{"toolguard":{"enabled":true}}}}',
-        '{"gateway":{"mode":"local"},"plugins":{"entries":{"toolguard":{"enabled":true}},"load":{"paths":["LINK"]}}}',
-    ),
-    Case(
-        "commented",
-        """\
-// My gateway
-{
-  // how it listens
-  gateway: { mode: "local", port: 18789 }, // keep this port
-  /* agents
-     come later */
-  agents: {
-    defaults: { workspace: "~/w" }
-  }
-  // the end
-}
+    "single line": """
+- {"gateway": {"mode": "local"}}
+< {"gateway": {"mode": "local"}, "plugins": { "entries": { "toolguard": { "enabled": true } } }}
+> {"gateway": {"mode": "local"}, "plugins": { "entries": { "toolguard": { "enabled": true } }, "load": { "paths": ["LINK"] } }}
 """,
-        """\
-// My gateway
-{
-  // how it listens
-  gateway: { mode: "local", port: 18789 }, // keep this port
-  /* agents
-     come later */
-  agents: {
-    defaults: { workspace: "~/w" }
-  },
-  plugins: {
-    entries: {
-      toolguard: {
-        enabled: true
-      }
-    }
-  }
-  // the end
-}
+    "single line without blanks": """
+- {"gateway":{"mode":"local"}}
+< {"gateway":{"mode":"local"},"plugins":{"entries":{"toolguard":{"enabled":true}}}}
+> {"gateway":{"mode":"local"},"plugins":{"entries":{"toolguard":{"enabled":true}},"load":{"paths":["LINK"]}}}
 """,
-        """\
-// My gateway
-{
-  // how it listens
-  gateway: { mode: "local", port: 18789 }, // keep this port
-  /* agents
-     come later */
-  agents: {
-    defaults: { workspace: "~/w" }
-  },
-  plugins: {
-    entries: {
-      toolguard: {
-        enabled: true
-      }
-    },
-    load: {
-      paths: ["LINK"]
+    "commented": """
+  // My gateway
+  {
+    // how it listens
+    gateway: { mode: "local", port: 18789 }, // keep this port
+    /* agents
+       come later */
+    agents: {
+      defaults: { workspace: "~/w" }
++   },
++   plugins: {
++     entries: {
++       toolguard: {
++         enabled: true
++       }
+>     },
+>     load: {
+>       paths: ["LINK"]
++     }
     }
+    // the end
   }
-  // the end
-}
 """,
-    ),
-    Case(
-        "JSON with four spaces",
-        """\
-{
+    "JSON with four spaces": """
+  {
+      "gateway": {
+          "mode": "local"
+      },
+-     "agents": {}
++     "agents": {},
++     "plugins": {
++         "entries": {
++             "toolguard": {
++                 "enabled": true
++             }
+>         },
+>         "load": {
+>             "paths": ["LINK"]
++         }
++     }
+  }
+""",
+    "tabs": """
+  {
+  \t"gateway": {
+  \t\t"mode": "local"
++ \t},
++ \t"plugins": {
++ \t\t"entries": {
++ \t\t\t"toolguard": {
++ \t\t\t\t"enabled": true
++ \t\t\t}
+> \t\t},
+> \t\t"load": {
+> \t\t\t"paths": ["LINK"]
++ \t\t}
+  \t}
+  }
+""",
+    "CRLF": """
+  {
     "gateway": {
-        "mode": "local"
-    },
-    "agents": {}
-}
+      "mode": "local"
++   },
++   "plugins": {
++     "entries": {
++       "toolguard": {
++         "enabled": true
++       }
+>     },
+>     "load": {
+>       "paths": ["LINK"]
++     }
+    }
+  }
 """,
-        """\
-{
-    "gateway": {
-        "mode": "local"
+    "byte order mark": """
+  \ufeff{
+-   "gateway": {"mode": "local"}
++   "gateway": {"mode": "local"},
++   "plugins": {
++     "entries": {
++       "toolguard": {
++         "enabled": true
++       }
+>     },
+>     "load": {
+>       "paths": ["LINK"]
++     }
++   }
+  }
+""",
+    "trailing commas": """
+  {
+    gateway: {
+      mode: 'local',
     },
-    "agents": {},
+    plugins: {
+      entries: {
+        other: { enabled: true, },
++       toolguard: {
++         enabled: true,
++       },
+      },
+>     load: {
+>       paths: ['LINK'],
+>     },
+    },
+  }
+""",
+    "plugins without entries": """
+  {
     "plugins": {
-        "entries": {
-            "toolguard": {
-                "enabled": true
-            }
-        }
+-     "enabled": true
++     "enabled": true,
++     "entries": {
++       "toolguard": {
++         "enabled": true
++       }
+>     },
+>     "load": {
+>       "paths": ["LINK"]
++     }
     }
-}
+  }
 """,
-        """\
-{
-    "gateway": {
-        "mode": "local"
+    "empty plugins": """
+  {
+-   "plugins": {}
++   "plugins": {
++     "entries": {
++       "toolguard": {
++         "enabled": true
++       }
+>     },
+>     "load": {
+>       "paths": ["LINK"]
++     }
++   }
+  }
+""",
+    "empty entries with a comment": """
+  {
+    plugins: {
+      entries: {
+        // none yet
++       toolguard: {
++         enabled: true,
++       }
+      },
+>     load: {
+>       paths: ["LINK"],
+>     },
     },
-    "agents": {},
+  }
+""",
+    "other entries": """
+  {
     "plugins": {
-        "entries": {
-            "toolguard": {
-                "enabled": true
-            }
-        },
-        "load": {
-            "paths": ["LINK"]
+      "entries": {
+        "telegram": { "enabled": true },
+-       "slack": { "enabled": false }
++       "slack": { "enabled": false },
++       "toolguard": {
++         "enabled": true
++       }
+>     },
+>     "load": {
+>       "paths": ["LINK"]
+      }
+    }
+  }
+""",
+    "allow": """
+  {
+    "plugins": {
+-     "allow": ["telegram", "slack"]
++     "allow": ["telegram", "slack", "toolguard"],
++     "entries": {
++       "toolguard": {
++         "enabled": true
++       }
+>     },
+>     "load": {
+>       "paths": ["LINK"]
++     }
+    }
+  }
+""",
+    "allow over several lines": """
+  {
+    plugins: {
+      allow: [
+        "telegram", // chat
+        "slack",
++       "toolguard",
+      ],
+      deny: ["other"],
++     entries: {
++       toolguard: {
++         enabled: true,
++       },
++     },
+>     load: {
+>       paths: ["LINK"],
+>     },
+    },
+  }
+""",
+    "empty allow": """
+- {"plugins": {"allow": []}}
+< {"plugins": {"allow": ["toolguard"], "entries": { "toolguard": { "enabled": true } }}}
+> {"plugins": {"allow": ["toolguard"], "entries": { "toolguard": { "enabled": true } }, "load": { "paths": ["LINK"] }}}
+""",
+    "load paths": """
+  {
+    "plugins": {
+-     "load": { "paths": ["~/plugins/a"] }
+<     "load": { "paths": ["~/plugins/a"] },
+>     "load": { "paths": ["~/plugins/a", "LINK"] },
++     "entries": {
++       "toolguard": {
++         "enabled": true
++       }
++     }
+    }
+  }
+""",
+    "empty load": """
+  {
+    "plugins": {
+-     "load": {}
+<     "load": {},
+>     "load": {
+>       "paths": ["LINK"]
+>     },
++     "entries": {
++       "toolguard": {
++         "enabled": true
++       }
++     }
+    }
+  }
+""",
+    "entry with its own settings": """
+  {
+    "plugins": {
+      "entries": {
+        "toolguard": {
+          "config": {
+            "maxIdenticalFailures": 3 // strict
+-         }
++         },
++         "enabled": true
         }
-    }
-}
-""",
-    ),
-    Case(
-        "tabs",
-        '{\n\t"gateway": {\n\t\t"mode": "local"\n\t}\n}\n',
-        (
-            "{\n"
-            '\t"gateway": {\n'
-            '\t\t"mode": "local"\n'
-            "\t},\n"
-            '\t"plugins": {\n'
-            '\t\t"entries": {\n'
-            '\t\t\t"toolguard": {\n'
-            '\t\t\t\t"enabled": true\n'
-            "\t\t\t}\n"
-            "\t\t}\n"
-            "\t}\n"
-            "}\n"
-        ),
-        (
-            "{\n"
-            '\t"gateway": {\n'
-            '\t\t"mode": "local"\n'
-            "\t},\n"
-            '\t"plugins": {\n'
-            '\t\t"entries": {\n'
-            '\t\t\t"toolguard": {\n'
-            '\t\t\t\t"enabled": true\n'
-            "\t\t\t}\n"
-            "\t\t},\n"
-            '\t\t"load": {\n'
-            '\t\t\t"paths": ["LINK"]\n'
-            "\t\t}\n"
-            "\t}\n"
-            "}\n"
-        ),
-    ),
-    Case(
-        "CRLF",
-        '{\r\n  "gateway": {\r\n    "mode": "local"\r\n  }\r\n}\r\n',
-        (
-            "{\r\n"
-            '  "gateway": {\r\n'
-            '    "mode": "local"\r\n'
-            "  },\r\n"
-            '  "plugins": {\r\n'
-            '    "entries": {\r\n'
-            '      "toolguard": {\r\n'
-            '        "enabled": true\r\n'
-            "      }\r\n"
-            "    }\r\n"
-            "  }\r\n"
-            "}\r\n"
-        ),
-        (
-            "{\r\n"
-            '  "gateway": {\r\n'
-            '    "mode": "local"\r\n'
-            "  },\r\n"
-            '  "plugins": {\r\n'
-            '    "entries": {\r\n'
-            '      "toolguard": {\r\n'
-            '        "enabled": true\r\n'
-            "      }\r\n"
-            "    },\r\n"
-            '    "load": {\r\n'
-            '      "paths": ["LINK"]\r\n'
-            "    }\r\n"
-            "  }\r\n"
-            "}\r\n"
-        ),
-    ),
-    Case(
-        "byte order mark",
-        '\ufeff{\n  "gateway": {"mode": "local"}\n}\n',
-        (
-            "\ufeff{\n"
-            '  "gateway": {"mode": "local"},\n'
-            '  "plugins": {\n'
-            '    "entries": {\n'
-            '      "toolguard": {\n'
-            '        "enabled": true\n'
-            "      }\n"
-            "    }\n"
-            "  }\n"
-            "}\n"
-        ),
-        (
-            "\ufeff{\n"
-            '  "gateway": {"mode": "local"},\n'
-            '  "plugins": {\n'
-            '    "entries": {\n'
-            '      "toolguard": {\n'
-            '        "enabled": true\n'
-            "      }\n"
-            "    },\n"
-            '    "load": {\n'
-            '      "paths": ["LINK"]\n'
-            "    }\n"
-            "  }\n"
-            "}\n"
-        ),
-    ),
-    Case(
-        "trailing commas",
-        """\
-{
-  gateway: {
-    mode: 'local',
-  },
-  plugins: {
-    entries: {
-      other: { enabled: true, },
-    },
-  },
-}
-""",
-        """\
-{
-  gateway: {
-    mode: 'local',
-  },
-  plugins: {
-    entries: {
-      other: { enabled: true, },
-      toolguard: {
-        enabled: true,
-      },
-    },
-  },
-}
-""",
-        """\
-{
-  gateway: {
-    mode: 'local',
-  },
-  plugins: {
-    entries: {
-      other: { enabled: true, },
-      toolguard: {
-        enabled: true,
-      },
-    },
-    load: {
-      paths: ['LINK'],
-    },
-  },
-}
-""",
-    ),
-    Case(
-        "plugins without entries",
-        """\
-{
-  "plugins": {
-    "enabled": true
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "enabled": true,
-    "entries": {
-      "toolguard": {
-        "enabled": true
+>     },
+>     "load": {
+>       "paths": ["LINK"]
       }
     }
   }
-}
 """,
-        """\
-{
-  "plugins": {
-    "enabled": true,
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    },
-    "load": {
-      "paths": ["LINK"]
-    }
-  }
-}
-""",
-    ),
-    Case(
-        "empty plugins",
-        """\
-{
-  "plugins": {}
-}
-""",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "enabled": true
+    "entry switched off": """
+  {
+    "plugins": {
+      "entries": {
+-       "toolguard": { "enabled": false, "config": { "mode": "shadow" } } // later
++       "toolguard": { "enabled": true, "config": { "mode": "shadow" } } // later
+>     },
+>     "load": {
+>       "paths": ["LINK"]
       }
     }
   }
-}
 """,
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    },
-    "load": {
-      "paths": ["LINK"]
-    }
+    "entry switched on": """
+= { plugins: { entries: { toolguard: { enabled: true } } } }
+> { plugins: { entries: { toolguard: { enabled: true } }, load: { paths: ["LINK"] } } }
+""",
+    "include elsewhere": """
+  {
+    "$include": "base.json5",
+    "agents": { "$include": "agents.json5" },
+-   "plugins": {}
++   "plugins": {
++     "entries": {
++       "toolguard": {
++         "enabled": true
++       }
+>     },
+>     "load": {
+>       "paths": ["LINK"]
++     }
++   }
   }
-}
 """,
-    ),
-    Case(
-        "empty entries with a comment",
-        """\
-{
-  plugins: {
-    entries: {
-      // none yet
-    },
-  },
-}
+    "tab in a string": """
+- { note: "a\tb" }
+< { note: "a\tb", plugins: { entries: { toolguard: { enabled: true } } } }
+> { note: "a\tb", plugins: { entries: { toolguard: { enabled: true } }, load: { paths: ["LINK"] } } }
 """,
-        """\
-{
-  plugins: {
-    entries: {
-      // none yet
-      toolguard: {
-        enabled: true,
-      }
-    },
-  },
 }
-""",
-        """\
-{
-  plugins: {
-    entries: {
-      // none yet
-      toolguard: {
-        enabled: true,
-      }
-    },
-    load: {
-      paths: ["LINK"],
-    },
-  },
-}
-""",
-    ),
-    Case(
-        "other entries",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "telegram": { "enabled": true },
-      "slack": { "enabled": false }
-    }
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "telegram": { "enabled": true },
-      "slack": { "enabled": false },
-      "toolguard": {
-        "enabled": true
-      }
-    }
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "telegram": { "enabled": true },
-      "slack": { "enabled": false },
-      "toolguard": {
-        "enabled": true
-      }
-    },
-    "load": {
-      "paths": ["LINK"]
-    }
-  }
-}
-""",
-    ),
-    Case(
-        "allow",
-        """\
-{
-  "plugins": {
-    "allow": ["telegram", "slack"]
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "allow": ["telegram", "slack", "toolguard"],
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    }
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "allow": ["telegram", "slack", "toolguard"],
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    },
-    "load": {
-      "paths": ["LINK"]
-    }
-  }
-}
-""",
-    ),
-    Case(
-        "allow over several lines",
-        """\
-{
-  plugins: {
-    allow: [
-      "telegram", // chat
-      "slack",
-    ],
-    deny: ["other"],
-  },
-}
-""",
-        """\
-{
-  plugins: {
-    allow: [
-      "telegram", // chat
-      "slack",
-      "toolguard",
-    ],
-    deny: ["other"],
-    entries: {
-      toolguard: {
-        enabled: true,
-      },
-    },
-  },
-}
-""",
-        """\
-{
-  plugins: {
-    allow: [
-      "telegram", // chat
-      "slack",
-      "toolguard",
-    ],
-    deny: ["other"],
-    entries: {
-      toolguard: {
-        enabled: true,
-      },
-    },
-    load: {
-      paths: ["LINK"],
-    },
-  },
-}
-""",
-    ),
-    Case(
-        "empty allow",
-        '{"plugins": {"allow": []}}\n',
-        '{"plugins": {"allow": ["toolguard"], "entries": { "toolguard": { "enabled": true } }}}\n',
-        '{"plugins": {"allow": ["toolguard"], "entries": { "toolguard": { "enabled": true } }, "load": { "paths": ["LINK"] }}}\n',
-    ),
-    Case(
-        "load paths",
-        """\
-{
-  "plugins": {
-    "load": { "paths": ["~/plugins/a"] }
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "load": { "paths": ["~/plugins/a"] },
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    }
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "load": { "paths": ["~/plugins/a", "LINK"] },
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    }
-  }
-}
-""",
-    ),
-    Case(
-        "empty load",
-        """\
-{
-  "plugins": {
-    "load": {}
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "load": {},
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    }
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "load": {
-      "paths": ["LINK"]
-    },
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    }
-  }
-}
-""",
-    ),
-    Case(
-        "entry with its own settings",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "config": {
-          "maxIdenticalFailures": 3 // strict
-        }
-      }
-    }
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "config": {
-          "maxIdenticalFailures": 3 // strict
-        },
-        "enabled": true
-      }
-    }
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "config": {
-          "maxIdenticalFailures": 3 // strict
-        },
-        "enabled": true
-      }
-    },
-    "load": {
-      "paths": ["LINK"]
-    }
-  }
-}
-""",
-    ),
-    Case(
-        "entry switched off",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": { "enabled": false, "config": { "mode": "shadow" } } // later
-    }
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": { "enabled": true, "config": { "mode": "shadow" } } // later
-    }
-  }
-}
-""",
-        """\
-{
-  "plugins": {
-    "entries": {
-      "toolguard": { "enabled": true, "config": { "mode": "shadow" } } // later
-    },
-    "load": {
-      "paths": ["LINK"]
-    }
-  }
-}
-""",
-    ),
-    Case(
-        "entry switched on",
-        "{ plugins: { entries: { toolguard: { enabled: true } } } }\n",
-        "{ plugins: { entries: { toolguard: { enabled: true } } } }\n",
-        '{ plugins: { entries: { toolguard: { enabled: true } }, load: { paths: ["LINK"] } } }\n',
-    ),
-    Case(
-        "include elsewhere",
-        """\
-{
-  "$include": "base.json5",
-  "agents": { "$include": "agents.json5" },
-  "plugins": {}
-}
-""",
-        """\
-{
-  "$include": "base.json5",
-  "agents": { "$include": "agents.json5" },
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    }
-  }
-}
-""",
-        """\
-{
-  "$include": "base.json5",
-  "agents": { "$include": "agents.json5" },
-  "plugins": {
-    "entries": {
-      "toolguard": {
-        "enabled": true
-      }
-    },
-    "load": {
-      "paths": ["LINK"]
-    }
-  }
-}
-""",
-    ),
-    Case(
-        "tab in a string",
-        '{ note: "a\tb" }\n',
-        '{ note: "a\tb", plugins: { entries: { toolguard: { enabled: true } } } }\n',
-        '{ note: "a\tb", plugins: { entries: { toolguard: { enabled: true } }, load: { paths: ["LINK"] } } }\n',
-    ),
-]
+CASES = [_case(*each) for each in DIFFERENCES.items()]

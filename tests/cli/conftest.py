@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from toolguard_cli.paths import Places
+from toolguard_cli.system.paths import Places
 
 
 @pytest.fixture

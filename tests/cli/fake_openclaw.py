@@ -23,7 +23,7 @@ import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
-from toolguard_engine.protocol import VERSION
+from toolguard_engine.wire.messages import VERSION
 
 
 class Handler(BaseHTTPRequestHandler):

@@ -14,14 +14,16 @@ from typing import Any
 
 from cli_stage import LIMIT, SCRIPT
 
-from toolguard_cli.paths import Places
-from toolguard_engine.ledger import Entry
-from toolguard_engine.stores.nonces import FileNonces
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.stores.files.nonces import FileNonces
 
 
-def hold(places: Places, *, now: float = 0.0, lasts: float = 300, **changes: Any) -> Entry:
+def hold(
+    places: Places, *, now: float = 0.0, lasts: float = 300, book: FileNonces | None = None, **changes: Any
+) -> HeldCall:
     """A call that waits now."""
-    book = FileNonces(places.state_dir)
+    book = book or FileNonces(places.state_dir)
     began = now or time.time()
     usual: dict[str, Any] = {
         "nonce": "",
@@ -36,7 +38,7 @@ def hold(places: Places, *, now: float = 0.0, lasts: float = 300, **changes: Any
         "created": began,
         "expires": began + lasts,
     }
-    return book.present(Entry(**usual | changes), began).entry
+    return book.present(HeldCall(**usual | changes), began).entry
 
 
 def status_of(places: Places, nonce: str) -> str:

@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from toolguard_cli.paths import Places
-from toolguard_engine.rulebook import Rule, Rulebook
-from toolguard_engine.stores.audit import AuditLog, Event, when
+from toolguard_cli.system.paths import Places
+from toolguard_engine.rules.rulebook import Rule, Rulebook
+from toolguard_engine.stores.files.audit_log_file import AuditEvent, AuditLog, when
 
 BOOK = Rulebook(
     (
@@ -77,5 +77,5 @@ class Story:
         events = {"": (), "native": ("consume",), "approve": ("approve", "consume")}.get(then, (then,))
         lines = [(0.0, "hold"), *((after, event) for event in events)]
         self._log.append(
-            Event(id=f"{nonce}-{event}", time=when(self._now + delay), event=event, **usual) for delay, event in lines
+            AuditEvent(id=f"{nonce}-{event}", time=when(self._now + delay), event=event, **usual) for delay, event in lines
         )

@@ -23,9 +23,10 @@ from pathlib import Path
 from cli_stage import LIMIT, SCRIPT
 from held_stage import hold, status_of
 
-from toolguard_cli.paths import Places
-from toolguard_engine.ledger import Entry
-from toolguard_engine.stores import engines
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.stores.engines import namespaces
+from toolguard_engine.stores.files import engine_files as engines
 
 GATEWAY = """
 import json, subprocess, sys
@@ -55,7 +56,7 @@ class Machine:
     """A gateway that runs, a call that is held, and a script that approves it when `go` is there."""
 
     places: Places
-    entry: Entry
+    entry: HeldCall
     root: Path
     ends: ExitStack
     gateway: subprocess.Popen[str] = field(init=False)
@@ -79,9 +80,7 @@ class Machine:
         self.gateway = self.ends.enter_context(running([sys.executable, "-c", *code]))
         self.engine = int(self._answer())
         pid = _children(self.gateway.pid)[0] if managed else self.gateway.pid
-        info = engines.EngineInfo(
-            self.engine, pid, "", "", "", "", time.time(), "enforce", "", namespaces=engines.namespaces()
-        )
+        info = engines.EngineInfo(self.engine, pid, "", "", "", "", time.time(), "enforce", "", namespaces=namespaces())
         engines.publish(self.places.state_dir, info)
 
     def write_script(self, *words: str) -> None:

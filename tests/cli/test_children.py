@@ -9,27 +9,27 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_cli import children
+from toolguard_cli.system import subprocesses
 
 SHELL = ["/bin/sh", "-c"]
 LIMIT = 60
 
 
 def test_what_it_says_and_how_it_ends() -> None:
-    done = children.ask([*SHELL, "cat; echo no >&2; exit 3"], LIMIT, b"given")
-    assert done == children.Answered(3, "given", "no\n")
+    done = subprocesses.ask([*SHELL, "cat; echo no >&2; exit 3"], LIMIT, b"given")
+    assert done == subprocesses.Completed(3, "given", "no\n")
     assert done.last_words == "no"
 
 
 @pytest.mark.parametrize("script", ["yes", "yes >&2", "head -c 2000 /dev/zero"], ids=["output", "errors", "and ends"])
 def test_one_that_never_stops_printing(script: str) -> None:
-    with pytest.raises(children.TooMuch, match="it printed more than 1000 bytes"):
-        children.ask([*SHELL, script], LIMIT, most=1000)
+    with pytest.raises(subprocesses.TooMuch, match="it printed more than 1000 bytes"):
+        subprocesses.ask([*SHELL, script], LIMIT, most=1000)
 
 
 def test_one_that_hangs() -> None:
     with pytest.raises(subprocess.TimeoutExpired):
-        children.ask([*SHELL, "sleep 1000 & sleep 1000"], 0.1)
+        subprocesses.ask([*SHELL, "sleep 1000 & sleep 1000"], 0.1)
 
 
 def test_what_it_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_what_it_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
     script = "import os, subprocess; subprocess.Popen(['sleep', '1000'], pass_fds=[0, int(os.environ['HELD'])])"
     reading, held = os.pipe()
     with os.fdopen(reading, "rb") as ended:
-        children.ask(
+        subprocesses.ask(
             [sys.executable, "-c", script], LIMIT, pass_fds=[held], env={"HELD": str(held), "PATH": "/bin:/usr/bin"}
         )
         os.close(held)
@@ -46,4 +46,4 @@ def test_what_it_leaves_running_is_not_waited_for(tmp_path: Path) -> None:
 
 def test_a_program_that_is_not_there() -> None:
     with pytest.raises(FileNotFoundError):
-        children.ask(["/no/such/program"], LIMIT)
+        subprocesses.ask(["/no/such/program"], LIMIT)

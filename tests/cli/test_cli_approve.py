@@ -13,12 +13,13 @@ import pytest
 from cli_stage import envelope, texts, toolguard
 from held_stage import hold, status_of, terminal
 
-from toolguard_cli import quick, stores
+from toolguard_cli import fast_path
 from toolguard_cli.commands import approve, deny
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.stores.nonces import FileNonces
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.stores.files.audit_log_file import AuditLog
+from toolguard_engine.stores.files.nonces import FileNonces
 
 ACCOUNT = pwd.getpwuid(os.getuid()).pw_name
 
@@ -33,7 +34,7 @@ def test_yes(places: Places) -> None:
     assert texts(result) == [
         f"approved {held.nonce}: agent main may run exec once within 30 s",
         held.shown,
-        f"the agent is woken; toolguard deny {held.nonce} takes it back until it has run",
+        f"the agent is resumed; until the call has run, toolguard deny {held.nonce} withdraws the approval",
     ]
     assert result.exit_code == 0
     assert {name: result.data[name] for name in ("status", "by", "where", "why", "tool", "nonce")} == {
@@ -103,7 +104,7 @@ def test_refusals_differ(places: Places) -> None:
 
 def test_ambiguous(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     names = iter(["abcd0001", "abcd0002", "abce0003"])
-    monkeypatch.setattr("toolguard_engine.stores.nonces.secrets.token_hex", lambda _: next(names))
+    monkeypatch.setattr("toolguard_engine.stores.files.nonces.secrets.token_hex", lambda _: next(names))
     for _ in range(3):
         hold(places)
     with pytest.raises(UserError, match="2 calls begin like that: abcd0001, abcd0002"):
@@ -115,7 +116,7 @@ def test_where_toolguard_has_never_been(places: Places) -> None:
     for attempt in (lambda: yes(places, "abcd1234"), lambda: deny.run(places, "abcd1234", reason="")):
         with pytest.raises(UserError) as caught:
             attempt()
-        assert caught.value.message == f"no toolguard in {places.state_dir} (--state-dir, TOOLGUARD_STATE_DIR)"
+        assert caught.value.message == f"toolguard has never run in {places.state_dir} (--state-dir, TOOLGUARD_STATE_DIR)"
     assert list(places.state_dir.iterdir()) == []
 
 
@@ -173,44 +174,47 @@ def test_no_terminal_to_ask_in(places: Places) -> None:
     assert (done.returncode, done.stdout) == (1, "")
     assert held.shown in done.stderr
     assert done.stderr.index(held.shown) < done.stderr.index("there is no terminal to ask in")
-    assert "read the call above; if you agree, repeat with --yes" in done.stderr
+    assert "review the call above; if you agree, repeat with --yes" in done.stderr
     assert status_of(places, held.nonce) == "pending"
 
 
 @pytest.mark.parametrize(
     ("typed", "code", "status"),
-    [("y\n", 0, "approved"), ("YES\n", 0, "approved"), ("\n", 1, "pending"), ("n\n", 1, "pending"), ("\x04", 1, "pending")],
+    [("y\n", 0, "approved"), ("YES\n", 0, "approved"), ("\n", 1, "pending"), ("n\n", 1, "pending"), ("", 1, "pending")],
 )
 def test_asking(places: Places, typed: str, code: int, status: str) -> None:
     held = hold(places, shown='{ command: "make \x1b[2J" }')
-    with terminal(places, "approve", held.nonce[:5]) as shown:
-        text = shown.until("Approve? [y/N] ")
-        for words in (
-            f"{held.nonce} waits for a person, ",
-            "exec",
-            "agent:main:main",
-            "make ?[2J",
-            "alwaysBlock names exec (hold.always)",
-        ):
-            assert words in text
+    done = toolguard("approve", held.nonce[:5], "--state-dir", places.state_dir, typed=typed)
+    assert done.returncode == code
+    asked = done.stdout.partition("Approve? [y/N] ")[0]
+    for words in (f"{held.nonce} waits for approval, ", "exec", "agent:main:main", "make ?[2J", "names exec (hold.always)"):
+        assert words in asked
+    assert "\x1b[2J" not in done.stdout + done.stderr
+    assert (f"left; toolguard deny {held.nonce} refuses it" in done.stdout) == (status == "pending")
+    assert status_of(places, held.nonce) == status
+
+
+@pytest.mark.parametrize(("typed", "status"), [("y\n", "approved"), ("\x04", "pending")], ids=["yes", "end of input"])
+def test_asking_on_a_real_terminal(places: Places, typed: str, status: str) -> None:
+    held = hold(places)
+    with terminal(places, "approve", held.nonce) as shown:
+        shown.until("Approve? [y/N] ")
         shown.type(typed)
-        assert shown.end() == code
-        assert "\x1b[2J" not in shown.seen
-        assert (f"left; toolguard deny {held.nonce} refuses it" in shown.seen) == (status == "pending")
+        assert shown.end() == (0 if status == "approved" else 1)
     assert status_of(places, held.nonce) == status
 
 
 def test_the_call_that_was_shown_is_the_one(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     """While the person reads, another call comes whose nonce begins the same."""
     names = iter(["abcd0001", "abcd0002"])
-    monkeypatch.setattr("toolguard_engine.stores.nonces.secrets.token_hex", lambda _: next(names))
+    monkeypatch.setattr("toolguard_engine.stores.files.nonces.secrets.token_hex", lambda _: next(names))
     hold(places)
 
     def confirm(lines: list[str], question: str, *, as_json: bool) -> bool:
         hold(places)
         return True
 
-    monkeypatch.setattr("toolguard_cli.asking.confirm", confirm)
+    monkeypatch.setattr("toolguard_cli.terminal.confirm.confirm", confirm)
     assert approve.run(places, "abcd", yes=False, reason="", as_json=False).data["nonce"] == "abcd0001"
     assert status_of(places, "abcd0002") == "pending"
 
@@ -222,7 +226,7 @@ def test_a_no_to_what_waits_no_more(places: Places, monkeypatch: pytest.MonkeyPa
         deny.run(places, held.nonce, reason="")
         return False
 
-    monkeypatch.setattr("toolguard_cli.asking.confirm", confirm)
+    monkeypatch.setattr("toolguard_cli.terminal.confirm.confirm", confirm)
     result = approve.run(places, held.nonce, yes=False, reason="", as_json=False)
     assert (texts(result), result.exit_code) == ([f"{held.nonce} was not approved"], 1)
 
@@ -286,9 +290,9 @@ def test_the_usual_form_needs_no_parser(places: Places, arguments: list[str], *,
     where = ["--state-dir", str(places.state_dir)] if arguments else []
     if taken:
         with pytest.raises(UserError, match="no call is known"):
-            quick.run([*arguments, *where])
+            fast_path.run([*arguments, *where])
     else:
-        assert quick.run([*arguments, *where]) is None
+        assert fast_path.run([*arguments, *where]) is None
 
 
 def test_approving_imports_nothing_heavy(places: Places) -> None:
@@ -308,9 +312,9 @@ def test_approving_imports_nothing_heavy(places: Places) -> None:
     [({}, ACCOUNT), ({"SUDO_USER": ACCOUNT}, ACCOUNT), ({"SUDO_USER": "ana\x1b"}, f"ana? (as {ACCOUNT})")],
 )
 def test_who(env: dict[str, str], by: str) -> None:
-    assert stores.who(env) == by
+    assert gateway_stores.who(env) == by
 
 
 def test_an_account_without_a_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 4_000_123)
-    assert stores.who({}) == "4000123"
+    assert gateway_stores.who({}) == "4000123"

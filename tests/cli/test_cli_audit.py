@@ -19,10 +19,10 @@ import toolguard_cli
 import toolguard_engine
 from toolguard_cli.commands import approve, audit, deny
 from toolguard_cli.commands.audit import Filter
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_engine.stores import nonces
-from toolguard_engine.stores.audit import AuditLog, Event, when
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.stores.files import nonces
+from toolguard_engine.stores.files.audit_log_file import AuditEvent, AuditLog, when
 
 ALL = Filter()
 
@@ -30,13 +30,13 @@ ALL = Filter()
 def write(places: Places, *events: dict[str, Any]) -> AuditLog:
     log = AuditLog(places.state_dir)
     usual = {"time": when(time.time()), "event": "hold"}
-    log.append(Event(**{"id": f"e{time.monotonic_ns()}-{at}", **usual, **event}) for at, event in enumerate(events))
+    log.append(AuditEvent(**{"id": f"e{time.monotonic_ns()}-{at}", **usual, **event}) for at, event in enumerate(events))
     return log
 
 
 def test_nothing(places: Places) -> None:
-    assert texts(audit.show(places, ALL, 50)) == ["no line of the audit log fits"]
-    assert texts(audit.verify(places)) == ["the audit log is whole: 0 lines"]
+    assert texts(audit.show(places, ALL, 50)) == ["no line of the audit log matches"]
+    assert texts(audit.verify(places)) == ["the audit log is intact: 0 lines"]
     assert list(places.state_dir.iterdir()) == []
 
 
@@ -55,6 +55,7 @@ def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
         time.tzset()
     assert texts(result)[0].split() == list(audit.HEAD)
     assert "2026-11-22 07:30:00  hold" in texts(result)[1]
+    assert texts(result)[1].endswith("  { a: 1 }")
     assert texts(result)[2].endswith("ana (chat)  no: r?")
     assert [event["event"] for event in result.data["events"]] == ["hold", "deny"]
 
@@ -71,7 +72,11 @@ def test_why(places: Places) -> None:
 
 @pytest.mark.parametrize(
     ("event", "meant"),
-    [("killswitch", "did you mean kill-switch? Known"), ("Holds", "did you mean hold? Known"), ("zzz", "Known")],
+    [
+        ("killswitch", "did you mean kill-switch? The events"),
+        ("Holds", "did you mean hold? The events"),
+        ("zzz", "The events"),
+    ],
 )
 def test_an_event_that_there_is_none_of(places: Places, event: str, meant: str) -> None:
     write(places, {})
@@ -89,12 +94,12 @@ def test_a_known_event_that_nothing_has(places: Places) -> None:
 
 
 def test_all_kinds_of_events_are_known_and_told() -> None:
-    named = re.compile(r"""(?:_event\(|_said\(|\bevent=|\bLOST = |log\(places, \w+, )"([a-z-]+)\"""")
+    named = re.compile(r"""(?:\b_?event\(|_said\(|\bevent=|\bLOST = |log\(places, \w+, )"([a-z-]+)\"""")
     sources = [path for package in (toolguard_engine, toolguard_cli) for path in Path(package.__path__[0]).rglob("*.py")]
     used = {name for path in sources for name in named.findall(path.read_text())} | set(nonces._EVENTS.values())
     assert used <= set(audit.EVENTS)
     assert len(used) > 15
-    said = toolguard("audit", "show", "--help").stdout
+    said = "".join(toolguard("audit", "show", "--help").stdout.split())  # a long name may be wrapped at its hyphen
     assert [event for event in audit.EVENTS if event not in said] == []
 
 
@@ -123,7 +128,7 @@ def test_filters(places: Places, chosen: Filter, last: int, ids: list[str]) -> N
 
 def test_a_bad_span(places: Places) -> None:
     write(places, {})
-    with pytest.raises(UserError, match="is no span of time"):
+    with pytest.raises(UserError, match="is not a duration"):
         audit.show(places, Filter(since="yesterday"), 50)
 
 
@@ -132,14 +137,16 @@ def test_what_people_did(places: Places) -> None:
     approve.run(places, first.nonce, yes=True, reason="fine", as_json=False)
     deny.run(places, second.nonce, reason="no")
     assert [event["event"] for event in audit.show(places, ALL, 50).data["events"]] == ["hold", "hold", "approve", "deny"]
-    assert texts(audit.verify(places)) == ["the audit log is whole: 4 lines"]
+    assert texts(audit.verify(places)) == ["the audit log is intact: 4 lines"]
 
 
 def test_half_a_line(places: Places) -> None:
     log = write(places, {}, {})
     with log.path.open("ab") as file:
         file.write(b'{"seq":3,"pr')
-    assert texts(audit.verify(places)) == ["the audit log is whole: 3 lines; 1 unfinished by a killed process, and said so"]
+    assert texts(audit.verify(places)) == [
+        "the audit log is intact: 3 lines; 1 cut off by a killed process and marked as such"
+    ]
 
 
 def _change(data: bytes) -> bytes:
@@ -182,7 +189,7 @@ def test_export(places: Places, tmp_path: Path) -> None:
     assert (texts(result), result.data["lines"]) == ([f"2 lines written to {target}"], 2)
     assert target.read_bytes() == log.path.read_bytes()
     assert stat.S_IMODE(target.stat().st_mode) == 0o600
-    with pytest.raises(UserError, match="is there already"):
+    with pytest.raises(UserError, match="already exists"):
         audit.export(places, str(target), as_csv=False)
 
 

@@ -7,7 +7,6 @@ import os
 import shlex
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +16,15 @@ import typer
 from cli_stage import LIMIT, SCRIPT, envelope, picture, texts, toolguard
 from judged_stage import BOOK, policy, settings
 
-from toolguard_cli import checkstream, judging, main, quick, unquoted
+from toolguard_cli import fast_path, main
 from toolguard_cli.commands import check, grant
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_engine import rulepacks
-from toolguard_engine.model import Call
-from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_cli.policy import check_stream, offline_guard
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import unquoted_command
+from toolguard_engine.model.call import Call
+from toolguard_engine.rules import packs
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 
 OWN = """\
 [[rule]]
@@ -39,7 +40,7 @@ passes = ["fax list"]
 
 @pytest.fixture
 def book(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rulepacks, "load", lambda: BOOK)
+    monkeypatch.setattr(packs, "load", lambda: BOOK)
 
 
 def ask(places: Places, command: str, **more: Any) -> Any:
@@ -68,22 +69,22 @@ class TestForAPerson:
             "because   demo.deploy (clarity +2, stakes +3): It publishes the site.",
             (
                 "risk      HIGH: costs 0.40 of 1.00, needs trust 0.60; "
-                "with budget.mode shadow it is only logged where less than that is left"
+                "with budget.mode shadow it is only logged if less than that is left"
             ),
             f"toolguard is not installed in {places.state_dir}, so nothing is guarded there (toolguard install)",
-            "a person is asked: toolguard approve lets it run once",
+            "it waits for approval: toolguard approve lets it run once",
             (
                 "toolguard grant 'deploy site' --tool exec --for 24h --agent main   "
                 "(for a day: just this command, in every folder, by agent main)"
             ),
-            'wider: "escalationThreshold": 49 lets every call up to 48 through',
-            '       "rulesOff": ["demo.deploy"] ends this rule',
+            'wider: "escalationThreshold": 49 allows every call up to score 48',
+            '       "rulesOff": ["demo.deploy"] disables this rule',
             f"       (settings are plugins.entries.toolguard.config in {places.config})",
             "(default settings; no policy.toml)",
         ]
 
     def test_the_grant_that_it_names_works(self, places: Places) -> None:
-        grant.run(places, grant.Wanted("deploy site", "exec", "24h"), yes=False, dry_run=False)
+        grant.run(places, grant.GrantRequest("deploy site", "exec", "24h"), yes=False, dry_run=False)
         result = ask(places, "deploy site")
         assert (result.exit_code, result.data["code"]) == (0, f"grant.{result.data['code'].removeprefix('grant.')}")
         assert "1 grant from" in texts(result)[-1]
@@ -93,16 +94,16 @@ class TestForAPerson:
         found = texts(ask(places, "deploy prod"))
         assert found[0] == "clarity 7 x stakes 10 = 70, held at 36"
         assert not any("escalationThreshold" in text for text in found)
-        assert '"rulesOff": ["demo.grave", "demo.deploy"] ends these rules' in " ".join(found)
+        assert '"rulesOff": ["demo.grave", "demo.deploy"] disables these rules' in " ".join(found)
 
     def test_no_grant_for_what_none_can_cover(self, places: Places) -> None:
-        assert "no grant can cover just this call: approve it when it is held" in texts(ask(places, "deploy *"))
+        assert "no grant can cover only this call: approve it when it is held" in texts(ask(places, "deploy *"))
 
     def test_blocked(self, places: Places) -> None:
         result = ask(places, "wipe")
         assert (result.lines[0].kind, result.exit_code) == ("block", 5)
         assert texts(result)[0].startswith("rule.demo.wipe, whatever its score")
-        assert "nothing lifts this, no approval and no grant; if it has to be done, do it yourself" in texts(result)
+        assert "no approval and no grant allows this; if it has to be done, do it yourself" in texts(result)
         assert result.data["allow"] == []
 
     def test_self_protection(self, places: Places) -> None:
@@ -116,7 +117,7 @@ class TestForAPerson:
 
     def test_what_is_not_judged(self, places: Places) -> None:
         result = check.run(places, Call("memory_search", {"query": "x"}))
-        assert (result.exit_code, texts(result)[0]) == (0, "it is not judged: its tool is under neverBlock")
+        assert (result.exit_code, texts(result)[0]) == (0, "it is not judged: its tool is in neverBlock")
 
     @pytest.mark.parametrize(
         ("call", "words"),
@@ -142,14 +143,14 @@ class TestForAPerson:
         result = ask(replace(places, given=given), "deploy site")
         assert f"--for 24h {' '.join(given)}   (" in result.data["allow"][0]
         warned = [line.text for line in result.lines if line.kind == "warn"]
-        assert warned[0] == f"--config {places.config}: there is no such place, so the defaults are used"
+        assert warned[0] == f"--config {places.config} does not exist, so the defaults are used"
 
     @pytest.mark.parametrize(
         ("plugins", "said"),
         [
             ({"enabled": False, "entries": {"toolguard": {"enabled": True}}}, "plugins.enabled is false"),
             ({"entries": {"toolguard": {"enabled": False}}}, "plugins.entries.toolguard.enabled is not true"),
-            ({"entries": {"toolguard": {"enabled": True, "config": {"enabled": False}}}}, "the guard is switched off"),
+            ({"entries": {"toolguard": {"enabled": True, "config": {"enabled": False}}}}, "the guard is disabled"),
             ({"entries": {"toolguard": {"enabled": True}}}, ""),
             ({"entries": []}, "is not installed in"),
         ],
@@ -171,7 +172,7 @@ class TestForAPerson:
         assert check.run(places, Call("read", {"path": "secret"})).exit_code == 0
         browser = check.run(places, Call("browser", {"url": "https://example.com"}))
         assert browser.exit_code == 4
-        assert "wider: take browser out of alwaysBlock" in texts(browser)
+        assert "wider: remove browser from alwaysBlock" in texts(browser)
         assert any("the mode is shadow" in text for text in texts(ask(places, "deploy prod", agent="x")))
         assert texts(browser)[-1] == f"(settings of {places.config}; no policy.toml)"
 
@@ -182,7 +183,7 @@ class TestForAPerson:
 
     def test_switched_off(self, places: Places) -> None:
         settings(places, mode="disabled")
-        assert any("switched off" in text for text in texts(ask(places, "wipe")))
+        assert any("guard is disabled" in text for text in texts(ask(places, "wipe")))
 
     def test_json(self, places: Places) -> None:
         assert ask(places, "deploy site").data == {
@@ -207,7 +208,7 @@ class TestForAPerson:
             ],
             "basis": {
                 "config": None, "policy": None, "mode": "enforce", "threshold": 36,
-                "ownRules": 0, "constraints": 0, "grants": 0,
+                "ownRules": 0, "grants": 0,
             },
         }  # fmt: skip
 
@@ -233,15 +234,15 @@ def test_the_call_that_is_meant(text: str | None, tool: str, params: str, found:
 @pytest.mark.parametrize(
     ("text", "tool", "params", "said"),
     [
-        (None, "exec", "", "say what to check"),
+        (None, "exec", "", "give a command to check"),
         ("x", "nodes", "", "by name"),
         ("x", "message", "", "by name"),
-        (None, "exec", "{", "no JSON"),
-        (None, "exec", "[1]", "no JSON object"),
+        (None, "exec", "{", "not JSON"),
+        (None, "exec", "[1]", "not a JSON object"),
         (None, "exec", "{}", "would refuse this call: command is missing"),
         (None, "exec", '{"cmd": "ls"}', "would refuse this call: command is missing"),
-        (None, "exec", '{"command": 5}', "would refuse this call: command must be a text"),
-        (None, "exec", '{"command": []}', "command must be a text"),
+        (None, "exec", '{"command": 5}', "would refuse this call: command must be a string"),
+        (None, "exec", '{"command": []}', "command must be a string"),
         (None, " ", "{}", "the tool is not named"),
         ("ls", "exec", '{"command": "wipe"}', "command is given twice"),
     ],
@@ -274,8 +275,8 @@ def test_what_is_no_call(text: str | None, tool: str, params: str, said: str) ->
     ],
 )
 def test_words_without_quotes(typed: str, parsed: str) -> None:
-    assert unquoted.spelled(["check", *shlex.split(typed)]) == ["check", *shlex.split(parsed)]
-    assert unquoted.spelled(["grant", *shlex.split(typed)]) == ["grant", *shlex.split(typed)]
+    assert unquoted_command.spelled(["check", *shlex.split(typed)]) == ["check", *shlex.split(parsed)]
+    assert unquoted_command.spelled(["grant", *shlex.split(typed)]) == ["grant", *shlex.split(typed)]
 
 
 def test_the_options_of_check_are_known() -> None:
@@ -283,7 +284,7 @@ def test_the_options_of_check_are_known() -> None:
     options = [each for each in app.commands["check"].params if each.param_type_name == "option"]  # type: ignore[attr-defined]
     valued = {name for each in options if not each.is_flag for name in each.opts}
     flags = {name for each in options if each.is_flag for name in each.opts}
-    assert (valued, flags | {"--help"}) == (unquoted.VALUED, unquoted.FLAGS)
+    assert (valued, flags | {"--help"}) == (unquoted_command.VALUED, unquoted_command.FLAGS)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +301,7 @@ def test_the_words_are_one_text(words: list[str], tool: str, text: str | None) -
 
 
 @pytest.mark.parametrize(
-    ("words", "tool", "said"), [(["rm -rf x", "y"], "exec", "in quotes already"), (["a", "b"], "read", "takes one argument")]
+    ("words", "tool", "said"), [(["rm -rf x", "y"], "exec", "already quoted"), (["a", "b"], "read", "takes one argument")]
 )
 def test_words_that_are_no_text(words: list[str], tool: str, said: str) -> None:
     with pytest.raises(ValueError, match=said):
@@ -317,7 +318,7 @@ def test_words_that_are_no_text(words: list[str], tool: str, said: str) -> None:
 )
 def test_an_option_that_is_nearly_one_of_ours(typed: str, said: str) -> None:
     with pytest.raises(UserError, match="check has no option --") as raised:
-        unquoted.spelled(["check", *shlex.split(typed)])
+        unquoted_command.spelled(["check", *shlex.split(typed)])
     assert raised.value.fix.startswith(said)
 
 
@@ -327,7 +328,7 @@ def test_an_option_that_is_nearly_one_of_ours(typed: str, said: str) -> None:
 )
 def test_an_option_of_the_command(typed: str) -> None:
     words = shlex.split(typed)
-    assert [word for word in unquoted.spelled(["check", *words]) if word != "--"] == [
+    assert [word for word in unquoted_command.spelled(["check", *words]) if word != "--"] == [
         "check", *(word for word in words if word != "--"),
     ]  # fmt: skip
 
@@ -347,9 +348,9 @@ class TestRisk:
     @pytest.mark.parametrize(
         ("budget", "does"),
         [
-            ({"mode": "enforce"}, "of 1.00, needs trust 0.40; with budget.mode enforce a person is asked where"),
-            ({"mode": "soft", "size": 2}, "of 2.00, needs trust 0.40; with budget.mode soft a person is asked where"),
-            ({}, "of 1.00, needs trust 0.40; with budget.mode shadow it is only logged where"),
+            ({"mode": "enforce"}, "of 1.00, needs trust 0.40; with budget.mode enforce it is held if"),
+            ({"mode": "soft", "size": 2}, "of 2.00, needs trust 0.40; with budget.mode soft it is held if"),
+            ({}, "of 1.00, needs trust 0.40; with budget.mode shadow it is only logged if"),
             ({"mode": "disabled"}, "of 1.00, needs trust 0.40; with budget.mode disabled nothing is counted"),
         ],
         ids=lambda value: str(value.get("mode")) if isinstance(value, dict) else "",
@@ -383,7 +384,7 @@ class TestRisk:
 @pytest.mark.usefixtures("book")
 def test_the_kill_switch_is_told(places: Places) -> None:
     assert check.STOPPED not in texts(ask(places, "ls"))
-    KillSwitch(places.state_dir).set(on=True, by="ana", why="")
+    KillSwitchFile(places.state_dir).set(on=True, by="ana", why="")
     result = ask(places, "ls")
     assert (result.exit_code, result.lines[1].kind, result.lines[1].text) == (0, "warn", check.STOPPED)
 
@@ -392,8 +393,8 @@ def test_the_kill_switch_is_told(places: Places) -> None:
 class TestOwnRules:
     def test_none(self, places: Places) -> None:
         result = check.rules(places)
-        assert (result.exit_code, result.data) == (0, {"rules": []})
-        shown = "\n".join(text.removeprefix("    ") for text in texts(result)[2:])
+        assert (result.exit_code, result.data["rules"], result.data["problems"]) == (0, [], [])
+        shown = "\n".join(text.removeprefix("    ") for text in texts(result)[2:-1])
         policy(places, shown)
         assert check.rules(places).exit_code == 0
 
@@ -431,7 +432,7 @@ class TestOwnRules:
         path = policy(places, OWN.replace("fax list", "deploy now"))
         result = check.rules(places)
         assert result.exit_code == 1
-        said = f"{path}, line 1: user.no-fax says that 'deploy now' passes, but it is a hold: rule.demo.deploy"
+        said = f"{path}, line 1: user.no-fax passes 'deploy now', but the verdict is hold: rule.demo.deploy"
         assert result.data["problems"] == [said]
 
     def test_a_name_that_is_taken(self, places: Places) -> None:
@@ -445,11 +446,11 @@ class TestOwnRules:
         policy(places, OWN)
         for result in (ask(places, "ls"), check.rules(places)):
             warned = [line.text for line in result.lines if line.kind == "warn" and "rulesOff" in line.text]
-            assert warned == ["rulesOff names demo.deplo: no such rule and no such pack; did you mean demo.deploy?"]
+            assert warned == ["rulesOff names demo.deplo: there is no such rule or pack; did you mean demo.deploy?"]
 
     def test_a_notice(self, places: Places) -> None:
         policy(places, OWN.replace("= 3", "= 0"))
-        assert "user.no-fax does not hold by itself" in texts(check.rules(places))[0]
+        assert "user.no-fax does not hold on its own" in texts(check.rules(places))[0]
 
     def test_a_bad_grant(self, places: Places) -> None:
         policy(places, "[[grant]]\nid = 3\n")
@@ -476,19 +477,19 @@ def test_list(places: Places) -> None:
     assert shown[0].split() == list(check.HEAD)
     assert any(text.split()[:2] == ["lore", "off"] for text in shown)
     assert any(text.split()[:3] == ["demo.wipe", "on", "blocks"] for text in shown)
-    assert shown[-2].startswith("rulesOff names demo.none: no such rule and no such pack; did you mean demo.")
+    assert shown[-2].startswith("rulesOff names demo.none: there is no such rule or pack; did you mean demo.")
     assert shown[-1].startswith("6 rules in 3 packs, 2 switched off; calls are held at 36")
 
 
 @pytest.fixture
 def stream(places: Places, book: None, tmp_path: Path) -> Any:
     """Answers to lines, in this process."""
-    judged = judging.load(places)
+    judged = offline_guard.load(places)
 
     def answers(*lines: bytes, end: bytes = b"\n") -> list[dict[str, Any]]:
         (tmp_path / "in").write_bytes(b"\n".join(lines) + end)
         with (tmp_path / "in").open("rb") as source, (tmp_path / "out").open("wb") as sink:
-            assert checkstream.run(judged, source.fileno(), sink.fileno()) == 0
+            assert check_stream.run(judged, source.fileno(), sink.fileno()) == 0
         return [json.loads(line) for line in (tmp_path / "out").read_bytes().splitlines()]
 
     return answers
@@ -532,7 +533,7 @@ def test_a_line_that_cannot_be_read(stream: Any, bad: bytes) -> None:
         ({"tool": "exec", "params": {"cmd": "wipe"}}, "command is missing"),
         ({"tool": "openclaw:core:Exec", "params": {"cmd": "wipe"}}, "command is missing"),
         ({"tool": "exec", "params": {"command": None}}, "command is missing"),
-        ({"tool": "exec", "params": {"command": {"a": 1}}}, "command must be a text"),
+        ({"tool": "exec", "params": {"command": {"a": 1}}}, "command must be a string"),
         ({"tool": "", "params": {"command": "wipe"}}, "the tool is not named"),
         ({"tool": "tool_call", "params": {"args": {"command": "wipe"}}}, "tool_call needs the id of a tool"),
         ({"tool": "tool_call", "params": {"id": "exec", "args": "wipe"}}, "args must be an object"),
@@ -553,7 +554,7 @@ def test_an_unreadable_line_keeps_its_id(stream: Any) -> None:
 
 
 def test_a_line_that_is_too_long(stream: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checkstream, "MAX_LINE", 1_000)
+    monkeypatch.setattr(check_stream, "MAX_LINE", 1_000)
     first, second = stream(line("x" * 2_000), line("ls"))
     assert (first["code"], second["verdict"]) == ("check.bad-input", "allow")
     assert "1000 bytes" in first["reason"]
@@ -569,7 +570,7 @@ def test_a_bug_is_a_held_line(stream: Any, monkeypatch: pytest.MonkeyPatch, capf
     def bug(self: Any, call: Call) -> None:
         raise KeyError(call.tool)
 
-    monkeypatch.setattr(judging.Judging, "weigh", bug)
+    monkeypatch.setattr(offline_guard.Judging, "weigh", bug)
     (found,) = stream(line("ls", id=1))
     assert (found["verdict"], found["code"], found["id"]) == ("hold", "check.error", 1)
     assert "KeyError" in capfd.readouterr().err
@@ -621,7 +622,7 @@ def test_nobody_reads_the_answers(tmp_path: Path) -> None:
     ids=" ".join,
 )
 def test_what_the_parser_has_to_look_at(arguments: list[str]) -> None:
-    assert quick.run(arguments) is None
+    assert fast_path.run(arguments) is None
 
 
 @pytest.mark.parametrize(
@@ -666,20 +667,10 @@ def test_a_broken_policy_stops_the_stream(places: Places) -> None:
     assert f"{path}, line 2, column 6" in done.stderr
 
 
-def test_speed(places: Places) -> None:
-    """Far below what it does (see the bench): only that nothing is slow by an order of magnitude."""
-    judged = judging.load(places)
-    lines = [line(f"git add a{number}.py && git commit -m 'part {number}'") for number in range(500)]
-    began = time.process_time()
-    for each in lines:
-        checkstream.answer(judged, each)
-    assert time.process_time() - began < 2
-
-
 def test_nothing_heavy_is_imported_for_the_stream(tmp_path: Path) -> None:
     code = (
         "import sys\n"
-        "from toolguard_cli import checkstream, judging\n"
+        "from toolguard_cli.policy import check_stream, offline_guard\n"
         "print([name for name in ('typer', 'rich', 'tomlkit', 'json5', 'sqlite3', 'jsonschema') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=LIMIT)

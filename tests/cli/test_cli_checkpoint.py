@@ -9,22 +9,23 @@ from typing import Any
 import pytest
 from cli_stage import envelope, texts, toolguard
 
-from toolguard_cli import budgets
-from toolguard_cli.commands import checkpoint, status
-from toolguard_cli.commands.checkpoint import Chosen
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Result
-from toolguard_engine import answers
-from toolguard_engine.config import Config
-from toolguard_engine.layers import nostore
-from toolguard_engine.layers.drift import alone, cautioned, escalation, outward, resource, speed
-from toolguard_engine.ledger import LAPSED, Decision, Entry, Refused
-from toolguard_engine.standing import Seen, Standing
-from toolguard_engine.stores.audit import AuditLog
+from toolguard_cli.approvals import budgets
+from toolguard_cli.commands import show_status as status
+from toolguard_cli.operations import refill_budgets
+from toolguard_cli.operations.refill_budgets import Chosen
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import LAPSED, Decision, HeldCall, RefusedError
+from toolguard_engine.approvals.standing import Seen, Standing
+from toolguard_engine.config.settings import Config
+from toolguard_engine.layers import store_unavailable
+from toolguard_engine.layers.autonomy.drift import alone, cautioned, escalation, outward, resource, speed
+from toolguard_engine.stores.files.audit_log_file import AuditLog
+from toolguard_engine.stores.files.nonces import FileNonces
 from toolguard_engine.stores.locked import corrupt_files
-from toolguard_engine.stores.nonces import FileNonces
-from toolguard_engine.stores.standings import FileStandings
+from toolguard_engine.stores.sqlite.standings import FileStandings
 
 MAIN, OTHER = "agent:main:main", "agent:main:other"
 DEAR = " of 1.00 left, too little for HIGH and CRITICAL calls"
@@ -40,7 +41,7 @@ def put(places: Places, *each: Standing) -> None:
 
 
 def used(session: str = MAIN, agent: str = "main", **more: Any) -> Standing:
-    usual: dict[str, Any] = {"trust": 0.72, "spent": 0.65, "touched": time.time(), "told": ["budget.exhausted"]}
+    usual: dict[str, Any] = {"trust": 0.72, "spent": 0.65, "touched": time.time(), "reported": ["budget.exhausted"]}
     return Standing(agent, session, **usual | more)
 
 
@@ -49,7 +50,7 @@ def known(places: Places) -> dict[str, Standing]:
 
 
 def run(places: Places, agent: str = "", session: str = "", *, dry_run: bool = False) -> Result:
-    return checkpoint.run(places, Chosen(agent, session), dry_run=dry_run)
+    return refill_budgets.run(places, Chosen(agent, session), dry_run=dry_run)
 
 
 def config(places: Places, value: Any) -> None:
@@ -57,11 +58,11 @@ def config(places: Places, value: Any) -> None:
 
 
 def test_it_refills_what_was_used(places: Places) -> None:
-    put(places, used(seen=Seen(outward=4)), used(OTHER, spent=0.0, told=[], trust=0.7))
+    put(places, used(seen=Seen(outward=4)), used(OTHER, spent=0.0, reported=[], trust=0.7))
     result = run(places)
     assert texts(result) == [f"{OF}: 0.35 was left, 1.00 is now; trust 0.72, now 0.82"]
     after = known(places)
-    assert (after[MAIN].spent, after[MAIN].epoch, after[MAIN].told, after[MAIN].seen.outward) == (0.0, 1, [], 0)
+    assert (after[MAIN].spent, after[MAIN].epoch, after[MAIN].reported, after[MAIN].seen.outward) == (0.0, 1, [], 0)
     assert (after[OTHER].epoch, after[OTHER].trust) == (0, 0.7)
     (changed,) = result.data["changed"]
     assert (changed["agent"], changed["leftBefore"], changed["left"], changed["checkpoints"]) == ("main", 0.35, 1.0, 1)
@@ -91,7 +92,7 @@ def test_only_those_that_are_meant(places: Places, agent: str, session: str, ref
 
 
 def test_one_that_is_named_is_refilled_though_nothing_was_spent(places: Places) -> None:
-    put(places, used(spent=0.0, told=[], trust=0.1))
+    put(places, used(spent=0.0, reported=[], trust=0.1))
     assert texts(run(places)) == [NONE]
     run(places, session=MAIN)
     assert known(places)[MAIN].trust == 0.2
@@ -99,23 +100,23 @@ def test_one_that_is_named_is_refilled_though_nothing_was_spent(places: Places) 
 
 def hold(places: Places, code: str, session: str = MAIN, call: str = "call") -> str:
     now = time.time()
-    request = Entry("", call, "write", "main", session, "r", code, "Why.", "write({})", now, now + 300)
+    request = HeldCall("", call, "write", "main", session, "r", code, "Why.", "write({})", now, now + 300)
     return FileNonces(places.state_dir).present(request, now).entry.nonce
 
 
 def test_held_calls_that_waited_for_it_wait_no_more(places: Places) -> None:
-    put(places, used(), used("agent:main:subagent"), used(OTHER, spent=0.0, told=[]))
+    put(places, used(), used("agent:main:subagent"), used(OTHER, spent=0.0, reported=[]))
     spent, drifted = hold(places, "budget.exhausted"), hold(places, "drift.speed", "agent:main:subagent:1-2-3", "b")
     others = {hold(places, "rule.user.x", MAIN, "c"), hold(places, "budget.trust", OTHER, "d")}
     assert len(texts(run(places, dry_run=True))) == 2
-    assert texts(run(places))[-1] == f"2 held calls wait no more: {answers.GO_ON}"
+    assert texts(run(places))[-1] == f"2 held calls wait no more: {replies.GO_ON}"
     found = {entry.nonce: entry for entry in FileNonces(places.state_dir).entries()}
     assert {nonce for nonce, entry in found.items() if entry.status == "pending"} == others
     for nonce in (spent, drifted):
         assert (found[nonce].status, found[nonce].where, found[nonce].why) == ("expired", "cli", LAPSED)
-        with pytest.raises(Refused) as refused:
+        with pytest.raises(RefusedError) as refused:
             FileNonces(places.state_dir).approve(nonce, Decision("ann", "cli"), time.time(), 30)
-        assert answers.explain(refused.value).fix == answers.GO_ON
+        assert replies.explain(refused.value).fix == replies.GO_ON
     said = [(line["event"], line["why"]) for line in AuditLog(places.state_dir).events() if line["event"] == "expire"]
     assert said == [("expire", LAPSED)] * 2
 
@@ -127,14 +128,14 @@ def test_held_calls_that_cannot_be_closed_keep_no_budget_down(places: Places) ->
     store.unlink()
     store.mkdir()
     result = run(places)
-    assert (result.lines[-1].kind, answers.NOT_LAPSED in result.lines[-1].text) == ("warn", True)
+    assert (result.lines[-1].kind, replies.NOT_LAPSED in result.lines[-1].text) == ("warn", True)
     assert known(places)[MAIN].spent == 0
 
 
 @pytest.mark.parametrize(("agent", "session"), [("nobody", ""), ("", "nowhere"), ("main", "nowhere")])
 def test_nobody_of_that_name(places: Places, agent: str, session: str) -> None:
     put(places, used())
-    with pytest.raises(UserError, match="no budget is known of") as raised:
+    with pytest.raises(UserError, match="there is no budget of") as raised:
         run(places, agent, session)
     assert "toolguard status" in raised.value.fix
     assert known(places)[MAIN].epoch == 0
@@ -150,7 +151,7 @@ def test_dry_run_changes_nothing(places: Places) -> None:
 
 
 def test_nothing_is_made_where_nothing_is(places: Places) -> None:
-    with pytest.raises(UserError, match="no toolguard in"):
+    with pytest.raises(UserError, match="toolguard has never run in"):
         run(places)
     assert list(places.state_dir.iterdir()) == []
     places.own.mkdir()
@@ -189,40 +190,40 @@ def told(places: Places) -> list[str]:
     ("settings", "standing", "line"),
     [
         ({}, used(), f"{OF}: 0.35{DEAR}; {TRUST}; shadow (would ask: too little budget was left for a call)"),
-        ({"budget": {"mode": "enforce", "size": 2}}, used(told=[]), f"{OF}: 1.35 of 2.00 left; {TRUST}; enforce"),
+        ({"budget": {"mode": "enforce", "size": 2}}, used(reported=[]), f"{OF}: 1.35 of 2.00 left; {TRUST}; enforce"),
         (
             {"budget": {"mode": "enforce", "drift": {"callsPerMinute": 50}}},
-            used(told=["drift.speed", "drift.odd"]),
+            used(reported=["drift.speed", "drift.odd"]),
             f"{OF}: 0.35{DEAR}; {TRUST}; enforce (asked: more than 50 calls a minute, drift.odd)",
         ),
         (
             {"budget": {"mode": "enforce"}, "agents": {"main": {"mode": "soft"}}},
-            used(spent=5.0, told=[]),
+            used(spent=5.0, reported=[]),
             f"{OF}: 0.00 of 1.00 left, too little for LOW, MEDIUM, HIGH and CRITICAL calls; {TRUST}; soft",
         ),
         (
             {},
-            used(spent=0.0, told=[], trust=0.5),
+            used(spent=0.0, reported=[], trust=0.5),
             f"{OF}: 1.00 of 1.00 left; trust 0.50, too little for HIGH and CRITICAL calls; shadow",
         ),
     ],
 )  # fmt: skip
 def test_a_line_for_each_that_is_worth_a_look(places: Places, settings: Any, standing: Standing, line: str) -> None:
     config(places, settings)
-    put(places, standing, used(OTHER, spent=0.0, told=[], trust=0.7))
+    put(places, standing, used(OTHER, spent=0.0, reported=[], trust=0.7))
     assert told(places)[0] == line
 
 
 @pytest.mark.parametrize(
     ("mode", "standing", "kind"),
     [
-        ("enforce", used(spent=0.65, told=[]), "warn"),
-        ("enforce", used(spent=0.0, trust=0.5, told=[]), "warn"),
-        ("enforce", used(spent=0.2, told=[]), "info"),
-        ("enforce", used(spent=0.0, trust=0.69, told=[]), "info"),
-        ("soft", used(spent=0.65, told=[]), "warn"),
-        ("soft", used(spent=0.0, trust=0.69, told=[]), "info"),
-        ("shadow", used(spent=0.65, told=[]), "info"),
+        ("enforce", used(spent=0.65, reported=[]), "warn"),
+        ("enforce", used(spent=0.0, trust=0.5, reported=[]), "warn"),
+        ("enforce", used(spent=0.2, reported=[]), "info"),
+        ("enforce", used(spent=0.0, trust=0.69, reported=[]), "info"),
+        ("soft", used(spent=0.65, reported=[]), "warn"),
+        ("soft", used(spent=0.0, trust=0.69, reported=[]), "info"),
+        ("shadow", used(spent=0.65, reported=[]), "info"),
         ("shadow", used(), "warn"),
     ],
 )
@@ -234,13 +235,13 @@ def test_a_budget_that_makes_calls_wait_is_a_warning(places: Places, mode: str, 
 
 
 def test_every_signal_has_plain_words() -> None:
-    codes = [module.CODE for module in (alone, cautioned, escalation, outward, resource, speed, nostore)]
+    codes = [module.CODE for module in (alone, cautioned, escalation, outward, resource, speed, store_unavailable)]
     for code in (*codes, "budget.exhausted", "budget.trust"):
-        assert code not in budgets.words(used(told=[code]), Config())
+        assert code not in budgets.words(used(reported=[code]), Config())
 
 
 def test_only_so_many_lines_the_gravest_first(places: Places) -> None:
-    put(places, *(used(f"s{at:02}", spent=at / 100, told=[]) for at in range(1, 16)), used("last", spent=0.0))
+    put(places, *(used(f"s{at:02}", spent=at / 100, reported=[]) for at in range(1, 16)), used("last", spent=0.0))
     lines = told(places)
     assert len(lines) == budgets.SHOWN + 1
     assert lines[0].startswith("budget of main in last: 1.00 of 1.00 left")
@@ -250,7 +251,7 @@ def test_only_so_many_lines_the_gravest_first(places: Places) -> None:
 
 
 def test_a_hostile_name_stays_one_line(places: Places) -> None:
-    put(places, used("\x1b[2J\n" + "x" * 500, "\u202eagent", told=["a\nb"]))
+    put(places, used("\x1b[2J\n" + "x" * 500, "\u202eagent", reported=["a\nb"]))
     (line,) = told(places)
     assert line.isprintable()
     assert len(line) < 400

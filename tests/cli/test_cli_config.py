@@ -11,18 +11,22 @@ from typing import Any
 import doctor_stage
 import filelock
 import pytest
-from cli_stage import envelope, picture, put_in, texts, toolguard
+from cli_stage import answering, envelope, picture, put_in, texts, toolguard
 
-from toolguard_cli import configdraft, configfile
-from toolguard_cli.commands.config import get, schema, show, unset, validate
-from toolguard_cli.commands.config import set as set_command
-from toolguard_cli.commands.config.change import Options
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Result
-from toolguard_cli.setup import lock
-from toolguard_engine import manifest
-from toolguard_engine.stores import engines
+from toolguard_cli.commands import config_get as get
+from toolguard_cli.commands import config_schema as schema
+from toolguard_cli.commands import config_show as show
+from toolguard_cli.commands import config_unset as unset
+from toolguard_cli.commands import config_validate as validate
+from toolguard_cli.hostconfig import config_file, draft
+from toolguard_cli.operations import set_setting as set_command
+from toolguard_cli.operations.change_setting import ChangeOptions
+from toolguard_cli.setup import config_lock
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
+from toolguard_engine.config import plugin_manifest
+from toolguard_engine.stores.files import engine_files as engines
 
 KEYS = "plugins.entries.toolguard.config"
 TEXT = """\
@@ -44,9 +48,9 @@ TEXT = """\
   },
 }
 """
-OFFLINE = Options(offline=True)
-OTHER_AGENTS = "agents here means toolguard's own; with --root it means OpenClaw's"
-LATER = "no gateway with toolguard runs now: it takes this in when it starts"
+OFFLINE = ChangeOptions(offline=True)
+OTHER_AGENTS = "agents means toolguard's settings here; use --root for OpenClaw's"
+LATER = "no gateway with toolguard is running; it applies this when it starts"
 
 
 def write(places: Places, text: str, name: str = "") -> Path:
@@ -59,11 +63,11 @@ def text_of(places: Places, name: str = "") -> str:
     return (places.config.parent / (name or places.config.name)).read_bytes().decode()
 
 
-def change(places: Places, path: str, value: str | None, options: Options = OFFLINE) -> Result:
+def change(places: Places, path: str, value: str | None, options: ChangeOptions = OFFLINE) -> Result:
     return unset.run(places, path, options) if value is None else set_command.run(places, path, value, options)
 
 
-def refused(places: Places, path: str, value: str | None, options: Options = OFFLINE) -> tuple[str, str]:
+def refused(places: Places, path: str, value: str | None, options: ChangeOptions = OFFLINE) -> tuple[str, str]:
     """What a change is refused with; it must leave everything as it was, but for the lock."""
     before = picture(places.state_dir, times=False)
     with pytest.raises(UserError) as caught:
@@ -77,10 +81,11 @@ def refused(places: Places, path: str, value: str | None, options: Options = OFF
 
 def openclaw(folder: Path, answer: Any) -> tuple[str, ...]:
     """A program that answers like OpenClaw's validation: a value, or one made of the config that it is given."""
+    if not isinstance(answer, str):
+        return tuple(answering(folder, answer))
     script = folder / "openclaw.py"
-    body = answer if isinstance(answer, str) else f"print({json.dumps(answer)!r})"
     script.write_text(
-        f"import json, os, pathlib\ntext = pathlib.Path(os.environ['OPENCLAW_CONFIG_PATH']).read_text()\n{body}"
+        f"import json, os, pathlib\ntext = pathlib.Path(os.environ['OPENCLAW_CONFIG_PATH']).read_text()\n{answer}"
     )
     return sys.executable, str(script)
 
@@ -117,7 +122,7 @@ def test_only_what_is_meant_changes(
     else:
         added = [line for line in text_of(places).split(line_end) if line not in before.split(line_end)]
         assert "".join(added).split() == ["browser:", "{", "enabled:", "false,"]
-    assert configfile.backup_path(places.config).read_bytes().decode() == before
+    assert config_file.backup_path(places.config).read_bytes().decode() == before
 
 
 def test_a_key_goes_and_the_comments_around_it_stay(places: Places) -> None:
@@ -126,7 +131,7 @@ def test_a_key_goes_and_the_comments_around_it_stay(places: Places) -> None:
     assert "who must always ask" not in text_of(places) or "// who must always ask" in text_of(places)
     assert text_of(places).startswith("// the gateway of the office\n")
     assert "mode: 'soft', /* for now */" in text_of(places)
-    assert texts(done)[0] == f"unset {KEYS}.alwaysBlock; its default counts: [] ({places.config})"
+    assert texts(done)[0] == f"unset {KEYS}.alwaysBlock; its default applies: [] ({places.config})"
 
 
 def test_what_set_says(places: Places) -> None:
@@ -136,7 +141,7 @@ def test_what_set_says(places: Places) -> None:
         ("ok", f'set {KEYS}.mode to "enforce" ({places.config})'),
         ("info", "  -          mode: 'soft', /* for now */"),
         ("info", "  +          mode: 'enforce', /* for now */"),
-        ("info", f"the file as it was: {places.config}.toolguard.bak"),
+        ("info", f"backup of the file: {places.config}.toolguard.bak"),
         ("next", LATER),
     ]
     diff = done.data.pop("diff")
@@ -149,6 +154,7 @@ def test_what_set_says(places: Places) -> None:
         "backups": [f"{places.config}.toolguard.bak"],
         "openclawAsked": False,
         "weaker": [],
+        "byHand": [],
         "findings": [],
     }
 
@@ -157,7 +163,7 @@ def test_what_set_says(places: Places) -> None:
 def test_a_dry_run_writes_nothing(places: Places, path: str, value: str | None, swap: tuple[str, str | None]) -> None:
     write(places, TEXT)
     before = picture(places.state_dir)
-    done = change(places, path, value, Options(offline=True, dry_run=True))
+    done = change(places, path, value, ChangeOptions(offline=True, dry_run=True))
     assert picture(places.state_dir) == before
     assert texts(done)[0].startswith("would set" if value else "would unset")
     assert texts(done)[-1] == "nothing was written (--dry-run)"
@@ -167,9 +173,9 @@ def test_a_dry_run_writes_nothing(places: Places, path: str, value: str | None, 
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        ("mode", "soft", f'{KEYS}.mode is "soft" already; nothing changes'),
-        ("alwaysBlock", "['gateway']", f'{KEYS}.alwaysBlock is ["gateway"] already; nothing changes'),
-        ("failMode", None, f'{KEYS}.failMode is not set; its default counts: "closed"; nothing changes'),
+        ("mode", "soft", f'{KEYS}.mode is already "soft"; nothing changes'),
+        ("alwaysBlock", "['gateway']", f'{KEYS}.alwaysBlock is already ["gateway"]; nothing changes'),
+        ("failMode", None, f'{KEYS}.failMode is not set; its default applies: "closed"; nothing changes'),
         ("storePath", None, f"{KEYS}.storePath is not set; nothing changes"),
         ("gateway.x", None, "gateway.x is not set; nothing changes"),
     ],
@@ -186,85 +192,65 @@ def test_nothing_to_do(places: Places, path: str, value: str | None, said: str) 
 MODES = "must be one of enforce, soft, shadow, disabled"
 
 
+def wrong(name: str, path: str, value: str, said: str, fix: str = "choose another value") -> Any:
+    """`said` begins with the path as it stands in the config: ours have `.` there for the place of our settings."""
+    return pytest.param(path, value, said if said[0] != "." else f"{KEYS}{said}", fix, id=name)
+
+
 @pytest.mark.parametrize(
     ("path", "value", "message", "fix"),
     [
-        pytest.param("mode", "loud", f'{KEYS}.mode: {MODES}, not "loud"', "name another value", id="enum"),
-        pytest.param(
-            "escalationThreshold",
-            "500",
-            f"{KEYS}.escalationThreshold: must be a whole number from 1 to 100, not 500",
-            "name another value",
-            id="range",
-        ),
-        pytest.param(
+        wrong("enum", "mode", "loud", f'.mode: {MODES}, not "loud"'),
+        wrong("range", "escalationThreshold", "500", ".escalationThreshold: must be a whole number from 1 to 100, not 500"),
+        wrong(
+            "pattern",
             "approval.prefix",
             "123",
-            f'{KEYS}.approval.prefix: must be a text that matches ^[A-Z][A-Z0-9_]{{0,39}}$, not "123"',
-            "name another value",
-            id="pattern",
+            '.approval.prefix: must be a string that matches ^[A-Z][A-Z0-9_]{0,39}$, not "123"',
         ),
-        pytest.param(
-            "approval.prefxi",
-            "X",
-            f"{KEYS}.approval.prefxi: there is no such setting; did you mean prefix?",
-            "name another value",
-            id="slip",
-        ),
-        pytest.param(
+        wrong("slip", "approval.prefxi", "X", ".approval.prefxi: unknown setting; did you mean prefix?"),
+        wrong(
+            "two faults",
             "agents.main",
             "{ mode: 'x', colour: 1 }",
-            f'{KEYS}.agents.main.mode: {MODES}, not "x"; {KEYS}.agents.main.colour: there is no such setting; known here: '
-            + ", ".join(manifest.config_schema()["properties"]["agents"]["additionalProperties"]["properties"]),
-            "name another value",
-            id="two faults",
+            f'.agents.main.mode: {MODES}, not "x"; {KEYS}.agents.main.colour: unknown setting; valid names: '
+            + ", ".join(plugin_manifest.config_schema()["properties"]["agents"]["additionalProperties"]["properties"]),
         ),
-        pytest.param(
+        wrong(
+            "in a list that is not written",
             "alwaysBlock",
             "[7]",
-            f"{KEYS}.alwaysBlock[0]: must be a text of 1 to 200 characters, not 7",
-            "name another value",
-            id="in a list that is not written",
+            ".alwaysBlock[0]: must be a string of 1 to 200 characters, not 7",
         ),
-        pytest.param(
+        wrong(
+            "out of order",
             "loopDetection.warningThreshold",
             "25",
-            f"{KEYS}.loopDetection.warningThreshold: loopDetection.warningThreshold (25) must be below "
-            "loopDetection.criticalThreshold (20): else a call is blocked before the warning",
-            "name another value",
-            id="out of order",
+            ".loopDetection.warningThreshold: loopDetection.warningThreshold (25) must be below "
+            "loopDetection.criticalThreshold (20): otherwise a call is blocked before the warning",
         ),
-        pytest.param(
+        wrong(
+            "locks the guard out",
             "plugins.allow",
             "['other']",
             "plugins.allow: does not name toolguard: the gateway does not load the guard",
-            "name another value",
-            id="locks the guard out",
         ),
-        pytest.param(
+        wrong(
+            "no list",
             "plugins.allow",
             "other",
             'plugins.allow: must be a list [ ... ], not "other"',
             """write it as a list: '["other"]'""",
-            id="no list",
         ),
-        pytest.param(
+        wrong(
+            "no list of ours",
             "alwaysBlock",
             "it's",
-            f'{KEYS}.alwaysBlock: must be a list [ ... ] of at most 500, not "it\'s"',
+            '.alwaysBlock: must be a list [ ... ] of at most 500, not "it\'s"',
             """write it as a list: '["it'"'"'s"]'""",
-            id="no list of ours",
         ),
-        pytest.param(
-            "alwaysBlock",
-            "7",
-            f"{KEYS}.alwaysBlock: must be a list [ ... ] of at most 500, not 7",
-            "name another value",
-            id="a number",
-        ),
-        pytest.param(
-            "python", "/nowhere/python", f"{KEYS}.python: /nowhere/python is not there", "name another value", id="python"
-        ),
+        wrong("a number", "alwaysBlock", "7", ".alwaysBlock: must be a list [ ... ] of at most 500, not 7"),
+        wrong("python", "python", "/nowhere/python", ".python: /nowhere/python does not exist"),
     ],
 )
 def test_what_would_break_something_is_refused(places: Places, path: str, value: str, message: str, fix: str) -> None:
@@ -276,21 +262,21 @@ def test_what_would_break_something_is_refused(places: Places, path: str, value:
     ("path", "value", "at"),
     [
         (KEYS, "null", f"{KEYS}: must be an object"),
-        ("plugins.entries.foo", "{ bogus: 1 }", "plugins.entries.foo.bogus: there is no such setting"),
-        ("plugins.load", "{ bogus: 1 }", "plugins.load.bogus: there is no such setting"),
-        ("plugins.entries.toolguard", "{ enabled: true, bogus: 1 }", "plugins.entries.toolguard.bogus: there is no "),
-        ("plugins", "{ entries: { toolguard: { enabled: true } }, bogus: 1 }", "plugins.bogus: there is no such setting"),
+        ("plugins.entries.foo", "{ bogus: 1 }", "plugins.entries.foo.bogus: unknown setting"),
+        ("plugins.load", "{ bogus: 1 }", "plugins.load.bogus: unknown setting"),
+        ("plugins.entries.toolguard", "{ enabled: true, bogus: 1 }", "plugins.entries.toolguard.bogus: unknown "),
+        ("plugins", "{ entries: { toolguard: { enabled: true } }, bogus: 1 }", "plugins.bogus: unknown setting"),
         ("pendingTimeoutMs", "${N}", f"{KEYS}.pendingTimeoutMs: must be a whole number"),
-        ("plugins.entries.foo", "{ hooks: { bogus: 1 } }", "only OpenClaw can tell whether the gateway takes "),
-        ("plugins.entries.foo.config", "{ bogus: 1 }", "only OpenClaw can tell whether the gateway takes "),
-        ("plugins.slots.memory", "7", "only OpenClaw can tell whether the gateway takes "),
+        ("plugins.entries.foo", "{ hooks: { bogus: 1 } }", "only OpenClaw knows whether the gateway accepts "),
+        ("plugins.entries.foo.config", "{ bogus: 1 }", "only OpenClaw knows whether the gateway accepts "),
+        ("plugins.slots.memory", "7", "only OpenClaw knows whether the gateway accepts "),
     ],
 )
 def test_without_openclaw_nothing_is_written_that_could_stop_the_gateway(
     places: Places, path: str, value: str, at: str
 ) -> None:
     write(places, TEXT)
-    assert refused(places, path, value, Options(openclaw=()))[0].startswith(at)
+    assert refused(places, path, value, ChangeOptions(openclaw=()))[0].startswith(at)
 
 
 @pytest.mark.parametrize(
@@ -306,7 +292,7 @@ def test_without_openclaw_nothing_is_written_that_could_stop_the_gateway(
 def test_the_mode_of_the_gateway_is_not_taken_away(places: Places, path: str, value: str | None) -> None:
     write(places, TEXT)
     assert refused(places, path, value) == (
-        f"the gateway does not start without gateway.mode, and this change of {path} would take it away",
+        f"the gateway does not start without gateway.mode, and this change of {path} would remove it",
         "nothing was written; toolguard config set gateway.mode VALUE changes it",
     )
 
@@ -327,18 +313,18 @@ def test_toolguard_is_not_taken_out(places: Places, path: str, value: str | None
     if value and path.endswith("toolguard"):
         assert "is not true: the guard is off" in "\n".join(texts(change(places, path, value)))
         return
-    assert refused(places, path, value) == (f"that would take toolguard out of {places.config}", "toolguard uninstall")
+    assert refused(places, path, value) == (f"that would remove toolguard from {places.config}", "toolguard uninstall")
 
 
 @pytest.mark.parametrize(
     ("text", "message", "fix"),
     [
-        ("{}", "CONFIG has no entry plugins.entries.toolguard", "toolguard install makes it; then repeat"),
-        (None, "CONFIG has no entry plugins.entries.toolguard", "toolguard install makes it; then repeat"),
+        ("{}", "CONFIG has no entry plugins.entries.toolguard", "toolguard install creates it; then repeat"),
+        (None, "CONFIG has no entry plugins.entries.toolguard", "toolguard install creates it; then repeat"),
         (
             "{a:1 b}",
             "CONFIG is not valid JSON5: line 1, column 6: expected ',' or '}' after a member, found 'b'\n{a:1 b}\n     ^",
-            "mend that line, then repeat; the file was not touched",
+            "fix that line, then try again; the file was not changed",
         ),
     ],
     ids=["not installed", "no file", "no JSON5"],
@@ -354,15 +340,15 @@ def test_a_gateway_that_runs_takes_a_change_in_by_itself(places: Places, monkeyp
     write(places, TEXT)
     doctor_stage.runs(places)
     monkeypatch.setattr(engines, "alive", lambda _: True)
-    assert texts(change(places, "mode", "enforce"))[-1] == "a running gateway takes this in by itself, within some 8 s"
+    assert texts(change(places, "mode", "enforce"))[-1] == "a running gateway applies this by itself within about 8 s"
 
 
 def test_what_was_wrong_before_hinders_nobody_elsewhere(places: Places) -> None:
     write(places, TEXT.replace("'soft'", "'loud'").replace("['gateway']", "[7]"))
     done = change(places, "escalationThreshold", "40")
     assert texts(done)[-3:] == [
-        f'wrong before, and still: {KEYS}.mode: {MODES}, not "loud"',
-        "toolguard config validate shows all that is wrong",
+        f'an error that existed before: {KEYS}.mode: {MODES}, not "loud"',
+        "toolguard config validate shows all errors",
         LATER,
     ]
     assert [each["path"] for each in done.data["findings"]] == [f"{KEYS}.mode", f"{KEYS}.alwaysBlock[0]"]
@@ -403,15 +389,15 @@ def test_what_set_says_of_tabs(places: Places) -> None:
 @pytest.mark.parametrize(("text", "noted"), [("null", True), ("5", True), ("'5'", False), ("/x/y.log", False)])
 def test_a_text_that_looks_like_something_else(places: Places, text: str, *, noted: bool) -> None:
     write(places, TEXT)
-    told = texts(change(places, "logPath", text, Options(offline=True, dry_run=True)))
-    assert (f"this setting takes a text: {text} was not read as anything else" in told) is noted
+    told = texts(change(places, "logPath", text, ChangeOptions(offline=True, dry_run=True)))
+    assert (f"this setting takes a string, so {text} was read as one" in told) is noted
 
 
 def test_settings_of_an_agent_go_where_the_gateway_looks(places: Places) -> None:
     write(places, TEXT)
     done = change(places, "agents.Main.mode", "enforce")
     assert done.data["path"] == f"{KEYS}.agents.main.mode"
-    assert texts(done)[1] == "OpenClaw runs this agent as main; settings under another spelling do nothing"
+    assert texts(done)[1] == "OpenClaw runs this agent as main; settings under another spelling have no effect"
     assert get.run(places, "agents.main.mode", root=False).data["value"] == "enforce"
     assert change(places, "agents.MAIN.mode", None).data["changed"] is True
     write(places, TEXT.replace("mode: 'soft'", "agents: { Main: { mode: 'soft' } }"))
@@ -419,11 +405,11 @@ def test_settings_of_an_agent_go_where_the_gateway_looks(places: Places) -> None
 
 
 def test_a_file_that_is_made_anew_is_no_fault(places: Places, tmp_path: Path) -> None:
-    done = change(places, "gateway.port", "18790", Options(root=True, openclaw=openclaw(tmp_path, REJECTS_PORT)))
-    assert "there is no such file" not in "\n".join(texts(done))
+    done = change(places, "gateway.port", "18790", ChangeOptions(root=True, openclaw=openclaw(tmp_path, REJECTS_PORT)))
+    assert "the file does not exist" not in "\n".join(texts(done))
     assert (done.data["findings"], done.data["openclawAsked"]) == ([], True)
     places.config.unlink()
-    wrong = Options(root=True, openclaw=openclaw(tmp_path, REJECTS_PORT.replace("\"port: 'x'\" in text", "True")))
+    wrong = ChangeOptions(root=True, openclaw=openclaw(tmp_path, REJECTS_PORT.replace("\"port: 'x'\" in text", "True")))
     assert refused(places, "gateway.port", "18790", wrong)[0].startswith("gateway.port: OpenClaw says: ")
     assert not places.config.exists()
 
@@ -431,7 +417,7 @@ def test_a_file_that_is_made_anew_is_no_fault(places: Places, tmp_path: Path) ->
 def test_many_at_once(places: Places, tmp_path: Path) -> None:
     """None fails, and none takes the other's value back."""
     write(places, TEXT)
-    ids = [f"agent-{number}" for number in range(8)]
+    ids = [f"agent-{number}" for number in range(4)]
     line = [sys.executable, "-m", "toolguard_cli", "config", "set", "--offline", "--state-dir", str(places.state_dir)]
     started = [subprocess.Popen([*line, f"agents.{each}.mode", "shadow"], stderr=subprocess.PIPE, text=True) for each in ids]
     ended = [(process.communicate()[1], process.returncode) for process in started]
@@ -445,8 +431,8 @@ def test_a_value_of_two_files_is_refused(places: Places) -> None:
     write(places, "{ entries: { toolguard: { enabled: true, config: { mode: 'soft' } } } }", "a.json5")
     write(places, "{ entries: { toolguard: { config: { mode: 'shadow' } } } }", "b.json5")
     message, fix = refused(places, "mode", "enforce")
-    assert message.startswith(f"{KEYS}.mode is put together from ")
-    assert fix == f"write it by hand into one of them: {KEYS}.mode"
+    assert message.startswith(f"{KEYS}.mode is merged from ")
+    assert fix == f"edit one of these files by hand: {KEYS}.mode"
 
 
 def test_variables_stay_as_they_are_written(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -460,13 +446,13 @@ def test_variables_stay_as_they_are_written(places: Places, monkeypatch: pytest.
 
 
 def _changed(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = configdraft.Draft.write
+    real = draft.Draft.write
 
-    def late(self: configdraft.Draft, *, again: bool = False) -> list[Path]:
+    def late(self: draft.Draft, *, again: bool = False) -> list[Path]:
         places.config.write_text(TEXT + "// somebody else\n")
         return real(self, again=again)
 
-    monkeypatch.setattr(configdraft.Draft, "write", late)
+    monkeypatch.setattr(draft.Draft, "write", late)
 
 
 def test_a_file_that_changes_in_between(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -474,17 +460,17 @@ def test_a_file_that_changes_in_between(places: Places, monkeypatch: pytest.Monk
     _changed(places, monkeypatch)
     with pytest.raises(UserError) as caught:
         change(places, "mode", "shadow")
-    assert caught.value.message == f"{places.config} was changed by somebody else just now"
+    assert caught.value.message == f"{places.config} was changed by another process"
     assert text_of(places) == TEXT + "// somebody else\n"
 
 
 def test_another_command_changes_the_config(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     write(places, TEXT)
-    monkeypatch.setattr(lock, "LOCK_SECONDS", 0)
+    monkeypatch.setattr(config_lock, "LOCK_SECONDS", 0)
     places.own.mkdir()
     with filelock.FileLock(places.own / "install.lock"), pytest.raises(UserError) as caught:
         change(places, "mode", "shadow")
-    assert caught.value.message == "another toolguard changes the config right now"
+    assert caught.value.message == "another toolguard command is changing the config"
     assert text_of(places) == TEXT
 
 
@@ -494,7 +480,7 @@ def test_a_file_that_may_not_be_written(places: Places, monkeypatch: pytest.Monk
     def may_not(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(configfile.files, "replace", may_not)
+    monkeypatch.setattr(config_file.atomic, "replace", may_not)
     assert refused(places, "mode", "shadow") == (
         f"cannot write {places.config}: Permission denied",
         "check its owner and mode; nothing was changed",
@@ -535,7 +521,7 @@ def test_not_from_an_agents_run(places: Places, monkeypatch: pytest.MonkeyPatch,
         pytest.param(
             "nonsense",
             None,
-            "toolguard has no setting nonsense, and the config no such key",
+            "toolguard has no setting nonsense, and the config has no such key",
             "toolguard config show lists all settings",
             id="unset nonsense",
         ),
@@ -543,7 +529,7 @@ def test_not_from_an_agents_run(places: Places, monkeypatch: pytest.MonkeyPatch,
             "alwaysBlock",
             "[gateway",
             "VALUE is not valid JSON5: line 1, column 2: expected a value, found 'gateway'; a text needs quotes",
-            """mend it; a text is written '"[gateway"'""",
+            """fix it; to set a string, write '"[gateway"'""",
             id="half a list",
         ),
     ],
@@ -560,7 +546,7 @@ def test_an_unknown_key_that_is_written_can_be_taken_out(places: Places) -> None
 
 def test_with_root_agents_are_those_of_openclaw(places: Places) -> None:
     write(places, TEXT)
-    done = change(places, "agents.defaults.model.primary", "fake/m2", Options(root=True, offline=True))
+    done = change(places, "agents.defaults.model.primary", "fake/m2", ChangeOptions(root=True, offline=True))
     assert done.data["path"] == "agents.defaults.model.primary"
 
 
@@ -584,10 +570,10 @@ print(json.dumps({'valid': not bad, 'issues': issues}))
 
 def test_openclaw_is_asked_before_anything_is_written(places: Places, tmp_path: Path) -> None:
     write(places, TEXT)
-    asked = Options(openclaw=openclaw(tmp_path, REJECTS_PORT))
+    asked = ChangeOptions(openclaw=openclaw(tmp_path, REJECTS_PORT))
     assert refused(places, "gateway.port", "x", asked) == (
         "gateway.port: OpenClaw says: Invalid input: expected number, received string",
-        "nothing was written; name another value",
+        "nothing was written; choose another value",
     )
     done = change(places, "gateway.port", "18790", asked)
     assert text_of(places) == TEXT.replace("18789", "18790")
@@ -597,10 +583,11 @@ def test_openclaw_is_asked_before_anything_is_written(places: Places, tmp_path: 
 
 def test_what_openclaw_found_before_hinders_nobody_elsewhere(places: Places, tmp_path: Path) -> None:
     write(places, TEXT.replace("18789", "'x'"))
-    asked = Options(openclaw=openclaw(tmp_path, REJECTS_PORT))
+    asked = ChangeOptions(openclaw=openclaw(tmp_path, REJECTS_PORT))
     done = change(places, "mode", "shadow", asked)
-    assert "wrong before, and still: gateway.port: OpenClaw says: Invalid input: expected number, received string" in texts(
-        done
+    assert (
+        "an error that existed before: gateway.port: OpenClaw says: Invalid input: expected number, received string"
+        in texts(done)
     )
 
 
@@ -610,7 +597,7 @@ def test_one_path_is_told_once(places: Places, tmp_path: Path) -> None:
         {"path": "gateway.port", "message": text} for text in ("expected number", "expected object", "expected number")
     ]
     answer = f"print(json.dumps({{'valid': False, 'issues': {issues!r}}} if \"port: 'x'\" in text else {{'valid': True}}))"
-    said = refused(places, "gateway.port", "x", Options(openclaw=openclaw(tmp_path, answer)))
+    said = refused(places, "gateway.port", "x", ChangeOptions(openclaw=openclaw(tmp_path, answer)))
     assert said[0] == "gateway.port: OpenClaw says: expected number / OpenClaw says: expected object"
 
 
@@ -619,37 +606,35 @@ def test_a_variable_that_is_not_set_is_named(places: Places, tmp_path: Path, mon
     write(places, TEXT)
     issue = {"path": f"{KEYS}.mode", "message": "must be equal to one of the allowed values"}
     answer = f"print(json.dumps({{'valid': False, 'issues': [{issue!r}]}} if 'NO_SUCH_MODE' in text else {{'valid': True}}))"
-    message, _ = refused(places, "mode", "${NO_SUCH_MODE}", Options(openclaw=openclaw(tmp_path, answer)))
-    assert message.startswith(f"{KEYS}.mode: ${{NO_SUCH_MODE}} is not set here, and it does not fit as it stands (")
+    message, _ = refused(places, "mode", "${NO_SUCH_MODE}", ChangeOptions(openclaw=openclaw(tmp_path, answer)))
+    assert message.startswith(f"{KEYS}.mode: ${{NO_SUCH_MODE}} is not set here, and the unsubstituted value is invalid (")
 
 
 def test_a_plugin_in_the_gateway_that_does_not_know_the_setting(places: Places, tmp_path: Path) -> None:
     write(places, TEXT)
     issue = {"path": KEYS, "message": 'invalid config: must not have additional properties: "budget"'}
     answer = f"print(json.dumps({{'valid': False, 'issues': [{issue!r}]}} if 'budget' in text else {{'valid': True}}))"
-    message, fix = refused(places, "budget.mode", "soft", Options(openclaw=openclaw(tmp_path, answer)))
-    assert message.startswith(
-        f"{KEYS}.budget: the plugin in the gateway does not take this, and may be older than this toolguard"
-    )
+    message, fix = refused(places, "budget.mode", "soft", ChangeOptions(openclaw=openclaw(tmp_path, answer)))
+    assert message.startswith(f"{KEYS}.budget: the plugin in the gateway rejects this, and may be older than this toolguard")
     assert fix == "nothing was written; toolguard install first"
 
 
-UNTOLD = "only OpenClaw can tell whether the gateway takes gateway.port, and "
-ANYWAY = "nothing was written; repeat where openclaw runs, or with --offline to write it unchecked"
+UNTOLD = "only OpenClaw knows whether the gateway accepts gateway.port, and "
+ANYWAY = "nothing was written; repeat where openclaw is available, or with --offline to skip the check"
 
 
 def test_nobody_here_can_tell(places: Places, tmp_path: Path) -> None:
     write(places, TEXT)
-    assert refused(places, "gateway.port", "18790", Options(openclaw=())) == (f"{UNTOLD}none is on PATH", ANYWAY)
-    broken = Options(openclaw=openclaw(tmp_path, "raise SystemExit(1)"))
+    assert refused(places, "gateway.port", "18790", ChangeOptions(openclaw=())) == (f"{UNTOLD}none is on PATH", ANYWAY)
+    broken = ChangeOptions(openclaw=openclaw(tmp_path, "raise SystemExit(1)"))
     assert refused(places, "gateway.port", "18790", broken) == (
-        f"{UNTOLD}OpenClaw could not be asked: it printed nothing",
+        f"{UNTOLD}OpenClaw could not validate the config: it printed nothing",
         ANYWAY,
     )
-    assert "OpenClaw could not be asked" in "\n".join(texts(change(places, "mode", "shadow", broken)))
+    assert "OpenClaw could not validate the config" in "\n".join(texts(change(places, "mode", "shadow", broken)))
     done = change(places, "gateway.port", "18790")
-    assert texts(done)[-2:] == ["OpenClaw was not asked whether the gateway takes this", "restart the gateway"]
-    assert change(places, "plugins.enabled", "true", Options(openclaw=())).data["changed"] is True
+    assert texts(done)[-2:] == ["OpenClaw was not asked whether the gateway accepts this", "restart the gateway"]
+    assert change(places, "plugins.enabled", "true", ChangeOptions(openclaw=())).data["changed"] is True
 
 
 # ---- validate
@@ -685,8 +670,8 @@ def test_faults_with_place_excerpt_and_next_step(places: Places, tmp_path: Path)
         ("error", "CONFIG, line 3, column 29: gateway.port: OpenClaw does not know this key"),
         ("info", "    gateway: { mode: 'local', port: 18789 }, // as ever"),
         ("info", "                              ^"),
-        ("info", "-> take it out or mend its name; `openclaw config schema` prints what may stand there"),
-        ("warn", "CONFIG, line 5, column 5: plugins.enabled: is false: the gateway loads no plugin"),
+        ("info", "-> remove it or fix its name; `openclaw config schema` lists the valid keys"),
+        ("warn", "CONFIG, line 5, column 5: plugins.enabled: is false: the gateway loads no plugins"),
         ("info", "      enabled: false,"),
         ("info", "      ^"),
         ("info", "-> toolguard config set plugins.enabled true"),
@@ -707,14 +692,14 @@ def test_a_file_that_cannot_be_read(places: Places) -> None:
         ("error", "CONFIG, line 3, column 9: not valid JSON5: expected ',' or ']' after an element, found '2'"),
         ("info", "    b: [1 2],"),
         ("info", "          ^"),
-        ("info", "-> mend that line"),
+        ("info", "-> fix that line"),
         ("info", "1 error; the gateway or the guard does not work like this"),
         ("info", "OpenClaw was not asked: it cannot read this config either; more may follow"),
     ]
     assert (result.exit_code, result.data["openclawAsked"]) == (1, False)
     write(places, "[]")
     (line, *_) = validate.run(places, offline=True).lines
-    assert (line.kind, line.text) == ("error", f"{places.config}: {places.config} holds no object")
+    assert (line.kind, line.text) == ("error", f"{places.config}: {places.config} is not an object")
 
 
 def test_warnings_alone_are_no_fault(places: Places) -> None:
@@ -800,7 +785,7 @@ def test_get_of_what_has_no_default_says_what_that_means(places: Places) -> None
     with pytest.raises(UserError) as caught:
         get.run(places, "storePath", root=False)
     assert caught.value.message == f"{KEYS}.storePath is not set, and has no default"
-    assert caught.value.fix == manifest.build()["uiHints"]["storePath"]["help"]
+    assert caught.value.fix == plugin_manifest.build()["uiHints"]["storePath"]["help"]
 
 
 def rows(result: Result) -> dict[str, tuple[str, ...]]:
@@ -834,7 +819,9 @@ def test_show(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_show_names_every_setting_of_the_schema_for_scripts(places: Places) -> None:
     write(places, TEXT)
     data = show.run(places).data
-    assert {each["setting"].partition(".")[0] for each in data["settings"]} == set(manifest.config_schema()["properties"])
+    assert {each["setting"].partition(".")[0] for each in data["settings"]} == set(
+        plugin_manifest.config_schema()["properties"]
+    )
     (mode,) = [each for each in data["settings"] if each["setting"] == "mode"]
     assert mode == {
         "setting": "mode",
@@ -848,13 +835,13 @@ def test_show_names_every_setting_of_the_schema_for_scripts(places: Places) -> N
     }
 
 
-NOT_RIGHT = ["some do not fit, and the gateway does not start with them", "toolguard config validate"]
+NOT_RIGHT = ["some settings are invalid, and the gateway does not start with them", "toolguard config validate"]
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{}", ["toolguard is not in this config; these would count after", "toolguard install"]),
+        ("{}", ["toolguard is not in this config; these settings would apply after", "toolguard install"]),
         (TEXT.replace("'soft'", "'loud'"), NOT_RIGHT),
         (TEXT.replace("alwaysBlock", "colour"), NOT_RIGHT),
     ],
@@ -867,7 +854,7 @@ def test_show_of_a_config_that_is_not_right(places: Places, text: str, said: lis
 
 def test_schema() -> None:
     result = schema.run()
-    assert json.loads(result.printed or "") == manifest.config_schema() == result.data["schema"]
+    assert json.loads(result.printed or "") == plugin_manifest.config_schema() == result.data["schema"]
 
 
 # ---- the console script
@@ -885,7 +872,7 @@ def test_from_the_command_line(places: Places, tmp_path: Path) -> None:
     assert toolguard("config", "get", "mode", *here).stdout == '"soft"\n'
     bad = toolguard("config", "set", "mode", "loud", *here, **quiet)
     assert (bad.returncode, bad.stdout) == (1, "")
-    assert bad.stderr.splitlines()[1].strip() == "-> nothing was written; name another value"
+    assert bad.stderr.splitlines()[1].strip() == "-> nothing was written; choose another value"
     broken = envelope(toolguard("config", "set", "mode", "loud", "--json", *here, **quiet))
     assert (broken["ok"], broken["command"]) == (False, "config set")
     assert envelope(toolguard("config", "unset", "mode", "--dry-run", "--json", *here, **quiet))["data"]["dryRun"] is True

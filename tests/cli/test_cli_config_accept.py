@@ -10,22 +10,26 @@ from typing import Any
 import pytest
 from cli_stage import envelope, put_in, take_out, texts, toolguard
 
-from toolguard_cli import weakenings
-from toolguard_cli.checks import weakened
-from toolguard_cli.commands import doctor, status
-from toolguard_cli.commands.config import accept, unset
-from toolguard_cli.commands.config import set as set_command
-from toolguard_cli.commands.config.change import Options
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Result
-from toolguard_engine.config import parse
-from toolguard_engine.stores import accepted, key
-from toolguard_engine.stores.accepted import AcceptedSettings
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.strictness import settings_of
+from toolguard_cli.commands import config_accept as accept
+from toolguard_cli.commands import config_unset as unset
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.commands import show_status as status
+from toolguard_cli.doctor.checks import weakened_check
+from toolguard_cli.operations import set_setting as set_command
+from toolguard_cli.operations.change_setting import ChangeOptions
+from toolguard_cli.policy import accepted_view
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
+from toolguard_engine.config.settings import parse
+from toolguard_engine.config.strictness import settings_of
+from toolguard_engine.stores.accepted_settings import NOT_KNOWN
+from toolguard_engine.stores.files import accepted_settings_file as accepted_settings
+from toolguard_engine.stores.files import signing_key_file as signing_key
+from toolguard_engine.stores.files.accepted_settings_file import AcceptedSettings
+from toolguard_engine.stores.files.audit_log_file import AuditLog
 
-OFFLINE = Options(offline=True)
+OFFLINE = ChangeOptions(offline=True)
 SOFTER = "mode changed from enforce to soft"
 GONE = "the gateway does not load toolguard any more (plugins.entries.toolguard.enabled is false): nothing is guarded"
 
@@ -44,7 +48,7 @@ def lines(places: Places) -> list[tuple[str, str, str]]:
 def shown(places: Places) -> list[str]:
     """What status says, and doctor as well."""
     data = status.run(places).data["weakened"]
-    check = weakened.accepted_all(doctor.look(places))
+    check = weakened_check.accepted_all(doctor.look(places))
     assert check.data.get("weaker", []) == data["weaker"]
     assert check.status == ("warn" if data["weaker"] else "ok")
     return [each["text"] for each in data["weaker"]]
@@ -83,9 +87,9 @@ def test_it_is_shown_and_accepted(places: Places) -> None:
     told = status.run(places)
     warned = [line.text for line in told.lines if line.kind == "warn" and line.text.startswith("weaker")]
     assert [text.partition(", since ")[0] for text in warned] == [
-        f"weaker than what was accepted: {text}" for text in expected
+        f"weaker than the accepted setting: {text}" for text in expected
     ]
-    assert "toolguard config accept if you meant it; else put the setting back" in texts(told)
+    assert "toolguard config accept accepts it; otherwise restore the setting" in texts(told)
     one = told.data["weakened"]["weaker"][0]
     assert one == {"setting": "mode", "text": SOFTER, "since": 1_000.0, "from": "enforce", "to": "soft"}
 
@@ -138,14 +142,6 @@ def test_what_became_weaker_while_it_was_asked_is_not_accepted(places: Places, m
     assert shown(places) == ["mode changed from enforce to disabled"]
 
 
-def test_not_from_an_agents_command(places: Places) -> None:
-    ran(places, mode="soft")
-    done = toolguard("config", "accept", "--yes", "--state-dir", places.state_dir, OPENCLAW_SHELL="exec")
-    assert done.returncode == 1
-    assert "only a person may do that" in done.stderr
-    assert shown(places) == [SOFTER]
-
-
 @pytest.mark.parametrize(
     ("path", "value", "weaker"),
     [
@@ -162,7 +158,7 @@ def test_not_from_an_agents_command(places: Places) -> None:
     ],
 )
 def test_a_persons_own_change_is_accepted_with_it(places: Places, path: str, value: str, weaker: list[str]) -> None:
-    dry = set_command.run(places, path, value, Options(offline=True, dry_run=True))
+    dry = set_command.run(places, path, value, ChangeOptions(offline=True, dry_run=True))
     assert dry.data["weaker"] == weaker
     assert lines(places) == []
     result = set_command.run(places, path, value, OFFLINE)
@@ -222,7 +218,7 @@ def test_a_plugin_that_was_removed_by_hand(places: Places) -> None:
     ]
     places.record.unlink()
     assert shown(places) == [
-        "the gateway does not load toolguard any more (it is not installed any more): nothing is guarded",
+        "the gateway does not load toolguard any more (it is no longer installed): nothing is guarded",
     ]
 
 
@@ -242,6 +238,28 @@ def test_a_dry_run_of_an_uninstall_changes_nothing(places: Places) -> None:
     assert shown(places) == [SOFTER]
 
 
+def test_a_setting_set_over_a_hand_edit_names_both_values(places: Places) -> None:
+    ran(places)
+    whole = json.loads(places.config.read_text())
+    whole["plugins"]["entries"]["toolguard"]["config"] = {"mode": "shadow"}
+    places.config.write_text(json.dumps(whole))
+    done = set_command.run(places, "mode", "soft", OFFLINE)
+    assert done.data["byHand"] == [
+        "mode: the accepted value was enforce, the file had shadow (changed by hand, not accepted); it is now soft"
+    ]
+    assert done.data["weaker"] == [SOFTER], "compared with what was accepted"
+    ran(places, mode="soft")
+    assert shown(places) == [], "who set it accepted it"
+
+
+def test_a_setting_that_nobody_edited_names_no_other_value(places: Places) -> None:
+    ran(places)
+    assert set_command.run(places, "mode", "soft", OFFLINE).data["byHand"] == []
+
+
+TAKEN = f"{NOT_KNOWN}; compared with the defaults: {SOFTER}"
+
+
 def test_a_damaged_record_is_told_and_repaired(places: Places) -> None:
     ran(places, mode="soft")
     store = AcceptedSettings(places.state_dir)
@@ -249,45 +267,47 @@ def test_a_damaged_record_is_told_and_repaired(places: Places) -> None:
     told = status.run(places)
     assert any(line.kind == "error" and "accepted-settings.json is damaged" in line.text for line in told.lines)
     assert told.data["weakened"]["problem"]
-    check = weakened.accepted_all(doctor.look(places))
+    check = weakened_check.accepted_all(doctor.look(places))
     assert (check.status, check.fix) == ("error", "toolguard doctor --fix")
     with pytest.raises(UserError) as caught:
         accepting(places)
     assert caught.value.fix == "toolguard doctor --fix"
-    (step,) = weakened.repair(doctor.look(places))
+    (step,) = weakened_check.fix(doctor.look(places))
     step.perform()
-    assert [path.name for path in (places.own / "damaged").iterdir()] == [accepted.NAME]
+    assert [path.name for path in (places.own / "damaged").iterdir()] == [accepted_settings.NAME]
     assert shown(places) == []
     ran(places, mode="soft")
-    assert shown(places) == [accepted.NOT_KNOWN]
+    assert shown(places) == [TAKEN]
+    check = weakened_check.accepted_all(doctor.look(places))
+    assert (check.status, TAKEN in check.detail) == ("warn", True)
     accepting(places)
     assert shown(places) == []
 
 
 def test_a_key_that_is_gone_is_repaired(places: Places) -> None:
     """Nothing else was signed with it, so nothing but the record says that there was one."""
-    (places.own / key.NAME).unlink()
+    (places.own / signing_key.NAME).unlink()
     assert status.run(places).data["weakened"]["problem"]
-    check = weakened.accepted_all(doctor.look(places))
+    check = weakened_check.accepted_all(doctor.look(places))
     assert (check.status, check.fix) == ("error", "toolguard doctor --fix")
-    (step,) = weakened.repair(doctor.look(places))
+    (step,) = weakened_check.fix(doctor.look(places))
     step.perform()
     assert step.perform() == "", "it was done already"
     ran(places, mode="soft")
-    assert shown(places) == [accepted.NOT_KNOWN]
+    assert shown(places) == [TAKEN]
 
 
 def test_a_key_that_others_can_read_comes_first(places: Places) -> None:
-    (places.own / key.NAME).chmod(0o644)
-    check = weakened.accepted_all(doctor.look(places))
-    assert (check.status, check.fix) == ("warn", "repair `key` first")
-    assert list(weakened.repair(doctor.look(places))) == []
+    (places.own / signing_key.NAME).chmod(0o644)
+    check = weakened_check.accepted_all(doctor.look(places))
+    assert (check.status, check.fix) == ("warn", "fix `key` first")
+    assert list(weakened_check.fix(doctor.look(places))) == []
 
 
 def test_many_are_cut(places: Places) -> None:
     ran(places, agents={f"a{number:02}": {"mode": "soft"} for number in range(30)})
-    seen = weakenings.look(places)
-    told = weakenings.lines(seen, places)
-    assert len(told) == weakenings.MAX_SHOWN + 2
-    assert told[-2].text == "and 20 more (toolguard status --json has all)"
+    seen = accepted_view.look(places)
+    told = accepted_view.lines(seen, places)
+    assert len(told) == accepted_view.MAX_SHOWN + 2
+    assert told[-2].text == "and 20 more (toolguard status --json lists all)"
     assert len(accepting(places).data["accepted"]) == 30

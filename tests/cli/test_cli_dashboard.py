@@ -14,18 +14,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_stage import SCRIPT, envelope, toolguard
+from cli_stage import SCRIPT, dashboard_thread, envelope, toolguard
 
-from toolguard_cli import metering
-from toolguard_cli.checks import metrics
-from toolguard_cli.checks.check import Subject
-from toolguard_cli.checks.dashboard import served
-from toolguard_cli.commands import dashboard
-from toolguard_cli.dashboard import asking, opening, token
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.rig.home import free_port
-from toolguard_engine.config import parse
+from toolguard_cli.commands import show_dashboard
+from toolguard_cli.dashboard import discovery, open_browser, run_server, token
+from toolguard_cli.dashboard.server_settings import DashboardSettings
+from toolguard_cli.doctor.check_types import DoctorSubject
+from toolguard_cli.doctor.checks import metrics_check as metrics
+from toolguard_cli.doctor.checks.dashboard_check import served
+from toolguard_cli.rig.private_home import free_port
+from toolguard_cli.status import cost_format
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.config.settings import parse
 from toolguard_engine.metrics.database import connect
 
 LIMIT = 120
@@ -53,13 +54,21 @@ def named(places: Places) -> tuple[str, ...]:
 def running(places: Places, *options: str, **env: str) -> Iterator[subprocess.Popen[str]]:
     """The command in the foreground, from when it can be found on; ended with Ctrl-C."""
     command, here = [SCRIPT, "dashboard", *named(places), *options], {**os.environ, **env}
-    path = Path(metering.settings(places).db_path)
+    path = Path(cost_format.settings(places).db_path)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=here) as one:
         try:
-            until(lambda: asking.running(path) or one.poll() is not None)
+            until(lambda: discovery.running(path) or one.poll() is not None)
             yield one
         finally:
             one.kill()
+
+
+@contextmanager
+def serving(db: Path, port: int) -> Iterator[discovery.Running]:
+    """A dashboard over this metrics file, in a thread."""
+    places = ["--state-dir", str(db.parent), "--config", str(db.parent / "none.json")]
+    with dashboard_thread(["--db", str(db), *places, "--port", str(port)]) as one:
+        yield one
 
 
 def until(condition: Any) -> None:
@@ -72,7 +81,7 @@ def until(condition: Any) -> None:
 def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path) -> None:
     with running(places) as one:
         own = token.of(db)
-        port = metering.settings(places).dashboard.port
+        port = cost_format.settings(places).dashboard.port
         url = f"http://127.0.0.1:{port}/#token={own}"
         again = toolguard("dashboard", *named(places))
         told = envelope(toolguard("dashboard", *named(places), "--json"))
@@ -80,54 +89,55 @@ def test_it_serves_until_ctrl_c_and_is_found_meanwhile(places: Places, db: Path)
         one.send_signal(signal.SIGINT)
         said, _ = one.communicate(timeout=LIMIT)
     assert one.returncode == 0, said
-    first = f"ok    the dashboard runs at http://127.0.0.1:{port} (process {one.pid}); open it with the token:"
+    first = f"ok    the dashboard is running at http://127.0.0.1:{port} (process {one.pid}); open it with the token:"
     assert said.splitlines()[:2] == [first, f"next  {url}"]
     assert again.stdout.splitlines()[:2] == [first, f"next  {url}"]
     assert "listening" not in said
-    assert dashboard.SECRET in said
-    assert "Ctrl-C ends it" in said
+    assert show_dashboard.SECRET in said
+    assert "press Ctrl-C to stop it" in said
     assert again.returncode == 0
     assert (told["data"]["url"], told["data"]["pid"]) == (url, one.pid)
     assert other.returncode == 1
     assert other.stderr.splitlines() == [
-        f"error one runs over this metrics file already, at http://127.0.0.1:{port} (process {one.pid})",
-        f"      -> end that one first: Ctrl-C where it was started, or kill {one.pid}",
+        f"error a dashboard for this metrics file is already running at http://127.0.0.1:{port} (process {one.pid})",
+        f"      -> stop that one first: press Ctrl-C where it was started, or run kill {one.pid}",
     ]
-    assert asking.running(db) is None
+    assert discovery.running(db) is None
     assert toolguard("dashboard", *named(places), "--json").returncode == 1
 
 
 @pytest.mark.parametrize(
     ("wish", "fix"),
     [
-        (dashboard.Wish(9), "toolguard config set metrics.dashboard.port 9 (or "),
-        (dashboard.Wish(bind="::1"), "toolguard config set metrics.dashboard.bind ::1 (or "),
-        (dashboard.Wish(bind="127.0.0.1", port=7), None),
-        (dashboard.Wish(bind="localhost"), None),
+        (show_dashboard.DashboardRequest(9), "toolguard config set metrics.dashboard.port 9, or "),
+        (show_dashboard.DashboardRequest(bind="::1"), "toolguard config set metrics.dashboard.bind ::1, or "),
+        (show_dashboard.DashboardRequest(bind="127.0.0.1", port=7), None),
+        (show_dashboard.DashboardRequest(bind="localhost"), None),
     ],
 )
 def test_one_that_the_gateway_runs_is_not_moved_by_an_option(
-    places: Places, db: Path, monkeypatch: pytest.MonkeyPatch, wish: dashboard.Wish, fix: str | None
+    places: Places, db: Path, monkeypatch: pytest.MonkeyPatch, wish: show_dashboard.DashboardRequest, fix: str | None
 ) -> None:
     token.of(db)
-    monkeypatch.setattr(asking, "running", lambda _: asking.Running(5, "http://127.0.0.1:7", 0, "1", owned=True))
+    monkeypatch.setattr(discovery, "running", lambda _: discovery.Running(5, "http://127.0.0.1:7", 0, "1", owned=True))
     if fix is None:
-        assert dashboard.run(places, wish, as_json=False).data["pid"] == 5
+        assert show_dashboard.run(places, wish, as_json=False).data["pid"] == 5
         return
     with pytest.raises(UserError) as caught:
-        dashboard.run(places, wish, as_json=False)
-    assert caught.value.fix.startswith(f"the gateway runs that one: {fix}")
+        show_dashboard.run(places, wish, as_json=False)
+    assert caught.value.fix.startswith(f"the gateway runs that one; move it with {fix}")
     assert "toolguard config set metrics.dashboard.enabled false" in caught.value.fix
 
 
 def test_a_dashboard_over_another_file_is_told_as_one(places: Places, db: Path, tmp_path: Path) -> None:
-    port = metering.settings(places).dashboard.port
+    """By the command line of its process."""
+    port = cost_format.settings(places).dashboard.port
     with running(places) as one:
         configure(places, dbPath=str(tmp_path / "other.db"), dashboard={"port": port})
         done = toolguard("dashboard", *named(places))
         own = parse({"metrics": {"dbPath": str(tmp_path / "other.db"), "dashboard": {"enabled": True, "port": port}}})
-        check = served(Subject(places, None, None, settings=own))
-    taken = f"is taken by a dashboard over another metrics file (process {one.pid})"
+        check = served(DoctorSubject(places, None, None, settings=own))
+    taken = f"is taken by a dashboard for another metrics file (process {one.pid})"
     assert taken in done.stderr
     assert "-> toolguard dashboard --port " in done.stderr
     assert taken in check.detail
@@ -136,15 +146,15 @@ def test_a_dashboard_over_another_file_is_told_as_one(places: Places, db: Path, 
 @pytest.mark.parametrize(
     ("enabled", "bind", "status", "told"),
     [
-        (True, "127.0.0.1", "ok", "it answers at "),
+        (True, "127.0.0.1", "ok", "running at "),
         (True, "0.0.0.0", "warn", "nothing is encrypted"),
         (False, "127.0.0.1", "ok", "it is off; one runs at "),
     ],
 )
 def test_doctor_knows_one(places: Places, db: Path, bind: str, status: str, told: str, *, enabled: bool) -> None:
-    with running(places) as one:
+    with serving(db, free_port()) as one:
         own = parse({"metrics": {"dbPath": str(db), "dashboard": {"enabled": enabled, "bind": bind}}})
-        check = served(Subject(places, None, None, settings=own))
+        check = served(DoctorSubject(places, None, None, settings=own))
     assert (check.status, told in check.detail) == (status, True)
     assert (check.data.get("pid") == one.pid) is enabled
 
@@ -152,18 +162,19 @@ def test_doctor_knows_one(places: Places, db: Path, bind: str, status: str, told
 def test_doctor_knows_when_metrics_were_written(places: Places, db: Path) -> None:
     connect(db).close()
     own = parse({"metrics": {"enabled": True, "dbPath": str(db)}})
-    check = metrics.recorded(Subject(places, None, None, settings=own))
+    check = metrics.recorded(DoctorSubject(places, None, None, settings=own))
     assert (check.status, check.data["path"]) == ("ok", str(db))
     assert check.detail.startswith(f"{db}, last written ")
     assert check.data["bytes"] >= db.stat().st_size
 
 
-def test_options_win_over_the_settings(places: Places, db: Path) -> None:
-    port = free_port()
-    with running(places, "--port", str(port), "--bind", "localhost"):
-        found = asking.running(db)
-    assert found is not None
-    assert found.url.endswith(f":{port}")
+def test_options_win_over_the_settings(places: Places, db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[DashboardSettings] = []
+    monkeypatch.setattr(run_server, "run", lambda settings, _tell: asked.append(settings) or 0)
+    toolguard("dashboard", *named(places))
+    toolguard("dashboard", *named(places), "--port", "4711", "--bind", "localhost")
+    port = cost_format.settings(places).dashboard.port
+    assert [(each.bind, each.port) for each in asked] == [("127.0.0.1", port), ("localhost", 4711)]
 
 
 def test_a_taken_port_is_named_with_the_next_free_one(places: Places, db: Path) -> None:
@@ -197,8 +208,8 @@ def test_the_browser_gets_a_file_and_no_token_in_its_command_line(places: Places
 def test_without_a_browser_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"):
         monkeypatch.delenv(name, raising=False)
-    line = opening.in_browser("http://127.0.0.1:1/#token=0", tmp_path / "m.db")
-    assert (line.kind, line.text) == ("warn", "there is no browser here; open the address above yourself")
+    line = open_browser.in_browser("http://127.0.0.1:1/#token=0", tmp_path / "m.db")
+    assert (line.kind, line.text) == ("warn", "no browser found; open the address above yourself")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -210,7 +221,7 @@ def test_without_a_browser_it_says_so(tmp_path: Path, monkeypatch: pytest.Monkey
     ],
 )  # fmt: skip
 def test_what_is_this_machine_alone(bind: str, *, near: bool) -> None:
-    assert dashboard.is_loopback(bind) is near
+    assert show_dashboard.is_loopback(bind) is near
 
 
 @pytest.mark.parametrize(
@@ -222,15 +233,17 @@ def test_what_is_this_machine_alone(bind: str, *, near: bool) -> None:
     ],
 )
 def test_what_a_person_is_told_first(metrics: dict[str, Any], bind: str, *, warned: bool, off: bool) -> None:
-    about, config = asking.Running(1, "http://x", 0, "1"), parse({"metrics": metrics}).metrics
-    told = [line.text for line in dashboard.told(about, "http://x/#token=1", bind, config, "toolguard install")]
+    about, config = discovery.Running(1, "http://x", 0, "1"), parse({"metrics": metrics}).metrics
+    told = [
+        line.text for line in show_dashboard.running_lines(about, "http://x/#token=1", bind, config, "toolguard install")
+    ]
     assert any("nothing is encrypted" in text for text in told) is warned
     assert any("ssh -L" in text for text in told) is warned
-    assert any("metrics are off" in text for text in told) is off
+    assert any("metrics are disabled" in text for text in told) is off
     assert any("-> toolguard install" in text for text in told) is off
 
 
 def test_a_setting_that_is_wrong(places: Places) -> None:
     configure(places, dashboard={"port": 0})
     with pytest.raises(UserError, match="port"):
-        dashboard.run(places, dashboard.Wish(), as_json=False)
+        show_dashboard.run(places, show_dashboard.DashboardRequest(), as_json=False)

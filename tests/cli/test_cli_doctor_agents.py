@@ -13,10 +13,11 @@ import pytest
 from cli_stage import picture
 from doctor_stage import Host, host
 
-from toolguard_cli.checks import agents, verdict, waysin
-from toolguard_cli.checks.check import Check, Subject
-from toolguard_cli.commands import doctor
-from toolguard_cli.paths import Places
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.doctor import guard_verdict
+from toolguard_cli.doctor.check_types import Check, DoctorSubject
+from toolguard_cli.doctor.checks import agents_check, ways_in_check
+from toolguard_cli.system.paths import Places
 
 GEMINI = "google-gemini-cli/gemini-3-pro"
 HEALTHY = {"agents": {"defaults": {"model": {"primary": "anthropic/claude-opus-5"}}}}
@@ -29,7 +30,7 @@ def installed(tmp_path: Path) -> Host:
     return host(tmp_path / "host")
 
 
-def look(places: Places, installed: Host, **config: Any) -> Subject:
+def look(places: Places, installed: Host, **config: Any) -> DoctorSubject:
     places.config.write_text(json.dumps(config))
     return replace(doctor.look(places), openclaw=installed.openclaw)
 
@@ -53,14 +54,14 @@ def kinds(check: Check) -> list[str]:
 
 def test_a_healthy_config_has_nothing_to_be_named(places: Places, installed: Host) -> None:
     subject = look(places, installed, **HEALTHY)
-    assert (agents.guarded(subject).status, waysin.open_ways(subject).status) == ("ok", "ok")
-    assert verdict.of([agents.guarded(subject), waysin.open_ways(subject)]).guarded == "yes"
+    assert (agents_check.guarded(subject).status, ways_in_check.open_ways(subject).status) == ("ok", "ok")
+    assert guard_verdict.of([agents_check.guarded(subject), ways_in_check.open_ways(subject)]).guarded == "yes"
 
 
 def test_each_agent_with_what_it_lacks(places: Places, installed: Host) -> None:
     entries = {"ann": {}, "gem": {"model": GEMINI}, "cod": {"model": "codex/gpt-5"}, "cl": {"model": "claude-cli/opus"}}
     subject = look(places, installed, agents={**HEALTHY["agents"], "entries": entries}, mcp={"servers": {"files": {}}})
-    check = agents.guarded(subject)
+    check = agents_check.guarded(subject)
     assert check.status == "warn"
     assert [line.partition(" (")[0] for line in check.detail.splitlines()] == [
         "gem: not guarded", "cod: in part", "cl: in part",
@@ -69,41 +70,41 @@ def test_each_agent_with_what_it_lacks(places: Places, installed: Host) -> None:
         "ann": "guarded", "gem": "not guarded", "cod": "in part", "cl": "in part",
     }  # fmt: skip
     assert check.fix
-    assert verdict.of([check]).guarded == "partly"
+    assert guard_verdict.of([check]).guarded == "partly"
 
 
 def test_where_no_agent_is_guarded_nothing_is(places: Places, installed: Host) -> None:
-    check = agents.guarded(look(places, installed, agents={"defaults": {"model": GEMINI}}))
-    assert verdict.of([check]).guarded == "no"
+    check = agents_check.guarded(look(places, installed, agents={"defaults": {"model": GEMINI}}))
+    assert guard_verdict.of([check]).guarded == "no"
 
 
 def test_included_files_and_variables_count(places: Places, installed: Host) -> None:
     (places.state_dir / "agents.json5").write_text('{ defaults: { model: "${MODEL}" } }')
     subject = replace(look(places, installed, agents={"$include": "./agents.json5"}), env={"MODEL": GEMINI})
-    assert agents.guarded(subject).data["agents"]["main"]["guards"] == "not guarded"
+    assert agents_check.guarded(subject).data["agents"]["main"]["guards"] == "not guarded"
 
 
 def test_the_claude_cli_of_a_release_that_asks_no_hook(places: Places, installed: Host) -> None:
     installed.is_release("2026.7.35")
-    check = agents.guarded(look(places, installed, agents={"defaults": {"model": "claude-cli/opus"}}))
+    check = agents_check.guarded(look(places, installed, agents={"defaults": {"model": "claude-cli/opus"}}))
     assert "this release of OpenClaw calls no hook" in check.detail
 
 
 @pytest.mark.parametrize("folder", ["extensions/codex", "npm/projects/openclaw__codex", "npm/projects/@openclaw%2Fcodex"])
 def test_the_codex_plugin_is_found_where_it_was_installed(places: Places, installed: Host, folder: str) -> None:
     (places.state_dir / folder).mkdir(parents=True)
-    check = agents.guarded(look(places, installed, agents={"defaults": {"model": "openai/gpt-6-astra"}}))
+    check = agents_check.guarded(look(places, installed, agents={"defaults": {"model": "openai/gpt-6-astra"}}))
     assert check.data["agents"]["main"]["guards"] == "in part"
 
 
 def test_many_agents_are_counted(places: Places, installed: Host) -> None:
     entries = {f"a{number}": {"model": GEMINI} for number in range(8)}
-    check = agents.guarded(look(places, installed, agents={"entries": entries}))
+    check = agents_check.guarded(look(places, installed, agents={"entries": entries}))
     assert check.detail.endswith("and 3 more agents")
 
 
 def test_a_name_cannot_write_into_the_report(places: Places, installed: Host) -> None:
-    check = agents.guarded(look(places, installed, agents={"entries": {"a\x1b[31m\nok": {"model": GEMINI}}}))
+    check = agents_check.guarded(look(places, installed, agents={"entries": {"a\x1b[31m\nok": {"model": GEMINI}}}))
     assert "\x1b" not in check.detail
     assert "\nok" not in check.detail
 
@@ -122,10 +123,10 @@ def test_automations_and_nodes_that_run_commands(places: Places, installed: Host
         (places.state_dir / "nodes" / "paired.json").write_text(
             json.dumps({"d1": {"displayName": "laptop", **NODE}, "d2": 7})
         )
-    check = waysin.open_ways(look(places, installed, **HEALTHY))
+    check = ways_in_check.open_ways(look(places, installed, **HEALTHY))
     assert check.data["ways"] == [{"kind": "automations", "names": ["backup"]}, {"kind": "nodes", "names": ["laptop"]}]
     assert check.status == "warn"
-    assert verdict.of([check]).guarded == "yes"  # a person set them up
+    assert guard_verdict.of([check]).guarded == "yes"  # a person set them up
 
 
 def test_looking_writes_nothing(places: Places, installed: Host) -> None:
@@ -133,7 +134,7 @@ def test_looking_writes_nothing(places: Places, installed: Host) -> None:
         store.execute("PRAGMA journal_mode=WAL")
     subject = look(places, installed, **HEALTHY)
     before = picture(places.state_dir)
-    assert kinds(waysin.open_ways(subject)) == ["automations"]
+    assert kinds(ways_in_check.open_ways(subject)) == ["automations"]
     assert picture(places.state_dir) == before
 
 
@@ -142,7 +143,7 @@ def test_what_a_running_gateway_has_not_written_back_counts(places: Places, inst
         store.execute("PRAGMA journal_mode=WAL")
         store.execute("INSERT INTO cron_jobs VALUES ('1', 'backup', 1, 'command')")
         store.commit()
-        assert kinds(waysin.open_ways(look(places, installed, **HEALTHY))) == ["automations"]
+        assert kinds(ways_in_check.open_ways(look(places, installed, **HEALTHY))) == ["automations"]
 
 
 @pytest.mark.parametrize("text", [b"", b"not a database" * 100])
@@ -150,7 +151,7 @@ def test_a_store_that_cannot_be_read_is_no_crash(places: Places, installed: Host
     path = places.state_dir / "state" / "openclaw.sqlite"
     path.parent.mkdir()
     path.write_bytes(text)
-    check = waysin.open_ways(look(places, installed, **HEALTHY))
+    check = ways_in_check.open_ways(look(places, installed, **HEALTHY))
     assert check.status == ("warn" if text else "ok")
 
 
@@ -164,12 +165,12 @@ def test_a_store_that_cannot_be_read_is_no_crash(places: Places, installed: Host
     ],
 )
 def test_acp_agents_that_can_be_started(places: Places, installed: Host, config: Any, expected: list[str]) -> None:
-    assert kinds(waysin.open_ways(look(places, installed, **config))) == expected
+    assert kinds(ways_in_check.open_ways(look(places, installed, **config))) == expected
 
 
 def test_embedded_runs_without_hooks(places: Places, installed: Host) -> None:
     installed.is_release("2026.8.2")
-    assert kinds(waysin.open_ways(look(places, installed, **HEALTHY))) == ["embedded"]
+    assert kinds(ways_in_check.open_ways(look(places, installed, **HEALTHY))) == ["embedded"]
 
 
 def test_the_report_of_the_whole_command_has_them(places: Places, installed: Host) -> None:

@@ -17,17 +17,17 @@ import pytest
 from cli_stage import put_in
 from doctor_stage import Host, host
 
-from toolguard_cli import children
-from toolguard_cli.checks import engine, node
-from toolguard_cli.checks.check import Check, Subject
-from toolguard_cli.commands import doctor
-from toolguard_cli.paths import Places
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.doctor.check_types import Check, DoctorSubject
+from toolguard_cli.doctor.checks import engine_check, node_check
+from toolguard_cli.system import subprocesses
+from toolguard_cli.system.paths import Places
 
-UNSET = "toolguard config unset python (or mend it there)"
+UNSET = "toolguard config unset python, or correct the setting"
 
 
 @pytest.fixture
-def subject(places: Places) -> Subject:
+def subject(places: Places) -> DoctorSubject:
     put_in(places)
     return doctor.look(places)
 
@@ -39,23 +39,23 @@ def program(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
-def with_python(subject: Subject, python: str) -> Subject:
+def with_python(subject: DoctorSubject, python: str) -> DoctorSubject:
     return replace(subject, settings=msgspec.structs.replace(subject.settings, python=python))
 
 
 def test_the_engine_check_starts_one_process_and_waits_for_nothing_else(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch
+    subject: DoctorSubject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[list[str]] = []
-    ask = children.ask
+    ask = subprocesses.ask
 
-    def counted(command: list[str], limit: float, *given: bytes, **options: Any) -> children.Answered:
+    def counted(command: list[str], limit: float, *given: bytes, **options: Any) -> subprocesses.Completed:
         started.append(command)
-        assert limit == engine.LIMIT_SECONDS
+        assert limit == engine_check.LIMIT_SECONDS
         return ask(command, limit, *given, **options)
 
-    monkeypatch.setattr(children, "ask", counted)
-    check = engine.answers(subject)
+    monkeypatch.setattr(subprocesses, "ask", counted)
+    check = engine_check.answers(subject)
     assert (check.status, check.fix) == ("ok", "")
     assert check.detail.startswith("it answered after ")
     assert started == [[sys.executable, "-P", "-E", "-m", "toolguard_engine"]]
@@ -64,30 +64,30 @@ def test_the_engine_check_starts_one_process_and_waits_for_nothing_else(
 @pytest.mark.parametrize(
     ("script", "problem"),
     [
-        pytest.param("exit 3", "it ended with code 3 and said nothing", id="ends at once"),
+        pytest.param("exit 3", "it exited with code 3 and no output", id="ends at once"),
         pytest.param("echo one; echo two >&2; exit 1", "two", id="complains"),
         pytest.param('echo \'{"type":"ready"}\'', '{"type":"ready"}', id="does not judge"),
     ],
 )
-def test_an_engine_that_does_not_answer(subject: Subject, tmp_path: Path, script: str, problem: str) -> None:
+def test_an_engine_that_does_not_answer(subject: DoctorSubject, tmp_path: Path, script: str, problem: str) -> None:
     python = program(tmp_path, script)
-    check = engine.answers(with_python(subject, python))
+    check = engine_check.answers(with_python(subject, python))
     assert (check.status, check.detail, check.fix) == ("error", f"{python}: {problem}", UNSET)
 
 
-def test_an_engine_that_hangs(subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_engine_that_hangs(subject: DoctorSubject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     python = program(tmp_path, "exec sleep 1000")
-    monkeypatch.setattr(engine, "LIMIT_SECONDS", 0.2)
-    check = engine.answers(with_python(subject, python))
+    monkeypatch.setattr(engine_check, "LIMIT_SECONDS", 0.2)
+    check = engine_check.answers(with_python(subject, python))
     assert (check.status, check.detail) == ("error", f"{python}: no answer within 0.2 s")
 
 
-def test_a_python_without_toolguard(subject: Subject, tmp_path: Path) -> None:
+def test_a_python_without_toolguard(subject: DoctorSubject, tmp_path: Path) -> None:
     venv.create(tmp_path / "bare", with_pip=False, symlinks=True)
     python = str(tmp_path / "bare" / "bin" / "python")
-    check = engine.answers(with_python(subject, python))
+    check = engine_check.answers(with_python(subject, python))
     assert (check.status, check.detail) == ("error", f"{python}: {python}: No module named toolguard_engine")
-    assert engine.python(with_python(subject, python)).status == "ok"
+    assert engine_check.python(with_python(subject, python)).status == "ok"
 
 
 @pytest.mark.parametrize(
@@ -100,13 +100,13 @@ def test_a_python_without_toolguard(subject: Subject, tmp_path: Path) -> None:
     ],
 )
 def test_interpreter(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch, setting: str, variable: str, recorded: str, found: str
+    subject: DoctorSubject, monkeypatch: pytest.MonkeyPatch, setting: str, variable: str, recorded: str, found: str
 ) -> None:
     monkeypatch.setenv("TOOLGUARD_PYTHON", variable)
     assert subject.record is not None
     known = msgspec.structs.replace(subject.record, python=recorded) if recorded else None
     own = subject.settings if not setting else msgspec.structs.replace(subject.settings, python=setting)
-    assert engine.interpreter(replace(subject, record=known, settings=own))[0] == found
+    assert engine_check.interpreter(replace(subject, record=known, settings=own))[0] == found
 
 
 @pytest.mark.parametrize(
@@ -116,24 +116,26 @@ def test_interpreter(
         pytest.param("3.14.2", "ok", "Python 3.14.2 (PROGRAM)", id="new"),
         pytest.param("3.10.13", "error", "PROGRAM is Python 3.10.13; the engine needs 3.11 or later", id="old"),
         pytest.param("2.7.18", "error", "PROGRAM is Python 2.7.18; the engine needs 3.11 or later", id="very old"),
-        pytest.param("hello", "error", "PROGRAM is no Python that runs", id="something else"),
+        pytest.param("hello", "error", "PROGRAM is not a working Python", id="something else"),
     ],
 )
-def test_version_of_python(subject: Subject, tmp_path: Path, says: str, status: str, told: str) -> None:
+def test_version_of_python(subject: DoctorSubject, tmp_path: Path, says: str, status: str, told: str) -> None:
     python = program(tmp_path, f"echo {says}")
-    check = engine.python(with_python(subject, python))
+    check = engine_check.python(with_python(subject, python))
     assert (check.status, check.detail) == (status, told.replace("PROGRAM", python))
     assert check.fix == ("" if status == "ok" else UNSET)
 
 
-@pytest.mark.parametrize("look", [engine.python, engine.answers, engine.latency], ids=lambda look: look.__name__)
+@pytest.mark.parametrize(
+    "look", [engine_check.python, engine_check.answers, engine_check.latency], ids=lambda look: look.__name__
+)
 def test_what_a_wrapper_leaves_behind_is_neither_waited_for_nor_left(
-    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: Callable[[Subject], Check]
+    subject: DoctorSubject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, look: Callable[[DoctorSubject], Check]
 ) -> None:
     """A shell that does not put the interpreter in its own place; the child holds the pipes, and a lock to tell it by."""
     alive = tmp_path / "alive"
     python = program(tmp_path, f"exec 9> {alive}; flock 9; sleep 1000 & wait")
-    monkeypatch.setattr(engine, "LIMIT_SECONDS", 0.5)
+    monkeypatch.setattr(engine_check, "LIMIT_SECONDS", 0.5)
     assert look(with_python(subject, python)).status != "ok"
     with alive.open("a") as file:
         assert soon_free(file)
@@ -155,31 +157,31 @@ def soon_free(file: IO[str]) -> bool:
 # How fast. Nothing here asserts a time: only that both sides were asked, and what becomes of the two figures.
 
 
-def test_latency_is_measured_beside_a_bare_pipe(subject: Subject) -> None:
-    check = engine.latency(subject)
+def test_latency_is_measured_beside_a_bare_pipe(subject: DoctorSubject) -> None:
+    check = engine_check.latency(subject)
     assert check.data["verdictMs"] > 0
     assert check.data["bareMs"] > 0
-    assert check.detail.endswith(" times a bare pipe")
+    assert check.detail.endswith(" times as long as an echo through a pipe")
 
 
 @pytest.mark.parametrize(("verdict", "status"), [(4.9, "ok"), (5.1, "warn")], ids=["usual", "far too slow"])
 def test_only_many_times_the_bare_pipe_is_a_warning(
-    subject: Subject, monkeypatch: pytest.MonkeyPatch, verdict: float, status: str
+    subject: DoctorSubject, monkeypatch: pytest.MonkeyPatch, verdict: float, status: str
 ) -> None:
-    monkeypatch.setattr(engine, "_measured", lambda _python, _scratch: (verdict, 0.1))
-    assert engine.latency(subject).status == status
+    monkeypatch.setattr(engine_check, "_measured", lambda _python, _scratch: (verdict, 0.1))
+    assert engine_check.latency(subject).status == status
 
 
 @pytest.mark.parametrize("script", ["exit 1", "exec sleep 1000", "cat > /dev/null"], ids=["ends", "hangs", "says nothing"])
 def test_latency_of_an_engine_that_does_not_answer(
-    subject: Subject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+    subject: DoctorSubject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
-    monkeypatch.setattr(engine, "LIMIT_SECONDS", 0.2)
-    check = engine.latency(with_python(subject, program(tmp_path, script)))
-    assert (check.status, check.fix) == ("warn", "mend `engine` first")
+    monkeypatch.setattr(engine_check, "LIMIT_SECONDS", 0.2)
+    check = engine_check.latency(with_python(subject, program(tmp_path, script)))
+    assert (check.status, check.fix) == ("warn", "fix `engine` first")
 
 
-def test_no_process_is_left(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_process_is_left(subject: DoctorSubject, monkeypatch: pytest.MonkeyPatch) -> None:
     started: list[subprocess.Popen[bytes]] = []
     popen = subprocess.Popen
 
@@ -188,7 +190,7 @@ def test_no_process_is_left(subject: Subject, monkeypatch: pytest.MonkeyPatch) -
         return started[-1]
 
     monkeypatch.setattr(subprocess, "Popen", kept)
-    engine.latency(subject)
+    engine_check.latency(subject)
     assert [process.poll() is not None for process in started] == [True, True]
 
 
@@ -218,24 +220,27 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Host:
         pytest.param("2026.9.6", "what", "warn", id="no number"),
     ],
 )
-def test_node_of_each_release(subject: Subject, there: Host, release: str, version: str, status: str) -> None:
+def test_node_of_each_release(subject: DoctorSubject, there: Host, release: str, version: str, status: str) -> None:
     """By the releases that are known, where the package does not say."""
     (there.package / "package.json").write_text(f'{{"name": "openclaw", "version": "{release}"}}')
     there.has_node(f"v{version}")
-    assert node.recent(replace(subject, openclaw=there.openclaw)).status == status
+    assert node_check.recent(replace(subject, openclaw=there.openclaw)).status == status
 
 
-def test_the_package_knows_better(subject: Subject, there: Host) -> None:
+def test_the_package_knows_better(subject: DoctorSubject, there: Host) -> None:
     there.is_release("2027.1.0", ">=30")
-    check = node.recent(replace(subject, openclaw=there.openclaw))
-    assert (check.status, check.detail) == ("warn", "Node 24.19.0 is not what OpenClaw 2027.1.0 takes: >=30")
+    check = node_check.recent(replace(subject, openclaw=there.openclaw))
+    assert (check.status, check.detail) == (
+        "warn",
+        "Node 24.19.0 is not supported by OpenClaw 2027.1.0, which requires >=30",
+    )
 
 
-def test_the_node_that_runs_openclaw_is_asked(subject: Subject, there: Host) -> None:
+def test_the_node_that_runs_openclaw_is_asked(subject: DoctorSubject, there: Host) -> None:
     own = there.root / "node-30"
     own.write_text("#!/bin/sh\necho v30.1.0\n")
     own.chmod(0o755)
-    check = node.recent(replace(subject, openclaw=(str(own), str(there.package / "openclaw.mjs"))))
+    check = node_check.recent(replace(subject, openclaw=(str(own), str(there.package / "openclaw.mjs"))))
     assert check.detail == f"Node 30.1.0 ({own})"
 
 
@@ -256,4 +261,4 @@ def test_the_node_that_runs_openclaw_is_asked(subject: Subject, there: Host) -> 
     ],
 )
 def test_ranges(version: str, wanted: str, held: bool) -> None:  # noqa: FBT001 - of a table
-    assert node.fits(version, wanted) is held
+    assert node_check.fits(version, wanted) is held

@@ -20,23 +20,24 @@ from typing import Any
 
 import pytest
 from cli_stage import SOURCE, picture, put_in
-from doctor_stage import LIVING, LOWEST, Host, by_id, examined, faulty, healthy, host, listing, ran, runs
+from doctor_stage import LIVING, LOWEST, Host, by_id, examined, faulty, healthy, host, ran, runs
 from held_stage import hold
 
-from toolguard_cli.checks import disk, engine, keyfile
-from toolguard_cli.commands import doctor
-from toolguard_cli.paths import Places
-from toolguard_cli.rig.home import free_port
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.doctor.checks import disk_check, engine_check, key_check
+from toolguard_cli.rig.private_home import free_port
+from toolguard_cli.system.paths import Places
 from toolguard_engine import __version__
-from toolguard_engine.stores import engines, key
-from toolguard_engine.stores.audit import AuditLog
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.files import engine_files as engines
+from toolguard_engine.stores.files import signing_key_file
 
 ENTRY = "plugins.entries.toolguard"
 OTHER = 54_321
 """A user that no machine has."""
 DAY = 86_400
 FIX = "toolguard doctor --fix"
-AGAIN = "toolguard install (it copies the files anew)"
+AGAIN = "toolguard install (it copies the files again)"
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,8 @@ class Stage:
 def stage(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
     made = host(tmp_path / "host")
     monkeypatch.setenv("PATH", f"{made.root / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(engine, "_ask", lambda _python, _scratch: "")
-    monkeypatch.setattr(engine, "_measured", lambda _python, _scratch: (0.2, 0.1))
+    monkeypatch.setattr(engine_check, "_ask", lambda _python, _scratch: "")
+    monkeypatch.setattr(engine_check, "_measured", lambda _python, _scratch: (0.2, 0.1))
     alive = engines.alive
     monkeypatch.setattr(engines, "alive", lambda pid: pid == LIVING or alive(pid))
     healthy(places)
@@ -248,7 +249,7 @@ def space(**free: int) -> Callable[[Stage], None]:
     told = SimpleNamespace(f_frsize=4096, f_bavail=10**9, f_files=10**6, f_favail=10**6)
 
     def make(stage: Stage) -> None:
-        stage.patch.setattr(disk.os, "statvfs", lambda _path: SimpleNamespace(**{**vars(told), **free}))
+        stage.patch.setattr(disk_check.os, "statvfs", lambda _path: SimpleNamespace(**{**vars(told), **free}))
 
     return make
 
@@ -295,12 +296,12 @@ def being(user: int) -> Callable[[Stage], None]:
 CONFIG = [
     Fault(
         "config missing", lambda s: s.places.config.unlink(), "config", "error", "no config at C",
-        "toolguard install, or name it with --config",
+        "toolguard install, or pass --config",
         also={"enabled": "error", "hook-order": "warn", "whole-config": "warn"}, left={},
     ),
     Fault(
         "config is no JSON5", lambda s: s.places.config.write_text("{ a: 1 b: 2 }"), "config", "error",
-        "C is not valid JSON5: line 1, column 8: expected ',' or '}' after a member, found 'b'", "mend the file;",
+        "C is not valid JSON5: line 1, column 8: expected ',' or '}' after a member, found 'b'", "fix the file;",
         also=dict.fromkeys(
             ("hook-order", "loops", "agents", "ways-in", "enabled", "allowed", "settings", "whole-config", "old-plugins"),
             "warn",
@@ -308,7 +309,7 @@ CONFIG = [
     ),
     Fault(
         "include missing", config(**{"$include": "./more.json5"}), "config", "error",
-        "the gateway does not start: C, line 1", "mend the path, or make the file",
+        "the gateway does not start: C, line 1", "fix the path, or create the file",
     ),
     Fault(
         "setting of the wrong kind", settings(maxIdenticalFailures="two"), "settings", "error",
@@ -329,31 +330,31 @@ CONFIG = [
     ),
     Fault(
         "a variable that nobody set", settings(logPath="${NOBODY_SET_THIS}/a.log"), "settings", "warn",
-        f"{ENTRY}.config.logPath: ${{NOBODY_SET_THIS}} is not set here", "set it where the gateway is started",
+        f"{ENTRY}.config.logPath: ${{NOBODY_SET_THIS}} is not set here", "set it in the environment of the gateway",
     ),
     Fault(
         "load path gone", plugins(load={"paths": ["/nowhere/plugin"]}), "whole-config", "warn",
-        "plugins.load.paths[0]: /nowhere/plugin is not there", "take it out",
+        "plugins.load.paths[0]: /nowhere/plugin does not exist", "remove it, or put the plugin there",
     ),
     Fault(
         "OpenClaw does not take it",
         lambda s: s.host.validates('{"valid": false, "issues": [{"path": "gateway.port", "message": "expected number"}]}'),
-        "whole-config", "error", "gateway.port: OpenClaw says: expected number", "mend it (C",
+        "whole-config", "error", "gateway.port: OpenClaw says: expected number", "fix it (C",
     ),
     Fault(
         "an old plugin is on", plugins(entries={"toolguard": {"enabled": True}, "tool-guard": {"enabled": True}}),
-        "old-plugins", "warn", "not taken over yet: tool-guard", "toolguard migrate",
+        "old-plugins", "warn", "not migrated yet: tool-guard", "toolguard migrate",
     ),
     Fault(
         "old fields of the gateway's loop detection",
         config(tools={"loopDetection": {"enabled": True, "warningThreshold": 10}}),
-        "old-plugins", "warn", "not taken over yet: tools.loopDetection", "toolguard migrate",
+        "old-plugins", "warn", "not migrated yet: tools.loopDetection", "toolguard migrate",
     ),
     Fault(
         "two names for two places", lambda s: [
             s.patch.setenv("TOOLGUARD_STATE_DIR", "/of/toolguard"), s.patch.setenv("OPENCLAW_STATE_DIR", "/of/openclaw"),
         ],
-        "environment", "warn", "toolguard and openclaw look at different gateways here: TOOLGUARD_STATE_DIR=/of/toolguard",
+        "environment", "warn", "toolguard and openclaw use different gateways here: TOOLGUARD_STATE_DIR=/of/toolguard",
         "unset TOOLGUARD_STATE_DIR",
     ),
 ]  # fmt: skip
@@ -361,7 +362,7 @@ CONFIG = [
 PLUGIN = [
     Fault(
         "plugin gone", lambda s: s.copy.rename(s.state / "moved"), "plugin", "error",
-        "the plugin is not where the gateway looks", "toolguard install", left={},
+        "the gateway cannot find the plugin", "toolguard install", left={},
     ),
     Fault(
         "linked plugin gone", lambda s: [
@@ -369,7 +370,7 @@ PLUGIN = [
             s.places.config.write_text(s.places.config.read_text().replace(str(SOURCE), "/nowhere/gateway")),
             s.places.record.write_text(s.places.record.read_text().replace(str(SOURCE), "/nowhere/gateway")),
         ],
-        "plugin", "error", "the plugin is not where the gateway looks", "toolguard install",
+        "plugin", "error", "the gateway cannot find the plugin", "toolguard install",
         also={"whole-config": "warn"}, left={},
     ),
     Fault(
@@ -390,19 +391,19 @@ PLUGIN = [
     ),
     Fault(
         "a file that everybody may write", lambda s: (s.copy / "hooks.mjs").chmod(0o666), "plugin-files", "error",
-        "OpenClaw refuses it: X/hooks.mjs may be written by everybody (mode 666)", AGAIN,
+        "OpenClaw refuses to load it: X/hooks.mjs is writable by everyone (mode 666)", AGAIN,
         also={"plugin-copy": "warn"}, left={},
     ),
     Fault(
         "the folder that everybody may write", lambda s: s.copy.chmod(0o777), "plugin-files", "error",
-        "OpenClaw refuses it: X may be written by everybody (mode 777)", AGAIN, left={},
+        "OpenClaw refuses to load it: X is writable by everyone (mode 777)", AGAIN, left={},
     ),
     Fault(
         "a hard link", lambda s: (s.state / "name").hardlink_to(s.copy / "index.mjs"), "plugin-files", "error",
-        "OpenClaw refuses it: X/index.mjs is a hard link (2 names)", AGAIN, also={"plugin-copy": "warn"}, left={},
+        "OpenClaw refuses to load it: X/index.mjs is a hard link (2 names)", AGAIN, also={"plugin-copy": "warn"}, left={},
     ),
     Fault(
-        "a symlinked folder", linked_elsewhere, "plugin-files", "error", "OpenClaw refuses it: X is a symbolic link",
+        "a symlinked folder", linked_elsewhere, "plugin-files", "error", "OpenClaw refuses to load it: X is a symbolic link",
         "rm X, then toolguard install", also={"plugin-copy": "warn"},
     ),
     Fault(
@@ -423,7 +424,7 @@ PLUGIN = [
     ),
     Fault(
         "installed by another version", lambda s: edit(s.places.record, lambda v: v.update(version="0.0.9")), "toolguard",
-        "warn", f"toolguard {__version__}; it was installed here as 0.0.9", "toolguard install", left={},
+        "warn", f"toolguard {__version__}, but version 0.0.9", "toolguard install", left={},
     ),
     Fault(
         "a damaged record of the installation", lambda s: s.places.record.write_text("{"), "toolguard", "error",
@@ -431,31 +432,41 @@ PLUGIN = [
     ),
     Fault(
         "all plugins off", plugins(enabled=False), "enabled", "error",
-        "plugins.enabled is false: the gateway loads no plugin", "toolguard config set plugins.enabled true",
+        "plugins.enabled is false: the gateway loads no plugins", "toolguard config set plugins.enabled true",
     ),
     Fault(
         "entry off", plugins(entries={"toolguard": {"enabled": False}}), "enabled", "error",
         f"{ENTRY}.enabled is not true", "toolguard install", left={},
     ),
     Fault(
-        "switched off", settings(enabled=False), "enabled", "warn", "its setting `enabled` switches it off",
+        "switched off", settings(enabled=False), "enabled", "warn", "switched off by its setting `enabled`",
         "toolguard config set enabled true",
     ),
     Fault(
-        "mode disabled", settings(mode="disabled"), "enabled", "warn", "its setting `mode` switches it off",
+        "mode disabled", settings(mode="disabled"), "enabled", "warn", "switched off by its setting `mode`",
         "toolguard config set mode enforce",
     ),
     Fault(
-        "only shadows", settings(mode="shadow"), "enforced", "warn", "mode is shadow: it only writes down what it would do",
+        "only shadows", settings(mode="shadow"), "enforced", "warn",
+        "mode is shadow: calls are judged and logged, but none is held or blocked",
         "toolguard config set mode enforce",
     ),
     Fault(
         "an agent that is not held", settings(agents={"main": {"mode": "disabled"}}), "enforced", "warn",
-        "mode of the agent main is disabled: nothing holds its calls", "toolguard config unset agents.main.mode",
+        "mode of the agent main is disabled: its calls are not judged", "toolguard config unset agents.main.mode",
+    ),
+    Fault(
+        "an agent that is held less", settings(agents={"main": {"mode": "soft"}}), "enforced", "warn",
+        "mode of the agent main is soft: a score holds its calls only from stakes 8 on",
+        "toolguard config unset agents.main.mode",
+    ),
+    Fault(
+        "commands are exempt", settings(neverBlock=["memory_get", "OpenClaw:core:Exec"]), "enforced", "warn",
+        "neverBlock exempts exec: their calls are not judged", "toolguard config unset neverBlock",
     ),
     Fault(
         "fails open", settings(failMode="open"), "enforced", "warn",
-        "failMode is open: calls run unjudged while the engine is silent", "toolguard config set failMode closed",
+        "failMode is open: calls run unjudged while the engine does not answer", "toolguard config set failMode closed",
     ),
     Fault(
         "not allowed", plugins(allow=["other"]), "allowed", "error", "plugins.allow does not name toolguard",
@@ -474,33 +485,34 @@ GATEWAY = [
     ),
     Fault(
         "the gateway runs another OpenClaw", lambda s: runs(s.places, host="2026.8.2"), "openclaw", "warn",
-        "the gateway runs OpenClaw 2026.8.2, installed is 2026.9.6", "openclaw gateway restart",
+        "the gateway runs OpenClaw 2026.8.2, but 2026.9.6", "openclaw gateway restart",
     ),
     Fault(
         "old Node", lambda s: s.host.has_node("v22.19.0"), "node", "warn",
-        "Node 22.19.0 is not what OpenClaw 2026.9.6 takes: >=24.16.0 <25 || >=26.1.0", "install Node 24",
+        "Node 22.19.0 is not supported by OpenClaw 2026.9.6, which requires >=24.16.0 <25 || >=26.1.0", "install Node 24",
     ),
     Fault(
         "hooks fail", lambda s: runs(s.places, seams={"hooks": "fails", "textTransform": "works"}), "hooks", "error",
-        "NOT FULLY GUARDED: OpenClaw 2026.9.6 loads the plugin", "use a gateway run instead of `agent --local`",
+        "NOT FULLY GUARDED: OpenClaw 2026.9.6 loaded the plugin", "use a gateway run instead of `agent --local`",
     ),
     Fault(
         "hooks failed in a run that is over", lambda s: ran(s.places, seams={"hooks": "fails"}), "hooks", "error",
-        "NOT FULLY GUARDED: OpenClaw 2026.9.6 loads the plugin", "use a gateway run instead of `agent --local`",
+        "NOT FULLY GUARDED: OpenClaw 2026.9.6 loaded the plugin", "use a gateway run instead of `agent --local`",
     ),
     Fault(
         "no way to correct a result",
         lambda s: ran(s.places, seams={"hooks": "works", "inPlaceText": "fails", "textTransform": "fails"}),
-        "hooks", "error", "no way to correct a tool result works on OpenClaw 2026.9.6", "npm install -g openclaw@latest",
+        "hooks", "error", "tool results cannot be corrected on OpenClaw 2026.9.6", "npm install -g openclaw@latest",
     ),
     Fault(
         "one way fails", lambda s: ran(s.places, seams={"hooks": "works", "inPlaceText": "fails", "textTransform": "works"}),
-        "hooks", "warn", "on OpenClaw 2026.9.6 these ways do not work: inPlaceText", "npm install -g openclaw@latest",
+        "hooks", "warn", "on OpenClaw 2026.9.6, these integration points do not work: inPlaceText",
+        "npm install -g openclaw@latest",
     ),
     Fault(
         "a plugin that runs after the guard",
         lambda s: s.host.lists(("toolguard", LOWEST), ("late", LOWEST), ("early", None)), "hook-order", "warn",
-        f"late runs after the guard and can change what was judged: early (0), then toolguard ({LOWEST}), then late ",
+        f"late runs after the guard and can change calls that were judged: early (0), then toolguard ({LOWEST}), then late ",
         "remove late, or raise the priority of its hook",
     ),
     Fault(
@@ -509,32 +521,32 @@ GATEWAY = [
     ),
     Fault(
         "OpenClaw fails", lambda s: s.host.answers("Error: no plugins today", 1), "hook-order", "warn",
-        "OpenClaw does not list its hooks: Error: no plugins today", "openclaw plugins inspect --all --runtime",
+        "OpenClaw failed to list its hooks: Error: no plugins today", "openclaw plugins inspect --all --runtime",
     ),
     Fault(
         "OpenClaw says something else", lambda s: s.host.answers('[\n{"plugin": '), "hook-order", "warn",
-        "OpenClaw does not list its hooks: Expecting value", "openclaw plugins inspect --all --runtime",
+        "OpenClaw failed to list its hooks: Expecting value", "openclaw plugins inspect --all --runtime",
     ),
 ]  # fmt: skip
 
 ENGINE = [
     Fault(
         "python of the settings is gone", settings(python="/nowhere/python"), "python", "error",
-        "/nowhere/python is not there", "toolguard config unset python",
+        "/nowhere/python was not found", "toolguard config unset python",
         also={"engine": "error", "latency": "warn"},
     ),
     Fault(
         "recorded python is gone", lambda s: edit(s.places.record, lambda v: v.update(python="/nowhere/python")), "python",
-        "error", "/nowhere/python is not there", "toolguard install (it records the Python that runs it)",
+        "error", "/nowhere/python was not found", "toolguard install (it records the Python that runs it)",
         also={"engine": "error", "latency": "warn"}, left={},
     ),
     Fault(
         "engine with a bad config", lambda s: runs(s.places, config_error="config: Expected `int`"), "running", "error",
-        "config: Expected `int`", "mend it, then openclaw gateway restart",
+        "config: Expected `int`", "fix it, then openclaw gateway restart",
     ),
     Fault(
         "engine that cannot log", lambda s: runs(s.places, log_error="cannot write /log: No space left"), "running", "error",
-        "cannot write /log: No space left", "mend it, then openclaw gateway restart",
+        "cannot write /log: No space left", "fix it, then openclaw gateway restart",
     ),
     Fault(
         "older engine", lambda s: runs(s.places, version="0.0.1"), "running", "warn",
@@ -545,39 +557,40 @@ ENGINE = [
         f"engine {LIVING} is toolguard {__version__}, its plugin 0.0.1; this is {__version__}", "openclaw gateway restart",
     ),
     Fault(
-        "engine slower than it may be", lambda s: s.patch.setattr(engine, "_measured", lambda _p, _s: (51.0, 1.0)),
-        "latency", "warn", "51.00 ms a call, 51.0 times a bare pipe", "look at what slows ",
+        "engine slower than it may be", lambda s: s.patch.setattr(engine_check, "_measured", lambda _p, _s: (51.0, 1.0)),
+        "latency", "warn", "51.00 ms per call, 51.0 times as long as an echo through a pipe", "find out what slows ",
     ),
 ]  # fmt: skip
 
 STATE = [
     Fault(
         "state dir that everybody may write", lambda s: s.state.chmod(0o777), "state-dir", "error",
-        "S may be written by everybody", "chmod go-w S", left={},
+        "S is writable by everyone", "chmod go-w S", left={},
     ),
     Fault(
         "own folder for others", lambda s: s.own.chmod(0o777), "state-files", "error",
-        "S/toolguard may be changed by others (mode 777)", FIX, left={},
+        "S/toolguard is writable by others (mode 777)", FIX, left={},
     ),
     Fault(
         "a store for all eyes", both(held, lambda s: (s.own / "nonces.json").chmod(0o644)), "state-files", "warn",
-        "S/toolguard/nonces.json may be read by others (mode 644)", FIX, left={},
+        "S/toolguard/nonces.json is readable by others (mode 644)", FIX, left={},
     ),
     Fault(
         "rules that others may change", written(lambda s: s.own / "policy.toml", "# none\n", 0o666), "state-files", "error",
-        "S/toolguard/policy.toml may be changed by others (mode 666)", FIX, left={},
+        "S/toolguard/policy.toml is writable by others (mode 666)", FIX, left={},
     ),
     Fault(
         "damaged nonces", both(held, written(lambda s: s.own / "nonces.json", '{"entries": [')), "stores", "error",
-        "a store is damaged, nothing is approved: nonces.json", FIX, left={},
+        "a store is damaged, so nothing can be approved: nonces.json", FIX, left={},
     ),
     Fault(
         "damaged counters", written(lambda s: s.own / "counters.json", "x"), "stores", "error",
-        "what was counted in each run is damaged, so failures are counted anew: counters.json", FIX, left={},
+        "the counters of the runs are damaged, so failures are counted from zero: counters.json", FIX, left={},
     ),
     Fault(
         "a store that was damaged", written(lambda s: s.own / "nonces.json.corrupt-20260906T120000-7", "x"),
-        "stores", "error", "a store is damaged, nothing is approved: nonces.json.corrupt-20260906T120000-7", FIX, left={},
+        "stores", "error", "a store is damaged, so nothing can be approved: nonces.json.corrupt-20260906T120000-7",
+        FIX, left={},
     ),
     Fault(
         "the store in the gateway's config", settings(storePath="~/.openclaw/openclaw.json"), "settings", "error",
@@ -592,19 +605,19 @@ STATE = [
     ),
     Fault(
         "the store in somebody's file", both(written(lambda s: s.state / "notes", "mine"), settings(storePath="notes")),
-        "stores", "error", "S/notes, which storePath names, is no store of held calls", "toolguard config unset storePath",
+        "stores", "error", "S/notes (storePath) is not a store of held calls", "toolguard config unset storePath",
     ),
     Fault(
         "a damaged store elsewhere", both(
             written(lambda s: s.state / "held.json", '{"v":1,"entries":[{'), settings(storePath="held.json"),
         ),
-        "stores", "error", "a store is damaged, nothing is approved: held.json", FIX, left={},
+        "stores", "error", "a store is damaged, so nothing can be approved: held.json", FIX, left={},
     ),
     Fault("a forged call", forged, "stores", "error", "1 held calls are not signed by toolguard", FIX, left={}),
     Fault(
         "a key for everybody", both(held, lambda s: (s.own / "key").chmod(0o644)), "key", "error",
         "S/toolguard/key can be read by others, so it proves nothing",
-        f"{FIX} (what waits must be asked for again)", also={"stores": "warn", "audit": "warn"}, left={},
+        f"{FIX} (held calls must be requested again)", also={"stores": "warn", "audit": "warn"}, left={},
     ),
     Fault(
         "half a key", both(held, written(lambda s: s.own / "key", "short")), "key", "error",
@@ -616,48 +629,48 @@ STATE = [
     ),
     Fault(
         "audit line changed", line_changed, "audit", "error", "audit.jsonl line 1: its content does not fit its hash",
-        "look at it, then put it away to begin a new one: mkdir S/toolguard/audit-broken && mv ",
+        "inspect it, then move it away to begin a new one: mkdir S/toolguard/audit-broken && mv ",
     ),
     Fault(
         "audit line cut off", cut_off, "audit", "error", "audit.jsonl line 2: the end is missing: there were 2 lines",
-        "look at it, then put it away",
+        "inspect it, then move it away",
     ),
     Fault(
         "an audit log that was put away before", both(line_changed, lambda s: (s.own / "audit-broken").mkdir(mode=0o700)),
         "audit", "error", "audit.jsonl line 1: its content does not fit its hash",
-        "look at it, then put it away to begin a new one: mkdir S/toolguard/audit-broken.1 && mv "
+        "inspect it, then move it away to begin a new one: mkdir S/toolguard/audit-broken.1 && mv "
         "S/toolguard/audit.*jsonl S/toolguard/audit.head S/toolguard/audit-broken.1",
     ),
     Fault(
         "half an audit line of a killed engine", half_a_line, "audit", "warn",
-        "audit.jsonl line 3: the last line is cut off, as a killed engine leaves it", FIX, left={},
+        "audit.jsonl line 3: the last line is cut off, as an engine leaves it when it is killed", FIX, left={},
     ),
     Fault(
         "the log gone, and its key", both(held, gone("key", "audit.jsonl", "nonces.json")), "key", "error",
-        "S/toolguard/key is missing, though it has signed the end of the audit log", FIX, also={"audit": "warn"},
+        "S/toolguard/key is missing, although it signed the end of the audit log", FIX, also={"audit": "warn"},
         left={"audit": "error"},
     ),
     Fault(
         "a log of unknown length", both(held, gone("key", "audit.head", "nonces.json")), "key", "error",
-        "S/toolguard/key is missing, though it has signed the end of the audit log", FIX, also={"audit": "warn"}, left={},
+        "S/toolguard/key is missing, although it signed the end of the audit log", FIX, also={"audit": "warn"}, left={},
     ),
     Fault(
         "head of the audit log gone", both(held, gone("audit.head")), "audit", "error",
-        "audit.head is missing: it cannot be said whether the end was cut off", "look at it, then put it away",
+        "audit.head is missing: it cannot be said whether the end was cut off", "inspect it, then move it away",
     ),
     Fault(
         "a folder as the head of the audit log", both(held, in_its_place("audit.head", Path.mkdir)), "audit", "error",
-        "S/toolguard/audit.head is no file", FIX, left={"audit": "error"},
+        "S/toolguard/audit.head is not a file", FIX, left={"audit": "error"},
     ),
     Fault(
         "a pipe as audit log", in_its_place("audit.jsonl", os.mkfifo), "audit", "error",
-        "S/toolguard/audit.jsonl is no file", FIX, left={},
+        "S/toolguard/audit.jsonl is not a file", FIX, left={},
     ),
     Fault(
         "a folder as key, and as audit log", both(
             held, in_its_place("key", Path.mkdir), in_its_place("audit.jsonl", Path.mkdir), gone("audit.head"),
         ),
-        "key", "error", "S/toolguard/key is no regular file", FIX, also={"stores": "warn", "audit": "error"}, left={},
+        "key", "error", "S/toolguard/key is not a regular file", FIX, also={"stores": "warn", "audit": "error"}, left={},
     ),
     Fault(
         "a key that nobody may read", both(held, lambda s: (s.own / "key").chmod(0o200)), "key", "error",
@@ -668,46 +681,46 @@ STATE = [
         "toolguard config set logPath S/tool-guard.log/tool-guard.log",
     ),
     Fault(
-        "log below a file", settings(logPath="/dev/null/a.log"), "log", "error", "/dev/null/a.log cannot be written",
-        "mend its owner and mode: ls -ld /dev/null",
+        "log below a file", settings(logPath="/dev/null/a.log"), "log", "error", "/dev/null/a.log is not writable",
+        "check its owner and mode: ls -ld /dev/null",
     ),
     Fault(
-        "log that is no path", settings(logPath="a\0b"), "log", "error", "logPath is no path",
+        "log that is no path", settings(logPath="a\0b"), "log", "error", "logPath is not a path",
         "toolguard config unset logPath",
     ),
     Fault(
-        "a huge log", lambda s: sparse(s.state / "tool-guard.log", 200 * disk.MEGA), "log", "warn",
+        "a huge log", lambda s: sparse(s.state / "tool-guard.log", 200 * disk_check.MEGA), "log", "warn",
         "S/tool-guard.log has 200 MB", "mv S/tool-guard.log S/tool-guard.log.old",
     ),
     Fault(
-        "own folder that cannot be written", not_writable(lambda s: s.own), "disk", "error",
-        "S/toolguard cannot be written: ", "mend its owner, its mode or its mount: ls -ld S/toolguard",
+        "own folder that is not writable", not_writable(lambda s: s.own), "disk", "error",
+        "S/toolguard is not writable: ", "check its owner, mode and mount: ls -ld S/toolguard",
     ),
     Fault(
-        "a folder of the store that cannot be written", both(
+        "a folder of the store that is not writable", both(
             lambda s: (s.state / "held").mkdir(), settings(storePath="held/nonces.json"),
             not_writable(lambda s: s.state / "held"),
         ),
-        "disk", "error", "S/held cannot be written: ", "mend its owner, its mode or its mount: ls -ld S/held",
+        "disk", "error", "S/held is not writable: ", "check its owner, mode and mount: ls -ld S/held",
         also={"settings": "error"},
     ),
     Fault(
         "a config that everybody may change", lambda s: s.places.config.chmod(0o666), "state-files", "error",
-        "C may be changed by everybody (mode 666)", FIX, left={},
+        "C is writable by everyone (mode 666)", FIX, left={},
     ),
     Fault(
         "a log that everybody may change", written(lambda s: s.state / "tool-guard.log", "", 0o666), "state-files", "error",
-        "S/tool-guard.log may be changed by everybody (mode 666)", FIX, left={},
+        "S/tool-guard.log is writable by everyone (mode 666)", FIX, left={},
     ),
     Fault(
         "a store in a folder that everybody may change", both(
             lambda s: [(s.state / "held").mkdir(), (s.state / "held").chmod(0o777)], settings(storePath="held/nonces.json"),
         ),
-        "state-files", "error", "S/held may be changed by everybody (mode 777)", "chmod go-w S/held",
+        "state-files", "error", "S/held is writable by everyone (mode 777)", "chmod go-w S/held",
     ),
-    Fault("a full disk", space(f_bavail=100), "disk", "error", "0 MB free at S/toolguard: ", "make room: df -h S/toolguard"),
-    Fault("no room for another file", space(f_favail=0), "disk", "error", "0 MB free at ", "make room: "),
-    Fault("a disk that is nearly full", space(f_bavail=10_000), "disk", "warn", "39 MB free at S/toolguard", "make room: "),
+    Fault("a full disk", space(f_bavail=100), "disk", "error", "0 MB free at S/toolguard: ", "free some space: df -h S"),
+    Fault("no room for another file", space(f_favail=0), "disk", "error", "0 MB free at ", "free some space: "),
+    Fault("a disk that is nearly full", space(f_bavail=10_000), "disk", "warn", "39 MB free at S/toolguard", "free some "),
     Fault("entries of the future", from_tomorrow, "clock", "warn", "it shows ", "timedatectl set-ntp true"),
     Fault(
         "a clock that was never set", clock_shows(1_000.0), "clock", "error", "it shows 1970-01-01",
@@ -728,35 +741,35 @@ STATE = [
     ),
     Fault(
         "a token that others may read", measured(written(lambda s: s.state / "m.db.token", "0" * 64, 0o644)), "dashboard",
-        "error", "others may read S/m.db.token (mode 0644), so it is no secret any more", "rm ", left={},
+        "error", "other users can read S/m.db.token (mode 0644), so it is no longer secret", "rm ", left={},
     ),
     Fault(
         "a token that is none", measured(written(lambda s: s.state / "m.db.token", "secret")), "dashboard",
-        "error", "S/m.db.token holds no token", "rm ",
+        "error", "S/m.db.token does not contain a token", "rm ",
     ),
     Fault(
         "a metrics file that is none", measured(written(lambda s: s.state / "m.db", "x" * 5000)), "metrics", "error",
-        "'S/m.db' is no SQLite database", "mend it, or toolguard config set metrics.dbPath PATH",
+        "'S/m.db' is not a SQLite database", "fix it, or toolguard config set metrics.dbPath PATH",
     ),
     Fault(
         "a metrics file of another program", measured(other_tables), "metrics", "error",
-        "'S/m.db' holds the tables of another program", "mend it, or toolguard config set metrics.dbPath PATH",
+        "'S/m.db' holds the tables of another program", "fix it, or toolguard config set metrics.dbPath PATH",
     ),
     Fault(
         "a gateway that records nothing", measured(gateway_runs), "metrics", "warn",
-        "S/m.db is missing though a gateway runs", "openclaw gateway restart",
+        "S/m.db is missing although a gateway is running", "openclaw gateway restart",
     ),
 ]  # fmt: skip
 
 APPROVALS = [
     Fault(
-        "calls that are over and open", from_yesterday, "stale", "warn", "1 held calls are over and still open, like ", FIX,
+        "calls that are over and open", from_yesterday, "stale", "warn", "held calls that expired but are still open: ", FIX,
         left={},
     ),
     Fault(
         "a grant that nobody signed",
         written(lambda s: s.own / "policy.toml", '[[grant]]\nid = "g-mine"\ntool = "exec"\npattern = "ls *"\nexpires = 0\n'),
-        "policy", "warn", "not signed, so they do not count: g-mine", "toolguard grant --accept g-mine",
+        "policy", "warn", "not signed, so not in force: g-mine", "toolguard grant --accept g-mine",
     ),
     Fault(
         "a policy that is no TOML", written(lambda s: s.own / "policy.toml", "[[grant]]\nid = \n"), "policy", "error",
@@ -769,7 +782,7 @@ APPROVALS = [
     ),
     Fault(
         "a rule switched off that is none", settings(rulesOff=["vcs.push-forc"]), "rules", "error",
-        f"C, line 1: {ENTRY}.config.rulesOff names vcs.push-forc", "mend rulesOff; toolguard check --list",
+        f"C, line 1: {ENTRY}.config.rulesOff names vcs.push-forc", "fix rulesOff; toolguard check --list",
     ),
     Fault(
         "the agent may approve itself", settings(approval={"agentTool": True}), "self-approval", "warn",
@@ -780,7 +793,7 @@ APPROVALS = [
 OWNERS = [
     Fault(
         "plugin of another user", given_to(lambda s: s.copy / "index.mjs"), "plugin-files", "error",
-        f"OpenClaw refuses it: X/index.mjs belongs to user {OTHER}", AGAIN, left={},
+        f"OpenClaw refuses to load it: X/index.mjs belongs to user {OTHER}", AGAIN, left={},
     ),
     Fault(
         "store of another user", both(held, given_to(lambda s: s.own / "nonces.json")), "state-files", "error",
@@ -833,11 +846,6 @@ def real(stage: Stage, text: str) -> str:
     return re.sub(r"(?<![\w.])[CXS](?=[ /,:]|$)", lambda found: str(named[found[0]]), text)
 
 
-def test_faults_have_ids_of_their_own() -> None:
-    faults = [*CONFIG, *PLUGIN, *GATEWAY, *ENGINE, *STATE, *APPROVALS, *OWNERS]
-    assert len({fault.id for fault in faults}) == len(faults) >= 25
-
-
 def test_several_faults_at_once_are_mended_at_once(stage: Stage) -> None:
     for fault in PLUGIN[6], PLUGIN[-2], STATE[1], STATE[5]:
         fault.make(stage)
@@ -846,7 +854,7 @@ def test_several_faults_at_once_are_mended_at_once(stage: Stage) -> None:
         "plugin-files", "plugin-copy", "allowed", "state-files", "stores", "stale",
     }  # fmt: skip
     assert faulty(by_id(doctor.run(stage.places, fix=True, yes=True))) == {}
-    assert list(AuditLog(stage.state).events())[-1]["event"] == "expire"
+    assert list(stores.audit_log(stage.state).events())[-1]["event"] == "expire"
 
 
 def test_damaged_stores_are_kept(stage: Stage) -> None:
@@ -874,9 +882,9 @@ def test_a_key_that_was_mended_meanwhile_is_kept(stage: Stage) -> None:
     own = stage.own / "key"
     good = own.read_bytes()
     own.chmod(0o644)
-    (step,) = keyfile.mend(doctor.look(stage.places))
+    (step,) = key_check.fix(doctor.look(stage.places))
     own.chmod(0o600)
-    assert step.perform() == "somebody mended it meanwhile"
+    assert step.perform() == "it was already fixed by another process"
     assert own.read_bytes() == good
 
 
@@ -886,11 +894,11 @@ def test_a_key_out_of_reach_is_kept(stage: Stage, monkeypatch: pytest.MonkeyPatc
     def refused(_info: os.stat_result, place: Path) -> None:
         raise PermissionError(13, "Permission denied", str(place))
 
-    monkeypatch.setattr(key, "_check", refused)
+    monkeypatch.setattr(signing_key_file, "_check", refused)
     seen = examined(stage.places)["key"]
     place = stage.own / "key"
     assert (seen["status"], seen["detail"], seen["fixable"]) == ("error", f"{place}: Permission denied", False)
-    assert seen["fix"] == f"mend its owner and mode: ls -ld {stage.own} {place}"
+    assert seen["fix"] == f"check its owner and mode: ls -ld {stage.own} {place}"
 
 
 def test_the_place_of_a_link_is_not_followed(stage: Stage) -> None:
@@ -900,10 +908,3 @@ def test_the_place_of_a_link_is_not_followed(stage: Stage) -> None:
     (stage.own / "link").symlink_to(outside)
     assert faulty(examined(stage.places)) == {}
     assert outside.stat().st_mode & 0o777 == 0o644
-
-
-def test_listing_is_what_openclaw_prints() -> None:
-    assert listing(("a", None), ("b", 3)) == [
-        {"plugin": {"id": "a"}, "typedHooks": [{"name": "before_tool_call"}]},
-        {"plugin": {"id": "b"}, "typedHooks": [{"name": "before_tool_call", "priority": 3}]},
-    ]

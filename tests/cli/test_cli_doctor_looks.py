@@ -14,12 +14,19 @@ import msgspec
 import pytest
 from cli_stage import put_in
 
-from toolguard_cli.checks import dashboard, discovery, nativeloops, order, plugin, wholeconfig
-from toolguard_cli.checks.check import Subject
-from toolguard_cli.commands import doctor
-from toolguard_cli.paths import Places
-from toolguard_cli.validation import hostcheck
-from toolguard_engine import config as settings
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.doctor.check_types import DoctorSubject
+from toolguard_cli.doctor.checks import (
+    config_check,
+    dashboard_check,
+    discovery_check,
+    hook_order_check,
+    native_loops_check,
+    plugin_check,
+)
+from toolguard_cli.hostconfig import openclaw_check
+from toolguard_cli.system.paths import Places
+from toolguard_engine.config import settings
 
 LISTENER = """
 import socket, sys
@@ -32,40 +39,47 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def subject(places: Places) -> Subject:
+def subject(places: Places) -> DoctorSubject:
     put_in(places)
     return doctor.look(places)
 
 
-def with_dashboard(subject: Subject, port: int) -> Subject:
+def with_dashboard(subject: DoctorSubject, port: int) -> DoctorSubject:
     own = settings.parse({"metrics": {"enabled": True, "dashboard": {"enabled": True, "port": port}}})
     return replace(subject, settings=own)
 
 
 @pytest.mark.parametrize(
     ("words", "told"),
-    [(["toolguard_cli.dashboard", "--db=x"], "a dashboard over another metrics file (process "), (["somebody"], "process ")],
+    [(["toolguard_cli.dashboard", "--db=x"], "a dashboard for another metrics file (process "), (["somebody"], "process ")],
 )
-def test_whose_the_port_is(subject: Subject, words: list[str], told: str) -> None:
+def test_whose_the_port_is(subject: DoctorSubject, words: list[str], told: str) -> None:
     command = [sys.executable, "-c", LISTENER, *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         port = int(other.stdout.readline())
-        check = dashboard.served(with_dashboard(subject, port))
+        check = dashboard_check.served(with_dashboard(subject, port))
         other.communicate("")
     assert check.status == "error"
     assert f"is taken by {told}{other.pid}" in check.detail
     assert check.fix.startswith("toolguard config set metrics.dashboard.port ")
-    assert dashboard.served(with_dashboard(subject, port)).detail == f"127.0.0.1:{port} is free; it starts with the gateway"
+    assert (
+        dashboard_check.served(with_dashboard(subject, port)).detail
+        == f"127.0.0.1:{port} is free; it starts with the gateway"
+    )
 
 
 @pytest.mark.parametrize(
     ("native", "own", "words"),
     [
-        (None, None, "of toolguard's only the guard after a compaction is on, and identical errors are warned of at 3"),
+        (None, None, "toolguard's is off, except its guard after a compaction, and identical errors lead to a warning at 3"),
         (True, None, "the gateway's own detection is on"),
-        (False, True, "its guard after a compaction as well; toolguard's is on (it warns at 10 calls, blocks at 20 and 30)"),
-        (True, True, "neither hides the other: the gateway looks first"),
+        (
+            False,
+            True,
+            "including its guard after a compaction; toolguard's is on (it warns at 10 calls, blocks at 20 and 30)",
+        ),
+        (True, True, "the two work together: the gateway checks first"),
     ],
 )
 def test_two_detections_of_loops(
@@ -81,12 +95,12 @@ def test_two_detections_of_loops(
     if own is not None:
         value["plugins"]["entries"]["toolguard"]["config"] = {"loopDetection": {"enabled": own}}
     places.config.write_text(json.dumps(value))
-    check = nativeloops.beside(doctor.look(places))
+    check = native_loops_check.beside(doctor.look(places))
     assert check.status == "ok"
     assert words in check.detail
 
 
-def in_workspace(subject: Subject, name: str) -> Path:
+def in_workspace(subject: DoctorSubject, name: str) -> Path:
     place = subject.places.state_dir / "workspace" / ".openclaw" / "extensions" / name
     place.mkdir(parents=True)
     return place / "openclaw.plugin.json"
@@ -108,16 +122,18 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("make", HOSTILE.values(), ids=list(HOSTILE))
-def test_manifests_that_an_agent_may_have_made(subject: Subject, make: Any) -> None:
+def test_manifests_that_an_agent_may_have_made(subject: DoctorSubject, make: Any) -> None:
     make(in_workspace(subject, "made"))
-    assert discovery.locations(subject) == [subject.places.extension]
+    assert discovery_check.locations(subject) == [subject.places.extension]
 
 
-def test_a_copy_in_the_workspace_counts_as_one(subject: Subject) -> None:
+def test_a_copy_in_the_workspace_counts_as_one(subject: DoctorSubject) -> None:
     path = in_workspace(subject, "made")
     path.write_text('{"id": "toolguard"}')
-    assert discovery.locations(subject) == [subject.places.extension, path.parent]
-    assert plugin.manifest(subject).detail == f"{path.parent / 'package.json'} names nothing to run (openclaw.extensions)"
+    assert discovery_check.locations(subject) == [subject.places.extension, path.parent]
+    assert (
+        plugin_check.manifest(subject).detail == f"{path.parent / 'package.json'} names nothing to run (openclaw.extensions)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -125,10 +141,10 @@ def test_a_copy_in_the_workspace_counts_as_one(subject: Subject) -> None:
     ["../../../openclaw.json", "/etc/passwd", "none.mjs", "a\0b", "", 7],
     ids=["out", "absolute", "gone", "NUL", "empty", "number"],
 )
-def test_what_a_package_says_to_run(subject: Subject, entry: object) -> None:
+def test_what_a_package_says_to_run(subject: DoctorSubject, entry: object) -> None:
     package = {"openclaw": {"extensions": [entry]}}
     (subject.places.extension / "package.json").write_text(json.dumps(package))
-    check = plugin.manifest(subject)
+    check = plugin_check.manifest(subject)
     assert check.status == "error"
     assert check.detail.endswith("which package.json names")
 
@@ -146,9 +162,9 @@ def test_what_a_package_says_to_run(subject: Subject, entry: object) -> None:
     ],
     ids=["object", "scalars", "odd types", "control characters"],
 )
-def test_a_list_of_hooks_that_is_none(subject: Subject, monkeypatch: pytest.MonkeyPatch, listed: object) -> None:
-    monkeypatch.setattr(order, "_ask", lambda _subject: listed)
-    check = order.last(replace(subject, openclaw=("openclaw",)))
+def test_a_list_of_hooks_that_is_none(subject: DoctorSubject, monkeypatch: pytest.MonkeyPatch, listed: object) -> None:
+    monkeypatch.setattr(hook_order_check, "_ask", lambda _subject: listed)
+    check = hook_order_check.last(replace(subject, openclaw=("openclaw",)))
     assert check.status == "error"
     assert check.detail.startswith("toolguard is not among the hooks: ")
     assert check.detail.isprintable()
@@ -162,27 +178,29 @@ def test_settings_that_do_not_fit_leave_the_defaults(places: Places) -> None:
     assert doctor.look(places).settings == msgspec.convert({}, settings.Config)
 
 
-def test_a_free_name_for_a_foreign_copy(subject: Subject) -> None:
+def test_a_free_name_for_a_foreign_copy(subject: DoctorSubject) -> None:
     """Moving it there works, whatever lies beside it."""
     path = in_workspace(subject, "toolguard")
     path.write_text('{"id": "toolguard"}')
     for taken in ("toolguard.aside", "toolguard.aside1"):
         (subject.places.state_dir / taken).mkdir()
     aside = subject.places.state_dir / "toolguard.aside2"
-    assert discovery.found(subject).fix == f"mv {path.parent} {aside}"
+    assert discovery_check.found(subject).fix == f"mv {path.parent} {aside}"
     assert not aside.exists()
 
 
-def test_openclaw_is_not_asked_about_the_state_of_another_user(subject: Subject, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_openclaw_is_not_asked_about_the_state_of_another_user(
+    subject: DoctorSubject, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Root would leave a database there that the gateway cannot write."""
 
-    def asked(_subject: Subject) -> None:
+    def asked(_subject: DoctorSubject) -> None:
         raise AssertionError("asked")
 
-    monkeypatch.setattr(order, "_ask", asked)
-    monkeypatch.setattr(hostcheck, "ask", asked)
+    monkeypatch.setattr(hook_order_check, "_ask", asked)
+    monkeypatch.setattr(openclaw_check, "ask", asked)
     monkeypatch.setattr(os, "geteuid", lambda: 54_321)
     other = replace(subject, openclaw=("openclaw",))
-    check = order.last(other)
+    check = hook_order_check.last(other)
     assert (check.status, check.fix.split()[:2]) == ("warn", ["sudo", "-u"])
-    assert wholeconfig.whole(other).detail == "nothing is wrong with its plugins"
+    assert config_check.whole(other).detail == "no problem found in its plugins section"

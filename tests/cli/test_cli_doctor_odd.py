@@ -13,8 +13,8 @@ import pytest
 from doctor_stage import examined, faulty, healthy, host
 from held_stage import hold
 
-from toolguard_cli.checks import engine
-from toolguard_cli.paths import Places
+from toolguard_cli.doctor.checks import engine_check
+from toolguard_cli.system.paths import Places
 
 KINDS: dict[str, Callable[[Path], object]] = {
     "a pipe": os.mkfifo,
@@ -60,8 +60,8 @@ def patience() -> Iterator[None]:
 def test_odd_things(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, name: str) -> None:
     made = host(tmp_path / "host")
     monkeypatch.setenv("PATH", f"{made.root / 'bin'}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(engine, "_ask", lambda _python, _scratch: "")
-    monkeypatch.setattr(engine, "_measured", lambda _python, _scratch: (0.2, 0.1))
+    monkeypatch.setattr(engine_check, "_ask", lambda _python, _scratch: "")
+    monkeypatch.setattr(engine_check, "_measured", lambda _python, _scratch: (0.2, 0.1))
     healthy(places)
     hold(places)
     path = places.state_dir / name

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from toolguard_cli.checks import nativeloops, standings
-from toolguard_cli.commands import doctor
-from toolguard_cli.paths import Places
-from toolguard_engine.standing import Standing
-from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.doctor.checks import native_loops_check, standings_check
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 from toolguard_engine.stores.locked import corrupt_files
-from toolguard_engine.stores.standings import FileStandings
+from toolguard_engine.stores.sqlite.standings import FileStandings
 
 ENFORCED = {"budget": {"mode": "enforce"}}
 
@@ -32,18 +32,18 @@ def save(places: Places) -> FileStandings:
 
 def test_the_kill_switch_is_a_warning_with_its_command(places: Places) -> None:
     subject = doctor.look(places)
-    assert standings.thrown(subject).status == "ok"
-    KillSwitch(places.state_dir).set(on=True, by="ann", why="stop")
-    check = standings.thrown(subject)
+    assert standings_check.thrown(subject).status == "ok"
+    KillSwitchFile(places.state_dir).set(on=True, by="ann", why="stop")
+    check = standings_check.thrown(subject)
     assert (check.status, check.fix) == ("warn", "toolguard kill-switch off")
     assert "stop (by ann)" in check.detail
 
 
 def test_whole_standings(places: Places) -> None:
-    assert standings.whole(doctor.look(places)).status == "ok"
+    assert standings_check.whole(doctor.look(places)).status == "ok"
     assert not places.own.exists()
     save(places)
-    assert standings.whole(doctor.look(places)).detail == "1 known, 1 with a budget that was used"
+    assert standings_check.whole(doctor.look(places)).detail == "known agents: 1, with a partly spent budget: 1"
 
 
 @pytest.mark.parametrize("aside", [False, True], ids=["damaged", "put aside"])
@@ -56,12 +56,12 @@ def test_damaged_standings_are_moved_away(places: Places, aside: bool, own: Any,
         with pytest.raises(Exception, match="was damaged"):
             store.load()
     subject = doctor.look(places)
-    check = standings.whole(subject)
+    check = standings_check.whole(subject)
     assert (check.status, check.fix) == ("error", "toolguard doctor --fix")
-    assert ("asks for every call that costs" in check.detail) is asks
-    for step in standings.mend_whole(subject):
-        assert step.perform() == "every agent begins with a full budget"
-    assert standings.whole(subject).status == "ok"
+    assert ("every call with a cost needs an approval" in check.detail) is asks
+    for step in standings_check.fix_whole(subject):
+        assert step.perform() == "every agent starts with a full budget"
+    assert standings_check.whole(subject).status == "ok"
     assert corrupt_files(store.path) == []
     assert [path.read_bytes() for path in (places.own / "damaged").iterdir()] == [b"damaged" * 100]
     save(places)
@@ -70,26 +70,26 @@ def test_damaged_standings_are_moved_away(places: Places, aside: bool, own: Any,
 def test_a_folder_in_the_place_of_the_store(places: Places) -> None:
     FileStandings(places.state_dir).path.mkdir(parents=True)
     subject = doctor.look(places)
-    assert standings.whole(subject).status == "error"
-    for step in standings.mend_whole(subject):
+    assert standings_check.whole(subject).status == "error"
+    for step in standings_check.fix_whole(subject):
         step.perform()
-    assert standings.whole(subject).status == "ok"
+    assert standings_check.whole(subject).status == "ok"
 
 
-ON, GUARD, OFF = "detection is on (it warns", "but for its guard after a compaction", "its guard after a compaction as well"
-BOTH, AFTER = "neither hides the other", "after a compaction both guards watch"
+ON, GUARD, OFF = "detection is on (it warns", "detection is off, except its", "detection is off, including its guard"
+BOTH, AFTER = "the two work together", "after a compaction, whichever of the two"
 
 
 @pytest.mark.parametrize(
     ("native", "own", "told", "untold"),
     [
-        (None, None, [GUARD, "only the guard after a compaction is on", AFTER], [BOTH]),
+        (None, None, [GUARD, "toolguard's is off, except its guard after a compaction", AFTER], [BOTH]),
         (None, True, [GUARD, "toolguard's is on", AFTER], [BOTH]),
         (None, False, [GUARD, "toolguard's is off as well"], [BOTH, AFTER]),
-        (True, None, [ON, "only the guard after a compaction is on", AFTER], [BOTH]),
+        (True, None, [ON, "toolguard's is off, except its guard after a compaction", AFTER], [BOTH]),
         (True, True, [ON, "toolguard's is on", BOTH, AFTER], []),
         (True, False, [ON, "toolguard's is off as well"], [BOTH, AFTER]),
-        (False, None, [OFF, "only the guard after a compaction is on"], [BOTH, AFTER]),
+        (False, None, [OFF, "toolguard's is off, except its guard after a compaction"], [BOTH, AFTER]),
         (False, True, [OFF, "toolguard's is on"], [BOTH, AFTER]),
         (False, False, [OFF, "toolguard's is off as well"], [BOTH, AFTER]),
     ],
@@ -97,17 +97,17 @@ BOTH, AFTER = "neither hides the other", "after a compaction both guards watch"
 def test_both_detections(places: Places, native: Any, own: Any, told: list[str], untold: list[str]) -> None:
     block = {} if native is None else {"enabled": native}
     config(places, {"loopDetection": {} if own is None else {"enabled": own}}, tools={"loopDetection": block})
-    check = nativeloops.beside(doctor.look(places))
+    check = native_loops_check.beside(doctor.look(places))
     assert (check.status, check.data["native"], check.data["own"]) == ("ok", native, own)
     assert [text for text in told if text not in check.detail] == []
     assert [text for text in untold if text in check.detail] == []
-    assert nativeloops.MALFORMED in check.detail
+    assert native_loops_check.MALFORMED in check.detail
 
 
 def test_whose_threshold_comes_first(places: Places) -> None:
     own = {"enabled": True, "warningThreshold": 8, "criticalThreshold": 25}
     config(places, {"loopDetection": own}, tools={"loopDetection": {"enabled": True}})
-    said = nativeloops.beside(doctor.look(places)).detail
+    said = native_loops_check.beside(doctor.look(places)).detail
     assert "the warning is toolguard's, the block is the gateway's, the breaker is the gateway's" in said
 
 
@@ -117,7 +117,7 @@ def test_agents_that_differ(places: Places) -> None:
         "list": [None, {"id": 5}],
     }
     config(places, {"agents": {"quiet": {"loopDetection": {"enabled": False}}}}, agents=agents)
-    check = nativeloops.beside(doctor.look(places))
+    check = native_loops_check.beside(doctor.look(places))
     assert check.data["agents"] == {"safe-runner": {"native": True, "own": None}, "quiet": {"native": None, "own": False}}
     assert [line.partition(":")[0] for line in check.detail.splitlines()[1:]] == ["agent quiet", "agent safe-runner"]
 
@@ -125,11 +125,11 @@ def test_agents_that_differ(places: Places) -> None:
 @pytest.mark.parametrize(
     ("errors", "said"),
     [
-        ({}, "identical errors are warned of at 3 and ended at 6"),
-        ({"warn": 0}, "identical errors are ended at 6"),
+        ({}, "identical errors lead to a warning at 3 and the end of the run at 6"),
+        ({"warn": 0}, "identical errors lead to the end of the run at 6"),
         ({"warn": 0, "stop": 0}, "identical errors are not counted (identicalErrors is 0)"),
     ],
 )
 def test_identical_errors(places: Places, errors: dict[str, int], said: str) -> None:
     config(places, {"loopDetection": {"identicalErrors": errors}})
-    assert said in nativeloops.beside(doctor.look(places)).detail
+    assert said in native_loops_check.beside(doctor.look(places)).detail

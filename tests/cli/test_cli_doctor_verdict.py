@@ -9,31 +9,40 @@ import pytest
 from cli_stage import put_in
 from doctor_stage import IDS, examined
 
-from toolguard_cli.checks import engine, entry, verdict
-from toolguard_cli.checks.check import Check, Status
-from toolguard_cli.commands import doctor
-from toolguard_cli.paths import Places
-from toolguard_engine.config import parse
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.doctor import guard_verdict
+from toolguard_cli.doctor.check_types import Check, Status
+from toolguard_cli.doctor.checks import engine_check, entry_check
+from toolguard_cli.system.paths import Places
+from toolguard_engine.config.settings import parse
 
 
 def check(name: str, status: Status, detail: str = "so", **data: Any) -> Check:
-    return Check(name, status, detail, "" if status == "ok" else "mend it", data)
+    return Check(name, status, detail, "" if status == "ok" else "fix it", data)
 
 
 @pytest.mark.parametrize(
     ("checks", "guarded", "words"),
     [
-        pytest.param([check("plugin", "ok")], "yes", "GUARDED, as far as can be told without a run: ", id="all is well"),
+        pytest.param([check("plugin", "ok")], "yes", "GUARDED, as far as static checks can show; ", id="all is well"),
         pytest.param([check("live-stop", "ok")], "yes", "GUARDED, and proved on a throw-away gateway", id="proved"),
         pytest.param([check("latency", "warn")], "yes", "GUARDED, as far as ", id="a warning beside it"),
         pytest.param([check("plugin", "error", "gone\nline")], "no", "NOT guarded: plugin: gone", id="not there"),
         pytest.param([check("live-stop", "error")], "no", "NOT guarded: live-stop: so", id="proved that it is not"),
-        pytest.param([check("enforced", "warn", guards="no")], "no", "NOT guarded: enforced: so", id="shadow"),
+        pytest.param([check("enforced", "warn", guards="no")], "no", "NOT guarded: enforced: so", id="exempt"),
+        pytest.param(
+            [check("enforced", "warn", guards="observes"), check("stores", "error")],
+            "observes", "OBSERVING, nothing is held or blocked: enforced: so; stores: so", id="shadow",
+        ),
+        pytest.param(
+            [check("enforced", "warn", guards="observes"), check("engine", "error")], "no", "NOT guarded: engine: so",
+            id="shadow without an engine",
+        ),
         pytest.param([check("enforced", "warn", guards="partly")], "partly", "partly guarded: enforced: so", id="one agent"),
         pytest.param([check("enabled", "warn", guards="no")], "no", "NOT guarded: enabled: so", id="off"),
         pytest.param([check("stores", "error")], "partly", "partly guarded: stores: so", id="an error beside it"),
-        pytest.param([check("self-approval", "warn")], "partly", "partly guarded: self-approval: so", id="its own yes"),
-        pytest.param([check("hook-order", "warn", hooks=[1])], "partly", "partly guarded: hook-order: so", id="changed"),
+        pytest.param([check("self-approval", "warn", guards="partly")], "partly", "partly guarded: self-", id="its own yes"),
+        pytest.param([check("hook-order", "warn", guards="partly")], "partly", "partly guarded: hook-order", id="changed"),
         pytest.param([check("hook-order", "warn")], "yes", "GUARDED, as far as ", id="not asked"),
         pytest.param(
             [check("stores", "error"), check("key", "error"), check("engine", "error"), check("log", "error")],
@@ -42,19 +51,33 @@ def check(name: str, status: Status, detail: str = "so", **data: Any) -> Check:
     ],
 )  # fmt: skip
 def test_what_the_checks_mean(checks: list[Check], guarded: str, words: str) -> None:
-    told = verdict.of(checks)
+    told = guard_verdict.of(checks)
     assert (told.guarded, told.words.startswith(words)) == (guarded, True), told.words
 
 
-def test_the_ids_are_those_of_checks() -> None:
-    assert verdict.STANDS_ON | verdict.SWITCHES | verdict.LETS_THROUGH | {verdict.PLUGIN_AFTER} <= set(IDS)
+def test_what_the_guard_cannot_do_without() -> None:
+    assert [name for name in IDS if name in guard_verdict.ESSENTIAL] == [
+        "hooks", "hook-order", "plugin", "plugin-files", "manifest", "enabled", "allowed", "config", "settings",
+        "whole-config", "python", "engine",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("own", "guards"),
     [
-        ({"mode": "shadow"}, "no"),
-        ({"mode": "shadow", "agents": {"a": {"mode": "disabled"}}}, "no"),
+        ({"mode": "shadow"}, "observes"),
+        ({"mode": "shadow", "agents": {"a": {"mode": "disabled"}}}, "observes"),
+        ({"mode": "disabled", "agents": {"a": {"mode": "shadow"}}}, "observes"),
+        ({"mode": "disabled", "agents": {"a": {"mode": "disabled"}}}, None),
+        ({"mode": "soft"}, None),
+        ({"mode": "soft", "failMode": "open"}, "partly"),
+        ({"agents": {"a": {"mode": "soft"}}}, "partly"),
+        ({"neverBlock": ["exec"]}, "partly"),
+        ({"neverBlock": ["read"]}, "partly"),
+        ({"neverBlock": ["a_tool_nobody_knows"]}, "partly"),
+        ({"neverBlock": ["memory_get", "web_fetch", "github__get_issue"]}, None),
+        ({"neverBlock": ["exec", "process", "write", "edit", "apply_patch"]}, "no"),
+        ({"neverBlock": ["core:EXEC", "process", "write", "edit", "apply_patch", "read"], "mode": "shadow"}, "no"),
         ({"mode": "shadow", "agents": {"a": {"mode": "enforce"}}}, "partly"),
         ({"agents": {"a": {"mode": "shadow"}, "b": {}}}, "partly"),
         ({"failMode": "open"}, "partly"),
@@ -65,12 +88,40 @@ def test_which_agents_are_guarded(places: Places, own: dict[str, Any], guards: s
     put_in(places)
     subject = doctor.look(places)
     subject = replace(subject, settings=parse(own))
-    assert entry.enforced(subject).data.get("guards") == guards
+    assert entry_check.enforced(subject).data.get("guards") == guards
+
+
+@pytest.mark.parametrize(
+    ("own", "kind", "words", "exit_code"),
+    [
+        ({"mode": "shadow"}, "warn", "OBSERVING, nothing is held or blocked: ", 0),
+        ({"neverBlock": ["exec"]}, "warn", "partly guarded: enforced: neverBlock exempts exec", 0),
+        (
+            {"neverBlock": sorted(entry_check.HOST_TOOLS)},
+            "error",
+            "NOT guarded: enforced: neverBlock exempts apply_patch",
+            1,
+        ),
+        ({"enabled": False}, "error", "NOT guarded: enabled: ", 1),
+    ],
+)
+def test_what_it_means_for_a_script(
+    places: Places, monkeypatch: pytest.MonkeyPatch, own: dict[str, Any], kind: str, words: str, exit_code: int
+) -> None:
+    """The exit code follows from the last line where no check is an error."""
+    rows = [row for row in doctor.TABLE if row.id in ("enabled", "enforced")]
+    monkeypatch.setattr(doctor, "TABLE", rows)
+    put_in(places)
+    look = doctor.look(places)
+    monkeypatch.setattr(doctor, "look", lambda _: replace(look, settings=parse(own)))
+    result = doctor.run(places, openclaw=())
+    last = result.lines[-1]
+    assert (last.kind, last.text[: len(words)], result.exit_code) == (kind, words, exit_code)
 
 
 def test_it_is_the_last_line(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_ask", lambda _python, _scratch: "")
-    monkeypatch.setattr(engine, "_measured", lambda _python, _scratch: (0.2, 0.1))
+    monkeypatch.setattr(engine_check, "_ask", lambda _python, _scratch: "")
+    monkeypatch.setattr(engine_check, "_measured", lambda _python, _scratch: (0.2, 0.1))
     result = doctor.run(places, openclaw=())
     last = result.lines[-1]
     assert (last.kind, last.text[:24]) == ("error", "NOT guarded: plugin: the")

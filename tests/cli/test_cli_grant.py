@@ -7,29 +7,28 @@ from typing import Any
 
 import pytest
 from cli_stage import envelope, texts, toolguard
-from held_stage import terminal
 
-from toolguard_cli import tables
 from toolguard_cli.commands import grant, grants, revoke
-from toolguard_cli.commands.grant import Wanted
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Result
-from toolguard_engine.layers.grants import Grant
-from toolguard_engine.stores.audit import AuditLog
+from toolguard_cli.commands.grant import GrantRequest
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import tables
+from toolguard_cli.terminal.result import Result
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.stores.files.audit_log_file import AuditLog
+from toolguard_engine.stores.files.grants_file import PolicyFiles
 from toolguard_engine.stores.locked import StoreError
-from toolguard_engine.stores.policy import Policies
 
 
 def give(
     places: Places, pattern: str = "git push origin *", tool: str = "exec", *, yes: bool = False, **more: Any
 ) -> Result:
-    return grant.run(places, Wanted(pattern, tool, **more), yes=yes, dry_run=False)
+    return grant.run(places, GrantRequest(pattern, tool, **more), yes=yes, dry_run=False)
 
 
 def test_grant(places: Places) -> None:
     result = give(places, lasts="7d", agent="main", cwd="/srv", params=("host=sandbox",), reason="release week")
-    (made,) = Policies(places.state_dir).grants()
+    (made,) = PolicyFiles(places.state_dir).grants()
     assert (made.tool, made.pattern, made.agent, made.cwd, made.params, made.reason) == (
         "exec", "git push origin *", "main", "/srv", {"host": "sandbox"}, "release week",
     )  # fmt: skip
@@ -50,23 +49,23 @@ def test_grant(places: Places) -> None:
 @pytest.mark.parametrize(("lasts", "seconds"), [("30m", 1_800), ("12H", 43_200), (" 2w", 1_209_600), ("45s", 45)])
 def test_how_long(places: Places, lasts: str, seconds: int) -> None:
     give(places, lasts=lasts)
-    (made,) = Policies(places.state_dir).grants()
+    (made,) = PolicyFiles(places.state_dir).grants()
     assert made.expires - made.created == seconds
 
 
 def test_a_day_unless_said_otherwise(places: Places) -> None:
     give(places)
-    (made,) = Policies(places.state_dir).grants()
+    (made,) = PolicyFiles(places.state_dir).grants()
     assert made.expires - made.created == 86_400
 
 
 def test_never(places: Places) -> None:
     assert "it never ends" in texts(give(places, lasts="never", yes=True))[1]
-    assert Policies(places.state_dir).grants()[0].expires == 0
+    assert PolicyFiles(places.state_dir).grants()[0].expires == 0
 
 
 def test_dry_run(places: Places) -> None:
-    result = grant.run(places, Wanted("make", "exec"), yes=False, dry_run=True)
+    result = grant.run(places, GrantRequest("make", "exec"), yes=False, dry_run=True)
     assert texts(result)[0] == "would grant any agent may call exec like `make`, without asking"
     assert list(places.state_dir.iterdir()) == []
 
@@ -81,16 +80,16 @@ def test_dry_run(places: Places) -> None:
         ("make *", {"lasts": "never"}, "it never ends"),
         ("", {}, "cannot be granted"),
         ("make", {"tool": ""}, "cannot be granted"),
-        ("make", {"lasts": "7"}, "is no span of time"),
-        ("make", {"lasts": "0d"}, "is no span of time"),
-        ("make", {"lasts": "-1d"}, "is no span of time"),
-        ("make", {"lasts": "99999w"}, "is no span of time"),
-        ("make", {"lasts": "\x1b"}, "is no span of time"),
-        ("make", {"params": ("host",)}, "is no NAME=GLOB"),
-        ("make", {"params": ("=x",)}, "is no NAME=GLOB"),
-        ("make", {"cwd": "srv"}, "is no absolute folder"),
-        ("make\nx", {}, "does not show"),
-        ("make", {"agent": "a\u202e"}, "does not show"),
+        ("make", {"lasts": "7"}, "is not a duration"),
+        ("make", {"lasts": "0d"}, "is not a duration"),
+        ("make", {"lasts": "-1d"}, "is not a duration"),
+        ("make", {"lasts": "99999w"}, "is not a duration"),
+        ("make", {"lasts": "\x1b"}, "is not a duration"),
+        ("make", {"params": ("host",)}, "is not NAME=GLOB"),
+        ("make", {"params": ("=x",)}, "is not NAME=GLOB"),
+        ("make", {"cwd": "srv"}, "is not an absolute path"),
+        ("make\nx", {}, "unprintable character"),
+        ("make", {"agent": "a\u202e"}, "unprintable character"),
         ("https://example.com*", {"tool": "web_fetch"}, "would never cover a call"),
         ("/srv/../x", {"tool": "write"}, "would never cover a call"),
     ],
@@ -115,16 +114,16 @@ def test_refused(places: Places, pattern: str, more: dict[str, Any], words: str)
 )
 def test_what_is_blocked_stays_so(places: Places, pattern: str, tool: str, *, told: bool) -> None:
     lines = give(places, pattern, tool, yes=True).lines
-    assert any("no grant lifts a block" in line.text for line in lines if line.kind == "warn") is told
+    assert any("a grant does not lift a block" in line.text for line in lines if line.kind == "warn") is told
 
 
 def test_everything_if_it_is_meant(places: Places) -> None:
     give(places, "*", yes=True)
-    assert len(Policies(places.state_dir).grants()) == 1
+    assert len(PolicyFiles(places.state_dir).grants()) == 1
 
 
 def test_a_bad_policy(places: Places) -> None:
-    policies = Policies(places.state_dir)
+    policies = PolicyFiles(places.state_dir)
     policies.path.parent.mkdir()
     policies.path.write_text("[[grant]]\nid = 'a'\ntool = 'exec'\npattern = 'x'\nagnet = 'main'\n")
     for attempt in (
@@ -155,7 +154,7 @@ def test_what_cannot_be_logged_is_not_granted(places: Places, monkeypatch: pytes
     monkeypatch.setattr(AuditLog, "append", full)
     with pytest.raises(UserError, match="No space left on device"):
         give(places)
-    assert Policies(places.state_dir).grants() == ()
+    assert PolicyFiles(places.state_dir).grants() == ()
 
 
 def test_what_cannot_be_logged_is_revoked_all_the_same(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,14 +166,14 @@ def test_what_cannot_be_logged_is_revoked_all_the_same(places: Places, monkeypat
     monkeypatch.setattr(AuditLog, "append", full)
     result = revoke.run(places, made, reason="", dry_run=False)
     assert "No space left" in texts(result)[1]
-    assert Policies(places.state_dir).grants() == ()
+    assert PolicyFiles(places.state_dir).grants() == ()
 
 
 def test_grants(places: Places) -> None:
-    assert texts(grants.run(places, everything=False)) == ["nothing is granted"]
-    policies = Policies(places.state_dir)
+    assert texts(grants.run(places, everything=False)) == ["there are no grants"]
+    policies = PolicyFiles(places.state_dir)
     policies.add(Grant("g-0001", "exec", "make", expires=5.0))
-    assert texts(grants.run(places, everything=False)) == ["nothing is granted now; 1 expired (--all)"]
+    assert texts(grants.run(places, everything=False)) == ["there is no active grant; 1 expired (--all)"]
     policies.add(Grant("g-0002", "exec", "ls *", "main", by="ana", cwd="/srv", params={"host": "sandbox"}))
     shown = grants.run(places, everything=True)
     assert [line.split("  ") for line in texts(shown)[2:]] == [
@@ -188,9 +187,9 @@ def test_grants(places: Places) -> None:
 def test_revoke(places: Places) -> None:
     made = give(places).data["grant"]["id"]
     assert texts(revoke.run(places, made, reason="", dry_run=True))[0].startswith(f"would revoke {made}: ")
-    assert len(Policies(places.state_dir).grants()) == 1
+    assert len(PolicyFiles(places.state_dir).grants()) == 1
     assert texts(revoke.run(places, made, reason="over", dry_run=False))[0].startswith(f"revoked {made}: any agent may ")
-    assert Policies(places.state_dir).grants() == ()
+    assert PolicyFiles(places.state_dir).grants() == ()
     assert [(event["event"], event.get("why", "")) for event in AuditLog(places.state_dir).events()] == [
         ("grant", ""),
         ("revoke", "over"),
@@ -215,8 +214,8 @@ params = {host = "sandbox"}
 """
 
 
-def write(places: Places, text: str = HAND_WRITTEN) -> Policies:
-    policies = Policies(places.state_dir)
+def write(places: Places, text: str = HAND_WRITTEN) -> PolicyFiles:
+    policies = PolicyFiles(places.state_dir)
     policies.path.parent.mkdir(exist_ok=True)
     policies.path.write_text(text)
     return policies
@@ -235,12 +234,12 @@ def test_what_is_not_signed_is_listed_with_the_next_step(places: Places) -> None
     assert [line.split("  ")[1].strip() for line in texts(shown)[1:3]] == ["not signed", ""]
     assert texts(shown)[2].split()[:3] == ["g-all", "not", "signed"]
     assert texts(shown)[-1] == (
-        f"2 are not signed and do not count: toolguard grant --accept {nameless} shows what it covers, and asks"
+        f"2 grants are not signed and do not apply: toolguard grant --accept {nameless} shows what it covers and asks"
     )
     assert [found["signed"] for found in shown.data["grants"]] == [False, False, True]
     assert "mac" not in shown.data["grants"][2]
     accept(places, "g-all")
-    assert texts(grants.run(places, everything=False))[-1].startswith("1 is not signed and does not count: ")
+    assert texts(grants.run(places, everything=False))[-1].startswith("1 grant is not signed and does not apply: ")
     accept(places, nameless)
     assert not any("signed" in text for text in texts(grants.run(places, everything=True)))
 
@@ -258,7 +257,7 @@ def test_accept(places: Places) -> None:
     assert (event["event"], event["tool"], event["where"], event["why"]) == ("grant", "exec", "cli", "mine")
     assert event["reason"] == f"accepted: {nameless}, until revoked"
     assert "covers every call of exec" in " ".join(texts(accept(places, "g-all")))
-    with pytest.raises(UserError, match="g-all is signed already"):
+    with pytest.raises(UserError, match="g-all is already signed"):
         accept(places, "g-all")
     with pytest.raises(UserError, match="there is no grant g-none"):
         accept(places, "g-none")
@@ -267,7 +266,7 @@ def test_accept(places: Places) -> None:
 
 def test_a_grant_changed_by_hand_is_accepted_again(places: Places) -> None:
     made = give(places, "make").data["grant"]["id"]
-    policies = Policies(places.state_dir)
+    policies = PolicyFiles(places.state_dir)
     write(places, policies.path.read_text().replace('"make"', '"make all"'))
     assert policies.grants() == ()
     accept(places, made)
@@ -286,8 +285,8 @@ def test_what_is_not_signed_can_be_revoked(places: Places) -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('pattern = "make\\u001b[8m *"', "does not show"),
-        ('pattern = "make *"\ncwd = "srv"', "no absolute folder"),
+        ('pattern = "make\\u001b[8m *"', "unprintable character"),
+        ('pattern = "make *"\ncwd = "srv"', "not an absolute path"),
     ],
 )
 def test_what_is_not_accepted(places: Places, line: str, words: str) -> None:
@@ -302,35 +301,27 @@ def test_accepting_is_asked_for(places: Places) -> None:
     with pytest.raises(UserError, match="no terminal to ask in"):
         accept(places, "g-all", yes=False)
     for answer, code, count in (("n", 1, 0), ("y", 0, 1)):
-        with terminal(places, "grant", "--accept", "g-all") as shown:
-            told = shown.until("Accept? [y/N] ")
-            assert "host like sandbox" in told
-            assert "covers every call of exec" in told
-            shown.type(f"{answer}\n")
-            assert shown.end() == code
-        assert len(policies.grants()) == count
-    with terminal(places, "grant", "--accept", policies.unsigned()[0].id) as shown:
-        assert "x" * 900 + " *" in shown.until("Accept?")
+        done = toolguard("grant", "--accept", "g-all", "--state-dir", places.state_dir, typed=f"{answer}\n")
+        told = done.stdout.partition("Accept? [y/N] ")[0]
+        assert "host like sandbox" in told
+        assert "covers every call of exec" in told
+        assert (done.returncode, len(policies.grants())) == (code, count)
+    done = toolguard("grant", "--accept", policies.unsigned()[0].id, "--state-dir", places.state_dir, typed="")
+    assert "x" * 900 + " *" in done.stdout.partition("Accept?")[0]
 
 
-def test_not_what_was_changed_while_it_was_asked(places: Places) -> None:
+def test_not_what_was_changed_while_it_was_asked(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     policies = write(places)
-    with terminal(places, "grant", "--accept", "g-all") as shown:
-        shown.until("Accept? [y/N] ")
+
+    def confirm(*_: object, **__: object) -> bool:
         write(places, HAND_WRITTEN.replace("sandbox", "*"))
-        shown.type("y\n")
-        shown.until("g-all was changed meanwhile")
-        assert shown.end() == 1
+        return True
+
+    monkeypatch.setattr("toolguard_cli.terminal.confirm.confirm", confirm)
+    with pytest.raises(UserError, match="g-all was changed meanwhile"):
+        accept(places, "g-all", yes=False)
     assert policies.grants() == ()
     assert list(AuditLog(places.state_dir).events()) == []
-
-
-def test_an_agent_cannot_accept(places: Places) -> None:
-    policies = write(places)
-    done = toolguard("grant", "--accept", "g-all", "--yes", "--state-dir", places.state_dir, OPENCLAW_SHELL="exec")
-    assert (done.returncode, "only a person may do that" in done.stderr) == (1, True)
-    assert policies.grants() == ()
-    assert [event["code"] for event in AuditLog(places.state_dir).events()] == ["security.self-approval"]
 
 
 @pytest.mark.parametrize(

@@ -7,20 +7,29 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from held_stage import hold
+from cli_stage import put_in, toolguard, toolguard_process
+from held_stage import hold, status_of
 
-from toolguard_cli import inside
-from toolguard_cli.commands import watch
-from toolguard_cli.paths import Places
+from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction
+from toolguard_cli.commands import grant, watch
+from toolguard_cli.operations import refill_budgets, set_kill_switch
+from toolguard_cli.operations import set_setting as config_set
+from toolguard_cli.operations.change_setting import ChangeOptions
+from toolguard_cli.person import origin, question, require_human, terminals
 from toolguard_cli.person.linux import Linux
-from toolguard_cli.watching import Act, View
-from toolguard_engine.stores import engines
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.stores.nonces import FileNonces
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.stores.files import engine_files as engines
+from toolguard_engine.stores.files.audit_log_file import AuditLog
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
+from toolguard_engine.stores.files.nonces import FileNonces
+from toolguard_engine.stores.sqlite.standings import FileStandings
 
 COMMANDS = [
     ["approve", "NONCE", "--yes"],
@@ -38,24 +47,88 @@ COMMANDS = [
     ["doctor", "--fix"],
     ["uninstall"],
     ["install"],
+    ["grant", "--accept", "g-all", "--yes"],
+    ["migrate", "--yes"],
+    ["migrate", "--undo"],
+    ["migrate", "--dry-run"],
+    ["config", "accept", "--yes"],
+    ["config", "set", "mode", "disabled"],
+    ["rules", "add", "office-hours"],
+]
+LOOSENING = [
+    ["approve", "NONCE", "--yes"],
+    ["config", "set", "mode", "disabled"],
+    ["kill-switch", "off"],
+    ["grant", "make", "--tool", "exec"],
+    ["checkpoint"],
+    ["dashboard"],
+    ["uninstall"],
+    ["install"],
+    ["doctor", "--fix", "--yes"],
+    ["migrate", "--yes"],
+    ["rules", "add", "office-hours"],
+    ["constraints", "add", "office-hours"],
+]
+TIGHTENING = [
+    ["kill-switch", "on"],
+    ["config", "set", "mode", "shadow", "--dry-run"],
+    ["config", "accept", "--dry-run"],
+    ["deny", "NONCE"],
 ]
 
 
 def run(places: Places, *words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "toolguard_cli", *words, "--state-dir", str(places.state_dir)]
-    return subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=False, timeout=120)
+    return toolguard(*words, "--state-dir", places.state_dir, **env)
+
+
+def settled(places: Places) -> list[str]:
+    """What decides: the config and the policy."""
+    return [path.read_text() for path in (places.config, places.own / "policy.toml")]
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_marked_by_the_gateway(places: Places, words: list[str]) -> None:
+    places.config.write_text('{ plugins: { entries: { "tool-guard": { enabled: true } } } }')
+    (places.own / "policy.toml").parent.mkdir(exist_ok=True)
+    (places.own / "policy.toml").write_text('[[grant]]\nid = "g-all"\ntool = "exec"\npattern = "*"\n')
     entry = hold(places)
-    name = " ".join(words) if words[0] in ("doctor", "kill-switch") else words[0]
+    before = settled(places)
     done = run(places, *(entry.nonce if word == "NONCE" else word for word in words), OPENCLAW_SHELL="exec")
     assert done.returncode == 1
-    assert f"`toolguard {name}` was started by an agent's exec; only a person may do that" in done.stdout + done.stderr
+    said = done.stdout + done.stderr
+    assert f"`toolguard {words[0]}" in said
+    assert "` was started by an agent's exec; only a person may do that" in said
+    assert before == settled(places)
     assert [known.status for known in FileNonces(places.state_dir).entries()] == ["pending"]
     last = list(AuditLog(places.state_dir).events())[-1]
     assert (last["event"], last["code"]) == ("security", "security.self-approval")
+
+
+@pytest.fixture
+def in_doubt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can tell who started the command, and there is no terminal to ask in."""
+    found = origin.Origin("unknown", "by something that has ended")
+    monkeypatch.setattr(origin, "of", lambda *_: found)
+    monkeypatch.setattr(terminals, "refusal", lambda *_: "there is no terminal")
+
+
+@pytest.mark.usefixtures("in_doubt")
+@pytest.mark.parametrize("words", LOOSENING, ids=" ".join)
+def test_every_command_asks_who_started_it(places: Places, words: list[str]) -> None:
+    entry = hold(places)
+    done = run(places, *(entry.nonce if word == "NONCE" else word for word in words))
+    told = done.stdout + done.stderr
+    assert (done.returncode, "was started by something that has ended, and there is no terminal" in told) == (1, True), told
+    assert status_of(places, entry.nonce) == "pending"
+    assert list(AuditLog(places.state_dir).events())[-1]["code"] == "security.no-person"
+
+
+@pytest.mark.usefixtures("in_doubt")
+@pytest.mark.parametrize("words", TIGHTENING, ids=" ".join)
+def test_what_allows_nothing_more_needs_no_person(places: Places, words: list[str]) -> None:
+    entry = hold(places)
+    done = run(places, *(entry.nonce if word == "NONCE" else word for word in words))
+    assert "was started" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -104,29 +177,123 @@ def test_a_number_that_a_gateway_has_left_is_not_the_gateway(places: Places, bel
     info.gateway_pid = os.getppid()
     engines.publish(places.state_dir, info)
     hold(places)
-    agents = inside._agents(places, Linux())
+    agents = require_human._agents(places, Linux())
     assert (agents.gateways, agents.engines) == (frozenset({os.getppid()}), frozenset({info.pid}))
     info.gateway_pid = info.pid
     engines.publish(places.state_dir, info)
-    assert inside._agents(places, Linux()).gateways == frozenset()
+    assert require_human._agents(places, Linux()).gateways == frozenset()
 
 
 def test_watch_in_doubt_approves_nothing(places: Places) -> None:
     """Where any program can type, a key is no proof. A no is taken."""
     entry = hold(places)
-    watched = watch.Watched(places, "in tmux or screen")
-    view = watch._done(watched, View(), Act("approve", entry.nonce))
+    watched = watch.WatchedCalls(places, "in tmux or screen")
+    view = watch._done(watched, ScreenView(), WatchAction("approve", entry.nonce))
     assert view.message == f"watch was started in tmux or screen; run toolguard approve {entry.nonce}"
     assert [known.status for known in FileNonces(places.state_dir).entries()] == ["pending"]
-    watch._done(watched, View(), Act("deny", entry.nonce))
+    watch._done(watched, ScreenView(), WatchAction("deny", entry.nonce))
     assert [known.status for known in FileNonces(places.state_dir).entries()] == ["denied"]
 
 
 def test_below_the_gateway(places: Places, below_a_gateway: None) -> None:
     entry = hold(places)
-    done = run(places, "approve", entry.nonce, "--yes")
+    done = toolguard_process("approve", entry.nonce, "--yes", "--state-dir", places.state_dir)
     assert (done.returncode, "was started by the gateway" in done.stdout + done.stderr) == (1, True)
     through_a_shell = f"exec {sys.executable} -m toolguard_cli approve {entry.nonce} --yes --state-dir {places.state_dir}"
     done = subprocess.run(["sh", "-c", f"true; {through_a_shell}"], capture_output=True, text=True, check=False)  # noqa: S607
     assert (done.returncode, "was started by the gateway" in done.stdout + done.stderr) == (1, True)
     assert [known.status for known in FileNonces(places.state_dir).entries()] == ["pending"]
+
+
+class Asked:
+    """A person of whom nobody knows whether it is one: what they were shown, and what they answer."""
+
+    def __init__(self, *, answer: bool = True) -> None:
+        self.answer = answer
+        self.lines: list[str] = []
+
+    def __call__(self, lines: Sequence[str]) -> bool:
+        self.lines = list(lines)
+        return self.answer
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> Asked:
+    person = Asked()
+    monkeypatch.setattr(
+        require_human, "caller", lambda places, command, **_: require_human.Caller(places, command, "by nobody knows what")
+    )
+    monkeypatch.setattr(question, "asked", person)
+    return person
+
+
+def test_a_change_of_a_setting_is_shown_before_the_code_is_asked_for(places: Places, asked: Asked) -> None:
+    put_in(places)
+    told = config_set.run(places, "mode", "soft", ChangeOptions(offline=True))
+    assert asked.lines[1:-1] == [
+        'plugins.entries.toolguard.config.mode: not set -> "soft"',
+        "this guards less: mode changed from enforce to soft",
+    ]
+    assert told.data["changed"]
+
+
+def test_without_the_code_no_setting_is_changed(places: Places, asked: Asked) -> None:
+    put_in(places)
+    before, asked.answer = places.config.read_text(), False
+    with pytest.raises(UserError, match="was not confirmed"):
+        config_set.run(places, "mode", "soft", ChangeOptions(offline=True))
+    assert places.config.read_text() == before
+
+
+def test_what_is_changed_while_the_code_is_typed_is_not_written(
+    places: Places, asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_in(places)
+    config_set.run(places, "mode", "soft", ChangeOptions(offline=True))
+    before = places.config.read_text()
+
+    def typed(_: Sequence[str]) -> bool:
+        places.config.write_text(before.replace("soft", "disabled"))
+        return True
+
+    monkeypatch.setattr(question, "asked", typed)
+    with pytest.raises(UserError, match="was changed meanwhile"):
+        config_set.run(places, "mode", "enforce", ChangeOptions(offline=True))
+    assert places.config.read_text() == before.replace("soft", "disabled")
+
+
+def test_secrets_do_not_stand_in_the_question(places: Places, asked: Asked) -> None:
+    put_in(places)
+    config_set.run(places, "gateway.auth.token", '"hunter2-hunter2-hunter2"', ChangeOptions(root=True, offline=True))
+    assert "hunter2" not in "".join(asked.lines[1:])
+
+
+def test_the_question_is_bounded_and_printable(places: Places, asked: Asked) -> None:
+    require_human.caller(places, "grant").require([f"\x1b[2J{'x' * 2_000}"] * 50)
+    shown = asked.lines[1:-1]
+    assert (len(shown), max(map(len, shown)) <= require_human.MAX_SHOWN, "\x1b" in "".join(shown)) == (9, True, False)
+    assert shown[-1] == "and 42 more"
+
+
+def test_a_grant_is_shown_before_the_code_is_asked_for(places: Places, asked: Asked) -> None:
+    hold(places)
+    granting = grant.run(places, grant.GrantRequest("git push origin *", "exec", "1h"), yes=False, dry_run=False)
+    assert "git push origin *" in asked.lines[1]
+    assert asked.lines[1].removeprefix("would grant ") in granting.lines[0].text
+
+
+def test_what_the_kill_switch_stops_is_shown_before_it_is_switched_off(places: Places, asked: Asked) -> None:
+    hold(places)
+    KillSwitchFile(places.state_dir).set(on=True, by="ann", why="strange mails")
+    set_kill_switch.run(places, "off")
+    assert asked.lines[1].startswith("the kill switch is on: strange mails (by ann)")
+    assert KillSwitchFile(places.state_dir).thrown() is None
+
+
+def test_a_checkpoint_shows_the_budgets_that_it_refills(places: Places, asked: Asked) -> None:
+    hold(places)
+    with closing(FileStandings(places.state_dir, patient=True)) as store:
+        used = Standing("main", "agent:main:main", trust=0.7, spent=0.5, touched=time.time())
+        store.save({used.key: used})
+    refill_budgets.run(places, refill_budgets.Chosen(), dry_run=False)
+    assert asked.lines[1].startswith("would refill the budget of ")

@@ -1,4 +1,4 @@
-"""Install and uninstall where the config is put together from several files."""
+"""Install and uninstall where the config is merged from several files."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from cli_stage import put_in, take_out, texts
 
-from toolguard_cli import configfile
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
+from toolguard_cli.hostconfig import config_file
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
 
 MAIN = "openclaw.json"
 LAYOUTS = {
@@ -97,7 +97,7 @@ def test_an_included_file_that_changed_meanwhile(places: Places) -> None:
 def test_backups_lie_beside_each_file(places: Places) -> None:
     before = lay(places, "entries")
     put_in(places)
-    backups = {name: configfile.backup_path(places.state_dir / name).read_bytes().decode() for name in before}
+    backups = {name: config_file.backup_path(places.state_dir / name).read_bytes().decode() for name in before}
     assert backups == before
 
 
@@ -105,7 +105,7 @@ def test_the_record_knows_what_each_file_was(places: Places) -> None:
     before = lay(places, "plugins")
     put_in(places)
     record = msgspec.json.decode(places.record.read_bytes())
-    digests = {name: configfile.digest(text.encode()) for name, text in before.items()}
+    digests = {name: config_file.digest(text.encode()) for name, text in before.items()}
     assert record["before"] == digests[MAIN]
     assert record["others"] == {str(places.state_dir / "plugins.json5"): digests["plugins.json5"]}
 
@@ -117,5 +117,5 @@ def test_what_two_files_make_is_refused(places: Places) -> None:
     with pytest.raises(UserError) as caught:
         put_in(places)
     both = f"{places.state_dir / 'a.json5'} and {places.state_dir / 'b.json5'}"
-    assert caught.value.message == f"plugins.entries.toolguard.enabled is put together from {both} ($include)"
-    assert caught.value.fix == "write it by hand into one of them: plugins.entries.toolguard.enabled"
+    assert caught.value.message == f"plugins.entries.toolguard.enabled is merged from {both} ($include)"
+    assert caught.value.fix == "edit one of these files by hand: plugins.entries.toolguard.enabled"

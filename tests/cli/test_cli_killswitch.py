@@ -9,13 +9,14 @@ import pytest
 from cli_stage import envelope, texts, toolguard
 from judged_stage import settings
 
-from toolguard_cli.commands import killswitch, status
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_engine.stores import engines
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.stores.files import own_folder
-from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_cli.commands import show_status as status
+from toolguard_cli.operations import set_kill_switch
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.stores.atomic import own_folder
+from toolguard_engine.stores.files import engine_files as engines
+from toolguard_engine.stores.files.audit_log_file import AuditLog
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 from toolguard_engine.stores.locked import StoreError
 
 
@@ -26,14 +27,14 @@ def places(places: Places) -> Places:
     return places
 
 
-NOWHERE = "no gateway runs with the plugin here; it counts as soon as one does"
+NOWHERE = "no gateway with the plugin is running here; it applies as soon as one is"
 
 
 def test_on_off_and_what_is_written_down(places: Places) -> None:
-    result = killswitch.run(places, "on", why="it mails\neverybody")
+    result = set_kill_switch.run(places, "on", why="it mails\neverybody")
     assert texts(result) == [
-        killswitch.IS_ON,
-        "what an agent tries now is blocked and its run ends; a call that already runs is not stopped",
+        set_kill_switch.IS_ON,
+        "new calls are blocked and end their run; a call that is already running is not stopped",
         NOWHERE,
         (
             f"nothing is stopped: toolguard is not installed in {places.state_dir}, "
@@ -42,10 +43,10 @@ def test_on_off_and_what_is_written_down(places: Places) -> None:
         "openclaw gateway stop stops the gateway itself",
         "toolguard kill-switch off lets them run again",
     ]
-    assert "it mails?everybody (by " in KillSwitch(places.state_dir).why()
+    assert "it mails?everybody (by " in KillSwitchFile(places.state_dir).why()
     assert (result.exit_code, result.data["on"], result.data["why"]) == (0, True, "it mails?everybody")
-    off = killswitch.run(places, "off", why="mended")
-    assert texts(off)[0].startswith(f"{killswitch.IS_OFF}; it was on: it mails?everybody (by ")
+    off = set_kill_switch.run(places, "off", why="mended")
+    assert texts(off)[0].startswith(f"{set_kill_switch.IS_OFF}; it was on: it mails?everybody (by ")
     assert off.data == {"on": False, "gateways": []}
     events = AuditLog(places.state_dir).events()
     assert [(event["event"], event["code"], event["where"], event.get("why", "")) for event in events] == [
@@ -55,36 +56,36 @@ def test_on_off_and_what_is_written_down(places: Places) -> None:
 
 
 def test_off_where_it_was_not_on(places: Places) -> None:
-    assert texts(killswitch.run(places, "off"))[0] == "the kill switch was not on"
+    assert texts(set_kill_switch.run(places, "off"))[0] == "the kill switch was not on"
     assert list(own_folder(places.state_dir).iterdir()) == []
 
 
 @pytest.mark.parametrize("there", [True, False])
 @pytest.mark.parametrize("wish", ["on", "off"])
-def test_where_toolguard_has_never_been(tmp_path: Path, wish: killswitch.Wish, *, there: bool) -> None:
+def test_where_toolguard_has_never_been(tmp_path: Path, wish: set_kill_switch.KillSwitchRequest, *, there: bool) -> None:
     state = tmp_path / "typo"
     if there:
         state.mkdir()
-    with pytest.raises(UserError, match="no toolguard in"):
-        killswitch.run(Places(state, state / "openclaw.json"), wish)
+    with pytest.raises(UserError, match="toolguard has never run in"):
+        set_kill_switch.run(Places(state, state / "openclaw.json"), wish)
     assert state.exists() is there
     assert not own_folder(state).exists()
 
 
 def test_on_again_tells_what_it_was(places: Places) -> None:
-    killswitch.run(places, "on", why="first")
-    assert "(it was on already: first (by " in texts(killswitch.run(places, "on", why="second"))[0]
-    assert KillSwitch(places.state_dir).why().startswith("second")
+    set_kill_switch.run(places, "on", why="first")
+    assert "(it was already on: first (by " in texts(set_kill_switch.run(places, "on", why="second"))[0]
+    assert KillSwitchFile(places.state_dir).why().startswith("second")
 
 
 def test_on_again_keeps_reason_and_time(places: Places) -> None:
-    killswitch.run(places, "on", why="first")
-    before = KillSwitch(places.state_dir).thrown()
-    assert "(it was on already, which stays as it was: first (by " in texts(killswitch.run(places, "on"))[0]
-    assert KillSwitch(places.state_dir).thrown() == before
-    KillSwitch(places.state_dir).path.write_text("{")
-    killswitch.run(places, "on")
-    found = KillSwitch(places.state_dir).thrown()
+    set_kill_switch.run(places, "on", why="first")
+    before = KillSwitchFile(places.state_dir).thrown()
+    assert "(it was already on and stays unchanged: first (by " in texts(set_kill_switch.run(places, "on"))[0]
+    assert KillSwitchFile(places.state_dir).thrown() == before
+    KillSwitchFile(places.state_dir).path.write_text("{")
+    set_kill_switch.run(places, "on")
+    found = KillSwitchFile(places.state_dir).thrown()
     assert found is not None
     assert found.why == ""
 
@@ -94,56 +95,56 @@ def _unwritten(*_: object, **__: object) -> None:
 
 
 def test_what_cannot_be_written_is_not_on(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(KillSwitch, "set", _unwritten)
+    monkeypatch.setattr(KillSwitchFile, "set", _unwritten)
     with pytest.raises(UserError, match="the kill switch is NOT on, calls still run: the disk is full") as raised:
-        killswitch.run(places, "on")
+        set_kill_switch.run(places, "on")
     assert raised.value.fix == "stop the gateway: openclaw gateway stop"
 
 
 def test_what_cannot_be_written_while_it_is_on(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
-    killswitch.run(places, "on", why="first")
-    monkeypatch.setattr(KillSwitch, "set", _unwritten)
+    set_kill_switch.run(places, "on", why="first")
+    monkeypatch.setattr(KillSwitchFile, "set", _unwritten)
     with pytest.raises(UserError, match="it counts as ON as before: the disk is full"):
-        killswitch.run(places, "on", why="second")
+        set_kill_switch.run(places, "on", why="second")
     with pytest.raises(UserError, match="the kill switch is still ON, no call runs: the disk is full"):
-        killswitch.run(places, "off")
+        set_kill_switch.run(places, "off")
 
 
 def test_where_the_gateway_does_not_load_the_plugin(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     settings(places)
-    assert not any("nothing is stopped" in text for text in texts(killswitch.run(places, "on")))
+    assert not any("nothing is stopped" in text for text in texts(set_kill_switch.run(places, "on")))
     places.config.write_text('{"plugins": {"enabled": false}}')
-    result = killswitch.run(places, "on")
+    result = set_kill_switch.run(places, "on")
     warned = [line.text for line in result.lines if line.kind == "warn"]
     assert warned == ["nothing is stopped: plugins.enabled is false: the gateway loads no plugin, so nothing is guarded"]
     assert "openclaw gateway stop stops the gateway itself" in texts(result)
     monkeypatch.setattr(engines, "running", lambda _: [engines.EngineInfo(5, 7, "", "", "0", "0", 1.0, "enforce", "/log")])
-    assert not any("nothing is stopped" in text for text in texts(killswitch.run(places, "on")))
+    assert not any("nothing is stopped" in text for text in texts(set_kill_switch.run(places, "on")))
 
 
 def test_near_misses_and_capitals(places: Places) -> None:
-    assert killswitch.wish_of("ON") == "on"
+    assert set_kill_switch.parse_request("ON") == "on"
     done = toolguard("kill-switch", "onn", "--state-dir", places.state_dir)
     assert (done.returncode, "did you mean on?" in done.stderr, "Value error" in done.stderr) == (2, True, False)
     assert toolguard("kill-switch", "ON", "--state-dir", places.state_dir).returncode == 0
-    assert KillSwitch(places.state_dir).thrown()
+    assert KillSwitchFile(places.state_dir).thrown()
 
 
 def test_status_changes_nothing(places: Places) -> None:
-    assert texts(killswitch.run(places, "status"))[0] == killswitch.IS_OFF
+    assert texts(set_kill_switch.run(places, "status"))[0] == set_kill_switch.IS_OFF
     assert list(own_folder(places.state_dir).iterdir()) == []
-    killswitch.run(places, "on", why="why not")
-    shown = killswitch.run(places, "status")
+    set_kill_switch.run(places, "on", why="why not")
+    shown = set_kill_switch.run(places, "status")
     assert shown.lines[0].kind == "warn"
-    assert texts(shown)[0].startswith(f"{killswitch.IS_ON}: why not (by ")
+    assert texts(shown)[0].startswith(f"{set_kill_switch.IS_ON}: why not (by ")
     assert len(list(AuditLog(places.state_dir).events())) == 1
 
 
 def test_it_names_the_gateways_that_run(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
     info = engines.EngineInfo(5, 7, "openclaw", "2026.9.6", "0", "0", time.time(), "enforce", "/log")
     monkeypatch.setattr(engines, "running", lambda _state: [info])
-    result = killswitch.run(places, "on")
-    assert "it counts for the next call of gateway 7" in texts(result)
+    result = set_kill_switch.run(places, "on")
+    assert "it applies to the next call of gateway 7" in texts(result)
     assert result.data["gateways"] == [7]
 
 
@@ -152,51 +153,51 @@ def test_what_cannot_be_written_down_stops_all_the_same(places: Places, monkeypa
         raise StoreError("the disk is full")
 
     monkeypatch.setattr(AuditLog, "append", full)
-    result = killswitch.run(places, "on")
+    result = set_kill_switch.run(places, "on")
     assert "this could not be written to the audit log: the disk is full" in texts(result)
-    assert KillSwitch(places.state_dir).thrown()
+    assert KillSwitchFile(places.state_dir).thrown()
 
 
 def test_a_hostile_file_moves_no_cursor(places: Places) -> None:
-    KillSwitch(places.state_dir).path.write_text('{"by": "\\u001b[2J", "why": "\\u202e\\n", "at": 1e308}')
-    for result in (killswitch.run(places, "status"), status.run(places)):
+    KillSwitchFile(places.state_dir).path.write_text('{"by": "\\u001b[2J", "why": "\\u202e\\n", "at": 1e308}')
+    for result in (set_kill_switch.run(places, "status"), status.run(places)):
         assert all(text.isprintable() for text in texts(result))
-        assert killswitch.IS_ON in texts(result)[0]
+        assert set_kill_switch.IS_ON in texts(result)[0]
 
 
 @pytest.mark.parametrize("more", [(), ("--why", "too fast"), ("--json",), ("--json", "--why", "x")], ids=" ".join)
 def test_the_command_with_and_without_the_parser(places: Places, more: tuple[str, ...]) -> None:
     for spelled in (("on", *more), (*more, "on")):
         done = toolguard("kill-switch", *spelled, "--state-dir", places.state_dir)
-        assert (done.returncode, KillSwitch(places.state_dir).thrown() is not None) == (0, True), done.stderr
+        assert (done.returncode, KillSwitchFile(places.state_dir).thrown() is not None) == (0, True), done.stderr
         if "--json" in more:
             assert envelope(done)["command"] == "kill-switch"
-        KillSwitch(places.state_dir).path.unlink()
+        KillSwitchFile(places.state_dir).path.unlink()
     done = toolguard("kill-switch", "on", "--why=with the parser", "--state-dir", places.state_dir)
-    assert (done.returncode, KillSwitch(places.state_dir).why()[:15]) == (0, "with the parser")
+    assert (done.returncode, KillSwitchFile(places.state_dir).why()[:15]) == (0, "with the parser")
 
 
 @pytest.mark.parametrize("words", [(), ("onn",), ("on", "off"), ("on", "--reason", "x"), ("on", "--yes")], ids=" ".join)
 def test_wrong_usage_switches_nothing(places: Places, words: tuple[str, ...]) -> None:
     assert toolguard("kill-switch", *words, "--state-dir", places.state_dir).returncode == 2
-    assert KillSwitch(places.state_dir).thrown() is None
+    assert KillSwitchFile(places.state_dir).thrown() is None
 
 
 def test_a_folder_in_its_place_is_a_mistake_to_mend(places: Places) -> None:
-    KillSwitch(places.state_dir).path.mkdir(parents=True)
+    KillSwitchFile(places.state_dir).path.mkdir(parents=True)
     for wish in ("off", "on"):
         done = toolguard("kill-switch", wish, "--state-dir", places.state_dir)
         assert done.returncode == 1
-        assert "a folder stands in the place of its file, so it counts as on" in done.stderr
-        assert f"-> look into it, then: rm -r {KillSwitch(places.state_dir).path}" in done.stderr
+        assert "its file is a folder, so the switch counts as on" in done.stderr
+        assert f"-> check what is in it, then run: rm -r {KillSwitchFile(places.state_dir).path}" in done.stderr
 
 
 def test_status_says_it_first(places: Places) -> None:
-    killswitch.run(places, "on", why="it mails everybody")
+    set_kill_switch.run(places, "on", why="it mails everybody")
     result = status.run(places)
-    assert result.lines[0].kind == killswitch.run(places, "status").lines[0].kind == "warn"
-    assert texts(result)[0].startswith(f"{killswitch.IS_ON}: it mails everybody (by ")
+    assert result.lines[0].kind == set_kill_switch.run(places, "status").lines[0].kind == "warn"
+    assert texts(result)[0].startswith(f"{set_kill_switch.IS_ON}: it mails everybody (by ")
     assert texts(result)[1] == "toolguard kill-switch off lets them run again"
     assert result.data["killSwitch"]["why"] == "it mails everybody"
-    killswitch.run(places, "off")
+    set_kill_switch.run(places, "off")
     assert status.run(places).data["killSwitch"] == {"on": False}

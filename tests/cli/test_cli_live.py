@@ -17,17 +17,18 @@ from typing import Any
 import pytest
 from cli_stage import LIMIT, SOURCE, picture
 
-from toolguard_cli import live, paths
-from toolguard_cli.checks.check import Check
-from toolguard_cli.commands import doctor
-from toolguard_cli.live import canary, guard, scenes, stage, verdicts
-from toolguard_cli.live.seen import Forbidden, Held, Loop, Started, Told, Valid
-from toolguard_cli.paths import Places
-from toolguard_cli.rig.home import Home
-from toolguard_cli.setup import folder, record
-from toolguard_cli.setup.record import Record
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.doctor import live
+from toolguard_cli.doctor.check_types import Check
+from toolguard_cli.doctor.live import canary, installed_guard, proofs, scenes, stage
+from toolguard_cli.doctor.live.observations import AgentNotice, Forbidden, HeldObservation, Loop, Started, Valid
+from toolguard_cli.rig.private_home import Home
+from toolguard_cli.setup import install_record, plugin_folder
+from toolguard_cli.setup.install_record import Record
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
 from toolguard_engine import __version__
-from toolguard_engine.config import Config
+from toolguard_engine.config.settings import Config
 
 FAKE = Path(__file__).with_name("fake_openclaw.py")
 
@@ -42,8 +43,8 @@ BLOCK = f"TOOLGUARD_BLOCK|{REASON}\nThis cannot be approved."
 ESCALATION = "TOOLGUARD_ESCALATE|1a2b3c4d|It runs a command.\nApprove with `toolguard approve 1a2b3c4d`."
 
 
-def told(*results: str, requests: int = 2, answer: str = "Done.", ok: bool = True, seconds: float = 1.25) -> Told:
-    return Told(requests, results, answer, ok, seconds)
+def told(*results: str, requests: int = 2, answer: str = "Done.", ok: bool = True, seconds: float = 1.25) -> AgentNotice:
+    return AgentNotice(requests, results, answer, ok, seconds)
 
 
 STARTED = Started("2026.9.6", "/s/extensions/toolguard", "/usr/bin/python3", engine=True, own="", about="", seconds=8.04)
@@ -58,28 +59,28 @@ REFUSAL = "blocked plugin candidate: world-writable path"
         pytest.param(
             replace(STARTED, engine=False, own="the engine ended (ENOENT)\x1b[2J", about="loaded toolguard"),
             "error",
-            f'{WITH}: no engine of /usr/bin/python3 runs: "the engine ended (ENOENT)?[2J"',
-            "mend it",
+            f'{WITH}: the engine does not run with /usr/bin/python3: "the engine ended (ENOENT)?[2J"',
+            "fix it",
             id="no engine",
         ),
         pytest.param(
             replace(STARTED, engine=False, about=REFUSAL),
             "error",
-            f'{WITH}: it runs, but did not load the plugin: "{REFUSAL}"',
-            verdicts.NOT_LOADED,
+            f'{WITH}: the gateway runs, but did not load the plugin: "{REFUSAL}"',
+            proofs.NOT_LOADED,
             id="refused",
         ),
         pytest.param(
             replace(STARTED, engine=False),
             "error",
-            f"{WITH}: it runs, but did not load the plugin: its log does not mention it",
-            verdicts.NOT_LOADED,
+            f"{WITH}: the gateway runs, but did not load the plugin: its log does not mention it",
+            proofs.NOT_LOADED,
             id="not loaded",
         ),
     ],
 )
 def test_gateway(seen: Started, status: str, detail: str, fix: str) -> None:
-    assert verdicts.gateway(seen, "mend it") == Check("live-gateway", status, detail, fix)  # type: ignore[arg-type]
+    assert proofs.gateway(seen, "fix it") == Check("live-gateway", status, detail, fix)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -100,7 +101,7 @@ def test_gateway(seen: Started, status: str, detail: str, fix: str) -> None:
     ],
 )
 def test_what_the_log_says_of_the_plugin(log: list[str], found: tuple[str, str]) -> None:
-    assert scenes.said(log) == found
+    assert scenes.last_lines(log) == found
 
 
 VALID = Valid(told(f"{WORD}\n"), WORD, "works", 1)
@@ -113,13 +114,13 @@ VALID = Valid(told(f"{WORD}\n"), WORD, "works", 1)
         pytest.param(
             replace(VALID, hooks="unknown", judged=0),
             "error",
-            "the gateway loads the plugin but does not call its hooks: it was shown no message",
+            "the gateway loads the plugin but does not call its hooks: it received no message",
             id="no hook",
         ),
         pytest.param(
             replace(VALID, hooks="fails"),
             "error",
-            "the gateway loads the plugin but does not call its hooks: it was shown no message",
+            "the gateway loads the plugin but does not call its hooks: it received no message",
             id="hooks fail",
         ),
         pytest.param(
@@ -129,15 +130,15 @@ VALID = Valid(told(f"{WORD}\n"), WORD, "works", 1)
             id="no call judged",
         ),
         pytest.param(
-            replace(VALID, told=told(BLOCK)),
+            replace(VALID, notice=told(BLOCK)),
             "error",
-            f'a harmless call was disturbed: the model was told "{" ".join(BLOCK.split())}"',
+            f'a harmless call failed: the model received "{" ".join(BLOCK.split())}"',
             id="disturbed",
         ),
     ],
 )
 def test_hooks(seen: Valid, status: str, detail: str) -> None:
-    assert verdicts.hooks(seen) == Check("live-hooks", status, detail, "" if status == "ok" else verdicts.RELEASE)  # type: ignore[arg-type]
+    assert proofs.hooks(seen) == Check("live-hooks", status, detail, "" if status == "ok" else proofs.RELEASE)  # type: ignore[arg-type]
 
 
 FORBIDDEN = Forbidden(told(BLOCK), REASON, ran=False)
@@ -146,47 +147,50 @@ FORBIDDEN = Forbidden(told(BLOCK), REASON, ran=False)
 @pytest.mark.parametrize(
     ("seen", "status", "detail", "fix"),
     [
-        pytest.param(FORBIDDEN, "ok", "a forbidden call did not run, and the model was told why, 1.2 s", "", id="verbatim"),
+        pytest.param(
+            FORBIDDEN, "ok", "a forbidden call did not run, and the model received the reason, 1.2 s", "", id="verbatim"
+        ),
         pytest.param(
             replace(FORBIDDEN, ran=True),
             "error",
             "a call that changes the guard's own files ran: nothing is guarded",
-            verdicts.REINSTALL,
+            proofs.REINSTALL,
             id="it ran",
         ),
         pytest.param(
-            replace(FORBIDDEN, told=told(f'{{"error": "{BLOCK}"}}')),
+            replace(FORBIDDEN, notice=told(f'{{"error": "{BLOCK}"}}')),
             "error",
-            f'the verdict does not reach the model: it was told "{{"error": "{" ".join(BLOCK.split())}"}}"',
-            verdicts.RELEASE,
+            f'the verdict does not reach the model: the model received "{{"error": "{" ".join(BLOCK.split())}"}}"',
+            proofs.RELEASE,
             id="wrapped",
         ),
         pytest.param(
-            replace(FORBIDDEN, told=told(BLOCK.replace("itself.", "its..."))),
+            replace(FORBIDDEN, notice=told(BLOCK.replace("itself.", "its..."))),
             "error",
-            'the verdict does not reach the model: it was told "TOOLGUARD_BLOCK|This call would change the files of the '
+            'the verdict does not reach the model: the model received "TOOLGUARD_BLOCK|This call would change the '
+            "files of the "
             'guard its... This cannot be approved."',
-            verdicts.RELEASE,
+            proofs.RELEASE,
             id="cut",
         ),
         pytest.param(
-            replace(FORBIDDEN, told=told("Permission denied"), reason=""),
+            replace(FORBIDDEN, notice=told("Permission denied"), reason=""),
             "error",
-            'there was no verdict: it was told "Permission denied"',
-            verdicts.RELEASE,
+            'there was no verdict: the model received "Permission denied"',
+            proofs.RELEASE,
             id="refused by somebody else",
         ),
         pytest.param(
-            replace(FORBIDDEN, told=told(requests=1, answer="Something went wrong")),
+            replace(FORBIDDEN, notice=told(requests=1, answer="Something went wrong")),
             "error",
-            'after a blocked call the model was not asked again: after 1 request the person got "Something went wrong"',
-            verdicts.RELEASE,
+            'no request to the model after a blocked call: after 1 request the user got "Something went wrong"',
+            proofs.RELEASE,
             id="not asked again",
         ),
     ],
 )
 def test_block(seen: Forbidden, status: str, detail: str, fix: str) -> None:
-    assert verdicts.block(seen) == Check("live-block", status, detail, fix)  # type: ignore[arg-type]
+    assert proofs.block(seen) == Check("live-block", status, detail, fix)  # type: ignore[arg-type]
 
 
 LOOP = Loop(told(CORRECTION, "[LOOP DETECTED]", "[TOOL ERROR LIMIT]", requests=4, answer=CLOSING), CLOSING, told(WORD), WORD)
@@ -196,29 +200,32 @@ LOOP = Loop(told(CORRECTION, "[LOOP DETECTED]", "[TOOL ERROR LIMIT]", requests=4
     ("results", "status", "detail"),
     [
         pytest.param(
-            [CORRECTION], "ok", "the next request after read({}) says what was wrong, and how to do it right", id="corrected"
+            [CORRECTION],
+            "ok",
+            "the request after read({}) says what was wrong, and how to correct it",
+            id="corrected",
         ),
         pytest.param(
             ["Validation failed for tool read", CORRECTION],
             "error",
-            'the model was told "Validation failed for tool read" of its read({})',
+            'for read({}), the model received "Validation failed for tool read"',
             id="one request later",
         ),
         pytest.param(
-            ["[TOOL ERROR] it failed"], "error", 'the model was told "[TOOL ERROR] it failed" of its read({})', id="no help"
+            ["[TOOL ERROR] it failed"], "error", 'for read({}), the model received "[TOOL ERROR] it failed"', id="no help"
         ),
         pytest.param(
             [],
             "error",
-            f'after read({{}}) the model was not asked again: after 4 requests the person got "{CLOSING}"',
+            f'no request to the model after read({{}}): after 4 requests the user got "{CLOSING}"',
             id="not asked again",
         ),
     ],
 )
 def test_correction(results: list[str], status: str, detail: str) -> None:
-    seen = replace(LOOP, told=replace(LOOP.told, results=tuple(results)))
-    fix = "" if status == "ok" else verdicts.RELEASE
-    assert verdicts.correction(seen) == Check("live-correct", status, detail, fix)  # type: ignore[arg-type]
+    seen = replace(LOOP, notice=replace(LOOP.notice, results=tuple(results)))
+    fix = "" if status == "ok" else proofs.RELEASE
+    assert proofs.correction(seen) == Check("live-correct", status, detail, fix)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -227,60 +234,63 @@ def test_correction(results: list[str], status: str, detail: str) -> None:
         pytest.param(
             LOOP,
             "ok",
-            "an endless read({}) ended after 4 requests with the model's own closing answer; the session goes on, 2.5 s",
+            "an endless read({}) ended after 4 requests with the model's own closing answer; "
+            "the session can continue, 2.5 s",
             id="closing answer",
         ),
         pytest.param(
-            replace(LOOP, told=told(CORRECTION, requests=3, answer="[TOOL ERROR LIMIT] 3 calls failed.")),
+            replace(LOOP, notice=told(CORRECTION, requests=3, answer="[TOOL ERROR LIMIT] 3 calls failed.")),
             "ok",
-            "an endless read({}) ended after 3 requests with the guard's text as the answer; the session goes on, 2.5 s",
+            "an endless read({}) ended after 3 requests with the guard's text as the answer; "
+            "the session can continue, 2.5 s",
             id="as 2026.6.11 does",
         ),
         pytest.param(
-            replace(LOOP, told=told(CORRECTION, requests=3, answer="Read blocked")),
+            replace(LOOP, notice=told(CORRECTION, requests=3, answer="Read blocked")),
             "ok",
-            'an endless read({}) ended after 3 requests with a notice of this release: "Read blocked"; the session goes on, '
+            'an endless read({}) ended after 3 requests with a notice of this release: "Read blocked"; '
+            "the session can continue, "
             "2.5 s",
             id="as 2026.8.2 does",
         ),
         pytest.param(
-            replace(LOOP, told=replace(LOOP.told, requests=5)),
+            replace(LOOP, notice=replace(LOOP.notice, requests=5)),
             "error",
-            "an endless read({}) was still going on after 5 requests",
+            "an endless read({}) was still running after 5 requests",
             id="one request too many",
         ),
         pytest.param(
-            replace(LOOP, told=replace(LOOP.told, answer=" \n")),
+            replace(LOOP, notice=replace(LOOP.notice, answer=" \n")),
             "error",
-            "the loop ended, but without an answer: after 4 requests the person got no words",
+            "the loop ended without an answer: after 4 requests the user got no answer",
             id="no answer",
         ),
         pytest.param(
-            replace(LOOP, told=replace(LOOP.told, ok=False, answer="internal error")),
+            replace(LOOP, notice=replace(LOOP.notice, ok=False, answer="internal error")),
             "error",
-            'the loop ended, but without an answer: after 4 requests the person got "internal error"',
+            'the loop ended without an answer: after 4 requests the user got "internal error"',
             id="failure",
         ),
         pytest.param(
             replace(LOOP, after=told(requests=0, answer="session is broken", ok=False)),
             "error",
-            'the session cannot be used after a loop was ended: after 0 requests the person got "session is broken"',
+            'the session is unusable after a loop was ended: after 0 requests the user got "session is broken"',
             id="broken session",
         ),
         pytest.param(
             replace(LOOP, after=told(BLOCK, answer="It is blocked.")),
             "error",
-            'the session cannot be used after a loop was ended: after 2 requests the person got "It is blocked."',
+            'the session is unusable after a loop was ended: after 2 requests the user got "It is blocked."',
             id="session without tools",
         ),
     ],
 )
 def test_stop(seen: Loop, status: str, detail: str) -> None:
-    fix = "" if status == "ok" else verdicts.RELEASE
-    assert verdicts.stop(seen) == Check("live-stop", status, detail, fix)  # type: ignore[arg-type]
+    fix = "" if status == "ok" else proofs.RELEASE
+    assert proofs.stop(seen) == Check("live-stop", status, detail, fix)  # type: ignore[arg-type]
 
 
-HELD = Held(told(ESCALATION), "1a2b3c4d", 0, told("ran", ESCALATION), 1)
+HELD = HeldObservation(told(ESCALATION), "1a2b3c4d", 0, told("ran", ESCALATION), 1)
 
 
 @pytest.mark.parametrize(
@@ -288,65 +298,66 @@ HELD = Held(told(ESCALATION), "1a2b3c4d", 0, told("ran", ESCALATION), 1)
     [
         pytest.param(HELD, "ok", "a held call was approved from outside and ran exactly once, 2.5 s", "", id="once"),
         pytest.param(
-            Held(told("ran"), "", 1),
+            HeldObservation(told("ran"), "", 1),
             "error",
             "a call that needs an approval ran without one",
-            verdicts.REINSTALL,
+            proofs.REINSTALL,
             id="unasked",
         ),
         pytest.param(
-            Held(told("exec is not available"), "", 0),
+            HeldObservation(told("exec is not available"), "", 0),
             "error",
-            'the call was not held: it was told "exec is not available"',
-            verdicts.RELEASE,
+            'the call was not held: the model received "exec is not available"',
+            proofs.RELEASE,
             id="refused by somebody else",
         ),
         pytest.param(
-            replace(HELD, told=told(f"Error: {ESCALATION}")),
+            replace(HELD, notice=told(f"Error: {ESCALATION}")),
             "error",
-            f'the nonce does not reach the model: it was told "Error: {" ".join(ESCALATION.split())}"',
-            verdicts.RELEASE,
+            f'the nonce does not reach the model: the model received "Error: {" ".join(ESCALATION.split())}"',
+            proofs.RELEASE,
             id="wrapped",
         ),
         pytest.param(
-            replace(HELD, told=told(ESCALATION.replace("1a2b3c4d", "99999999"))),
+            replace(HELD, notice=told(ESCALATION.replace("1a2b3c4d", "99999999"))),
             "error",
-            'the nonce does not reach the model: it was told "TOOLGUARD_ESCALATE|99999999|It runs a command. Approve with '
+            'the nonce does not reach the model: the model received "TOOLGUARD_ESCALATE|99999999|It runs a '
+            "command. Approve with "
             '`toolguard approve 99999999`."',
-            verdicts.RELEASE,
+            proofs.RELEASE,
             id="another nonce",
         ),
         pytest.param(
-            replace(HELD, told=told(requests=1)),
+            replace(HELD, notice=told(requests=1)),
             "error",
-            "the nonce does not reach the model: it was told nothing",
-            verdicts.RELEASE,
+            "the nonce does not reach the model: the model received nothing",
+            proofs.RELEASE,
             id="not asked again",
         ),
         pytest.param(
             replace(HELD, ran=0, again=told(ESCALATION, ESCALATION)),
             "error",
-            f'approved once, the call did not run; the model was told "{" ".join(ESCALATION.split())}"',
-            verdicts.RELEASE,
+            f'approved once, the call did not run; the model received "{" ".join(ESCALATION.split())}"',
+            proofs.RELEASE,
             id="never",
         ),
         pytest.param(
             replace(HELD, ran=2, again=told("ran", "ran")),
             "error",
-            'approved once, the call ran 2 times; the model was told "ran"',
-            verdicts.RELEASE,
+            'approved once, the call ran 2 times; the model received "ran"',
+            proofs.RELEASE,
             id="twice",
         ),
     ],
 )
-def test_approval(seen: Held, status: str, detail: str, fix: str) -> None:
-    assert verdicts.approval(seen) == Check("live-approval", status, detail, fix)  # type: ignore[arg-type]
+def test_approval(seen: HeldObservation, status: str, detail: str, fix: str) -> None:
+    assert proofs.approval(seen) == Check("live-approval", status, detail, fix)  # type: ignore[arg-type]
 
 
 def test_quoted_words_are_bounded() -> None:
-    assert verdicts.quoted(" one\n\ttwo ") == '"one two"'
-    assert len(verdicts.quoted("x" * 5000)) == verdicts.SHOWN + 2
-    assert verdicts.quoted(" \n") == ""
+    assert proofs.quoted(" one\n\ttwo ") == '"one two"'
+    assert len(proofs.quoted("x" * 5000)) == proofs.SHOWN + 2
+    assert proofs.quoted(" \n") == ""
 
 
 @pytest.mark.parametrize(
@@ -368,17 +379,19 @@ def test_numbers_of_a_release(text: str, found: tuple[int, ...]) -> None:
 
 
 def put_in(places: Places, python: str = "/of/the/record/python") -> None:
-    folder.copy(SOURCE, places.extension, __version__)
-    record.save(places.record, Record(__version__, python, "copy", str(places.extension), str(places.config), "", []))
+    plugin_folder.copy(SOURCE, places.extension, __version__)
+    install_record.save(
+        places.record, Record(__version__, python, "copy", str(places.extension), str(places.config), "", [])
+    )
 
 
-ENTRY = {"enabled": True, "config": guard.SETTINGS}
+ENTRY = {"enabled": True, "config": installed_guard.SETTINGS}
 
 
 def test_the_guard_of_an_installation(places: Places) -> None:
     put_in(places)
-    found = guard.find(places, Config())
-    assert (found.lies, found.named, found.recorded, found.python) == (
+    found = installed_guard.find(places, Config())
+    assert (found.folder, found.named, found.recorded, found.python) == (
         places.extension,
         "",
         "/of/the/record/python",
@@ -387,34 +400,34 @@ def test_the_guard_of_an_installation(places: Places) -> None:
     assert found.plugins == {"load": {"paths": [str(places.extension)]}, "entries": {"toolguard": ENTRY}}
     with Home("u", plugins=found.plugins) as home:
         assert found.put_into(home) == places.extension
-        known = record.load(guard.places_of(home).record)
+        known = install_record.load(installed_guard.places_of(home).record)
         assert known is not None
         assert (known.python, known.edits) == ("/of/the/record/python", [])
-        assert not guard.places_of(home).extension.exists()
+        assert not installed_guard.places_of(home).extension.exists()
 
 
 def test_a_python_that_the_settings_name(places: Places) -> None:
     put_in(places)
-    found = guard.find(places, Config(python="/named/python"))
+    found = installed_guard.find(places, Config(python="/named/python"))
     assert (found.named, found.python) == ("/named/python", "/named/python")
     assert found.plugins["entries"] == {
-        "toolguard": {"enabled": True, "config": {**guard.SETTINGS, "python": "/named/python"}}
+        "toolguard": {"enabled": True, "config": {**installed_guard.SETTINGS, "python": "/named/python"}}
     }
 
 
 def test_a_linked_plugin(places: Places) -> None:
     places.config.write_text(json.dumps({"plugins": {"load": {"paths": ["/elsewhere", str(SOURCE)]}}}))
-    assert guard.find(places, Config()).lies == SOURCE
+    assert installed_guard.find(places, Config()).folder == SOURCE
 
 
 def test_where_nothing_is_installed(places: Places) -> None:
-    found = guard.find(places, Config())
-    assert (found.lies, found.recorded) == (None, sys.executable)
+    found = installed_guard.find(places, Config())
+    assert (found.folder, found.recorded) == (None, sys.executable)
     assert found.plugins == {"entries": {"toolguard": ENTRY}}
     with Home("u", plugins=found.plugins) as home:
-        extension = guard.places_of(home).extension
+        extension = installed_guard.places_of(home).extension
         assert found.put_into(home) == extension
-        assert folder.same(paths.plugin_source(), extension)
+        assert plugin_folder.same(paths.plugin_source(), extension)
 
 
 @pytest.mark.parametrize("damaged", ["config", "record"])
@@ -422,8 +435,8 @@ def test_damaged_files_of_the_user_count_as_missing(places: Places, damaged: str
     put_in(places)
     file = {"config": places.config, "record": places.record}[damaged]
     file.write_text("{ not JSON")
-    found = guard.find(places, Config())
-    assert found.lies == places.extension
+    found = installed_guard.find(places, Config())
+    assert found.folder == places.extension
     assert found.python == ("python3" if damaged == "record" else "/of/the/record/python")
 
 
@@ -469,7 +482,7 @@ def test_without_openclaw(places: Places, scratch: Path) -> None:
             "live-gateway",
             "error",
             "there is no openclaw on PATH to prove anything on",
-            "put the openclaw that runs your gateway on PATH, then repeat",
+            "put the openclaw that runs your gateway on PATH, then try again",
         )
     ]
 
@@ -483,7 +496,7 @@ def test_an_openclaw_that_is_not_there(places: Places, scratch: Path) -> None:
 
 def test_an_openclaw_without_a_version(places: Places, scratch: Path, noted: Path) -> None:
     (check,) = live.prove(fake("dumb", noted), places, Config())
-    assert (check.status, check.detail) == ("error", f"{noted} does not tell its version: no idea")
+    assert (check.status, check.detail) == ("error", f"{noted} does not print its version: no idea")
 
 
 def test_a_gateway_that_does_not_start(places: Places, scratch: Path, noted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -525,9 +538,9 @@ def test_a_gateway_that_hangs(places: Places, scratch: Path, noted: Path, monkey
 
 def test_a_gateway_without_the_plugin(places: Places, scratch: Path, noted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "ENGINE_SECONDS", 0)
-    monkeypatch.setattr("toolguard_cli.live.scenes.ENGINE_SECONDS", 0)
+    monkeypatch.setattr("toolguard_cli.doctor.live.scenes.ENGINE_SECONDS", 0)
     (check,) = live.prove(fake("bare", noted), places, Config())
-    assert check.detail.endswith(": it runs, but did not load the plugin: its log does not mention it")
+    assert check.detail.endswith(": the gateway runs, but did not load the plugin: its log does not mention it")
     assert list(scratch.iterdir()) == []
     assert_all_ended(noted)
 
@@ -539,7 +552,7 @@ def test_a_gateway_that_hangs_up(places: Places, scratch: Path, noted: Path) -> 
     assert first == Check(
         "live-hooks",
         "error",
-        'the gateway did not answer ("Remote end closed connection without response"); what comes after was not tried',
+        'the gateway did not answer ("Remote end closed connection without response"); the remaining checks were not tried',
         canary.BROKEN,
     )
     assert said[1:] == ["a harmless call"]
@@ -550,18 +563,17 @@ def test_a_gateway_that_hangs_up(places: Places, scratch: Path, noted: Path) -> 
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from toolguard_cli import live
-from toolguard_cli.live import stage
-from toolguard_cli.paths import Places
-from toolguard_engine.config import Config
+from toolguard_cli.doctor import live
+from toolguard_cli.doctor.live import stage
+from toolguard_cli.system.paths import Places
+from toolguard_engine.config.settings import Config
 
 stage.PATIENCE_SECONDS = 0.1
 live.prove(sys.argv[2:], Places(Path(sys.argv[1]), Path(sys.argv[1]) / "openclaw.json"), Config())
 """
 
 
-@pytest.mark.parametrize("kind", ["hangs", "slow"])
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=lambda how: how.name)
+@pytest.mark.parametrize(("kind", "how"), [("hangs", signal.SIGINT), ("slow", signal.SIGTERM)], ids=["hangs", "slow"])
 def test_interrupted(places: Places, scratch: Path, noted: Path, how: signal.Signals, kind: str) -> None:
     command = [sys.executable, "-c", INTERRUPTED, str(places.state_dir), *fake(kind, noted)]
     environment: dict[str, Any] = {**os.environ, "TMPDIR": str(scratch)}
@@ -615,7 +627,7 @@ def test_steps_are_told_to_persons(
     doctor.run(places, openclaw=tuple(fake("ends", noted)), live=True, as_json=as_json)
     told = capsys.readouterr().err
     assert ("starting OpenClaw 2026.9.6 with the guard in a throw-away home\n" in told) == (not as_json)
-    assert told.startswith("the other checks run first; ") == (not as_json)
+    assert told.startswith("running the other checks first; ") == (not as_json)
 
 
 def test_no_room(places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import toolguard_engine
-from toolguard_cli import paths
-from toolguard_cli.errors import UserError
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
 
 Table = dict[str, str]
 
@@ -16,96 +17,64 @@ STATE = "H/.openclaw"
 CONFIG = "H/.openclaw/openclaw.json"
 
 
+def case(name: str, state: str, config: str, *there: str, options: Table | None = None, **env: str) -> Any:
+    """With these options and variables, where these files and folders (with `/`) are there."""
+    return pytest.param(options or {}, env, there, state, config, id=name)
+
+
 @pytest.mark.parametrize(
     ("options", "env", "there", "state", "config"),
     [
-        pytest.param({}, {}, [], STATE, CONFIG, id="nothing is there"),
-        pytest.param({}, {}, ["H/.clawdbot/"], "H/.clawdbot", "H/.clawdbot/openclaw.json", id="only .clawdbot"),
-        pytest.param({}, {}, ["H/.clawdbot/", "H/.openclaw/"], STATE, CONFIG, id="both: .openclaw"),
-        pytest.param({}, {}, ["H/.openclaw"], STATE, CONFIG, id="a file is no state directory"),
-        pytest.param({}, {}, ["H/.openclaw/clawdbot.json"], STATE, "H/.openclaw/clawdbot.json", id="clawdbot.json"),
-        pytest.param({}, {}, ["H/.openclaw/clawdbot.json", CONFIG], STATE, CONFIG, id="openclaw.json first"),
-        pytest.param(
-            {},
-            {},
-            ["H/.openclaw/", "H/.clawdbot/clawdbot.json"],
-            STATE,
-            "H/.clawdbot/clawdbot.json",
-            id="config in the other",
-        ),
-        pytest.param({}, {"OPENCLAW_HOME": "H/o"}, [], "H/o/.openclaw", "H/o/.openclaw/openclaw.json", id="OPENCLAW_HOME"),
-        pytest.param(
-            {}, {"OPENCLAW_HOME": "~/o"}, [], "H/o/.openclaw", "H/o/.openclaw/openclaw.json", id="~ in OPENCLAW_HOME"
-        ),
-        pytest.param({}, {"OPENCLAW_HOME": ""}, [], STATE, CONFIG, id="empty variable"),
-        pytest.param({}, {"OPENCLAW_STATE_DIR": "H/s"}, [], "H/s", "H/s/openclaw.json", id="OPENCLAW_STATE_DIR"),
-        pytest.param(
-            {},
-            {"OPENCLAW_STATE_DIR": "H/s"},
-            [CONFIG],
+        case("nothing is there", STATE, CONFIG),
+        case("only .clawdbot", "H/.clawdbot", "H/.clawdbot/openclaw.json", "H/.clawdbot/"),
+        case("both: .openclaw", STATE, CONFIG, "H/.clawdbot/", "H/.openclaw/"),
+        case("a file is no state directory", STATE, CONFIG, "H/.openclaw"),
+        case("clawdbot.json", STATE, "H/.openclaw/clawdbot.json", "H/.openclaw/clawdbot.json"),
+        case("openclaw.json first", STATE, CONFIG, "H/.openclaw/clawdbot.json", CONFIG),
+        case("config in the other", STATE, "H/.clawdbot/clawdbot.json", "H/.openclaw/", "H/.clawdbot/clawdbot.json"),
+        case("OPENCLAW_HOME", "H/o/.openclaw", "H/o/.openclaw/openclaw.json", OPENCLAW_HOME="H/o"),
+        case("~ in OPENCLAW_HOME", "H/o/.openclaw", "H/o/.openclaw/openclaw.json", OPENCLAW_HOME="~/o"),
+        case("empty variable", STATE, CONFIG, OPENCLAW_HOME=""),
+        case("OPENCLAW_STATE_DIR", "H/s", "H/s/openclaw.json", OPENCLAW_STATE_DIR="H/s"),
+        case("OPENCLAW_STATE_DIR without a config: the usual one", "H/s", CONFIG, CONFIG, OPENCLAW_STATE_DIR="H/s"),
+        case(
+            "OPENCLAW_STATE_DIR with a config",
             "H/s",
+            "H/s/clawdbot.json",
             CONFIG,
-            id="OPENCLAW_STATE_DIR without a config: the usual one",
-        ),
-        pytest.param(
-            {},
-            {"OPENCLAW_STATE_DIR": "H/s"},
-            [CONFIG, "H/s/clawdbot.json"],
-            "H/s",
             "H/s/clawdbot.json",
-            id="OPENCLAW_STATE_DIR with a config",
+            OPENCLAW_STATE_DIR="H/s",
         ),
-        pytest.param(
-            {},
-            {"OPENCLAW_STATE_DIR": "~/s"},
-            ["H/s/clawdbot.json"],
-            "H/s",
-            "H/s/clawdbot.json",
-            id="~ in OPENCLAW_STATE_DIR",
-        ),
-        pytest.param(
-            {},
-            {"OPENCLAW_STATE_DIR": "~/s", "OPENCLAW_HOME": "H/o"},
-            [],
-            "H/o/s",
-            "H/o/s/openclaw.json",
-            id="~ is the home of OpenClaw",
-        ),
-        pytest.param({}, {"OPENCLAW_STATE_DIR": "~me/s"}, [], "W/~me/s", "W/~me/s/openclaw.json", id="~name is a name"),
-        pytest.param({}, {"OPENCLAW_CONFIG_PATH": "H/c.json"}, [CONFIG], STATE, "H/c.json", id="OPENCLAW_CONFIG_PATH"),
-        pytest.param(
-            {"state_dir": "H/mine"},
-            {"OPENCLAW_CONFIG_PATH": "H/c.json"},
-            ["H/c.json"],
+        case("~ in OPENCLAW_STATE_DIR", "H/s", "H/s/clawdbot.json", "H/s/clawdbot.json", OPENCLAW_STATE_DIR="~/s"),
+        case("~ is the home of OpenClaw", "H/o/s", "H/o/s/openclaw.json", OPENCLAW_STATE_DIR="~/s", OPENCLAW_HOME="H/o"),
+        case("~name is a name", "W/~me/s", "W/~me/s/openclaw.json", OPENCLAW_STATE_DIR="~me/s"),
+        case("OPENCLAW_CONFIG_PATH", STATE, "H/c.json", CONFIG, OPENCLAW_CONFIG_PATH="H/c.json"),
+        case(
+            "--state-dir stands alone",
             "H/mine",
             "H/mine/openclaw.json",
-            id="--state-dir stands alone",
+            "H/c.json",
+            options={"state_dir": "H/mine"},
+            OPENCLAW_CONFIG_PATH="H/c.json",
         ),
-        pytest.param(
-            {},
-            {"TOOLGUARD_STATE_DIR": "H/t", "OPENCLAW_STATE_DIR": "H/s"},
-            [CONFIG],
+        case(
+            "TOOLGUARD_STATE_DIR comes first, and stands alone",
             "H/t",
             "H/t/openclaw.json",
-            id="TOOLGUARD_STATE_DIR comes first, and stands alone",
+            CONFIG,
+            TOOLGUARD_STATE_DIR="H/t",
+            OPENCLAW_STATE_DIR="H/s",
         ),
-        pytest.param(
-            {},
-            {"TOOLGUARD_CONFIG": "H/t.json", "OPENCLAW_CONFIG_PATH": "H/c.json"},
-            [],
-            STATE,
-            "H/t.json",
-            id="TOOLGUARD_CONFIG comes first",
+        case(
+            "TOOLGUARD_CONFIG comes first", STATE, "H/t.json", TOOLGUARD_CONFIG="H/t.json", OPENCLAW_CONFIG_PATH="H/c.json"
         ),
-        pytest.param(
-            {"state_dir": "H/x"}, {"TOOLGUARD_STATE_DIR": "H/t"}, [CONFIG], "H/x", "H/x/openclaw.json", id="--state-dir"
+        case("--state-dir", "H/x", "H/x/openclaw.json", CONFIG, options={"state_dir": "H/x"}, TOOLGUARD_STATE_DIR="H/t"),
+        case(
+            "--state-dir with clawdbot.json", "H/x", "H/x/clawdbot.json", "H/x/clawdbot.json", options={"state_dir": "H/x"}
         ),
-        pytest.param(
-            {"state_dir": "H/x"}, {}, ["H/x/clawdbot.json"], "H/x", "H/x/clawdbot.json", id="--state-dir with clawdbot.json"
-        ),
-        pytest.param({"config": "H/x.json"}, {"TOOLGUARD_CONFIG": "H/t.json"}, [CONFIG], STATE, "H/x.json", id="--config"),
-        pytest.param({"state_dir": "x", "config": "y.json"}, {}, [], "W/x", "W/y.json", id="relative"),
-        pytest.param({"state_dir": "~/x", "config": "~/y.json"}, {}, [], "H/x", "H/y.json", id="~ in options"),
+        case("--config", STATE, "H/x.json", CONFIG, options={"config": "H/x.json"}, TOOLGUARD_CONFIG="H/t.json"),
+        case("relative", "W/x", "W/y.json", options={"state_dir": "x", "config": "y.json"}),
+        case("~ in options", "H/x", "H/y.json", options={"state_dir": "~/x", "config": "~/y.json"}),
     ],
 )
 def test_find(
@@ -113,7 +82,7 @@ def test_find(
     monkeypatch: pytest.MonkeyPatch,
     options: Table,
     env: Table,
-    there: list[str],
+    there: tuple[str, ...],
     state: str,
     config: str,
 ) -> None:
@@ -149,7 +118,7 @@ def test_own_places() -> None:
 def test_a_name_that_is_not_utf8_is_refused() -> None:
     with pytest.raises(UserError) as caught:
         paths.find(Path("/s\udcff"), None, {"HOME": "/h"})
-    assert (caught.value.message, caught.value.fix) == (r"'/s\udcff' is not UTF-8", "name a place that is")
+    assert (caught.value.message, caught.value.fix) == (r"'/s\udcff' is not UTF-8", "give a path that is")
 
 
 def test_plugin_source_of_a_checkout() -> None:

@@ -8,16 +8,18 @@ import pytest
 from cli_stage import envelope, texts, toolguard
 from held_stage import hold
 
-from toolguard_cli import overview, tables
-from toolguard_cli.commands import approve, deny, grant, pending, status
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_engine.ledger import Entry
-from toolguard_engine.stores.nonces import FileNonces
-from toolguard_engine.stores.policy import Policies
+from toolguard_cli.commands import approve, deny, grant, pending
+from toolguard_cli.commands import show_status as status
+from toolguard_cli.status import overview
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import tables
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.stores.files.grants_file import PolicyFiles
+from toolguard_engine.stores.files.nonces import FileNonces
 
 
-def yes(places: Places, held: Entry) -> None:
+def yes(places: Places, held: HeldCall) -> None:
     approve.run(places, held.nonce, yes=True, reason="", as_json=False)
 
 
@@ -32,7 +34,7 @@ def test_nothing(places: Places) -> None:
 def test_where_toolguard_has_never_been(places: Places) -> None:
     result = pending.run(places, everything=True)
     assert [(line.kind, line.text) for line in result.lines] == [
-        ("warn", f"no toolguard in {places.state_dir} (--state-dir, TOOLGUARD_STATE_DIR)")
+        ("warn", f"toolguard has never run in {places.state_dir} (--state-dir, TOOLGUARD_STATE_DIR)")
     ]
     assert (result.data, result.exit_code, list(places.state_dir.iterdir())) == ({"pending": []}, 0, [])
 
@@ -73,7 +75,7 @@ def test_for_scripts(places: Places) -> None:
     held = hold(places)
     told = envelope(toolguard("pending", "--state-dir", places.state_dir, "--json"))
     (call,) = told["data"]["pending"]
-    assert set(call) == (set(Entry.__struct_fields__) - {"mac", "binding"}) | {"left"}
+    assert set(call) == (set(HeldCall.__struct_fields__) - {"mac", "binding"}) | {"left"}
     assert (call["nonce"], call["shown"], call["status"]) == (held.nonce, held.shown, "pending")
     assert 0 < call["left"] <= 300
 
@@ -99,7 +101,7 @@ def test_status(places: Places) -> None:
     }  # fmt: skip
     first, second, third = hold(places, lasts=7_200.5), hold(places), hold(places)
     yes(places, third)
-    grant.run(places, grant.Wanted("make", "exec"), yes=False, dry_run=False)
+    grant.run(places, grant.GrantRequest("make", "exec"), yes=False, dry_run=False)
     result = status.run(places)
     assert result.data["held"] == {
         "pending": 2, "approvedUnused": 1, "oldest": first.nonce, "grants": 1, "damaged": [],
@@ -107,7 +109,7 @@ def test_status(places: Places) -> None:
     }  # fmt: skip
     assert second.nonce
     assert texts(result)[3:6] == [
-        f"2 calls wait for a person, the oldest is {first.nonce}, 2h00m left (toolguard pending)",
+        f"2 calls wait for approval, the oldest is {first.nonce}, 2h00m left (toolguard pending)",
         "1 grant in force (toolguard grants)",
         "audit log today: 1 approve, 1 grant, 3 hold",
     ]
@@ -116,7 +118,7 @@ def test_status(places: Places) -> None:
 def test_status_of_damaged_stores(places: Places) -> None:
     hold(places)
     FileNonces(places.state_dir).path.write_text("{")
-    Policies(places.state_dir).path.write_text("x = ")
+    PolicyFiles(places.state_dir).path.write_text("x = ")
     result = status.run(places)
     assert result.exit_code == 0
     assert len(result.data["held"]["damaged"]) == 2

@@ -14,24 +14,26 @@ import pytest
 from cli_stage import envelope, picture, texts, toolguard
 from judged_stage import BOOK, Story, answer, exec_, transcript
 
-from toolguard_cli import progress, transcripts
 from toolguard_cli.commands import replay
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.transcripts import Kept, Source
-from toolguard_engine import approval_texts, rulepacks
-from toolguard_engine.model import Call
+from toolguard_cli.policy import transcripts
+from toolguard_cli.policy.transcripts import KeptCall, TranscriptSource
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import progress
+from toolguard_engine.model.call import Call
+from toolguard_engine.rules import packs
+from toolguard_engine.wording import approval
 
 pytestmark = pytest.mark.usefixtures("book")
 
 
 @pytest.fixture
 def book(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rulepacks, "load", lambda: BOOK)
+    monkeypatch.setattr(packs, "load", lambda: BOOK)
 
 
-def calls(path: Path) -> list[Kept]:
-    return list(Source(path).calls())
+def calls(path: Path) -> list[KeptCall]:
+    return list(TranscriptSource(path).calls())
 
 
 def test_nothing(places: Places) -> None:
@@ -68,7 +70,7 @@ def test_all_sessions(places: Places) -> None:
     assert shown[0] == "6 calls in 3 files: 2 would have been held, 1 blocked (50.0 %)"
     assert shown[1].split() == list(replay.RULES)
     assert any(str(first) in text for text in shown)
-    assert f"1 damaged lines were left out, the first in {second}" in shown
+    assert f"1 damaged lines were skipped, the first in {second}" in shown
 
 
 def test_nothing_to_hold(places: Places) -> None:
@@ -169,7 +171,7 @@ def test_a_database_with_compressed_events(places: Places, monkeypatch: pytest.M
     monkeypatch.setattr(transcripts, "_unpacker", lambda: None)
     result = replay.run(places, [path])
     assert result.data["compressed"] == 2
-    assert any("2 answers of the model are compressed" in text for text in texts(result))
+    assert any("2 model replies were skipped because they are compressed" in text for text in texts(result))
     monkeypatch.setattr(transcripts, "_unpacker", lambda: lambda _: json.dumps(answer(exec_("wipe"))).encode())
     assert replay.run(places, [path]).data["block"] == 2
 
@@ -197,7 +199,7 @@ def test_the_audit_log(places: Places) -> None:
     assert [kept.whole for kept in found] == [True, True, False, False]
     result = replay.run(places, [path])
     assert (result.data["calls"], result.data["hold"], result.data["incomplete"]) == (4, 4, 2)
-    assert "2 calls were not kept whole" in " ".join(texts(result))
+    assert "2 calls were not stored completely" in " ".join(texts(result))
 
 
 @pytest.mark.parametrize(
@@ -212,8 +214,8 @@ def test_the_audit_log(places: Places) -> None:
     ids=repr,
 )
 def test_what_is_shown_reads_back(params: dict[str, Any]) -> None:
-    kept = transcripts.of_event({"shown": approval_texts.shown(Call("some tool", params)), "agent": "main", "session": "s"})
-    assert kept == Kept(Call("some tool", params, agent="main", session="s"))
+    kept = transcripts.of_event({"shown": approval.shown(Call("some tool", params)), "agent": "main", "session": "s"})
+    assert kept == KeptCall(Call("some tool", params, agent="main", session="s"))
 
 
 @pytest.mark.parametrize("shown", ["", "x", "x(", "x({ a: )", 'x({ a: "'])
@@ -232,9 +234,9 @@ def test_the_log_of_malformed_calls_and_lines_for_check(places: Places, tmp_path
     ]
     path.write_text("\n".join(map(json.dumps, lines)))
     assert calls(path) == [
-        Kept(Call("exec", {"command": "deploy"}, agent="a", session="s"), line=1),
-        Kept(Call("exec", {"command": "wipe"}, cwd="/w"), line=2),
-        Kept(Call("exec", {"command": "deploy [redacted]"}), whole=False, line=3),
+        KeptCall(Call("exec", {"command": "deploy"}, agent="a", session="s"), line=1),
+        KeptCall(Call("exec", {"command": "wipe"}, cwd="/w"), line=2),
+        KeptCall(Call("exec", {"command": "deploy [redacted]"}), whole=False, line=3),
     ]
 
 
@@ -249,7 +251,7 @@ def test_long_and_odd_lines(places: Places, monkeypatch: pytest.MonkeyPatch) -> 
         '{"message": {"role": "assistant"}}',
     ]
     path = transcript(places, *odd, answer(exec_("wipe")))
-    source = Source(path)
+    source = TranscriptSource(path)
     assert [kept.call.params for kept in source.calls()] == [{"command": "wipe"}]
     assert (source.damaged, source.done) == (2, source.size)
 
@@ -257,7 +259,7 @@ def test_long_and_odd_lines(places: Places, monkeypatch: pytest.MonkeyPatch) -> 
 def test_memory_is_bounded(places: Places) -> None:
     path = transcript(places, *[answer(exec_(f"echo {'x' * 3_000} {number}")) for number in range(3_000)])
     tracemalloc.start()
-    for kept in Source(path).calls():
+    for kept in TranscriptSource(path).calls():
         assert kept.whole
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
@@ -295,7 +297,7 @@ def test_a_bar_shows_up_and_goes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_command(places: Places) -> None:
-    transcript(places, answer(exec_("rm -rf ~/important"), exec_("ls")))
+    transcript(places, answer(exec_("deploy site"), exec_("ls")))
     before = picture(places.state_dir)
     done = toolguard("replay", "--json", "--state-dir", places.state_dir)
     assert (done.returncode, done.stderr) == (0, "")

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from toolguard_cli.result import Line, Result, show
+from toolguard_cli.terminal.result import Line, Result, show
 
 LINES = (
     Line("ok", "did it"),

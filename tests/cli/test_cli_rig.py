@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 import pytest
 from cli_stage import LIMIT
 
-from toolguard_cli.errors import UserError
-from toolguard_cli.rig import gateway, model, runtime
-from toolguard_cli.rig.home import Home, free_port
+from toolguard_cli.rig import downloads, real_gateway, scripted_model
+from toolguard_cli.rig.private_home import Home, free_port
+from toolguard_cli.system.errors import UserError
 
 READ = {"type": "function", "function": {"name": "read", "parameters": {}}}
 ASKED = [{"role": "user", "content": "go"}]
@@ -55,8 +55,10 @@ def said(base_url: str, *, tools: bool = True) -> str:
 
 
 def test_sequence() -> None:
-    script = model.sequence([model.call("read"), model.Reply("half way"), model.call("write")], closing="That is all.")
-    with model.ScriptedModel(script) as server:
+    script = scripted_model.sequence(
+        [scripted_model.call("read"), scripted_model.Reply("half way"), scripted_model.call("write")], closing="That is all."
+    )
+    with scripted_model.ScriptedModel(script) as server:
         assert [said(server.base_url) for _ in range(5)] == ["read", "half way", "write", "That is all.", "That is all."]
         assert said(server.base_url, tools=False) == "That is all."
         assert [request.index for request in server.requests] == list(range(6))
@@ -64,28 +66,32 @@ def test_sequence() -> None:
 
 
 def test_sequence_ends_where_no_tools_are_offered() -> None:
-    with model.ScriptedModel(model.sequence([model.call("read")])) as server:
+    with scripted_model.ScriptedModel(scripted_model.sequence([scripted_model.call("read")])) as server:
         assert said(server.base_url, tools=False) == "Done."
 
 
 def test_endless() -> None:
-    with model.ScriptedModel(model.endless(model.call("read", {}), "I give up.", give_up_after=3)) as server:
+    with scripted_model.ScriptedModel(
+        scripted_model.endless(scripted_model.call("read", {}), "I give up.", give_up_after=3)
+    ) as server:
         assert [said(server.base_url) for _ in range(2)] == ["read", "read"]
         assert said(server.base_url, tools=False) == "I give up."
         assert said(server.base_url) == "I give up."
 
 
 def test_another_script_counts_from_the_start() -> None:
-    with model.ScriptedModel(model.sequence([model.call("read")], "one")) as server:
+    with scripted_model.ScriptedModel(scripted_model.sequence([scripted_model.call("read")], "one")) as server:
         assert [said(server.base_url) for _ in range(2)] == ["read", "one"]
-        server.play(model.sequence([model.call("write")], "two"))
+        server.play(scripted_model.sequence([scripted_model.call("write")], "two"))
         assert (server.requests, server.last_answer, server.tokens) == ([], "", 0)
         assert [said(server.base_url) for _ in range(2)] == ["write", "two"]
 
 
 def test_whole_answer() -> None:
-    reply = model.Reply("look", (model.ToolCall("read", {"path": "a"}), model.ToolCall("edit", "{not JSON")))
-    with model.ScriptedModel(lambda _: reply) as server:
+    reply = scripted_model.Reply(
+        "look", (scripted_model.ToolCall("read", {"path": "a"}), scripted_model.ToolCall("edit", "{not JSON"))
+    )
+    with scripted_model.ScriptedModel(lambda _: reply) as server:
         answer = whole(server.base_url, messages=ASKED, tools=[READ])
         calls = answer["choices"][0]["message"].pop("tool_calls")
         assert server.tokens == answer["usage"]["total_tokens"]
@@ -110,12 +116,12 @@ def test_whole_answer() -> None:
 @pytest.mark.parametrize(
     ("reply", "delta", "finish"),
     [
-        pytest.param(model.Reply("hello"), {"role": "assistant", "content": "hello"}, "stop", id="text"),
-        pytest.param(model.call("read", {}), {"role": "assistant", "content": ""}, "tool_calls", id="call"),
+        pytest.param(scripted_model.Reply("hello"), {"role": "assistant", "content": "hello"}, "stop", id="text"),
+        pytest.param(scripted_model.call("read", {}), {"role": "assistant", "content": ""}, "tool_calls", id="call"),
     ],
 )
-def test_streamed_answer(reply: model.Reply, delta: dict[str, str], finish: str) -> None:
-    with model.ScriptedModel(lambda _: reply) as server:
+def test_streamed_answer(reply: scripted_model.Reply, delta: dict[str, str], finish: str) -> None:
+    with scripted_model.ScriptedModel(lambda _: reply) as server:
         kind, text = post(server.base_url, messages=ASKED, tools=[READ], stream=True)
     assert kind == "text/event-stream"
     *events, done, rest = text.split("\n\n")
@@ -129,7 +135,9 @@ def test_streamed_answer(reply: model.Reply, delta: dict[str, str], finish: str)
 
 
 def test_an_answer_says_what_it_used() -> None:
-    with model.ScriptedModel(lambda _: model.Reply("hello", usage=model.Usage(1_000, 50, cached=400))) as server:
+    with scripted_model.ScriptedModel(
+        lambda _: scripted_model.Reply("hello", usage=scripted_model.TokenUsage(1_000, 50, cached=400))
+    ) as server:
         used = whole(server.base_url, messages=ASKED)["usage"]
         _, text = post(server.base_url, messages=ASKED, stream=True)
     assert used == {
@@ -143,7 +151,7 @@ def test_an_answer_says_what_it_used() -> None:
 
 @pytest.mark.parametrize("stream", [True, False], ids=["streamed", "whole"])
 def test_a_refused_request(*, stream: bool) -> None:
-    with model.ScriptedModel(model.sequence([model.overflow()])) as server:
+    with scripted_model.ScriptedModel(scripted_model.sequence([scripted_model.overflow()])) as server:
         kind, text = post(server.base_url, status=400, messages=ASKED, tools=[READ], stream=stream)
         assert said(server.base_url) == "Done."
     error = json.loads(text)["error"]
@@ -152,14 +160,14 @@ def test_a_refused_request(*, stream: bool) -> None:
 
 
 def test_what_a_script_sees() -> None:
-    seen: list[model.Request] = []
+    seen: list[scripted_model.Request] = []
     messages = [
         {"role": "user", "content": "go"},
         {"role": "tool", "content": "first"},
         {"role": "tool", "content": [{"type": "text", "text": "sec"}, {"type": "text", "text": "ond"}, "?"]},
         {"role": "assistant", "content": None},
     ]
-    with model.ScriptedModel(model.sequence([]), on_request=seen.append) as server:
+    with scripted_model.ScriptedModel(scripted_model.sequence([]), on_request=seen.append) as server:
         whole(server.base_url, messages=messages, tools=[READ])
         whole(server.base_url, messages=[])
     (request, bare) = seen
@@ -170,14 +178,14 @@ def test_what_a_script_sees() -> None:
 
 
 def test_requests_at_the_same_time_are_counted_once_each() -> None:
-    replies = [model.Reply(str(at)) for at in range(16)]
-    with model.ScriptedModel(model.sequence(replies)) as server, ThreadPoolExecutor(8) as pool:
+    replies = [scripted_model.Reply(str(at)) for at in range(16)]
+    with scripted_model.ScriptedModel(scripted_model.sequence(replies)) as server, ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(said, [server.base_url] * 16))
     assert sorted(answers, key=int) == [str(at) for at in range(16)]
 
 
 def test_list_of_models() -> None:
-    with model.ScriptedModel(model.sequence([])) as server:
+    with scripted_model.ScriptedModel(scripted_model.sequence([])) as server:
         connection = HTTPConnection("127.0.0.1", urlsplit(server.base_url).port, timeout=LIMIT)
         connection.request("GET", "/v1/models")
         body = json.loads(connection.getresponse().read())
@@ -257,7 +265,7 @@ def test_sealed_home(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lock_files_that_openclaw_keeps_outside(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Those of this home's databases go; their names are the SHA-256 of the database's path, as OpenClaw names them."""
-    monkeypatch.setattr("toolguard_cli.rig.home.LOCKS", tmp_path)
+    monkeypatch.setattr("toolguard_cli.rig.private_home.LOCKS", tmp_path)
     foreign = tmp_path / "state-handles.00000000.lock.sqlite"
     foreign.touch()
     with Home("u") as home:
@@ -271,7 +279,7 @@ def test_lock_files_that_openclaw_keeps_outside(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_an_openclaw_that_is_one_command() -> None:
-    assert runtime.Program(("/usr/bin/openclaw",)).command("gateway", "run") == ["/usr/bin/openclaw", "gateway", "run"]
+    assert downloads.Program(("/usr/bin/openclaw",)).command("gateway", "run") == ["/usr/bin/openclaw", "gateway", "run"]
 
 
 def test_free_port() -> None:
@@ -291,12 +299,12 @@ def test_a_free_port_is_given_to_nobody_else_and_can_be_had() -> None:
 )
 def test_no_release(version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Such a name never reaches a download."""
-    monkeypatch.setattr(runtime, "npm_packages", None)
-    monkeypatch.setattr(runtime, "node", None)
+    monkeypatch.setattr(downloads, "npm_packages", None)
+    monkeypatch.setattr(downloads, "node", None)
     with pytest.raises(UserError) as caught:
-        runtime.ensure(version)
-    assert caught.value.message == f"{version!r} is no release of OpenClaw"
-    assert caught.value.fix == f"name one like {runtime.OPENCLAW_VERSION}"
+        downloads.ensure(version)
+    assert caught.value.message == f"{version!r} is not a version of OpenClaw"
+    assert caught.value.fix == f"use one like {downloads.OPENCLAW_VERSION}"
 
 
 @pytest.mark.parametrize("version", ["2026.9.6", "2026.6.11", "2026.2.6-3", "2026.10.1-beta.2"])
@@ -307,11 +315,11 @@ def test_release(version: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
         asked.append((name, wanted))
         return tmp_path
 
-    monkeypatch.setattr(runtime, "npm_packages", packages)
-    monkeypatch.setattr(runtime, "node", lambda _progress: tmp_path / "node")
-    found = runtime.ensure(version)
+    monkeypatch.setattr(downloads, "npm_packages", packages)
+    monkeypatch.setattr(downloads, "node", lambda _progress: tmp_path / "node")
+    found = downloads.ensure(version)
     assert asked == [("openclaw", (f"openclaw@{version}",))]
-    assert found == runtime.Runtime(tmp_path / "node", tmp_path / "openclaw" / "openclaw.mjs", version)
+    assert found == downloads.Runtime(tmp_path / "node", tmp_path / "openclaw" / "openclaw.mjs", version)
     assert found.command("gateway", "run") == [str(tmp_path / "node"), str(found.openclaw), "gateway", "run"]
 
 
@@ -327,20 +335,20 @@ def _fail(folder: Path) -> None:
 def test_a_download_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOOLGUARD_CACHE_DIR", str(tmp_path / "cache"))
     with pytest.raises(UserError):
-        runtime._in_cache("thing-1", _fail)
+        downloads._in_cache("thing-1", _fail)
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["runtime.lock"]
-    found = runtime._in_cache("thing-1", _make)
+    found = downloads._in_cache("thing-1", _make)
     assert found == tmp_path / "cache" / "thing-1"
     assert (found / "whole").is_file()
-    assert runtime._in_cache("thing-1", _fail) == found
+    assert downloads._in_cache("thing-1", _fail) == found
 
 
 def test_a_failed_download_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UserError) as caught:
-        runtime._run([sys.executable, "-c", "import sys; print('one\\ntwo', file=sys.stderr); sys.exit(1)"])
-    assert (caught.value.message, caught.value.fix) == ("download failed: two", "check the network, then repeat")
+        downloads._run([sys.executable, "-c", "import sys; print('one\\ntwo', file=sys.stderr); sys.exit(1)"])
+    assert (caught.value.message, caught.value.fix) == ("download failed: two", "check the network, then try again")
     with pytest.raises(UserError) as silent:
-        runtime._run(["false"])
+        downloads._run(["false"])
     assert silent.value.message == "download failed: false"
 
 
@@ -358,7 +366,7 @@ def test_a_failed_download_is_explained(monkeypatch: pytest.MonkeyPatch) -> None
     ],
 )
 def test_answer_in_the_output(output: str, answer: str) -> None:
-    assert gateway._answer(output) == answer
+    assert real_gateway._answer(output) == answer
 
 
 @pytest.mark.parametrize(
@@ -372,11 +380,11 @@ def test_answer_in_the_output(output: str, answer: str) -> None:
     ],
 )
 def test_content_of_a_completion(text: str, content: str) -> None:
-    assert gateway._content(text) == content
+    assert real_gateway._content(text) == content
 
 
 def test_rig_as_a_module_refuses_what_it_does_not_know() -> None:
     command = [sys.executable, "-m", "toolguard_cli.rig", "openclaw", "--openclaw", "latest"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT, check=False)
     assert (done.returncode, done.stdout) == (1, "false\n")
-    assert done.stderr == "'latest' is no release of OpenClaw\n-> name one like 2026.9.6\n"
+    assert done.stderr == "'latest' is not a version of OpenClaw\n-> use one like 2026.9.6\n"

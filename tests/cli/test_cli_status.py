@@ -8,44 +8,31 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import doctor_stage
 import msgspec
 import pytest
 from cli_stage import SOURCE, put_in, texts
+from doctor_stage import LIVING
 
-from toolguard_cli.commands import status
-from toolguard_cli.dashboard import asking
-from toolguard_cli.paths import Places
+from toolguard_cli.commands import show_status as status
+from toolguard_cli.dashboard import discovery
+from toolguard_cli.system.paths import Places
 from toolguard_engine import __version__
-from toolguard_engine.metrics import place
+from toolguard_engine.host import metrics_path as place
 from toolguard_engine.metrics.database import connect
-from toolguard_engine.metrics.record import Call, record
-from toolguard_engine.stores import engines
+from toolguard_engine.metrics.row_writer import CallRecord, record
+from toolguard_engine.stores.files import engine_files as engines
 from toolguard_engine.stores.transactions import transaction
 
-LIVING = 4_000_001
-NO_ENGINE = "no engine has run here yet; it starts with the gateway"
+NO_ENGINE = "no engine has run here yet; the gateway starts it"
 
 
 def info(**changes: Any) -> engines.EngineInfo:
-    usual: dict[str, Any] = {
-        "pid": LIVING,
-        "gateway_pid": 7,
-        "gateway": "openclaw",
-        "host": "2026.9.6",
-        "version": __version__,
-        "plugin": __version__,
-        "started": time.time() - 7_500,
-        "mode": "soft",
-        "log_path": "/log",
-        "judged": 9,
-        "corrected": 4,
-        "loops": 2,
-        "stopped": 1,
-    }
-    return engines.EngineInfo(**usual | changes)
+    counted = {"judged": 9, "corrected": 4, "loops": 2, "stopped": 1}
+    return doctor_stage.info(started=time.time() - 7_500, mode="soft", **counted, **changes)
 
 
-DONE = "mode soft, started 2 h ago, 9 calls judged, 4 corrected, 2 loops named, 1 runs ended"
+DONE = "mode soft, started 2 h ago, 9 calls judged, 4 corrected, 2 loops detected, 1 runs ended"
 
 
 def entry(number: int) -> dict[str, Any]:
@@ -65,7 +52,7 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         f"not installed in {places.state_dir}",
         NO_ENGINE,
         f"no malformed call has been logged ({log})",
-        "no call is waiting for a person",
+        "no call is waiting for approval",
         "budgets: shadow, 1.00 each, none used yet",
         "toolguard install",
     ]
@@ -182,7 +169,7 @@ def test_a_bad_constraint(places: Places) -> None:
     places.own.mkdir()
     (places.own / "policy.toml").write_text('[[constraint]]\nid = "a"\nseverity = "grave"\n')
     (error,) = [line.text for line in status.run(places).lines if line.kind == "error"]
-    assert error.startswith(f"policy.toml is faulty (toolguard check --rules): {places.own / 'policy.toml'}, line 3")
+    assert error.startswith(f"policy.toml is invalid (toolguard check --rules): {places.own / 'policy.toml'}, line 3")
 
 
 def test_only_the_end_of_a_long_log_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,7 +200,7 @@ def metrics(places: Places, monkeypatch: pytest.MonkeyPatch) -> Path:
     return places.state_dir / "metrics.db"
 
 
-def record_calls(path: Path, *calls: Call) -> None:
+def record_calls(path: Path, *calls: CallRecord) -> None:
     with closing(connect(path)) as connection, transaction(connection):
         record(connection, calls)
 
@@ -222,7 +209,7 @@ def test_nothing_was_recorded_yet(places: Places, metrics: Path) -> None:
     result = status.run(places)
     assert texts(result)[-3:-1] == [
         "usage: no model call has been recorded yet",
-        "no dashboard runs; toolguard dashboard --open starts one",
+        "no dashboard is running; toolguard dashboard --open starts one",
     ]
     assert result.data["usage"] == {"recording": True, "path": str(metrics), "today": None, "week": None, "problem": ""}
     assert not metrics.exists()
@@ -230,8 +217,10 @@ def test_nothing_was_recorded_yet(places: Places, metrics: Path) -> None:
 
 def test_what_was_used(places: Places, metrics: Path) -> None:
     now = time.time_ns() // 1_000_000
-    old = [Call(now - days * 86_400_000, "home", input=1, total=1_000, cost_usd=0.25) for days in (2, 5, 8)]
-    record_calls(metrics, Call(now, "home", total=5, cost_usd=0.5, cost_estimated=1), Call(now, "away", total=2), *old)
+    old = [CallRecord(now - days * 86_400_000, "home", input=1, total=1_000, cost_usd=0.25) for days in (2, 5, 8)]
+    record_calls(
+        metrics, CallRecord(now, "home", total=5, cost_usd=0.5, cost_estimated=1), CallRecord(now, "away", total=2), *old
+    )
     result = status.run(places)
     today = "2 model calls, 7 tokens, ~$0.50 + ?"
     assert texts(result)[-3] == f"usage today: {today}; in 7 days: 4 model calls, 2,007 tokens, ~$1.00 + ? (toolguard usage)"
@@ -246,7 +235,7 @@ def test_today_where_midnight_is_within_an_hour(
     places: Places, metrics: Path, monkeypatch: pytest.MonkeyPatch, zone: str, words: str
 ) -> None:
     """Sums are by hours of UTC: said where the day does not begin with one."""
-    record_calls(metrics, Call(time.time_ns() // 1_000_000, "home", total=5))
+    record_calls(metrics, CallRecord(time.time_ns() // 1_000_000, "home", total=5))
     with monkeypatch.context() as there:
         there.setenv("TZ", zone)
         time.tzset()
@@ -256,27 +245,27 @@ def test_today_where_midnight_is_within_an_hour(
 
 
 def test_metrics_that_were_on(places: Places, metrics: Path) -> None:
-    record_calls(metrics, Call(time.time_ns() // 1_000_000, "home", total=5))
+    record_calls(metrics, CallRecord(time.time_ns() // 1_000_000, "home", total=5))
     places.config.unlink()
-    assert texts(status.run(places))[-2] == "metrics are off: nothing new is recorded (metrics.enabled)"
+    assert texts(status.run(places))[-2] == "metrics are disabled: nothing new is recorded (metrics.enabled)"
 
 
 def test_a_metrics_file_that_is_none(places: Places, metrics: Path) -> None:
     metrics.write_text("Dear diary, " * 100)
     result = status.run(places)
     assert [(line.kind, line.text) for line in result.lines[-3:-1]] == [
-        ("error", f"'{metrics}' is no SQLite database"),
+        ("error", f"'{metrics}' is not a SQLite database"),
         ("info", "-> move it away, or name another file in metrics.dbPath"),
     ]
-    assert (result.exit_code, result.data["usage"]["problem"]) == (0, f"'{metrics}' is no SQLite database")
+    assert (result.exit_code, result.data["usage"]["problem"]) == (0, f"'{metrics}' is not a SQLite database")
 
 
 @pytest.mark.parametrize("runs", [True, False])
 def test_where_the_dashboard_is(places: Places, metrics: Path, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:  # noqa: FBT001
     record_calls(metrics)
-    about = asking.Running(7, "http://127.0.0.1:7878", 0, "1")
+    about = discovery.Running(7, "http://127.0.0.1:7878", 0, "1")
     place.server_path(metrics).write_bytes(msgspec.json.encode(about))
-    monkeypatch.setattr(asking, "running", lambda db: about if runs and db == metrics else None)
+    monkeypatch.setattr(discovery, "running", lambda db: about if runs and db == metrics else None)
     result = status.run(places)
     assert result.data["dashboard"] == (about.url if runs else None)
     assert (f"the dashboard is at {about.url} (toolguard dashboard --open)" in texts(result)) is runs

@@ -8,14 +8,15 @@ import pytest
 from cli_stage import envelope, picture, texts, toolguard
 from judged_stage import BOOK, Story, answer, exec_, policy, settings, transcript
 
-from toolguard_cli import granting, judging, tuning
+from toolguard_cli.approvals import narrow_grant
 from toolguard_cli.commands import tune
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Result
-from toolguard_engine import rulepacks
-from toolguard_engine.layers import grants
-from toolguard_engine.model import Call
+from toolguard_cli.policy import offline_guard, tuning
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
+from toolguard_engine.approvals import grant_matching
+from toolguard_engine.model.call import Call
+from toolguard_engine.rules import packs
 
 pytestmark = pytest.mark.usefixtures("book")
 PUSH = "rule.demo.deploy"
@@ -23,7 +24,7 @@ PUSH = "rule.demo.deploy"
 
 @pytest.fixture
 def book(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rulepacks, "load", lambda: BOOK)
+    monkeypatch.setattr(packs, "load", lambda: BOOK)
 
 
 def tuned(places: Places, since: str = "30d", at_least: int = 3, **more: Any) -> Result:
@@ -38,7 +39,7 @@ def options(result: Result, at: int = 0) -> list[dict[str, Any]]:
 def test_an_empty_log(places: Places) -> None:
     result = tuned(places)
     assert (result.exit_code, result.data["asked"], result.data["advice"]) == (0, 0, [])
-    assert texts(result)[0] == "the audit log has no call that a person was asked about in the last 30d"
+    assert texts(result)[0] == "the audit log has no held call in the last 30d"
     assert list(places.state_dir.iterdir()) == []
 
 
@@ -46,7 +47,7 @@ def test_too_few(places: Places) -> None:
     story = Story(places)
     story.asked("deploy site", then="approve")
     result = tuned(places)
-    assert texts(result)[-1] == "no rule was approved 3 times or more without a single no: nothing to spare yet"
+    assert texts(result)[-1] == "no rule was approved 3 times or more without a denial: nothing to suggest yet"
     assert tuned(places, at_least=1).data["advice"]
 
 
@@ -78,7 +79,7 @@ def test_one_call_again_and_again(places: Places) -> None:
     shown = texts(result)
     assert f"{PUSH}: always approved, 3 times" in shown
     assert "toolguard grant 'deploy site' --tool exec --for 30d --agent main" in shown
-    assert "      spares 3 of 3 prompts; lets nothing else through" in shown
+    assert "      avoids 3 of 3 prompts; allows nothing else" in shown
 
 
 def test_a_pattern(places: Places) -> None:
@@ -142,7 +143,7 @@ def test_what_else_it_lets_through(places: Places) -> None:
     }  # fmt: skip
     assert result.data["replayed"] == 4
     shown = " ".join(texts(result))
-    assert "would also have let through 2 other calls, 1 of which you denied" in shown
+    assert "would also have allowed 2 other calls, 1 of which you denied" in shown
     assert "2 of 4 replayed calls" in shown
 
 
@@ -152,7 +153,7 @@ def test_calls_that_were_not_kept_whole(places: Places) -> None:
         story.asked("", shown='exec({ command: "deploy --token [redacted]" })', then="approve")
     result = tuned(places)
     assert options(result) == []
-    assert "no grant fits: the log does not have these calls whole (secrets are taken out, long values cut)" in texts(result)
+    assert "no grant fits: the log does not have these calls in full (secrets are removed, long values cut)" in texts(result)
 
 
 def test_what_no_grant_covers(places: Places) -> None:
@@ -160,7 +161,7 @@ def test_what_no_grant_covers(places: Places) -> None:
     for _ in range(3):
         story.asked("deploy *.tar | tee log", then="approve")
     (advice,) = tuned(places).data["advice"]
-    assert advice["why"] == "no pattern can stand for these calls: they hold what a * never covers"
+    assert advice["why"] == "no pattern can cover these calls: they contain what a * never matches"
 
 
 def test_a_tool_that_always_asks(places: Places) -> None:
@@ -192,7 +193,7 @@ def test_since(places: Places) -> None:
         story.asked("deploy site", then="approve")
     assert tuned(places, "7d").data["asked"] == 0
     assert tuned(places, "2w").data["asked"] == 3
-    with pytest.raises(UserError, match="no span of time"):
+    with pytest.raises(UserError, match="not a duration"):
         tuned(places, "soon")
 
 
@@ -238,9 +239,9 @@ def test_merging(texts_: list[str], pattern: str) -> None:
     ],
 )
 def test_what_to_type(call: Call, typed: str | None) -> None:
-    grant = granting.exact(call)
-    assert (granting.command(grant, "1d") if grant else None) == typed
-    assert grant is None or grants.covers(grant, call, 0.0)
+    grant = narrow_grant.exact(call)
+    assert (narrow_grant.command(grant, "1d") if grant else None) == typed
+    assert grant is None or grant_matching.covers(grant, call, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -257,9 +258,9 @@ def test_what_to_type(call: Call, typed: str | None) -> None:
     ],
 )
 def test_what_it_covers(call: Call, words: str) -> None:
-    grant = granting.exact(call)
+    grant = narrow_grant.exact(call)
     assert grant
-    assert granting.scope(grant, "a day") == words
+    assert narrow_grant.scope(grant, "a day") == words
 
 
 def test_the_command(places: Places) -> None:
@@ -273,4 +274,4 @@ def test_the_command(places: Places) -> None:
     assert data["advice"][0]["options"][0]["grant"].startswith("toolguard grant 'rm -rf ~/important'")
     assert toolguard("tune", "--since", "x", "--state-dir", places.state_dir).returncode == 1
     assert picture(places.state_dir) == before
-    assert judging.load(places).basis.grants == 0
+    assert offline_guard.load(places).basis.grants == 0

@@ -14,23 +14,23 @@ import pytest
 from cli_stage import envelope, texts, toolguard
 
 from toolguard_cli.commands import usage
-from toolguard_cli.commands.usage import Wish
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_engine.config import Retention
+from toolguard_cli.commands.usage import UsageRequest
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.config.settings import Retention
 from toolguard_engine.metrics import retention
 from toolguard_engine.metrics.database import connect
-from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, Call, record
+from toolguard_engine.metrics.row_writer import DAY_MS, HOUR_MS, CallRecord, record
 from toolguard_engine.stores.transactions import transaction
 
 NOW = 1_750_000_000_000 - 1_750_000_000_000 % DAY_MS + 13 * HOUR_MS
 """2025-06-15, 13:00 UTC."""
 
 CALLS = [
-    Call(NOW - HOUR_MS, "home", "main", "s1", "", "p", "big", 1_000, 200, 30, 4, 1_234, 0.75, 0, None, "completed"),
-    Call(NOW - HOUR_MS, "home", "main", "s1", "", "p", "guessed", 10, 0, 0, 0, 10, 0.02, 1, None, "error"),
-    Call(NOW - 2 * DAY_MS, "away", "", "s2", "", "", "unpriced", 100, 0, 0, 0, 100),
-    Call(NOW - 40 * DAY_MS, "away", "main", "s3", "", "p", "big", 1, 0, 0, 0, 1, 0.23),
+    CallRecord(NOW - HOUR_MS, "home", "main", "s1", "", "p", "big", 1_000, 200, 30, 4, 1_234, 0.75, 0, None, "completed"),
+    CallRecord(NOW - HOUR_MS, "home", "main", "s1", "", "p", "guessed", 10, 0, 0, 0, 10, 0.02, 1, None, "error"),
+    CallRecord(NOW - 2 * DAY_MS, "away", "", "s2", "", "", "unpriced", 100, 0, 0, 0, 100),
+    CallRecord(NOW - 40 * DAY_MS, "away", "main", "s3", "", "p", "big", 1, 0, 0, 0, 1, 0.23),
 ]
 
 
@@ -55,18 +55,18 @@ def configure(places: Places, **metrics: Any) -> None:
     places.config.write_text(json.dumps(settings))
 
 
-def put(path: Path, *calls: Call) -> None:
+def put(path: Path, *calls: CallRecord) -> None:
     with closing(connect(path)) as connection, transaction(connection):
         record(connection, calls)
 
 
-def words(places: Places, wish: Wish) -> list[list[str]]:
+def words(places: Places, wish: UsageRequest) -> list[list[str]]:
     return [line.split() for line in texts(usage.run(places, wish))]
 
 
 @pytest.mark.usefixtures("recorded")
 def test_table(places: Places) -> None:
-    first, *lines = words(places, Wish())
+    first, *lines = words(places, UsageRequest())
     assert first[0] == "since"
     assert lines == [
         ["MODEL", "PROVIDER", "CALLS", "FAILED", "INPUT", "OUTPUT", "CACHE", "READ", "CACHE", "WRITE", "COST", "OF", "COST"],
@@ -74,8 +74,24 @@ def test_table(places: Places) -> None:
         ["guessed", "p", "1", "1", "10", "0", "0", "0", "~$0.0200", "3%"],
         ["unpriced", "-", "1", "0", "100", "0", "0", "0", "?", "0%"],
         ["total", "-", "3", "1", "1,110", "200", "30", "4", "~$0.77", "+", "?", "100%"],
-        ["~", "holds", "an", "estimate:", "the", "gateway", "told", "no", "price,", "a", "price", "table", "did"],
-        ["?", "is", "a", "cost", "that", "nobody", "knows", "(metrics.prices", "sets", "prices)"],
+        [
+            "~",
+            "marks",
+            "an",
+            "estimate:",
+            "the",
+            "gateway",
+            "reported",
+            "no",
+            "price,",
+            "so",
+            "a",
+            "price",
+            "table",
+            "was",
+            "used",
+        ],
+        ["?", "marks", "an", "unknown", "cost", "(metrics.prices", "sets", "prices)"],
     ]
 
 
@@ -91,7 +107,7 @@ GROUPED = {
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize(("by", "names"), GROUPED.items(), ids=GROUPED)
 def test_grouped(places: Places, by: str, names: list[str]) -> None:
-    data = usage.run(places, Wish(by)).data
+    data = usage.run(places, UsageRequest(by)).data
     assert [one["name"] for one in data["usage"]] == names
     assert data["total"]["total"] == sum(one["totals"]["total"] for one in data["usage"]) == 1_344
     assert (data["total"]["costUsd"], data["total"]["estimatedUsd"]) == (0.77, 0.02)
@@ -103,24 +119,24 @@ SINCE = {"2h": 2, "12h": 2, "3d": 3, "9w": 4, "2025-06-15": 2, "2025-06-13": 3, 
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize(("since", "calls"), SINCE.items(), ids=SINCE)
 def test_since(places: Places, since: str, calls: int) -> None:
-    assert usage.run(places, Wish(since=since)).data["total"]["calls"] == calls
+    assert usage.run(places, UsageRequest(since=since)).data["total"]["calls"] == calls
 
 
 SPELLED = "write it like 30m, 12h, 7d or 2026-11-01"
 WRONG = {
-    "by": (Wish(by="planet"), "--by 'planet' is nothing to group by; it takes model, agent, gateway, session, day"),
-    "word": (Wish(since="yesterday"), f"--since 'yesterday' is neither a span of time nor a day; {SPELLED}"),
-    "no time": (Wish(since="0h"), f"--since '0h' is neither a span of time nor a day; {SPELLED}"),
-    "day": (Wish(since="2025-02-30"), f"--since '2025-02-30' is neither a span of time nor a day; {SPELLED}"),
-    "not yet": (Wish(since="2025-06-16"), f"--since '2025-06-16' is not here yet; {SPELLED}"),
+    "by": (UsageRequest(by="planet"), "--by 'planet' is not a grouping; use one of model, agent, gateway, session, day"),
+    "word": (UsageRequest(since="yesterday"), f"--since 'yesterday' is neither a duration nor a day; {SPELLED}"),
+    "no time": (UsageRequest(since="0h"), f"--since '0h' is neither a duration nor a day; {SPELLED}"),
+    "day": (UsageRequest(since="2025-02-30"), f"--since '2025-02-30' is neither a duration nor a day; {SPELLED}"),
+    "not yet": (UsageRequest(since="2025-06-16"), f"--since '2025-06-16' is in the future; {SPELLED}"),
 }
 
 
 @pytest.mark.usefixtures("recorded")
 @pytest.mark.parametrize(("wish", "message"), WRONG.values(), ids=WRONG)
-def test_wrong_wishes(wish: Wish, message: str) -> None:
+def test_wrong_wishes(wish: UsageRequest, message: str) -> None:
     with pytest.raises(ValueError) as refused:  # noqa: PT011 - its words are looked at
-        usage.asked(wish)
+        usage.parsed(wish)
     assert str(refused.value) == message
 
 
@@ -138,28 +154,28 @@ BEGINS = {
 def test_since_when_it_counts(places: Places, recorded: Path, wish: tuple[str, str], line: str) -> None:
     with closing(connect(recorded)) as connection:
         list(retention.clean(connection, Retention(), NOW))
-    result = usage.run(places, Wish(*wish))
+    result = usage.run(places, UsageRequest(*wish))
     assert texts(result)[0] == line
     assert result.data["cut"] is ("older" in line)
 
 
 def test_amounts_are_added_up_without_faults(places: Places, path: Path) -> None:
-    put(path, *(Call(NOW, model=f"m{number}", total=1, cost_usd=0.1) for number in range(3)))
-    assert usage.run(places, Wish()).data["total"]["costUsd"] == 0.3
-    assert usage.run(places, Wish("agent")).data["usage"][0]["totals"]["costUsd"] == 0.3
+    put(path, *(CallRecord(NOW, model=f"m{number}", total=1, cost_usd=0.1) for number in range(3)))
+    assert usage.run(places, UsageRequest()).data["total"]["costUsd"] == 0.3
+    assert usage.run(places, UsageRequest("agent")).data["usage"][0]["totals"]["costUsd"] == 0.3
 
 
 def test_no_cost_at_all(places: Places, path: Path) -> None:
-    put(path, Call(NOW, model="a", total=3), Call(NOW, model="b", total=1))
-    rows = words(places, Wish())
+    put(path, CallRecord(NOW, model="a", total=3), CallRecord(NOW, model="b", total=1))
+    rows = words(places, UsageRequest())
     assert rows[1][-2:] == ["OF", "TOKENS"]
     assert [(row[0], row[-2], row[-1]) for row in rows[2:4]] == [("a", "?", "75%"), ("b", "?", "25%")]
 
 
 def test_many_rows_are_cut_and_counted(places: Places, path: Path) -> None:
-    put(path, *(Call(NOW, model=f"m{number}", total=1) for number in range(60)))
-    result = usage.run(places, Wish())
-    assert "and 10 more, which the total counts (--json and --csv have all)" in texts(result)
+    put(path, *(CallRecord(NOW, model=f"m{number}", total=1) for number in range(60)))
+    result = usage.run(places, UsageRequest())
+    assert "and 10 more, which the total includes (--json and --csv list all)" in texts(result)
     assert len(result.data["usage"]) == 60
     assert result.data["total"]["calls"] == 60
 
@@ -168,9 +184,9 @@ HOSTILE = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "a\r\nb", "\x1b[2J", "<b>", '
 
 
 def test_csv_is_no_program(places: Places, path: Path) -> None:
-    put(path, *(Call(NOW, name, name, name, "", name, name, total=number) for number, name in enumerate(HOSTILE, 1)))
+    put(path, *(CallRecord(NOW, name, name, name, "", name, name, total=number) for number, name in enumerate(HOSTILE, 1)))
     for by in ("model", "session"):
-        printed = usage.run(places, Wish(by, form="csv")).printed or ""
+        printed = usage.run(places, UsageRequest(by, form="csv")).printed or ""
         head, *rows = csv.reader(io.StringIO(printed))
         assert head[:6] == ["name", "provider", "agent", "gateway", "calls", "failed"]
         assert len(rows) == len(HOSTILE)
@@ -182,19 +198,22 @@ def test_csv_is_no_program(places: Places, path: Path) -> None:
 
 
 def test_csv_of_nothing_has_a_head(places: Places, path: Path) -> None:
-    assert (usage.run(places, Wish(form="csv")).printed or "").startswith("name,provider,agent,gateway,calls")
+    assert (usage.run(places, UsageRequest(form="csv")).printed or "").startswith("name,provider,agent,gateway,calls")
     assert not path.exists()
 
 
 def test_metrics_are_off(places: Places, path: Path) -> None:
     configure(places, enabled=False)
-    result = usage.run(places, Wish())
+    result = usage.run(places, UsageRequest())
     assert [(line.kind, line.text) for line in result.lines] == [
-        ("warn", f"nothing since 7d in {path}: metrics are off, so nothing is recorded"),
+        ("warn", f"nothing since 7d in {path}: metrics are disabled, so nothing is recorded"),
         ("next", "toolguard config set metrics.enabled true"),
     ]
     places.config.unlink()
-    assert usage.run(places, Wish()).lines[-1].text == "toolguard install, then toolguard config set metrics.enabled true"
+    assert (
+        usage.run(places, UsageRequest()).lines[-1].text
+        == "toolguard install, then toolguard config set metrics.enabled true"
+    )
     assert (result.exit_code, result.data["usage"], result.data["recording"]) == (0, [], False)
     assert not path.exists()
 
@@ -202,15 +221,15 @@ def test_metrics_are_off(places: Places, path: Path) -> None:
 def test_metrics_were_on(places: Places, recorded: Path) -> None:
     assert recorded.exists()
     configure(places, enabled=False)
-    assert [(line.kind, line.text) for line in usage.run(places, Wish()).lines[-2:]] == [
-        ("warn", "metrics are off: this is from before, nothing new is recorded"),
+    assert [(line.kind, line.text) for line in usage.run(places, UsageRequest()).lines[-2:]] == [
+        ("warn", "metrics are disabled: these are older records, nothing new is recorded"),
         ("next", "toolguard config set metrics.enabled true"),
     ]
 
 
 def test_nothing_since_then(places: Places, path: Path) -> None:
-    put(path, Call(NOW - 20 * DAY_MS, model="m"))
-    result = usage.run(places, Wish(since="24h"))
+    put(path, CallRecord(NOW - 20 * DAY_MS, model="m"))
+    result = usage.run(places, UsageRequest(since="24h"))
     assert [line.kind for line in result.lines] == ["info", "next"]
     assert texts(result)[0] == f"no model call since 24h in {path}"
 
@@ -219,28 +238,28 @@ def test_another_file(places: Places, path: Path) -> None:
     other = path.with_name("other.db")
     configure(places, enabled=True, dbPath=str(other))
     put(other, *CALLS)
-    assert usage.run(places, Wish()).data["path"] == str(other)
-    assert usage.run(places, Wish()).data["total"]["calls"] == 3
+    assert usage.run(places, UsageRequest()).data["path"] == str(other)
+    assert usage.run(places, UsageRequest()).data["total"]["calls"] == 3
 
 
 def test_a_file_that_is_none(places: Places, path: Path) -> None:
     path.write_text("Dear diary, " * 100)
     with pytest.raises(UserError) as refused:
-        usage.run(places, Wish())
-    assert refused.value.message == f"'{path}' is no SQLite database"
+        usage.run(places, UsageRequest())
+    assert refused.value.message == f"'{path}' is not a SQLite database"
     assert refused.value.fix == "move it away, or name another file in metrics.dbPath"
 
 
 def test_settings_that_make_no_sense(places: Places, path: Path) -> None:
     configure(places, dbPath=5)
     with pytest.raises(UserError, match="dbPath"):
-        usage.run(places, Wish())
+        usage.run(places, UsageRequest())
     assert not path.exists()
 
 
 def test_command(places: Places, tmp_path: Path) -> None:
     configure(places, enabled=True)
-    put(places.state_dir / "metrics.db", Call(time.time_ns() // 1_000_000, "home", model="m", total=3, cost_usd=0.5))
+    put(places.state_dir / "metrics.db", CallRecord(time.time_ns() // 1_000_000, "home", model="m", total=3, cost_usd=0.5))
     there = {"HOME": str(tmp_path), "OPENCLAW_HOME": "", "TOOLGUARD_STATE_DIR": str(places.state_dir)}
     found = envelope(toolguard("usage", "--by", "gateway", "--json", **there))
     assert (found["ok"], found["data"]["usage"][0]["name"]) == (True, "home")
@@ -249,4 +268,4 @@ def test_command(places: Places, tmp_path: Path) -> None:
     assert both.returncode == 2
     wrong = toolguard("usage", "--by", "planet", **there)
     assert (wrong.returncode, wrong.stdout) == (2, "")
-    assert "nothing to group by" in wrong.stderr
+    assert "is not a grouping" in wrong.stderr

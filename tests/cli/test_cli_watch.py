@@ -13,18 +13,18 @@ import pytest
 from cli_stage import LIMIT, SCRIPT
 from held_stage import hold, status_of, terminal
 
-from toolguard_cli import watching
+from toolguard_cli.approvals import watch_screen
+from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction, keys, press, screen
 from toolguard_cli.commands import approve, watch
-from toolguard_cli.paths import Places
-from toolguard_cli.watching import Act, View, keys, press, screen
-from toolguard_engine.ledger import Entry
-from toolguard_engine.redact import UNPRINTABLE
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.wording.redact import UNPRINTABLE
 
 NOW = 1_000.0
 
 
-def call(nonce: str, status: str = "pending", shown: str = "{}") -> Entry:
-    return Entry(nonce, "b", "exec", "main", "s", "r", "c", "why", shown, NOW, NOW + 300, status)  # type: ignore[arg-type]
+def call(nonce: str, status: str = "pending", shown: str = "{}") -> HeldCall:
+    return HeldCall(nonce, "b", "exec", "main", "s", "r", "c", "why", shown, NOW, NOW + 300, status)  # type: ignore[arg-type]
 
 
 ONE, TWO, YES = call("00000001"), call("00000002"), call("00000003", "approved")
@@ -50,43 +50,61 @@ def test_keys(data: str, found: list[str]) -> None:
 @pytest.mark.parametrize(
     ("view", "key", "after", "act"),
     [
-        pytest.param(View(), "down", View("00000002"), None, id="down"),
-        pytest.param(View("00000002"), "k", View("00000001"), None, id="up"),
-        pytest.param(View("00000001"), "k", View("00000001"), None, id="no further up"),
-        pytest.param(View("00000003"), "j", View("00000003"), None, id="no further down"),
-        pytest.param(View("gone"), "x", View("00000001"), None, id="another key"),
-        pytest.param(View("00000002"), "a", View("00000002", asking="00000002"), None, id="ask"),
-        pytest.param(View("00000003"), "a", View("00000003", message="00000003 is approved already"), None, id="approved"),
-        pytest.param(View("00000001", "00000002", read=9), "y", View("00000001"), Act("approve", "00000002"), id="yes"),
-        pytest.param(View("00000001", "00000002"), "y", View("00000001", "00000002"), None, id="yes to what was not shown"),
+        pytest.param(ScreenView(), "down", ScreenView("00000002"), None, id="down"),
+        pytest.param(ScreenView("00000002"), "k", ScreenView("00000001"), None, id="up"),
+        pytest.param(ScreenView("00000001"), "k", ScreenView("00000001"), None, id="no further up"),
+        pytest.param(ScreenView("00000003"), "j", ScreenView("00000003"), None, id="no further down"),
+        pytest.param(ScreenView("gone"), "x", ScreenView("00000001"), None, id="another key"),
+        pytest.param(ScreenView("00000002"), "a", ScreenView("00000002", asking="00000002"), None, id="ask"),
         pytest.param(
-            View("00000001", "00000002", read=6), "y", View("00000001", "00000002", read=6), None, id="yes before the end"
+            ScreenView("00000003"), "a", ScreenView("00000003", message="00000003 is already approved"), None, id="approved"
         ),
-        pytest.param(View("00000002", read=9, top=4), "a", View("00000002", "00000002"), None, id="ask anew"),
-        pytest.param(View("00000001", "00000002"), "n", View("00000001"), None, id="no"),
-        pytest.param(View("00000001", "00000002"), "q", View("00000001"), None, id="q is a no"),
-        pytest.param(View("00000001", "00000002"), "a", View("00000001"), None, id="a is no yes"),
-        pytest.param(View("00000001", "00000009"), "y", View("00000001"), None, id="the call has gone"),
-        pytest.param(View("00000001", "00000003"), "y", View("00000001"), None, id="somebody else was quicker"),
-        pytest.param(View("00000001", "00000003", read=9), "y", View("00000001", read=9), None, id="quicker, and read"),
-        pytest.param(View("00000002"), "d", View("00000002"), Act("deny", "00000002"), id="deny"),
-        pytest.param(View("00000003"), "d", View("00000003"), Act("deny", "00000003"), id="take a yes back"),
-        pytest.param(View("00000001"), "q", View("00000001"), Act("quit"), id="quit"),
+        pytest.param(
+            ScreenView("00000001", "00000002", read=9),
+            "y",
+            ScreenView("00000001"),
+            WatchAction("approve", "00000002"),
+            id="yes",
+        ),
+        pytest.param(
+            ScreenView("00000001", "00000002"), "y", ScreenView("00000001", "00000002"), None, id="yes to what was not shown"
+        ),
+        pytest.param(
+            ScreenView("00000001", "00000002", read=6),
+            "y",
+            ScreenView("00000001", "00000002", read=6),
+            None,
+            id="yes before the end",
+        ),
+        pytest.param(ScreenView("00000002", read=9, top=4), "a", ScreenView("00000002", "00000002"), None, id="ask anew"),
+        pytest.param(ScreenView("00000001", "00000002"), "n", ScreenView("00000001"), None, id="no"),
+        pytest.param(ScreenView("00000001", "00000002"), "q", ScreenView("00000001"), None, id="q is a no"),
+        pytest.param(ScreenView("00000001", "00000002"), "a", ScreenView("00000001"), None, id="a is no yes"),
+        pytest.param(ScreenView("00000001", "00000009"), "y", ScreenView("00000001"), None, id="the call has gone"),
+        pytest.param(ScreenView("00000001", "00000003"), "y", ScreenView("00000001"), None, id="somebody else was quicker"),
+        pytest.param(
+            ScreenView("00000001", "00000003", read=9), "y", ScreenView("00000001", read=9), None, id="quicker, and read"
+        ),
+        pytest.param(ScreenView("00000002"), "d", ScreenView("00000002"), WatchAction("deny", "00000002"), id="deny"),
+        pytest.param(
+            ScreenView("00000003"), "d", ScreenView("00000003"), WatchAction("deny", "00000003"), id="take a yes back"
+        ),
+        pytest.param(ScreenView("00000001"), "q", ScreenView("00000001"), WatchAction("quit"), id="quit"),
     ],
 )
-def test_press(view: View, key: str, after: View, act: Act | None) -> None:
+def test_press(view: ScreenView, key: str, after: ScreenView, act: WatchAction | None) -> None:
     assert press(view, key, CALLS) == (after, act)
 
 
 @pytest.mark.parametrize("key", ["a", "d", "j", "y"])
 def test_press_without_calls(key: str) -> None:
-    assert press(View(), key, []) == (View(), None)
+    assert press(ScreenView(), key, []) == (ScreenView(), None)
 
 
 def test_screen() -> None:
-    rows = screen(View("00000002", message="done"), CALLS, NOW, 80, 24)
+    rows = screen(ScreenView("00000002", message="done"), CALLS, NOW, 80, 24)
     assert [(row.text, row.style) for row in rows] == [
-        ("toolguard: 2 calls waiting for a person", "bold"),
+        ("toolguard: 2 calls waiting for approval", "bold"),
         ("", ""),
         ("  00000001  exec  5m00s left  main  {}", ""),
         ("> 00000002  exec  5m00s left  main  {}", "reverse"),
@@ -95,12 +113,12 @@ def test_screen() -> None:
         ("exec {}", ""),
         ("session s; held: why", "dim"),
         ("done", ""),
-        (watching.HELP, "dim"),
+        (watch_screen.HELP, "dim"),
     ]
 
 
 def test_screen_with_a_question() -> None:
-    rows = screen(View(asking="00000002"), CALLS, NOW, 80, 24)
+    rows = screen(ScreenView(asking="00000002"), CALLS, NOW, 80, 24)
     assert [(row.text, row.style) for row in rows] == [
         ("00000002: agent main, session s", "bold"),
         ("held: why", "dim"),
@@ -113,19 +131,19 @@ def test_screen_with_a_question() -> None:
 LONG = "exec(" + "".join(f"{at:04d} " for at in range(800)) + ")"
 
 
-def read(view: View, calls: list[Entry], size: tuple[int, int]) -> tuple[str, View]:
+def read(view: ScreenView, calls: list[HeldCall], size: tuple[int, int]) -> tuple[str, ScreenView]:
     """What of the call is on the screen, and the view that has seen it."""
     rows = screen(view, calls, NOW, *size)
     assert len(rows) <= size[1]
     assert all(len(row.text) <= size[0] and row.text.isprintable() for row in rows)
-    return "".join(row.text for row in rows[3:-1]), watching.shown(view, calls, *size)
+    return "".join(row.text for row in rows[3:-1]), watch_screen.shown(view, calls, *size)
 
 
 @pytest.mark.parametrize("size", [(80, 24), (24, 5), (40, 9), (100, 30), (200, 60)])
 @pytest.mark.parametrize("text", [LONG, LONG.replace("0", "\u754c"), LONG.replace("1", "\u00e9"), "exec(" + "x" * 3_995])
 def test_a_yes_only_after_the_whole_call_was_shown(text: str, size: tuple[int, int]) -> None:
     calls = [call("00000001", shown=text)]
-    view, act = press(View("00000001"), "a", calls)
+    view, act = press(ScreenView("00000001"), "a", calls)
     seen, pages = "", 0
     while len(seen) < len(text):
         assert press(view, "y", calls) == (view, None)
@@ -136,20 +154,20 @@ def test_a_yes_only_after_the_whole_call_was_shown(text: str, size: tuple[int, i
         view, act = press(view, " ", calls)
         assert act is None
     assert seen == text
-    assert press(view, "y", calls) == (View("00000001"), Act("approve", "00000001"))
+    assert press(view, "y", calls) == (ScreenView("00000001"), WatchAction("approve", "00000001"))
     assert (pages == 1) == (size == (200, 60))
 
 
 def test_a_long_call_on_a_usual_terminal_in_one_look() -> None:
     calls = [call("00000001", shown=LONG[:1_500])]
-    _, view = read(View("00000001", "00000001"), calls, (80, 24))
-    assert press(view, "y", calls)[1] == Act("approve", "00000001")
+    _, view = read(ScreenView("00000001", "00000001"), calls, (80, 24))
+    assert press(view, "y", calls)[1] == WatchAction("approve", "00000001")
 
 
 @pytest.mark.parametrize("keys_typed", ["    y", "ky", " k y", "jjjjjjjjjjjjjjjjjjjy"])
 def test_keys_that_come_faster_than_the_screen_skip_nothing(keys_typed: str) -> None:
     calls = [call("00000001", shown=LONG)]
-    _, view = read(View("00000001", "00000001"), calls, (80, 24))
+    _, view = read(ScreenView("00000001", "00000001"), calls, (80, 24))
     for sign in keys_typed:
         view, act = press(view, "up" if sign == "k" else sign, calls)
         assert act is None
@@ -158,7 +176,7 @@ def test_keys_that_come_faster_than_the_screen_skip_nothing(keys_typed: str) -> 
 
 def test_a_terminal_that_changes_its_size_skips_nothing() -> None:
     calls = [call("00000001", shown=LONG)]
-    view, seen = View("00000001", "00000001"), set[int]()
+    view, seen = ScreenView("00000001", "00000001"), set[int]()
     sizes = [(80, 24), (30, 8), (160, 9), (24, 5), (20, 3), (100, 30)] * 20
     for size in sizes:
         if view.read < len(LONG):
@@ -169,44 +187,44 @@ def test_a_terminal_that_changes_its_size_skips_nothing() -> None:
             seen |= set(range(view.top, view.top + len(piece)))
         assert seen >= set(range(view.read))
         view, _ = press(view, " ", calls)
-    assert press(view, "y", calls)[1] == Act("approve", "00000001")
+    assert press(view, "y", calls)[1] == WatchAction("approve", "00000001")
 
 
 def test_reading_back() -> None:
     calls = [call("00000001", shown=LONG)]
-    first, view = read(View("00000001", "00000001"), calls, (80, 24))
+    first, view = read(ScreenView("00000001", "00000001"), calls, (80, 24))
     second, view = read(press(view, "pagedown", calls)[0], calls, (80, 24))
     again, view = read(press(view, "pageup", calls)[0], calls, (80, 24))
     assert (again, view.top, view.read) == (first, 0, len(first + second))
-    assert press(view, "n", calls) == (View("00000001"), None)
+    assert press(view, "n", calls) == (ScreenView("00000001"), None)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (23, 50), (80, 4), (10, 2)])
 def test_a_terminal_that_is_too_small_for_a_yes(size: tuple[int, int]) -> None:
-    view = View("00000002", "00000002")
+    view = ScreenView("00000002", "00000002")
     assert [row.text for row in screen(view, CALLS, NOW, *size)] == ["make the terminal larger"[: size[0]]]
-    assert press(watching.shown(view, CALLS, *size), "y", CALLS) == (view, None)
+    assert press(watch_screen.shown(view, CALLS, *size), "y", CALLS) == (view, None)
 
 
 def test_no_line_of_a_call_is_wider_than_the_terminal() -> None:
     from rich.cells import cell_len  # noqa: PLC0415
 
     every = "".join(chr(code) for code in range(0x20, 0x10000) if not UNPRINTABLE.match(chr(code)))
-    lines = list(watching._wrapped(every, 24))
+    lines = list(watch_screen._wrapped(every, 24))
     assert "".join(lines) == every
     assert max(cell_len(line) for line in lines) <= 24
 
 
 def test_the_tool_is_named_once() -> None:
-    assert [watching._text(call("0", shown=text)) for text in ("exec({ a: 1 })", "executed")] == [
+    assert [watch_screen._text(call("0", shown=text)) for text in ("exec({ a: 1 })", "executed")] == [
         "exec({ a: 1 })",
         "exec executed",
     ]
 
 
 def test_screen_without_calls() -> None:
-    assert [row.text for row in screen(View(), [], NOW, 80, 24)][:3] == [
-        "toolguard: 0 calls waiting for a person",
+    assert [row.text for row in screen(ScreenView(), [], NOW, 80, 24)][:3] == [
+        "toolguard: 0 calls waiting for approval",
         "",
         "  no call is waiting",
     ]
@@ -215,7 +233,7 @@ def test_screen_without_calls() -> None:
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (20, 10), (40, 3), (200, 60), (1, 1)])
 def test_screen_stays_within_the_terminal(width: int, height: int) -> None:
     calls = [call(f"{at:08x}", shown="\x1b[2J" + "x" * 900) for at in range(50)]
-    rows = screen(View("00000028"), calls, NOW, width, height)
+    rows = screen(ScreenView("00000028"), calls, NOW, width, height)
     assert len(rows) <= height
     assert all(len(row.text) <= width and row.text.isprintable() for row in rows)
     if height > 20:
@@ -327,5 +345,5 @@ def test_a_store_that_is_damaged_meanwhile(places: Places) -> None:
 
 
 def test_no_store_yet(tmp_path: Path) -> None:
-    watched = watch.Watched(Places(tmp_path, tmp_path / "openclaw.json"))
+    watched = watch.WatchedCalls(Places(tmp_path, tmp_path / "openclaw.json"))
     assert (watched.refresh(), watched.refresh(), watched.calls(time.time())) == (True, False, [])

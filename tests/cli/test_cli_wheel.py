@@ -77,7 +77,7 @@ def test_what_is_in_it(wheel: Path) -> None:
 def test_used_from_a_fresh_environment(home: Path, tmp_path: Path) -> None:
     state = tmp_path / "state"
     script = home / "bin" / "toolguard"
-    where = run(home / "bin" / "python", "-c", "from toolguard_cli import paths; print(paths.plugin_source())")
+    where = run(home / "bin" / "python", "-c", "from toolguard_cli.system import paths; print(paths.plugin_source())")
     assert Path(where.stdout.strip()).is_relative_to(home), where
 
     installed = run(script, "install", "--state-dir", state, "--json")

@@ -11,11 +11,24 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from cli_stage import answering
 
-from toolguard_cli import configtree, judging, validation
-from toolguard_cli.configtree import ConfigTree
-from toolguard_cli.paths import Places
-from toolguard_cli.validation import Finding, Subject, entry, loading, pluginids, resources, rules, startup, texts
+from toolguard_cli import validation
+from toolguard_cli.hostconfig import config_tree
+from toolguard_cli.hostconfig.config_tree import ConfigTree
+from toolguard_cli.policy import offline_guard
+from toolguard_cli.system.paths import Places
+from toolguard_cli.validation import (
+    ConfigFinding,
+    ConfigSubject,
+    entry_settings,
+    file_texts,
+    loading,
+    pluginids,
+    resources,
+    rule_ids,
+    startup,
+)
 
 MAIN = "openclaw.json"
 Found = list[tuple[str, str, str, int, int]]
@@ -40,23 +53,23 @@ def lay(places: Places, files: dict[str, str]) -> None:
 
 def tree(places: Places, text: str) -> ConfigTree:
     lay(places, {MAIN: text})
-    return configtree.read(places.config)
+    return config_tree.read(places.config)
 
 
-def look(places: Places, check: validation.Check, text: str, **env: str) -> list[Finding]:
+def look(places: Places, check: validation.Check, text: str, **env: str) -> list[ConfigFinding]:
     lay(places, {MAIN: text})
-    return list(check(Subject(configtree.read(places.config), places, env)))
+    return list(check(ConfigSubject(config_tree.read(places.config), places, env)))
 
 
-def short(found: list[Finding]) -> Found:
+def short(found: list[ConfigFinding]) -> Found:
     return [(each.level, each.path, each.message, each.line, each.column) for each in found]
 
 
 KEYS = "plugins.entries.toolguard.config"
-IDLE = "these settings do nothing"
-ALWAYS_TEXT = "what a variable fills in is always a text"
+IDLE = "these settings have no effect"
+ALWAYS_TEXT = "the value of a variable is always a string"
 MODE = "gateway: { mode: 'local' }"
-UNKNOWN = "there is no such setting; known here:"
+UNKNOWN = "unknown setting; valid names:"
 OLDER = "slots, bundledDiscovery, installs"
 
 
@@ -64,13 +77,13 @@ OLDER = "slots, bundledDiscovery, installs"
 
 
 def test_no_file(places: Places) -> None:
-    found = list(texts.there(Subject(configtree.read(places.config), places)))
+    found = list(file_texts.there(ConfigSubject(config_tree.read(places.config), places)))
     assert found == [
-        Finding(
+        ConfigFinding(
             "error",
             "",
-            "there is no such file",
-            "toolguard install makes it; or name the right one with --config",
+            "the file does not exist",
+            "toolguard install creates it; or pass the right one with --config",
             str(places.config),
         )
     ]
@@ -82,12 +95,12 @@ def test_no_file(places: Places) -> None:
         pytest.param({MAIN: "{ a: { $include: 'a.json5' } }", "a.json5": "{ b: 1 }"}, [], id="fine"),
         pytest.param(
             {MAIN: "{\n  a: { $include: './a.json5' } }"},
-            [("error", "a.$include", "$include ./a.json5 is not there", 2, 8)],
+            [("error", "a.$include", "$include ./a.json5 does not exist", 2, 8)],
             id="missing",
         ),
         pytest.param(
             {MAIN: "{ a: { $include: '../x.json5' } }"},
-            [("error", "a.$include", "$include ../x.json5 leaves the folder of the config", 1, 8)],
+            [("error", "a.$include", "$include ../x.json5 is outside the folder of the config", 1, 8)],
             id="outside",
         ),
         pytest.param(
@@ -103,8 +116,8 @@ def test_no_file(places: Places) -> None:
         pytest.param(
             {MAIN: "{ a: { $include: 3 }, b: { $include: 'b.json5' } }"},
             [
-                ("error", "a.$include", "$include names no file", 1, 8),
-                ("error", "b.$include", "$include b.json5 is not there", 1, 28),
+                ("error", "a.$include", "$include does not name a file", 1, 8),
+                ("error", "b.$include", "$include b.json5 does not exist", 1, 28),
             ],
             id="two",
         ),
@@ -112,12 +125,12 @@ def test_no_file(places: Places) -> None:
 )
 def test_includes(places: Places, files: dict[str, str], found: Found) -> None:
     lay(places, files)
-    assert short(list(texts.included(Subject(configtree.read(places.config), places)))) == found
+    assert short(list(file_texts.included(ConfigSubject(config_tree.read(places.config), places)))) == found
 
 
 def test_an_included_file_that_is_no_json5_is_named(places: Places) -> None:
     lay(places, {MAIN: "{ a: { $include: 'a.json5' } }", "a.json5": "{ b: ]}"})
-    (found,) = texts.included(Subject(configtree.read(places.config), places))
+    (found,) = file_texts.included(ConfigSubject(config_tree.read(places.config), places))
     assert found.where == f"{places.state_dir / 'a.json5'}, line 1, column 6"
     assert found.excerpt == "{ b: ]}\n     ^"
 
@@ -143,27 +156,27 @@ def test_the_gateway_needs_its_mode(places: Places, text: str, found: list[tuple
     ("settings", "found"),
     [
         ("{}", []),
-        ("{ rulesOff: ['nope'] }", [(0, "names nope: no such rule and no such pack")]),
-        ("{ rulesOff: ['shell.exfi', 'user.mine', 'nope'] }", [(2, "names nope: no such rule and no such pack")]),
+        ("{ rulesOff: ['nope'] }", [(0, "names nope: there is no such rule or pack")]),
+        ("{ rulesOff: ['shell.exfi', 'user.mine', 'nope'] }", [(2, "names nope: there is no such rule or pack")]),
         ("{ rulesOff: ['${NAME_OF_A_RULE}'] }", []),
         ("{ rulesOff: [7] }", []),
     ],
     ids=["none", "one", "some", "a variable", "no text"],
 )
 def test_rules_that_are_off(places: Places, settings: str, found: list[tuple[int, str]]) -> None:
-    known = min(rule.id for rule in judging.all_rules())
+    known = min(rule.id for rule in offline_guard.all_rules())
     lay(places, {"toolguard/policy.toml": '[[rule]]\nid = "mine"\nrun = ["x"]\nstakes = 1\nreason = "R."\n'})
-    told = look(places, rules.are_known, ours(settings.replace("shell.exfi", known)))
+    told = look(places, rule_ids.are_known, ours(settings.replace("shell.exfi", known)))
     assert [(each.level, each.path, each.message) for each in told] == [
         ("warn", f"{KEYS}.rulesOff[{at}]", message) for at, message in found
     ]
-    off = "; toolguard check --list names all rules and packs"
+    off = "; toolguard check --list lists all rules and packs"
     assert [each.fix for each in told] == [f"toolguard config unset 'rulesOff[{at}]'{off}" for at, _ in found]
 
 
 def test_a_rule_that_was_probably_meant(places: Places) -> None:
-    known = min(rule.id for rule in judging.all_rules())
-    (found,) = look(places, rules.are_known, ours(json.dumps({"rulesOff": [f"{known}x"]})))
+    known = min(rule.id for rule in offline_guard.all_rules())
+    (found,) = look(places, rule_ids.are_known, ours(json.dumps({"rulesOff": [f"{known}x"]})))
     assert found.message.endswith(f"; did you mean {known}?")
 
 
@@ -189,7 +202,7 @@ def test_a_rule_that_was_probably_meant(places: Places) -> None:
             "{ plugins: { enabled: '${ON}', allow: ['a', 1], load: { paths: 'x' }, entries: { a: { enabled: 1 } } } }",
             [
                 ("error", "plugins.enabled", f'must be true or false, not "${{ON}}"; {ALWAYS_TEXT}', 1, 14),
-                ("error", "plugins.allow[1]", "must be a text, not 1", 1, 45),
+                ("error", "plugins.allow[1]", "must be a string, not 1", 1, 45),
                 ("error", "plugins.load.paths", 'must be a list [ ... ], not "x"', 1, 57),
                 ("error", "plugins.entries.a.enabled", "must be true or false, not 1", 1, 87),
             ],
@@ -201,7 +214,7 @@ def test_a_rule_that_was_probably_meant(places: Places) -> None:
             "{ plugins: { bogus: 1, load: { path: 1 }, entries: { a: { bogus: 1, config: null } } } }",
             [
                 ("error", "plugins.bogus", f"{UNKNOWN} enabled, allow, deny, load, entries, {OLDER}", 1, 14),
-                ("error", "plugins.load.path", "there is no such setting; did you mean paths?", 1, 32),
+                ("error", "plugins.load.path", "unknown setting; did you mean paths?", 1, 32),
                 ("error", "plugins.entries.a.bogus", f"{UNKNOWN} config, enabled, hooks, llm, subagent", 1, 59),
                 ("error", "plugins.entries.a.config", "must be an object { ... }, not null", 1, 69),
             ],
@@ -210,7 +223,7 @@ def test_a_rule_that_was_probably_meant(places: Places) -> None:
     ],
 )
 def test_plugins_have_their_shape(places: Places, text: str, found: Found) -> None:
-    assert short(look(places, entry.plugins_have_their_shape, text)) == found
+    assert short(look(places, entry_settings.plugins_have_their_shape, text)) == found
 
 
 def test_all_wrong_settings_are_named_at_once(places: Places) -> None:
@@ -223,20 +236,20 @@ def test_all_wrong_settings_are_named_at_once(places: Places) -> None:
     agents: { "a.b": { mode: 1 } }, /* two */ alwaysBlock: ["ok", 7],
   } } } },
 }"""
-    found = look(places, entry.fits, text)
+    found = look(places, entry_settings.fits, text)
     modes = "must be one of enforce, soft, shadow, disabled"
     assert short(found) == [
         ("error", f"{KEYS}.mode", f'{modes}, not "loud"', 4, 5),
-        ("error", f"{KEYS}.approval.prefix", 'must be a text that matches ^[A-Z][A-Z0-9_]{0,39}$, not "x"', 5, 17),
+        ("error", f"{KEYS}.approval.prefix", 'must be a string that matches ^[A-Z][A-Z0-9_]{0,39}$, not "x"', 5, 17),
         (
             "error",
             f"{KEYS}.approval.colour",
-            "there is no such setting; known here: mode, prefix, wake, agentTool",
+            "unknown setting; valid names: mode, prefix, wake, agentTool",
             6,
             7,
         ),
         ("error", f'{KEYS}.agents["a.b"].mode', f"{modes}, not 1", 7, 24),
-        ("error", f"{KEYS}.alwaysBlock[1]", "must be a text of 1 to 200 characters, not 7", 7, 67),
+        ("error", f"{KEYS}.alwaysBlock[1]", "must be a string of 1 to 200 characters, not 7", 7, 67),
     ]
     assert [each.fix for each in found] == [
         'toolguard config unset mode (the default is "enforce")',
@@ -256,7 +269,7 @@ def test_all_wrong_settings_are_named_at_once(places: Places) -> None:
     ],
 )
 def test_an_unknown_setting_is_not_taken_for_a_section_of_the_gateway(places: Places, unknown: str, fix: str) -> None:
-    (found,) = look(places, entry.fits, ours(f"{{ {unknown}: 1 }}"))
+    (found,) = look(places, entry_settings.fits, ours(f"{{ {unknown}: 1 }}"))
     assert found.fix == fix
 
 
@@ -265,39 +278,43 @@ def test_settings_that_are_nothing_at_all(places: Places) -> None:
     (found,) = validation.errors(validation.findings(tree(places, ours("null")), places))
     assert (found.path, found.message) == (KEYS, "must be an object { ... }, not null")
     assert found.fix == f"toolguard config unset {KEYS}"
-    assert look(places, entry.fits, "{ plugins: { entries: { toolguard: { enabled: true } } } }") == []
+    assert look(places, entry_settings.fits, "{ plugins: { entries: { toolguard: { enabled: true } } } }") == []
 
 
 @pytest.mark.parametrize("number", ["3.0", "3", "3e0"])
 def test_a_whole_number_may_be_written_as_a_fraction(places: Places, number: str) -> None:
     text = ours(f"{{ maxIdenticalFailures: {number}, agents: {{ a: {{ maxIdenticalFailures: {number} }} }} }}")
-    assert look(places, entry.fits, text) == []
-    assert Subject(tree(places, text), places, {}).settings is not None
+    assert look(places, entry_settings.fits, text) == []
+    assert ConfigSubject(tree(places, text), places, {}).settings is not None
 
 
 def test_agents_under_names_that_the_gateway_does_not_use(places: Places) -> None:
-    found = look(places, entry.agents_are_called_so, ours("{ agents: { main: {}, Main: {}, 'a b': {}, '--': {} } }"))
+    found = look(
+        places, entry_settings.agents_are_called_so, ours("{ agents: { main: {}, Main: {}, 'a b': {}, '--': {} } }")
+    )
     assert [(each.level, each.path, each.message, each.fix) for each in found] == [
         ("warn", f"{KEYS}.agents.Main", f"OpenClaw runs this agent as main: {IDLE}", "rename it to main"),
         ("warn", f'{KEYS}.agents["a b"]', f"OpenClaw runs this agent as a-b: {IDLE}", "rename it to a-b"),
         (
             "warn",
             f'{KEYS}.agents["--"]',
-            f"OpenClaw runs no agent under such a name: {IDLE}",
+            f"OpenClaw runs no agent with such a name: {IDLE}",
             """toolguard config unset 'agents["--"]'""",
         ),
     ]
 
 
 def test_settings_of_an_old_plugin_at_the_wrong_place_are_for_migrate(places: Places) -> None:
-    (found,) = look(places, entry.plugins_have_their_shape, "{ plugins: { entries: { 'guardian-angel': { mode: 1 } } } }")
+    (found,) = look(
+        places, entry_settings.plugins_have_their_shape, "{ plugins: { entries: { 'guardian-angel': { mode: 1 } } } }"
+    )
     assert (found.path, found.fix) == ("plugins.entries.guardian-angel.mode", "toolguard migrate")
 
 
 def test_the_command_names_the_gateway(places: Places) -> None:
     given = Places(places.state_dir, places.config, ("--config", str(places.config)))
     lay(places, {MAIN: ours("{ mode: 1 }")})
-    (found,) = entry.fits(Subject(configtree.read(places.config), given, {}))
+    (found,) = entry_settings.fits(ConfigSubject(config_tree.read(places.config), given, {}))
     assert found.fix == f'toolguard config unset mode --config {places.config} (the default is "enforce")'
 
 
@@ -317,7 +334,7 @@ def test_the_command_names_the_gateway(places: Places) -> None:
     ids=["fits", "not", "untold", "no variable", "in a name", "no number", "no number either", "no object", "in a list"],
 )
 def test_variables_are_filled_in(places: Places, settings: str, env: dict[str, str], wrong: int) -> None:
-    assert len(look(places, entry.fits, ours(settings), **env)) == wrong
+    assert len(look(places, entry_settings.fits, ours(settings), **env)) == wrong
 
 
 @pytest.mark.parametrize(
@@ -338,7 +355,7 @@ def test_variables_are_filled_in(places: Places, settings: str, env: dict[str, s
     ids=["warning and critical", "critical and global", "always and never"],
 )
 def test_what_contradicts(places: Places, settings: str, path: str, message: str) -> None:
-    (found,) = look(places, entry.agrees, ours(settings))
+    (found,) = look(places, entry_settings.agrees, ours(settings))
     assert (found.level, found.path) == ("error", f"{KEYS}.{path}")
     assert found.message.startswith(message)
     assert found.fix == f"change one of the two: toolguard config set {path} VALUE"
@@ -346,15 +363,16 @@ def test_what_contradicts(places: Places, settings: str, path: str, message: str
 
 
 def test_defaults_agree_and_what_does_not_fit_is_not_judged_twice(places: Places) -> None:
-    assert look(places, entry.agrees, ours("{}")) == []
-    assert look(places, entry.agrees, ours("{ mode: 1, loopDetection: { warningThreshold: 20 } }")) == []
+    assert look(places, entry_settings.agrees, ours("{}")) == []
+    assert look(places, entry_settings.agrees, ours("{ mode: 1, loopDetection: { warningThreshold: 20 } }")) == []
 
 
 def test_variables_that_are_not_set(places: Places) -> None:
     text = ours("{ python: '${PY}/bin/${PY}', logPath: '${HOME_DIR}/x', alwaysBlock: ['$${A}', '${B}'] }")
-    said = "is not set here; where the gateway does not know it either, it stays as it is"
+    said = "is not set here; if it is not set for the gateway either, it is not substituted"
     assert [
-        (each.level, each.path, each.message) for each in look(places, entry.knows_its_variables, text, HOME_DIR="/h")
+        (each.level, each.path, each.message)
+        for each in look(places, entry_settings.knows_its_variables, text, HOME_DIR="/h")
     ] == [
         ("warn", f"{KEYS}.python", f"${{PY}} {said}"),
         ("warn", f"{KEYS}.alwaysBlock[1]", f"${{B}} {said}"),
@@ -388,7 +406,7 @@ def test_variables_that_are_not_set(places: Places) -> None:
             loading.is_on,
             "enabled: false, entries: { toolguard: { enabled: false } }",
             [
-                ("warn", "plugins.enabled", "is false: the gateway loads no plugin", 1, 14),
+                ("warn", "plugins.enabled", "is false: the gateway loads no plugins", 1, 14),
                 ("warn", "plugins.entries.toolguard.enabled", "is not true: the guard is off", 1, 54),
             ],
             id="off",
@@ -433,12 +451,12 @@ def _nothing(place: Path) -> None:
     [
         ("toolguard", _nothing, "", ""),
         ("other", _nothing, "", ""),
-        ("toolguard", _open_to_all, "error", "the gateway refuses the guard: PLACE may be written by everybody (mode 777)"),
+        ("toolguard", _open_to_all, "error", "the gateway refuses the guard: PLACE is writable by everyone (mode 777)"),
         (
             "toolguard",
             _open_file,
             "error",
-            "the gateway refuses the guard: PLACE/openclaw.plugin.json may be written by everybody (mode 666)",
+            "the gateway refuses the guard: PLACE/openclaw.plugin.json is writable by everyone (mode 666)",
         ),
         (
             "toolguard",
@@ -446,7 +464,7 @@ def _nothing(place: Path) -> None:
             "error",
             "the gateway refuses the guard: PLACE/openclaw.plugin.json is a hard link (2 names)",
         ),
-        ("other", _open_to_all, "warn", "PLACE may be written by everybody (mode 777): the gateway refuses it"),
+        ("other", _open_to_all, "warn", "PLACE is writable by everyone (mode 777): the gateway refuses it"),
     ],
     ids=["ours", "another", "ours, open", "a file of ours, open", "ours, linked", "another, open"],
 )
@@ -464,9 +482,9 @@ def test_load_paths(
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ("/nowhere/at/all", "/nowhere/at/all is not there"),
-        ("plugins/x", "'plugins/x' depends on the folder that the gateway is started in"),
-        ("a\0b", "'a\\x00b' depends on the folder that the gateway is started in"),
+        ("/nowhere/at/all", "/nowhere/at/all does not exist"),
+        ("plugins/x", "'plugins/x' depends on the folder in which the gateway is started"),
+        ("a\0b", "'a\\x00b' depends on the folder in which the gateway is started"),
         ("${PLUGINS}/x", ""),
         (3, ""),
     ],
@@ -504,7 +522,7 @@ def test_a_load_path_that_belongs_to_a_foreigner(places: Places, tmp_path: Path,
                 (
                     "warn",
                     "plugins.slots.memory",
-                    "toolguard takes the place of equilibrium-guard, but fills no slot",
+                    "toolguard replaces equilibrium-guard, but not in slots",
                 )
             ],
             id="old ones in lists",
@@ -530,7 +548,7 @@ def test_plugin_ids(places: Places, tmp_path: Path, plugins: str, found: list[tu
     assert [(each.level, each.path, each.message) for each in told] == found
 
 
-NO_MORE = "OpenClaw 2026.9 and later know this no more, and throw it away with all comments of the file"
+NO_MORE = "OpenClaw 2026.9 and later do not know this setting, and remove it with all comments of the file"
 
 
 @pytest.mark.parametrize(
@@ -539,7 +557,7 @@ NO_MORE = "OpenClaw 2026.9 and later know this no more, and throw it away with a
         pytest.param("{}", [], id="nothing"),
         pytest.param(
             "{ plugins: { entries: { 'tool-guard': { enabled: true } } } }",
-            [("warn", "plugins.entries.tool-guard", "toolguard takes the place of tool-guard", 1, 25)],
+            [("warn", "plugins.entries.tool-guard", "toolguard replaces tool-guard", 1, 25)],
             id="an old plugin",
         ),
         pytest.param("{ plugins: { entries: { 'tool-guard': { enabled: false } } } }", [], id="an old one that is off"),
@@ -550,7 +568,7 @@ NO_MORE = "OpenClaw 2026.9 and later know this no more, and throw it away with a
                 (
                     "warn",
                     "tools.loopDetection.postCompactionGuard",
-                    "OpenClaw 2026.9 and later know this no more, and throw it away with all comments of the file",
+                    "OpenClaw 2026.9 and later do not know this setting, and remove it with all comments of the file",
                     1,
                     67,
                 ),
@@ -572,7 +590,7 @@ def test_of_two_words_on_one_fault_the_graver_stays_with_the_better_advice(place
         "valid": False,
         "issues": [{"path": "tools.loopDetection", "message": 'Unrecognized key: "criticalThreshold"'}],
     }
-    found = validation.findings(configtree.read(places.config), places, openclaw=answering(tmp_path, answer))
+    found = validation.findings(config_tree.read(places.config), places, openclaw=answering(tmp_path, answer))
     assert [(each.level, each.path, each.message, each.fix) for each in validation.errors(found)] == [
         ("error", "tools.loopDetection.criticalThreshold", "OpenClaw does not know this key", "toolguard migrate")
     ]
@@ -587,23 +605,23 @@ def test_of_two_words_on_one_fault_the_graver_stays_with_the_better_advice(place
     [
         ("{}", []),
         ("{ logPath: '~/.openclaw/log/x.log' }", []),
-        ("{ logPath: 'taken/x' }", [("logPath", "STATE/taken/x cannot be made: STATE/taken is no folder")]),
+        ("{ logPath: 'taken/x' }", [("logPath", "STATE/taken/x cannot be created: STATE/taken is not a folder")]),
         ("{ logPath: '~/.openclaw/folder' }", [("logPath", "STATE/folder is a folder")]),
-        ("{ storePath: 'STATE/taken/x' }", [("storePath", "STATE/taken/x cannot be made: STATE/taken is no folder")]),
-        ("{ logPath: 'a\\0b' }", [("logPath", "it is no path")]),
+        ("{ storePath: 'STATE/taken/x' }", [("storePath", "STATE/taken/x cannot be created: STATE/taken is not a folder")]),
+        ("{ logPath: 'a\\0b' }", [("logPath", "it is not a path")]),
         ("{ logPath: '" + "a" * 300 + "' }", [("logPath", "it cannot be written: File name too long")]),
         ("{ logPath: '${LOGS}/x' }", []),
         ("{ logPath: 7 }", []),
         ("{ metrics: { dbPath: 'taken/x' } }", []),
         (
             "{ metrics: { enabled: true, dbPath: 'taken/x' } }",
-            [("metrics.dbPath", "STATE/taken/x cannot be made: STATE/taken is no folder")],
+            [("metrics.dbPath", "STATE/taken/x cannot be created: STATE/taken is not a folder")],
         ),
         (
             "{ logPath: 'locked/x', storePath: 'shut' }",
             [
-                ("logPath", "STATE/locked/x cannot be made: STATE/locked may not be written"),
-                ("storePath", "STATE/shut may not be written"),
+                ("logPath", "STATE/locked/x cannot be created: STATE/locked is not writable"),
+                ("storePath", "STATE/shut is not writable"),
             ],
         ),
     ],
@@ -630,12 +648,12 @@ def test_paths(places: Places, monkeypatch: pytest.MonkeyPatch, settings: str, f
         (sys.executable, ""),
         ("python3", ""),
         ("${PY}/python", ""),
-        ("/nowhere/python", "/nowhere/python is not there"),
-        ("/", "/ is not there"),
+        ("/nowhere/python", "/nowhere/python does not exist"),
+        ("/", "/ does not exist"),
         ("no-such-python", "no-such-python is not on PATH"),
-        ("~/venv/bin/python", "~/venv/bin/python is no whole path"),
-        ("/etc/hostname-of-mine", "/etc/hostname-of-mine is not there"),
-        ("a\0b", "it is no path"),
+        ("~/venv/bin/python", "~/venv/bin/python is not an absolute path"),
+        ("/etc/hostname-of-mine", "/etc/hostname-of-mine does not exist"),
+        ("a\0b", "it is not a path"),
     ],
 )
 def test_python(places: Places, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, python: str, said: str) -> None:
@@ -651,7 +669,7 @@ def test_python_that_may_not_be_executed(places: Places, tmp_path: Path) -> None
     program.write_text("")
     program.chmod(stat.S_IRUSR)
     (told,) = look(places, resources.can_run, ours(json.dumps({"python": str(program)})))
-    assert told.message == f"{program} may not be executed"
+    assert told.message == f"{program} is not executable"
 
 
 @pytest.fixture
@@ -688,7 +706,7 @@ def test_a_port_that_is_free_and_an_address_of_somebody_else(places: Places, tak
         port = probe.getsockname()[1]
     assert look(places, resources.is_free, dashboard(port)) == []
     (found,) = look(places, resources.is_free, dashboard(port, bind="192.0.2.1"))
-    assert found.message == f"nothing can listen on port {port} of 192.0.2.1: Cannot assign requested address"
+    assert found.message == f"port {port} of 192.0.2.1 cannot be used: Cannot assign requested address"
 
 
 # ---- all together
@@ -702,22 +720,16 @@ HEALTHY = """{
 """
 
 
-def answering(folder_: Path, answer: object) -> list[str]:
-    script = folder_ / "openclaw.py"
-    script.write_text(f"print({json.dumps(answer)!r})")
-    return [sys.executable, str(script)]
-
-
 def test_a_healthy_config(places: Places, tmp_path: Path) -> None:
     lay(places, {MAIN: HEALTHY})
-    tree = configtree.read(places.config)
+    tree = config_tree.read(places.config)
     assert validation.findings(tree, places) == []
     assert validation.findings(tree, places, openclaw=answering(tmp_path, {"valid": True})) == []
 
 
 def test_errors_come_first(places: Places) -> None:
     lay(places, {MAIN: ours("{ budget: {}, mode: 1 }")})
-    found = validation.findings(configtree.read(places.config), places)
+    found = validation.findings(config_tree.read(places.config), places)
     assert [each.level for each in found] == ["error", "warn"]
 
 
@@ -726,7 +738,7 @@ def test_plugins_that_may_be_anywhere_are_named_where_openclaw_is_not_asked(plac
     named = "allow: ['toolguard', 'zzz', 'my-plugin'], entries: { nosuch: {}, zzz: {}, toolguard: { enabled: true } }"
     config = tree(places, f"{{ {MODE}, plugins: {{ {named} }} }}")
     (found,) = validation.findings(config, places)
-    assert (found.level, found.message) == ("info", "only OpenClaw can tell whether it has these plugins: nosuch, zzz")
+    assert (found.level, found.message) == ("info", "only OpenClaw can check whether these plugins exist: nosuch, zzz")
     assert validation.findings(config, places, openclaw=answering(tmp_path, {"valid": True})) == []
     many = ", ".join(f"'p{number}'" for number in range(12))
     (found,) = validation.findings(
@@ -754,7 +766,7 @@ def test_nothing_is_said_twice(places: Places, tmp_path: Path) -> None:
             {"path": "gateway.auth.token", "message": 'Missing env var "X"'},
         ],
     }
-    found = validation.findings(configtree.read(places.config), places, openclaw=answering(tmp_path, answer))
+    found = validation.findings(config_tree.read(places.config), places, openclaw=answering(tmp_path, answer))
     assert [(each.level, each.path) for each in found] == [
         ("error", f"{KEYS}.mode"),
         ("error", "gateway.port"),
@@ -770,10 +782,10 @@ def test_a_plugin_that_is_older_than_this_toolguard(places: Places, tmp_path: Pa
         "valid": False,
         "issues": [{"path": KEYS, "message": 'invalid config: must not have additional properties: "mode"'}],
     }
-    (found,) = validation.findings(configtree.read(places.config), places, openclaw=answering(tmp_path, answer))
+    (found,) = validation.findings(config_tree.read(places.config), places, openclaw=answering(tmp_path, answer))
     assert (found.level, found.path, found.fix) == ("error", f"{KEYS}.mode", "toolguard install first")
     why = "OpenClaw does not know this key"
-    assert found.message == f"the plugin in the gateway does not take this, and may be older than this toolguard ({why})"
+    assert found.message == f"the plugin in the gateway rejects this, and may be older than this toolguard ({why})"
     assert (found.line, found.column) == (4, 85)
 
 
@@ -783,13 +795,13 @@ def test_openclaw_is_not_asked_what_it_cannot_read(places: Places, tmp_path: Pat
         lay(places, {MAIN: text})
     script = tmp_path / "openclaw.py"
     script.write_text(f"open({str(tmp_path / 'asked')!r}, 'w')")
-    found = validation.findings(configtree.read(places.config), places, openclaw=[sys.executable, str(script)])
+    found = validation.findings(config_tree.read(places.config), places, openclaw=[sys.executable, str(script)])
     assert len(validation.errors(found)) == 1
     assert not (tmp_path / "asked").exists()
 
 
 def test_only_the_checks_that_are_wanted(places: Places) -> None:
     lay(places, {MAIN: ours("{ mode: 1, python: '/nowhere' }")})
-    tree = configtree.read(places.config)
+    tree = config_tree.read(places.config)
     found = validation.findings(tree, places, checks=(resources.can_run,))
     assert [each.path for each in found] == [f"{KEYS}.python"]

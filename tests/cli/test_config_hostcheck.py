@@ -11,16 +11,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
+from cli_stage import answering
 
-from toolguard_cli import configtree
-from toolguard_cli.configdraft import Draft
-from toolguard_cli.configtree import ConfigTree, Steps
-from toolguard_cli.paths import Places
-from toolguard_cli.validation import hostcheck
-from toolguard_cli.validation.finding import Finding
+from toolguard_cli.hostconfig import config_tree, openclaw_check
+from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
+from toolguard_cli.hostconfig.draft import Draft
+from toolguard_cli.hostconfig.finding import ConfigFinding
+from toolguard_cli.system.paths import Places
 
 WITNESS = """
 import json, os, pathlib, sys
@@ -49,18 +48,14 @@ def program(folder: Path, text: str) -> list[str]:
     return [sys.executable, str(script)]
 
 
-def answering(folder: Path, answer: Any) -> list[str]:
-    return program(folder, f"import sys; sys.stdout.write({answer if isinstance(answer, str) else json.dumps(answer)!r})")
-
-
 def read(places: Places, text: str) -> ConfigTree:
     places.config.write_text(text)
-    return configtree.read(places.config)
+    return config_tree.read(places.config)
 
 
 def test_a_config_as_it_is_on_the_disk_is_asked_about_where_it_lies(places: Places, tmp_path: Path, seen: Path) -> None:
     tree = read(places, "{ a: 1 }")
-    assert hostcheck.ask(tree, places, program(tmp_path, WITNESS)) == []
+    assert openclaw_check.ask(tree, places, program(tmp_path, WITNESS)) == []
     told = json.loads(seen.read_text())
     assert told["arguments"] == ["config", "validate", "--json"]
     assert (told["config"], told["roots"]) == (str(places.config), "")
@@ -79,7 +74,7 @@ def test_a_draft_is_laid_out_in_private_and_goes_again(places: Places, tmp_path:
     draft = Draft(read(places, f"{{ // mine\n  a: 1, tools: {{ $include: '{inside}' }} }}"))
     draft.set(("a",), 2)
     draft.set(("tools", "new"), value=True)
-    assert hostcheck.ask(draft.tree, places, program(tmp_path, WITNESS)) == []
+    assert openclaw_check.ask(draft.tree, places, program(tmp_path, WITNESS)) == []
     told = json.loads(seen.read_text())
     folder = Path(told["roots"])
     assert folder.is_relative_to(places.own) is own
@@ -99,13 +94,13 @@ def test_a_draft_is_laid_out_in_private_and_goes_again(places: Places, tmp_path:
 
 ASK = """
 import pathlib, sys
-from toolguard_cli import configtree, paths
-from toolguard_cli.configdraft import Draft
-from toolguard_cli.validation import hostcheck
+from toolguard_cli.hostconfig import config_tree, openclaw_check
+from toolguard_cli.hostconfig.draft import Draft
+from toolguard_cli.system import paths
 places = paths.find(pathlib.Path(sys.argv[1]), None)
-draft = Draft(configtree.read(places.config))
+draft = Draft(config_tree.read(places.config))
 draft.set(("a",), 2)
-hostcheck.ask(draft.tree, places, sys.argv[2:])
+openclaw_check.ask(draft.tree, places, sys.argv[2:])
 """
 
 
@@ -123,7 +118,7 @@ time.sleep(1000)
     return program(folder, text), alive, asked
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL], ids=lambda how: how.name)
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL], ids=lambda how: how.name)
 def test_nothing_stays_of_a_question_that_was_broken_off(places: Places, tmp_path: Path, how: signal.Signals) -> None:
     places.own.mkdir()
     read(places, "{ a: 1, token: 'secret' }")
@@ -139,7 +134,7 @@ def test_nothing_stays_of_a_question_that_was_broken_off(places: Places, tmp_pat
             time.sleep(0.02)
         (laid_out,) = places.own.iterdir()
         assert laid_out.name.startswith(f".asking-{process.pid}-")
-        hostcheck.ask(read(places, "{ a: 1 }"), places, answering(other, {"valid": True}))
+        openclaw_check.ask(read(places, "{ a: 1 }"), places, answering(other, {"valid": True}))
         assert laid_out.exists()
         process.send_signal(how)
         assert process.wait(60) != 0
@@ -148,7 +143,7 @@ def test_nothing_stays_of_a_question_that_was_broken_off(places: Places, tmp_pat
         process.wait()
     if how is signal.SIGKILL:  # which nobody can hear: the next question clears up
         os.kill(int(asked.read_text()), signal.SIGKILL)
-        hostcheck.ask(read(places, "{ a: 1 }"), places, answering(other, {"valid": True}))
+        openclaw_check.ask(read(places, "{ a: 1 }"), places, answering(other, {"valid": True}))
     else:
         with alive.open("a") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -163,7 +158,7 @@ def test_only_what_was_left_there_goes(places: Places, tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (places.own / f".asking-{2**22 + 1}-link").symlink_to(elsewhere)
-    hostcheck.ask(read(places, "{ a: 1 }"), places, answering(tmp_path, {"valid": True}))
+    openclaw_check.ask(read(places, "{ a: 1 }"), places, answering(tmp_path, {"valid": True}))
     assert elsewhere.is_dir()
     assert all(folder.is_dir() for folder in kept)
 
@@ -172,11 +167,11 @@ def test_the_folder_goes_also_where_openclaw_fails(places: Places, tmp_path: Pat
     places.own.mkdir()
     draft = Draft(read(places, "{ a: 1 }"))
     draft.set(("a",), 2)
-    (found,) = hostcheck.ask(draft.tree, places, program(tmp_path, "raise SystemExit(7)"))
-    assert found == Finding(
+    (found,) = openclaw_check.ask(draft.tree, places, program(tmp_path, "raise SystemExit(7)"))
+    assert found == ConfigFinding(
         "warn",
         "",
-        "OpenClaw could not be asked: it printed nothing",
+        "OpenClaw could not validate the config: it printed nothing",
         "run `openclaw config validate` yourself",
         str(places.config),
     )
@@ -186,11 +181,11 @@ def test_the_folder_goes_also_where_openclaw_fails(places: Places, tmp_path: Pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("print('Error: no such command')", "it answered 'Error: no such command'"),
-        ("print('[1, 2]')", "it answered '[1, 2]'"),
-        ("print('{\"valid\": 1}')", "it answered '{\"valid\": 1}'"),
-        ("print('\\x1b[31mred')", "it answered '?[31mred'"),
-        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", "it answered '??'"),
+        ("print('Error: no such command')", "it printed 'Error: no such command'"),
+        ("print('[1, 2]')", "it printed '[1, 2]'"),
+        ("print('{\"valid\": 1}')", "it printed '{\"valid\": 1}'"),
+        ("print('\\x1b[31mred')", "it printed '?[31mred'"),
+        ("import sys; sys.stdout.buffer.write(b'\\xff\\xfe')", "it printed '??'"),
         ("import time; time.sleep(600)", "no answer within 0.5 s"),
     ],
     ids=["words", "a list", "odd types", "control characters", "no UTF-8", "no answer"],
@@ -199,14 +194,14 @@ def test_no_answer_is_a_warning(
     places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str
 ) -> None:
     if "sleep" in text:
-        monkeypatch.setattr(hostcheck, "LIMIT_SECONDS", 0.5)
-    (found,) = hostcheck.ask(read(places, "{}"), places, program(tmp_path, text))
-    assert (found.level, found.message) == ("warn", f"OpenClaw could not be asked: {said}")
+        monkeypatch.setattr(openclaw_check, "LIMIT_SECONDS", 0.5)
+    (found,) = openclaw_check.ask(read(places, "{}"), places, program(tmp_path, text))
+    assert (found.level, found.message) == ("warn", f"OpenClaw could not validate the config: {said}")
 
 
 def test_a_program_that_is_not_there(places: Places) -> None:
-    (found,) = hostcheck.ask(read(places, "{}"), places, ["/nowhere/openclaw"])
-    assert found.message == "OpenClaw could not be asked: /nowhere/openclaw: No such file or directory"
+    (found,) = openclaw_check.ask(read(places, "{}"), places, ["/nowhere/openclaw"])
+    assert found.message == "OpenClaw could not validate the config: /nowhere/openclaw: No such file or directory"
 
 
 TEXT = """\
@@ -255,16 +250,16 @@ def test_an_issue_is_pointed_at(
     places: Places, tmp_path: Path, path: str, message: str, found: list[tuple[str, int, str]]
 ) -> None:
     answer = {"valid": False, "issues": [{"path": path, "message": message}]}
-    told = hostcheck.ask(read(places, TEXT), places, answering(tmp_path, answer))
+    told = openclaw_check.ask(read(places, TEXT), places, answering(tmp_path, answer))
     assert [(each.path, each.line, each.message) for each in told] == found
     assert {each.level for each in told} == {"error"}
 
 
 def test_a_warning_and_lines_before_the_answer(places: Places, tmp_path: Path) -> None:
     answer = {"valid": True, "warnings": [{"path": "plugins.allow", "message": "plugin not found: nope"}]}
-    told = hostcheck.ask(read(places, TEXT), places, answering(tmp_path, f"[log] one\n{json.dumps(answer)}\n"))
+    told = openclaw_check.ask(read(places, TEXT), places, answering(tmp_path, f"[log] one\n{json.dumps(answer)}\n"))
     assert told == [
-        Finding(
+        ConfigFinding(
             "warn",
             "plugins.allow",
             "OpenClaw says: plugin not found: nope",
@@ -279,18 +274,18 @@ def test_a_warning_and_lines_before_the_answer(places: Places, tmp_path: Path) -
 
 def test_an_old_form_that_is_read_is_not_told_as_if_it_was_written(places: Places, tmp_path: Path) -> None:
     moved = {"path": "", "message": "Moved agents.list to keyed agents.entries."}
-    told = hostcheck.ask(
+    told = openclaw_check.ask(
         read(places, TEXT), places, answering(tmp_path, {"valid": False, "warnings": [moved], "issues": [moved]})
     )
     assert [(each.level, each.message) for each in told] == [
         ("error", "OpenClaw says: Moved agents.list to keyed agents.entries."),
-        ("warn", "OpenClaw reads an old form: Moved agents.list to keyed agents.entries; nothing was written"),
+        ("warn", "OpenClaw reads an old form: Moved agents.list to keyed agents.entries; the file was not changed"),
     ]
 
 
 def test_issues_are_bounded(places: Places, tmp_path: Path) -> None:
     answer = {"valid": False, "issues": [{"path": "a." * 2000, "message": "m" * 2000}] * 300}
-    told = hostcheck.ask(read(places, TEXT), places, answering(tmp_path, answer))
+    told = openclaw_check.ask(read(places, TEXT), places, answering(tmp_path, answer))
     assert len(told) == 200
     assert len(told[0].message) < 1100
     assert told[0].path.count(".") < 70
@@ -300,7 +295,7 @@ def test_an_included_file_is_named(places: Places, tmp_path: Path) -> None:
     (places.state_dir / "gateway.json5").write_text("{\n  port: 'x',\n}")
     tree = read(places, "{ gateway: { $include: './gateway.json5' } }")
     answer = {"valid": False, "issues": [{"path": "gateway.port", "message": "no"}]}
-    (found,) = hostcheck.ask(tree, places, answering(tmp_path, answer))
+    (found,) = openclaw_check.ask(tree, places, answering(tmp_path, answer))
     assert found.where == f"{places.state_dir}/gateway.json5, line 2, column 3"
 
 
@@ -313,16 +308,16 @@ def test_the_folder_is_not_named(places: Places, tmp_path: Path) -> None:
         "issue = {'path': '', 'message': 'cannot read ' + os.environ['OPENCLAW_CONFIG_PATH']}\n"
         "print(json.dumps({'valid': False, 'issues': [issue]}))"
     )
-    (found,) = hostcheck.ask(draft.tree, places, program(tmp_path, text))
+    (found,) = openclaw_check.ask(draft.tree, places, program(tmp_path, text))
     assert found.message == f"OpenClaw says: cannot read {places.config}"
 
 
 def test_it_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert hostcheck.command() == ()
+    assert openclaw_check.command() == ()
     (tmp_path / "openclaw").write_text("#!/bin/sh\n")
     (tmp_path / "openclaw").chmod(stat.S_IRWXU)
-    assert hostcheck.command() == (os.path.join(tmp_path, "openclaw"),)  # noqa: PTH118 - the text that it is
+    assert openclaw_check.command() == (os.path.join(tmp_path, "openclaw"),)  # noqa: PTH118 - the text that it is
 
 
 @pytest.mark.parametrize(
@@ -339,4 +334,4 @@ def test_it_is_found_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 )
 def test_steps(places: Places, dotted: str, steps: Steps) -> None:
     tree = read(places, "{ a: { 'b.c': 1, b: { d: 1 } }, l: [ { x: 1 } ] }")
-    assert hostcheck.steps_of(tree, dotted) == steps
+    assert openclaw_check.steps_of(tree, dotted) == steps

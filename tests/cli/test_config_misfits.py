@@ -10,17 +10,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolguard_cli.validation import schema
-from toolguard_engine import config, manifest
+from toolguard_cli.validation import schema_check
+from toolguard_engine.config import plugin_manifest
+from toolguard_engine.config import settings as config
 
-SCHEMA = manifest.config_schema()
+SCHEMA = plugin_manifest.config_schema()
 JUDGE = jsonschema.Draft202012Validator(SCHEMA)
 AGENT = SCHEMA["properties"]["agents"]["additionalProperties"]["properties"]
 MODES = "one of enforce, soft, shadow, disabled"
 
 
-def told(value: Any) -> list[tuple[tuple[str | int, ...], str]]:
-    return [(each.steps, each.text) for each in schema.misfits(value, SCHEMA)]
+def told(value: Any) -> list[str]:
+    return [f"{'/'.join(map(str, each.steps))}: {each.text}" for each in schema_check.misfits(value, SCHEMA)]
+
+
+SCORE = "escalationThreshold: must be a whole number from 1 to 100, not"
+PATTERN = "approval/prefix: must be a string that matches ^[A-Z][A-Z0-9_]{0,39}$, not"
+NAMES = "alwaysBlock: must be a list [ ... ] of at most 500, not"
+NAME = "must be a string of 1 to 200 characters, not"
+UNKNOWN = "unknown setting; valid names:"
 
 
 @pytest.mark.parametrize(
@@ -28,99 +36,61 @@ def told(value: Any) -> list[tuple[tuple[str | int, ...], str]]:
     [
         pytest.param({}, [], id="empty"),
         pytest.param(msgspec.to_builtins(config.Config()), [], id="defaults"),
-        pytest.param([], [((), "must be an object { ... }, not []")], id="no object"),
-        pytest.param({"mode": "loud"}, [(("mode",), f'must be {MODES}, not "loud"')], id="enum"),
-        pytest.param({"mode": 1}, [(("mode",), f"must be {MODES}, not 1")], id="enum of another type"),
-        pytest.param({"mode": None}, [(("mode",), f"must be {MODES}, not null")], id="null"),
-        pytest.param(
-            {"escalationThreshold": 0},
-            [(("escalationThreshold",), "must be a whole number from 1 to 100, not 0")],
-            id="too small",
-        ),
-        pytest.param(
-            {"escalationThreshold": 36.5},
-            [(("escalationThreshold",), "must be a whole number from 1 to 100, not 36.5")],
-            id="a fraction",
-        ),
-        pytest.param(
-            {"escalationThreshold": True},
-            [(("escalationThreshold",), "must be a whole number from 1 to 100, not true")],
-            id="a truth value",
-        ),
+        pytest.param([], [": must be an object { ... }, not []"], id="no object"),
+        pytest.param({"mode": "loud"}, [f'mode: must be {MODES}, not "loud"'], id="enum"),
+        pytest.param({"mode": 1}, [f"mode: must be {MODES}, not 1"], id="enum of another type"),
+        pytest.param({"mode": None}, [f"mode: must be {MODES}, not null"], id="null"),
+        pytest.param({"escalationThreshold": 0}, [f"{SCORE} 0"], id="too small"),
+        pytest.param({"escalationThreshold": 36.5}, [f"{SCORE} 36.5"], id="a fraction"),
+        pytest.param({"escalationThreshold": True}, [f"{SCORE} true"], id="a truth value"),
         pytest.param(
             {"budget": {"size": float("inf")}},
-            [(("budget", "size"), "must be a number from 0.1 to 100, not Infinity")],
+            ["budget/size: must be a number from 0.1 to 100, not Infinity"],
             id="infinity",
         ),
-        pytest.param({"enabled": "yes"}, [(("enabled",), 'must be true or false, not "yes"')], id="no truth value"),
-        pytest.param({"logPath": ""}, [(("logPath",), 'must be a text of 1 to 4096 characters, not ""')], id="too short"),
+        pytest.param({"enabled": "yes"}, ['enabled: must be true or false, not "yes"'], id="no truth value"),
+        pytest.param({"logPath": ""}, ['logPath: must be a string of 1 to 4096 characters, not ""'], id="too short"),
+        pytest.param({"approval": {"prefix": "123"}}, [f'{PATTERN} "123"'], id="pattern"),
+        pytest.param({"approval": {"prefix": "A\n"}}, [f'{PATTERN} "A\\n"'], id="pattern and a line break"),
         pytest.param(
-            {"approval": {"prefix": "123"}},
-            [(("approval", "prefix"), 'must be a text that matches ^[A-Z][A-Z0-9_]{0,39}$, not "123"')],
-            id="pattern",
+            {"alwaysBlock": ["a", 1, ""]}, [f"alwaysBlock/1: {NAME} 1", f'alwaysBlock/2: {NAME} ""'], id="in a list"
         ),
-        pytest.param(
-            {"approval": {"prefix": "A\n"}},
-            [(("approval", "prefix"), 'must be a text that matches ^[A-Z][A-Z0-9_]{0,39}$, not "A\\n"')],
-            id="pattern and a line break",
-        ),
-        pytest.param(
-            {"alwaysBlock": ["a", 1, ""]},
-            [
-                (("alwaysBlock", 1), "must be a text of 1 to 200 characters, not 1"),
-                (("alwaysBlock", 2), 'must be a text of 1 to 200 characters, not ""'),
-            ],
-            id="in a list",
-        ),
-        pytest.param(
-            {"alwaysBlock": ["a"] * 501},
-            [(("alwaysBlock",), "must be a list [ ... ] of at most 500, not one of 501")],
-            id="many",
-        ),
-        pytest.param(
-            {"alwaysBlock": "gateway"},
-            [(("alwaysBlock",), 'must be a list [ ... ] of at most 500, not "gateway"')],
-            id="no list",
-        ),
+        pytest.param({"alwaysBlock": ["a"] * 501}, [f"{NAMES} one of 501"], id="many"),
+        pytest.param({"alwaysBlock": "gateway"}, [f'{NAMES} "gateway"'], id="no list"),
         pytest.param(
             {"escalationTreshold": 1},
-            [(("escalationTreshold",), "there is no such setting; did you mean escalationThreshold?")],
+            ["escalationTreshold: unknown setting; did you mean escalationThreshold?"],
             id="slip",
         ),
         pytest.param(
-            {"approval": {"colour": 1}},
-            [(("approval", "colour"), "there is no such setting; known here: mode, prefix, wake, agentTool")],
-            id="unknown",
+            {"approval": {"colour": 1}}, [f"approval/colour: {UNKNOWN} mode, prefix, wake, agentTool"], id="unknown"
         ),
         pytest.param(
             {"agents": {"main": {"mode": "x", "logPath": "y"}, "b.c": 1}},
             [
-                (("agents", "main", "mode"), f'must be {MODES}, not "x"'),
-                (
-                    ("agents", "main", "logPath"),
-                    f"there is no such setting; known here: {', '.join(AGENT)}",
-                ),
-                (("agents", "b.c"), "must be an object { ... }, not 1"),
+                f'agents/main/mode: must be {MODES}, not "x"',
+                f"agents/main/logPath: {UNKNOWN} {', '.join(AGENT)}",
+                "agents/b.c: must be an object { ... }, not 1",
             ],
             id="agents",
         ),
         pytest.param(
             {"mode": "loud", "enabled": 1, "approval": {"wake": "x"}},
             [
-                (("mode",), f'must be {MODES}, not "loud"'),
-                (("enabled",), "must be true or false, not 1"),
-                (("approval", "wake"), 'must be true or false, not "x"'),
+                f'mode: must be {MODES}, not "loud"',
+                "enabled: must be true or false, not 1",
+                'approval/wake: must be true or false, not "x"',
             ],
             id="all at once",
         ),
     ],
 )
-def test_misfits(value: Any, found: list[tuple[tuple[str | int, ...], str]]) -> None:
+def test_misfits(value: Any, found: list[str]) -> None:
     assert told(value) == found
 
 
 def test_no_keyword_of_the_schema_is_passed_over() -> None:
-    assert set(_keywords(SCHEMA)) <= schema.KEYWORDS
+    assert set(_keywords(SCHEMA)) <= schema_check.KEYWORDS
 
 
 def _keywords(node: dict[str, Any]) -> set[str]:
@@ -156,7 +126,7 @@ def _like(node: dict[str, Any]) -> st.SearchStrategy[Any]:
 @settings(max_examples=150, deadline=None)
 @given(_like(SCHEMA))
 def test_the_same_paths_as_another_reading(value: Any) -> None:
-    ours = {each.steps for each in schema.misfits(value, SCHEMA)}
+    ours = {each.steps for each in schema_check.misfits(value, SCHEMA)}
     theirs = set()
     for error in JUDGE.iter_errors(value):
         path = tuple(error.absolute_path)
@@ -170,5 +140,5 @@ def test_the_same_paths_as_another_reading(value: Any) -> None:
 @settings(max_examples=100, deadline=None)
 @given(_like(SCHEMA))
 def test_what_fits_is_read_by_the_engine(value: Any) -> None:
-    if not list(schema.misfits(value, SCHEMA)):
+    if not list(schema_check.misfits(value, SCHEMA)):
         config.parse(value)

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from toolguard_cli import configtree, negative
-from toolguard_cli.commands.config import names
-from toolguard_cli.configtree import ConfigTree, Steps
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
+from toolguard_cli.hostconfig import config_tree
+from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
+from toolguard_cli.operations import setting_names
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import negative_numbers
 
 OWN = ("plugins", "entries", "toolguard", "config")
 TEXT = """{
@@ -22,7 +23,7 @@ TEXT = """{
 @pytest.fixture
 def tree(places: Places) -> ConfigTree:
     places.config.write_text(TEXT)
-    return configtree.read(places.config)
+    return config_tree.read(places.config)
 
 
 @pytest.mark.parametrize(
@@ -49,12 +50,12 @@ def tree(places: Places) -> ConfigTree:
     ],
 )
 def test_a_path(tree: ConfigTree, text: str, steps: Steps) -> None:
-    assert names.resolve(text, tree, root=False).steps == steps
+    assert setting_names.resolve(text, tree, root=False).steps == steps
 
 
 def test_root_means_the_whole_config(tree: ConfigTree) -> None:
-    assert names.resolve("agents.list.0.id", tree, root=True).steps == ("agents", "list", 0, "id")
-    assert names.resolve("mode", tree, root=True).steps == ("mode",)
+    assert setting_names.resolve("agents.list.0.id", tree, root=True).steps == ("agents", "list", 0, "id")
+    assert setting_names.resolve("mode", tree, root=True).steps == ("mode",)
 
 
 @pytest.mark.parametrize(
@@ -85,8 +86,8 @@ def test_root_means_the_whole_config(tree: ConfigTree) -> None:
 )
 def test_no_path(tree: ConfigTree, text: str) -> None:
     with pytest.raises(UserError) as caught:
-        names.resolve(text, tree, root=False)
-    assert caught.value.message.endswith("is no path")
+        setting_names.resolve(text, tree, root=False)
+    assert caught.value.message.endswith("is not a path")
     assert caught.value.fix == """write it like mode, agents.main.mode, rulesOff[0], plugins.entries["a b"]"""
 
 
@@ -96,10 +97,10 @@ def test_no_path(tree: ConfigTree, text: str) -> None:
 )
 def test_a_slip(tree: ConfigTree, text: str, meant: str) -> None:
     with pytest.raises(UserError) as caught:
-        names.resolve(text, tree, root=False)
-    assert caught.value.message == f"toolguard has no setting {text.partition('.')[0]}, and the config no such key"
-    assert caught.value.fix == f"did you mean {meant}? With --root it means the whole config"
-    assert names.resolve(text, tree, root=True).steps[0] == text.partition(".")[0]
+        setting_names.resolve(text, tree, root=False)
+    assert caught.value.message == f"toolguard has no setting {text.partition('.')[0]}, and the config has no such key"
+    assert caught.value.fix == f"did you mean {meant}? Use --root for a path of the whole config"
+    assert setting_names.resolve(text, tree, root=True).steps[0] == text.partition(".")[0]
 
 
 @pytest.mark.parametrize(
@@ -128,16 +129,16 @@ def test_a_slip(tree: ConfigTree, text: str, meant: str) -> None:
     ],
 )
 def test_a_value(tree: ConfigTree, path: str, text: str, value: Any) -> None:
-    found = names.value_for(names.resolve(path, tree, root=False), text)
+    found = setting_names.value_for(setting_names.resolve(path, tree, root=False), text)
     assert (type(found), found) == (type(value), value)
 
 
 @pytest.mark.parametrize("text", ["[a", "{", " {a: }", "[1] 2"])
 def test_what_begins_like_a_list_or_an_object_is_no_text(tree: ConfigTree, text: str) -> None:
     with pytest.raises(UserError) as caught:
-        names.value_for(names.resolve("gateway.token", tree, root=False), text)
+        setting_names.value_for(setting_names.resolve("gateway.token", tree, root=False), text)
     assert caught.value.message.startswith("VALUE is not valid JSON5: line 1, column ")
-    assert caught.value.fix == f"""mend it; a text is written '"{text}"'"""
+    assert caught.value.fix == f"""fix it; to set a string, write '"{text}"'"""
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_what_begins_like_a_list_or_an_object_is_no_text(tree: ConfigTree, text:
     ids=["a number", "options behind it", "ended by hand", "no number", "two"],
 )
 def test_a_negative_number_is_no_option(args: list[str], parsed: list[str]) -> None:
-    assert negative.behind(args) == parsed
+    assert negative_numbers.behind(args) == parsed
 
 
 @pytest.mark.parametrize(
@@ -161,11 +162,11 @@ def test_a_negative_number_is_no_option(args: list[str], parsed: list[str]) -> N
         ("agents.main.budget.size", "an agent may only have budget.mode of its own"),
         (
             "agents.main.loopDetection.postCompactionGuard.enabled",
-            "agents here means toolguard's own",  # no general setting either
+            "agents means toolguard's settings here",  # no general setting either
         ),
-        ("agents.main.budget.sizes", "agents here means toolguard's own"),
+        ("agents.main.budget.sizes", "agents means toolguard's settings here"),
     ],
 )
 def test_what_no_agent_may_have(tree: ConfigTree, text: str, said: str) -> None:
     with pytest.raises(UserError, match=said):
-        names.refuse_other_agents(names.resolve(text, tree, root=False), text, tree, "toolguard config set")
+        setting_names.refuse_other_agents(setting_names.resolve(text, tree, root=False), text, tree, "toolguard config set")

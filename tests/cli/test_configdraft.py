@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from test_configtree import MAIN
 
-from toolguard_cli import configfile, configtree
-from toolguard_cli.configdraft import Draft
-from toolguard_cli.errors import UserError
+from toolguard_cli.hostconfig import config_file, config_tree
+from toolguard_cli.hostconfig.draft import Draft
+from toolguard_cli.system.errors import UserError
 
 FILES = {
     MAIN: "{\n  plugins: { $include: 'plugins.json5' }, // kept\n  tools: {\n    // why\n    x: 1, // here\n  },\n}\n",
@@ -27,7 +27,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def read(folder: Path) -> Draft:
-    return Draft(configtree.read(folder / MAIN, env={}))
+    return Draft(config_tree.read(folder / MAIN, env={}))
 
 
 def test_changes_go_to_the_files_that_own_them(folder: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_move_to_another_file_takes_the_comments_along(folder: Path) -> None:
     after = texts(folder)["plugins.json5"]
     assert "// why" in after
     assert "x: 1" in after
-    assert configtree.read(folder / MAIN, env={}).get("plugins", "entries", "a") == {"enabled": True, "config": {"x": 1}}
+    assert config_tree.read(folder / MAIN, env={}).get("plugins", "entries", "a") == {"enabled": True, "config": {"x": 1}}
 
 
 def test_a_diff_shows_changed_lines_only(folder: Path) -> None:
@@ -90,7 +90,7 @@ def test_all_files_or_none(folder: Path) -> None:
     made.set(("tools", "x"), 2)
     made.set(("plugins", "entries", "a", "enabled"), value=False)
     (folder / "plugins.json5").write_text("{ }\n")
-    with pytest.raises(UserError, match="changed by somebody else"):
+    with pytest.raises(UserError, match="changed by another process"):
         made.write()
     assert texts(folder) == {MAIN: FILES[MAIN], "plugins.json5": "{ }\n"}
 
@@ -99,14 +99,14 @@ def test_a_change_in_the_last_moment_is_not_overwritten(folder: Path, monkeypatc
     """Between the backup and the new text."""
     made = read(folder)
     made.set(("tools", "x"), 2)
-    put = configfile.files.replace
+    put = config_file.atomic.replace
 
     def slow(path: Path, *args: object, **options: object) -> None:
         put(path, *args, **options)  # type: ignore[arg-type]
         if path.name.endswith(".bak"):
             (folder / MAIN).write_text("{ by: 'somebody else' }\n")
 
-    monkeypatch.setattr(configfile.files, "replace", slow)
-    with pytest.raises(UserError, match="changed by somebody else"):
+    monkeypatch.setattr(config_file.atomic, "replace", slow)
+    with pytest.raises(UserError, match="changed by another process"):
         made.write()
     assert (folder / MAIN).read_text() == "{ by: 'somebody else' }\n"

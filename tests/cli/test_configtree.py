@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolguard_cli import configtree
-from toolguard_cli.configtree import ConfigTree
-from toolguard_cli.errors import UserError
+from toolguard_cli.hostconfig import config_tree
+from toolguard_cli.hostconfig.config_tree import ConfigTree
+from toolguard_cli.system.errors import UserError
 
 MAIN = "openclaw.json"
 
@@ -22,7 +22,7 @@ def lay(folder: Path, files: dict[str, str]) -> Path:
 
 
 def tree(folder: Path, files: dict[str, str], **env: str) -> ConfigTree:
-    return configtree.read(lay(folder, files), env=env)
+    return config_tree.read(lay(folder, files), env=env)
 
 
 def owner(found: ConfigTree, *steps: str | int) -> tuple[str, tuple[str | int, ...]]:
@@ -96,10 +96,10 @@ def test_owner(tmp_path: Path, steps: tuple[str | int, ...], name: str, path: tu
 @pytest.mark.parametrize(
     ("steps", "message"),
     [
-        pytest.param(("both", "own"), "both.own is put together from ", id="written twice"),
-        pytest.param(("both",), "both is put together from ", id="what two files make"),
-        pytest.param(("several", "new"), "several.new is put together from ", id="new in what several files make"),
-        pytest.param(("plugins",), "plugins is the whole of ", id="the include itself"),
+        pytest.param(("both", "own"), "both.own is merged from ", id="written twice"),
+        pytest.param(("both",), "both is merged from ", id="what two files make"),
+        pytest.param(("several", "new"), "several.new is merged from ", id="new in what several files make"),
+        pytest.param(("plugins",), "plugins is all of ", id="the include itself"),
     ],
 )
 def test_no_clear_owner(tmp_path: Path, steps: tuple[str, ...], message: str) -> None:
@@ -111,7 +111,7 @@ def test_no_clear_owner(tmp_path: Path, steps: tuple[str, ...], message: str) ->
 
 def test_a_file_included_twice_has_no_owner(tmp_path: Path) -> None:
     found = tree(tmp_path, {MAIN: "{ a: { $include: 'x.json5' }, b: { $include: 'x.json5' } }", "x.json5": "{ c: 1 }"})
-    with pytest.raises(UserError, match="included at several places"):
+    with pytest.raises(UserError, match="included in several places"):
         found.owner(("a", "c"))
 
 
@@ -120,23 +120,23 @@ def test_a_file_of_another_root_is_read_but_not_written(tmp_path: Path) -> None:
     files = {MAIN: "{ a: { $include: '../outside/x.json5' } }"}
     found = tree(tmp_path / "in", files, OPENCLAW_INCLUDE_ROOTS=str(tmp_path / "outside"))
     assert (found.value, found.problems) == ({"a": {"c": 1}}, ())
-    with pytest.raises(UserError, match="outside of the config's folder"):
+    with pytest.raises(UserError, match="outside the config's folder"):
         found.owner(("a", "c"))
 
 
 BROKEN: list[tuple[str, dict[str, str], str]] = [
-    ("missing", {MAIN: "{ a: { $include: 'x.json5' } }"}, "line 1, column 8: $include x.json5 is not there"),
-    ("outside", {MAIN: "{ a: { $include: '../x.json5' } }"}, "$include ../x.json5 leaves the folder of the config"),
-    ("absolute", {MAIN: "{ a: { $include: '/etc/passwd' } }"}, "$include /etc/passwd leaves the folder of the config"),
+    ("missing", {MAIN: "{ a: { $include: 'x.json5' } }"}, "line 1, column 8: $include x.json5 does not exist"),
+    ("outside", {MAIN: "{ a: { $include: '../x.json5' } }"}, "$include ../x.json5 is outside the folder of the config"),
+    ("absolute", {MAIN: "{ a: { $include: '/etc/passwd' } }"}, "$include /etc/passwd is outside the folder of the config"),
     ("itself", {MAIN: "{ a: { $include: 'openclaw.json' } }"}, "$include openclaw.json includes itself"),
-    ("no name", {MAIN: "{ a: { $include: 1 } }"}, "$include names no file"),
+    ("no name", {MAIN: "{ a: { $include: 1 } }"}, "$include does not name a file"),
     (
         "not JSON5",
         {MAIN: "{ a: { $include: 'x.json5' } }", "x.json5": "{\n  b: }"},
         "x.json5 is not valid JSON5: line 2, column 6",
     ),
-    ("beside a list", {MAIN: "{ a: { $include: 'x.json5', b: 1 } }", "x.json5": "[]"}, "that is no object"),
-    ("a folder", {MAIN: "{ a: { $include: 'sub' } }", "sub/x": ""}, "$include sub is not there"),
+    ("beside a list", {MAIN: "{ a: { $include: 'x.json5', b: 1 } }", "x.json5": "[]"}, "is not an object"),
+    ("a folder", {MAIN: "{ a: { $include: 'sub' } }", "sub/x": ""}, "$include sub does not exist"),
 ]
 
 
@@ -144,7 +144,7 @@ BROKEN: list[tuple[str, dict[str, str], str]] = [
 def test_what_cannot_be_included(tmp_path: Path, files: dict[str, str], message: str) -> None:
     found = tree(tmp_path, files)
     assert [message in problem.message for problem in found.problems] == [True]
-    with pytest.raises(UserError, match=r"a\.c may lie in a file that cannot be read"):
+    with pytest.raises(UserError, match=r"a\.c may be in a file that cannot be read"):
         found.owner(("a", "c"))
     assert owner(found, "other") == (MAIN, ("other",))
 
@@ -153,7 +153,7 @@ def test_a_link_that_leaves_the_folder(tmp_path: Path) -> None:
     lay(tmp_path / "outside", {"x.json5": "{ c: 1 }"})
     main = lay(tmp_path / "in", {MAIN: "{ a: { $include: 'x.json5' } }"})
     (main.parent / "x.json5").symlink_to(tmp_path / "outside" / "x.json5")
-    assert "leaves the folder" in configtree.read(main, env={}).problems[0].message
+    assert "is outside the folder" in config_tree.read(main, env={}).problems[0].message
 
 
 def test_files_without_end(tmp_path: Path) -> None:
@@ -196,5 +196,5 @@ def test_an_include_of_nothing_is_owned_by_its_file(tmp_path: Path) -> None:
 
 def test_a_pipe_is_no_config(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / MAIN)
-    with pytest.raises(UserError, match="it is no file"):
-        configtree.read(tmp_path / MAIN)
+    with pytest.raises(UserError, match="it is not a file"):
+        config_tree.read(tmp_path / MAIN)

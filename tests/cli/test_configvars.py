@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from toolguard_cli import configvars
+from toolguard_cli.hostconfig import env_vars
 
 ENV = {"A": "one", "EMPTY": "", "B_2": "${A}"}
 
@@ -23,5 +23,5 @@ ENV = {"A": "one", "EMPTY": "", "B_2": "${A}"}
     ],
 )
 def test_variables(value: Any, filled: Any, unset: list[str]) -> None:
-    assert configvars.filled(value, ENV) == filled
-    assert list(configvars.unset(value, ENV)) == unset
+    assert env_vars.filled(value, ENV) == filled
+    assert list(env_vars.unset(value, ENV)) == unset

@@ -7,14 +7,15 @@ from typing import Any
 
 import pytest
 
-from toolguard_cli import configtree, json5_edit, migrations
+from toolguard_cli import migrations
 from toolguard_cli.commands import migrate
-from toolguard_cli.errors import UserError
-from toolguard_cli.migrations import allowed, data, plan
+from toolguard_cli.hostconfig import config_tree, json5_edit
+from toolguard_cli.migrations import allowed, old_plugins, plan
 from toolguard_cli.migrations.hostloops import agent_id
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Result
-from toolguard_cli.validation import Subject, pluginids
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
+from toolguard_cli.validation import ConfigSubject, pluginids
 
 OFF = {"enabled": False}
 TOOL_GUARD = {
@@ -91,7 +92,7 @@ def migrated(places: Places, config: object, source: str = "auto") -> tuple[dict
     text = places.config.read_bytes()
     again = migrate.run(places, source=source, yes=True, openclaw=())
     assert (again.data["changed"], places.config.read_bytes()) == (False, text)
-    return configtree.read(places.config).value, done
+    return config_tree.read(places.config).value, done
 
 
 def left(result: Result) -> dict[str, str]:
@@ -125,13 +126,13 @@ def test_every_setting_has_its_place(
 
 
 def test_every_setting_of_the_tables_is_one_that_toolguard_has() -> None:
-    for migration in data.migrations():
+    for migration in old_plugins.migrations():
         targets = [target.split(".") for target in (*migration.settings.values(), *migration.set)]
         if "host_loops" in migration.steps:
             targets = [["loopDetection", *target] for target in targets]
         assert [target for target in targets if not allowed.words(tuple(target))] == []
         assert set(migration.steps) <= set(plan.STEPS)
-    assert [each.name[:3] for each in data.migrations()] == ["001", "002", "003", "004", "005"]
+    assert [each.name[:3] for each in old_plugins.migrations()] == ["001", "002", "003", "004", "005"]
 
 
 ON, NOT_ON = {"enabled": True}, {"enabled": False}
@@ -164,28 +165,32 @@ def test_ours_is_on_where_an_old_one_was(places: Places, old: dict[str, Any], ex
 
 
 KEPT_BACK = [
-    ("tool-guard", {"maxIdenticalFailures": 0}, "0 is not allowed; maxIdenticalFailures is a whole number from 1 to 100"),
+    (
+        "tool-guard",
+        {"maxIdenticalFailures": 0},
+        "0 is not allowed; maxIdenticalFailures must be a whole number from 1 to 100",
+    ),
     (
         "tool-guard",
         {"maxIdenticalFailures": 2.5},
-        "2.5 is not allowed; maxIdenticalFailures is a whole number from 1 to 100",
+        "2.5 is not allowed; maxIdenticalFailures must be a whole number from 1 to 100",
     ),
     (
         "tool-guard",
         {"maxIdenticalFailures": "2"},
-        '"2" is not allowed; maxIdenticalFailures is a whole number from 1 to 100',
+        '"2" is not allowed; maxIdenticalFailures must be a whole number from 1 to 100',
     ),
-    ("tool-guard", {"logPath": None}, "null is not allowed; logPath is a text of 1 to 4096 characters"),
+    ("tool-guard", {"logPath": None}, "null is not allowed; logPath must be a string of 1 to 4096 characters"),
     ("tool-guard", {"colour": "red"}, "toolguard has no such setting"),
-    ("guardian-angel", {"logLevel": "loud"}, '"loud" is not allowed; logLevel is one of debug, info, warn, error'),
-    ("guardian-angel", {"alwaysBlock": "exec"}, '"exec" is not allowed; alwaysBlock is a list of names'),
-    ("guardian-angel", {"enabled": "yes"}, '"yes" is not allowed; enabled is true or false'),
+    ("guardian-angel", {"logLevel": "loud"}, '"loud" is not allowed; logLevel must be one of debug, info, warn, error'),
+    ("guardian-angel", {"alwaysBlock": "exec"}, '"exec" is not allowed; alwaysBlock must be a list of names'),
+    ("guardian-angel", {"enabled": "yes"}, '"yes" is not allowed; enabled must be true or false'),
     (
         "equilibrium-guard",
         {"dashboardPort": 0},
-        "0 is not allowed; metrics.dashboard.port is a whole number from 1 to 65535",
+        "0 is not allowed; metrics.dashboard.port must be a whole number from 1 to 65535",
     ),
-    ("equilibrium-guard", {"initialTrust": 2}, "2 is not allowed; budget.initialTrust is a number from 0 to 1"),
+    ("equilibrium-guard", {"initialTrust": 2}, "2 is not allowed; budget.initialTrust must be a number from 0 to 1"),
 ]
 
 
@@ -218,7 +223,9 @@ def test_of_an_object_what_fits_is_taken(places: Places) -> None:
     }
     assert left(done) == {
         "tool-guard metrics.gateway": "toolguard has no such setting",
-        "tool-guard metrics.dashboard.port": ("0 is not allowed; metrics.dashboard.port is a whole number from 1 to 65535"),
+        "tool-guard metrics.dashboard.port": (
+            "0 is not allowed; metrics.dashboard.port must be a whole number from 1 to 65535"
+        ),
     }
 
 
@@ -298,7 +305,7 @@ def test_nothing_to_migrate(places: Places, config: dict[str, Any]) -> None:
     done = migrate.run(places, yes=True, openclaw=())
     assert done.lines[0].text == f"nothing to migrate in {places.config}"
     assert (done.data["changed"], done.exit_code, places.config.read_bytes()) == (False, 0, before)
-    assert migrations.found(configtree.read(places.config)) == []
+    assert migrations.found(config_tree.read(places.config)) == []
 
 
 def test_no_config_at_all(places: Places) -> None:
@@ -310,7 +317,7 @@ def test_no_config_at_all(places: Places) -> None:
 def test_an_entry_of_ours_that_is_no_object_is_refused(places: Places, entry: object) -> None:
     written(places, {"plugins": {"entries": {"tool-guard": {"enabled": True}, "toolguard": entry}}})
     before = places.config.read_bytes()
-    with pytest.raises(UserError, match="is no object"):
+    with pytest.raises(UserError, match="is not an object"):
         migrate.run(places, yes=True, openclaw=())
     assert places.config.read_bytes() == before
 
@@ -340,7 +347,7 @@ def test_validate_names_migrate_only_where_that_does_something(places: Places, l
     written(places, {"plugins": {"allow": ["guardian-angel", "toolguard"], "entries": {"toolguard": {"enabled": True}}}})
 
     def told() -> list[str]:
-        subject = Subject(configtree.read(places.config), places)
+        subject = ConfigSubject(config_tree.read(places.config), places)
         found = [*pluginids.are_known(subject), *pluginids.are_taken_over(subject)]
         return [each.fix for each in found]
 
@@ -356,11 +363,11 @@ def test_what_else_names_an_old_plugin_is_told(places: Places) -> None:
     value, done = migrated(places, {"plugins": plugins})
     assert value["plugins"]["slots"] == {"memory": "tool-guard"}
     assert done.data["warnings"] == [
-        'plugins.deny names "toolguard": take it out, or the guard does not load',
+        'plugins.deny names "toolguard": remove it, or the guard is not loaded',
         "plugins.slots.memory names tool-guard: choose another plugin for it",
     ]
     told = [line.text for line in done.lines]
-    assert f"{folder} stays: a plugin that is switched off does not load" in told
+    assert f"{folder} stays: a plugin that is switched off is not loaded" in told
 
 
 @pytest.mark.parametrize("where", ["extensions", "workspace", "load path", "load path by manifest"])
@@ -428,10 +435,10 @@ def test_nothing_of_it_is_left_in_the_block_of_the_gateway(places: Places) -> No
         "enabled": False,
         "config": {"loopDetection": {"criticalThreshold": 12, "enabled": True, "detectors": {"pingPong": False}}},
     }
-    gone = "; taken out all the same, the gateway knows it no more"
+    gone = "; removed anyway, because the gateway does not know it"
     assert left(done) == {
         "tools.loopDetection.warningThreshold": (
-            f"0 is not allowed; loopDetection.warningThreshold is a whole number from 1 to 10000{gone}"
+            f"0 is not allowed; loopDetection.warningThreshold must be a whole number from 1 to 10000{gone}"
         ),
         "tools.loopDetection.criticalThreshold": f"toolguard has loopDetection.criticalThreshold = 12, which stays{gone}",
         "tools.loopDetection.detectors.colour": f"toolguard has no such setting{gone}",
@@ -441,11 +448,11 @@ def test_nothing_of_it_is_left_in_the_block_of_the_gateway(places: Places) -> No
 def test_what_the_gateway_never_knew_is_left_to_the_person(places: Places) -> None:
     value, done = migrated(places, {"tools": {"loopDetection": {"historySize": 5, "colour": "red"}}})
     assert value["tools"] == {"loopDetection": {"colour": "red"}}
-    assert left(done) == {"tools.loopDetection.colour": "OpenClaw has no such setting, and neither has toolguard"}
+    assert left(done) == {"tools.loopDetection.colour": "neither OpenClaw nor toolguard has such a setting"}
     again = migrate.run(places, yes=True, openclaw=())
     assert [line.text for line in again.lines] == [
         f"nothing to migrate in {places.config}",
-        "stays where it is: tools.loopDetection.colour: OpenClaw has no such setting, and neither has toolguard",
+        "not moved: tools.loopDetection.colour: neither OpenClaw nor toolguard has such a setting",
     ]
 
 
@@ -490,15 +497,15 @@ def test_one_of_them(places: Places, source: str) -> None:
     value, done = migrated(places, both, source)
     assert done.data["found"] == ["tool-guard"]
     assert value["plugins"]["entries"]["guardian-angel"] == {"enabled": True}
-    assert migrations.found(configtree.read(places.config)) == ["guardian-angel"]
+    assert migrations.found(config_tree.read(places.config)) == ["guardian-angel"]
 
 
 def test_none_of_that_name(places: Places) -> None:
     with pytest.raises(UserError) as caught:
         migrate.run(places, source="nobody", yes=True, openclaw=())
-    assert caught.value.message == "no migration is called 'nobody'"
+    assert caught.value.message == "unknown migration 'nobody'"
     assert caught.value.fix == (
-        "known are tool-guard, guardian-angel, equilibrium-guard, host-loop-detection, renamed-ids; auto takes them all"
+        "use one of tool-guard, guardian-angel, equilibrium-guard, host-loop-detection, renamed-ids, or auto for all"
     )
 
 
@@ -508,14 +515,14 @@ def test_found_names_what_is_left_to_do(places: Places) -> None:
     )
     agents = {"list": [{"id": "a", "tools": {"loopDetection": {"historySize": 3}}}]}
     written(places, config | {"tools": {"loopDetection": {"historySize": 3}}, "agents": agents})
-    assert migrations.found(configtree.read(places.config)) == [
+    assert migrations.found(config_tree.read(places.config)) == [
         "tool-guard",
         "guardian-angel",
         "tools.loopDetection",
         "agents.list[0].tools.loopDetection",
     ]
     migrate.run(places, yes=True, openclaw=())
-    assert migrations.found(configtree.read(places.config)) == []
+    assert migrations.found(config_tree.read(places.config)) == []
 
 
 OFF_STAYS = "toolguard guards nothing until that is changed"
@@ -577,4 +584,6 @@ def test_a_fault_in_our_own_settings_that_was_there_before_is_told(places: Place
     value, done = migrated(places, entries(tool_guard={"config": {"logPath": "/x"}}, toolguard=ours))
     assert value["plugins"]["entries"]["toolguard"]["config"] == {"mode": "loud", "logPath": "/x"}
     (warning,) = done.data["warnings"]
-    assert warning.startswith("the gateway does not start with plugins.entries.toolguard.config.mode: ")
+    assert warning.startswith(
+        "the gateway does not start because of an earlier error: plugins.entries.toolguard.config.mode: "
+    )

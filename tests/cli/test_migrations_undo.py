@@ -18,15 +18,15 @@ from typing import Any
 import pytest
 from cli_stage import LIMIT, picture, texts
 
-from toolguard_cli import configtree
 from toolguard_cli.commands import migrate
-from toolguard_cli.errors import UserError
+from toolguard_cli.hostconfig import config_tree
 from toolguard_cli.migrations import journal
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Result
-from toolguard_engine.config import DEFAULT_METRICS_PATH
-from toolguard_engine.metrics import place
-from toolguard_engine.stores import files
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
+from toolguard_engine.config.settings import DEFAULT_METRICS_PATH
+from toolguard_engine.host import metrics_path
+from toolguard_engine.stores import atomic
 
 MAIN = """\
 // my gateway
@@ -85,13 +85,13 @@ class Stage:
     @property
     def ours(self) -> Path:
         """One for all gateways of the machine."""
-        return place.resolve(DEFAULT_METRICS_PATH)
+        return metrics_path.resolve(DEFAULT_METRICS_PATH)
 
     def run(self, **options: Any) -> Result:
         return migrate.run(self.places, yes=True, openclaw=(), **options)
 
     def undo(self, *, yes: bool = False, dry_run: bool = False) -> Result:
-        return migrate.undo(self.places, yes=yes, dry_run=dry_run)
+        return migrate.undo_last(self.places, yes=yes, dry_run=dry_run)
 
     def is_as_before(self) -> bool:
         return {path: path.read_bytes() for path in self.before if path.exists()} == self.before and not self.imported()
@@ -106,7 +106,7 @@ class Stage:
             return int(connection.execute("SELECT count(*) FROM toolguard_calls").fetchone()[0])
 
     def is_migrated(self) -> bool:
-        tree = configtree.read(self.places.config)
+        tree = config_tree.read(self.places.config)
         return (
             tree.get(*OURS)
             == {
@@ -164,8 +164,8 @@ def test_all_of_it_and_back(stage: Stage) -> None:
     assert "// short" not in stage.places.config.read_text()
     assert done.data["putAside"] == [{"path": str(stage.calls), "waiting": 2}]
     told = [f"{line.kind} {line.text}" for line in done.lines]
-    assert f"ok {stage.calls} is put aside: its approvals fit any call, so none is taken over" in told
-    assert "warn calls that have to be asked again: 2" in told
+    assert f"ok {stage.calls} is put aside; its approvals fit any call, so none is migrated" in told
+    assert "warn calls that must be approved again: 2" in told
     assert f"ok metrics of {stage.metrics} are imported into {stage.ours}: 2 calls" in told
     (aside,) = (stage.places.own / "migrated" / "1").iterdir()
     assert (aside.name, aside.read_bytes()) == ("0-.ga-state.json", stage.before[stage.calls])
@@ -173,10 +173,10 @@ def test_all_of_it_and_back(stage: Stage) -> None:
     taken_back = stage.undo()
     assert stage.is_as_before()
     assert stat.S_IMODE(stage.plugins.stat().st_mode) == 0o640
-    assert texts(taken_back)[-2:] == ["removed 4 imported rows of metrics", "restart the gateway"]
+    assert texts(taken_back)[-2:] == ["removed 4 imported metrics rows", "restart the gateway"]
     own = {path.relative_to(stage.places.own).as_posix() for path in (*folders(stage),) if path.exists()}
     assert own == {"migrations/1.json"}
-    assert texts(stage.undo()) == ["no migration to take back"]
+    assert texts(stage.undo()) == ["no migration to undo"]
 
 
 def test_it_can_be_done_again_after_it_was_taken_back(stage: Stage) -> None:
@@ -231,7 +231,9 @@ def test_a_file_that_was_changed_since_is_not_put_back_unasked(stage: Stage) -> 
     ]
     original = lines[-1].removeprefix("as it was before the migration: ")
     assert Path(original).read_bytes() == stage.before[stage.plugins]
-    assert caught.value.fix == "take that out, or: toolguard migrate --undo --yes (the present file is kept beside)"
+    assert (
+        caught.value.fix == "undo that change, or run: toolguard migrate --undo --yes (the current file is kept beside it)"
+    )
     assert picture(stage.places.state_dir.parent, times=False) == before
     stage.undo(yes=True)
     assert stage.is_as_before()
@@ -266,11 +268,11 @@ def test_paths_with_control_characters_move_no_cursor(places: Places) -> None:
     entry = {"guardian-angel": {"enabled": True}}
     places.config.write_text(json.dumps({"agents": agents, "plugins": {"entries": entry}}))
     told = texts(migrate.run(places, yes=True, openclaw=()))
-    told += texts(migrate.undo(places, yes=False, dry_run=True))
+    told += texts(migrate.undo_last(places, yes=False, dry_run=True))
     (workspace / ".ga-state.json").write_text("mine")
     with pytest.raises(UserError) as caught:
-        migrate.undo(places, yes=False, dry_run=False)
-    told += [caught.value.message, *texts(migrate.undo(places, yes=True, dry_run=False))]
+        migrate.undo_last(places, yes=False, dry_run=False)
+    told += [caught.value.message, *texts(migrate.undo_last(places, yes=True, dry_run=False))]
     assert [line for line in told if not line.isprintable()] == []
     assert sum("w?[2J?" in line for line in told) == 4
 
@@ -350,7 +352,7 @@ def test_a_damaged_journal_is_named(stage: Stage, content: bytes) -> None:
         with pytest.raises(UserError, match=r"1\.json cannot be read") as caught:
             command()
         kept = journal.folder(stage.places) / "1"
-        assert caught.value.fix == f"move it away, then repeat; what that migration changed is kept in {kept}"
+        assert caught.value.fix == f"move it away, then try again; what that migration changed is kept in {kept}"
     (journal.folder(stage.places) / "1.json").rename(journal.folder(stage.places) / "1.json.damaged")
     assert stage.run().exit_code == 0
 
@@ -358,8 +360,8 @@ def test_a_damaged_journal_is_named(stage: Stage, content: bytes) -> None:
 def test_a_config_that_did_not_exist_goes_again(places: Places) -> None:
     (places.state_dir / "extensions" / "tool-guard").mkdir(parents=True)
     assert migrate.run(places, yes=True, openclaw=()).data["changed"] is True
-    assert configtree.read(places.config).get("plugins", "entries", "tool-guard") == {"enabled": False}
-    migrate.undo(places, yes=False, dry_run=False)
+    assert config_tree.read(places.config).get("plugins", "entries", "tool-guard") == {"enabled": False}
+    migrate.undo_last(places, yes=False, dry_run=False)
     assert not places.config.exists()
 
 
@@ -369,7 +371,7 @@ class Killed(BaseException):
 
 def cut_off(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
     """The process ends when it is about to put its `at`-th file in place, counted from 0."""
-    real, count = files.replace, [0]
+    real, count = atomic.replace, [0]
 
     def replace(*arguments: Any, **options: Any) -> None:
         if count[0] == at:
@@ -377,7 +379,7 @@ def cut_off(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
         count[0] += 1
         real(*arguments, **options)
 
-    monkeypatch.setattr(files, "replace", replace)
+    monkeypatch.setattr(atomic, "replace", replace)
 
 
 WRITES = ["kept", "kept", "kept", "kept", "journal", "backup", "config", "backup", "config", "end of the journal"]
@@ -429,14 +431,14 @@ def test_interrupted_and_changed_since_is_left_to_the_person(stage: Stage, monke
     text = changed_since(stage)
     with pytest.raises(UserError, match="was changed since") as caught:
         stage.run()
-    assert caught.value.fix == "see what that is, or: toolguard migrate --undo --yes"
+    assert caught.value.fix == "check what that is, or run: toolguard migrate --undo --yes"
     assert stage.plugins.read_text() == text
     stage.undo(yes=True)
     assert stage.is_as_before()
 
 
 def test_a_write_that_fails_takes_all_back(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
-    real: Callable[..., None] = files.replace
+    real: Callable[..., None] = atomic.replace
 
     def replace(path: Path, *arguments: Any, **options: Any) -> None:
         if path.name == "plugins.json5.toolguard.bak":
@@ -444,7 +446,7 @@ def test_a_write_that_fails_takes_all_back(stage: Stage, monkeypatch: pytest.Mon
         real(path, *arguments, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(files, "replace", replace)
+        patch.setattr(atomic, "replace", replace)
         with pytest.raises(UserError, match="No space left"):
             stage.run()
     assert stage.is_as_before()
@@ -456,10 +458,10 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from toolguard_cli.commands import migrate
-from toolguard_cli.paths import Places
-from toolguard_engine.stores import files
+from toolguard_cli.system.paths import Places
+from toolguard_engine.stores import atomic
 
-real, left = files.replace, [int(sys.argv[2])]
+real, left = atomic.replace, [int(sys.argv[2])]
 
 def replace(*arguments, **options):
     if not left[0]:
@@ -467,7 +469,7 @@ def replace(*arguments, **options):
     left[0] -= 1
     real(*arguments, **options)
 
-files.replace = replace
+atomic.replace = replace
 state = Path(sys.argv[1])
 migrate.run(Places(state, state / "openclaw.json"), yes=True, openclaw=())
 """

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolguard_cli.person import origin, terminals
-from toolguard_cli.person.system import Agents, Process
+from toolguard_cli.person.system_facts import Agents, ProcessInfo
 
 GUARD = 1000.0
 """When the guard first ran. Processes that start at 2000 are younger, at 10 older."""
@@ -23,13 +23,13 @@ TERMINAL = "/usr/libexec/gnome-terminal-server"
 class Record:
     """What a system told. `ptys`: who holds each pseudo-terminal."""
 
-    processes: dict[int, Process]
+    processes: dict[int, ProcessInfo]
     reapers: frozenset[int] = frozenset({1})
     ptys: dict[str, list[int]] | None = None
     attached: tuple[int, ...] = ()
     from_here: bool = False
 
-    def process(self, pid: int) -> Process | None:
+    def process(self, pid: int) -> ProcessInfo | None:
         return self.processes.get(pid)
 
     def adopters(self) -> frozenset[int]:
@@ -41,14 +41,14 @@ class Record:
     def holders(self, tty: str) -> list[int] | None:
         return None if self.ptys is None else self.ptys.get(tty, [])
 
-    def clients(self, server: Process) -> list[int]:
+    def clients(self, server: ProcessInfo) -> list[int]:
         assert server
         return list(self.attached)
 
 
-def proc(pid: int, ppid: int, name: str = "bash", **more: object) -> Process:
+def proc(pid: int, ppid: int, name: str = "bash", **more: object) -> ProcessInfo:
     usual: dict[str, object] = {"started": 2000.0, "sid": pid, "uid": USER, "program": f"/usr/bin/{name}", "trusted": True}
-    return Process(pid, ppid, name=name, **{**usual, **more})  # type: ignore[arg-type]
+    return ProcessInfo(pid, ppid, name=name, **{**usual, **more})  # type: ignore[arg-type]
 
 
 GATEWAY_SERVICE = proc(GATEWAY, 400, "node", group=SERVICE, audit=7)
@@ -59,13 +59,13 @@ SSHD_USER = proc(62, 61, "sshd-session", program="", trusted=False)
 AGENTS = Agents(frozenset({GATEWAY}), frozenset({501}), GUARD)
 
 
-def record(*processes: Process, reapers: tuple[int, ...] = (), **more: object) -> Record:
+def record(*processes: ProcessInfo, reapers: tuple[int, ...] = (), **more: object) -> Record:
     known = {each.pid: each for each in (GATEWAY_SERVICE, MANAGER, SSHD, SSHD_PRIV, SSHD_USER)}
     known |= {each.pid: each for each in processes}
     return Record(known, frozenset({1, *reapers}), **more)  # type: ignore[arg-type]
 
 
-def me(ppid: int = SHELL, **more: object) -> Process:
+def me(ppid: int = SHELL, **more: object) -> ProcessInfo:
     return proc(ME, ppid, "python3", **{"sid": ppid, "trusted": False, **more})
 
 
@@ -214,7 +214,7 @@ def asked(found: Record) -> str:
     return terminals.refusal(found, ME, AGENTS)
 
 
-def on(tty: str, ppid: int = SHELL) -> Process:
+def on(tty: str, ppid: int = SHELL) -> ProcessInfo:
     return me(ppid, tty=tty)
 
 
@@ -260,7 +260,7 @@ UNFIT = {
     "none": (record(me(1)), "there is no terminal"),
     "script": (
         record(on("pts/6", 98), proc(98, 1, "script"), ptys={"pts/6": [98]}),
-        "held by script, which was started by something",
+        "held by script, which was started by a process",
     ),
     "an agent's child": (
         record(on("pts/6", 98), proc(98, GATEWAY, "expect"), ptys={"pts/6": [98]}),
@@ -280,9 +280,9 @@ UNFIT = {
     ),
     "nobody in sight, and an orphan began it": (
         record(on("pts/6"), proc(SHELL, 1, tty="pts/6"), ptys={}),
-        "nobody can tell who holds",
+        "is unknown",
     ),
-    "nobody in sight, and nothing began it": (record(on("pts/6"), ptys={}), "nobody can tell who holds"),
+    "nobody in sight, and nothing began it": (record(on("pts/6"), ptys={}), "is unknown"),
     "tmux with nobody": (record(on("pts/5"), PANE, TMUX, ptys={"pts/5": [95]}), "no person is attached to tmux: server"),
     "tmux with the agent": (
         record(

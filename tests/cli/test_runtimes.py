@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_cli import runtimes
-from toolguard_cli.runtimes import Agent, Config
+from toolguard_cli.doctor import agent_runtimes
+from toolguard_cli.doctor.agent_runtimes import Agent, RuntimeConfig
 
 NEW = (2026, 9, 6)
 OPUS = "anthropic/claude-opus-5"
@@ -21,7 +21,7 @@ SERVERS = {"servers": {"files": {"command": "x"}}}
 
 def only(agent: Any, *, defaults: Any = None, release: tuple[int, ...] = NEW, **parts: Any) -> Agent:
     value = {"entries": {"ann": agent}, "defaults": defaults or {}}
-    (found,) = runtimes.agents(Config(agents=value, release=release, **parts))
+    (found,) = agent_runtimes.agents(RuntimeConfig(agents=value, release=release, **parts))
     return found
 
 
@@ -145,11 +145,11 @@ def test_exposed(parts: dict[str, Any], grade: str, why: str) -> None:
 
 def test_the_list_of_older_releases_and_the_agent_that_is_always_there() -> None:
     listed = {"list": [{"id": "a", "model": "google-gemini-cli/x"}, {"id": "b"}, "odd"]}
-    assert [(each.id, each.guards) for each in runtimes.agents(Config(agents=listed))] == [
+    assert [(each.id, each.guards) for each in agent_runtimes.agents(RuntimeConfig(agents=listed))] == [
         ("a", "not guarded"),
         ("b", "guarded"),
     ]
-    assert [each.id for each in runtimes.agents(Config())] == ["main"]
+    assert [each.id for each in agent_runtimes.agents(RuntimeConfig())] == ["main"]
 
 
 def test_the_agents_own_word_counts_before_the_defaults() -> None:
@@ -189,6 +189,6 @@ JSON = st.recursive(
 
 @given(JSON, JSON, JSON, JSON, JSON)
 def test_whatever_a_config_holds_there_is_an_answer(agents: Any, models: Any, plugins: Any, mcp: Any, bindings: Any) -> None:
-    for agent in runtimes.agents(Config(agents, models, plugins, mcp, bindings)):
-        assert agent.guards in runtimes.GRADES
+    for agent in agent_runtimes.agents(RuntimeConfig(agents, models, plugins, mcp, bindings)):
+        assert agent.guards in agent_runtimes.GRADES
         assert (agent.guards == "guarded") == all(route.guards == "guarded" for route in agent.routes)

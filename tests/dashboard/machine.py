@@ -18,16 +18,17 @@ from types import TracebackType
 from typing import Self
 
 from toolguard_cli.dashboard import vouched
-from toolguard_cli.paths import Places
-from toolguard_cli.rig.home import free_port
-from toolguard_engine.metrics import place
+from toolguard_cli.rig.private_home import free_port
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.host import metrics_path
 from toolguard_engine.metrics.database import connect
-from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
-from toolguard_engine.standing import Standing
-from toolguard_engine.stores import engines, key
-from toolguard_engine.stores.engines import EngineInfo
-from toolguard_engine.stores.nonces import NAME
-from toolguard_engine.stores.standings import FileStandings
+from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord, record, record_verdicts
+from toolguard_engine.stores import signing_key as signatures
+from toolguard_engine.stores.files import engine_files as engines
+from toolguard_engine.stores.files.engine_files import EngineInfo
+from toolguard_engine.stores.files.nonces import NAME
+from toolguard_engine.stores.sqlite.standings import FileStandings
 from toolguard_engine.stores.transactions import transaction
 
 START_SECONDS = 120
@@ -105,7 +106,7 @@ class Machine:
 
     @property
     def token(self) -> str:
-        return place.token_path(self.db).read_text().strip()
+        return metrics_path.token_path(self.db).read_text().strip()
 
     def calls(self) -> list[sqlite3.Row]:
         """All of the metrics file, the newest first."""
@@ -119,7 +120,7 @@ class Machine:
             connection.row_factory = sqlite3.Row
             return connection.execute(statement).fetchall()
 
-    def record(self, calls: Sequence[Call] = (), verdicts: Sequence[Verdict] = ()) -> None:
+    def record(self, calls: Sequence[CallRecord] = (), verdicts: Sequence[VerdictRecord] = ()) -> None:
         with closing(connect(self.db)) as connection, transaction(connection):
             record(connection, calls)
             record_verdicts(connection, verdicts)
@@ -190,5 +191,5 @@ def _vouch(process: subprocess.Popen[str]) -> None:
             asked, _, rest = line.strip().partition(" ")
             challenge, _, path = rest.partition(" ")
             if asked == "challenge":
-                process.stdin.write(key.sign(Path(path).read_bytes(), vouched.PURPOSE + challenge.encode()) + "\n")
+                process.stdin.write(signatures.sign(Path(path).read_bytes(), vouched.PURPOSE + challenge.encode()) + "\n")
                 process.stdin.flush()

@@ -14,9 +14,9 @@ from playwright.sync_api import Page, expect
 from stranger import Stranger
 from visitor import TABS, Visits, until
 
-from toolguard_engine.metrics.record import Call, Verdict
-from toolguard_engine.standing import Standing
-from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 
 SHOWN = 50
 GONE = ("ERR_CONNECTION_REFUSED", "WebSocket connection", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE")
@@ -34,8 +34,10 @@ def now() -> int:
     return time.time_ns() // 1_000_000
 
 
-def call(**more: Any) -> Call:
-    usual = Call(now(), HOME, "main", "agent:main:main", "webchat", "scripted", "scripted-1", 10, 5, outcome="completed")
+def call(**more: Any) -> CallRecord:
+    usual = CallRecord(
+        now(), HOME, "main", "agent:main:main", "webchat", "scripted", "scripted-1", 10, 5, outcome="completed"
+    )
     return usual._replace(**more)
 
 
@@ -61,16 +63,20 @@ def test_a_call_appears_while_one_looks(machine: Machine, visits: Visits) -> Non
     expect(page.locator("tr.fresh")).to_have_count(1)
 
 
+@pytest.mark.thorough
 def test_a_decision_appears_while_one_looks(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("guard")
-    expect(page.get_by_text("Nothing decided yet")).to_be_visible()
-    machine.record(verdicts=[Verdict(now(), HOME, "main", "s", "r", "exec", "hold", "hold.always", "It waits.", "hold")])
+    expect(page.get_by_text("No decisions yet")).to_be_visible()
+    machine.record(
+        verdicts=[VerdictRecord(now(), HOME, "main", "s", "r", "exec", "hold", "hold.always", "It waits.", "hold")]
+    )
     entry = page.locator("[data-decision]")
     expect(entry).to_have_count(1)
     expect(entry).to_contain_text("It waits.")
     expect(page.get_by_role("tabpanel").locator("[data-total=held]")).to_have_attribute("data-value", "1")
 
 
+@pytest.mark.thorough
 def test_a_pause_keeps_the_list_as_it_is(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go("live")
     expect(page.locator("tr[data-call]")).to_have_count(1)
@@ -78,7 +84,7 @@ def test_a_pause_keeps_the_list_as_it_is(machine: Machine, visits: Visits) -> No
     machine.record([call(), call()])
     expect(page.get_by_text("Paused; 2 new")).to_be_visible()
     expect(page.locator("tr[data-call]")).to_have_count(1)
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     expect(page.locator("tr[data-call]")).to_have_count(3)
     expect(page.locator("tr[data-call]").first).to_have_attribute("data-call", newest(machine))
 
@@ -133,6 +139,7 @@ def test_a_server_that_is_killed_and_comes_back(machine: Machine, visits: Visits
     expect(page.locator("tr[data-call]").first).to_contain_text("after-the-kill")
 
 
+@pytest.mark.thorough
 def test_a_tab_that_cannot_be_asked_says_so_and_can_be_tried_again(machine: Machine, visits: Visits) -> None:
     visitor = visits(machine, expected=GONE)
     page = visitor.go()
@@ -163,7 +170,7 @@ def test_a_stranger_on_the_port_is_sent_no_token(machine: Machine, visits: Visit
         expect(page.get_by_role("alert").filter(has_text="does not know this page's token")).to_be_visible()
         stop.click()
         page.get_by_role("dialog").get_by_role("button", name="Stop everything").click()
-        expect(page.locator("#said")).to_contain_text("does not know this page's token")
+        expect(page.locator("#toasts")).to_contain_text("does not know this page's token")
         for tab in ("overview", "models", "approvals"):
             visitor.show(tab)
         page.get_by_role("button", name="Try now").click()
@@ -180,6 +187,7 @@ def test_a_stranger_on_the_port_is_sent_no_token(machine: Machine, visits: Visit
     expect(page.get_by_role("alert").filter(has_text="Kill switch on")).to_be_visible()
 
 
+@pytest.mark.thorough
 def test_reading_brings_no_token_on_this_machine(machine: Machine, visits: Visits) -> None:
     visitor = visits(machine)
     bearing: list[str] = []
@@ -193,6 +201,7 @@ def test_reading_brings_no_token_on_this_machine(machine: Machine, visits: Visit
     assert set(bearing) == {"/api/state"}
 
 
+@pytest.mark.thorough
 def test_an_idle_page_is_brought_up_to_date(machine: Machine, visits: Visits) -> None:
     """What falls out of the range, and what no event tells of."""
     visitor = visits(machine)
@@ -204,6 +213,7 @@ def test_an_idle_page_is_brought_up_to_date(machine: Machine, visits: Visits) ->
         page.clock.fast_forward(61_000)
 
 
+@pytest.mark.thorough
 def test_metrics_that_break_are_told_above_every_tab(machine: Machine, visits: Visits) -> None:
     visitor = visits(machine, expected=("Failed to load resource",))
     page = visitor.go("approvals")
@@ -216,20 +226,22 @@ def test_metrics_that_break_are_told_above_every_tab(machine: Machine, visits: V
     expect(told).to_have_count(0)
 
 
+@pytest.mark.thorough
 def test_a_call_that_waits_is_told_to_who_looks_elsewhere(machine: Machine, visits: Visits) -> None:
     page = visits(machine).go()
     expect(page).to_have_title("Overview · toolguard")
     held = hold(machine.places, tool="exec")
     expect(page).to_have_title("(1) Overview · toolguard")
-    expect(page.locator("#told")).to_have_text(f"A call waits for a person: exec ({held.nonce}).")
+    expect(page.locator("#announcement")).to_have_text(f"A call waits for approval: exec ({held.nonce}).")
     expect(page.locator("#icon")).to_have_attribute("href", "/static/icon-waits.svg")
     hold(machine.places, tool="exec")
     expect(page).to_have_title("(2) Overview · toolguard")
 
 
+@pytest.mark.thorough
 def test_banners_are_built_when_they_change(machine: Machine, visits: Visits) -> None:
     """A screen reader reads each new one aloud."""
-    KillSwitch(machine.places.state_dir).set(on=True, by="ana", why="a look")
+    KillSwitchFile(machine.places.state_dir).set(on=True, by="ana", why="a look")
     page = visits(machine).go()
     banner = page.locator("#banners .banner")
     expect(banner).to_be_visible()

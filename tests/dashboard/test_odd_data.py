@@ -12,16 +12,16 @@ from machine import HOME, Machine
 from playwright.sync_api import expect
 from visitor import PHONE, TABS, WIDE, Visits, approve
 
-from toolguard_engine.standing import Standing
-from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 
 NOTHING = {
     "overview": "No model calls yet",
     "gateways": HOME,
     "models": "No model calls yet",
     "live": "No model calls yet",
-    "guard": "Nothing decided yet",
-    "approvals": "Nothing waits",
+    "guard": "No decisions yet",
+    "approvals": "No held calls",
 }
 REFUSED = ("Failed to load resource",)
 
@@ -39,11 +39,14 @@ def empty() -> Iterator[Machine]:
         yield running
 
 
-@pytest.mark.parametrize("tab", TABS)
-def test_no_data(empty: Machine, visits: Visits, tab: str) -> None:
-    expect(visits(empty).go(tab).get_by_role("tabpanel")).to_contain_text(NOTHING[tab])
+def test_no_data(empty: Machine, visits: Visits) -> None:
+    visitor = visits(empty)
+    visitor.go()
+    for tab in TABS:
+        expect(visitor.show(tab).get_by_role("tabpanel")).to_contain_text(NOTHING[tab])
 
 
+@pytest.mark.thorough
 def test_no_file(bare: Machine, visits: Visits) -> None:
     visitor = visits(bare)
     page = visitor.go()
@@ -54,6 +57,7 @@ def test_no_file(bare: Machine, visits: Visits) -> None:
     assert not bare.db.exists()
 
 
+@pytest.mark.thorough
 def test_a_held_call_is_decided_where_nothing_is_recorded(bare: Machine, visits: Visits) -> None:
     page = visits(bare).go("approvals")
     held = hold(bare.places)
@@ -69,19 +73,20 @@ def test_a_damaged_file(visits: Visits) -> None:
         page = visitor.go()
         for tab in ("overview", "gateways", "models", "live", "guard"):
             visitor.show(tab)
-            expect(page.get_by_role("tabpanel").get_by_role("alert").first).to_contain_text("is no SQLite database")
+            expect(page.get_by_role("tabpanel").get_by_role("alert").first).to_contain_text("is not a SQLite database")
         held = hold(machine.places)
         visitor.show("approvals")
         expect(page.locator(f"article[data-nonce='{held.nonce}']")).to_be_visible()
 
 
-@pytest.mark.parametrize("token", ["%", "%zz", "", "f" * 63, "g" * 64, "f" * 64 + "&x=%"])
-def test_an_address_that_holds_no_token(empty: Machine, visits: Visits, token: str) -> None:
-    page = visits(empty).page
-    page.goto(f"{empty.url}/#token={token}")
-    expect(page.locator("#connection")).to_have_attribute("data-state", "live")
-    expect(page.get_by_role("tabpanel")).to_contain_text(NOTHING["overview"])
-    assert "token" not in page.url
+@pytest.mark.thorough
+def test_an_address_that_holds_no_token(empty: Machine, visits: Visits) -> None:
+    for token in ("%", "%zz", "", "f" * 63, "g" * 64, "f" * 64 + "&x=%"):
+        page = visits(empty).page
+        page.goto(f"{empty.url}/#token={token}")
+        expect(page.locator("#connection")).to_have_attribute("data-state", "live")
+        expect(page.get_by_role("tabpanel")).to_contain_text(NOTHING["overview"])
+        assert "token" not in page.url
 
 
 @pytest.fixture(scope="module")
@@ -103,46 +108,50 @@ def hostile() -> Iterator[Machine]:
                 cwd=clean,
                 code=clean,
             )
-        running.stand(*(Standing(text, text, spent=0.5, touched=time.time(), told=[text[:100]]) for text in seeded.HOSTILE))
-        KillSwitch(running.places.state_dir).set(on=True, by=seeded.HOSTILE[0], why=seeded.HOSTILE[1])
+        running.stand(
+            *(Standing(text, text, spent=0.5, touched=time.time(), reported=[text[:100]]) for text in seeded.HOSTILE)
+        )
+        KillSwitchFile(running.places.state_dir).set(on=True, by=seeded.HOSTILE[0], why=seeded.HOSTILE[1])
         yield running
 
 
 MADE = "[document.querySelectorAll('img, iframe, object, embed, base, #broken').length, document.scripts.length]"
 
 
-@pytest.mark.parametrize("screen", [WIDE, PHONE], ids=["wide", "phone"])
-@pytest.mark.parametrize("tab", TABS)
-def test_names_are_texts(hostile: Machine, visits: Visits, tab: str, screen: dict[str, int]) -> None:
+@pytest.mark.parametrize("screen", [WIDE, pytest.param(PHONE, marks=pytest.mark.thorough)], ids=["wide", "phone"])
+def test_names_are_texts(hostile: Machine, visits: Visits, screen: dict[str, int]) -> None:
     """No element is made of one, nothing runs (a dialog or an error would be a fault of the visit), all of it is shown."""
     visitor = visits(hostile, viewport=screen)
-    page = visitor.go(tab)
-    panel = page.get_by_role("tabpanel")
-    expect(panel).to_contain_text("<img src=x onerror=alert(1)>")
-    expect(panel).to_contain_text("</td></tr><b id=broken>")
-    for button in panel.get_by_role("button", name="Details").all():
-        button.click()
-    for summary in panel.locator("summary:visible").all():
-        summary.click()
-    expect(panel).to_contain_text("<script>alert(2)</script>")
-    assert page.evaluate(MADE) == [0, 1]
-    hidden = [char for char in "\u202e\u200b\u202b\0\x1b" if char in panel.inner_text()]
-    assert hidden == []
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    page = visitor.go()
+    for tab in TABS:
+        panel = visitor.show(tab).get_by_role("tabpanel")
+        expect(panel).to_contain_text("<img src=x onerror=alert(1)>")
+        expect(panel).to_contain_text("</td></tr><b id=broken>")
+        for button in panel.get_by_role("button", name="Details").all():
+            button.click()
+        for summary in panel.locator("summary:visible").all():
+            summary.click()
+        expect(panel).to_contain_text("<script>alert(2)</script>")
+        assert page.evaluate(MADE) == [0, 1], tab
+        assert [char for char in "\u202e\u200b\u202b\0\x1b" if char in panel.inner_text()] == [], tab
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), tab
 
 
-@pytest.mark.parametrize("name", [".", "..", "a/b", "a?b#c", "%2e%2e", "\u00e4 \u03b2"])
-def test_a_gateway_of_any_name_has_details(visits: Visits, name: str) -> None:
+@pytest.mark.thorough
+def test_a_gateway_of_any_name_has_details(visits: Visits) -> None:
+    names = [".", "..", "a/b", "a?b#c", "%2e%2e", "\u00e4 \u03b2"]
     with Machine() as machine:
-        now = time.time_ns() // 1_000_000
-        machine.record([next(iter(seeded.hostile_calls(now)))._replace(gateway=name, agent="its-agent")])
-        page = visits(machine).go("gateways")
-        page.locator("article").filter(has=page.get_by_role("heading", name=name, exact=True)).get_by_role(
-            "button", name="Details"
-        ).click()
-        expect(
-            page.get_by_role("region", name="Details").get_by_role("rowheader", name="its-agent", exact=True)
-        ).to_be_visible()
+        call = next(iter(seeded.hostile_calls(time.time_ns() // 1_000_000)))
+        machine.record([call._replace(gateway=name, agent=f"agent-{at}") for at, name in enumerate(names)])
+        visitor = visits(machine)
+        for at, name in enumerate(names):
+            page = visitor.go("gateways")
+            page.reload()
+            visitor.show("gateways")
+            own = page.locator("article").filter(has=page.get_by_role("heading", name=name, exact=True))
+            own.get_by_role("button", name="Details").click()
+            row = page.get_by_role("region", name="Details").get_by_role("rowheader", name=f"agent-{at}", exact=True)
+            expect(row).to_be_visible()
 
 
 def test_why_the_switch_is_on_is_text(hostile: Machine, visits: Visits) -> None:

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, ConsoleMessage, Dialog, Locator, Page, 
 from playwright.sync_api import TimeoutError as Late
 
 import browser
-from toolguard_cli.rig.runtime import npm_packages
+from toolguard_cli.rig.downloads import npm_packages
 
 AXE = ("axe-core@4.14.1",)
 TABS = ("overview", "gateways", "models", "live", "guard", "approvals")
@@ -25,7 +25,7 @@ window.faults = [];
 document.addEventListener('securitypolicyviolation', e => window.faults.push(`${e.violatedDirective} ${e.blockedURI}`));
 """
 PRESSES = 5
-PATIENCE_MS = 30_000
+PATIENCE_MS = 120_000
 POLL_MS = 50
 SERIOUS = ("serious", "critical")
 

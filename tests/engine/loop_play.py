@@ -16,12 +16,12 @@ from typing import Any
 
 import msgspec
 
-from toolguard_engine.config import Config, parse
+from toolguard_engine.config.settings import Config, parse
+from toolguard_engine.effects.outcomes import Outcome
 from toolguard_engine.guard import Guard
-from toolguard_engine.history import mixed
-from toolguard_engine.layers.detectors import Reaction
-from toolguard_engine.model import Call, Run
-from toolguard_engine.outcomes import Outcome
+from toolguard_engine.layers.repetition import Reaction
+from toolguard_engine.model.call import Call, Run
+from toolguard_engine.model.history import mixed
 
 _CALL = re.compile(r"(?P<letter>[A-Z])(?:@(?P<number>n|\d+))?(?P<failed>[!?:;]?)(?P<result>n|\d+)(?:\.(?P<exact>n|\d+))?\Z")
 _new = count(10_000)
@@ -108,7 +108,7 @@ class Play:
             return call, Outcome(result, exact=result)
         exact, tells = mixed(result, number(parts["exact"])), parts["failed"] in ":;"
         lasting = parts["failed"] in "!:"
-        return call, Outcome(exact, failed=True, wording=result, lasting=lasting, tells=tells, names=tells, exact=exact)
+        return call, Outcome(exact, failed=True, wording=result, lasting=lasting, explained=tells, names=tells, exact=exact)
 
     def judged(self, call: Call) -> str:
         verdict = self.guard.judge(call)
@@ -120,7 +120,7 @@ class Play:
         return ""
 
     def came(self, call: Call, outcome: Outcome, want: str, at: int) -> None:
-        reaction = self.guard.came(call, outcome, asked=want == "ask")
+        reaction = self.guard.on_result(call, outcome, asked=want == "ask")
         if not reaction.code:
             return
         assert want == "ask", f"{reaction.code} at {at} was not asked for"

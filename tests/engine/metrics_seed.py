@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 from toolguard_engine.metrics import database
-from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, Call, Verdict, record, record_verdicts
+from toolguard_engine.metrics.row_writer import DAY_MS, HOUR_MS, CallRecord, VerdictRecord, record, record_verdicts
 from toolguard_engine.stores.transactions import transaction
 
 GATEWAYS = ("openclaw", "dev")
@@ -63,7 +63,7 @@ def seed(path: Path, now_ms: int, *, hostile: bool = False) -> None:
             _register(connection, name, path, now_ms)
 
 
-def calls(now_ms: int) -> list[Call]:
+def calls(now_ms: int) -> list[CallRecord]:
     found = []
     for number, age in enumerate((*AGES, *(2 * age for age in AGES))):
         for place, (model, (provider, cost, estimated)) in enumerate(_MODELS.items()):
@@ -74,11 +74,11 @@ def calls(now_ms: int) -> list[Call]:
             session = f"agent:{agent}:{'telegram' if place % 2 else 'main'}:{number % 3}"
             duration = None if place == len(_MODELS) - 1 else 1_000 * (1 + place) + number
             names = (gateway, agent, session, "telegram" if place % 2 else "", provider, model)
-            found.append(Call(now_ms - age, *names, *tokens, sum(tokens), cost, estimated, duration, outcome))
+            found.append(CallRecord(now_ms - age, *names, *tokens, sum(tokens), cost, estimated, duration, outcome))
     return found
 
 
-def verdicts(now_ms: int) -> list[Verdict]:
+def verdicts(now_ms: int) -> list[VerdictRecord]:
     found = []
     for number, age in enumerate(AGES):
         for place, (kind, code) in enumerate(_CODES.items()):
@@ -89,21 +89,21 @@ def verdicts(now_ms: int) -> list[Verdict]:
             person, where = ("ann", "cli") if kind in ("approve", "deny", "grant", "revoke", "checkpoint") else ("", "")
             names = (gateway, "agent-0", "agent:agent-0:main:0", f"run-{number}", "exec")
             told = (decision, code, f"why {kind} {number}", kind, event, nonce, "rm -rf build", person, where)
-            found.append(Verdict(now_ms - age - place, *names, *told))
-    found.append(Verdict(now_ms - 5_000, GATEWAYS[0], kind="stop", code="approval.waiting", event="event-waiting"))
+            found.append(VerdictRecord(now_ms - age - place, *names, *told))
+    found.append(VerdictRecord(now_ms - 5_000, GATEWAYS[0], kind="stop", code="approval.waiting", event="event-waiting"))
     return found
 
 
-def attacks(now_ms: int) -> list[Call]:
+def attacks(now_ms: int) -> list[CallRecord]:
     return [
-        Call(now_ms - 1_000 - number, *[name] * 6, 10, 1, 0, 0, 11, 0.001, 0, 50, name)
+        CallRecord(now_ms - 1_000 - number, *[name] * 6, 10, 1, 0, 0, 11, 0.001, 0, 50, name)
         for number, name in enumerate(HOSTILE)
     ]
 
 
-def hostile_verdicts(now_ms: int) -> list[Verdict]:
+def hostile_verdicts(now_ms: int) -> list[VerdictRecord]:
     return [
-        Verdict(now_ms - 1_000, *[name] * 5, "block", name, name, kind, f"{kind}-{number}", name, name, name, name)
+        VerdictRecord(now_ms - 1_000, *[name] * 5, "block", name, name, kind, f"{kind}-{number}", name, name, name, name)
         for number, name in enumerate(HOSTILE)
         for kind in ("block", name)
     ]

@@ -11,19 +11,24 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.config import parse
-from toolguard_engine.ledger import Decision
-from toolguard_engine.stores import accepted, audit, key
-from toolguard_engine.stores.accepted import AcceptedSettings, ChangedMeanwhile, Found, mark
+from toolguard_engine.approvals.ledger import Decision
+from toolguard_engine.config.settings import parse
+from toolguard_engine.config.strictness import PLUGIN, EffectiveSettings, settings_of, weaker
+from toolguard_engine.stores.accepted_settings import NOT_KNOWN, mark
+from toolguard_engine.stores.files import accepted_settings_file as accepted_settings
+from toolguard_engine.stores.files import audit_log_file as audit_log
+from toolguard_engine.stores.files import engine_files as engines
+from toolguard_engine.stores.files import signing_key_file as signing_key
+from toolguard_engine.stores.files.accepted_settings_file import AcceptedSettings, AcceptedState, ChangedMeanwhile
 from toolguard_engine.stores.locked import Damaged, StoreError
-from toolguard_engine.strictness import PLUGIN, Settings, settings_of, weaker
 
 CONFIG = "/home/ada/.openclaw/openclaw.json"
 OTHER = "/home/ada/other.json"
 ANN = Decision("ann", "cli", "a test")
+DISABLED = f"{NOT_KNOWN}; compared with the defaults: mode changed from enforce to disabled"
 
 
-def settings(**config: Any) -> Settings:
+def settings(**config: Any) -> EffectiveSettings:
     return settings_of(parse(config))
 
 
@@ -35,12 +40,12 @@ class Stage:
         self.store = AcceptedSettings(state)
         self.now = 1_000.0
 
-    def run(self, config: str = CONFIG, **values: Any) -> Found:
+    def run(self, config: str = CONFIG, **values: Any) -> AcceptedState:
         self.now += 1
         return self.store.ran(config, settings(**values), self.now, self.log)
 
-    def log(self, events: list[audit.Event]) -> None:
-        audit.AuditLog(self.state).append(events)
+    def log(self, events: list[audit_log.AuditEvent]) -> None:
+        audit_log.AuditLog(self.state).append(events)
 
     def accept(self) -> list[str]:
         taken = self.store.accept(self.store.pending(), CONFIG, ANN, self.now, self.log)
@@ -52,7 +57,7 @@ class Stage:
 
     @property
     def lines(self) -> list[tuple[str, str]]:
-        return [(each["event"], each["reason"]) for each in audit.AuditLog(self.state).events()]
+        return [(each["event"], each["reason"]) for each in audit_log.AuditLog(self.state).events()]
 
 
 @pytest.fixture
@@ -63,7 +68,7 @@ def stage(tmp_path: Path) -> Stage:
 
 
 def test_the_first_settings_are_pointed_out_to_nobody(stage: Stage) -> None:
-    assert stage.run(mode="shadow", neverBlock=["exec"]) == Found()
+    assert stage.run(mode="shadow", neverBlock=["exec"]) == AcceptedState()
     assert (stage.pending, stage.lines) == ([], [])
 
 
@@ -77,7 +82,7 @@ def test_weaker_settings_wait_until_they_are_accepted(stage: Stage) -> None:
     assert stage.pending == [("mode changed from enforce to shadow", 1_002.0)], "since when it is weaker stays"
     assert stage.accept() == ["mode changed from enforce to shadow"]
     assert stage.pending == []
-    assert stage.run(mode="shadow") == Found()
+    assert stage.run(mode="shadow") == AcceptedState()
     assert [each.text for each in stage.run(mode="disabled").fresh] == ["mode changed from shadow to disabled"]
     assert stage.lines == [
         ("weakened", "mode changed from enforce to soft"),
@@ -85,13 +90,13 @@ def test_weaker_settings_wait_until_they_are_accepted(stage: Stage) -> None:
         ("accepted", "mode changed from enforce to shadow"),
         ("weakened", "mode changed from shadow to disabled"),
     ]
-    told = [each for each in audit.AuditLog(stage.state).events() if each["event"] == "accepted"]
+    told = [each for each in audit_log.AuditLog(stage.state).events() if each["event"] == "accepted"]
     assert [(each["by"], each["where"], each["why"]) for each in told] == [("ann", "cli", "a test")]
 
 
 def test_stricter_settings_say_nothing_and_become_the_measure(stage: Stage) -> None:
     stage.run()
-    assert stage.run(escalationThreshold=20, alwaysBlock=["exec"]) == Found()
+    assert stage.run(escalationThreshold=20, alwaysBlock=["exec"]) == AcceptedState()
     assert stage.lines == []
     assert [each.text for each in stage.run(alwaysBlock=["exec"]).fresh] == ["escalationThreshold changed from 20 to 36"]
 
@@ -127,25 +132,25 @@ def test_another_config_is_compared_with_the_one_that_ran_last(stage: Stage) -> 
         "and does not answer for the other"
     )
     stage.accept()
-    assert stage.run(OTHER, mode="shadow") == stage.run() == Found()
+    assert stage.run(OTHER, mode="shadow") == stage.run() == AcceptedState()
 
 
 def test_many_configs_do_not_make_it_grow(stage: Stage) -> None:
-    for number in range(accepted.MAX_CONFIGS + 5):
+    for number in range(accepted_settings.MAX_CONFIGS + 5):
         stage.run(f"/configs/{number}.json")
-    assert len(json.loads(stage.store.path.read_bytes())["configs"]) == accepted.MAX_CONFIGS
+    assert len(json.loads(stage.store.path.read_bytes())["configs"]) == accepted_settings.MAX_CONFIGS
 
 
 def test_a_config_of_which_something_is_pending_is_never_dropped(stage: Stage) -> None:
     stage.run(CONFIG)
     stage.run(CONFIG, failMode="open")
-    for number in range(2 * accepted.MAX_CONFIGS):
+    for number in range(2 * accepted_settings.MAX_CONFIGS):
         stage.run(f"/configs/{number}.json", failMode="open")
     assert [text for text, _ in stage.pending] == ["failMode changed from closed to open"]
     assert stage.run(CONFIG, failMode="open").fresh == (), "it is known since the first time"
     changes = weaker(settings(), settings(mode="soft"))
     stage.accept()
-    for number in range(2 * accepted.MAX_CONFIGS):
+    for number in range(2 * accepted_settings.MAX_CONFIGS):
         stage.store.take(f"/others/{number}.json", changes, ANN, stage.now, stage.log)
     assert [each.setting for each in stage.run("/new.json", mode="shadow", failMode="open").fresh] == ["mode"], (
         "nor is the one that ran last"
@@ -179,7 +184,7 @@ def test_a_change_before_the_first_run_is_not_kept(stage: Stage) -> None:
 
 
 def test_the_end_of_the_guard(stage: Stage) -> None:
-    assert stage.store.ended(CONFIG, "plugins.enabled is false", 5.0, stage.log) == Found(), "nothing ever ran"
+    assert stage.store.ended(CONFIG, "plugins.enabled is false", 5.0, stage.log) == AcceptedState(), "nothing ever ran"
     stage.run()
     for _ in range(2):
         stage.store.ended(CONFIG, "plugins.enabled is false", 5.0, stage.log)
@@ -198,8 +203,8 @@ def test_after_an_uninstall_it_begins_anew(stage: Stage) -> None:
     stage.run(alwaysBlock=["exec"])
     stage.run()
     stage.store.forget(CONFIG)
-    assert stage.store.ended(CONFIG, "its folder is gone", 5.0, stage.log) == Found()
-    assert stage.run(mode="shadow") == Found()
+    assert stage.store.ended(CONFIG, "its folder is gone", 5.0, stage.log) == AcceptedState()
+    assert stage.run(mode="shadow") == AcceptedState()
     assert stage.pending == []
 
 
@@ -233,20 +238,45 @@ def test_a_record_that_is_not_ours_is_kept_aside_and_told(stage: Stage, damage: 
     for _ in range(2):
         with pytest.raises(Damaged):
             stage.run(mode="disabled")
-    (kept,) = stage.store.path.parent.glob(f"{accepted.NAME}.corrupt-*")
+    (kept,) = stage.store.path.parent.glob(f"{accepted_settings.NAME}.corrupt-*")
     kept.unlink()  # as `toolguard doctor --fix` moves it away
     found = stage.run(mode="disabled")
-    assert [each.text for each in found.fresh] == [accepted.NOT_KNOWN]
-    assert stage.accept() == [accepted.NOT_KNOWN]
-    assert stage.run(mode="disabled") == Found()
-    assert ("weakened", accepted.NOT_KNOWN) in stage.lines
+    assert [each.text for each in found.fresh] == [DISABLED]
+    assert stage.accept() == [DISABLED]
+    assert stage.run(mode="disabled") == AcceptedState()
+    assert ("weakened", DISABLED) in stage.lines
 
 
 def test_a_record_that_was_removed_is_told(stage: Stage) -> None:
     stage.run()
     stage.store.path.unlink()
-    assert [each.text for each in stage.run(mode="disabled").fresh] == [accepted.NOT_KNOWN]
-    assert [text for text, _ in stage.pending] == [accepted.NOT_KNOWN]
+    assert [each.text for each in stage.run(mode="disabled").fresh] == [DISABLED]
+    assert [text for text, _ in stage.pending] == [DISABLED]
+    assert stage.run(mode="disabled").fresh == (), "that is said once"
+    assert [text for _, text in stage.lines] == [DISABLED]
+
+
+def test_settings_as_strict_as_the_defaults_are_taken_in_place_of_a_lost_record(stage: Stage) -> None:
+    stage.run(mode="soft")
+    stage.store.path.unlink()
+    assert [each.text for each in stage.run().fresh] == [f"{NOT_KNOWN}; {accepted_settings.AS_STRICT}"]
+
+
+def test_of_many_taken_settings_some_are_named(stage: Stage) -> None:
+    stage.run()
+    stage.store.path.unlink()
+    stage.run(agents={f"agent{number:02}": {"mode": "shadow"} for number in range(accepted_settings.MAX_NAMED + 3)})
+    ((text, _),) = stage.pending
+    assert text.endswith("agents.agent09.mode changed from enforce to shadow; and 3 more")
+
+
+def test_a_record_that_was_removed_with_its_lock_is_told_where_an_engine_ended_before(stage: Stage) -> None:
+    stage.run()
+    for path in (stage.store.path, stage.store.path.with_name(f"{accepted_settings.NAME}.lock")):
+        path.unlink()
+    engines.publish(stage.state, engines.EngineInfo(7, 8, "gw", "2026.9.6", "1", "1", 0.0, "enforce", "/log"))
+    engines.retire(stage.state, 7)
+    assert [each.text for each in stage.run(mode="disabled").fresh] == [DISABLED]
 
 
 def test_a_first_start_that_fails_leaves_no_report_of_a_lost_record(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -255,24 +285,24 @@ def test_a_first_start_that_fails_leaves_no_report_of_a_lost_record(stage: Stage
 
     for name in ("link", "fsync"):
         with monkeypatch.context() as patch:
-            patch.setattr(f"toolguard_engine.stores.files.os.{name}", killed)
+            patch.setattr(f"toolguard_engine.stores.atomic.os.{name}", killed)
             with pytest.raises(KeyboardInterrupt):
                 stage.run()
-    assert stage.run() == Found()
+    assert stage.run() == AcceptedState()
     assert stage.pending == []
 
 
 def test_the_start_after_one_that_ended_before_it_made_the_lock_makes_it(stage: Stage) -> None:
     stage.run()
-    lock = stage.store.path.with_name(f"{accepted.NAME}.lock")
+    lock = stage.store.path.with_name(f"{accepted_settings.NAME}.lock")
     lock.unlink()
-    assert stage.run() == Found()
+    assert stage.run() == AcceptedState()
     assert lock.exists()
 
 
 def test_first_starts_at_the_same_time(stage: Stage) -> None:
     stores = [AcceptedSettings(stage.state) for _ in range(8)]
-    found: list[Found] = []
+    found: list[AcceptedState] = []
     threads = [
         threading.Thread(target=lambda store=store: found.append(store.ran(CONFIG, settings(), 5.0, stage.log)))
         for store in stores
@@ -281,25 +311,25 @@ def test_first_starts_at_the_same_time(stage: Stage) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == [Found()] * len(stores)
+    assert found == [AcceptedState()] * len(stores)
     assert stage.pending == []
 
 
 def test_a_key_that_is_gone_proves_nothing(stage: Stage) -> None:
     stage.run()
-    key.path(stage.state).unlink()
+    signing_key.path(stage.state).unlink()
     with pytest.raises(StoreError):
         stage.run(mode="shadow")
     with pytest.raises(StoreError):
         stage.store.pending()
-    assert not key.path(stage.state).exists()
+    assert not signing_key.path(stage.state).exists()
 
 
 def test_a_line_is_in_the_audit_log_before_it_is_kept(stage: Stage) -> None:
     """Whoever is killed in between tells it again, and the log takes it once."""
     stage.run()
 
-    def killed(events: list[audit.Event]) -> None:
+    def killed(events: list[audit_log.AuditEvent]) -> None:
         stage.log(events)
         raise KeyboardInterrupt
 
@@ -340,7 +370,7 @@ def test_a_config_below_a_folder_whose_name_is_not_unicode(stage: Stage, tmp_pat
     stage.run(str(link))
     stage.run(str(link), mode="soft")
     assert stage.accept() == ["mode changed from enforce to soft"]
-    assert stage.run(str(folder / "openclaw.json"), mode="soft") == Found(), "one file, one name"
+    assert stage.run(str(folder / "openclaw.json"), mode="soft") == AcceptedState(), "one file, one name"
     stage.store.ended("\ud800", "", 1.0, stage.log)
 
 
@@ -348,4 +378,4 @@ def test_settings_that_are_not_unicode_are_a_problem_of_the_store(stage: Stage) 
     stage.run()
     with pytest.raises(StoreError, match="not Unicode"):
         stage.run(alwaysBlock=["\ud800"])
-    assert stage.run() == Found()
+    assert stage.run() == AcceptedState()

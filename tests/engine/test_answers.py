@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine import answers
-from toolguard_engine.ledger import Decision, Entry, Ledger, Refused
-from toolguard_engine.redact import UNPRINTABLE
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import Decision, HeldCall, Ledger, RefusedError
+from toolguard_engine.wording import printable
+from toolguard_engine.wording.redact import UNPRINTABLE
 
 NOW = 1_700_000_000.0
 
 
-def entry(nonce: str = "3f9a51c2", **changes: Any) -> Entry:
+def entry(nonce: str = "3f9a51c2", **changes: Any) -> HeldCall:
     usual: dict[str, Any] = {
         "nonce": nonce,
         "binding": "b",
@@ -27,13 +28,13 @@ def entry(nonce: str = "3f9a51c2", **changes: Any) -> Entry:
         "created": NOW,
         "expires": NOW + 300,
     }
-    return Entry(**usual | changes)
+    return HeldCall(**usual | changes)
 
 
 YES = Decision("ana", "cli", "release day")
 
 
-def refusal(kind: str) -> Refused:
+def refusal(kind: str) -> RefusedError:
     ledger = Ledger([entry(), entry("3f9a0000"), entry("aaaa0000", tool="read")])
     prefix, now = {"malformed": "xyz", "ambiguous": "3f9a", "unknown": "beef"}.get(kind, "aaaa"), NOW + 10
     if kind == "expired":
@@ -45,7 +46,7 @@ def refusal(kind: str) -> Refused:
         yes = ledger.approve("aaaa", YES, now, 30)
         if kind == "used":
             ledger.use(yes, now + 1)
-    with pytest.raises(Refused) as caught:
+    with pytest.raises(RefusedError) as caught:
         ledger.approve(prefix, YES, now + 2, 30)
     assert caught.value.cause == kind
     return caught.value
@@ -68,7 +69,7 @@ def refusal(kind: str) -> Refused:
     ],
 )
 def test_each_refusal_has_its_own_answer(kind: str, text: str, fix: str) -> None:
-    answer = answers.explain(refusal(kind))
+    answer = replies.explain(refusal(kind))
     assert answer.text.startswith(text)
     assert fix in answer.fix
     assert "\n" not in answer.text + answer.fix
@@ -76,32 +77,32 @@ def test_each_refusal_has_its_own_answer(kind: str, text: str, fix: str) -> None
 
 def test_answers_differ() -> None:
     kinds = ("malformed", "unknown", "ambiguous", "expired", "used", "denied", "approved")
-    assert len({answers.explain(refusal(kind)).text for kind in kinds}) == len(kinds)
+    assert len({replies.explain(refusal(kind)).text for kind in kinds}) == len(kinds)
 
 
 def test_many_matches_are_bounded() -> None:
-    answer = answers.explain(Refused("ambiguous", matches=tuple(f"abcd{at:04x}" for at in range(900))))
+    answer = replies.explain(RefusedError("ambiguous", matches=tuple(f"abcd{at:04x}" for at in range(900))))
     assert answer.text == "900 calls begin like that: abcd0000, abcd0001, abcd0002, abcd0003, abcd0004 and 895 more"
 
 
 def test_a_denial_of_which_little_is_known() -> None:
     denied = entry(status="denied", decided=NOW, expires=NOW + 9)
-    assert answers.explain(Refused("denied", denied)).text == "3f9a51c2 (exec) was denied at 2023-11-14 22:13:20 UTC"
+    assert replies.explain(RefusedError("denied", denied)).text == "3f9a51c2 (exec) was denied at 2023-11-14 22:13:20 UTC"
 
 
 def test_what_a_yes_and_a_no_mean() -> None:
-    assert answers.approved(entry(), 30.0) == "approved 3f9a51c2: agent main may run exec once within 30 s"
-    assert answers.approved(entry(agent=""), 120.0) == "approved 3f9a51c2: the agent may run exec once within 2m00s"
-    assert answers.denied(entry()) == "denied 3f9a51c2: agent main is told not to try exec again"
+    assert replies.approved(entry(), 30.0) == "approved 3f9a51c2: agent main may run exec once within 30 s"
+    assert replies.approved(entry(agent=""), 120.0) == "approved 3f9a51c2: the agent may run exec once within 2m00s"
+    assert replies.denied(entry()) == "denied 3f9a51c2: agent main is told not to try exec again"
 
 
 def test_a_no_in_the_terminal() -> None:
-    assert answers.refused(entry(), taken_back=False) == "denied 3f9a51c2: the agent is told not to repeat this call"
-    assert answers.refused(entry(), taken_back=True) == (
+    assert replies.refused(entry(), taken_back=False) == "denied 3f9a51c2: the agent is told not to repeat this call"
+    assert replies.refused(entry(), taken_back=True) == (
         "took the yes for 3f9a51c2 back before it was used: it did not run; the agent is told not to repeat this call"
     )
-    late = answers.too_late(entry(status="used", decided=NOW))
-    assert late == answers.Answer(
+    late = replies.too_late(entry(status="used", decided=NOW))
+    assert late == replies.Answer(
         "too late: 3f9a51c2 ran at 2023-11-14 22:13:20 UTC", "toolguard audit show --nonce 3f9a51c2"
     )
 
@@ -113,28 +114,28 @@ def test_pending_lines() -> None:
         entry("00000003", status="denied"),
         entry("00000004", expires=NOW + 50),
     ]
-    assert answers.pending_lines(found, NOW + 50) == ['00000001  exec  4m10s left  main  { command: "make" }']
-    assert answers.pending_lines(found, NOW + 10)[1:] == [
+    assert replies.pending_lines(found, NOW + 50) == ['00000001  exec  4m10s left  main  { command: "make" }']
+    assert replies.pending_lines(found, NOW + 10)[1:] == [
         '00000004  exec  40s left  main  { command: "make" }',
         '00000002  exec  approved, 20s left  -  { command: "make" }',
     ]
-    assert answers.pending_lines([], NOW) == ["no call is waiting"]
+    assert replies.pending_lines([], NOW) == ["no call is waiting"]
 
 
 def test_long_lists_and_long_calls_are_cut() -> None:
-    lines = answers.pending_lines([entry(f"{at:08x}", shown="x" * 500) for at in range(60)], NOW, width=80)
+    lines = replies.pending_lines([entry(f"{at:08x}", shown="x" * 500) for at in range(60)], NOW, width=80)
     assert {len(line) for line in lines[:-1]} == {80}
-    assert (len(lines), lines[-1]) == (answers.MAX_LINES + 1, "... and 10 more")
+    assert (len(lines), lines[-1]) == (replies.MAX_LINES + 1, "... and 10 more")
 
 
 def test_nothing_that_moves_a_cursor() -> None:
     nasty = "\x1b[2J\r\n\u202e"
     evil = entry(tool=nasty, agent=nasty, shown=nasty, status="denied", by=nasty, where=nasty, why=nasty, decided=NOW)
     texts = [
-        answers.explain(Refused("denied", evil)).text,
-        answers.approved(evil, 30),
-        answers.denied(evil),
-        *answers.pending_lines([entry(tool=nasty, agent=nasty, shown=nasty)], NOW),
+        replies.explain(RefusedError("denied", evil)).text,
+        replies.approved(evil, 30),
+        replies.denied(evil),
+        *replies.pending_lines([entry(tool=nasty, agent=nasty, shown=nasty)], NOW),
     ]
     assert [text for text in texts if UNPRINTABLE.search(text)] == []
 
@@ -153,9 +154,9 @@ def test_nothing_that_moves_a_cursor() -> None:
     ],
 )
 def test_duration(seconds: float, told: str) -> None:
-    assert answers.duration(seconds) == told
+    assert printable.duration(seconds) == told
 
 
 @pytest.mark.parametrize(("width", "told"), [(6, "abcdef"), (5, "ab..."), (3, "..."), (1, "."), (0, "")])
 def test_cut(width: int, told: str) -> None:
-    assert answers.cut("abcdef", width) == told
+    assert printable.cut("abcdef", width) == told

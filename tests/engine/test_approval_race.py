@@ -1,6 +1,7 @@
-"""Eight real processes present the calls of 1,000 approvals, all of them each, while somebody kills them at random.
+"""Eight real processes present the calls of all approvals, each of them all calls, while somebody kills them at random.
 
-In four heats: what a change costs grows with the store, and nobody has a thousand calls waiting.
+The gate races for 80 approvals, `TOOLGUARD_TEST_ALL=1` for 1,000 in four heats: what a change costs grows with the store,
+and nobody has a thousand calls waiting.
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_engine.ledger import Decision, Entry
-from toolguard_engine.stores.audit import AuditLog, Verification
+from effort import ALL
+from toolguard_engine.approvals.ledger import Decision, HeldCall
+from toolguard_engine.stores.files.audit_log_file import AuditLog, Verification
+from toolguard_engine.stores.files.nonces import FileNonces
 from toolguard_engine.stores.locked import Busy
-from toolguard_engine.stores.nonces import FileNonces
 
-HEATS = 4
-APPROVALS = 250
+HEATS, APPROVALS, KILLS = (4, 250, 30) if ALL else (1, 80, 8)
 WORKERS = 8
-KILLS = 30
 KILL_EVERY = 0.12
 DEADLINE = 600.0
 ANSWER = re.compile(r"^(\d+) (\w+) ([0-9a-f]{8})$", re.MULTILINE)
@@ -32,15 +32,15 @@ ANSWER = re.compile(r"^(\d+) (\w+) ([0-9a-f]{8})$", re.MULTILINE)
 fork = multiprocessing.get_context("fork")  # a worker that was killed is back within milliseconds
 
 
-def request(number: int, now: float) -> Entry:
-    return Entry(
+def request(number: int, now: float) -> HeldCall:
+    return HeldCall(
         nonce="", binding=f"{number:064x}", tool="exec", agent="main", session=f"agent:main:{number % 10}",
         run=f"run-{number}",
         code="tool.exec", reason="exec asks a person", shown=f"git push origin {number}", created=now, expires=now + 3_600,
     )  # fmt: skip
 
 
-def prepare(state: Path) -> list[Entry]:
+def prepare(state: Path) -> list[HeldCall]:
     """All approvals, in two changes: entering them one by one is not what is raced for."""
     store, now = FileNonces(state), time.time()
     named = store._named
@@ -136,7 +136,7 @@ def test_each_approval_is_used_exactly_once(state: Path, tmp_path: Path, heat: i
 
     store, log = FileNonces(state), AuditLog(state)
     store.sweep(time.time())
-    log.mend()
+    log.close_torn_line()
     assert log.verify() == Verification(log.verify().lines, recovered=log.verify().recovered)
     status = {entry.nonce: entry.status for entry in store.entries()}
     assert {status[nonce] for nonce in approved} == {"used"}

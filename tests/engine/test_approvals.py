@@ -14,17 +14,18 @@ import msgspec
 import pytest
 from filelock import FileLock
 
-from toolguard_engine import approval_texts, ledger, protocol, redact
-from toolguard_engine.approvals import MAX_DESCRIPTION, MAX_TITLE, Approvals, Settled, prompt_for
-from toolguard_engine.config import Config, parse
-from toolguard_engine.layers.grants import Grant
-from toolguard_engine.ledger import Entry
-from toolguard_engine.model import Call, Verdict
-from toolguard_engine.session import Session, Setup
+from toolguard_engine.approvals import ledger
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.config.settings import Config, parse
+from toolguard_engine.model.call import Call, Verdict
+from toolguard_engine.server.held_call_decisions import MAX_DESCRIPTION, MAX_TITLE, Approvals, Settled, prompt_for
+from toolguard_engine.server.session import Session
+from toolguard_engine.server.session_state import Setup
 from toolguard_engine.stores import locked
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.stores.nonces import FileNonces
-from toolguard_engine.stores.policy import Policies
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wire import messages
+from toolguard_engine.wording import approval, redact
 
 NOW = 1_000_000.0  # 1970-01-12 13:46:40 UTC
 CONFIG = parse({"approval": {"prefix": "GUARDIAN_ANGEL"}})
@@ -39,8 +40,8 @@ class Desk:
     def __init__(self, state: Path, store_path: Path | None = None) -> None:
         self.state = state
         self.now = NOW
-        self.store = FileNonces(state, store_path, gateway="gw")
-        self.approvals = Approvals(self.store, Policies(state), lambda: self.now)
+        self.store = stores.held_calls(state, store_path, gateway="gw")
+        self.approvals = Approvals(self.store, stores.grants(state), lambda: self.now)
 
     def ask(self, call: Call = CALL, config: Config = CONFIG) -> Settled:
         return self.approvals.settle(HOLD, call, config)
@@ -52,8 +53,8 @@ class Desk:
         assert settled.verdict.decision == "hold"
         return settled.entry.nonce
 
-    def decide(self, action: Any, nonce: str = "", where: Any = "chat", **more: Any) -> protocol.Told:
-        return self.approvals.decide(protocol.Decide(7, action, where, nonce, **more), CONFIG)
+    def decide(self, action: Any, nonce: str = "", where: Any = "chat", **more: Any) -> messages.DecisionReply:
+        return self.approvals.decide(messages.PersonDecision(7, action, where, nonce, **more), CONFIG)
 
     def approved(self, call: Call = CALL) -> str:
         nonce = self.held(call)
@@ -64,10 +65,10 @@ class Desk:
         return next(entry.status for entry in self.store.entries() if entry.nonce == nonce)
 
     def events(self) -> list[str]:
-        return [event["event"] for event in AuditLog(self.state).events()]
+        return [event["event"] for event in stores.audit_log(self.state).events()]
 
     def grant(self, pattern: str, expires: float = 0.0, tool: str = "exec") -> None:
-        Policies(self.state).add(Grant("g-1", tool, pattern, expires=expires))
+        stores.grants(self.state).add(Grant("g-1", tool, pattern, expires=expires))
 
 
 @pytest.fixture
@@ -80,7 +81,7 @@ def held_text(nonce: str) -> str:
     return (
         f'GUARDIAN_ANGEL_ESCALATE|{nonce}|It deletes whole folders. Call: exec({{ command: "rm -rf build" }})\n'
         f"Approve with `toolguard approve {nonce}` in a terminal or `/toolguard approve {nonce}` in chat. "
-        "Tell the user so, and why you need it. Do not repeat the call before they have approved it."
+        "Tell the user this, and why you need it. Do not repeat the call before they have approved it."
     )
 
 
@@ -90,7 +91,7 @@ def test_held(desk: Desk) -> None:
     nonce = settled.entry.nonce
     assert settled == Settled(
         Verdict("hold", "approval.pending", held_text(nonce), "It deletes whole folders."),
-        Entry(
+        HeldCall(
             nonce=nonce, binding=settled.entry.binding, tool="exec", agent="main", session="agent:main:main", run="r",
             code="rule.recursive-delete", reason="It deletes whole folders.", shown='exec({ command: "rm -rf build" })',
             created=NOW, expires=NOW + 300, cwd=CALL.cwd,
@@ -145,7 +146,7 @@ def test_denied(desk: Desk, why: str, first_line: str) -> None:
         assert settled.verdict.code == "approval.denied"
         assert settled.verdict.decision == "block"
         assert settled.verdict.text == (
-            f"{first_line}\nDo not retry it, and do not try to reach the same in another way. "
+            f"{first_line}\nDo not retry it, and do not try to get the same result another way. "
             "Tell the user, and ask what they want instead."
         )
     desk.now = NOW + 300
@@ -198,8 +199,8 @@ def test_the_settings_say_how_long(desk: Desk) -> None:
     assert settled.entry is not None
     assert settled.entry.expires == NOW + 60
     nonce = settled.entry.nonce
-    told = desk.approvals.decide(protocol.Decide(1, "approve", "chat", nonce), config)
-    assert told == protocol.Told(1, ok=True, text=f"approved {nonce}: agent main may run exec once within 10 s")
+    told = desk.approvals.decide(messages.PersonDecision(1, "approve", "chat", nonce), config)
+    assert told == messages.DecisionReply(1, ok=True, text=f"approved {nonce}: agent main may run exec once within 10 s")
     desk.now = NOW + 10
     assert desk.ask(config=config).fresh
 
@@ -318,7 +319,7 @@ def test_trouble_is_a_named_verdict(desk: Desk, monkeypatch: pytest.MonkeyPatch,
             return
         told = desk.decide("approve", nonce)
         assert (told.ok, told.text.splitlines()[-1]) == (False, "Run `toolguard doctor` in a terminal.")
-        desk.approvals.resolved(protocol.Resolved(1, nonce, "used"))
+        desk.approvals.resolved(messages.Resolved(1, nonce, "used"))
         assert desk.approvals.trouble != ""
         if code != "store.busy":  # reading needs no lock
             assert desk.approvals.is_decided(nonce) is (code == "store.unavailable" and desk.status(nonce) != "pending")
@@ -367,9 +368,7 @@ def test_too_many_wait(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ledger, "MAX_OPEN", 1)
     nonce = desk.held()
     code = "approval.too-many"
-    full = Settled(
-        Verdict("block", code, approval_texts.out_of_order("GUARDIAN_ANGEL", code), "too many calls wait already")
-    )
+    full = Settled(Verdict("block", code, approval.out_of_order("GUARDIAN_ANGEL", code), "too many calls wait already"))
     assert desk.ask(replace(CALL, cwd="/other")) == full
     assert desk.held() == nonce
 
@@ -405,8 +404,8 @@ def test_what_cannot_be_bound_is_blocked(desk: Desk, params: Any, error: str) ->
 def test_a_yes_in_chat(desk: Desk) -> None:
     nonce = desk.held()
     told = desk.decide("approve", nonce[:4].upper(), by="telegram:7", why="ok")
-    assert told == protocol.Told(7, ok=True, text=f"approved {nonce}: agent main may run exec once within 30 s")
-    line = list(AuditLog(desk.state).events())[-1]
+    assert told == messages.DecisionReply(7, ok=True, text=f"approved {nonce}: agent main may run exec once within 30 s")
+    line = list(stores.audit_log(desk.state).events())[-1]
     assert {name: line[name] for name in ("event", "by", "where", "why")} == {
         "event": "approve", "by": "telegram:7", "where": "chat", "why": "ok",
     }  # fmt: skip
@@ -415,19 +414,19 @@ def test_a_yes_in_chat(desk: Desk) -> None:
 def test_a_no_in_chat(desk: Desk) -> None:
     nonce = desk.held()
     told = desk.decide("deny", nonce)
-    assert told == protocol.Told(7, ok=True, text=f"denied {nonce}: agent main is told not to try exec again")
+    assert told == messages.DecisionReply(7, ok=True, text=f"denied {nonce}: agent main is told not to try exec again")
 
 
 def test_what_somebody_typed_is_kept_without_secrets_and_bounded(desk: Desk) -> None:
     desk.decide("deny", desk.held(), by="anna\n\x1b[2J", why="token=abcdefgh12345678 " + "no " * 30_000)
-    line = list(AuditLog(desk.state).events())[-1]
+    line = list(stores.audit_log(desk.state).events())[-1]
     assert line["by"] == "anna??[2J"
     assert line["why"].startswith("token=[redacted] no no")
     assert len(line["why"]) < 400
 
 
 def test_what_waits(desk: Desk) -> None:
-    assert desk.decide("pending") == protocol.Told(7, ok=True, text="no call is waiting")
+    assert desk.decide("pending") == messages.DecisionReply(7, ok=True, text="no call is waiting")
     nonce = desk.held()
     desk.now = NOW + 50
     approved = desk.approved(replace(CALL, cwd="/2"))
@@ -505,14 +504,14 @@ def test_refusals(
     monkeypatch.setattr(secrets, "token_hex", lambda _: next(names))
     nonce = prepare(desk)
     before = [(entry.nonce, entry.status) for entry in desk.store.entries() if entry.status != "pending"]
-    assert desk.decide("approve", nonce, where) == protocol.Told(7, ok=False, text=text.format(nonce=nonce))
+    assert desk.decide("approve", nonce, where) == messages.DecisionReply(7, ok=False, text=text.format(nonce=nonce))
     assert [(entry.nonce, entry.status) for entry in desk.store.entries() if entry.nonce in dict(before)] == before
 
 
 @pytest.mark.parametrize("action", ["approve", "deny"])
 def test_the_first_to_come_after_the_end_is_told_so(desk: Desk, action: str) -> None:
     nonce = expired(desk)
-    assert desk.decide(action, nonce) == protocol.Told(7, ok=False, text=IS_EXPIRED.format(nonce=nonce))
+    assert desk.decide(action, nonce) == messages.DecisionReply(7, ok=False, text=IS_EXPIRED.format(nonce=nonce))
     assert desk.events() == ["hold", "expire"]
 
 
@@ -532,20 +531,20 @@ AGENTS = [
 def test_the_agents_own_word(desk: Desk, config: Any, text: str, *, ok: bool) -> None:
     nonce = desk.held()
     session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42, open_approvals=lambda *_: desk.approvals))
-    session.answer(protocol.Hello(0, 1, str(desk.state), config))
-    told = session.answer(protocol.Decide(1, "approve", "tool", nonce))
-    assert told == protocol.Told(1, ok=ok, text=text.format(nonce=nonce))
+    session.answer(messages.Hello(0, 1, str(desk.state), config))
+    told = session.answer(messages.PersonDecision(1, "approve", "tool", nonce))
+    assert told == messages.DecisionReply(1, ok=ok, text=text.format(nonce=nonce))
     assert desk.status(nonce) == ("approved" if ok else "pending")
     if not ok:
-        assert session.answer(protocol.Decide(1, "deny", "tool", nonce)) == told
-        assert session.answer(protocol.Decide(1, "pending", "tool")) == told
+        assert session.answer(messages.PersonDecision(1, "deny", "tool", nonce)) == told
+        assert session.answer(messages.PersonDecision(1, "pending", "tool")) == told
 
 
 def test_no_store_no_word() -> None:
     session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42))
-    told = session.answer(protocol.Decide(1, "approve", "chat", "deadbeef"))
-    assert told == protocol.Told(1, ok=False, text="Approvals are out of order; run `toolguard doctor`.")
-    assert session.answer(protocol.Resolved(2, "deadbeef", "used")) == protocol.Pong(2)
+    told = session.answer(messages.PersonDecision(1, "approve", "chat", "deadbeef"))
+    assert told == messages.DecisionReply(1, ok=False, text="Approvals are out of order; run `toolguard doctor`.")
+    assert session.answer(messages.Resolved(2, "deadbeef", "used")) == messages.Pong(2)
 
 
 # --- the gateway's own prompt -------------------------------------------------------------------------------------------
@@ -562,10 +561,10 @@ RESOLVED = [
 def test_resolved(desk: Desk, outcome: Any, status: str, events: list[str], code: str, *, fresh: bool) -> None:
     nonce = desk.held()
     for _ in range(2):  # once more changes nothing
-        desk.approvals.resolved(protocol.Resolved(1, nonce, outcome, by="anna"))
+        desk.approvals.resolved(messages.Resolved(1, nonce, outcome, by="anna"))
         assert (desk.status(nonce), desk.events()) == (status, events)
     if outcome != "unavailable":
-        line = list(AuditLog(desk.state).events())[-1]
+        line = list(stores.audit_log(desk.state).events())[-1]
         assert line["where"] == "native"
     settled = desk.ask()
     assert (settled.verdict.code, settled.fresh) == (code, fresh)
@@ -574,14 +573,14 @@ def test_resolved(desk: Desk, outcome: Any, status: str, events: list[str], code
 def test_a_nonce_that_was_never_given_is_resolved_by_nothing(desk: Desk) -> None:
     nonce = desk.held()
     for wrong in ("", nonce[:4], "ffffffff", "\0"):
-        desk.approvals.resolved(protocol.Resolved(1, wrong, "used"))
+        desk.approvals.resolved(messages.Resolved(1, wrong, "used"))
     assert desk.status(nonce) == "pending"
 
 
 def test_the_prompt(desk: Desk) -> None:
     settled = desk.ask()
     assert settled.entry is not None
-    assert prompt_for(settled.entry, settled.entry.created) == protocol.Prompt(
+    assert prompt_for(settled.entry, settled.entry.created) == messages.Prompt(
         settled.entry.nonce,
         "exec waits for your approval",
         'It deletes whole folders. exec({ command: "rm -rf build" })',

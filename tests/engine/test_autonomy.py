@@ -9,17 +9,20 @@ from typing import Any, get_args
 import msgspec
 import pytest
 
-from toolguard_engine import autonomy as module
-from toolguard_engine import hints, rulepacks, standing
-from toolguard_engine.autonomy import CHECKPOINT, Autonomy
-from toolguard_engine.config import AgentBudget, AgentConfig, BudgetConfig, Config, DriftConfig, Mode, RiskCosts
+from toolguard_engine.approvals import standing
+from toolguard_engine.approvals.standing import IDLE_SECONDS, Standing
+from toolguard_engine.config.settings import AgentBudget, AgentConfig, BudgetConfig, Config, DriftConfig, Mode, RiskCosts
+from toolguard_engine.effects.outcomes import Outcome
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell.command import Effect
 from toolguard_engine.guard import Guard
-from toolguard_engine.judgement import Judgement
-from toolguard_engine.model import Call, Host, Verdict
-from toolguard_engine.outcomes import Outcome
-from toolguard_engine.rulebook import Rulebook
-from toolguard_engine.shell.model import Effect
-from toolguard_engine.standing import IDLE_SECONDS, Standing
+from toolguard_engine.layers.autonomy import checkpoint_gate as module
+from toolguard_engine.layers.autonomy.checkpoint_gate import CHECKPOINT, Autonomy
+from toolguard_engine.model.call import Call, Host, Verdict
+from toolguard_engine.rules import packs as rulepacks
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.rules.rulebook import Rulebook
+from toolguard_engine.server import tool_hints
 
 NOON = 1_700_000_000.0
 CALL = Call("message", {}, agent="main", session="s", run="r", at=NOON)
@@ -39,10 +42,10 @@ def weighed(level: str, *effects: Effect) -> Judgement:
 def goes(agents: Autonomy, level: str, config: Config, call: Call = CALL, *effects: Effect) -> str:
     """As the guard does it: judged, and let through where nothing holds it. The code that holds it."""
     found = weighed(level, *effects)
-    if asks := agents.judge(call, found, config):
+    if asks := agents.judge(CallReading(call), found, config):
         assert asks.decision == "hold"
         return asks.code
-    agents.let_through(call, found, config)
+    agents.let_through(CallReading(call), found, config)
     return ""
 
 
@@ -99,7 +102,7 @@ def test_twenty_low_calls_fit_and_the_next_one_asks() -> None:
     agents, config = Autonomy(), settings()
     assert [goes(agents, "LOW", config) for _ in range(21)] == [""] * 20 + ["budget.exhausted"]
     assert of(agents).spent == 1.0
-    asked = agents.judge(CALL, weighed("LOW"), config)
+    asked = agents.judge(CallReading(CALL), weighed("LOW"), config)
     assert asked == Verdict(
         "hold",
         "budget.exhausted",
@@ -124,7 +127,7 @@ def test_an_approval_is_a_checkpoint_where_one_was_asked_for() -> None:
     trust = of(agents).trust
     agents.approved(replace(CALL, at=NOON + 5), "budget.exhausted", config)
     after = of(agents)
-    assert (after.spent, after.epoch, after.told, after.trust) == (0.0, 1, [], round(trust + 0.1, 9))
+    assert (after.spent, after.epoch, after.reported, after.trust) == (0.0, 1, [], round(trust + 0.1, 9))
     assert of(agents, replace(CALL, session="other")).epoch == 0
     assert of(agents, replace(CALL, session="other")).spent == 0.4
     assert goes(agents, "HIGH", config) == ""
@@ -301,7 +304,7 @@ def test_the_owner_forgets_drift_but_not_the_budget() -> None:
     goes(agents, "HIGH", config, CALL)
     assert told(agents) == [("drift.warnings", True)]
     agents.person("main", "s", NOON, config)
-    assert of(agents).told == []
+    assert of(agents).reported == []
     assert goes(agents, "HIGH", config) == ""
     agents.person("main", "s", NOON, config)
     assert of(agents).spent == 0.4
@@ -350,7 +353,7 @@ CAME = Outcome(1)
 
 def guard(mode: Mode, general: Mode = "enforce") -> Guard:
     config = Config(mode=general, budget=BudgetConfig(mode=mode))
-    return Guard(config, hints.load(), Host(HOME, f"{HOME}/.openclaw"), BOOK)
+    return Guard(config, tool_hints.load(), Host(HOME, f"{HOME}/.openclaw"), BOOK)
 
 
 def calls(*told_as: tuple[str, dict[str, Any]], every: float) -> Iterator[Call]:
@@ -368,7 +371,7 @@ def test_the_guard_never_holds_three_thousand_harmless_calls(mode: Mode, general
     ] * 1_500
     for call in calls(*harmless, every=0.01):
         assert owner.judge(call).decision == "allow"
-        owner.came(call, CAME)
+        owner.on_result(call, CAME)
 
 
 CREEPS: list[tuple[str, dict[str, Any]]] = [
@@ -384,7 +387,7 @@ def test_the_guard_asks_an_agent_that_creeps_to_sending() -> None:
     verdicts = []
     for call in calls(*CREEPS, every=5):
         verdicts.append((call.tool, owner.judge(call)))
-        owner.came(call, CAME)
+        owner.on_result(call, CAME)
     assert {verdict.decision for tool, verdict in verdicts if tool != "message"} == {"allow"}
     sends = [verdict for tool, verdict in verdicts if tool == "message"]
     assert [(verdict.decision, verdict.code) for verdict in sends] == [("hold", "drift.escalation")] * 3
@@ -415,5 +418,5 @@ def test_what_nobody_judges_earns_no_trust() -> None:
     owner = guard("enforce")
     for call in calls(*[("memory_search", {})] * 40, every=1):
         assert owner.judge(call).code == "allow.exempt"
-        owner.came(call, CAME)
+        owner.on_result(call, CAME)
     assert owner.autonomy.take_changed() == {}

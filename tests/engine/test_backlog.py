@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolguard_engine.metrics.backlog import Backlog
-from toolguard_engine.metrics.record import Call
+from toolguard_engine.metrics.row_writer import CallRecord
 
 
-def rows(*numbers: int) -> list[Call]:
-    return [Call(number) for number in numbers]
+def rows(*numbers: int) -> list[CallRecord]:
+    return [CallRecord(number) for number in numbers]
 
 
 def test_the_oldest_go_and_are_counted() -> None:

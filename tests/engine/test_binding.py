@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolguard_engine.binding import EXACT, bind
-from toolguard_engine.model import Call
+from toolguard_engine.approvals.binding import EXACT, bind
+from toolguard_engine.model.call import Call
 
 CALL = Call("exec", {"command": "git push", "env": {"A": "1"}}, agent="main", session="agent:main:main", cwd="/w")
 

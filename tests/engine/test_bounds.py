@@ -11,9 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from toolguard_engine.metrics import bounds
 from toolguard_engine.metrics.database import connect
-from toolguard_engine.metrics.record import DAY_MS, Call, Verdict, record, record_verdicts
+from toolguard_engine.metrics.row_writer import DAY_MS, CallRecord, VerdictRecord, record, record_verdicts
 from toolguard_engine.stores.transactions import transaction
 
 NOW = 1_780_000_000_000
@@ -42,7 +43,7 @@ def test_times(at: int, taken: int) -> None:
     ],
 )
 def test_calls(given: dict[str, Any], written: dict[str, Any]) -> None:
-    assert bounds.call(Call(NOW, **given), NOW) == Call(NOW, **written)
+    assert bounds.call(CallRecord(NOW, **given), NOW) == CallRecord(NOW, **written)
 
 
 @pytest.fixture(scope="module")
@@ -55,13 +56,13 @@ texts = st.text(max_size=300) | st.text(st.characters(categories=["Cs", "Cc"]), 
 numbers = st.integers(-(2**70), 2**70) | st.floats()
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     at=st.integers(-(2**70), 2**70), names=st.lists(texts, min_size=14, max_size=14), counts=st.lists(numbers, min_size=7)
 )
 def test_every_row_can_be_written(opened: sqlite3.Connection, at: int, names: list[str], counts: list[Any]) -> None:
-    call = Call(at, *names[:6], *counts[:6], 1, counts[6])
-    verdict = Verdict(at, *names[:9], None, *names[9:13])
+    call = CallRecord(at, *names[:6], *counts[:6], 1, counts[6])
+    verdict = VerdictRecord(at, *names[:9], None, *names[9:13])
     with transaction(opened):
         record(opened, [bounds.call(call, NOW)])
         record_verdicts(opened, [bounds.verdict(verdict, NOW)])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from toolguard_engine.config import BudgetConfig, RiskCosts, RiskLevel
-from toolguard_engine.layers import budget
-from toolguard_engine.risklevels import LEVELS, RANKS
-from toolguard_engine.standing import Standing
+from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.config.settings import BudgetConfig, RiskCosts, RiskLevel
+from toolguard_engine.layers.autonomy import budget
+from toolguard_engine.rules.risk_levels import LEVELS, RANKS
 
 DEFAULT = BudgetConfig()
 

@@ -1,4 +1,4 @@
-"""Which calls count as the same call, and which as of one family."""
+"""Which calls count as the same call, and which as one family."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.callkeys import END, LONG, call_digest, digests, kind_digest
+from toolguard_engine.effects.call_digest import END, LONG, call_digest, digests, kind_digest
 
 ONE = "123e4567-e89b-12d3-a456-426614174000"
 OTHER = "9b2e4567-e89b-12d3-a456-426614174abc"
@@ -78,13 +78,12 @@ def test_the_same_call(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert digests("exec", one) == digests("exec", other)
 
 
-@pytest.mark.parametrize(("one", "other"), OTHER_CALL)
-def test_another_call(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert digests("exec", one)[0] != digests("exec", other)[0]
+def test_different_calls() -> None:
+    assert [(one, other) for one, other in OTHER_CALL if digests("exec", one)[0] == digests("exec", other)[0]] == []
 
 
 @pytest.mark.parametrize(("one", "other"), ONE_FAMILY)
-def test_one_family(one: dict[str, Any], other: dict[str, Any]) -> None:
+def test_the_same_family(one: dict[str, Any], other: dict[str, Any]) -> None:
     assert digests("exec", one)[0] != digests("exec", other)[0]
     assert digests("exec", one)[1] == digests("exec", other)[1]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.guard import Refusal
-from toolguard_engine.model import Call, Correction, Failure, Problem
-from toolguard_engine.stores import calllog
-from toolguard_engine.stores.calllog import CallLog, record, resolve
+from toolguard_engine.model.call import Call, Correction, Failure, MalformedCall, ParameterProblem
+from toolguard_engine.stores.call_log import record, resolve
+from toolguard_engine.stores.files import call_log_file as call_log
+from toolguard_engine.stores.files.call_log_file import CallLog
 
 NOW = datetime(2026, 9, 6, 14, 0, 0, 1_999, timezone(timedelta(hours=2)))
 STATE = Path("/state")
@@ -44,9 +44,12 @@ def test_resolve_home(home: Path) -> None:
     assert resolve("~/.openclaw2/a.log", STATE) == home / ".openclaw2" / "a.log"
 
 
-def refusal(params: Any = None, **call: Any) -> Refusal:
-    problems = (Problem("path", missing=True, detail="is required"), Problem("edits", missing=False, detail="must be array"))
-    return Refusal(
+def refusal(params: Any = None, **call: Any) -> MalformedCall:
+    problems = (
+        ParameterProblem("path", missing=True, detail="is required"),
+        ParameterProblem("edits", missing=False, detail="must be array"),
+    )
+    return MalformedCall(
         Call("edit", params, agent="main", session="s", run="r", **call),
         Failure("validation", problems),
         Correction("corrected", "text"),
@@ -113,7 +116,7 @@ def test_two_logs_share_a_file(tmp_path: Path) -> None:
 
 
 def test_a_full_file_is_turned_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(calllog, "MAX_BYTES", 16)
+    monkeypatch.setattr(call_log, "MAX_BYTES", 16)
     log = CallLog(tmp_path / "a.log")
     seen = []
     for number in range(1, 6):

@@ -1,4 +1,4 @@
-"""The paths that constraints see in a call: parameters of any tool, programs that read folders whole, code."""
+"""The paths that rules see in a call: parameters of any tool, programs that read whole folders, code."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine import callpaths, rulepacks
-from toolguard_engine.config import Config
-from toolguard_engine.constraintform import constraint_from
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects import call_paths
+from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import constraints, rubric
-from toolguard_engine.model import Call, Host
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
+from toolguard_engine.rules.rulebook import rule_from
 
 HOST = Host("/home/ada", "/home/ada/.openclaw")
-BOOK = rulepacks.load()
+BOOK = packs.load()
 
 
 def speaks(tool: str, params: dict[str, Any], path: str = "/srv/prod/**", severity: str = "mandatory") -> bool:
     call = Call(tool, params, agent="main", cwd="/home/ada/work")
-    found = rubric.judge(call, Config(), HOST, BOOK)
-    about = constraint_from({"id": "c", "severity": severity, "reason": "No.", "path": [path]})
-    judged = constraints.judge(call, found, (about,), HOST)
+    about = rule_from({"id": "constraint.c", "severity": severity, "reason": "No.", "path": [path]}, "constraint")
+    given = LayerInput(CallReading(call, HOST), Config(), BOOK.plus((about,)))
+    found = rubric.weighed(given.reading, given.config, given.rules)
+    judged = constraints.judge(given, found) or found
     return judged.code == "constraint.c" or bool(judged.note)
 
 
@@ -48,7 +52,7 @@ def run(command: str, path: str = "/srv/prod/**") -> bool:
         "docker run --volume=/srv:/x alpine cat /x/prod/a",
     ],
 )
-def test_a_program_that_goes_through_all_below(command: str) -> None:
+def test_programs_that_descend_into_folders(command: str) -> None:
     assert run(command)
 
 
@@ -56,11 +60,11 @@ def test_a_program_that_goes_through_all_below(command: str) -> None:
     "command",
     ["ls /srv", "ls -la /srv", "rg x /srv/test", "find . -name x", "grep x /srv/a.txt", "docker ps", "find /home/ada/work"],
 )
-def test_a_program_that_does_not(command: str) -> None:
+def test_programs_that_do_not_descend(command: str) -> None:
     assert not run(command)
 
 
-def test_what_is_looked_through_from_where_it_runs() -> None:
+def test_programs_that_search_their_working_directory() -> None:
     assert run("rg x", "/home/ada/work/secret/**")
     assert not run("rg x ./src", "/home/ada/work/secret/**")
     assert not run("ls", "/home/ada/work/secret/**")
@@ -79,11 +83,11 @@ def test_what_is_looked_through_from_where_it_runs() -> None:
         """perl -e 'open F, "</srv/prod/a"; print <F>'""",
     ],
 )
-def test_code_that_names_it(command: str) -> None:
+def test_code_that_names_the_path(command: str) -> None:
     assert run(command)
 
 
-def test_code_that_names_another() -> None:
+def test_code_that_names_another_path() -> None:
     assert not run("""python3 -c "print(open('/srv/test/a').read())" """)
     assert run("""python3 -c "open('/srv/x', 'r')" """, "/srv/x")
 
@@ -118,11 +122,11 @@ def test_parameters(tool: str, params: dict[str, Any]) -> None:
         ("mcp__fs__read", {"args": ["/srv/test/a", 3, None]}),
     ],
 )
-def test_texts_that_are_none(tool: str, params: dict[str, Any]) -> None:
+def test_texts_that_are_not_paths(tool: str, params: dict[str, Any]) -> None:
     assert not speaks(tool, params)
 
 
-def test_more_parameters_than_are_looked_at() -> None:
-    params = {"args": ["/tmp/x"] * (callpaths.MAX_VALUES + 1)}
+def test_more_parameters_than_the_limit() -> None:
+    params = {"args": ["/tmp/x"] * (call_paths.MAX_VALUES + 1)}
     assert speaks("mcp__fs__read", params)
     assert not speaks("mcp__fs__read", params, severity="advisory")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolguard_engine.metrics import channels
-from toolguard_engine.redact import UNPRINTABLE
+from toolguard_engine.wording.redact import UNPRINTABLE
 
 KEYS = [
     ("agent:main:main", ""),

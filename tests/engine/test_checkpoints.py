@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from test_held_calls import Scene
-from toolguard_engine import protocol
-from toolguard_engine.ledger import LAPSED, Decision
+from toolguard_engine.approvals.ledger import LAPSED, Decision
+from toolguard_engine.wire import messages
 
 CONFIG = {"alwaysBlock": [], "budget": {"mode": "enforce", "toolRiskMap": {"note_down": "HIGH"}}}
 ANN = Decision("ann", "cli")
@@ -20,10 +20,10 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path, CONFIG)
 
 
-def note(scene: Scene, number: int, **more: Any) -> protocol.VerdictAnswer:
+def note(scene: Scene, number: int, **more: Any) -> messages.VerdictAnswer:
     place = scene.place(run=f"r{number}", **more)
-    answer = scene.session.answer(protocol.Judge(1, "note_down", {"text": f"line {number}"}, **place))
-    assert isinstance(answer, protocol.VerdictAnswer)
+    answer = scene.session.answer(messages.Judge(1, "note_down", {"text": f"line {number}"}, **place))
+    assert isinstance(answer, messages.VerdictAnswer)
     return answer
 
 
@@ -33,14 +33,14 @@ def spend(scene: Scene, **more: Any) -> None:
 
 
 def checkpoint(scene: Scene, session: str) -> str:
-    told = scene.session.answer(protocol.Decide(1, "checkpoint", "chat", by="ann", session=session))
-    assert isinstance(told, protocol.Told)
+    told = scene.session.answer(messages.PersonDecision(1, "checkpoint", "chat", by="ann", session=session))
+    assert isinstance(told, messages.DecisionReply)
     return told.text
 
 
 def lines(scene: Scene) -> list[tuple[str, str]]:
     """What the session itself has for the audit log."""
-    return [(event.event, event.code) for event in scene.session.take_events()]
+    return [(event.event, event.code) for event in scene.session.outbox.take_events()]
 
 
 def test_a_checkpoint_in_chat_closes_what_waited_for_it(scene: Scene) -> None:
@@ -75,7 +75,7 @@ def test_an_approval_that_was_a_checkpoint_says_so_and_a_held_call_is_told_once(
     assert (entry.code, "A yes is a checkpoint" in entry.reason) == ("budget.exhausted", True)
     scene.store.approve(entry.nonce, ANN, scene.now, 30)
     assert note(scene, 1).decision == "allow"
-    (event,) = scene.session.take_events()
+    (event,) = scene.session.outbox.take_events()
     assert (event.event, event.code, event.nonce, event.agent) == ("checkpoint", "budget.checkpoint", entry.nonce, "main")
     assert note(scene, 2).decision == "allow"
 
@@ -85,7 +85,7 @@ def test_a_yes_in_the_gateways_own_prompt_is_a_checkpoint_too(scene: Scene) -> N
     assert note(scene, 1, native=True).prompt is not None
     (entry,) = scene.store.entries()
     for _ in range(2):  # once more changes nothing
-        scene.session.answer(protocol.Resolved(2, entry.nonce, "used", by="ann"))
+        scene.session.answer(messages.Resolved(2, entry.nonce, "used", by="ann"))
     assert ("checkpoint", "budget.checkpoint") in lines(scene)
     assert [note(scene, number).decision for number in (2, 3, 4)] == ["allow", "allow", "hold"]
 

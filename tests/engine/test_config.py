@@ -9,8 +9,8 @@ import jsonschema
 import msgspec
 import pytest
 
-from toolguard_engine import manifest
-from toolguard_engine.config import AgentConfig, Config, MetricsConfig, metrics_of, parse
+from toolguard_engine.config import plugin_manifest
+from toolguard_engine.config.settings import AgentConfig, Config, MetricsConfig, metrics_of, parse
 
 SEED_EXAMPLE = {"maxIdenticalFailures": 2, "maxFailuresPerTurn": 5, "logPath": "~/.openclaw/tool-guard.log"}
 
@@ -214,7 +214,7 @@ def test_invalid_for_the_types_and_for_the_schema(raw: Any, error: str) -> None:
 
 
 def schema_errors(raw: Any) -> list[str]:
-    validator = jsonschema.Draft202012Validator(manifest.config_schema())
+    validator = jsonschema.Draft202012Validator(plugin_manifest.config_schema())
     return [error.message for error in validator.iter_errors(raw)]
 
 

@@ -1,4 +1,4 @@
-"""Constraints: what each condition means, what is not known, and what they add to a judgement."""
+"""Rules about the circumstances of a call: what each condition means, what is not known, and what a severity decides."""
 
 from __future__ import annotations
 
@@ -10,30 +10,39 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine import callpaths, callview, clockhours, constraintpacks, pathglobs, protocol
-from toolguard_engine.config import Config, parse
-from toolguard_engine.constraintform import Constraint, constraint_from
+from toolguard_engine.config.settings import Config, parse
+from toolguard_engine.effects import call_paths
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell import place_globs
+from toolguard_engine.effects.shell.places import Where
 from toolguard_engine.guard import Guard
-from toolguard_engine.judgement import Judgement
 from toolguard_engine.layers import constraints, rubric
-from toolguard_engine.model import Call, Host
-from toolguard_engine.rulebook import Rule, Rulebook
-from toolguard_engine.ruleform import BadRule
-from toolguard_engine.session import Session, Setup
-from toolguard_engine.shell.places import Where
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.model import clock_hours
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import call_facts, packs, path_globs
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.rules.rule_form import rule_from
+from toolguard_engine.rules.rulebook import Rule, Rulebook
+from toolguard_engine.server.session import Session
+from toolguard_engine.server.session_state import Setup
+from toolguard_engine.wire import messages
 
 HOST = Host("/home/ada", "/home/ada/.openclaw")
 WORK = "/home/ada/work"
 NO_RULES = Rulebook(())
 
 
-def constraint(severity: str = "mandatory", name: str = "c", **said: Any) -> Constraint:
-    return constraint_from({"id": name, "severity": severity, "reason": f"Because of {name}.", **said})
+def constraint(severity: str = "mandatory", name: str = "c", **said: Any) -> Rule:
+    return rule_from(
+        {"id": f"constraint.{name}", "severity": severity, "reason": f"Because of {name}.", **said}, "constraint"
+    )
 
 
-def judged(call: Call, *known: Constraint, book: Rulebook = NO_RULES) -> Judgement:
-    found = rubric.judge(call, Config(), HOST, book)
-    return constraints.judge(call, found, known, HOST)
+def judged(call: Call, *known: Rule, book: Rulebook = NO_RULES) -> Judgement:
+    given = LayerInput(CallReading(call, HOST), Config(), book.plus(known))
+    found = rubric.weighed(given.reading, given.config, given.rules)
+    return constraints.judge(given, found) or found
 
 
 def run(command: str, **more: Any) -> Call:
@@ -57,12 +66,12 @@ class TestVerdict:
         assert judged(call, constraint("required", tool=["exec"])).verdict.decision == "hold"
         noted = judged(call, constraint("advisory", tool=["exec"]))
         assert (noted.decision, noted.code) == ("allow", "allow")
-        assert noted.note == "[TOOLGUARD NOTE] Because of c. (constraint c)"
+        assert noted.note == "[TOOLGUARD NOTE] Because of c. (rule c)"
 
     def test_none_speaks(self) -> None:
         call = run("ls")
-        found = rubric.judge(call, Config(), HOST, NO_RULES)
-        assert constraints.judge(call, found, (constraint(tool=["write"]),), HOST) is found
+        given = LayerInput(CallReading(call, HOST), Config(), Rulebook((constraint(tool=["write"]),)))
+        assert constraints.judge(given, rubric.weighed(given.reading, given.config, given.rules)) is None
 
     def test_the_gravest_counts_and_notes_stay(self) -> None:
         known = (
@@ -74,7 +83,7 @@ class TestVerdict:
         )
         found = judged(run("ls"), *known)
         assert (found.decision, found.code) == ("block", "constraint.c")
-        assert [line[-14:] for line in found.note.splitlines()] == ["(constraint a)", "(constraint e)"]
+        assert [line[-8:] for line in found.note.splitlines()] == ["(rule a)", "(rule e)"]
 
     def test_a_block_stays(self) -> None:
         book = Rulebook((Rule("x.wipe", "Never.", run=("wipe",), verdict="block"),))
@@ -96,10 +105,8 @@ class TestVerdict:
 
 
 class TestInTheGuard:
-    def guard(self, *known: Constraint, **config: Any) -> Guard:
-        guard = Guard(parse(config), {}, HOST, NO_RULES)
-        guard.constrain(known)
-        return guard
+    def guard(self, *known: Rule, **config: Any) -> Guard:
+        return Guard(parse(config), {}, HOST, Rulebook(known))
 
     def test_blocks_and_names_itself(self) -> None:
         verdict = self.guard(constraint(tool=["exec"])).judge(run("ls"))
@@ -121,23 +128,23 @@ class TestInTheGuard:
     def test_what_came_by_tool_search(self) -> None:
         assert self.guard(constraint(tool=["exec"])).judge(Call("openclaw:core:EXEC", {"command": "ls"})).decision == "block"
 
-    def test_other_constraints_from_here_on(self) -> None:
+    def test_other_rules_from_here_on(self) -> None:
         guard = self.guard(constraint(tool=["exec"]))
         assert guard.judge(run("ls")).decision == "block"
-        guard.constrain((constraint(tool=["write"]),))
+        guard.use(Rulebook((constraint(tool=["write"]),)))
         assert guard.judge(run("ls")).decision == "allow"
 
 
 class TestInTheSession:
-    def answer(self, mode: str, *known: Constraint, **more: Any) -> Any:
+    def answer(self, mode: str, *known: Rule, **more: Any) -> Any:
         talk = Session(Setup({}, lambda: datetime(2026, 11, 23, 12, tzinfo=UTC), 42))
-        talk.answer(protocol.Hello(0, protocol.VERSION, "/state", {"mode": mode}, gateway="gw"))
-        talk.use_constraints(known)
-        return talk.answer(protocol.Judge(5, "exec", {"command": "ls"}, agent="main", run="r", **more))
+        talk.answer(messages.Hello(0, messages.VERSION, "/state", {"mode": mode}, gateway="gw"))
+        talk.use_rules(known)
+        return talk.answer(messages.Judge(5, "exec", {"command": "ls"}, agent="main", run="r", **more))
 
     def test_a_note_goes_along(self) -> None:
         answer = self.answer("enforce", constraint("advisory", tool=["exec"]))
-        assert (answer.decision, answer.note) == ("allow", "[TOOLGUARD NOTE] Because of c. (constraint c)")
+        assert (answer.decision, answer.note) == ("allow", "[TOOLGUARD NOTE] Because of c. (rule c)")
 
     def test_in_shadow_mode_the_model_sees_nothing(self) -> None:
         for severity in ("advisory", "required"):
@@ -265,10 +272,10 @@ class TestWhen:
     def test_a_span_and_its_rest_are_the_day(self, start: int, end: int, minute: int) -> None:
         now = datetime(2026, 11, 23, minute // 60, minute % 60, tzinfo=UTC)
         if start == end:
-            assert clockhours.span_of(f"{start:02}:00-{end:02}:00") is None
+            assert clock_hours.span_of(f"{start:02}:00-{end:02}:00") is None
             return
-        one, other = (clockhours.span_of(f"{a:02}:00-{b:02}:00") for a, b in ((start, end), (end, start)))
-        assert clockhours.within(now, one, frozenset()) is not clockhours.within(now, other, frozenset())
+        one, other = (clock_hours.span_of(f"{a:02}:00-{b:02}:00") for a, b in ((start, end), (end, start)))
+        assert clock_hours.within(now, one, frozenset()) is not clock_hours.within(now, other, frozenset())
 
 
 class TestParams:
@@ -308,29 +315,27 @@ class TestParams:
         assert not speaks(Call("t", {"text": text}), params={"text": r"\bprof\b"})
 
     def test_more_than_can_be_searched(self) -> None:
-        call = Call("t", {"text": "x" * (callview.MAX_SEARCHED + 1)})
+        call = Call("t", {"text": "x" * (call_facts.MAX_SEARCHED + 1)})
         assert judged(call, constraint("required", params={"text": "prod"})).decision == "hold"
         assert judged(call, constraint("advisory", params={"text": "prod"})).note == ""
-        many = Call("t", {"text": ["x"] * (callpaths.MAX_VALUES + 1)})
+        many = Call("t", {"text": ["x"] * (call_paths.MAX_VALUES + 1)})
         assert speaks(many, params={"text": "prod"})
 
     def test_more_than_may_be_spent_on_one_call(self) -> None:
         hostile = Call("note", {"text": "foo " * 10_000})
-        dear = [constraint("required", f"c{number}", params={"*": "foo.*bar"}) for number in range(20)]
-        assert judged(hostile, *dear).decision == "hold"
-        assert judged(hostile, constraint("advisory", params={"*": "foo.*bar"})).note == ""
-        assert judged(Call("note", {"text": "fox " * 10_000}), *dear).decision == "allow"
-        assert judged(Call("note", {"text": "foo " * 20}), *dear).decision == "allow"
+        costly = [constraint("required", f"c{number}", params={"*": "foo.{0,200}bar"}) for number in range(20)]
+        assert judged(hostile, *costly).decision == "hold"
+        assert judged(hostile, *costly[:1]).decision == "allow"
+        assert judged(Call("note", {"text": "foo " * 20}), *costly).decision == "allow"
 
-    def test_what_is_cheap_is_found_beside_what_is_too_dear(self) -> None:
+    def test_what_is_cheap_is_found_beside_what_is_too_costly(self) -> None:
         call = Call("note", {"text": "foo " * 10_000 + "prod"})
-        dear = constraint("advisory", "a", params={"*": "foo.*bar"})
-        assert judged(call, dear, constraint("mandatory", "b", params={"*": "prod"})).code == "constraint.b"
+        costly = constraint("advisory", "a", params={"*": "foo.{0,999}bar"})
+        assert judged(call, costly, constraint("mandatory", "b", params={"*": "prod"})).code == "constraint.b"
 
-    @pytest.mark.parametrize("pattern", ["a*a*b", "(a|b)*c", "a{0,900}a{0,900}b"])
-    def test_what_could_take_very_long_is_refused(self, pattern: str) -> None:
-        with pytest.raises(BadRule, match="could take very long"):
-            constraint(params={"*": pattern})
+    @pytest.mark.parametrize("pattern", ["a*a*c", "(a|b)*c", "(a+)+$"])
+    def test_repeats_in_repeats_take_no_longer(self, pattern: str) -> None:
+        assert not speaks(Call("t", {"x": "ab" * 50_000 + "!"}), params={"x": pattern})
 
     def test_params_that_are_none(self) -> None:
         for params in (None, [], "x", 3):
@@ -480,23 +485,23 @@ def slow_name(pattern: str, name: str) -> bool:
 
 @given(PARTS, st.lists(st.text("ab.", min_size=1, max_size=4).filter(lambda name: name not in (".", "..")), max_size=6))
 def test_globs_are_what_they_say(pattern: list[str], parts: list[str]) -> None:
-    glob = pathglobs.PathGlob("/" + "/".join(pattern), "/home/ada")
-    path = pathglobs.Path("/" + "/".join(parts))
+    glob = path_globs.PathGlob("/" + "/".join(pattern), "/home/ada")
+    path = path_globs.Path("/" + "/".join(parts))
     assert glob.fits(path) is slowly(pattern, parts)
     assert glob.inside(path) is slowly(pattern, parts)
-    anywhere = pathglobs.PathGlob("/".join(pattern), "/home/ada")
+    anywhere = path_globs.PathGlob("/".join(pattern), "/home/ada")
     assert anywhere.fits(path) is slowly(["**", *pattern], parts)
     assert not anywhere.fits(path) or anywhere.needle in path.low
 
 
 def test_a_path_without_a_known_beginning() -> None:
-    assert pathglobs.whole("\0/x", Where("/home/ada", WORK)) == ""
-    assert pathglobs.whole("x" * 10_000, Where("/home/ada", WORK)) == f"{WORK}/{'x' * pathglobs.MAX_PATH}"
+    assert path_globs.whole("\0/x", Where("/home/ada", WORK)) == ""
+    assert path_globs.whole("x" * 10_000, Where("/home/ada", WORK)) == f"{WORK}/{'x' * path_globs.MAX_PATH}"
 
 
 @pytest.mark.parametrize("pattern", ["a*" * 20 + "b", "*" + "?" * 60 + "c"])
 def test_no_glob_takes_long(pattern: str) -> None:
-    assert not pathglobs.name_test(pattern)("a" * 4_000)
+    assert not place_globs.name_test(pattern)("a" * 4_000)
 
 
 @given(
@@ -512,10 +517,64 @@ def test_never_raises(command: str, value: Any) -> None:
         judged(call, *known)
 
 
-class TestPacks:
-    @pytest.mark.parametrize("name", constraintpacks.names())
-    def test_has_a_line_about_it(self, name: str) -> None:
-        assert constraintpacks.about(name).endswith(".")
+def scored(**said: Any) -> Rule:
+    return rule_from({"id": "user.s", "reason": "It counts.", "clarity": 4, "stakes": 4, **said}, "user")
 
-    def test_there_are_three(self) -> None:
-        assert constraintpacks.names() == ["least-privilege", "personal-data", "production-writes"]
+
+class TestWithOtherKeys:
+    """One language: circumstances beside a score, programs beside a severity."""
+
+    @pytest.mark.parametrize(
+        ("said", "call", "holds"),
+        [
+            ({"run": ["make"], "agent": ["main"]}, run("make", agent="main"), True),
+            ({"run": ["make"], "agent": ["main"]}, run("make", agent="other"), False),
+            ({"run": ["make"], "agent": ["main"]}, run("ls", agent="main"), False),
+            ({"run": ["make"], "agent": ["main"]}, run("make"), True),  # who it is is not known
+            ({"path": ["~/prod/**"]}, run("ls ~/prod"), True),
+            ({"path": ["~/prod/**"]}, run("ls ~/test"), False),
+            ({"effect": ["delete"], "path": ["~/prod/**"]}, run("rm ~/prod/x"), True),
+            ({"effect": ["delete"], "path": ["~/prod/**"]}, run("rm x; ls ~/prod"), False),
+            ({"tool": ["exec"]}, run("ls"), True),
+            ({"tool": ["mcp_*"]}, Call("mcp_do", {}), False),  # a tool that begins with 1 and 1: 5 x 5
+            ({"tool": ["mcp_*"], "clarity": 5, "stakes": 5}, Call("mcp_do", {}), True),
+            ({"tool": ["note"], "params": {"a.b": "x"}, "clarity": 5, "stakes": 5}, Call("note", {"a": {"b": "x"}}), True),
+            ({"tool": ["note"], "params": {"a.b": "x"}, "clarity": 5, "stakes": 5}, Call("note", {"a": {"b": "y"}}), False),
+        ],
+    )
+    def test_a_score(self, said: dict[str, Any], call: Call, *, holds: bool) -> None:
+        found = rubric.weighed(CallReading(call, HOST), Config(), Rulebook((scored(**said),)))
+        assert (found.decision == "hold", found.code == "rule.user.s") == (holds, holds)
+
+    def test_a_score_by_day_and_a_block(self) -> None:
+        by_night = scored(hours="22:00-06:00", timezone="UTC", clarity=0, stakes=0, verdict="block")
+        for moment, code in (("2026-11-23T23:00", "rule.user.s"), ("2026-11-23T12:00", "allow")):
+            assert rubric.weighed(CallReading(run("ls", at=at(moment)), HOST), Config(), Rulebook((by_night,))).code == code
+
+    @pytest.mark.parametrize(
+        ("said", "command", "fits"),
+        [
+            ({"run": ["git push"], "any": ["-f"]}, "git push -f", True),
+            ({"run": ["git push"], "any": ["-f"]}, "git push", False),
+            ({"run": ["git push"], "none": ["--dry-run"]}, "sudo git push --dry-run", False),
+            ({"run": ["git push"], "tool": ["exec"], "agent": ["main"]}, "ls | xargs git push", True),
+            ({"effect": ["delete"], "flags": ["recursive"]}, "rm -r x", True),
+            ({"effect": ["delete"], "flags": ["recursive"]}, "rm x", False),
+            ({"effect": ["delete"], "text": "archive"}, "find ~/archive -delete", True),
+            ({"effect": ["delete"], "unless": "archive"}, "rm ~/archive/x", False),
+            ({"effect": ["delete"], "unless": "archive"}, "rm ~/archive/x ~/y", True),
+            ({"run": ["curl"], "arg": "^http:", "unless": "localhost"}, "curl http://localhost/", False),
+            ({"run": ["curl"], "arg": "^http:", "unless": "localhost"}, "curl http://example.com/", True),
+        ],
+    )
+    def test_a_severity(self, said: dict[str, Any], command: str, *, fits: bool) -> None:
+        assert speaks(run(command, agent="main"), **said) is fits
+
+    def test_no_rule_of_the_packs_is_looked_up_twice(self) -> None:
+        assert packs.load().viewed == ()
+
+    def test_the_two_do_not_disturb_each_other(self) -> None:
+        book = Rulebook((scored(agent=["main"], run=["make"]),))
+        found = judged(run("make", agent="main"), constraint("required", tool=["exec"]), book=book)
+        assert (found.code, found.reason) == ("constraint.c", "Because of c. It counts.")
+        assert [match.rule for match in found.matches] == ["user.s"]

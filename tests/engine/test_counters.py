@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.test_serve import PATIENCE, Talk
 
-from toolguard_engine.config import parse
+from engine_talk import Talk
+from toolguard_engine.config.settings import parse
+from toolguard_engine.effects.outcomes import Outcome
 from toolguard_engine.guard import Guard
-from toolguard_engine.history import Count, Past
-from toolguard_engine.model import Call, Failure, Identical, Problem, Run, Stop
-from toolguard_engine.outcomes import Outcome
-from toolguard_engine.stores import counters
-from toolguard_engine.stores.counters import Counters
+from toolguard_engine.model.call import Call, Failure, Identical, ParameterProblem, Run, Stop
+from toolguard_engine.model.history import Count, Past
+from toolguard_engine.stores.files import counters
+from toolguard_engine.stores.files.counters import Counters
 from toolguard_engine.stores.locked import Damaged
 
 STARTED = 1_000_000.0
@@ -26,7 +23,7 @@ RUN = Run(
     3,
     1,
     {
-        b"read\0{}": Identical(Failure("validation", (Problem("path", missing=True, detail="is required"),)), 2, 3),
+        b"read\0{}": Identical(Failure("validation", (ParameterProblem("path", missing=True, detail="is required"),)), 2, 3),
         bytes(range(64)): Identical(Failure("held", expected="e"), 1, 2, searched=True, nonce="a3f8c1d2"),
     },
     Stop("loop.identical", "text\nof \u202e it"),
@@ -135,7 +132,7 @@ def test_what_changes_a_run_is_saved(events: list[str], *, touched: bool) -> Non
     guard, call = Guard(config, {}), Call("read", {}, run="r")
     acts: dict[str, Callable[[], object]] = {
         "failed": lambda: guard.failed(call, "Tool read not found", judged=False),
-        "done": lambda: guard.came(call, Outcome(1)),
+        "done": lambda: guard.on_result(call, Outcome(1)),
         "message": lambda: guard.message("r", "", [call]),
         "judge": lambda: guard.judge(call),
         "ended": lambda: guard.ended("r"),
@@ -147,60 +144,37 @@ def test_what_changes_a_run_is_saved(events: list[str], *, touched: bool) -> Non
     assert guard.take_touched() == {}
 
 
-# --- the real process ---------------------------------------------------------------------------------------------------
+# --- with an engine ------------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
-def engines(tmp_path: Path) -> Iterator[Callable[[], Talk]]:
-    """Starts engines of one state directory; kills what is left of them."""
-    (tmp_path / "home").mkdir()
-    made: list[Talk] = []
+def engines(start: Callable[[], Talk], state: Path) -> Callable[..., Talk]:
+    """Starts engines of one state directory."""
 
-    def start(config: Any = None) -> Talk:
-        talk = Talk(tmp_path / "home")
-        made.append(talk)
-        assert talk.hello(tmp_path / "state", config)["type"] == "ready"
+    def greeted(config: Any = None) -> Talk:
+        talk = start()
+        assert talk.hello(state, config)["type"] == "ready"
         return talk
 
-    yield start
-    for talk in made:
-        if talk.process.poll() is None:
-            kill(talk)
+    return greeted
 
 
 def kill(talk: Talk) -> None:
-    """As `kill -9` does."""
-    talk.process.kill()
-    with suppress(BrokenPipeError):
-        talk.into.close()
-    talk.process.stdin = None
-    talk.process.communicate(timeout=PATIENCE)
+    """A second after the last message: what is written behind the answers is on the disk by then."""
+    talk.later(1.5)
+    talk.kill()
 
 
-def until_kept(state: Path, run: str, failures: int, calls: int = 1) -> None:
-    """Waits for what an engine writes behind: so many failures, and so many calls that they are known of."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        with suppress(FileNotFoundError):
-            kept = json.loads((state / "toolguard" / "counters.json").read_text())["runs"].get(run, {"run": {}})["run"]
-            if (kept.get("failures"), len(kept.get("identical", ()))) == (failures, calls):
-                return
-        time.sleep(0.02)
-    pytest.fail(f"{failures} failures of {calls} calls in {run} were never written")
-
-
-def test_a_kill_in_the_middle_of_a_run_forgets_nothing(tmp_path: Path, engines: Callable[[], Talk]) -> None:
+def test_a_kill_in_the_middle_of_a_run_forgets_nothing(engines: Callable[[], Talk]) -> None:
     first = engines()
     assert first.failed(request=1)["text"].startswith("[TOOL ERROR]")
     assert first.failed(request=2)["text"].startswith("[LOOP DETECTED]")
-    until_kept(tmp_path / "state", "r", 2)
     kill(first)
     second = engines()
     third = second.failed(request=3)
     assert third["stop"].startswith("[TOOL ERROR LIMIT]")
     stopped = second.ask(id=4, type="message", run="r", calls=[{"tool": "write", "params": {}}])
     assert stopped == {"type": "stopped", "id": 4, "stop": third["stop"]}
-    until_kept(tmp_path / "state", "r", 3)
     kill(second)
     asked = engines().ask(id=5, type="judge", run="r", tool="write", params={})
     assert (asked["decision"], asked["stop"]) == ("block", third["stop"])
@@ -211,8 +185,7 @@ def test_held_calls_are_counted_on_too(tmp_path: Path, engines: Callable[[Any], 
     config = {"alwaysBlock": ["exec"]}
     first = engines(config)
     held = first.ask(**question)
-    assert "waits already" in first.ask(**question)["text"]
-    until_kept(tmp_path / "state", "r", 2)
+    assert "already waiting" in first.ask(**question)["text"]
     kill(first)
     nonce = held["text"].split("|")[1]
     message = {"id": 2, "type": "message", "run": "r", "calls": [{"tool": "exec", "params": {"command": "ls"}}]}
@@ -225,9 +198,7 @@ def test_held_calls_are_counted_on_too(tmp_path: Path, engines: Callable[[Any], 
 def test_a_success_is_kept_too(tmp_path: Path, engines: Callable[[], Talk]) -> None:
     first = engines()
     first.failed(request=1)
-    until_kept(tmp_path / "state", "r", 1)
     first.send(type="came", tool="read", params={}, run="r")
-    until_kept(tmp_path / "state", "r", 1, calls=0)
     kill(first)
     assert engines().failed(request=3)["text"].startswith("[TOOL ERROR]")
 
@@ -237,9 +208,8 @@ def test_the_end_of_a_run_is_kept_too(tmp_path: Path, engines: Callable[[], Talk
     first.failed(request=1)
     first.failed(request=2)
     first.failed(request=1, run="another")
-    until_kept(tmp_path / "state", "r", 2)
     first.send(type="run-end", run="r", session="s")
-    assert first.end() == (0, [], "")
+    assert first.end() == []
     assert list(Counters(tmp_path / "state").load()) == ["another"]
 
 
@@ -257,12 +227,8 @@ def test_a_damaged_file_is_told_once_and_stops_nothing(tmp_path: Path, engines: 
     for number in range(1, 4):  # each time it tries to save
         answers = [talk.failed(number, run=f"r{number}", request=request) for request in (1, 2, 3)]
         seen += [answer for answer in answers if answer["type"] == "log"]
-        time.sleep(1.1)
-        talk.send(id=99, type="ping")
-        while (said := talk.read()) != {"type": "pong", "id": 99}:
-            seen.append(said)
-    code, rest, complaints = talk.end()
-    assert (code, complaints) == (0, "")
-    logs = [said["text"] for said in [*seen, *rest] if said["type"] == "log"]
+        talk.later(1.5)
+        seen += talk.said()
+    logs = [said["text"] for said in [*seen, *talk.end()] if said["type"] == "log"]
     assert logs == [f"counts cannot be saved: {kept} is what is left of a damaged store; run `toolguard doctor --fix`"]
     assert not place.exists()

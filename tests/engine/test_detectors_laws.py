@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.engine.test_detectors import TABLE, spelled
 
 from loop_play import Play, config, messages
-from toolguard_engine.history import Past
+from toolguard_engine.model.history import Past
 
 RESTARTED = [row for row in TABLE if row[0] in {
     "repeat", "poll", "above-critical", "ping-pong-default", "failure-with-a-counter", "breaker-of-three",

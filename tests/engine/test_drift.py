@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.config import DriftConfig
-from toolguard_engine.layers import drift
-from toolguard_engine.layers.drift import Step, resource
-from toolguard_engine.shell.model import Effect
-from toolguard_engine.standing import Seen
+from toolguard_engine.approvals.standing import Seen
+from toolguard_engine.config.settings import DriftConfig
+from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.layers.autonomy import drift
+from toolguard_engine.layers.autonomy.drift import DriftStep, resource
 
 OFF = DriftConfig(escalating_access=0, outward_calls=0, calls_per_minute=0, same_resource=0, warnings=0, minutes_alone=0)
 WHO = "agent main"
@@ -18,11 +18,11 @@ NOON = 1_700_000_000.0
 ONE = ((1, "a.txt"),)
 
 
-def codes(seen: Seen, step: Step, limits: DriftConfig = DriftConfig()) -> list[str]:  # noqa: B008 - frozen
+def codes(seen: Seen, step: DriftStep, limits: DriftConfig = DriftConfig()) -> list[str]:  # noqa: B008 - frozen
     return [signal.code for signal in drift.judge(seen, step, limits, WHO)]
 
 
-def ran(*steps: Step) -> Seen:
+def ran(*steps: DriftStep) -> Seen:
     seen = Seen()
     for step in steps:
         drift.count(seen, step)
@@ -30,7 +30,10 @@ def ran(*steps: Step) -> Seen:
 
 
 def test_an_agent_that_does_little_does_not_drift() -> None:
-    assert codes(ran(Step(0, at=NOON), Step(1, at=NOON + 1)), Step(3, outward=True, resources=ONE, at=NOON + 2)) == []
+    assert (
+        codes(ran(DriftStep(0, at=NOON), DriftStep(1, at=NOON + 1)), DriftStep(3, outward=True, resources=ONE, at=NOON + 2))
+        == []
+    )
 
 
 @pytest.mark.parametrize(
@@ -47,89 +50,92 @@ def test_an_agent_that_does_little_does_not_drift() -> None:
     ],
 )
 def test_escalating_access(ranks: list[int], following: int, asked: bool) -> None:  # noqa: FBT001 - a value
-    seen = ran(*(Step(rank, at=NOON + 10 * place) for place, rank in enumerate(ranks)))
-    assert codes(seen, Step(following, at=NOON + 100)) == (["drift.escalation"] if asked else [])
-    assert codes(seen, Step(following, at=NOON + 100), OFF) == []
+    seen = ran(*(DriftStep(rank, at=NOON + 10 * place) for place, rank in enumerate(ranks)))
+    assert codes(seen, DriftStep(following, at=NOON + 100)) == (["drift.escalation"] if asked else [])
+    assert codes(seen, DriftStep(following, at=NOON + 100), OFF) == []
 
 
 def test_the_first_rise_may_be_enough() -> None:
     limits = DriftConfig(escalating_access=1)
-    assert codes(Seen(), Step(0, at=NOON), limits) == []
-    (signal,) = drift.judge(Seen(), Step(1, at=NOON), limits, WHO)
+    assert codes(Seen(), DriftStep(0, at=NOON), limits) == []
+    (signal,) = drift.judge(Seen(), DriftStep(1, at=NOON), limits, WHO)
     assert signal.reason == "The calls of agent main grow riskier: LOW after SAFE is the first rise of their level."
 
 
 def test_outward_calls() -> None:
-    seen = ran(*(Step(3, outward=True, at=NOON + 30 * n) for n in range(10)))
+    seen = ran(*(DriftStep(3, outward=True, at=NOON + 30 * n) for n in range(10)))
     assert (
-        codes(ran(*(Step(3, outward=True, at=NOON + 30 * n) for n in range(9))), Step(3, outward=True, at=NOON + 900)) == []
+        codes(
+            ran(*(DriftStep(3, outward=True, at=NOON + 30 * n) for n in range(9))), DriftStep(3, outward=True, at=NOON + 900)
+        )
+        == []
     )
-    assert codes(seen, Step(3, outward=True, at=NOON + 900)) == ["drift.outward"]
-    assert codes(seen, Step(3, at=NOON + 900)) == []
-    assert codes(seen, Step(3, outward=True, at=NOON + 900), OFF) == []
+    assert codes(seen, DriftStep(3, outward=True, at=NOON + 900)) == ["drift.outward"]
+    assert codes(seen, DriftStep(3, at=NOON + 900)) == []
+    assert codes(seen, DriftStep(3, outward=True, at=NOON + 900), OFF) == []
 
 
 def test_sixty_calls_within_a_minute_are_allowed() -> None:
-    seen = ran(*(Step(0, at=NOON + n * 0.5) for n in range(60)))
-    (signal,) = drift.judge(seen, Step(0, at=NOON + 30), DriftConfig(), WHO)
+    seen = ran(*(DriftStep(0, at=NOON + n * 0.5) for n in range(60)))
+    (signal,) = drift.judge(seen, DriftStep(0, at=NOON + 30), DriftConfig(), WHO)
     said = "Agent main has made 61 calls within a minute; 60 are allowed."
     assert (signal.code, signal.reason) == ("drift.speed", said)
-    assert codes(seen, Step(0, at=NOON + 30), OFF) == []
-    assert codes(ran(*(Step(0, at=NOON + n * 0.5) for n in range(59))), Step(0, at=NOON + 30)) == []
+    assert codes(seen, DriftStep(0, at=NOON + 30), OFF) == []
+    assert codes(ran(*(DriftStep(0, at=NOON + n * 0.5) for n in range(59))), DriftStep(0, at=NOON + 30)) == []
 
 
 @pytest.mark.parametrize("gap", [1.0, 1.5, 7.0, 59.0, 61.0])
 def test_a_steady_pace_never_drifts(gap: float) -> None:
     seen = Seen()
     for n in range(500):
-        step = Step(0, at=NOON + n * gap)
+        step = DriftStep(0, at=NOON + n * gap)
         assert codes(seen, step, DriftConfig(minutes_alone=0)) == []
         drift.count(seen, step)
 
 
 def test_a_minute_later_the_pace_is_forgotten() -> None:
-    seen = ran(*(Step(0, at=NOON) for _ in range(500)))
-    assert codes(seen, Step(0, at=NOON + 58)) == ["drift.speed"]
-    assert codes(seen, Step(0, at=NOON + 60)) == []
+    seen = ran(*(DriftStep(0, at=NOON) for _ in range(500)))
+    assert codes(seen, DriftStep(0, at=NOON + 58)) == ["drift.speed"]
+    assert codes(seen, DriftStep(0, at=NOON + 60)) == []
     assert (seen.in_minute, sum(seen.recent)) == (0, 0)
 
 
 def test_the_pace_is_the_sum_of_its_seconds() -> None:
     seen = Seen()
     for n, gap in enumerate([0, 0, 1, 3, 0, 50, 2, 59, 0, 60, 1, 200, 5]):
-        drift.count(seen, Step(0, at=seen.second + gap if n else NOON))
+        drift.count(seen, DriftStep(0, at=seen.second + gap if n else NOON))
         assert seen.in_minute == sum(seen.recent)
         assert len(seen.recent) == 60
 
 
 def test_a_clock_that_is_set_back_or_unknown() -> None:
-    seen = ran(*(Step(0, at=NOON) for _ in range(30)), *(Step(0, at=NOON - 10) for _ in range(30)), Step(0))
+    seen = ran(*(DriftStep(0, at=NOON) for _ in range(30)), *(DriftStep(0, at=NOON - 10) for _ in range(30)), DriftStep(0))
     assert seen.in_minute == 60
-    assert codes(seen, Step(0)) == []
-    assert codes(seen, Step(0, at=NOON - 5)) == ["drift.speed"]
-    drift.count(seen, Step(0, at=NOON - 3600))
+    assert codes(seen, DriftStep(0)) == []
+    assert codes(seen, DriftStep(0, at=NOON - 5)) == ["drift.speed"]
+    drift.count(seen, DriftStep(0, at=NOON - 3600))
     assert seen.in_minute == 1
 
 
 def test_counts_of_another_form_begin_anew() -> None:
     """What was read from disk may be anything that has the right types."""
     seen = Seen(recent=[70], second=int(NOON), in_minute=70)
-    assert codes(seen, Step(0, at=NOON)) == []
-    drift.count(seen, Step(0, at=NOON))
+    assert codes(seen, DriftStep(0, at=NOON)) == []
+    drift.count(seen, DriftStep(0, at=NOON))
     assert seen.in_minute == sum(seen.recent) == 1
 
 
 def test_the_same_resource() -> None:
-    seen = ran(*(Step(0, resources=ONE, at=NOON + 10 * n) for n in range(20)))
-    (signal,) = drift.judge(seen, Step(1, resources=ONE, at=NOON + 200), DriftConfig(), WHO)
+    seen = ran(*(DriftStep(0, resources=ONE, at=NOON + 10 * n) for n in range(20)))
+    (signal,) = drift.judge(seen, DriftStep(1, resources=ONE, at=NOON + 200), DriftConfig(), WHO)
     assert (signal.code, "Agent main has used a.txt 21 times" in signal.reason) == ("drift.resource", True)
-    assert codes(seen, Step(1, resources=((2, "b.txt"),), at=NOON + 200)) == []
-    assert codes(seen, Step(1, resources=((2, "b.txt"), *ONE), at=NOON + 200)) == ["drift.resource"]
-    assert codes(seen, Step(1, resources=ONE, at=NOON + 200), OFF) == []
+    assert codes(seen, DriftStep(1, resources=((2, "b.txt"),), at=NOON + 200)) == []
+    assert codes(seen, DriftStep(1, resources=((2, "b.txt"), *ONE), at=NOON + 200)) == ["drift.resource"]
+    assert codes(seen, DriftStep(1, resources=ONE, at=NOON + 200), OFF) == []
 
 
 def test_the_name_of_a_resource_is_made_plain() -> None:
-    step = Step(1, resources=((1, "a\n[TOOLGUARD]\u202e" + "x" * 500),))
+    step = DriftStep(1, resources=((1, "a\n[TOOLGUARD]\u202e" + "x" * 500),))
     (signal,) = drift.judge(Seen(resources={1: 99}), step, DriftConfig(), WHO)
     assert signal.reason.isprintable()
     assert len(signal.reason) < 200
@@ -138,7 +144,7 @@ def test_the_name_of_a_resource_is_made_plain() -> None:
 def test_resources_are_bounded_and_the_last_ones_stay() -> None:
     seen = Seen()
     for n in range(1_000):
-        drift.count(seen, Step(0, resources=((n, str(n)), (-1, "often"))))
+        drift.count(seen, DriftStep(0, resources=((n, str(n)), (-1, "often"))))
     assert len(seen.resources) == resource.MAX_KNOWN
     assert seen.resources[-1] == 1_000
     assert 999 in seen.resources
@@ -181,33 +187,33 @@ def test_resources_of_one_call_count_once_and_are_bounded() -> None:
 
 def test_warnings() -> None:
     seen = Seen(warnings=4)
-    assert codes(seen, Step(1, at=NOON)) == []
+    assert codes(seen, DriftStep(1, at=NOON)) == []
     seen.warnings = 5
-    assert codes(seen, Step(1, at=NOON)) == ["drift.warnings"]
-    assert codes(seen, Step(1, at=NOON), OFF) == []
+    assert codes(seen, DriftStep(1, at=NOON)) == ["drift.warnings"]
+    assert codes(seen, DriftStep(1, at=NOON), OFF) == []
 
 
 def test_too_long_alone() -> None:
-    assert codes(Seen(), Step(1, at=NOON)) == []
-    seen = ran(Step(0, at=NOON), Step(0, at=NOON + 60))
+    assert codes(Seen(), DriftStep(1, at=NOON)) == []
+    seen = ran(DriftStep(0, at=NOON), DriftStep(0, at=NOON + 60))
     assert seen.since == NOON
-    assert codes(seen, Step(1, at=NOON + 120 * 60)) == []
-    (signal,) = drift.judge(seen, Step(1, at=NOON + 121 * 60), DriftConfig(), WHO)
+    assert codes(seen, DriftStep(1, at=NOON + 120 * 60)) == []
+    (signal,) = drift.judge(seen, DriftStep(1, at=NOON + 121 * 60), DriftConfig(), WHO)
     said = "Nobody has looked at agent main for 121 minutes; 120 are allowed."
     assert (signal.code, signal.reason) == ("drift.alone", said)
-    assert codes(seen, Step(1, at=NOON + 121 * 60), OFF) == []
+    assert codes(seen, DriftStep(1, at=NOON + 121 * 60), OFF) == []
 
 
 SEVERAL: dict[str, Any] = {"outward": 10, "warnings": 5, "since": NOON - 90_000.0}
 
 
 def test_several_at_once_are_told_one_by_one() -> None:
-    step = Step(3, outward=True, at=NOON)
+    step = DriftStep(3, outward=True, at=NOON)
     assert codes(Seen(**SEVERAL), step) == ["drift.outward", "drift.warnings", "drift.alone"]
 
 
 def test_judging_changes_nothing() -> None:
-    seen = ran(Step(1, outward=True, resources=ONE, at=NOON))
+    seen = ran(DriftStep(1, outward=True, resources=ONE, at=NOON))
     before = Seen(**{name: getattr(seen, name) for name in Seen.__struct_fields__})
-    codes(seen, Step(4, outward=True, resources=ONE, at=NOON))
+    codes(seen, DriftStep(4, outward=True, resources=ONE, at=NOON))
     assert seen == before

@@ -1,16 +1,18 @@
-"""What a person reads of a call that no rule speaks of and that is held for its score alone."""
+"""The message for a call that no rule matches and that is held only for its score."""
 
 from __future__ import annotations
 
 import pytest
 
-from toolguard_engine import approval_texts, effecttexts, rulepacks
-from toolguard_engine.config import parse
+from toolguard_engine.config.settings import parse
+from toolguard_engine.effects import descriptions
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect
 from toolguard_engine.guard import Guard
-from toolguard_engine.model import Call, Host
-from toolguard_engine.shell.model import UNKNOWN, Effect
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
+from toolguard_engine.wording import approval
 
-GUARD = Guard(parse({"escalationThreshold": 20}), {}, Host("/home/u", "/home/u/.openclaw"), rulepacks.load())
+GUARD = Guard(parse({"escalationThreshold": 20}), {}, Host("/home/u", "/home/u/.openclaw"), packs.load())
 CUE = "Its risk is too high to run unasked:"
 
 
@@ -52,15 +54,15 @@ def test_a_call_held_for_its_score_says_what_it_would_do(tool: str, params: dict
     ],
 )
 def test_effects_in_a_line(effects: list[Effect], words: str) -> None:
-    assert effecttexts.in_line(effects) == words
+    assert descriptions.in_line(effects) == words
 
 
 def test_a_secret_is_not_cut_in_two_before_it_is_hidden() -> None:
-    told = effecttexts.in_line([Effect("http", f"https://host/{'x' * 30}?token=ghp_{'a1B2' * 9}")])
+    told = descriptions.in_line([Effect("http", f"https://host/{'x' * 30}?token=ghp_{'a1B2' * 9}")])
     assert "ghp_" not in told
 
 
-def test_a_long_one_leaves_room_for_the_score() -> None:
+def test_a_long_effect_leaves_room_for_the_score() -> None:
     command = " ".join(f"/home/u/work/{'long' * 40}{at}" for at in range(9))
-    reason = approval_texts.line(GUARD.weigh(Call("exec", {"command": f"touch {command}"}, cwd="/home/u/work")).reason)
+    reason = approval.line(GUARD.weigh(Call("exec", {"command": f"touch {command}"}, cwd="/home/u/work")).reason)
     assert reason.endswith("held from 20 on.")

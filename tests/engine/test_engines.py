@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from toolguard_engine.stores import engines, files
-from toolguard_engine.stores.engines import EngineInfo
+from toolguard_engine.stores import atomic
+from toolguard_engine.stores.engines import describe
+from toolguard_engine.stores.files import engine_files as engines
+from toolguard_engine.stores.files.engine_files import EngineInfo
 
 DEAD = 2**22 + 12_345  # above the largest process id of Linux
 
@@ -111,17 +115,27 @@ def test_what_a_later_version_adds_is_ignored(tmp_path: Path) -> None:
     engines.publish(tmp_path, info(7))
     path.write_text((tmp_path / "toolguard/engines/7.json").read_text().replace('"pid"', '"colour":"red","pid"'))
     assert engines.read(path) == info(7)
-    assert engines.describe(info(7))["logPath"] == "/s/tool-guard.log"
+    assert describe(info(7))["logPath"] == "/s/tool-guard.log"
 
 
 def test_replace_leaves_the_old_file_where_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a"
-    files.replace(path, b"old")
+    atomic.replace(path, b"old")
 
     def full(handle: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space left"):
-        files.replace(path, b"new")
+        atomic.replace(path, b"new")
     assert [(item.name, item.read_bytes()) for item in tmp_path.iterdir()] == [("a", b"old")]
+
+
+def test_alive_on_a_system_without_proc() -> None:
+    command = [sys.executable, "-c", "input()", "toolguard_engine"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as engine:
+        assert engines._alive_elsewhere(engine.pid)
+        engine.kill()
+    assert not engines._alive_elsewhere(engine.pid)
+    assert not engines._alive_elsewhere(os.getpid())
+    assert not engines._alive_elsewhere(DEAD)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolguard_engine import hints, rulepacks
-from toolguard_engine.config import Config
+from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
-from toolguard_engine.layers import provenance
-from toolguard_engine.model import Call, Host
-from toolguard_engine.rulebook import Rulebook
+from toolguard_engine.layers.provenance import gate
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs as rulepacks
+from toolguard_engine.rules.rulebook import Rulebook
+from toolguard_engine.server import tool_hints
 
 WORKSPACE = "/home/ada/.openclaw/workspace"
 BOOK = Rulebook(rule for rules in rulepacks.packs().values() for rule in rules)
@@ -99,19 +100,19 @@ def judged(guard: Guard, tool: str, params: dict[str, Any]) -> list[str]:
     """Why a person would be asked; empty where nobody is."""
     call = Call(tool, params, run="r", session="s", cwd=WORKSPACE)
     judgement = guard.weigh(call)
-    found = provenance.judge(call, judgement.effects, guard.heard.of("r", "s"))
+    found = gate.judge(call, judgement.effects, guard.contexts.of("r", "s"))
     spoke = [match.rule for match in BOOK.for_call(tool, params, found)]
     return spoke if judgement.decision == "allow" else [judgement.code, *spoke]
 
 
 def after_all() -> tuple[Guard, dict[str, list[str]]]:
-    guard = Guard(Config(), hints.load(), Host(home="/home/ada", state_dir="/home/ada/.openclaw"), BOOK)
-    guard.heard.message("s", ASKED, owner=True)
+    guard = Guard(Config(), tool_hints.load(), Host(home="/home/ada", state_dir="/home/ada/.openclaw"), BOOK)
+    guard.contexts.message("s", ASKED, owner=True)
     asked: dict[str, list[str]] = {}
     for number, (tool, params, result) in enumerate(SESSION):
         if why := judged(guard, tool, params):
             asked[f"{number} {tool} {params}"] = why
-        guard.heard.result("r", tool, params, result)
+        guard.contexts.result("r", tool, params, result)
     return guard, asked
 
 

@@ -1,4 +1,4 @@
-"""Which texts of the host are refusals, and what they name: the words of 2026.6.11 to 2026.9.6."""
+"""Which texts of the host are refusals, and what they name, in 2026.6.11 to 2026.9.6."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.failures import MAX_PROBLEMS, classify
-from toolguard_engine.model import Failure, Problem
+from toolguard_engine.host.refusals import MAX_PROBLEMS, classify
+from toolguard_engine.model.call import Failure, ParameterProblem
 
 
 def validation(tool: str, *lines: str, received: str = "{}") -> str:
@@ -20,8 +20,8 @@ def host_error(tool: str, error: str) -> str:
     return json.dumps({"status": "error", "tool": tool, "error": error})
 
 
-def missing(*paths: str) -> tuple[Problem, ...]:
-    return tuple(Problem(path, missing=True, detail="is required") for path in paths)
+def missing(*paths: str) -> tuple[ParameterProblem, ...]:
+    return tuple(ParameterProblem(path, missing=True, detail="is required") for path in paths)
 
 
 VALIDATION = [
@@ -34,19 +34,22 @@ VALIDATION = [
         "edit",
         {},
         ["path: must be string", "edits: must be array"],
-        (Problem("path", missing=True, detail="must be string"), Problem("edits", missing=True, detail="must be array")),
+        (
+            ParameterProblem("path", missing=True, detail="must be string"),
+            ParameterProblem("edits", missing=True, detail="must be array"),
+        ),
     ),
     (
         "edit",
         {"path": "a", "edits": [{"oldText": "x"}]},
         ["edits.0.newText: must be string"],
-        (Problem("edits.0.newText", missing=True, detail="must be string"),),
+        (ParameterProblem("edits.0.newText", missing=True, detail="must be string"),),
     ),
     (
         "edit",
         {"path": "a", "edits": [{"oldText": "x", "newText": 7}]},
         ["edits/0/newText: must be string"],
-        (Problem("edits.0.newText", missing=False, detail="must be string"),),
+        (ParameterProblem("edits.0.newText", missing=False, detail="must be string"),),
     ),
     (
         "edit",
@@ -59,22 +62,22 @@ VALIDATION = [
         "process",
         {"action": "dance"},
         ["action: must be equal to one of the allowed values"],
-        (Problem("action", missing=False, detail="must be equal to one of the allowed values"),),
+        (ParameterProblem("action", missing=False, detail="must be equal to one of the allowed values"),),
     ),
-    ("scan", {"root": 7}, ["root: must be string"], (Problem("root", missing=False, detail="must be string"),)),
+    ("scan", {"root": 7}, ["root: must be string"], (ParameterProblem("root", missing=False, detail="must be string"),)),
     ("scan", {}, ["root: must have required properties root"], missing("root")),
     (
         "scan",
         {"x": 1},
         ["root: must NOT have additional properties"],
-        (Problem("", missing=True, detail="must NOT have additional properties"),),
+        (ParameterProblem("", missing=True, detail="must NOT have additional properties"),),
     ),
-    ("read", "path", ["root: must be object"], (Problem("", missing=True, detail="must be object"),)),
+    ("read", "path", ["root: must be object"], (ParameterProblem("", missing=True, detail="must be object"),)),
     (
         "read",
         {},
         ["path: must be string", "path: must be string"],
-        (Problem("path", missing=True, detail="must be string"),),
+        (ParameterProblem("path", missing=True, detail="must be string"),),
     ),
 ]
 
@@ -82,7 +85,7 @@ VALIDATION = [
 @pytest.mark.parametrize(
     ("tool", "params", "lines", "problems"), VALIDATION, ids=[f"{row[0]}-{row[2][0]}" for row in VALIDATION]
 )
-def test_validation_texts(tool: str, params: Any, lines: list[str], problems: tuple[Problem, ...]) -> None:
+def test_validation_texts(tool: str, params: Any, lines: list[str], problems: tuple[ParameterProblem, ...]) -> None:
     text = validation(tool, *lines, received=json.dumps(params))
     assert classify(tool, params, text, judged=False) == Failure("validation", problems)
 
@@ -118,7 +121,7 @@ OTHER: list[tuple[str, str, Any, str, bool, Failure]] = [
         {"path": ""},
         host_error("read", EMPTY_PATH),
         True,
-        Failure("missing-parameter", (Problem("path", missing=False, detail="must not be empty"),)),
+        Failure("missing-parameter", (ParameterProblem("path", missing=False, detail="must not be empty"),)),
     ),
     (
         "missing-alias",
@@ -128,7 +131,7 @@ OTHER: list[tuple[str, str, Any, str, bool, Failure]] = [
         False,
         Failure(
             "missing-parameter",
-            (Problem("path", missing=True, detail="must not be empty"),),
+            (ParameterProblem("path", missing=True, detail="must not be empty"),),
         ),
     ),
     (
@@ -139,7 +142,7 @@ OTHER: list[tuple[str, str, Any, str, bool, Failure]] = [
         False,
         Failure(
             "missing-parameter",
-            tuple(Problem(n, missing=True, detail="must not be empty") for n in ("path", "oldText", "newText")),
+            tuple(ParameterProblem(n, missing=True, detail="must not be empty") for n in ("path", "oldText", "newText")),
         ),
     ),
     (
@@ -161,7 +164,7 @@ OTHER: list[tuple[str, str, Any, str, bool, Failure]] = [
         True,
         Failure(
             "invalid-arguments",
-            (*missing("action"), Problem("to", missing=False, detail="must be string")),
+            (*missing("action"), ParameterProblem("to", missing=False, detail="must be string")),
         ),
     ),
     (
@@ -172,7 +175,7 @@ OTHER: list[tuple[str, str, Any, str, bool, Failure]] = [
         True,
         Failure(
             "missing-parameter",
-            (Problem("url", missing=False, detail="must not be empty"),),
+            (ParameterProblem("url", missing=False, detail="must not be empty"),),
         ),
     ),
     (

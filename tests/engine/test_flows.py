@@ -1,12 +1,12 @@
-"""What the programs of a command do together: credentials that leave, files that are fetched and run, shells for others."""
+"""Effects of several programs together: credentials that leave, files that are fetched and run, remote shells."""
 
 from __future__ import annotations
 
 import pytest
 
-from toolguard_engine.shell.effects import effects
-from toolguard_engine.shell.places import Where
-from toolguard_engine.shell.unwrap import read
+from toolguard_engine.effects.shell.effects import effects
+from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.effects.shell.unwrap import read
 
 WHERE = Where("/home/me", "/home/me/work", "/home/me/work", "/home/me/.openclaw")
 
@@ -133,7 +133,7 @@ def test_no_shells_for_others(command: str) -> None:
     assert "remote-shell" not in kinds(command)
 
 
-def test_all_that_goes_to_a_new_address() -> None:
+def test_pushing_everything_to_a_new_address() -> None:
     assert flags("git remote add x https://x.example.org/r && git push x --all", "send") == [{"file", "upload", "tls"}]
     assert "send" not in kinds("git remote add origin https://x.example.org/r && git push -u origin main")
 
@@ -143,7 +143,7 @@ def test_keys_collected() -> None:
     assert "stage" not in kinds("find . -name '*.py' -exec cp {} /tmp/x \\;")
 
 
-def test_many_ports_of_the_shell() -> None:
+def test_port_scans_by_the_shell() -> None:
     assert "scan" in kinds("for p in {1..100}; do echo > /dev/tcp/192.168.0.1/$p; done")
     assert "scan" not in kinds("echo > /dev/tcp/192.168.0.1/22")
 

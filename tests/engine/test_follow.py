@@ -14,10 +14,10 @@ import pytest
 from toolguard_engine.metrics import follow
 from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.follow import Follower
-from toolguard_engine.metrics.record import DAY_MS
 from toolguard_engine.metrics.registry import GatewayFacts, claim
-from toolguard_engine.stores import audit
-from toolguard_engine.stores.audit import AuditLog, Event
+from toolguard_engine.metrics.row_writer import DAY_MS
+from toolguard_engine.stores.files import audit_log_file as audit_log
+from toolguard_engine.stores.files.audit_log_file import AuditEvent, AuditLog
 
 NOW = 1_750_000_000_000
 
@@ -39,8 +39,8 @@ def follower(tmp_path: Path) -> Follower:
     return Follower(tmp_path, "home")
 
 
-def event(number: int, kind: str = "hold", **more: Any) -> Event:
-    return Event(**{"id": f"id-{number}", "time": audit.when(NOW / 1000 + number), "event": kind, **more})
+def event(number: int, kind: str = "hold", **more: Any) -> AuditEvent:
+    return AuditEvent(**{"id": f"id-{number}", "time": audit_log.when(NOW / 1000 + number), "event": kind, **more})
 
 
 def catch_up(follower: Follower, connection: sqlite3.Connection, now: int = NOW, since: int = 0) -> list[int]:
@@ -69,7 +69,7 @@ def test_a_line_and_its_row(opened: sqlite3.Connection, log: AuditLog, follower:
     assert opened.execute("SELECT * FROM toolguard_verdicts").fetchall() == [
         (
             *(1, NOW + 1_000, "home", "main", "s", "r", "exec", "allow", "exec.rm", "fine", "approve"),
-            *(f"id-1 {audit.when(NOW / 1000 + 1)}", "ab12", "exec(rm)", "ann", "cli"),
+            *(f"id-1 {audit_log.when(NOW / 1000 + 1)}", "ab12", "exec(rm)", "ann", "cli"),
         )
     ]
 
@@ -121,7 +121,7 @@ def test_step_by_step(
 def test_through_rotations(
     opened: sqlite3.Connection, log: AuditLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, same: bool
 ) -> None:
-    monkeypatch.setattr(audit, "MAX_BYTES", 1_500)
+    monkeypatch.setattr(audit_log, "MAX_BYTES", 1_500)
     follower = Follower(tmp_path, "home")
     for number in range(30):
         log.append([event(number)])
@@ -139,7 +139,7 @@ def test_the_next_engine_reads_nothing_twice(
     log.append([event(number) for number in range(5)])
     catch_up(Follower(tmp_path, "home"), opened)
     log.append([event(5)])
-    taken: list[list[follow.Line]] = []
+    taken: list[list[follow.AuditLine]] = []
     real = follow._lines
     monkeypatch.setattr(follow, "_lines", lambda data: taken.append(lines := [*real(data)]) or lines)
     assert catch_up(Follower(tmp_path, "home"), opened) == [*range(6)]
@@ -178,7 +178,7 @@ def without_its_start(log: AuditLog) -> None:
 
 def begun_anew(log: AuditLog) -> None:
     log.path.unlink()
-    log.path.with_name(audit.HEAD).unlink()
+    log.path.with_name(audit_log.HEAD).unlink()
 
 
 @pytest.mark.parametrize("same", [True, False], ids=["the same engine", "the next engine"])
@@ -279,6 +279,6 @@ def test_the_same_nonce_of_another_time_is_another_event(
 ) -> None:
     log.append([event(1, "hold", nonce="ab12")])
     with log.path.open("ab") as file:
-        again = {"seq": 2, "id": "id-1", "time": audit.when(NOW / 1000 + 900), "event": "hold"}
+        again = {"seq": 2, "id": "id-1", "time": audit_log.when(NOW / 1000 + 900), "event": "hold"}
         file.write(json.dumps(again, separators=(",", ":")).encode() + b"\n")
     assert catch_up(follower, opened) == [1, 1]

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.globs import Kind, matches
-from toolguard_engine.layers import grants
-from toolguard_engine.layers.grants import Grant, covering
-from toolguard_engine.model import Call
+from toolguard_engine.approvals import grant_matching
+from toolguard_engine.approvals.grant_matching import Grant, covering
+from toolguard_engine.model.call import Call
+from toolguard_engine.rules.text_globs import Kind, matches
 
 NOW = 1_000.0
 META = set(";&|<>$`(){}[]\n\r\\#\"'!~?*^=\t\0")
@@ -118,10 +118,9 @@ ATTACKS = [
 ]
 
 
-@pytest.mark.parametrize("command", ATTACKS)
 @pytest.mark.parametrize("pattern", [PUSH, "git push origin * *", "git push origin r*"])
-def test_attacks(pattern: str, command: str) -> None:
-    assert not covers(grant(pattern), call({"command": command}))
+def test_attacks(pattern: str) -> None:
+    assert [command for command in ATTACKS if covers(grant(pattern), call({"command": command}))] == []
 
 
 @pytest.mark.parametrize(
@@ -362,7 +361,7 @@ def test_the_proof_is_not_looked_at_here() -> None:
 def test_the_first_that_covers() -> None:
     found = [grant("a"), Grant("g-2", "exec", "b*"), Grant("g-3", "exec", "b")]
     assert covering(call({"command": "b"}), found, NOW) is found[1]
-    assert grants.active([grant("a", expires=1.0), found[1]], NOW) == [found[1]]
+    assert grant_matching.active([grant("a", expires=1.0), found[1]], NOW) == [found[1]]
 
 
 @pytest.mark.parametrize(
@@ -384,7 +383,7 @@ def test_the_first_that_covers() -> None:
 )
 def test_patterns_to_think_about(tool: str, pattern: str, *, broad: bool, useless: bool) -> None:
     made = grant(pattern, tool, expires=NOW)
-    assert (bool(grants.too_broad(made)), bool(grants.useless(made))) == (broad, useless)
+    assert (bool(grant_matching.too_broad(made)), bool(grant_matching.useless(made))) == (broad, useless)
 
 
 @pytest.mark.parametrize(
@@ -400,7 +399,7 @@ def test_patterns_to_think_about(tool: str, pattern: str, *, broad: bool, useles
     ],
 )  # fmt: skip
 def test_programs_that_run_others(pattern: str) -> None:
-    assert "can run" in grants.too_broad(grant(pattern, expires=NOW))
+    assert "can run" in grant_matching.too_broad(grant(pattern, expires=NOW))
 
 
 @pytest.mark.parametrize(
@@ -414,12 +413,12 @@ def test_programs_that_run_others(pattern: str) -> None:
     ],
 )  # fmt: skip
 def test_what_they_run_is_named(pattern: str) -> None:
-    assert grants.too_broad(grant(pattern, expires=NOW)) == ""
+    assert grant_matching.too_broad(grant(pattern, expires=NOW)) == ""
 
 
 def test_a_star_that_never_ends() -> None:
-    assert grants.too_broad(grant("make *")) == "the pattern make * has a *, and it never ends"
-    assert grants.too_broad(grant("make")) == ""
+    assert grant_matching.too_broad(grant("make *")) == "the pattern make * has a *, and it never ends"
+    assert grant_matching.too_broad(grant("make")) == ""
 
 
 PIECES = st.sampled_from(

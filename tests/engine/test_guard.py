@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from toolguard_engine import guard as module
-from toolguard_engine import hints
-from toolguard_engine.config import AgentConfig, Config, Mode
-from toolguard_engine.guard import Guard, Refusal
-from toolguard_engine.model import Call, Correction, Failure, Problem, Stop, Verdict
+from toolguard_engine.config.settings import AgentConfig, Config, Mode
+from toolguard_engine.guard import Guard
+from toolguard_engine.model.call import Call, Correction, Failure, MalformedCall, ParameterProblem, Stop, Verdict
+from toolguard_engine.server import tool_hints
 
 TEXT = 'Validation failed for tool "read":\n  - path: must have required properties path\n\nReceived arguments:\n{}'
 CALL = Call("read", {}, agent="main", session="s", run="r", call_id="c")
-HINTS = hints.load()
+HINTS = tool_hints.load()
 LIMIT_TEXT = (
     '[TOOL ERROR LIMIT] Tool "read" was called again after it had failed 2 times with identical arguments.\n'
     "Stopping tool execution. Say what could not be done and why, and what you need to continue."
 )
-CAUSE = Failure("validation", (Problem("path", missing=True, detail="is required"),))
+CAUSE = Failure("validation", (ParameterProblem("path", missing=True, detail="is required"),))
 
 
 def guard(**settings: Any) -> Guard:
@@ -34,7 +34,7 @@ def fail(owner: Guard, call: Call = CALL, times: int = 1) -> list[str]:
 
 
 def test_a_refusal_is_told_whole() -> None:
-    assert guard().failed(CALL, TEXT, judged=False) == Refusal(
+    assert guard().failed(CALL, TEXT, judged=False) == MalformedCall(
         CALL,
         CAUSE,
         Correction(
@@ -50,7 +50,10 @@ def test_the_next_message_is_stopped_whole() -> None:
     fail(owner, times=2)
     again = [replace(CALL, call_id="d"), replace(CALL, call_id="e")]
     correction = Correction("stopped", LIMIT_TEXT, Stop("loop.identical", LIMIT_TEXT))
-    assert owner.message("r", "main", again) == [Refusal(again[0], CAUSE, correction), Refusal(again[1], CAUSE, correction)]
+    assert owner.message("r", "main", again) == [
+        MalformedCall(again[0], CAUSE, correction),
+        MalformedCall(again[1], CAUSE, correction),
+    ]
 
 
 def test_after_the_end_other_calls_are_not_executed() -> None:
@@ -58,7 +61,7 @@ def test_after_the_end_other_calls_are_not_executed() -> None:
     fail(owner, times=3)
     other = replace(CALL, params={"path": "a"})
     correction = Correction("stopped", LIMIT_TEXT, Stop("loop.identical", LIMIT_TEXT))
-    assert owner.message("r", "main", [other]) == [Refusal(other, Failure("not-executed"), correction)]
+    assert owner.message("r", "main", [other]) == [MalformedCall(other, Failure("not-executed"), correction)]
     assert owner.judge(other) == Verdict("block", "loop.identical", LIMIT_TEXT)
 
 

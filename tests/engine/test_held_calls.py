@@ -19,15 +19,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolguard_engine import hints, protocol
-from toolguard_engine.approvals import Approvals
-from toolguard_engine.layers.grants import Grant
-from toolguard_engine.model import Call
-from toolguard_engine.session import Session, Setup, Tally
-from toolguard_engine.stores import audit
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.stores.nonces import FileNonces
-from toolguard_engine.stores.policy import Policies
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.model.call import Call
+from toolguard_engine.server import tool_hints
+from toolguard_engine.server.held_call_decisions import Approvals
+from toolguard_engine.server.session import Session
+from toolguard_engine.server.session_state import SessionTally, Setup
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wire import messages as protocol
 
 NOW = 1_000_000.0
 TEXT = 'Validation failed for tool "exec":\n  - command: must be string\n\nReceived arguments:\n{}'
@@ -42,10 +42,10 @@ class Scene:
         self.now = NOW
         self.request = 0
         self.stopped: list[str] = []
-        self.store = FileNonces(state)
+        self.store = stores.held_calls(state)
         clock = lambda: datetime.fromtimestamp(self.now, UTC)  # noqa: E731
-        open_approvals = lambda *_: Approvals(self.store, Policies(state), lambda: self.now)  # noqa: E731
-        self.session = Session(Setup(hints.load(), clock, 42, home="/home/me", open_approvals=open_approvals))
+        open_approvals = lambda *_: Approvals(self.store, stores.grants(state), lambda: self.now)  # noqa: E731
+        self.session = Session(Setup(tool_hints.load(), clock, 42, home="/home/me", open_approvals=open_approvals))
         self.session.answer(protocol.Hello(0, 1, str(state), {"alwaysBlock": ["exec"], **(config or {})}, gateway="gw"))
 
     def place(self, **more: Any) -> dict[str, Any]:
@@ -73,13 +73,13 @@ class Scene:
         return next(entry.nonce for entry in self.store.entries() if shown in entry.shown and entry.status == "pending")
 
     def decide(self, action: Any, nonce: str) -> None:
-        told = self.session.answer(protocol.Decide(1, action, "chat", nonce))
-        assert isinstance(told, protocol.Told)
+        told = self.session.answer(protocol.PersonDecision(1, action, "chat", nonce))
+        assert isinstance(told, protocol.DecisionReply)
         assert told.ok
 
     def events(self) -> list[tuple[str, str, str]]:
         """What the session wants in the audit log: event, code, tool."""
-        return [(event.event, event.code, event.tool) for event in self.session.take_events()]
+        return [(event.event, event.code, event.tool) for event in self.session.outbox.take_events()]
 
     def play(self, events: str) -> str:
         return " ".join(self.one(event) for event in events.split())
@@ -97,7 +97,7 @@ class Scene:
                 self.decide("approve" if kind == "=" else "deny", self.nonce_of(letter))
             case "+":
                 tool, params = spelled(letter)
-                self.session.answer(protocol.Came(tool, params, **self.place()))
+                self.session.answer(protocol.ToolResult(tool, params, **self.place()))
             case ">":
                 self.now += float(letter)
             case _:
@@ -107,7 +107,7 @@ class Scene:
     def asked(self, letter: str) -> str:
         answer = self.ask(letter)
         if answer.decision == "hold":
-            word = "waits" if "waits already" in answer.text else "held"
+            word = "waits" if "already waiting" in answer.text else "held"
             assert answer.text.startswith("TOOLGUARD_ESCALATE|")
             assert ("Call: exec(" in answer.text) == (word == "held")
         else:
@@ -227,25 +227,25 @@ def test_a_held_call_whole(tmp_path: Path) -> None:
         "hold",
         "approval.pending",
         f"TOOLGUARD_ESCALATE|{nonce}|The settings ask for a person's approval of every call of this tool (alwaysBlock). "
-        f'Call: exec({{ command: "make a-a" }})\n{how(nonce)} Tell the user so, and why you need it. '
+        f'Call: exec({{ command: "make a-a" }})\n{how(nonce)} Tell the user this, and why you need it. '
         "Do not repeat the call before they have approved it.",
     )
     waits = (
-        f"TOOLGUARD_ESCALATE|{nonce}|This very call waits already; nobody has decided yet.\n"
-        f"Do not repeat it. End your turn now with an answer that tells the user what you want to do, and this: {how(nonce)}"
+        f"TOOLGUARD_ESCALATE|{nonce}|This call is already waiting for a decision.\n"
+        f"Do not repeat it. End your turn now: tell the user what you want to do, and how to approve it: {how(nonce)}"
     )
     end = f"This turn ends here: a call waits for approval.\n{how(nonce)}"
     assert scene.ask() == protocol.VerdictAnswer(1, "hold", "approval.pending", waits)
     assert scene.message("a") == end
-    assert scene.ask() == protocol.VerdictAnswer(1, "block", "approval.waiting", end, stop=end)
-    assert scene.session.tally == Tally(judged=3, held=2, blocked=1, stopped=1)
+    assert scene.ask() == protocol.VerdictAnswer(1, "block", "approval.waiting", end, stop=end, waiting=(nonce,))
+    assert scene.session.tally == SessionTally(judged=3, held=2, blocked=1, stopped=1)
     assert scene.events() == [
         ("hold-again", "approval.pending", "exec"),
         ("stop", "approval.waiting", "exec"),
         ("block", "approval.waiting", "exec"),
     ]
-    assert [event["event"] for event in AuditLog(tmp_path).events()] == ["hold"]
-    assert scene.session.records == []
+    assert [event["event"] for event in stores.audit_log(tmp_path).events()] == ["hold"]
+    assert scene.session.outbox.records == []
 
 
 def test_another_turn_is_told_the_whole_again(tmp_path: Path) -> None:
@@ -300,9 +300,9 @@ def test_settings(tmp_path: Path, config: Any, decision: str, code: str, stored:
 def test_what_shadow_tells_the_audit_log(tmp_path: Path) -> None:
     scene = Scene(tmp_path, {"mode": "shadow"})
     scene.ask("A")
-    event = next(event for event in scene.session.take_events() if event.event == "would-refuse")
-    assert event == audit.Event(
-        id=event.id, time=audit.when(NOW), event="would-refuse", code="shadow.rule.self-protection", tool="exec",
+    event = next(event for event in scene.session.outbox.take_events() if event.event == "would-refuse")
+    assert event == audit_log.AuditEvent(
+        id=event.id, time=audit_log.when(NOW), event="would-refuse", code="shadow.rule.self-protection", tool="exec",
         agent="main", session="s", run="r", reason=event.reason, shown='exec({ command: "toolguard approve 0041" })',
         gateway="gw",
     )  # fmt: skip
@@ -333,7 +333,7 @@ def test_what_a_person_allowed_is_pinned(tmp_path: Path, config: Any) -> None:
     scene.play("?a =a")
     assert scene.ask() == protocol.VerdictAnswer(1, "allow", "approval.consumed", pin=True, outcome="tell")
     assert scene.ask().decision == "hold"
-    Policies(tmp_path).add(Grant("g-1", "exec", "make *"))
+    stores.grants(tmp_path).add(Grant("g-1", "exec", "make *"))
     scene.events()
     assert scene.ask() == protocol.VerdictAnswer(1, "allow", "grant.g-1", pin=True, outcome="tell")
     assert scene.events() == [("grant-used", "grant.g-1", "exec")]
@@ -342,7 +342,7 @@ def test_what_a_person_allowed_is_pinned(tmp_path: Path, config: Any) -> None:
 
 def test_no_approval_lifts_self_protection(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    Policies(tmp_path).add(Grant("g-1", "exec", "*"))
+    stores.grants(tmp_path).add(Grant("g-1", "exec", "*"))
     answer = scene.ask("A")
     assert (answer.decision, answer.code) == ("block", "rule.self-protection")
     assert answer.text.startswith("TOOLGUARD_BLOCK|")
@@ -381,7 +381,9 @@ def test_through_tool_search_the_inner_call_is_held(tmp_path: Path) -> None:
         assert scene.one("?a") == word
     calls = [protocol.MessageCall(ENVELOPE, outer)]
     stopped = scene.session.answer(protocol.Message(1, calls, **scene.place()))
-    assert stopped == protocol.Stopped(1, f"This turn ends here: a call waits for approval.\n{how(scene.nonces()[0])}")
+    nonce = scene.nonces()[0]
+    end = f"This turn ends here: a call waits for approval.\n{how(nonce)}"
+    assert stopped == protocol.Stopped(1, end, waiting=(nonce,))
 
 
 # --- the gateway's own prompt -------------------------------------------------------------------------------------------
@@ -393,7 +395,7 @@ def test_a_call_that_a_person_is_asked_about_at_once_counts_as_nothing(tmp_path:
     (nonce,) = scene.nonces()
     prompts = {(answer.decision, answer.stop, answer.prompt and answer.prompt.nonce) for answer in answers}
     assert prompts == {("hold", "", nonce)}
-    assert scene.session.tally == Tally(judged=9)
+    assert scene.session.tally == SessionTally(judged=9)
     scene.session.answer(protocol.Resolved(1, nonce, "unavailable"))
     assert scene.play("!a ?a !a ?a !a") == "go held go waits stop"
     assert scene.nonces() == [nonce]
@@ -402,9 +404,9 @@ def test_a_call_that_a_person_is_asked_about_at_once_counts_as_nothing(tmp_path:
 # --- what ran -----------------------------------------------------------------------------------------------------------
 
 REWRITTEN = (
-    "TOOLGUARD_BLOCK|Another plugin changed a call of exec after it had been judged; "
-    "what ran would not have been let through.\n"
-    "This turn ends here. Tell the user to look into the gateway's log and `toolguard audit show`."
+    "TOOLGUARD_BLOCK|Another plugin changed a call of exec after it was judged; "
+    "the changed call would not have been allowed.\n"
+    "This turn ends here. Tell the user to check the gateway's log and `toolguard audit show`."
 )
 SECURITY = ("security", "security.rewritten", "exec")
 ENDED = ("stop", "security.rewritten", "exec")
@@ -423,7 +425,7 @@ RAN: list[tuple[str, dict[str, Any], str, str, list[tuple[str, str, str]]]] = [
 def test_ran(tmp_path: Path, config: Any, letter: str, stop: str, events: list[tuple[str, str, str]]) -> None:
     scene = Scene(tmp_path / "state", config)
     tool, params = spelled(letter)
-    answer = scene.session.answer(protocol.Ran(3, tool, params, others="evil (priority 0)", **scene.place()))
+    answer = scene.session.answer(protocol.ParamsChanged(3, tool, params, others="evil (priority 0)", **scene.place()))
     assert answer == protocol.Stopped(3, stop)
     assert scene.events() == events
     assert not (tmp_path / "state").exists()
@@ -434,8 +436,8 @@ def test_ran(tmp_path: Path, config: Any, letter: str, stop: str, events: list[t
 
 def test_who_may_have_changed_it_is_told(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.session.answer(protocol.Ran(3, *spelled("a"), others="evil\n(priority 0)", **scene.place()))
-    event = scene.session.take_events()[0]
+    scene.session.answer(protocol.ParamsChanged(3, *spelled("a"), others="evil\n(priority 0)", **scene.place()))
+    event = scene.session.outbox.take_events()[0]
     assert event.reason == ("ran instead of what was judged; approval.always-block; may have changed it: evil?(priority 0)")
     assert event.shown == 'exec({ command: "make a-a" })'
 
@@ -475,7 +477,12 @@ def test_ordinary_calls_never_touch_the_store(tmp_path: Path) -> None:
     scene.session.answer(protocol.RunEnd("r", "s"))
     assert scene.play("!nopq ?n ?o ?p ?q +n +o +p +q " * 20) == " ".join(["go allow allow allow allow . . . ."] * 20)
     assert scene.play("!A ?A !A ?A !A") == "go blocked go blocked stop"
-    for message in (protocol.Ran(1, *spelled("n")), protocol.Ran(1, *spelled("a")), protocol.Warned("w"), protocol.Ping(1)):
+    for message in (
+        protocol.ParamsChanged(1, *spelled("n")),
+        protocol.ParamsChanged(1, *spelled("a")),
+        protocol.Warned("w"),
+        protocol.Ping(1),
+    ):
         scene.session.answer(message)
     scene.session.answer(protocol.Seams({"inPlace": "works"}))
     assert scene.ask("a", run="another").code == "guard.error", "a call that asks does touch it"

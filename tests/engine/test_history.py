@@ -7,7 +7,7 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.history import Count, Past
+from toolguard_engine.model.history import Count, Past
 
 
 class Step(NamedTuple):
@@ -81,7 +81,7 @@ def test_against_the_plain_law(made: list[Step], size: int) -> None:
         full = past.enter(*step[:4], size)
         past.heat(before + 1)
         if step.then == "news":
-            past.told_news()
+            past.brought_news()
         if step.then == "progress":
             past.progressed()
         assert full == (len(window) == size)

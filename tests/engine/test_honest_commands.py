@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from toolguard_engine import hints, rulepacks
-from toolguard_engine.config import Config
+from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
-from toolguard_engine.layers import protection
-from toolguard_engine.model import Call, Host
+from toolguard_engine.layers import self_protection
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
+from toolguard_engine.server import tool_hints
 
 HOST = Host(
     "/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), frozenset({4242, 4243}),
@@ -260,12 +261,54 @@ restic backup ~
 """.strip().splitlines()
 """What may hit the guard, or another one elsewhere: a person decides."""
 
-HONEST = [*DOT_FILES, *OWN_SERVERS, *READS, *BACKUPS]
+NEAR_THE_GATEWAY = r"""
+cp a.json ~/.openclaw/skills/x/package.json
+git clone https://example.org/a.git ~/.openclaw/skills/a
+git clone https://example.org/a.git vendor/extensions
+tar -xf a.tar -C extensions
+unzip a.zip -d hooks
+cd hooks && git pull
+cp -r x ../workspace/extensions/
+cat ../hooks/a.js
+ls -la ~/.openclaw/cron
+jq . ../cron/jobs.json
+tar -czf /tmp/b.tgz ../hooks
+python3 -c "print(open('../cron/jobs.json').read())"
+awk '{print $1}' ../cron/jobs.json
+npm root -g
+npm i -g typescript@5
+npm i openclaw@2026.1.1 --save-dev
+cd ~/src/plugin && npm i openclaw@2026.1.1
+cd /tmp/x && npm i openclaw@2026.1.1
+yarn add openclaw
+mise use node@24
+brew install gh
+$(which openclaw) status
+cat $(npm root -g)/openclaw/package.json | jq .version
+node -p "require('$(npm root -g)/openclaw/package.json').version"
+export PATH=$(npm prefix -g)/bin:$PATH
+find ~/work -name '*.py' > l; tar -czf x.tgz -T l
+git diff --name-only --diff-filter=d > l; xargs -a l eslint
+find . -type f -print0 | du --files0-from=-
+psql -c '\copy t to out.csv csv'
+less -o out.log a.log
+GIT_PAGER=cat git log
+docker exec web rm -rf /app/node_modules
+docker exec -it gw ls /root/.openclaw
+docker compose exec web npm i openclaw
+systemctl --user import-environment DISPLAY
+dbus-update-activation-environment --systemd WAYLAND_DISPLAY XDG_CURRENT_DESKTOP=sway
+tmux new -d -s dev 'npm run dev'
+tmux send-keys -t dev 'npm test' Enter
+ssh -L 8080:localhost:80 box
+""".strip().splitlines()
+
+HONEST = [*DOT_FILES, *OWN_SERVERS, *READS, *BACKUPS, *NEAR_THE_GATEWAY]
 
 
 @pytest.fixture(scope="module")
 def guard() -> Guard:
-    return Guard(Config(), hints.load(), HOST, rulepacks.load())
+    return Guard(Config(), tool_hints.load(), HOST, packs.load())
 
 
 def of(command: str) -> Call:
@@ -276,18 +319,16 @@ def test_there_are_two_hundred_of_them() -> None:
     assert len(set(HONEST)) >= 200
 
 
-@pytest.mark.parametrize("command", HONEST)
-def test_the_guard_s_protection_of_itself_lets_honest_work_through(command: str) -> None:
-    assert protection.judge(of(command), HOST) is None
+def test_the_guard_s_protection_of_itself_lets_honest_work_through() -> None:
+    assert [command for command in HONEST if self_protection.judge(of(command), HOST) is not None] == []
 
 
-@pytest.mark.parametrize("command", [*HONEST, *AT_MOST_HELD])
-def test_no_honest_command_is_blocked_for_good(command: str, guard: Guard) -> None:
-    assert guard.weigh(of(command)).decision != "block"
+def test_no_honest_command_is_blocked_for_good(guard: Guard) -> None:
+    assert [command for command in [*HONEST, *AT_MOST_HELD] if guard.weigh(of(command)).decision == "block"] == []
 
 
 @pytest.mark.parametrize("command", ["pkill node", "killall node", "pkill -f engine"])
 def test_who_is_asked_learns_how_to_aim(command: str) -> None:
-    verdict = protection.judge(of(command), HOST)
+    verdict = self_protection.judge(of(command), HOST)
     assert verdict is not None
     assert "pkill -f vite" in verdict.reason

@@ -1,4 +1,4 @@
-"""Where the gateway's own loop detection is on as well: what it does not let run, and what it writes behind results."""
+"""Beside the gateway's own loop detection: calls that it vetoes, and notes that it appends to results."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from loop_play import Play, config
-from toolguard_engine.config import parse
-from toolguard_engine.outcomes import MAX_HOST_NOTES, Outcome, outcome
+from toolguard_engine.config.settings import parse
+from toolguard_engine.effects.outcomes import MAX_HOST_NOTES, Outcome, outcome
 
 CODE = "loop.host"
 NOTE = (
@@ -20,13 +20,13 @@ class Beside(Play):
     """A run in which the gateway may stop a call before it is judged."""
 
     def vetoed(self, text: str) -> str:
-        """One message, none of its calls runs; what the guard does about it, the last call's word."""
+        """One message of which no call runs; the reaction to the last call."""
         self.requests += 1
         made = [self.call(word)[0] for word in text.split("+")]
         if refused := self.guard.message("r", self.agent, made):
             self.ended = True
             return f"stop {refused[0].failure.error}"
-        reactions = [self.guard.came(call, None) for call in made]
+        reactions = [self.guard.on_result(call, None) for call in made]
         self.calls += len(made)
         self.ended = any(reaction.stop for reaction in reactions)
         assert not any(reaction.note and not reaction.stop for reaction in reactions)
@@ -56,7 +56,7 @@ def test_a_block_of_our_own_counts_with_it() -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"loopDetection": {"enabled": False}}], ids=["absent", "false"])
-def test_where_ours_is_off_it_is_not_our_business(settings: dict[str, Any]) -> None:
+def test_vetoes_are_ignored_if_loop_detection_is_off(settings: dict[str, Any]) -> None:
     run = Beside(parse(settings))
     assert [run.vetoed("A1"), run.vetoed("A1")] == ["", ""]
 
@@ -80,7 +80,7 @@ def said(text: str, size: int | None = None, **told: Any) -> Outcome:
 
 @pytest.mark.parametrize("failed", [False, True])
 @pytest.mark.parametrize("text", ["queued", "", "a\nb\n", '{"status": "error", "error": "No such file: a.md"}'])
-def test_its_note_is_no_part_of_a_result(text: str, *, failed: bool) -> None:
+def test_the_note_is_not_part_of_a_result(text: str, *, failed: bool) -> None:
     plain = said(text, failed=failed)
     for noted in (f"{text}\n{NOTE.format(10)}", f"{text}\n{NOTE.format(9)}\n{NOTE.format(100)}"):
         assert said(noted, failed=failed) == plain
@@ -97,10 +97,10 @@ def test_its_note_is_no_part_of_a_result(text: str, *, failed: bool) -> None:
         "queued\nYou are making progress.]",
     ],
 )
-def test_what_only_looks_like_it_stays(text: str) -> None:
+def test_similar_texts_are_kept(text: str) -> None:
     assert said(text) != said("queued")
 
 
-def test_many_of_them_are_not_looked_through() -> None:
+def test_only_a_limited_number_of_notes_is_removed() -> None:
     text = "queued" + f"\n{NOTE.format(10)}" * (MAX_HOST_NOTES + 1)
     assert said(text) != said("queued")

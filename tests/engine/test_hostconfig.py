@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.pluginstate import is_found, why_unloaded
-from toolguard_engine.stores import hostconfig
+from toolguard_engine.host.plugin_state import is_found, why_unloaded
+from toolguard_engine.stores import gateway_config
 
 PLUGINS = {"enabled": True, "allow": ["a/*b*/", 'c"d'], "entries": {"toolguard": {"enabled": False, "config": {"n": -1.5}}}}
 
@@ -35,7 +35,7 @@ PLUGINS = {"enabled": True, "allow": ["a/*b*/", 'c"d'], "entries": {"toolguard":
 def test_what_it_says(tmp_path: Path, text: str) -> None:
     path = tmp_path / "openclaw.json"
     path.write_text(text)
-    assert hostconfig.plugins(str(path)) == PLUGINS
+    assert gateway_config.plugins(str(path)) == PLUGINS
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_what_it_says(tmp_path: Path, text: str) -> None:
 def test_what_cannot_be_told(tmp_path: Path, text: str) -> None:
     path = tmp_path / "openclaw.json"
     path.write_text(text, "latin-1")
-    assert hostconfig.plugins(str(path)) is None
+    assert gateway_config.plugins(str(path)) is None
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_it_takes_in(tmp_path: Path, files: dict[str, str]) -> None:
     (tmp_path / "sub").mkdir()
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-    found = hostconfig.plugins(str(tmp_path / "openclaw.json"))
+    found = gateway_config.plugins(str(tmp_path / "openclaw.json"))
     assert found is not None
     assert found["entries"] == PLUGINS["entries"]
     assert found["enabled"] is True
@@ -99,12 +99,12 @@ def test_what_it_takes_in(tmp_path: Path, files: dict[str, str]) -> None:
 def test_what_takes_itself_in_is_not_known(tmp_path: Path, text: str) -> None:
     path = tmp_path / "openclaw.json"
     path.write_text(text)
-    assert hostconfig.plugins(str(path)) is None
+    assert gateway_config.plugins(str(path)) is None
 
 
 def test_no_file_is_waited_for(tmp_path: Path) -> None:
     for path in ("", "a\0b", str(tmp_path), str(tmp_path / "missing"), "/dev/zero"):
-        assert hostconfig.plugins(path) is None
+        assert gateway_config.plugins(path) is None
 
 
 @pytest.mark.parametrize("part", ["/*", "'", '"', "'\\", "//", "a ", ",", "/**/", "1.1."], ids=repr)
@@ -112,7 +112,7 @@ def test_a_megabyte_of_what_is_never_closed(tmp_path: Path, part: str) -> None:
     """Anything that is not linear would not end."""
     path = tmp_path / "openclaw.json"
     path.write_text("{" + part * (1_000_000 // len(part)))
-    assert hostconfig.plugins(str(path)) is None
+    assert gateway_config.plugins(str(path)) is None
 
 
 @pytest.mark.parametrize(

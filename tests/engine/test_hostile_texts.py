@@ -5,15 +5,15 @@ from __future__ import annotations
 import pytest
 
 from hostile_texts import texts
-from toolguard_engine import rulepacks
-from toolguard_engine.config import Config
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.shell.parse import MAX_CHARS
+from toolguard_engine.effects.shell.unwrap import read
 from toolguard_engine.guard import Guard
-from toolguard_engine.model import Call, Host
-from toolguard_engine.shell.parse import MAX_CHARS
-from toolguard_engine.shell.unwrap import read
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
 
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), frozenset({4242}))
-GUARD = Guard(Config(), {}, HOST, rulepacks.load())
+GUARD = Guard(Config(), {}, HOST, packs.load())
 HOSTILE = texts(MAX_CHARS // 4)
 MAX_KEPT = 8_000_000
 """Characters; a command of 64 kB that is told in more is multiplied by what it says itself."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import re
@@ -13,15 +14,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolguard_engine import rulepacks
-from toolguard_engine.config import Config
+from effort import ALL, examples
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.shell.unwrap import read
 from toolguard_engine.guard import Guard
-from toolguard_engine.judgement import Judgement
-from toolguard_engine.model import Call, Host
-from toolguard_engine.shell.unwrap import read
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
+from toolguard_engine.rules.judgement import Judgement
 
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json")
-GUARD = Guard(Config(), {}, HOST, rulepacks.load())
+GUARD = Guard(Config(), {}, HOST, packs.load())
 RANK = {"allow": 0, "hold": 1, "block": 2}
 MUTATIONS = int(os.environ.get("TOOLGUARD_FUZZ", "2000"))
 
@@ -38,6 +40,8 @@ COMMANDS = [
     "echo k >> ~/.ssh/authorized_keys", "echo x >> ~/.bashrc", "pkill -9 node", "kill -9 -1",
     "ls -la", "git status --short", "npm test", "cat README.md", "echo 'rm -rf /'", "grep -rn 'rm -rf' docs",
     "python3 -m pytest -q",
+    "toolguard approve abcd", "toolguard config set mode disabled", "openclaw gateway stop", "pkill -f toolguard_engine",
+    "cat ~/.openclaw/toolguard/key", "rm -rf ~/.openclaw/toolguard", "echo '{}' > ~/.openclaw/openclaw.json",
     "rm a.txt", "rm -rf node_modules", "mkdir -p a/b", "git commit -m 'git push --force is bad'", "curl -s https://a.test/a.json",
 ]  # fmt: skip
 HARMLESS = [
@@ -107,6 +111,35 @@ WRAPS = {
     "variable": lambda c: f'C={shlex.quote(c)}; eval "$C"',
     "background": lambda c: f"{{ {c}\n}} &",
     "python": lambda c: f"python3 -c {shlex.quote(f'import os; os.system({c!r})')}",
+    "while": lambda c: f"while true; do {c}\nbreak; done",
+    "case": lambda c: f"case x in x) {c}\n;; esac",
+    "condition": lambda c: f"[ 1 = 1 ] && {{ {c}\n}}",
+    "time": lambda c: f"time {c}",
+    "time with its option": lambda c: f"time -p {c}",
+    "time, the program": lambda c: f"time -v -o t sh -c {shlex.quote(c)}",
+    "not": lambda c: f"! {c}",
+    "coproc": lambda c: f"coproc {c}",
+    "trap": lambda c: f"trap {shlex.quote(c)} EXIT",
+    "parallel": lambda c: f"echo {shlex.quote(c)} | parallel" if "\n" not in c else c,
+    "find with many": lambda c: f"find . -exec sh -c {shlex.quote(c)} {{}} +",
+    "substituted file": lambda c: f"bash <(printf %s {shlex.quote(c)})",
+    "sourced": lambda c: f"source <(echo {shlex.quote(c)})",
+    "sourced input": lambda c: f". /dev/stdin <<< {shlex.quote(c)}",
+    "terminal": lambda c: f"tmux new-session -d {shlex.quote(c)}",
+    "screen": lambda c: f"screen -dm sh -c {shlex.quote(c)}",
+    "at": lambda c: f"at now <<< {shlex.quote(c)}",
+    "service": lambda c: f"systemd-run --user sh -c {shlex.quote(c)}",
+    "script": lambda c: f"script -c {shlex.quote(c)} /dev/null",
+    "file through a pipe": lambda c: f"echo {shlex.quote(c)} > a; cat a | sh",
+    "file as input": lambda c: f"echo {shlex.quote(c)} > a; sh < a",
+    "file from tee": lambda c: f"echo {shlex.quote(c)} | tee a.sh >/dev/null; sh ./a.sh",
+    "login": lambda c: f"su - ada -c {shlex.quote(c)}",
+    "watch": lambda c: f"watch -n 5 {shlex.quote(c)}",
+    "flock": lambda c: f"flock /tmp/l -c {shlex.quote(c)}",
+    "nice": lambda c: f"nice -n 5 ionice -c3 stdbuf -oL sh -c {shlex.quote(c)}",
+    "perl": lambda c: f"perl -e {shlex.quote(f'system({c!r})')}" if not set("'$@\n\\") & set(c) else c,
+    "ruby": lambda c: f"ruby -e {shlex.quote(f'system({c!r})')}" if not set("'\n\\") & set(c) else c,
+    "node": lambda c: f"node -e {shlex.quote(f'child_process.execSync({c!r})')}" if not set("'\n\\") & set(c) else c,
 }
 
 
@@ -118,18 +151,20 @@ def test_wrapping_never_makes_it_better(wrap: str) -> None:
 
 @pytest.mark.parametrize("outer", WRAPS)
 def test_wraps_in_wraps(outer: str) -> None:
-    worse = [(c, inner) for c in COMMANDS for inner in WRAPS if rank(WRAPS[outer](WRAPS[inner](c))) < rank(c)]
-    assert worse == []
+    """Every third pair, in the gate one of 29: others for each outer one."""
+    step = 3 if ALL else 29
+    some = list(itertools.product(COMMANDS, WRAPS))[list(WRAPS).index(outer) % step :: step]
+    assert [(c, inner) for c, inner in some if rank(WRAPS[outer](WRAPS[inner](c))) < rank(c)] == []
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(st.sampled_from(COMMANDS), st.lists(st.sampled_from(sorted(WRAPS)), min_size=3, max_size=3))
 def test_wraps_in_wraps_in_wraps(command: str, wraps: list[str]) -> None:
     text = reduce(lambda text, wrap: WRAPS[wrap](text), wraps, command)
     assert rank(text) >= rank(command), text
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 @given(
     st.sampled_from(COMMANDS),
     st.sampled_from(HARMLESS),
@@ -252,7 +287,7 @@ KEYS = [
 ]
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(600))
 @given(st.sampled_from(TOOLS), st.dictionaries(st.sampled_from(KEYS), st.sampled_from(ODD), max_size=4))
 def test_odd_parameters_of_any_tool_get_a_verdict(tool: str, params: dict[str, object]) -> None:
     assert GUARD.weigh(Call(tool, params, agent="main", session="s", cwd="/home/u/work")).decision in RANK

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_engine.stores import files, key
-from toolguard_engine.stores.key import BadKey
+from toolguard_engine.stores import atomic
+from toolguard_engine.stores import signing_key as signatures
+from toolguard_engine.stores.files import signing_key_file as signing_key
+from toolguard_engine.stores.files.signing_key_file import SigningKeyError
 
 RACERS = 8
 fork = multiprocessing.get_context("fork")
@@ -23,37 +25,37 @@ def state(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def place(state: Path) -> Path:
-    files.make_folder(files.own_folder(state))
-    return key.path(state)
+    atomic.make_folder(atomic.own_folder(state))
+    return signing_key.path(state)
 
 
 def test_made_at_the_first_use_and_kept(state: Path) -> None:
-    first = key.load(state)
-    assert len(first) == key.SIZE
+    first = signing_key.load(state)
+    assert len(first) == signing_key.SIZE
     assert len(set(first)) > 1
-    assert key.load(state) == first
-    assert key.path(state) == state / "toolguard" / "key"
-    assert key.path(state).stat().st_mode & 0o777 == 0o600
-    assert key.path(state).parent.stat().st_mode & 0o777 == 0o700
-    assert [path.name for path in key.path(state).parent.iterdir()] == ["key"]
+    assert signing_key.load(state) == first
+    assert signing_key.path(state) == state / "toolguard" / "key"
+    assert signing_key.path(state).stat().st_mode & 0o777 == 0o600
+    assert signing_key.path(state).parent.stat().st_mode & 0o777 == 0o700
+    assert [path.name for path in signing_key.path(state).parent.iterdir()] == ["key"]
 
 
 def test_looked_up_without_being_made(state: Path) -> None:
-    with pytest.raises(BadKey, match="No such file"):
-        key.known(state)
+    with pytest.raises(SigningKeyError, match="No such file"):
+        signing_key.known(state)
     assert not state.exists()
-    made = key.load(state)
-    assert key.known(state) == made
+    made = signing_key.load(state)
+    assert signing_key.known(state) == made
 
 
 def test_each_state_directory_has_its_own(tmp_path: Path) -> None:
-    assert key.load(tmp_path / "a") != key.load(tmp_path / "b")
+    assert signing_key.load(tmp_path / "a") != signing_key.load(tmp_path / "b")
 
 
 def race(state: Path, start: Path, answer: Path) -> None:
     while not start.exists():
         pass
-    answer.write_bytes(key.load(state))
+    answer.write_bytes(signing_key.load(state))
 
 
 def test_of_many_makers_one_wins(tmp_path: Path) -> None:
@@ -66,12 +68,12 @@ def test_of_many_makers_one_wins(tmp_path: Path) -> None:
         start.touch()
         for racer in racers:
             racer.join()
-        assert {answer.read_bytes() for answer in answers} == {key.load(state)}
-        assert [path.name for path in key.path(state).parent.iterdir()] == ["key"]
+        assert {answer.read_bytes() for answer in answers} == {signing_key.load(state)}
+        assert [path.name for path in signing_key.path(state).parent.iterdir()] == ["key"]
 
 
 def _linked(place: Path) -> None:
-    place.with_name("elsewhere").write_bytes(bytes(key.SIZE))
+    place.with_name("elsewhere").write_bytes(bytes(signing_key.SIZE))
     place.with_name("elsewhere").chmod(0o600)
     place.symlink_to("elsewhere")
 
@@ -94,19 +96,19 @@ def _of(size: int, mode: int = 0o600) -> Callable[[Path], None]:
         (_of(32, 0o604), "can be read by others"),
         (_of(32, 0o620), "can be read by others"),
         (_of(32, 0o610), "can be read by others"),
-        (_linked, "is no regular file"),
-        (lambda place: place.symlink_to("nowhere"), "is no regular file"),
-        (lambda place: place.symlink_to(place.name), "is no regular file"),
-        (lambda place: place.mkdir(mode=0o700), "is no regular file"),
-        (lambda place: os.mkfifo(place, 0o600), "is no regular file"),
+        (_linked, "is not a regular file"),
+        (lambda place: place.symlink_to("nowhere"), "is not a regular file"),
+        (lambda place: place.symlink_to(place.name), "is not a regular file"),
+        (lambda place: place.mkdir(mode=0o700), "is not a regular file"),
+        (lambda place: os.mkfifo(place, 0o600), "is not a regular file"),
     ],
 )
 def test_what_is_no_key_of_ours(state: Path, place: Path, make: Callable[[Path], None], told: str) -> None:
     make(place)
     before = sorted(path.name for path in place.parent.iterdir())
     for _ in range(2):  # it stays refused, and is not replaced in silence
-        with pytest.raises(BadKey, match=told) as refused:
-            key.load(state)
+        with pytest.raises(SigningKeyError, match=told) as refused:
+            signing_key.load(state)
         assert refused.value.code == "store.key"
         assert str(place) in str(refused.value)
     assert sorted(path.name for path in place.parent.iterdir()) == before
@@ -117,30 +119,30 @@ def test_somebody_elses(state: Path, place: Path, monkeypatch: pytest.MonkeyPatc
     owner = place.stat().st_uid
     monkeypatch.setattr(os, "geteuid", lambda: owner + 4_000)
     if owner:
-        with pytest.raises(BadKey, match="belongs to another user"):
-            key.load(state)
+        with pytest.raises(SigningKeyError, match="belongs to another user"):
+            signing_key.load(state)
     else:  # root's may be read by everybody who can
-        assert key.load(state) == bytes(32)
+        assert signing_key.load(state) == bytes(32)
         os.chown(place, 4_321, 4_321)
-        with pytest.raises(BadKey, match="belongs to another user"):
-            key.load(state)
+        with pytest.raises(SigningKeyError, match="belongs to another user"):
+            signing_key.load(state)
 
 
 def test_no_place_for_it(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(BadKey, match="Not a directory"):
-        key.load(tmp_path / "file")
+    with pytest.raises(SigningKeyError, match="Not a directory"):
+        signing_key.load(tmp_path / "file")
 
 
 def test_signing() -> None:
     mine, other = bytes(32), bytes([1]) * 32
-    mac = key.sign(mine, b"data")
-    assert key.fits(mine, b"data", mac)
-    assert not key.fits(mine, b"dat", mac)
-    assert not key.fits(other, b"data", mac)
+    mac = signatures.sign(mine, b"data")
+    assert signatures.fits(mine, b"data", mac)
+    assert not signatures.fits(mine, b"dat", mac)
+    assert not signatures.fits(other, b"data", mac)
     for wrong in ("", mac[:-1], mac.upper(), mac + "0"):
-        assert not key.fits(mine, b"data", wrong)
+        assert not signatures.fits(mine, b"data", wrong)
 
 
 def test_a_forged_signature_in_another_script_is_an_answer_too() -> None:
-    assert not key.fits(bytes(32), b"data", "\u0661" * 64)
+    assert not signatures.fits(bytes(32), b"data", "\u0661" * 64)

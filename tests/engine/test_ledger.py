@@ -11,15 +11,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from toolguard_engine import ledger as book
-from toolguard_engine.ledger import OPEN, Decision, Entry, Full, Ledger, Refused, Status
+from effort import examples
+from toolguard_engine.approvals import ledger as book
+from toolguard_engine.approvals.ledger import OPEN, Decision, HeldCall, Ledger, RefusedError, Status, TooManyHeldError
 
 ANNA = Decision("anna", "cli", "looks right")
 STATUSES: tuple[Status, ...] = ("pending", "approved", "used", "denied", "expired")
 
 
-def entry(nonce: str = "a1b2c3d4", status: Status = "pending", *, binding: str = "", **more: object) -> Entry:
-    made = Entry(
+def entry(nonce: str = "a1b2c3d4", status: Status = "pending", *, binding: str = "", **more: object) -> HeldCall:
+    made = HeldCall(
         nonce=nonce, binding=binding or f"call-{nonce}", tool="exec", agent="main", session="s", run="r", code="tool.exec",
         reason="exec asks", shown="rm -rf build " * 40, created=1_000.0, expires=1_300.0, status=status,
         decided=0.0 if status == "pending" else 1_010.0,
@@ -49,18 +50,18 @@ def test_a_held_call_waits_is_approved_and_runs_once() -> None:
     ("status", "approve", "deny"),
     [
         ("pending", "approved", "denied"),
-        ("approved", Refused, "denied"),
-        ("used", Refused, Refused),
-        ("denied", Refused, Refused),
-        ("expired", Refused, Refused),
+        ("approved", RefusedError, "denied"),
+        ("used", RefusedError, RefusedError),
+        ("denied", RefusedError, RefusedError),
+        ("expired", RefusedError, RefusedError),
     ],
 )
 def test_decisions(status: Status, approve: object, deny: object) -> None:
     for wanted, decide in ((approve, Ledger.approve), (deny, Ledger.deny)):
         before = entry(status=status)
         ledger = Ledger([before])
-        if wanted is Refused:
-            with pytest.raises(Refused) as refused:
+        if wanted is RefusedError:
+            with pytest.raises(RefusedError) as refused:
                 decide(ledger, before.nonce, ANNA, 1_020, 30)
             assert (refused.value.cause, refused.value.entry, ledger.changed) == (status, before, [])
             continue
@@ -188,7 +189,7 @@ def test_more_than_a_person_can_look_at(monkeypatch: pytest.MonkeyPatch) -> None
     ledger = Ledger([entry("0000000a", "used"), entry("0000000b", "denied")])
     for number in range(3):
         ledger.enter(entry(f"{number:08x}"))
-    with pytest.raises(Full):
+    with pytest.raises(TooManyHeldError):
         ledger.enter(entry("0000000c"))
     assert len(ledger.changed) == 3
     ledger.deny("00000000", ANNA, 1_001, 10)
@@ -229,7 +230,7 @@ def test_prefixes(prefix: str, found: str | tuple[str, ...]) -> None:
     if found in dict(book_of):
         assert ledger.find(prefix).nonce == found
         return
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(RefusedError) as refused:
         ledger.find(prefix)
     if isinstance(found, tuple):
         assert (refused.value.cause, refused.value.matches) == ("ambiguous", found)
@@ -241,14 +242,14 @@ def test_what_is_not_trusted_does_not_exist() -> None:
     forged = {status: entry(f"{number:08x}", status) for number, status in enumerate(STATUSES)}
     for status, false in forged.items():
         true = entry("0000ffff", binding=false.binding)
-        asked: list[Callable[[Ledger, str], Entry]] = [
+        asked: list[Callable[[Ledger, str], HeldCall]] = [
             Ledger.find,
             lambda ledger, nonce: ledger.approve(nonce, ANNA, 1_020, 30),
             lambda ledger, nonce: ledger.deny(nonce, ANNA, 1_020, 30),
         ]
         for ask in asked:
             ledger = Ledger([false, true], lambda found: found.nonce == "0000ffff")
-            with pytest.raises(Refused, match="unknown"):
+            with pytest.raises(RefusedError, match="unknown"):
                 ask(ledger, false.nonce)
             assert (ledger.forged, ledger.entries, ledger.changed) == ([false], [true], [])
         ledger = Ledger([false, true], lambda found: found.nonce == "0000ffff")
@@ -279,7 +280,7 @@ class LedgerLaw(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.now = 10_000.0
-        self.kept: list[Entry] = []
+        self.kept: list[HeldCall] = []
         self.models: dict[str, Model] = {}
         self.seen: dict[str, Status] = {}
         self.used: list[str] = []
@@ -348,7 +349,7 @@ class LedgerLaw(RuleBasedStateMachine):
             act(nonce, ANNA, self.now, window)
             self.models[call] = Model("approved" if yes else "denied", self.now + window, self.now)
         else:
-            with pytest.raises(Refused) as refused:
+            with pytest.raises(RefusedError) as refused:
                 act(nonce, ANNA, self.now, window)
             assert refused.value.cause in (model.state, "unknown")
         self.keep(ledger)
@@ -378,4 +379,4 @@ class LedgerLaw(RuleBasedStateMachine):
 
 
 TestLedgerLaw = LedgerLaw.TestCase
-TestLedgerLaw.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+TestLedgerLaw.settings = settings(max_examples=examples(150), stateful_step_count=40)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.lines import Lines
+from toolguard_engine.wire.line_reader import Lines
 
 LIMIT = 100
 KEPT = 64

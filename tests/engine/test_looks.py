@@ -1,4 +1,4 @@
-"""Calls that surely change nothing, and those of which that cannot be said."""
+"""Read-only calls, and calls that may change something."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.looks import MAX_COMMAND, only_looks
-from toolguard_engine.shell.plain import plain
-from toolguard_engine.shell.unwrap import read
+from toolguard_engine.effects.read_only import MAX_COMMAND, is_read_only
+from toolguard_engine.effects.shell.plain import plain
+from toolguard_engine.effects.shell.unwrap import read
 
 LOOKS = [
     "ls -la /srv", "cat a b | head -3", "grep -rn foo src 2>/dev/null | wc -l", "rg foo -g '*.py'",
@@ -157,25 +157,23 @@ SHELL_CHANGES = [
 MAY_CHANGE += GIT_CHANGES + PROGRAMS_CHANGE + SHELL_CHANGES
 
 
-@pytest.mark.parametrize("command", LOOKS)
-def test_a_command_that_only_looks(command: str) -> None:
-    assert only_looks("exec", {"command": command})
+def test_read_only_commands() -> None:
+    assert [command for command in LOOKS if not is_read_only("exec", {"command": command})] == []
 
 
-@pytest.mark.parametrize("command", MAY_CHANGE)
-def test_a_command_that_may_change_something(command: str) -> None:
-    assert not only_looks("exec", {"command": command})
+def test_commands_that_may_change_something() -> None:
+    assert [command for command in MAY_CHANGE if is_read_only("exec", {"command": command})] == []
 
 
-@pytest.mark.parametrize("command", LOOKS)
-def test_its_words_are_those_that_the_reading_of_commands_finds(command: str) -> None:
-    found = plain(command)
-    assert found is not None
-    words = [word for program in found[0] for word in program]
-    if all(word.kind in ("sure", "below") for word in words):
-        runs = [run for run in read(command).runs if not run.via]
-        known = [word for run in runs for word in (*(f"{name}={value}" for name, value in run.assigns), *run.argv)]
-        assert [word.text for word in words if word.text != "time"] == known
+def test_plain_words_equal_those_of_the_parser() -> None:
+    for command in LOOKS:
+        found = plain(command)
+        assert found is not None, command
+        words = [word for program in found[0] for word in program]
+        if all(word.kind in ("sure", "below") for word in words):
+            runs = [run for run in read(command).runs if not run.via]
+            known = [word for run in runs for word in (*(f"{name}={value}" for name, value in run.assigns), *run.argv)]
+            assert [word.text for word in words if word.text != "time"] == known, command
 
 
 @pytest.mark.parametrize(
@@ -191,15 +189,15 @@ def test_its_words_are_those_that_the_reading_of_commands_finds(command: str) ->
         ("[ ] '' ! x", ["sure", "sure", "sure", "sure", "sure"]),
     ],
 )
-def test_what_the_shell_makes_of_a_word(text: str, kinds: list[str]) -> None:
+def test_kinds_of_words(text: str, kinds: list[str]) -> None:
     found = plain(text)
     assert found is not None
     assert [word.kind for word in found[0][0]] == kinds
 
 
 @pytest.mark.parametrize("command", ["a" * MAX_COMMAND, "time " * 799 + "ls", '"$x' * 1300, "\\x" * 1999, "[" * MAX_COMMAND])
-def test_a_long_one_is_read(command: str) -> None:
-    assert only_looks("exec", {"command": command}) is command.endswith(" ls")
+def test_long_commands(command: str) -> None:
+    assert is_read_only("exec", {"command": command}) is command.endswith(" ls")
 
 
 @pytest.mark.parametrize(
@@ -235,4 +233,4 @@ def test_a_long_one_is_read(command: str) -> None:
     ],
 )
 def test_tools(tool: str, params: Any, looks: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert only_looks(tool, params) is looks
+    assert is_read_only(tool, params) is looks

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.config import Config
+from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
-from toolguard_engine.layers import loops
-from toolguard_engine.model import Call, Failure, Problem, Run
+from toolguard_engine.layers import malformed_loops
+from toolguard_engine.model.call import Call, Failure, ParameterProblem, Run
 
 TEXT = 'Validation failed for tool "read":\n  - path: must be string\n\nReceived arguments:\n{}'
 
@@ -91,7 +91,7 @@ def test_an_endless_call_costs_three_messages() -> None:
 def test_order_of_keys_is_irrelevant() -> None:
     one_way = Call("read", {"a": 1, "b": {"c": [1, 2], "d": None}})
     other_way = Call("read", {"b": {"d": None, "c": [1, 2]}, "a": 1})
-    assert loops.key(one_way) == loops.key(other_way)
+    assert malformed_loops.key(one_way) == malformed_loops.key(other_way)
 
 
 DIFFERENT = [
@@ -106,26 +106,28 @@ DIFFERENT = [
 
 @pytest.mark.parametrize(("one_call", "other_call"), DIFFERENT, ids=range(len(DIFFERENT)))
 def test_different_calls_have_different_keys(one_call: Call, other_call: Call) -> None:
-    assert loops.key(one_call) != loops.key(other_call)
+    assert malformed_loops.key(one_call) != malformed_loops.key(other_call)
 
 
 def test_spelling_of_the_tool_is_irrelevant() -> None:
-    assert loops.key(Call("openclaw:core:Read", {})) == loops.key(Call("read", {}))
+    assert malformed_loops.key(Call("openclaw:core:Read", {})) == malformed_loops.key(Call("read", {}))
 
 
 def test_another_cause_starts_anew() -> None:
     run = Run()
-    causes = [Failure("validation", (Problem("path", missing=True, detail=detail),)) for detail in ("a", "b", "b", "b")]
-    told = [loops.on_failure(call("a"), cause, run, Config(), {}).action for cause in causes]
+    causes = [
+        Failure("validation", (ParameterProblem("path", missing=True, detail=detail),)) for detail in ("a", "b", "b", "b")
+    ]
+    told = [malformed_loops.on_failure(call("a"), cause, run, Config(), {}).action for cause in causes]
     assert told == ["corrected", "corrected", "loop-detected", "limit"]
 
 
 def test_the_memory_of_a_run_is_bounded() -> None:
     run = Run()
     config = Config(max_failures_per_turn=100)
-    for number in range(3 * loops.MAX_DISTINCT):
-        loops.on_failure(Call("read", number), Failure("validation"), run, config, {})
-    assert (run.failures, len(run.identical)) == (3 * loops.MAX_DISTINCT, loops.MAX_DISTINCT)
+    for number in range(3 * malformed_loops.MAX_DISTINCT):
+        malformed_loops.on_failure(Call("read", number), Failure("validation"), run, config, {})
+    assert (run.failures, len(run.identical)) == (3 * malformed_loops.MAX_DISTINCT, malformed_loops.MAX_DISTINCT)
 
 
 limits = st.integers(1, 12)
@@ -199,7 +201,7 @@ def test_a_tool_that_is_only_there_through_tool_search_may_be_called_so() -> Non
 
 
 def test_the_key_of_a_huge_call_is_small_and_still_its_own() -> None:
-    one, other = (loops.key(Call("write", {"path": name, "content": "x" * 1_000_000})) for name in "ab")
+    one, other = (malformed_loops.key(Call("write", {"path": name, "content": "x" * 1_000_000})) for name in "ab")
     assert (len(one), len(other)) == (64, 64)
     assert one != other
-    assert one == loops.key(Call("write", {"content": "x" * 1_000_000, "path": "a"}))
+    assert one == malformed_loops.key(Call("write", {"content": "x" * 1_000_000, "path": "a"}))

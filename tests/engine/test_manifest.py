@@ -1,4 +1,4 @@
-"""The manifest that is made from the settings: words and a place for each of them, and README's table in step."""
+"""The manifest and the page that are made from the settings: words and a place for each of them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ import jsonschema
 import msgspec
 import pytest
 
-from toolguard_engine import manifest
-from toolguard_engine.config import Config
+from toolguard_cli.doctor.checks import entry_check
+from toolguard_engine.config import plugin_manifest, settings_page
+from toolguard_engine.config.settings import Config
+from toolguard_engine.layers.rubric import SOFT_STAKES
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = files("toolguard_manifests").joinpath("plugin.toml").read_text("utf-8")
-HINTS = manifest.build()["uiHints"]
-PATHS = set(manifest.setting_paths(manifest.config_schema()))
+HINTS = plugin_manifest.build()["uiHints"]
+PATHS = set(plugin_manifest.setting_paths(plugin_manifest.config_schema()))
 LEAVES = {path for path in PATHS if not any(other.startswith(f"{path}.") for other in PATHS)}
 OF_AN_AGENT = "agents.*."
 HOST_HINTS = {"label", "help", "tags", "advanced", "sensitive", "placeholder", "order"}
@@ -27,11 +29,11 @@ HOST_HINTS = {"label", "help", "tags", "advanced", "sensitive", "placeholder", "
 
 def test_the_committed_manifest_is_in_step() -> None:
     committed = (ROOT / "plugin" / "gateway" / "openclaw.plugin.json").read_text("utf-8")
-    assert manifest.encode(manifest.build()) == committed
+    assert plugin_manifest.encode(plugin_manifest.build()) == committed
 
 
 def test_the_schema_itself_is_valid_and_flat() -> None:
-    schema = manifest.config_schema()
+    schema = plugin_manifest.config_schema()
     jsonschema.Draft202012Validator.check_schema(schema)
     assert "$ref" not in json.dumps(schema)
 
@@ -49,19 +51,20 @@ def nodes(schema: Any) -> Iterator[Any]:
 
 
 def test_the_schema_has_nothing_that_the_settings_page_cannot_show() -> None:
-    assert {keyword for node in nodes(manifest.config_schema()) for keyword in node} & UNSHOWN == set()
+    assert {keyword for node in nodes(plugin_manifest.config_schema()) for keyword in node} & UNSHOWN == set()
 
 
 def test_only_settings_without_inner_ones_have_a_default() -> None:
-    assert [node for node in nodes(manifest.config_schema()) if "properties" in node and "default" in node] == []
+    assert [node for node in nodes(plugin_manifest.config_schema()) if "properties" in node and "default" in node] == []
 
 
-@pytest.mark.parametrize("path", sorted(path for path in LEAVES if "*" not in path))
-def test_the_schema_tells_the_defaults_of_the_types(path: str) -> None:
-    node = manifest.config_schema()
-    for key in path.split("."):
-        node = node["properties"][key]
-    assert node.get("default", msgspec.UNSET) == default_of(path)
+def test_the_schema_tells_the_defaults_of_the_types() -> None:
+    for path in LEAVES:
+        if "*" not in path:
+            node = plugin_manifest.config_schema()
+            for key in path.split("."):
+                node = node["properties"][key]
+            assert node.get("default", msgspec.UNSET) == default_of(path), path
 
 
 def test_paths_of_settings() -> None:
@@ -72,22 +75,22 @@ def test_paths_of_settings() -> None:
             "map": {"additionalProperties": {"properties": {"own": {}}}},
         }
     }
-    assert list(manifest.setting_paths(schema)) == ["one", "two", "two.inner", "map", "map.*", "map.*.own"]
+    assert list(plugin_manifest.setting_paths(schema)) == ["one", "two", "two.inner", "map", "map.*", "map.*.own"]
 
 
-@pytest.mark.parametrize("path", sorted(PATHS))
-def test_every_setting_has_words(path: str) -> None:
-    hint = HINTS[path]
-    assert set(hint) <= HOST_HINTS
-    assert hint["label"].strip() == hint["label"] != ""
-    assert re.fullmatch(r"[^\n]{3,160}[.]", hint["help"])
-    assert isinstance(hint["advanced"], bool)
+def test_every_setting_has_words() -> None:
+    for path in PATHS:
+        hint = HINTS[path]
+        assert set(hint) <= HOST_HINTS, path
+        assert hint["label"].strip() == hint["label"] != "", path
+        assert re.fullmatch(r"[^\n]{3,160}[.]", hint["help"]), path
+        assert isinstance(hint["advanced"], bool), path
 
 
 def test_words_are_of_settings_and_stand_in_the_order_of_the_groups() -> None:
     assert set(HINTS) == PATHS
     assert [hint["order"] for hint in HINTS.values()] == list(range(1, len(PATHS) + 1))
-    grouped = [setting for group in manifest.build()["configGroups"] for setting in group["properties"]]
+    grouped = [setting for group in plugin_manifest.build()["configGroups"] for setting in group["properties"]]
     assert [path for path in HINTS if "." not in path] == grouped
 
 
@@ -99,16 +102,16 @@ def test_what_is_below_an_advanced_setting_is_advanced() -> None:
 
 
 def test_groups_are_of_the_form_that_the_gateway_takes() -> None:
-    groups = manifest.build()["configGroups"]
+    groups = plugin_manifest.build()["configGroups"]
     assert all(set(group) == {"id", "title", "order", "properties"} for group in groups)
     assert len({group["id"] for group in groups}) == len({group["title"] for group in groups}) == len(groups)
     assert [group["order"] for group in groups] == sorted({group["order"] for group in groups})
     properties = [setting for group in groups for setting in group["properties"]]
-    assert sorted(properties) == sorted(manifest.config_schema()["properties"])
+    assert sorted(properties) == sorted(plugin_manifest.config_schema()["properties"])
 
 
 WRONG_WORDS = [
-    ("no words", "[ui.mode]", "[ui.fashion]", "settings and their words differ: ['fashion', 'mode']"),
+    ("no words", "[ui.mode]", "[ui.fashion]", "settings and their texts differ: ['fashion', 'mode']"),
     ("no inner words", '[ui."approval.wake"]', '[ui."approval.sleep"]', "['approval.sleep', 'approval.wake']"),
     ("in no group", 'settings = ["metrics"]', "settings = []", "settings that are not in exactly one group: ['metrics']"),
     ("in two groups", 'settings = ["metrics"]', 'settings = ["metrics", "mode"]', "exactly one group: ['mode']"),
@@ -122,18 +125,26 @@ def test_words_and_settings_out_of_step_are_an_error(
 ) -> None:
     assert WORDS.count(old) == 1
     (tmp_path / "plugin.toml").write_text(WORDS.replace(old, new), "utf-8")
-    monkeypatch.setattr(manifest, "files", lambda _: tmp_path)
+    monkeypatch.setattr(plugin_manifest, "files", lambda _: tmp_path)
     with pytest.raises(ValueError, match=re.escape(error)):
-        manifest.build()
+        plugin_manifest.build()
 
 
-def readme_rows() -> dict[str, tuple[str, str]]:
-    """Key, default and meaning of README's table of settings, as written."""
-    section = (ROOT / "README.md").read_text("utf-8").partition("\n## Settings\n")[2].partition("\n## ")[0]
-    rows = [
-        [cell.strip() for cell in line.strip("|").split(" | ")] for line in section.splitlines() if line.startswith("| `")
-    ]
-    return {key.strip("| `"): (default, meaning.strip("| ")) for key, default, meaning in rows}
+def documented_defaults() -> dict[str, str]:
+    """The default of each setting in the tables of docs/settings.md, as written."""
+    rows = [line.strip("| ").split(" | ") for line in settings_page.page().splitlines() if line.startswith("| `")]
+    return {key.strip("`"): default for key, _type, default, *_ in rows}
+
+
+def test_the_committed_page_of_settings_is_in_step() -> None:
+    assert settings_page.page() == (ROOT / "docs" / "settings.md").read_text("utf-8")
+
+
+def test_a_longer_text_belongs_to_a_setting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "plugin.toml").write_text(f'{WORDS}fashion = "New."\n', "utf-8")
+    monkeypatch.setattr(settings_page, "files", lambda _: tmp_path)
+    with pytest.raises(ValueError, match=re.escape("unknown settings: ['fashion']")):
+        settings_page.page()
 
 
 def default_of(path: str) -> Any:
@@ -143,16 +154,17 @@ def default_of(path: str) -> Any:
     return value
 
 
-def test_every_setting_is_in_the_readme_or_what_it_belongs_to() -> None:
-    rows = readme_rows()
-    assert set(rows) <= PATHS
-    assert {leaf for leaf in LEAVES if not any(leaf == row or leaf.startswith(f"{row}.") for row in rows)} == set()
+def test_every_setting_is_documented_with_its_default() -> None:
+    documented = documented_defaults()
+    assert set(documented) == {path for path in PATHS if not path.startswith("agents.*")}
+    for path in LEAVES & {path for path in documented if "*" not in path}:
+        written = msgspec.UNSET if documented[path] == "not set" else json.loads(documented[path].strip("`"))
+        assert written == default_of(path), path
 
 
-@pytest.mark.parametrize("key", sorted(readme_rows()))
-def test_the_readme_tells_the_default(key: str) -> None:
-    told, value = readme_rows()[key][0], default_of(key)
-    if told.startswith("`") and value is not msgspec.UNSET:
-        assert json.loads(told.strip("`")) == value
-    else:
-        assert value is msgspec.UNSET
+def test_the_mode_soft_has_one_description() -> None:
+    """The settings page, docs/settings.md and doctor; what the engine does is tested with the rubric."""
+    law = f"a score holds a call only from stakes {SOFT_STAKES} on"
+    assert law in HINTS["mode"]["help"]
+    assert law in settings_page.page()
+    assert entry_check.MEANS["soft"] == law.replace("a call", "its calls")

@@ -8,13 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.guard import Refusal
 from toolguard_engine.metrics import measure
 from toolguard_engine.metrics.measure import Measure
-from toolguard_engine.model import Call, Correction, ErrorClass, Failure, Problem
-from toolguard_engine.redact import UNPRINTABLE
+from toolguard_engine.model.call import Call, Correction, ErrorClass, Failure, MalformedCall, ParameterProblem
+from toolguard_engine.wording.redact import UNPRINTABLE
 
-REFUSAL = Refusal(Call("read", {}), Failure("validation"), Correction("corrected", "text"))
+REFUSAL = MalformedCall(Call("read", {}), Failure("validation"), Correction("corrected", "text"))
 
 
 def test_rows_that_nobody_takes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,10 +37,10 @@ def test_a_call_with_which_nothing_was_wrong_is_not_malformed(error: ErrorClass)
 @given(st.text(max_size=500), st.text(max_size=500))
 def test_texts_are_bounded_and_printable(text: str, detail: str) -> None:
     call = Call(text, {text: detail}, agent=text, session=text, run=text, at=1.0)
-    problem = Problem(text, missing=False, detail=detail)
+    problem = ParameterProblem(text, missing=False, detail=detail)
     made = Measure()
     made.allowed(call, "allow")
-    made.malformed(Refusal(call, Failure("validation", (problem,) * 9), Correction("corrected", text)), 1.0)
+    made.malformed(MalformedCall(call, Failure("validation", (problem,) * 9), Correction("corrected", text)), 1.0)
     for row in made.take_verdicts():
         for told in (value for value in row if isinstance(value, str)):
             assert len(told) < 3_000
@@ -51,7 +50,7 @@ def test_texts_are_bounded_and_printable(text: str, detail: str) -> None:
 def test_secrets_of_a_malformed_call_are_not_shown() -> None:
     made = Measure()
     secret = "sk-ant-api03-" + "a1B2" * 12
-    made.malformed(Refusal(Call("exec", {"command": secret}), Failure("validation"), Correction("corrected", "")), 1.0)
+    made.malformed(MalformedCall(Call("exec", {"command": secret}), Failure("validation"), Correction("corrected", "")), 1.0)
     (row,) = made.take_verdicts()
     assert row.shown
     assert secret not in repr(row)

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 from toolguard_engine.metrics import database
-from toolguard_engine.metrics import record as writing
+from toolguard_engine.metrics import row_writer as writing
 from toolguard_engine.metrics.database import MetricsError, connect, is_ours, reported, transaction
-from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
+from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord, record, record_verdicts
 
 fork = multiprocessing.get_context("fork")
 HOUR = 3_600_000
@@ -62,7 +62,7 @@ def rows(connection: sqlite3.Connection, table: str, columns: str = "*") -> list
 
 def test_made_for_nobody_elses_eyes(path: Path) -> None:
     with closing(connect(path)) as connection, transaction(connection):
-        record(connection, [Call(NOON)])
+        record(connection, [CallRecord(NOON)])
         beside = {file.name: file.stat().st_mode & 0o777 for file in path.parent.iterdir()}
     assert beside == {"metrics.db": 0o600, "metrics.db-wal": 0o600, "metrics.db-shm": 0o600}
     assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -82,7 +82,7 @@ def test_every_name_is_marked_as_ours(path: Path) -> None:
 
 def test_what_is_there_stays(path: Path) -> None:
     with closing(connect(path)) as connection, transaction(connection):
-        record(connection, [Call(NOON, "home")])
+        record(connection, [CallRecord(NOON, "home")])
     with closing(connect(path)) as connection:
         assert rows(connection, "toolguard_calls", "at, gateway, id, source, total, model") == [(NOON, "home", 1, 1, 0, "")]
         assert connection.execute("SELECT version FROM toolguard_schema").fetchall() == VERSIONS
@@ -171,16 +171,16 @@ def overwrite(path: Path, at: int, data: bytes) -> None:
 
 
 REFUSED: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a text": (text, "is no SQLite database; move it away, or name another file in metrics.dbPath"),
-    "noise": (noise, "is no SQLite database; move it away, or name another file in metrics.dbPath"),
+    "a text": (text, "is not a SQLite database; move it away, or name another file in metrics.dbPath"),
+    "noise": (noise, "is not a SQLite database; move it away, or name another file in metrics.dbPath"),
     "another program's": (foreign, "holds the tables of another program; name another file in metrics.dbPath"),
     "broken schema": (broken_schema, "is damaged; move it away, or put back a copy of it"),
     "cut off": (cut_off, "is damaged; move it away, or put back a copy of it"),
     "broken inside": (broken_inside, "is damaged; move it away, or put back a copy of it"),
     "newer": (newer, "was written by a newer toolguard (has schema 7, and this toolguard knows 2); update toolguard"),
     "odd schema": (odd_schema, "cannot be used: SQLite gives SQLITE_ERROR"),
-    "a folder": (folder, "is no file; name another one in metrics.dbPath"),
-    "a pipe": (pipe, "is no file; name another one in metrics.dbPath"),
+    "a folder": (folder, "is not a file; name another one in metrics.dbPath"),
+    "a pipe": (pipe, "is not a file; name another one in metrics.dbPath"),
     "a link to nowhere": (dangling, ": No such file or directory"),
 }
 
@@ -232,7 +232,7 @@ def test_a_full_disk(path: Path, opened: sqlite3.Connection) -> None:
     (pages,) = opened.execute("PRAGMA page_count").fetchone()
     opened.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(MetricsError) as refused, reported(path), transaction(opened):
-        record(opened, [Call(NOON, "home" * 10_000)])
+        record(opened, [CallRecord(NOON, "home" * 10_000)])
     assert str(refused.value) == f"'{path}' cannot grow: the disk is full"
     assert rows(opened, "toolguard_calls") == []
 
@@ -247,7 +247,7 @@ def with_another(script: str) -> Callable[[], tuple[str, ...]]:
 
 def test_a_new_version_is_added_once_and_keeps_what_is_there(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(connect(path)) as connection, transaction(connection):
-        record(connection, [Call(NOON)])
+        record(connection, [CallRecord(NOON)])
     second = (
         "CREATE TABLE toolguard_prices (\n  model TEXT -- ; not the end\n);\nINSERT INTO toolguard_prices VALUES ('a;b');\n"
     )
@@ -294,10 +294,10 @@ def test_a_version_that_fails_leaves_nothing(path: Path, monkeypatch: pytest.Mon
 # Writing
 
 CALLS = [
-    Call(NOON, "home", "main", "s1", "telegram", "anthropic", "big", 10, 5, 3, 2, 20, 0.5, 0, 1_000, "completed"),
-    Call(NOON + 1, "home", "main", "s1", "telegram", "anthropic", "big", 1, 1, 0, 0, 2, 0.25, 1, None, "error"),
-    Call(NOON + HOUR, "home", "main", "s2", "", "anthropic", "big", 7, 0, 0, 0, 7, None, 0, 500, ""),
-    Call(NOON + HOUR, "away", "", "", "", "", "small", 1, 0, 0, 0, 1),
+    CallRecord(NOON, "home", "main", "s1", "telegram", "anthropic", "big", 10, 5, 3, 2, 20, 0.5, 0, 1_000, "completed"),
+    CallRecord(NOON + 1, "home", "main", "s1", "telegram", "anthropic", "big", 1, 1, 0, 0, 2, 0.25, 1, None, "error"),
+    CallRecord(NOON + HOUR, "home", "main", "s2", "", "anthropic", "big", 7, 0, 0, 0, 7, None, 0, 500, ""),
+    CallRecord(NOON + HOUR, "away", "", "", "", "", "small", 1, 0, 0, 0, 1),
 ]
 
 
@@ -355,13 +355,13 @@ def test_all_or_nothing(opened: sqlite3.Connection) -> None:
 
 
 VERDICTS = [
-    Verdict(NOON, "home", "main", "s1", "r1", "read", kind="allow", code="allow"),
-    Verdict(NOON + 1, "home", "main", "s1", "r1", "read", kind="allow", code="allow"),
-    Verdict(NOON + 2, "home", "main", "s1", "r1", "exec", "hold", "exec.rm", "why", "hold", "n-hold", "n", "exec(rm)"),
-    Verdict(
+    VerdictRecord(NOON, "home", "main", "s1", "r1", "read", kind="allow", code="allow"),
+    VerdictRecord(NOON + 1, "home", "main", "s1", "r1", "read", kind="allow", code="allow"),
+    VerdictRecord(NOON + 2, "home", "main", "s1", "r1", "exec", "hold", "exec.rm", "why", "hold", "n-hold", "n", "exec(rm)"),
+    VerdictRecord(
         NOON + HOUR, "home", "main", "s1", "", "exec", "allow", "exec.rm", "", "approve", "n-yes", "n", "", "ann", "cli"
     ),
-    Verdict(NOON + HOUR, "away", kind="allow", code="allow"),
+    VerdictRecord(NOON + HOUR, "away", kind="allow", code="allow"),
 ]
 
 
@@ -422,7 +422,7 @@ def write(path: Path, number: int, start: Event) -> None:
     with closing(connect(path)) as connection:
         for batch in range(BATCHES):
             with transaction(connection):
-                record(connection, [Call(NOON + batch * HOUR, f"gateway-{number}", input=1, total=1)] * BATCH)
+                record(connection, [CallRecord(NOON + batch * HOUR, f"gateway-{number}", input=1, total=1)] * BATCH)
 
 
 def test_several_processes_make_and_write_one_file(path: Path) -> None:

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.metrics import importing, oldplugin, sources
+from toolguard_engine.metrics import importing, old_plugin, sources
 from toolguard_engine.metrics.database import MetricsError, connect, transaction
 from toolguard_engine.metrics.importing import Imported, OldMetrics, find, run, undo
-from toolguard_engine.metrics.record import Call, record
+from toolguard_engine.metrics.row_writer import CallRecord, record
 
 fork = multiprocessing.get_context("fork")
 HOUR = timedelta(hours=1)
@@ -251,7 +251,7 @@ def test_looking_leaves_nothing_behind(old: OldFile) -> None:
 
 
 def test_nothing_can_be_written_to_what_is_looked_at(old: OldFile) -> None:
-    looked = oldplugin.look(old.path)
+    looked = old_plugin.look(old.path)
     assert looked is not None
     with closing(looked), pytest.raises(sqlite3.OperationalError, match="readonly"):
         looked._connection.execute("DELETE FROM usage_events")
@@ -260,7 +260,7 @@ def test_nothing_can_be_written_to_what_is_looked_at(old: OldFile) -> None:
 def test_a_file_that_is_none(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     path.write_text("Dear diary")
-    with pytest.raises(MetricsError, match="is no SQLite database"):
+    with pytest.raises(MetricsError, match="is not a SQLite database"):
         find(path)
 
 
@@ -584,7 +584,7 @@ def test_an_import_that_another_one_overtakes_at_its_begin_gives_up(
     added = sources._known
     asked: list[None] = []
 
-    def overtake(*args: Any) -> list[sources.Source]:
+    def overtake(*args: Any) -> list[sources.ImportedDatabase]:
         asked.append(None)
         known = added(*args)
         if len(asked) == 1:
@@ -612,7 +612,7 @@ def test_the_old_tables_stay_as_they_are(old: OldFile, new: Path) -> None:
 def test_both_plugins_write_one_file(old: OldFile) -> None:
     old.add(Old())
     with closing(connect(old.path)) as connection, transaction(connection):
-        record(connection, [Call(ms(NOON), "home", model="big", total=7)])
+        record(connection, [CallRecord(ms(NOON), "home", model="big", total=7)])
     old.add(Old())
     run(old.path, old.path)
     before = everything(old.path)
@@ -629,7 +629,7 @@ def test_both_plugins_write_one_file(old: OldFile) -> None:
 @pytest.mark.usefixtures("small_chunks")
 def test_undo_removes_what_was_imported_and_nothing_else(old: OldFile, tmp_path: Path) -> None:
     new, second = tmp_path / "new.db", OldFile(tmp_path / "second.db", made="2025-06-02T00:00:00.000Z")
-    own = [Call(ms(NOON), "home", model="big", total=7)] * 4
+    own = [CallRecord(ms(NOON), "home", model="big", total=7)] * 4
     with closing(connect(new)) as connection, transaction(connection):
         record(connection, own)
     before = everything(new)
@@ -806,7 +806,7 @@ GIVEN_UP = "is being imported, or removed again, by another process; try again"
 CHILD = """
 import sys
 from pathlib import Path
-from toolguard_engine.metrics import importing, oldplugin
+from toolguard_engine.metrics import importing
 importing.CHUNK = 20
 importing.run(Path(sys.argv[1]), Path(sys.argv[2]), lambda done, wanted: print(done, flush=True))
 """
@@ -910,7 +910,7 @@ def go_on(path: Path) -> None:
     with closing(connect(path)) as connection:
         for _ in range(100):
             with transaction(connection):
-                record(connection, [Call(ms(NOON), "home", model="big", total=1)])
+                record(connection, [CallRecord(ms(NOON), "home", model="big", total=1)])
 
 
 def go_on_as_before(path: Path) -> None:

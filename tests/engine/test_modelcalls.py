@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine import protocol
-from toolguard_engine.metrics import modelcalls
+from toolguard_engine.metrics import model_calls
 from toolguard_engine.metrics.bounds import MAX_COST
 from toolguard_engine.metrics.bounds import MAX_TOKENS as MOST
-from toolguard_engine.metrics.modelcalls import MAX_WAITING, WAIT_SECONDS, ModelCalls
-from toolguard_engine.metrics.record import Call
-from toolguard_engine.protocol import Answered, ModelEnded, Used
-from toolguard_engine.redact import UNPRINTABLE
+from toolguard_engine.metrics.model_calls import MAX_WAITING, WAIT_SECONDS, ModelCalls
+from toolguard_engine.metrics.row_writer import CallRecord
+from toolguard_engine.wire import messages
+from toolguard_engine.wire.messages import ModelAnswer, ModelEnded, Used
+from toolguard_engine.wording.redact import UNPRINTABLE
 
 NOW = 1_800_000_000.5
 MS = 1_800_000_000_500
@@ -27,14 +27,14 @@ PLACE = {"agent": "main", "session": SESSION, "run": "r1"}
 WHO = {"provider": "openai", "model": "gpt-x"}
 ENDED = ModelEnded(**PLACE, **WHO, call="r1:model:1", duration_ms=159, outcome="completed")
 USED = Used(input=10, output=2, cache_read=3, cache_write=4, total_tokens=19, cost=1.5)
-ANSWER = Answered(**PLACE, **WHO, usage=USED, stop="toolUse")
-ROW = Call(
+ANSWER = ModelAnswer(**PLACE, **WHO, usage=USED, stop="toolUse")
+ROW = CallRecord(
     at=MS, agent="main", session=SESSION, channel="telegram", provider="openai", model="gpt-x",
     input=10, output=2, cache_read=3, cache_write=4, total=19, cost_usd=1.5, duration_ms=159, outcome="completed",
 )  # fmt: skip
 NOTHING = {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0, "total": 0}
 replaced = msgspec.structs.replace
-Note = ModelEnded | Answered
+Note = ModelEnded | ModelAnswer
 
 
 def told(*notes: Note, calls: ModelCalls | None = None, now: float = NOW) -> ModelCalls:
@@ -47,14 +47,14 @@ def told(*notes: Note, calls: ModelCalls | None = None, now: float = NOW) -> Mod
     return calls
 
 
-def rows(*notes: Note) -> list[Call]:
+def rows(*notes: Note) -> list[CallRecord]:
     """All of them, also those that would wait for more."""
     calls = told(*notes)
     calls.due(NOW + WAIT_SECONDS)
     return calls.take()
 
 
-def used(**changes: Any) -> Answered:
+def used(**changes: Any) -> ModelAnswer:
     return replaced(ANSWER, usage=replaced(USED, **changes))
 
 
@@ -69,7 +69,7 @@ OF_AN_ANSWER_ALONE = ROW._replace(duration_ms=None)
 OF_AN_END_ALONE = ROW._replace(**NOTHING, cost_usd=None)
 OTHER = {"provider": "anthropic", "model": "claude-x"}
 OTHERS_END, OTHERS_ANSWER = replaced(ENDED, **OTHER), replaced(ANSWER, **OTHER)
-CASES: list[tuple[str, tuple[Note, ...], list[Call]]] = [
+CASES: list[tuple[str, tuple[Note, ...], list[CallRecord]]] = [
     ("a failure without an answer", (replaced(ENDED, outcome="aborted"),), [OF_AN_END_ALONE._replace(outcome="aborted")]),
     (
         "a failure with an answer that used nothing",
@@ -110,7 +110,7 @@ CASES: list[tuple[str, tuple[Note, ...], list[Call]]] = [
 
 
 @pytest.mark.parametrize(("notes", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_cases(notes: tuple[Note, ...], expected: list[Call]) -> None:
+def test_cases(notes: tuple[Note, ...], expected: list[CallRecord]) -> None:
     assert rows(*notes) == expected
 
 
@@ -140,7 +140,7 @@ COUNTS: list[tuple[Any, int]] = [
 
 @pytest.mark.parametrize(("value", "number"), COUNTS, ids=[str(case[0])[:20] for case in COUNTS])
 def test_counts(value: Any, number: int) -> None:
-    assert modelcalls.count(value) == number
+    assert model_calls.count(value) == number
     (row,) = rows(replaced(ENDED, duration_ms=value), used(input=value))
     assert (row.input, row.duration_ms) == (number, number)
 
@@ -153,7 +153,7 @@ def test_a_sum_that_is_not_told() -> None:
 def test_texts_are_bounded_and_printable() -> None:
     bad = "\x1b[31m<b>\n\u202e" + "x" * 10_000
     place = {"agent": bad, "session": bad, "run": bad, "provider": bad, "model": bad, "channel": bad}
-    for note in (ModelEnded(**place, outcome=bad), Answered(**place, usage=USED, stop=bad)):
+    for note in (ModelEnded(**place, outcome=bad), ModelAnswer(**place, usage=USED, stop=bad)):
         (row,) = rows(note)
         for text in (value for value in row if isinstance(value, str)):
             assert len(text) < 1_000
@@ -186,7 +186,7 @@ def test_too_many_wait() -> None:
 
 
 def test_rows_that_nobody_takes_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modelcalls, "MAX_DONE", 3)
+    monkeypatch.setattr(model_calls, "MAX_DONE", 3)
     calls = told(*(each for number in range(1, 6) for each in (replaced(ENDED, duration_ms=number), ANSWER)))
     assert [row.duration_ms for row in calls.take()] == [3, 4, 5]
 
@@ -205,7 +205,7 @@ def test_every_note_is_in_exactly_one_row(notes: list[tuple[str, int, bool]]) ->
         if kind == "ended":
             told(ModelEnded(**place, duration_ms=number), calls=calls)
         else:
-            told(Answered(**place, usage=Used(input=number)), calls=calls)
+            told(ModelAnswer(**place, usage=Used(input=number)), calls=calls)
         if flush:
             calls.run_ended(place["run"])
     calls.due(NOW + WAIT_SECONDS)
@@ -222,7 +222,7 @@ def test_order_does_not_matter_within_a_run(answer_first: list[bool], runs: list
     calls = ModelCalls()
     for number, first in enumerate(answer_first, 1):
         place = {**PLACE, "run": f"r{runs[number % 3]}"}
-        pair = (ModelEnded(**place, duration_ms=number), Answered(**place, usage=Used(input=number)))
+        pair = (ModelEnded(**place, duration_ms=number), ModelAnswer(**place, usage=Used(input=number)))
         told(*(reversed(pair) if first else pair), calls=calls)
     found = [(row.duration_ms, row.input) for row in calls.take()]
     assert found == [(number, number) for number in range(1, len(answer_first) + 1)]
@@ -236,7 +236,7 @@ values = st.one_of(
 @given(values, values, values, values, st.text(), st.text())
 def test_any_values_give_a_row_that_can_be_written(a: Any, b: Any, c: Any, d: Any, outcome: str, stop: str) -> None:
     end = ModelEnded(**PLACE, duration_ms=a, outcome=outcome)
-    (row,) = rows(end, Answered(**PLACE, usage=Used(input=b, cache_read=b, output=c, total_tokens=a, cost=d), stop=stop))
+    (row,) = rows(end, ModelAnswer(**PLACE, usage=Used(input=b, cache_read=b, output=c, total_tokens=a, cost=d), stop=stop))
     for name in ("input", "output", "cache_read", "cache_write", "total", "duration_ms"):
         assert type(getattr(row, name)) is int
         assert 0 <= getattr(row, name) <= MOST
@@ -249,7 +249,7 @@ def test_from_the_wire() -> None:
         b'{"type":"answered","run":"r1","agent":"main","session":"agent:main:telegram:direct:1","channel":"","provider":"openai",'
         b'"model":"gpt-x","usage":{"input":10,"output":"many","cacheRead":null,"totalTokens":-1,"cost":{}},"stop":"stop"}'
     )
-    note = protocol.decode(line)
-    assert isinstance(note, Answered)
+    note = messages.decode(line)
+    assert isinstance(note, ModelAnswer)
     (row,) = rows(ENDED, note)
     assert row == ROW._replace(output=0, cache_read=0, cache_write=0, total=10, cost_usd=None)

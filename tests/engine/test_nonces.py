@@ -12,19 +12,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from toolguard_engine.ledger import Decision, Entry, Refused
-from toolguard_engine.stores import audit, key, nonces
-from toolguard_engine.stores.audit import AuditLog, Verification
+from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError
+from toolguard_engine.stores.files import audit_log_file as audit_log
+from toolguard_engine.stores.files import nonces
+from toolguard_engine.stores.files import signing_key_file as signing_key
+from toolguard_engine.stores.files.audit_log_file import AuditLog, Verification
+from toolguard_engine.stores.files.nonces import FileNonces
 from toolguard_engine.stores.locked import Damaged, StoreError
-from toolguard_engine.stores.nonces import FileNonces
 
 NOW = 1_000_000.0
 ANNA = Decision("anna", "cli", "looks right")
 fork = multiprocessing.get_context("fork")
 
 
-def request(call: str = "call", now: float = NOW) -> Entry:
-    return Entry(
+def request(call: str = "call", now: float = NOW) -> HeldCall:
+    return HeldCall(
         nonce="", binding=call, tool="exec", agent="main", session="agent:main:main", run="run-1", code="tool.exec",
         reason="exec asks a person", shown="rm -rf build", created=now, expires=now + 300,
     )  # fmt: skip
@@ -85,7 +87,7 @@ def test_what_the_log_says(store: FileNonces, state: Path) -> None:
     lines = list(AuditLog(state).events())
     about = {
         "nonce": nonce, "code": "tool.exec", "tool": "exec", "agent": "main", "session": "agent:main:main", "run": "run-1",
-        "reason": "exec asks a person", "shown": "rm -rf build", "gateway": "gw", "time": audit.when(NOW),
+        "reason": "exec asks a person", "shown": "rm -rf build", "gateway": "gw", "time": audit_log.when(NOW),
     }  # fmt: skip
     whose = {"by": "anna", "where": "cli", "why": "looks right"}
     for line, expected in zip(lines, ({"event": "hold"}, {"event": "approve", **whose}), strict=True):
@@ -103,10 +105,10 @@ def test_too_late(store: FileNonces, state: Path) -> None:
     nonce = approved(store)
     late = store.present(request(now=NOW + 30), NOW + 30)
     assert (late.outcome, late.fresh) == ("pending", True)
-    with pytest.raises(Refused, match="expired"):
+    with pytest.raises(RefusedError, match="expired"):
         store.approve(nonce, ANNA, NOW + 30, 30)
     store.sweep(NOW + 331)
-    with pytest.raises(Refused, match="expired"):
+    with pytest.raises(RefusedError, match="expired"):
         store.approve(late.entry.nonce, ANNA, NOW + 331, 30)
     assert told(state) == ["hold", "approve", "expire", "hold", "expire"]
 
@@ -116,7 +118,7 @@ def test_no(store: FileNonces, state: Path) -> None:
     store.deny(nonce, ANNA, NOW + 1, 300)
     answer = store.present(request(), NOW + 2)
     assert (answer.outcome, answer.entry.why) == ("denied", "looks right")
-    with pytest.raises(Refused, match="denied"):
+    with pytest.raises(RefusedError, match="denied"):
         store.approve(nonce, ANNA, NOW + 2, 30)
     assert store.present(request(now=NOW + 301), NOW + 301).fresh
     taken_back = approved(store, "other")
@@ -145,7 +147,7 @@ def test_nothing_happens_before_there_is_something(store: FileNonces, state: Pat
 
 def test_a_refusal_still_keeps_what_was_swept(store: FileNonces, state: Path) -> None:
     held(store)
-    with pytest.raises(Refused, match="unknown"):
+    with pytest.raises(RefusedError, match="unknown"):
         store.approve("ffffffff" if held(store) != "ffffffff" else "00000000", ANNA, NOW + 300, 30)
     assert told(state) == ["hold", "expire"]
     assert store.entries()[0].status == "expired"
@@ -188,7 +190,7 @@ def test_what_nobody_signed(store: FileNonces, state: Path, name: str, yes: bool
         answer = store.present(request(forged["binding"]), NOW + 1)
         assert answer.outcome == "pending"
         assert answer.entry.nonce != forged["nonce"]
-    with pytest.raises(Refused, match="unknown"):
+    with pytest.raises(RefusedError, match="unknown"):
         store.approve(forged["nonce"], ANNA, NOW + 1, 30)
     assert told(state)[-2:] == ["forged", "hold"]
     assert told(state).count("forged") == 1
@@ -232,7 +234,7 @@ def test_a_closed_entry_that_is_put_back(store: FileNonces, state: Path, then: s
 
 def test_a_forged_line_for_the_log(store: FileNonces, state: Path) -> None:
     held(store)
-    line = {"id": "00000000-approve", "time": audit.when(NOW), "event": "approve", "by": "the owner"}
+    line = {"id": "00000000-approve", "time": audit_log.when(NOW), "event": "approve", "by": "the owner"}
     edit(store, lambda file: file["outbox"].append(line))
     FileNonces(state).sweep(NOW + 1)
     assert told(state) == ["hold", "forged"]
@@ -348,7 +350,7 @@ def test_a_store_that_cannot_be_written_lets_nothing_through(store: FileNonces, 
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("toolguard_engine.stores.files.replace", full)
+        patch.setattr("toolguard_engine.stores.atomic.replace", full)
         with pytest.raises(StoreError, match="No space left"):
             store.present(request(), NOW + 1)
     assert store.present(request(), NOW + 2).outcome == "used"
@@ -380,11 +382,11 @@ def test_each_nonce_is_new(store: FileNonces, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_lost_key_is_told_and_not_replaced(store: FileNonces, state: Path) -> None:
     held(store)
-    place = key.path(state)
+    place = signing_key.path(state)
     kept = place.read_bytes()
     place.unlink()
     for work in (store.entries, lambda: store.present(request(now=NOW), NOW), lambda: store.approve("abcd", ANNA, NOW, 30)):
-        with pytest.raises(key.BadKey, match="is missing, though it has signed 1 calls"):
+        with pytest.raises(signing_key.SigningKeyError, match="is missing, though it has signed 1 calls"):
             work()
         assert not place.exists()
     place.write_bytes(kept)
@@ -394,6 +396,6 @@ def test_a_lost_key_is_told_and_not_replaced(store: FileNonces, state: Path) -> 
 
 def test_what_cannot_be_shown_whole_needs_an_explicit_yes(store: FileNonces) -> None:
     nonce = store.present(msgspec.structs.replace(request(), whole=False), NOW).entry.nonce
-    with pytest.raises(Refused, match="unseen"):
+    with pytest.raises(RefusedError, match="unseen"):
         store.approve(nonce, ANNA, NOW, 30)
     assert store.approve(nonce, ANNA, NOW, 30, unseen=True).status == "approved"

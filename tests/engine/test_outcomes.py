@@ -1,4 +1,4 @@
-"""Which outcomes say the same, and which failures repeating cannot mend. The texts are those of real programs."""
+"""Which outcomes are equal, and which failures a retry cannot fix. The texts are those of real programs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pytest
 from msgspec import structs
 
 from hostile_texts import texts
-from toolguard_engine.outcomes import Outcome, is_poll, outcome
+from toolguard_engine.effects.outcomes import Outcome, is_poll, outcome
 
 
 def came(text: str, tool: str = "exec", params: Any = None, **told: Any) -> Outcome:
-    """What a command with a code of exit said, or any tool."""
+    """The outcome of a command with an exit code, or of any tool."""
     size = told.pop("size", len(text))
     status, exit_code, failed = told.pop("status", ""), told.pop("exit_code", None), told.pop("failed", False)
     return outcome(tool, params, text, size, status, exit_code, failed=failed, **told)
 
 
 def error(tool: str, text: str) -> str:
-    """As the gateway words an error."""
+    """An error in the form of the gateway."""
     return msgspec.json.encode({"status": "error", "tool": tool, "error": text}).decode()
 
 
@@ -82,19 +82,19 @@ PASSING = [
 
 
 @pytest.mark.parametrize("text", LASTING)
-def test_what_repeating_cannot_mend(text: str) -> None:
+def test_lasting_failures_of_commands(text: str) -> None:
     assert came(text, exit_code=1, status="completed").lasting
 
 
 @pytest.mark.parametrize("text", PASSING)
-def test_what_may_pass(text: str) -> None:
+def test_transient_failures_of_commands(text: str) -> None:
     found = came(text, exit_code=1, status="completed")
     assert found.failed
     assert not found.lasting
 
 
 @pytest.mark.parametrize("text", LASTING)
-def test_what_did_not_fail_does_not_last(text: str) -> None:
+def test_successes_are_not_lasting(text: str) -> None:
     found = came(text, exit_code=0, status="completed")
     assert not found.failed
     assert not found.lasting
@@ -117,18 +117,18 @@ def test_what_did_not_fail_does_not_last(text: str) -> None:
         ("read", "EACCES: permission denied, open '/root/x'"),
     ],
 )
-def test_failures_of_tools_that_last(tool: str, text: str) -> None:
+def test_lasting_failures_of_tools(tool: str, text: str) -> None:
     assert came(text, tool, {"action": "kill"}, failed=True).lasting
 
 
 @pytest.mark.parametrize("told", [{"exit_code": 124}, {"exit_code": 137}, {"exit_code": 143}, {"status": "timeout"}])
-def test_what_was_ended_does_not_last(told: dict[str, Any]) -> None:
+def test_ended_programs_are_not_lasting_failures(told: dict[str, Any]) -> None:
     found = came("x: No such file or directory", **told)
     assert found.failed
     assert not found.lasting
 
 
-def test_what_a_shell_cannot_start_lasts() -> None:
+def test_programs_that_cannot_start_are_lasting_failures() -> None:
     assert came("", exit_code=127).lasting
     assert not came("", exit_code=1).lasting
 
@@ -144,7 +144,7 @@ NO_POLLS = [
 
 
 @pytest.mark.parametrize(("tool", "params"), POLLS)
-def test_a_poll_lasts_only_where_waiting_cannot_help(tool: str, params: Any) -> None:
+def test_a_failed_poll_is_lasting_only_if_waiting_cannot_help(tool: str, params: Any) -> None:
     assert is_poll(tool, params)
     for text in ("job 'x' not found", "out/done: No such file or directory", "unknown job", "no session found"):
         assert not came(text, tool, params, failed=True, status="failed").lasting
@@ -169,7 +169,7 @@ NO_WAITS = [
 
 
 @pytest.mark.parametrize("name", ["command", "cmd"])
-def test_what_a_waiting_command_says_never_lasts(name: str) -> None:
+def test_waiting_commands_never_fail_lastingly(name: str) -> None:
     text = "cat: x: No such file or directory"
     assert [each for each in WAITS if came(text, params={name: each}, exit_code=1).lasting] == []
     assert [each for each in NO_WAITS if not came(text, params={name: each}, exit_code=1).lasting] == []
@@ -186,7 +186,7 @@ OWN = [
 
 
 @pytest.mark.parametrize(("program", "one", "other"), OWN)
-def test_what_a_call_was_asked_for_counts_in_its_outcome(program: str, one: str, other: str) -> None:
+def test_values_from_the_arguments_count_in_the_outcome(program: str, one: str, other: str) -> None:
     def found(argument: str, said: str) -> int:
         text = f"at 11:11:1{len(argument) % 10}: '{said}' not found"
         return came(text, params={"command": f"{program} {argument}"}, exit_code=1).result
@@ -196,7 +196,7 @@ def test_what_a_call_was_asked_for_counts_in_its_outcome(program: str, one: str,
 
 
 @pytest.mark.parametrize(("tool", "params"), NO_POLLS)
-def test_no_poll(tool: str, params: Any) -> None:
+def test_calls_that_are_not_polls(tool: str, params: Any) -> None:
     assert not is_poll(tool, params)
 
 
@@ -237,19 +237,19 @@ TELLING = [
 
 @pytest.mark.parametrize("failed", [False, True])
 @pytest.mark.parametrize(("one", "other"), VOLATILE)
-def test_what_varies_by_itself_leaves_the_result(one: str, other: str, failed: bool) -> None:  # noqa: FBT001
+def test_volatile_parts_do_not_change_the_result(one: str, other: str, failed: bool) -> None:  # noqa: FBT001
     found = [came(each, failed=failed) for each in (one, other)]
     assert found[0].exact != found[1].exact
     assert structs.replace(found[0], exact=0) == structs.replace(found[1], exact=0)
 
 
 @pytest.mark.parametrize(("one", "other"), TELLING)
-def test_what_says_something_new_changes_the_result(one: str, other: str) -> None:
+def test_new_information_changes_the_result(one: str, other: str) -> None:
     assert came(one).result != came(other).result
     assert came(one).exact != came(other).exact
 
 
-def test_all_that_came_is_exact() -> None:
+def test_the_exact_digest_covers_everything() -> None:
     told: list[dict[str, Any]] = [
         {}, {"status": "running"}, {"exit_code": 0}, {"exit_code": 2}, {"failed": True}, {"size": 9_000}, {"rest": "a"},
         {"rest": "1 2"}, {"rest": "1 3"},
@@ -260,7 +260,7 @@ def test_all_that_came_is_exact() -> None:
         assert found == [came(text, **each) for each in told]
 
 
-def test_the_note_of_the_gateway_is_not_exact_either() -> None:
+def test_the_loop_note_is_not_in_the_exact_digest() -> None:
     note = "\n[System note: Tool-loop warning: 10 times. Stop if you are not making progress.]"
     assert came("took 3ms" + note) == came("took 3ms")
 
@@ -284,7 +284,7 @@ def test_size_counts_only_where_the_text_was_cut() -> None:
         ({"ok": True, "chatId": 7, "messageId": 1}, {"ok": True, "chatId": 8, "messageId": 1}, False),
     ],
 )
-def test_what_is_sent_gets_ids_that_do_not_count(one: Any, other: Any, *, same: bool) -> None:
+def test_ids_of_sent_messages_do_not_count(one: Any, other: Any, *, same: bool) -> None:
     texts_of = [msgspec.json.encode(value).decode() for value in (one, other)]
     results = [came(text, "message", {"action": "send"}).result for text in texts_of]
     assert (results[0] == results[1]) is same
@@ -307,7 +307,7 @@ def test_the_wording_of_an_edit_is_its_error_and_not_the_file() -> None:
 
 
 def _written(rng: random.Random, numbers: list[int]) -> str:
-    """A log with these numbers in it, and all else made anew: the same log twice over differs in nothing but that."""
+    """A log with these numbers, and everything else random: two such logs differ only in volatile parts."""
     lines = []
     for number in numbers:
         clock = f"{rng.randrange(24):02}:{rng.randrange(60):02}:{rng.randrange(60):02}"
@@ -320,7 +320,7 @@ def _written(rng: random.Random, numbers: list[int]) -> str:
 
 
 @pytest.mark.parametrize("seed", range(50))
-def test_of_a_log_only_its_ordinary_numbers_count(seed: int) -> None:
+def test_only_ordinary_numbers_of_a_log_count(seed: int) -> None:
     rng = random.Random(seed)  # noqa: S311 - made-up logs
     numbers = [rng.randrange(1_000) for _ in range(rng.randrange(1, 8))]
     one, other = _written(rng, numbers), _written(rng, numbers)
@@ -350,7 +350,7 @@ def test_any_text_has_an_outcome(piece: str, tool: str) -> None:
     assert 0 < found.wording < 1 << 63
 
 
-def test_commands_made_to_hurt_have_an_outcome() -> None:
+def test_hostile_commands_have_an_outcome() -> None:
     assert all(came(text, exit_code=1).failed for text in texts(2_000).values())
 
 
@@ -366,11 +366,11 @@ WHY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "tells", "names"), WHY)
+@pytest.mark.parametrize(("text", "explained", "names"), WHY)
 @pytest.mark.parametrize("wrapped", [False, True])
-def test_whether_a_failure_tells_why_and_names_what_it_failed_at(
-    text: str, *, tells: bool, names: bool, wrapped: bool
+def test_whether_a_failure_is_explained_and_names_its_object(
+    text: str, *, explained: bool, names: bool, wrapped: bool
 ) -> None:
     found = came(error("edit", text) if wrapped and text else text, failed=True)
-    assert (found.tells, found.names) == (tells, names)
-    assert not came(text).tells
+    assert (found.explained, found.names) == (explained, names)
+    assert not came(text).explained

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_engine import ownplaces
+from toolguard_engine.server import install_paths
+from toolguard_engine.stores import gateway_config
 
 MAIN = "openclaw.json"
 
@@ -27,48 +28,70 @@ def test_included(tmp_path: Path, files: dict[str, str], names: list[str]) -> No
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    assert list(ownplaces.included(str(tmp_path / MAIN))) == [str(tmp_path / name) for name in names]
+    assert list(install_paths.included(str(tmp_path / MAIN))) == [str(tmp_path / name) for name in names]
 
 
 def test_no_config() -> None:
-    assert ownplaces.included("") == ()
+    assert install_paths.included("") == ()
 
 
 def test_a_link_is_guarded_with_what_it_leads_to(tmp_path: Path) -> None:
     (tmp_path / MAIN).write_text("{ $include: 'a' }")
     (tmp_path / "a").symlink_to(tmp_path / "b")
     (tmp_path / "b").write_text("{}")
-    assert ownplaces.included(str(tmp_path / MAIN)) == (str(tmp_path / "a"), str(tmp_path / "b"))
+    assert install_paths.included(str(tmp_path / MAIN)) == (str(tmp_path / "a"), str(tmp_path / "b"))
 
 
 def test_files_that_include_without_end(tmp_path: Path) -> None:
     (tmp_path / MAIN).write_text("{ $include: '0' }")
-    for at in range(300):
+    for at in range(gateway_config.MAX_FILES + 5):
         (tmp_path / str(at)).write_text(f"{{ $include: '{at + 1}' }}")
-    assert len(ownplaces.included(str(tmp_path / MAIN))) == ownplaces.MAX_FILES
+    found = install_paths.included(str(tmp_path / MAIN))
+    assert (len(found), found[-1]) == (gateway_config.MAX_FILES + 1, str(tmp_path)), "what is left out lies in the folder"
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / MAIN)
-    assert ownplaces.included(str(tmp_path / MAIN)) == ()
+    assert install_paths.included(str(tmp_path / MAIN)) == ()
 
 
 @pytest.mark.parametrize("name", ["loop/x.json5", "loop", "a\0b", "x" * 4_000, "\ud7ff", "../" * 1_000])
 def test_a_name_that_leads_nowhere(tmp_path: Path, name: str) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     (tmp_path / MAIN).write_text(f"{{ $include: ['{name}', 'after'] }}")
-    assert str(tmp_path / "after") in ownplaces.included(str(tmp_path / MAIN))
+    assert str(tmp_path / "after") in install_paths.included(str(tmp_path / MAIN))
 
 
 def test_a_file_that_names_very_many(tmp_path: Path) -> None:
     (tmp_path / MAIN).write_text("{ $include: [" + ", ".join(f"'{at}'" for at in range(1_500)) + "] }")
-    assert len(ownplaces.included(str(tmp_path / MAIN))) == ownplaces.MAX_FILES
+    found = install_paths.included(str(tmp_path / MAIN))
+    assert (len(found), found[-1]) == (gateway_config.MAX_FILES + 1, str(tmp_path))
+
+
+def test_as_many_as_may_be(tmp_path: Path) -> None:
+    names = [str(at) for at in range(gateway_config.MAX_FILES)]
+    (tmp_path / MAIN).write_text(f"{{ $include: {names}, again: {{ $include: {names} }} }}")
+    assert install_paths.included(str(tmp_path / MAIN)) == tuple(str(tmp_path / name) for name in names)
+
+
+def test_files_that_are_too_large_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gateway_config, "MAX_BYTES", 200)
+    (tmp_path / MAIN).write_text("{ $include: 'a' }")
+    (tmp_path / "a").write_text(" " * 150)
+    assert install_paths.included(str(tmp_path / MAIN)) == (str(tmp_path / "a"),)
+    (tmp_path / "a").write_text(" " * 190)
+    assert install_paths.included(str(tmp_path / MAIN)) == (str(tmp_path / "a"), str(tmp_path))
+
+
+def test_a_list_that_is_too_long(tmp_path: Path) -> None:
+    (tmp_path / MAIN).write_text(f"{{ $include: ['a', {' ' * 30_000} 'b'] }}")
+    assert str(tmp_path) in install_paths.included(str(tmp_path / MAIN))
 
 
 @pytest.mark.parametrize("piece", ['"$include:[', "$include:['", '$include: "', "$include:[ ]", "$include", "$include:['a'"])
 def test_no_part_of_a_file_is_read_twice(piece: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looked = 0
-    real = ownplaces._VALUE
+    real = install_paths._VALUE
 
     class Counting:
         def match(self, text: str, start: int, end: int) -> object:
@@ -76,7 +99,7 @@ def test_no_part_of_a_file_is_read_twice(piece: str, monkeypatch: pytest.MonkeyP
             looked += end - start
             return real.match(text, start, end)
 
-    monkeypatch.setattr(ownplaces, "_VALUE", Counting())
+    monkeypatch.setattr(install_paths, "_VALUE", Counting())
     text = piece * 20_000
-    list(ownplaces._names(text))
+    list(install_paths._names(text))
     assert looked <= len(text)

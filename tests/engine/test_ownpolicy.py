@@ -1,4 +1,4 @@
-"""What counts of a person's own rules and constraints while `policy.toml` has a fault, also for an engine that starts so."""
+"""What counts of a person's own rules while `policy.toml` has a fault, also for an engine that starts so."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.config import Config, Mode
-from toolguard_engine.judgement import Judgement
-from toolguard_engine.layers import unread
-from toolguard_engine.model import Call
-from toolguard_engine.stores import lastgood
-from toolguard_engine.stores.lastgood import LastGood
+from toolguard_engine.config.settings import Config, Mode
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.layers import unreadable_policy
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.model.call import Call
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.rules.rulebook import Rulebook
+from toolguard_engine.stores.files import last_good
+from toolguard_engine.stores.files.last_good import LastGood
+from toolguard_engine.stores.files.policy_watch import OwnPolicy
 from toolguard_engine.stores.locked import StoreError
-from toolguard_engine.stores.ownpolicy import OwnPolicy
 
 RULE = '[[rule]]\nid = "no-deploy"\nrun = ["deploy"]\nverdict = "block"\nreason = "Not \\u0007 \\"here\\" 🦀."\n'
 LIMIT = '[[constraint]]\nid = "no-prod"\nseverity = "mandatory"\nreason = "No."\nparams = { "job.command" = "prod" }\n'
@@ -43,97 +46,107 @@ def started(policy: Path, text: str | None = None) -> OwnPolicy:
     return own
 
 
-def counted(own: OwnPolicy) -> tuple[list[str], list[str]]:
-    return [rule.id for rule in own.rules], [each.id for each in own.constraints]
+def counted(own: OwnPolicy) -> list[str]:
+    return [rule.name for rule in own.rules]
 
 
 def test_without_a_policy_nothing_is_written(policy: Path) -> None:
     own = started(policy)
-    assert (counted(own), own.unread, own.faults) == (([], []), "", [])
+    assert (counted(own), own.unread, own.faults) == ([], "", [])
     assert list(policy.parent.iterdir()) == []
 
 
-def test_the_good_version_is_kept_for_its_owner_only_and_without_grants(policy: Path) -> None:
-    started(policy, GRANT + RULE + LIMIT)
-    kept = policy.parent / lastgood.NAME
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
-    said, meant = tomllib.loads(kept.read_text()), tomllib.loads(policy.read_text())
-    assert said == {"known": ["rule", "constraint"], "rule": meant["rule"], "constraint": meant["constraint"]}
+def test_the_good_version_is_kept_for_its_owner_only_without_grants_and_examples(policy: Path) -> None:
+    timed = 'matches = [{ tool = "exec", params = { "job.command" = "prod" }, at = 2026-11-23T23:00:00 }]\n'
+    own = started(policy, GRANT + RULE + LIMIT + timed)
+    kept = policy.parent / last_good.NAME
+    assert (stat.S_IMODE(kept.stat().st_mode), own.faults) == (0o600, [])
+    said, meant = tomllib.loads(kept.read_text()), tomllib.loads(RULE + LIMIT)
+    assert said == {"known": ["rule", "constraint"], "rule": meant["rule"] + meant["constraint"]}
 
 
 @pytest.mark.parametrize("fault", [NO_TOML, BAD_RULE + BAD_LIMIT, "rule = 1\nconstraint = 1\n", "\0"])
 def test_an_engine_that_starts_with_a_faulty_policy_goes_by_the_last_good_one(policy: Path, fault: str) -> None:
     before = started(policy, RULE + LIMIT)
     own = started(policy, fault)
-    assert (own.rules, own.constraints, own.unread) == (before.rules, before.constraints, "")
-    assert ["the last good ones count" in text for text in own.faults] == [True, True]
+    assert (own.rules, own.unread) == (before.rules, "")
+    assert ["the last good ones count" in text for text in own.faults] == [True]
 
 
 def test_a_policy_that_cannot_be_read_at_all_is_a_faulty_one(policy: Path) -> None:
     started(policy, RULE + LIMIT)
     policy.unlink()
     policy.mkdir()
-    assert counted(started(policy)) == (["user.no-deploy"], ["no-prod"])
+    assert counted(started(policy)) == ["no-deploy", "no-prod"]
 
 
-def test_a_fault_in_one_kind_loses_nothing_of_the_other(policy: Path) -> None:
-    started(policy, RULE + LIMIT)
-    own = started(policy, BAD_RULE + LIMIT.replace("no-prod", "no-test"))
-    assert counted(own) == (["user.no-deploy"], ["no-test"])
-    assert len(own.faults) == 1
-    assert counted(started(policy, BAD_RULE + BAD_LIMIT)) == (["user.no-deploy"], ["no-test"])
+def test_a_fault_in_one_rule_loses_nothing_of_the_others(policy: Path) -> None:
+    running = started(policy, RULE + LIMIT)
+    policy.write_text(BAD_RULE + LIMIT.replace("mandatory", "advisory") + LIMIT.replace("no-prod", "no-test"))
+    running.look()
+    for own in (running, started(policy)):
+        assert counted(own) == ["no-prod", "no-test", "no-deploy"]
+        assert (own.rules[0].severity, own.unread, len(own.faults)) == ("advisory", "", 1)
 
 
-def test_where_nothing_good_is_known_none_count_until_it_is_mended(policy: Path) -> None:
+def test_what_counted_beside_a_fault_counts_on_when_it_becomes_faulty(policy: Path) -> None:
+    running = started(policy, RULE)
+    for text in (BAD_RULE + LIMIT, BAD_RULE + LIMIT.replace("mandatory", "mandatoy")):
+        policy.write_text(text)
+        running.look()
+        assert counted(running) == counted(started(policy)) == ["no-prod", "no-deploy"]
+
+
+def test_where_nothing_good_is_known_what_can_be_understood_counts(policy: Path) -> None:
     own = started(policy, BAD_RULE + LIMIT)
-    assert (counted(own), own.unread) == (([], ["no-prod"]), "own rules")
-    assert ["NONE of your own rules count" in text for text in own.faults] == [True]
+    assert (counted(own), own.unread) == (["no-prod"], "own rules")
+    assert ["CANNOT BE READ DO NOT COUNT" in text for text in own.faults] == [True]
     policy.write_text(NO_TOML)
     own.look()
-    assert (counted(own), own.unread) == (([], ["no-prod"]), "own rules")
-    assert started(policy).unread == "own rules"
+    assert (counted(own), own.unread) == (["no-prod"], "own rules")
+    assert (counted(started(policy)), started(policy).unread) == ([], "own rules")
     policy.write_text(RULE)
     own.look()
-    assert (counted(own), own.unread, own.faults) == ((["user.no-deploy"], []), "", [])
-
-
-def test_a_running_engine_and_one_that_starts_go_by_the_same(policy: Path) -> None:
-    own = started(policy)
-    policy.write_text(BAD_RULE + BAD_LIMIT)
-    own.look()
-    assert own.unread == started(policy).unread == "own rules and constraints"
+    assert (counted(own), own.unread, own.faults) == (["no-deploy"], "", [])
 
 
 def test_no_rules_at_all_are_a_good_version(policy: Path) -> None:
     started(policy, GRANT)
     own = started(policy, NO_TOML)
-    assert (counted(own), own.unread) == (([], []), "")
+    assert (counted(own), own.unread) == ([], "")
 
 
 def test_the_kept_version_is_not_used_while_the_policy_is_good(policy: Path) -> None:
     started(policy, RULE + LIMIT)
-    assert counted(started(policy, LIMIT)) == ([], ["no-prod"])
-    assert counted(started(policy, NO_TOML)) == ([], ["no-prod"])
+    assert counted(started(policy, LIMIT)) == ["no-prod"]
+    assert counted(started(policy, NO_TOML)) == ["no-prod"]
+
+
+def test_a_version_that_was_kept_by_kinds_counts(policy: Path) -> None:
+    (policy.parent / last_good.NAME).write_text('known = ["rule", "constraint"]\n' + RULE + LIMIT)
+    own = started(policy, NO_TOML)
+    assert (counted(own), own.unread) == (["no-deploy", "no-prod"], "")
 
 
 @pytest.mark.parametrize("damage", ["", "known", 'known = "rule"', "known = [1]", 'known = ["rule"]\nrule = [2]', "\0"])
 def test_a_damaged_kept_version_says_nothing(policy: Path, damage: str) -> None:
     started(policy, RULE + LIMIT)
-    (policy.parent / lastgood.NAME).write_text(damage)
-    assert started(policy, NO_TOML).unread == "own rules and constraints"
+    (policy.parent / last_good.NAME).write_text(damage)
+    assert started(policy, NO_TOML).unread == "own rules"
 
 
-def test_a_kept_version_that_this_engine_does_not_understand_says_nothing(policy: Path) -> None:
+@pytest.mark.parametrize(("old", "new"), [("verdict", "sentence"), ('["rule", "constraint"]', '["rule"]')])
+def test_a_kept_version_that_is_not_all_of_it_counts_as_far_as_it_goes(policy: Path, old: str, new: str) -> None:
     started(policy, RULE + LIMIT)
-    kept = policy.parent / lastgood.NAME
-    kept.write_text(kept.read_text().replace("verdict", "sentence"))
+    kept = policy.parent / last_good.NAME
+    kept.write_text(kept.read_text().replace(old, new, 1))
     own = started(policy, NO_TOML)
-    assert (counted(own), own.unread) == (([], ["no-prod"]), "own rules")
+    assert ("no-prod" in counted(own), own.unread) == (True, "own rules")
 
 
 def test_what_is_the_same_is_not_written_again(policy: Path) -> None:
     started(policy, RULE)
-    kept = policy.parent / lastgood.NAME
+    kept = policy.parent / last_good.NAME
     first = kept.stat().st_ino
     started(policy, "# said again\n" + RULE)
     assert kept.stat().st_ino == first
@@ -142,15 +155,15 @@ def test_what_is_the_same_is_not_written_again(policy: Path) -> None:
 
 
 def test_what_cannot_be_kept_counts_and_is_tried_again(policy: Path) -> None:
-    kept = policy.parent / lastgood.NAME
+    kept = policy.parent / last_good.NAME
     kept.mkdir()
     own = started(policy, RULE)
-    assert counted(own) == (["user.no-deploy"], [])
+    assert counted(own) == ["no-deploy"]
     assert ["cannot be kept aside" in text for text in own.faults] == [True]
     kept.rmdir()
     own.look()
     assert own.faults == []
-    assert counted(started(policy, NO_TOML)) == (["user.no-deploy"], [])
+    assert counted(started(policy, NO_TOML)) == ["no-deploy"]
 
 
 values = st.recursive(
@@ -180,8 +193,8 @@ def test_what_would_not_read_back_is_not_written(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("mode", "command", "code"),
     [
-        ("enforce", "touch a.txt", unread.CODE),
-        ("soft", "touch a.txt", unread.CODE),
+        ("enforce", "touch a.txt", unreadable_policy.CODE),
+        ("soft", "touch a.txt", unreadable_policy.CODE),
         ("shadow", "touch a.txt", None),
         ("disabled", "touch a.txt", None),
         ("enforce", "ls", None),
@@ -189,9 +202,9 @@ def test_what_would_not_read_back_is_not_written(tmp_path: Path) -> None:
 )
 def test_every_call_above_safe_is_held(mode: Mode, command: str, code: str | None) -> None:
     stakes = 1 if command == "ls" else 5
-    verdict = unread.judge(
-        Call("exec", {"command": command}), Judgement("allow", "", stakes=stakes), Config(mode=mode), "own rules"
-    )
+    reading = CallReading(Call("exec", {"command": command}))
+    given = LayerInput(reading, Config(mode=mode), Rulebook(()), unreadable_policy="own rules")
+    verdict = unreadable_policy.judge(given, Judgement("allow", "", stakes=stakes))
     assert (verdict.code if verdict else None) == code
     if verdict:
-        assert (verdict.decision, "Your own rules in policy.toml" in verdict.reason) == ("hold", True)
+        assert (verdict.decision, "Some of your own rules in policy.toml" in verdict.reason) == ("hold", True)

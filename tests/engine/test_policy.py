@@ -16,10 +16,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.layers.grants import Grant
-from toolguard_engine.stores import key, policy, tomlfile
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.stores import toml_file
+from toolguard_engine.stores.files import grants_file as policy
+from toolguard_engine.stores.files import signing_key_file as signing_key
+from toolguard_engine.stores.files.grants_file import PolicyError, PolicyFiles
 from toolguard_engine.stores.locked import StoreError
-from toolguard_engine.stores.policy import BadPolicy, Policies
 
 END = 1_796_533_200.0
 
@@ -54,8 +56,8 @@ x = [
 
 
 @pytest.fixture
-def policies(tmp_path: Path) -> Policies:
-    found = Policies(tmp_path)
+def policies(tmp_path: Path) -> PolicyFiles:
+    found = PolicyFiles(tmp_path)
     found.path.parent.mkdir()
     return found
 
@@ -65,13 +67,13 @@ def made(pattern: str = "make", **more: object) -> Grant:
 
 
 def test_nothing_yet(tmp_path: Path) -> None:
-    policies = Policies(tmp_path / "none")
+    policies = PolicyFiles(tmp_path / "none")
     assert policies.grants() == ()
     assert policies.revoke("g-1") is None
     assert not (tmp_path / "none").exists()
 
 
-def test_reading_what_people_write(policies: Policies) -> None:
+def test_reading_what_people_write(policies: PolicyFiles) -> None:
     policies.path.write_text(HAND_WRITTEN)
     assert policies.grants() == ()
     assert (
@@ -94,7 +96,7 @@ def test_reading_what_people_write(policies: Policies) -> None:
         ("0", 0.0),
     ],
 )
-def test_times(policies: Policies, written: str, seconds: float) -> None:
+def test_times(policies: PolicyFiles, written: str, seconds: float) -> None:
     policies.path.write_text(f'[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\nexpires = {written}\n')
     assert [grant.expires for grant in policies.known()] == [seconds]
 
@@ -110,14 +112,14 @@ GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
         pytest.param(
             GOOD + GOOD.replace('"a"', '"b"') + "agents = ['a']\n", 9, "a grant has no agents; ", id="in the second"
         ),
-        pytest.param(GOOD + GOOD, 6, "the id a stands there twice; ", id="twice"),
-        pytest.param(GOOD + "expires = 2026-12-06\n", 5, "expires is no time with an offset; ", id="date"),
-        pytest.param(GOOD + "expires = 2026-12-06T05:00:00\n", 5, "expires is no time with an offset; ", id="local time"),
-        pytest.param(GOOD + "expires = true\n", 5, "expires is no time with an offset; ", id="truth value"),
-        pytest.param(GOOD + "expires = -1\n", 5, "expires is no time with an offset; ", id="negative"),
-        pytest.param(GOOD + "expires = inf\n", 5, "expires is no time with an offset; ", id="endless"),
-        pytest.param(GOOD + "expires = 1e18\n", 5, "expires is no time with an offset; ", id="too far"),
-        pytest.param(GOOD + "expires = nan\n", 5, "expires is no time with an offset; ", id="no number"),
+        pytest.param(GOOD + GOOD, 6, "the id a is used twice; ", id="twice"),
+        pytest.param(GOOD + "expires = 2026-12-06\n", 5, "expires is not a time with an offset; ", id="date"),
+        pytest.param(GOOD + "expires = 2026-12-06T05:00:00\n", 5, "expires is not a time with an offset; ", id="local time"),
+        pytest.param(GOOD + "expires = true\n", 5, "expires is not a time with an offset; ", id="truth value"),
+        pytest.param(GOOD + "expires = -1\n", 5, "expires is not a time with an offset; ", id="negative"),
+        pytest.param(GOOD + "expires = inf\n", 5, "expires is not a time with an offset; ", id="endless"),
+        pytest.param(GOOD + "expires = 1e18\n", 5, "expires is not a time with an offset; ", id="too far"),
+        pytest.param(GOOD + "expires = nan\n", 5, "expires is not a time with an offset; ", id="no number"),
         pytest.param(GOOD + "agent = 3\n", 5, "agent: expected `str`, got `int`; ", id="type"),
         pytest.param(GOOD + "[grant.params]\nx = 1\n", 5, "params: expected `str`, got `int`; ", id="type in params"),
         pytest.param(GOOD.replace('tool = "exec"\n', ""), 1, "object missing required field `tool`; ", id="no tool"),
@@ -140,10 +142,10 @@ GOOD = '[[grant]]\nid = "a"\ntool = "exec"\npattern = "x"\n'
         pytest.param("a = " + "[" * 5_000, 0, "it is not valid TOML", id="deep"),
     ],
 )
-def test_bad_files(policies: Policies, text: str, line: int, words: str) -> None:
+def test_bad_files(policies: PolicyFiles, text: str, line: int, words: str) -> None:
     policies.path.write_text(text)
     for attempt in (policies.grants, policies.grants, lambda: policies.add(made()), lambda: policies.revoke("a")):
-        with pytest.raises(BadPolicy) as caught:
+        with pytest.raises(PolicyError) as caught:
             attempt()
         told = str(caught.value)
         assert told.startswith(f"{policies.path}, line {line}: " if line else str(policies.path))
@@ -152,37 +154,37 @@ def test_bad_files(policies: Policies, text: str, line: int, words: str) -> None
     assert policies.path.read_text() == text
 
 
-def test_not_text(policies: Policies) -> None:
+def test_not_text(policies: PolicyFiles) -> None:
     policies.path.write_bytes(b"# fine\n# \xff\n")
-    with pytest.raises(BadPolicy, match="line 2: it is not UTF-8 text"):
+    with pytest.raises(PolicyError, match="line 2: it is not UTF-8 text"):
         policies.grants()
 
 
-def test_too_large(policies: Policies, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tomlfile, "MAX_BYTES", 10)
+def test_too_large(policies: PolicyFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(toml_file, "MAX_BYTES", 10)
     policies.path.write_text(GOOD)
-    with pytest.raises(BadPolicy, match="larger than 10 bytes"):
+    with pytest.raises(PolicyError, match="larger than 10 bytes"):
         policies.grants()
 
 
-def test_not_readable(policies: Policies) -> None:
+def test_not_readable(policies: PolicyFiles) -> None:
     policies.path.mkdir()
-    with pytest.raises(StoreError, match="it is no file"):
+    with pytest.raises(StoreError, match="it is not a file"):
         policies.grants()
 
 
-def test_the_texts_of_errors_are_printable(policies: Policies) -> None:
+def test_the_texts_of_errors_are_printable(policies: PolicyFiles) -> None:
     policies.path.write_text(GOOD + '"\\u001b[2J" = 1\n')
-    with pytest.raises(BadPolicy, match=r"a grant has no \?\[2J"):
+    with pytest.raises(PolicyError, match=r"a grant has no \?\[2J"):
         policies.grants()
 
 
-def test_it_is_read_again_only_when_it_changed(policies: Policies, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_read_again_only_when_it_changed(policies: PolicyFiles, monkeypatch: pytest.MonkeyPatch) -> None:
     policies.add(made())
     assert len(policies.grants()) == 1
     with monkeypatch.context() as patch:
         patch.setattr(policy, "parse", None)
-        patch.setattr(key, "load", None)
+        patch.setattr(signing_key, "load", None)
         assert len(policies.grants()) == 1
     text = policies.path.read_text()
     policies.path.write_text(text + GOOD + "reason = 'longer'\n")
@@ -194,17 +196,17 @@ def test_it_is_read_again_only_when_it_changed(policies: Policies, monkeypatch: 
     assert len(policies.grants()) == 1
 
 
-def test_the_key_is_read_only_for_grants(policies: Policies, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key, "load", None)
+def test_the_key_is_read_only_for_grants(policies: PolicyFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(signing_key, "load", None)
     policies.path.write_text("[pack]\n")
     assert policies.grants() == policies.unsigned() == ()
     policies.path.write_text(GOOD)
     assert (policies.grants(), len(policies.unsigned())) == ((), 1)
-    assert not key.path(policies.path.parent.parent).exists()
+    assert not signing_key.path(policies.path.parent.parent).exists()
 
 
 def test_a_new_file(tmp_path: Path) -> None:
-    policies = Policies(tmp_path / "state")
+    policies = PolicyFiles(tmp_path / "state")
     grant = policies.add(
         Grant(
             "", "exec", 'say "*" \\', "main", END + 0.9, END - 5.5, "ana", "a\tb", {"env": '{"A":"*"}', "a b": "x"}, "/srv"
@@ -223,7 +225,7 @@ def test_a_new_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [HAND_WRITTEN, HAND_WRITTEN.replace("\n", "\r\n"), HAND_WRITTEN.rstrip("\n")])
-def test_what_was_there_stays(policies: Policies, text: str) -> None:
+def test_what_was_there_stays(policies: PolicyFiles, text: str) -> None:
     before = text.encode()
     policies.path.write_bytes(before)
     policies.path.chmod(0o640)
@@ -238,7 +240,7 @@ def test_what_was_there_stays(policies: Policies, text: str) -> None:
     assert stat.S_IMODE(policies.path.stat().st_mode) == 0o640
 
 
-def test_revoking_what_somebody_wrote(policies: Policies) -> None:
+def test_revoking_what_somebody_wrote(policies: PolicyFiles) -> None:
     policies.path.write_text(HAND_WRITTEN)
     assert policies.revoke("g-none") is None
     assert policies.path.read_text() == HAND_WRITTEN
@@ -262,9 +264,9 @@ def test_revoking_what_somebody_wrote(policies: Policies) -> None:
     ],
     ids=["inline", "a text that looks like one"],
 )
-def test_what_cannot_be_edited_is_left_alone(policies: Policies, text: str) -> None:
+def test_what_cannot_be_edited_is_left_alone(policies: PolicyFiles, text: str) -> None:
     policies.path.write_text(text)
-    with pytest.raises(BadPolicy):
+    with pytest.raises(PolicyError):
         policies.revoke("a")
     assert policies.path.read_text() == text
 
@@ -292,7 +294,7 @@ def unheard(_grant: Grant) -> None:
         ("mac = ", "# mac = "),
     ],
 )
-def test_a_grant_that_was_changed_does_not_count(policies: Policies, change: tuple[str, str]) -> None:
+def test_a_grant_that_was_changed_does_not_count(policies: PolicyFiles, change: tuple[str, str]) -> None:
     more = {"agent": "main", "by": "ana", "reason": "why", "params": {"a": "1", "b": "2"}, "cwd": "/srv"}
     signed = policies.add(Grant("g-1", "exec", "make", expires=END, **more))  # type: ignore[arg-type]
     assert policies.grants() == (signed,)
@@ -306,7 +308,7 @@ def test_a_grant_that_was_changed_does_not_count(policies: Policies, change: tup
     assert (accepted == signed) == change[0].startswith("mac")
 
 
-def test_layout_and_order_are_not_signed(policies: Policies) -> None:
+def test_layout_and_order_are_not_signed(policies: PolicyFiles) -> None:
     signed = policies.add(made(expires=END, params={"a": "1", "b": "2"}))
     text = policies.path.read_text().replace('{a = "1", b = "2"}', "{ b = '2', a = '1' } # both")
     lines = text.replace("2026-12-06T05:00:00Z", "2026-12-06T06:00:00+01:00").split("[[grant]]\n")[1].splitlines()
@@ -314,7 +316,7 @@ def test_layout_and_order_are_not_signed(policies: Policies) -> None:
     assert policies.grants() == (signed,)
 
 
-def test_the_mac_of_another_grant(policies: Policies) -> None:
+def test_the_mac_of_another_grant(policies: PolicyFiles) -> None:
     signed = policies.add(made())
     policies.path.write_text(policies.path.read_text() + GOOD + f'mac = "{signed.mac}"\n')
     assert policies.grants() == (signed,)
@@ -322,31 +324,31 @@ def test_the_mac_of_another_grant(policies: Policies) -> None:
 
 
 @pytest.mark.parametrize("fresh", [True, False], ids=["another process", "the same one"])
-def test_without_its_key_no_grant_counts(policies: Policies, tmp_path: Path, *, fresh: bool) -> None:
+def test_without_its_key_no_grant_counts(policies: PolicyFiles, tmp_path: Path, *, fresh: bool) -> None:
     signed = policies.add(made())
     assert policies.grants() == (signed,)
-    key.path(tmp_path).unlink()
-    policies = Policies(tmp_path) if fresh else policies
+    signing_key.path(tmp_path).unlink()
+    policies = PolicyFiles(tmp_path) if fresh else policies
     assert (policies.grants(), policies.unsigned()) == ((), (signed,))
-    assert not key.path(tmp_path).exists()
-    key.load(tmp_path)
+    assert not signing_key.path(tmp_path).exists()
+    signing_key.load(tmp_path)
     assert (policies.grants(), policies.unsigned()) == ((), (signed,))
     accepted = policies.accept(signed, unheard)
     assert (policies.grants(), policies.unsigned()) == ((accepted,), ())
 
 
-def test_a_key_that_proves_nothing(policies: Policies, tmp_path: Path) -> None:
+def test_a_key_that_proves_nothing(policies: PolicyFiles, tmp_path: Path) -> None:
     policies.add(made())
-    key.path(tmp_path).chmod(0o644)
+    signing_key.path(tmp_path).chmod(0o644)
     for _ in range(2):
-        with pytest.raises(key.BadKey):
+        with pytest.raises(signing_key.SigningKeyError):
             policies.grants()
-    key.path(tmp_path).chmod(0o600)
+    signing_key.path(tmp_path).chmod(0o600)
     assert len(policies.grants()) == 1
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
-def test_accepting_what_somebody_wrote(policies: Policies, end: str) -> None:
+def test_accepting_what_somebody_wrote(policies: PolicyFiles, end: str) -> None:
     before = HAND_WRITTEN.replace("\n", end)
     policies.path.write_bytes(before.encode())
     policies.path.chmod(0o640)
@@ -372,7 +374,7 @@ def test_accepting_what_somebody_wrote(policies: Policies, end: str) -> None:
         ('"mac"="x"', '"mac"="{mac}"'),
     ],
 )
-def test_an_old_mac_is_replaced_where_it_stands(policies: Policies, written: str, after: str) -> None:
+def test_an_old_mac_is_replaced_where_it_stands(policies: PolicyFiles, written: str, after: str) -> None:
     policies.path.write_text(f"{GOOD}{written}\nreason = 'mac'\n")
     signed = policies.accept(policies.unsigned()[0], unheard)
     assert policies.path.read_text() == f"{GOOD}{after.replace('{mac}', signed.mac)}\nreason = 'mac'\n"
@@ -393,7 +395,7 @@ pattern = "y"
 """
 
 
-def test_grants_without_an_id_get_one(policies: Policies) -> None:
+def test_grants_without_an_id_get_one(policies: PolicyFiles) -> None:
     policies.path.write_text(NAMELESS)
     ids = [grant.id for grant in policies.unsigned()]
     assert ids == [grant.id for grant in policies.known()]
@@ -409,7 +411,7 @@ def test_grants_without_an_id_get_one(policies: Policies) -> None:
 
 
 @pytest.mark.parametrize("change", [("git push origin *", "*"), ("[[grant]]   # two of them", "[[rule]]")])
-def test_what_was_changed_meanwhile_is_not_accepted(policies: Policies, change: tuple[str, str]) -> None:
+def test_what_was_changed_meanwhile_is_not_accepted(policies: PolicyFiles, change: tuple[str, str]) -> None:
     policies.path.write_text(HAND_WRITTEN)
     seen = policies.unsigned()[0]
     policies.path.write_text(HAND_WRITTEN.replace(*change))
@@ -429,15 +431,15 @@ def test_what_was_changed_meanwhile_is_not_accepted(policies: Policies, change: 
     ],
     ids=["inline", "a text that looks like one", "a mac over lines", "a text that looks like a mac"],
 )
-def test_what_cannot_be_signed_in_place_is_left_alone(policies: Policies, text: str) -> None:
+def test_what_cannot_be_signed_in_place_is_left_alone(policies: PolicyFiles, text: str) -> None:
     policies.path.write_text(text)
     told: list[Grant] = []
-    with pytest.raises(BadPolicy, match="its layout cannot be edited safely"):
+    with pytest.raises(PolicyError, match="its layout cannot be edited safely"):
         policies.accept(policies.unsigned()[0], told.append)
     assert (policies.path.read_text(), told) == (text, [])
 
 
-def test_what_cannot_be_logged_is_not_accepted(policies: Policies) -> None:
+def test_what_cannot_be_logged_is_not_accepted(policies: PolicyFiles) -> None:
     def full(_grant: Grant) -> None:
         raise StoreError("No space left on device")
 
@@ -447,7 +449,7 @@ def test_what_cannot_be_logged_is_not_accepted(policies: Policies) -> None:
     assert policies.path.read_text() == HAND_WRITTEN
 
 
-def test_a_link_to_the_file_stays_one(policies: Policies, tmp_path: Path) -> None:
+def test_a_link_to_the_file_stays_one(policies: PolicyFiles, tmp_path: Path) -> None:
     real = tmp_path / "dotfiles.toml"
     real.write_text(HAND_WRITTEN)
     policies.path.symlink_to(real)
@@ -456,7 +458,7 @@ def test_a_link_to_the_file_stays_one(policies: Policies, tmp_path: Path) -> Non
     assert len(real.read_text()) > len(HAND_WRITTEN)
 
 
-def test_an_id_that_is_taken(policies: Policies) -> None:
+def test_an_id_that_is_taken(policies: PolicyFiles) -> None:
     first = policies.add(Grant("g-0001", "exec", "a"))
     second = policies.add(Grant("g-0001", "exec", "b"))
     assert first.id == "g-0001"
@@ -474,7 +476,7 @@ SHORT = st.text(max_size=20)
 def test_whatever_is_granted_reads_back(
     tmp_path_factory: pytest.TempPathFactory, pattern: str, reason: str, params: dict[str, str]
 ) -> None:
-    policies = Policies(tmp_path_factory.mktemp("policy"))
+    policies = PolicyFiles(tmp_path_factory.mktemp("policy"))
     policies.path.parent.mkdir()
     policies.path.write_text(HAND_WRITTEN)
     grant = policies.add(made(pattern, reason=reason, params=params, created=END))
@@ -486,9 +488,9 @@ def test_whatever_is_granted_reads_back(
 ADD = """
 import sys
 from pathlib import Path
-from toolguard_engine.layers.grants import Grant
-from toolguard_engine.stores.policy import Policies
-policies = Policies(Path(sys.argv[1]))
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.stores.files.grants_file import PolicyFiles
+policies = PolicyFiles(Path(sys.argv[1]))
 for number in range(10):
     kept = policies.add(Grant("", "exec", f"{sys.argv[2]}-{number}"))
     if number % 2:
@@ -496,7 +498,7 @@ for number in range(10):
 """
 
 
-def test_processes_that_add_at_once(policies: Policies, tmp_path: Path) -> None:
+def test_processes_that_add_at_once(policies: PolicyFiles, tmp_path: Path) -> None:
     policies.path.write_text(HAND_WRITTEN)
     running = [subprocess.Popen([sys.executable, "-c", ADD, str(tmp_path), str(at)], env=os.environ) for at in range(4)]
     assert [process.wait(60) for process in running] == [0] * 4

@@ -5,10 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-import pytest
-
-from toolguard_engine.layers import protection
-from toolguard_engine.model import Call, Host
+from toolguard_engine.layers import self_protection
+from toolguard_engine.model.call import Call, Host
 
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), frozenset({4242, 4243}))
 B64 = base64.b64encode(b"toolguard approve abcd").decode()
@@ -108,6 +106,7 @@ COMMANDS = [
     "toolguard config unset rulesOff",
     "toolguard config get gateway.auth.token",
     "toolguard constraints add production-writes",
+    "toolguard rules add production-writes",
     "toolguard constraints --json add production-writes",
     "echo add production-writes | xargs toolguard constraints",
     "toolguard --state-dir /x constraints add least-privilege --dry-run",
@@ -348,6 +347,19 @@ ELSEWHERE = [
 """Done on another machine or in a container, which has its own guard or none: a person is asked."""
 
 REACHES_BACK = [
+    "ssh -p 2222 localhost 'toolguard approve X'",
+    "ssh $(hostname) toolguard approve X",
+    "ssh `hostname -f` 'toolguard approve X'",
+    'ssh u@"$(uname -n)" toolguard approve X',
+    "ssh $(cat /etc/hostname) toolguard approve X",
+    "H=$(hostname); ssh $H toolguard approve X",
+    "ssh ip6-localhost toolguard approve X",
+    "ssh 0 toolguard approve X",
+    "ssh 2130706433 toolguard approve X",
+    "ssh 0x7f000001 toolguard approve X",
+    "ssh ssh://u@localhost:2222 toolguard approve X",
+    "ssh -o HostName=localhost x toolguard approve X",
+    "ssh -oHostname=127.0.0.1 x toolguard approve X",
     "ssh localhost toolguard approve abcd",
     "ssh u@127.0.0.1 'rm -rf ~/.openclaw/toolguard'",
     "docker run --privileged alpine sh -c 'toolguard approve abcd'",
@@ -384,6 +396,8 @@ HARMLESS = [
     "toolguard constraints list --json",
     "toolguard constraints packs",
     "toolguard constraints check",
+    "toolguard rules",
+    "toolguard rules test",
     "toolguard config schema",
     "toolguard config validate --offline",
     "toolguard doctor --live",
@@ -556,7 +570,7 @@ CODES = {"block": "rule.self-protection", "hold": "rule.self-protection.possible
 
 
 def decision(tool: str, params: Any, host: Host = HOST) -> str:
-    verdict = protection.judge(Call(tool, params), host)
+    verdict = self_protection.judge(Call(tool, params), host)
     if verdict is None:
         return "allow"
     assert verdict.code == CODES[verdict.decision]
@@ -570,29 +584,30 @@ def blocked(tool: str, params: Any, host: Host = HOST) -> bool:
     return found == "block"
 
 
-@pytest.mark.parametrize("command", APPROVE + COMMANDS + FILES + WHOLE + CODE + STOPS + REACHES_BACK)
-def test_blocked_commands(command: str) -> None:
-    assert blocked("exec", {"command": command})
+def test_blocked_commands() -> None:
+    assert [
+        command
+        for command in APPROVE + COMMANDS + FILES + WHOLE + CODE + STOPS + REACHES_BACK
+        if not blocked("exec", {"command": command})
+    ] == []
 
 
-@pytest.mark.parametrize("command", MAY_STOP + ELSEWHERE)
-def test_held_commands(command: str) -> None:
-    assert decision("exec", {"command": command}) == "hold"
+def test_held_commands() -> None:
+    assert [
+        (command, found) for command in MAY_STOP + ELSEWHERE if (found := decision("exec", {"command": command})) != "hold"
+    ] == []
 
 
-@pytest.mark.parametrize("command", HARMLESS)
-def test_harmless_commands(command: str) -> None:
-    assert not blocked("exec", {"command": command})
+def test_harmless_commands() -> None:
+    assert [command for command in HARMLESS if blocked("exec", {"command": command})] == []
 
 
-@pytest.mark.parametrize(("tool", "params"), BLOCKED_CALLS)
-def test_blocked_calls(tool: str, params: dict[str, Any]) -> None:
-    assert blocked(tool, params)
+def test_blocked_calls() -> None:
+    assert [(tool, params) for tool, params in BLOCKED_CALLS if not blocked(tool, params)] == []
 
 
-@pytest.mark.parametrize(("tool", "params"), FREE_CALLS)
-def test_free_calls(tool: str, params: Any) -> None:
-    assert not blocked(tool, params)
+def test_free_calls() -> None:
+    assert [(tool, params) for tool, params in FREE_CALLS if blocked(tool, params)] == []
 
 
 def test_a_command_too_long_to_be_read_may_not_name_the_guard() -> None:

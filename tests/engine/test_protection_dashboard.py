@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine import hints, protocol
-from toolguard_engine.layers import protection
-from toolguard_engine.model import Call, Host
-from toolguard_engine.session import Session, Setup
+from toolguard_engine.layers import self_protection
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.server import tool_hints
+from toolguard_engine.server.session import Session
+from toolguard_engine.server.session_state import Setup
+from toolguard_engine.wire import messages
 
 METRICS = "/home/ada/.openclaw/metrics.db"
 HOST = Host(
@@ -181,20 +183,18 @@ FREE_CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 def blocked(tool: str, params: dict[str, Any], host: Host = HOST) -> bool:
-    verdict = protection.judge(Call(tool, params), host)
+    verdict = self_protection.judge(Call(tool, params), host)
     if verdict:
         assert (verdict.decision, verdict.code) == ("block", "rule.self-protection")
     return verdict is not None
 
 
-@pytest.mark.parametrize("command", STARTED + TOKEN + FILES + REQUESTS)
-def test_blocked_commands(command: str) -> None:
-    assert blocked("exec", {"command": command})
+def test_blocked_commands() -> None:
+    assert [command for command in STARTED + TOKEN + FILES + REQUESTS if not blocked("exec", {"command": command})] == []
 
 
-@pytest.mark.parametrize("command", HARMLESS)
-def test_harmless_commands(command: str) -> None:
-    assert not blocked("exec", {"command": command})
+def test_harmless_commands() -> None:
+    assert [command for command in HARMLESS if blocked("exec", {"command": command})] == []
 
 
 @pytest.mark.parametrize(("tool", "params"), BLOCKED_CALLS)
@@ -246,8 +246,8 @@ def test_a_dashboard_that_is_off_has_no_address() -> None:
 )
 def test_the_engine_knows_them_from_its_settings(metrics: dict[str, Any], command: str, decision: str) -> None:
     """The home is that of the account, also where the gateway's state is elsewhere."""
-    talk = Session(Setup(hints.load(), lambda: datetime(2026, 9, 6, tzinfo=UTC), 42, home=os.environ["HOME"]))
-    talk.answer(protocol.Hello(0, protocol.VERSION, "/state", {"metrics": metrics, "escalationThreshold": 100}))
-    answer = talk.answer(protocol.Judge(1, "exec", {"command": command}, agent="main", session="s", run="r"))
-    assert isinstance(answer, protocol.VerdictAnswer)
+    talk = Session(Setup(tool_hints.load(), lambda: datetime(2026, 9, 6, tzinfo=UTC), 42, home=os.environ["HOME"]))
+    talk.answer(messages.Hello(0, messages.VERSION, "/state", {"metrics": metrics, "escalationThreshold": 100}))
+    answer = talk.answer(messages.Judge(1, "exec", {"command": command}, agent="main", session="s", run="r"))
+    assert isinstance(answer, messages.VerdictAnswer)
     assert answer.decision == decision

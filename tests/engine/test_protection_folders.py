@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from toolguard_engine.layers import protection
-from toolguard_engine.model import Call, Host
+from toolguard_engine.layers import self_protection
+from toolguard_engine.model.call import Call, Host
 
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), frozenset({4242}))
 WORKSPACE = "/home/u/.openclaw/workspace"
 
 
 def decision(command: str) -> str:
-    verdict = protection.judge(Call("exec", {"command": command}, cwd=WORKSPACE), HOST)
+    verdict = self_protection.judge(Call("exec", {"command": command}, cwd=WORKSPACE), HOST)
     return verdict.decision if verdict else "allow"
 
 

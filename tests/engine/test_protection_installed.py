@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine import ownplaces
-from toolguard_engine.layers import protection
-from toolguard_engine.model import Call, Host
+from toolguard_engine.layers import self_protection
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.server import install_paths
 
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), release="2026.9.6")
 CHECKOUT = replace(HOST, code=("/srv/gw",))
@@ -53,8 +53,64 @@ CERTAIN = [
     "/opt/tg/plugin/bin/pip install evil",
     ". /opt/tg/plugin/bin/activate; pip install evil",
     "uv pip install --python /opt/tg/plugin/bin/python evil",
+    "export OPENCLAW_CONFIG_PATH=/tmp/x; systemctl --user import-environment",
+    "OPENCLAW_STATE_DIR=/x systemctl --user import-environment OPENCLAW_STATE_DIR",
+    "env OPENCLAW_HOME=/x sh -c 'systemctl --user import-environment'",
+    "OPENCLAW_HOME=/x; export OPENCLAW_HOME; systemctl --user import-environment",
+    "OPENCLAW_HOME=/x dbus-update-activation-environment --systemd --all",
+    "N=OPENCLAW_HOME; systemctl --user set-environment $N=/x",
+    "busctl --user call o.f.systemd1 /o/f/systemd1 o.f.systemd1.Manager SetEnvironment as 1 OPENCLAW_HOME=/x",
+    "gdbus call --session --dest a --object-path /a --method a.Manager.SetEnvironment \"['OPENCLAW_HOME=/x']\"",
+    "npm i --prefix /usr openclaw@2026.5.1",
+    "npm i -g --prefix ~/.local openclaw@2026.5.1",
+    "NPM_CONFIG_GLOBAL=true npm i openclaw@2026.5.1",
+    "npm_config_location=global npm i openclaw@2026.5.1",
+    "export npm_config_global=true; npm i openclaw@2026.5.1",
+    "env NPM_CONFIG_LOCATION=global npm i openclaw@2026.5.1",
+    "npm config set location global && npm i openclaw@2026.5.1",
+    "echo global=true >> .npmrc; npm i openclaw@2026.5.1",
+    "npm i -gf openclaw@2026.5.1",
+    "npm i --glob openclaw@2026.5.1",
+    "npm it -g openclaw@2026.5.1",
+    "npm i -g x@npm:openclaw@2026.5.1",
+    "cd /usr/lib && npm i openclaw@2026.5.1",
+    "npm -C $(npm prefix -g)/lib i openclaw@2026.5.1",
+    "cd ~/.nvm/versions/node/v24/lib && npm i openclaw@2026.5.1",
+    "echo openclaw@2026.5.1 | xargs npm i -g",
+    "nvm exec 24 npm i -g openclaw@2026.5.1",
+    "node /usr/lib/node_modules/npm/bin/npm-cli.js i -g openclaw@2026.5.1",
+    "corepack npm i -g openclaw@2026.5.1",
+    "corepack prepare openclaw@2026.5.1 --activate",
+    "mise use -g npm:openclaw@2026.5.1",
+    "asdf global openclaw 2026.5.1",
+    "volta install openclaw@2026.5.1",
+    "bun add -g openclaw@2026.5.1",
+    "deno install -g npm:openclaw@2026.5.1",
+    "brew install openclaw@2026.5.1",
+    "sed -i s/a/b/ $(npm root -g)/openclaw/dist/index.js",
+    'echo x > "$(npm prefix -g)"/lib/node_modules/openclaw/dist/index.js',
+    "cp x.js $(dirname $(readlink -f $(which openclaw)))/dist/index.js",
+    "F=$(dirname $(realpath $(command -v openclaw))); echo x > $F/dist/a.js",
+    "cd $(npm root -g)/openclaw && sed -i s/a/b/ dist/index.js",
+    "D=$(npm root -g); rm -rf $D/openclaw",
+    "echo x > ~/.config/yarn/global/node_modules/openclaw/dist/index.js",
+    "ln -sf /tmp/x $(which openclaw)",
+    "rm /usr/local/bin/openclaw",
 ]
 POSSIBLE = [
+    "export NODE_OPTIONS=-r/tmp/x.js; systemctl --user import-environment",
+    ". ./env.sh; systemctl --user import-environment",
+    'systemctl --user set-environment "$(cat env)"',
+    "python3 -c \"import os; os.environ['OPENCLAW_HOME']='/x'; os.system('systemctl --user import-environment')\"",
+    "brew install ./openclaw.rb",
+    "nix profile install nixpkgs#openclaw",
+    "cd openclaw && npm i -g .",
+    "echo x > $D/openclaw/dist/index.js",
+    "git -C $(npm root -g)/openclaw apply x.patch",
+    "npm explore -g openclaw -- sh -c 'echo x > dist/a.js'",
+    "sed -i s/a/b/ $(node -p \"require.resolve('openclaw')\")",
+    "node -e \"fs.writeFileSync(require.resolve('openclaw'),'x')\"",
+    "find ~ -path '*openclaw/dist/index.js' -exec sed -i s/a/b/ {} +",
     "npm i -g openclaw@2026.7.1",
     "systemctl --user set-environment NODE_OPTIONS=--require=/tmp/x.js",
     "systemctl --user set-environment PATH=/tmp:$PATH",
@@ -76,8 +132,33 @@ HONEST = [
     "systemctl --user edit my-app",
     "systemctl --user daemon-reload",
     "journalctl --user -u openclaw-gateway -n 50",
+    "systemctl --user import-environment",
+    "systemctl --user import-environment DISPLAY WAYLAND_DISPLAY",
+    "export EDITOR=vim; systemctl --user import-environment",
+    "dbus-update-activation-environment --systemd DISPLAY",
+    "dbus-update-activation-environment --systemd --all",
     "npm i -g typescript",
     "npm i openclaw",
+    "npm i openclaw@2026.5.1",
+    "npm i --prefix ./web openclaw@2026.5.1",
+    "cd web && npm i openclaw@2026.5.1",
+    "cd ~/src/app && npm i -D openclaw@2026.5.1",
+    "pnpm add openclaw",
+    "npm_config_global=false npm i openclaw@2026.5.1",
+    "mise use npm:openclaw@2026.5.1",
+    "mise use -g node@24",
+    "brew install openclaw",
+    "brew install jq",
+    "ls $(npm root -g)",
+    "cat $(npm root -g)/openclaw/package.json",
+    "ls -l $(which openclaw)",
+    "readlink -f $(which openclaw)",
+    "cp $(npm root -g)/openclaw/docs/a.md .",
+    "grep -r hook $(dirname $(readlink -f $(which openclaw)))/docs",
+    "export NODE_PATH=$(npm root -g)",
+    "find . -name '*.js' -exec sed -i s/a/b/ {} +",
+    "cd ~/src/openclaw && git pull",
+    "npm explore openclaw -- ls",
     "npm i -g openclaw",
     "npm i -g openclaw@latest",
     "npm i -g openclaw@2026.9.6",
@@ -103,13 +184,12 @@ def protects(command: str, host: Host = HOST) -> str:
 
 
 def decided(tool: str, params: dict[str, Any], host: Host = HOST) -> str:
-    verdict = protection.judge(Call(tool, params, cwd=WORKSPACE), host)
+    verdict = self_protection.judge(Call(tool, params, cwd=WORKSPACE), host)
     return verdict.decision if verdict else "allow"
 
 
-@pytest.mark.parametrize("command", CERTAIN)
-def test_what_changes_the_gateway_is_blocked(command: str) -> None:
-    assert protects(command) == "block"
+def test_what_changes_the_gateway_is_blocked() -> None:
+    assert [(command, found) for command in CERTAIN if (found := protects(command)) != "block"] == []
 
 
 @pytest.mark.parametrize("command", POSSIBLE)
@@ -117,9 +197,8 @@ def test_what_may_change_the_gateway_is_held(command: str) -> None:
     assert protects(command) == "hold"
 
 
-@pytest.mark.parametrize("command", HONEST)
-def test_honest_neighbours(command: str) -> None:
-    assert protects(command) == "allow"
+def test_honest_neighbours() -> None:
+    assert [(command, found) for command in HONEST if (found := protects(command)) != "allow"] == []
 
 
 @pytest.mark.parametrize(
@@ -168,13 +247,13 @@ def test_the_package_that_a_script_belongs_to(tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "package.json").write_text("{}")
-    assert ownplaces.package_of(str(script)) == (str(package),)
-    assert ownplaces.package_of(str(package / "dist" / "index.js")) == (str(package),)
-    assert ownplaces.package_of(str(link)) == (str(package),)
-    assert ownplaces.package_of(str(other / "server.js")) == ()
-    assert ownplaces.package_of("") == ()
-    assert ownplaces.package_of("/a\0b") == ()
-    assert ownplaces.links_to("", "/a\0b") == ()
+    assert install_paths.package_of(str(script)) == (str(package),)
+    assert install_paths.package_of(str(package / "dist" / "index.js")) == (str(package),)
+    assert install_paths.package_of(str(link)) == (str(package),)
+    assert install_paths.package_of(str(other / "server.js")) == ()
+    assert install_paths.package_of("") == ()
+    assert install_paths.package_of("/a\0b") == ()
+    assert install_paths.links_to("", "/a\0b") == ()
 
 
 def test_links_that_lead_to_the_state_folder(tmp_path: Path) -> None:
@@ -186,7 +265,7 @@ def test_links_that_lead_to_the_state_folder(tmp_path: Path) -> None:
     (real / "oc").symlink_to(state)
     (real / "elsewhere").symlink_to(tmp_path / "nowhere")
     (state / "workspace" / "up").symlink_to("..")
-    links = ownplaces.links_to(str(home), str(home / ".openclaw"))
+    links = install_paths.links_to(str(home), str(home / ".openclaw"))
     host = Host(str(home), str(home / ".openclaw"), links=links)
     key = ".openclaw/toolguard/key"
     for path in (
@@ -197,7 +276,7 @@ def test_links_that_lead_to_the_state_folder(tmp_path: Path) -> None:
         "up/toolguard/key",
     ):
         call = Call("exec", {"command": f"cat {path}"}, cwd=f"{home}/.openclaw/workspace")
-        verdict = protection.judge(call, host)
+        verdict = self_protection.judge(call, host)
         assert verdict is not None, path
         assert verdict.decision == "block", path
     assert not any("elsewhere" in link for link, _ in links)

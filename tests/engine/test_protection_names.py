@@ -7,26 +7,27 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine import ownfiles, settingrules
-from toolguard_engine.layers import protection
-from toolguard_engine.model import Call, Host
+from toolguard_engine.config import conflicts
+from toolguard_engine.host import file_names
+from toolguard_engine.layers import self_protection
+from toolguard_engine.model.call import Call, Host
 
 HOST = Host("/home/ada", "/home/ada/.openclaw", "/home/ada/.openclaw/openclaw.json", ("/opt/tg",), frozenset({4242}))
 
 
 def blocked(tool: str, params: dict[str, Any]) -> bool:
-    found = protection.judge(Call(tool, params, agent="main", session="s", cwd="/home/ada/work"), HOST)
+    found = self_protection.judge(Call(tool, params, agent="main", session="s", cwd="/home/ada/work"), HOST)
     return found is not None
 
 
 def test_every_file_that_is_kept_has_a_name_that_is_searched_for() -> None:
-    for kept in ownfiles.KEPT:
-        assert any(fnmatchcase(name, kept) for name in ownfiles.NAMES), kept
-        assert settingrules.is_taken(f"/x/toolguard/{kept.replace('*', 'a')}")
-    assert set(ownfiles.TELLING) <= set(ownfiles.NAMES)
+    for kept in file_names.KEPT:
+        assert any(fnmatchcase(name, kept) for name in file_names.NAMES), kept
+        assert conflicts.is_taken(f"/x/toolguard/{kept.replace('*', 'a')}")
+    assert set(file_names.DISTINCTIVE) <= set(file_names.NAMES)
 
 
-@pytest.mark.parametrize("name", [name for name in ownfiles.NAMES if name != "key"])
+@pytest.mark.parametrize("name", [name for name in file_names.NAMES if name != "key"])
 @pytest.mark.parametrize(
     "command",
     [

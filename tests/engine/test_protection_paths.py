@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine import rulepacks
-from toolguard_engine.config import Config
+from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
-from toolguard_engine.layers import protection
-from toolguard_engine.model import Call, Host
+from toolguard_engine.layers import self_protection
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
 
 HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",))
-GUARD = Guard(Config(), {}, HOST, rulepacks.load())
+GUARD = Guard(Config(), {}, HOST, packs.load())
 WORKSPACE = "/home/u/.openclaw/workspace"
 RANK = {"allow": 0, "hold": 1, "block": 2}
 
@@ -23,7 +23,7 @@ def weighed(command: str) -> str:
 
 
 def protects(command: str) -> str:
-    verdict = protection.judge(Call("exec", {"command": command}, cwd=WORKSPACE), HOST)
+    verdict = self_protection.judge(Call("exec", {"command": command}, cwd=WORKSPACE), HOST)
     return verdict.decision if verdict else "allow"
 
 
@@ -82,7 +82,7 @@ def test_spellings_that_the_command_makes_itself(first: str, home: str) -> None:
 def test_capitals_make_no_difference_where_they_make_none_to_the_disk() -> None:
     host = Host("/Users/u", "/Users/u/.openclaw")
     assert protects("cat /HOME/U/.OpenClaw/toolguard/KEY") == "block"
-    guard = Guard(Config(), {}, host, rulepacks.load())
+    guard = Guard(Config(), {}, host, packs.load())
     for home in ("/users/U", "/USERS/u", "/System/Volumes/Data/USERS/u"):
         assert (
             guard.weigh(Call("exec", {"command": f"rm -rf {home}"}, cwd=f"{host.state_dir}/workspace")).decision == "block"
@@ -201,7 +201,7 @@ def test_honest_neighbours(command: str) -> None:
     ],
 )  # fmt: skip
 def test_other_tools(tool: str, params: dict[str, Any], decision: str) -> None:
-    verdict = protection.judge(Call(tool, params, cwd=WORKSPACE), HOST)
+    verdict = self_protection.judge(Call(tool, params, cwd=WORKSPACE), HOST)
     assert (verdict.decision if verdict else "allow") == decision
 
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.layers import protection
-from toolguard_engine.model import Call, Host
+from toolguard_engine.layers import self_protection
+from toolguard_engine.model.call import Call, Host
 
 METRICS = "/home/ada/.openclaw/metrics.db"
 CONFIG = "/home/ada/.openclaw/openclaw.json"
@@ -200,12 +200,11 @@ FREE_CALLS: list[tuple[str, dict[str, Any]]] = [
 
 
 def blocked(tool: str, params: dict[str, Any], host: Host = HOST) -> bool:
-    return protection.judge(Call(tool, params), host) is not None
+    return self_protection.judge(Call(tool, params), host) is not None
 
 
-@pytest.mark.parametrize("command", PROCESSES + TAILS + WHOLE + REQUESTS)
-def test_blocked_commands(command: str) -> None:
-    assert blocked("exec", {"command": command})
+def test_blocked_commands() -> None:
+    assert [command for command in PROCESSES + TAILS + WHOLE + REQUESTS if not blocked("exec", {"command": command})] == []
 
 
 @pytest.mark.parametrize("command", QUESTIONS)
@@ -218,9 +217,8 @@ def test_blocked_code(code: str) -> None:
     assert blocked("exec", {"command": f'python3 -c "{code}"'})
 
 
-@pytest.mark.parametrize("command", FREE)
-def test_free_commands(command: str) -> None:
-    assert not blocked("exec", {"command": command})
+def test_free_commands() -> None:
+    assert [command for command in FREE if blocked("exec", {"command": command})] == []
 
 
 @pytest.mark.parametrize("code", FREE_CODE)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
-from toolguard_engine.layers import protection
-from toolguard_engine.model import Call, Host
+from toolguard_engine.layers import self_protection
+from toolguard_engine.model.call import Call, Host
 
 HOST = Host(
     "/home/u",
@@ -249,20 +247,17 @@ HONEST = [
 
 
 def protects(command: str) -> str:
-    verdict = protection.judge(Call("exec", {"command": command}, cwd=WORKSPACE), HOST)
+    verdict = self_protection.judge(Call("exec", {"command": command}, cwd=WORKSPACE), HOST)
     return verdict.decision if verdict else "allow"
 
 
-@pytest.mark.parametrize("command", POSSIBLE)
-def test_what_may_reach_a_secret_is_held(command: str) -> None:
-    assert protects(command) == "hold"
+def test_what_may_reach_a_secret_is_held() -> None:
+    assert [(command, found) for command in POSSIBLE if (found := protects(command)) != "hold"] == []
 
 
-@pytest.mark.parametrize("command", CERTAIN)
-def test_what_takes_a_secret_for_certain_is_blocked(command: str) -> None:
-    assert protects(command) == "block"
+def test_what_takes_a_secret_for_certain_is_blocked() -> None:
+    assert [(command, found) for command in CERTAIN if (found := protects(command)) != "block"] == []
 
 
-@pytest.mark.parametrize("command", HONEST)
-def test_honest_neighbours(command: str) -> None:
-    assert protects(command) == "allow"
+def test_honest_neighbours() -> None:
+    assert [(command, found) for command in HONEST if (found := protects(command)) != "allow"] == []

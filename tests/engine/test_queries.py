@@ -15,19 +15,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
+
 sys.path.insert(0, str(Path(__file__).parent))
 
 import metrics_seed
-from toolguard_engine.config import Retention
-from toolguard_engine.metrics import database, queries, reading, retention
+from toolguard_engine.config.settings import Retention
+from toolguard_engine.metrics import database, queries, read_database, retention
 from toolguard_engine.metrics.database import MetricsError, Missing, connect
-from toolguard_engine.metrics.queries import calls as calls_module
+from toolguard_engine.metrics.queries import call_totals as calls_module
 from toolguard_engine.metrics.queries import usage as usage_of
-from toolguard_engine.metrics.queries.spans import span
-from toolguard_engine.metrics.queries.usage import Grouping
-from toolguard_engine.metrics.queries.values import EXACT, SUMS, added
-from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, Call, Verdict, record, record_verdicts
-from toolguard_engine.metrics.shapes import Range, Share, Split, Totals
+from toolguard_engine.metrics.queries.row_values import EXACT, SUMS, added
+from toolguard_engine.metrics.queries.time_ranges import span
+from toolguard_engine.metrics.queries.usage_totals import Grouping
+from toolguard_engine.metrics.result_types import Range, Share, Split, Totals
+from toolguard_engine.metrics.row_writer import DAY_MS, HOUR_MS, CallRecord, VerdictRecord, record, record_verdicts
 from toolguard_engine.stores.transactions import transaction
 
 NOW = 1_750_000_000_000 - 1_750_000_000_000 % DAY_MS + 13 * HOUR_MS + 17 * 60_000
@@ -43,11 +45,11 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def db(path: Path) -> Iterator[sqlite3.Connection]:
     metrics_seed.seed(path, NOW, hostile=True)
-    with reading.asked(path) as connection:
+    with read_database.asked(path) as connection:
         yield connection
 
 
-def write(path: Path, calls: list[Call], verdicts: list[Verdict] | None = None) -> None:
+def write(path: Path, calls: list[CallRecord], verdicts: list[VerdictRecord] | None = None) -> None:
     with closing(connect(path)) as connection, transaction(connection):
         record(connection, calls)
         record_verdicts(connection, verdicts or [])
@@ -80,7 +82,7 @@ def test_whole_buckets_and_the_running_one(asked: Range, bucket: int, count: int
 
 names = st.sampled_from(["a", "b", metrics_seed.MARKUP, metrics_seed.SQL, ""])
 calls = st.builds(
-    Call,
+    CallRecord,
     at=st.integers(NOW - 70 * DAY_MS, NOW),
     gateway=names,
     agent=names,
@@ -112,13 +114,13 @@ def of_raw(connection: sqlite3.Connection, start: int, end: int, gateway: str = 
     return Totals(**dict(zip(SUMS, row, strict=True)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(made=st.lists(calls, max_size=40), asked=st.sampled_from(RANGES), late=st.integers(0, DAY_MS))
-def test_totals_are_the_sum_of_buckets_of_parts_and_of_calls(made: list[Call], asked: Range, late: int) -> None:
+def test_totals_are_the_sum_of_buckets_of_parts_and_of_calls(made: list[CallRecord], asked: Range, late: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path, now = Path(folder) / "metrics.db", NOW + late
         write(path, made)
-        with reading.asked(path) as db:
+        with read_database.asked(path) as db:
             found = queries.overview(db, asked, now)
             whole, over = near(found.totals), span(asked, now)
             assert whole == near(of_raw(db, over.start, over.end))
@@ -139,7 +141,7 @@ def test_totals_are_the_sum_of_buckets_of_parts_and_of_calls(made: list[Call], a
                 assert_detail(db, name, asked, now)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40))
 @given(
     asked=st.sampled_from(RANGES),
     late=st.integers(0, DAY_MS),
@@ -151,10 +153,10 @@ def test_a_steady_stream_has_no_trend(asked: Range, late: int, buckets: float, e
     now = NOW + late
     over = span(asked, now)
     begun, every = now - int(buckets * over.bucket_ms), over.bucket_ms / each
-    made = [Call(now - int(number * every), model="m", total=10) for number in range(int((now - begun) / every) + 1)]
+    made = [CallRecord(now - int(number * every), model="m", total=10) for number in range(int((now - begun) / every) + 1)]
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder) / "metrics.db", made)
-        with reading.asked(Path(folder) / "metrics.db") as db:
+        with read_database.asked(Path(folder) / "metrics.db") as db:
             found = queries.overview(db, asked, now)
     before = over.ended.before
     assert (found.previous is not None) == (made[-1].at // before.length < before.start // before.length)
@@ -163,7 +165,7 @@ def test_a_steady_stream_has_no_trend(asked: Range, late: int, buckets: float, e
 
 
 def test_nothing_is_compared_with_what_is_gone(path: Path) -> None:
-    write(path, [Call(NOW - number * HOUR_MS) for number in range(100)])
+    write(path, [CallRecord(NOW - number * HOUR_MS) for number in range(100)])
     with closing(connect(path)) as connection:
         assert queries.overview(connection, "24h", NOW).previous == Totals(calls=24)
         connection.execute("DELETE FROM toolguard_hours WHERE at < ?", (NOW - 40 * HOUR_MS,))
@@ -183,14 +185,14 @@ def assert_detail(db: sqlite3.Connection, name: str, asked: Range, now: int) -> 
     assert sum(sum(one.calls) for one in only) == found.gateway.totals.calls
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(made=st.lists(calls, max_size=30), since=st.integers(0, 40 * DAY_MS))
-def test_usage_is_the_sum_of_calls(made: list[Call], since: int) -> None:
+def test_usage_is_the_sum_of_calls(made: list[CallRecord], since: int) -> None:
     groupings: tuple[Grouping, ...] = ("model", "agent", "gateway", "session", "day")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "metrics.db"
         write(path, made)
-        with reading.asked(path) as db:
+        with read_database.asked(path) as db:
             for by in groupings:
                 found = usage_of(db, by, NOW - since, NOW)
                 assert NOW - since - DAY_MS < found.start <= NOW - since
@@ -201,10 +203,10 @@ def test_usage_is_the_sum_of_calls(made: list[Call], since: int) -> None:
     ("by", "cut"), [("session", 30), ("model", 365), ("day", 365)], ids=["sessions", "sums of days", "days"]
 )
 def test_usage_says_where_less_is_kept(path: Path, by: Grouping, cut: int) -> None:
-    write(path, [Call(NOW - age * DAY_MS, session="s") for age in range(0, 400, 5)])
+    write(path, [CallRecord(NOW - age * DAY_MS, session="s") for age in range(0, 400, 5)])
     with closing(connect(path)) as connection:
         list(retention.clean(connection, Retention(), NOW))
-    with reading.asked(path) as db:
+    with read_database.asked(path) as db:
         for age in (cut - 1, cut + 1):
             found = usage_of(db, by, NOW - age * DAY_MS, NOW)
             assert found.cut is (age > cut)
@@ -214,7 +216,10 @@ def test_usage_says_where_less_is_kept(path: Path, by: Grouping, cut: int) -> No
 
 
 def test_the_parts_follow_hours_and_days_when_they_go(path: Path) -> None:
-    made = [Call(NOW - number * HOUR_MS, f"g{number % 3}", f"a{number % 4}", model=f"m{number % 5}") for number in range(99)]
+    made = [
+        CallRecord(NOW - number * HOUR_MS, f"g{number % 3}", f"a{number % 4}", model=f"m{number % 5}")
+        for number in range(99)
+    ]
     write(path, made)
     with closing(connect(path)) as connection:
         for table in ("toolguard_hours", "toolguard_days", "toolguard_sessions"):
@@ -236,12 +241,12 @@ def test_what_the_parts_cost_does_not_grow_with_the_file(path: Path) -> None:
 
 
 def _steps(path: Path, hours: int) -> int:
-    write(path, [Call(NOW - number * HOUR_MS, agent=f"a{number}") for number in range(hours)])
+    write(path, [CallRecord(NOW - number * HOUR_MS, agent=f"a{number}") for number in range(hours)])
     counted: list[None] = []
     with closing(connect(path)) as connection:
         connection.set_progress_handler(lambda: counted.append(None), 1)
         with transaction(connection):
-            record(connection, [Call(NOW + DAY_MS)])
+            record(connection, [CallRecord(NOW + DAY_MS)])
         for table in ("toolguard_hours", "toolguard_days", "toolguard_sessions"):
             assert connection.execute(f"DELETE FROM {table} WHERE at > ?", (NOW,)).rowcount == 1  # noqa: S608
     return len(counted)
@@ -252,7 +257,7 @@ def _steps(path: Path, hours: int) -> int:
 
 def test_empty(path: Path) -> None:
     connect(path).close()
-    with reading.asked(path) as db:
+    with read_database.asked(path) as db:
         for asked in RANGES:
             found = queries.overview(db, asked, NOW)
             assert (found.totals, found.ended, found.gateways, found.models) == (Totals(), Totals(), [], [])
@@ -271,14 +276,14 @@ def test_empty(path: Path) -> None:
 
 def test_models(path: Path) -> None:
     made = [
-        Call(NOW - HOUR_MS, model="big", provider="p", total=2_000, cost_usd=3.0, duration_ms=10),
-        Call(NOW, model="big", provider="p", total=9_000),
-        Call(NOW - HOUR_MS, model="big", provider="q", total=1_000, cost_usd=1.0, cost_estimated=1),
-        Call(NOW, model="free", total=8_000, duration_ms=30),
-        Call(NOW, model="free", total=0, duration_ms=50),
+        CallRecord(NOW - HOUR_MS, model="big", provider="p", total=2_000, cost_usd=3.0, duration_ms=10),
+        CallRecord(NOW, model="big", provider="p", total=9_000),
+        CallRecord(NOW - HOUR_MS, model="big", provider="q", total=1_000, cost_usd=1.0, cost_estimated=1),
+        CallRecord(NOW, model="free", total=8_000, duration_ms=30),
+        CallRecord(NOW, model="free", total=0, duration_ms=50),
     ]
     write(path, made)
-    with reading.asked(path) as db:
+    with read_database.asked(path) as db:
         found = queries.models(db, "24h", NOW).models
     assert [(row.model, row.provider, row.token_share, row.cost_share, row.cost_per_1k, row.mean_ms) for row in found] == [
         ("big", "p", 0.55, 0.75, 1.5, 10),
@@ -289,8 +294,8 @@ def test_models(path: Path) -> None:
 
 def test_gateways_that_are_idle_are_there_too(path: Path) -> None:
     metrics_seed.seed(path, NOW - 60 * DAY_MS)
-    write(path, [Call(NOW, "new", model="m", cost_usd=1.0)])
-    with reading.asked(path) as db:
+    write(path, [CallRecord(NOW, "new", model="m", cost_usd=1.0)])
+    with read_database.asked(path) as db:
         rows = queries.gateways(db, "7d", NOW).gateways
         assert [(row.id, row.totals.calls, [one.name for one in row.models], row.host) for row in rows] == [
             ("new", 1, ["m"], ""),
@@ -327,10 +332,10 @@ def test_guard(db: sqlite3.Connection) -> None:
 
 
 def test_codes_and_kinds_are_bounded(path: Path) -> None:
-    made = [Verdict(NOW, "home", kind=f"kind-{number}") for number in range(300)]
-    made += [Verdict(NOW, "home", kind="block", code=f"code-{number}") for number in range(300)]
+    made = [VerdictRecord(NOW, "home", kind=f"kind-{number}") for number in range(300)]
+    made += [VerdictRecord(NOW, "home", kind="block", code=f"code-{number}") for number in range(300)]
     write(path, [], made)
-    with reading.asked(path) as db:
+    with read_database.asked(path) as db:
         found = queries.guard(db, "24h", NOW)
     assert (len(found.kinds), len(found.codes)) == (41, 50)
     assert sum(sum(many) for many in found.kinds.values()) == 600
@@ -352,9 +357,9 @@ def test_codes_and_kinds_are_bounded(path: Path) -> None:
     ],
 )
 def test_a_call_counts_once_as_a_reason(path: Path, told: list[tuple[str, str]], codes: dict[str, int]) -> None:
-    made = [Verdict(NOW, "home", kind=kind, code=code, event=str(at)) for at, (kind, code) in enumerate(told)]
+    made = [VerdictRecord(NOW, "home", kind=kind, code=code, event=str(at)) for at, (kind, code) in enumerate(told)]
     write(path, [], made)
-    with reading.asked(path) as db:
+    with read_database.asked(path) as db:
         assert queries.guard(db, "24h", NOW).codes == codes
 
 
@@ -363,10 +368,10 @@ def test_a_call_counts_once_as_a_reason(path: Path, told: list[tuple[str, str]],
 
 def test_the_newest_calls(path: Path) -> None:
     """What was written last, though the clock was ahead before; imported ones behind that, by when they were made."""
-    write(path, [Call(NOW - age, model=f"m{age}") for age in (3, -DAY_MS, 2)])
+    write(path, [CallRecord(NOW - age, model=f"m{age}") for age in (3, -DAY_MS, 2)])
     with closing(connect(path)) as connection, transaction(connection):
-        record(connection, [Call(NOW - age, model=f"imported{age}") for age in (7, 9, 8)], source=2)
-    with reading.asked(path) as db:
+        record(connection, [CallRecord(NOW - age, model=f"imported{age}") for age in (7, 9, 8)], source=2)
+    with read_database.asked(path) as db:
         own = ["m2", f"m{-DAY_MS}", "m3"]
         assert [row.model for row in queries.live(db).calls] == [*own, "imported7", "imported8", "imported9"]
         assert [row.model for row in queries.live(db, 4).calls] == [*own, "imported7"]
@@ -434,7 +439,7 @@ def test_whatever_stands_in_a_row(path: Path, value: object) -> None:
             "gateways",
         ):
             spoil(connection, f"toolguard_{table}", value)
-    with reading.asked(path) as db:
+    with read_database.asked(path) as db:
         for asked in RANGES:
             for answer in answers(db, asked):
                 assert_safe(msgspec.json.decode(msgspec.json.encode(answer)))
@@ -486,18 +491,18 @@ def assert_safe(value: object) -> None:
 
 
 def test_nobody_writes_by_asking(path: Path, db: sqlite3.Connection) -> None:
-    with pytest.raises(MetricsError), reading.asked(path) as other:
+    with pytest.raises(MetricsError), read_database.asked(path) as other:
         other.execute("DELETE FROM toolguard_calls")
     assert db.execute("SELECT count(*) > 0 FROM toolguard_calls").fetchone() == (1,)
 
 
 def test_what_is_missing(path: Path) -> None:
     with pytest.raises(Missing):
-        reading.open_to_read(path)
+        read_database.open_to_read(path)
     with closing(sqlite3.connect(path)) as connection:
         connection.execute(f"CREATE TABLE {database.OLD_EVENTS} (id INTEGER)")
     with pytest.raises(Missing, match="holds no metrics of toolguard yet"):
-        reading.open_to_read(path)
+        read_database.open_to_read(path)
     assert not path.with_name(f"{path.name}-wal").exists()
 
 
@@ -511,7 +516,7 @@ def test_a_file_of_an_older_toolguard(path: Path, monkeypatch: pytest.MonkeyPatc
             [(NOW - NOW % HOUR_MS, "home", "m", "p", agent) for agent in "ab"],
         )
         connection.commit()
-    with reading.asked(path) as db:
+    with read_database.asked(path) as db:
         assert queries.models(db, "24h", NOW).models[0].totals.calls == 4
         agents = queries.timeseries(db, "24h", NOW, "agent").series
         assert [sum(one.calls) for one in agents] == [2, 2]
@@ -521,14 +526,14 @@ def test_a_file_of_a_newer_toolguard(path: Path) -> None:
     with closing(connect(path)) as connection:
         connection.execute("INSERT INTO toolguard_schema VALUES (99, 0)")
     with pytest.raises(MetricsError, match="was written by a newer toolguard"):
-        reading.open_to_read(path)
+        read_database.open_to_read(path)
 
 
 def test_somebody_writes_meanwhile(path: Path) -> None:
-    write(path, [Call(NOW)])
-    with closing(connect(path)) as writer, reading.asked(path) as db:
+    write(path, [CallRecord(NOW)])
+    with closing(connect(path)) as writer, read_database.asked(path) as db:
         writer.execute("BEGIN IMMEDIATE")
-        record(writer, [Call(NOW)])
+        record(writer, [CallRecord(NOW)])
         assert queries.overview(db, "24h", NOW).totals.calls == 1
         writer.execute("COMMIT")
         assert queries.overview(db, "24h", NOW).totals.calls == 2
@@ -536,4 +541,4 @@ def test_somebody_writes_meanwhile(path: Path) -> None:
 
 def test_shares_are_ranked_by_cost_then_tokens() -> None:
     shares = [Share("b", Totals(total=5)), Share("a", Totals(total=5)), Share("c", Totals(cost_usd=1.0))]
-    assert [one.name for one in queries.calls.dearest(shares, 2)] == ["c", "a"]
+    assert [one.name for one in queries.call_totals.most_expensive(shares, 2)] == ["c", "a"]

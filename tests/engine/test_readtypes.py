@@ -11,7 +11,7 @@ SCRIPT = """
 import sys, threading
 from typing import Annotated
 import msgspec
-from toolguard_engine import readtypes
+from toolguard_engine.wire import decode_first
 
 sys.setswitchinterval(1e-6)
 
@@ -19,7 +19,7 @@ def one(number):
     fields = [(f"f{each}", Annotated[str, msgspec.Meta(max_length=1000 + each)], "") for each in range(40)]
     kind = msgspec.defstruct(f"Kind{number}", fields)
     if "read" in sys.argv:
-        readtypes.read()
+        decode_first.read()
     barrier = threading.Barrier(8)
     def decode():
         barrier.wait()
@@ -34,9 +34,9 @@ print("done")
 """
 
 
-@pytest.mark.parametrize("imported", ["toolguard_engine.serve", "toolguard_cli.dashboard.serve"])
+@pytest.mark.parametrize("imported", ["toolguard_engine.server.loop", "toolguard_cli.dashboard.run_server"])
 def test_all_of_ours_can_be_read(imported: str) -> None:
-    script = f"import {imported}; from toolguard_engine import readtypes; readtypes.read()"
+    script = f"import {imported}; from toolguard_engine.wire import decode_first; decode_first.read()"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 

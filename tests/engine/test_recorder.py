@@ -18,13 +18,13 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.config import MetricsConfig
+from engine_talk import Talk
+from toolguard_engine.config.settings import MetricsConfig
 from toolguard_engine.metrics import recorder
-from toolguard_engine.metrics.queries.guard import SAVED_PER_LOOP, guard
+from toolguard_engine.metrics.queries.decision_totals import SAVED_PER_LOOP, guard
 from toolguard_engine.metrics.registry import GatewayFacts
 from toolguard_engine.metrics.writer import AFTER_TROUBLE, EVERY
-from toolguard_engine.serve import Engine as EngineHere
-from toolguard_engine.stores import audit
+from toolguard_engine.stores.files import audit_log_file as audit_log
 
 PATIENCE = 120
 """Seconds until a test fails that waits in vain."""
@@ -131,7 +131,7 @@ def wait_for(db: Path, what: str, wanted: int) -> None:
 
 
 def events(engine: Engine) -> list[str]:
-    return [event["event"] for event in audit.AuditLog(engine.state).events()]
+    return [event["event"] for event in audit_log.AuditLog(engine.state).events()]
 
 
 def test_where_it_is_not_wanted_nothing_is_made(engines: Any, db: Path) -> None:
@@ -265,8 +265,8 @@ def test_when_the_gateway_is_killed_the_engine_writes_what_it_was_told(engines: 
 def test_what_others_decide_comes_too(engines: Any, db: Path) -> None:
     engine = engines().begin()
     engine.held("one")
-    line = audit.Event("by-hand", audit.when(time.time()), "kill-switch", by="ann", where="cli", why="enough")
-    audit.AuditLog(engine.state).append([line])
+    line = audit_log.AuditEvent("by-hand", audit_log.when(time.time()), "kill-switch", by="ann", where="cli", why="enough")
+    audit_log.AuditLog(engine.state).append([line])
     wait_for(db, "SELECT count(*) FROM toolguard_verdicts WHERE kind = 'kill-switch'", 1)
     assert rows(db, "SELECT gateway, person, place, reason FROM toolguard_verdicts WHERE kind = 'kill-switch'") == [
         ("gw", "ann", "cli", "enough")
@@ -333,9 +333,9 @@ def newer(db: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
-        (noise, "is no SQLite database; move it away"),
+        (noise, "is not a SQLite database; move it away"),
         (foreign, "holds the tables of another program"),
-        (folder, "is no file; name another one in metrics.dbPath"),
+        (folder, "is not a file; name another one in metrics.dbPath"),
         (newer, "was written by a newer toolguard"),
     ],
 )
@@ -343,9 +343,10 @@ def test_a_file_that_cannot_be_used_is_told_once(engines: Any, db: Path, make: A
     make(db)
     engine = engines().begin()
     until = time.monotonic() + PATIENCE
-    while not engine.said:
-        assert engine.held(str(time.monotonic()))["decision"] == "hold"
+    while not engine.said:  # each answer brings what was said before it
+        assert engine.ask(type="ping")["type"] == "pong"
         assert time.monotonic() < until
+        time.sleep(0.02)
     for number in range(20):
         assert engine.held(str(number))["decision"] == "hold"
     engine.end()
@@ -422,28 +423,19 @@ def test_between_two_pieces_a_verdict_gets_its_turn(tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize("broken", ["Recorder.__init__", "Recorder.add", "Writer.round"])
 def test_a_fault_of_ours_is_told_and_keeps_nothing_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
+    talk: Talk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     def fail(*_: Any) -> None:
         raise ZeroDivisionError("secret")
 
     place = "recorder" if broken.startswith("Recorder") else "writer"
     monkeypatch.setattr(f"toolguard_engine.metrics.{place}.{broken}", fail)
-    (source, into), (out, sink) = os.pipe(), os.pipe()
-    hello = {"type": "hello", "id": 1, "v": 1, "stateDir": str(tmp_path), "gateway": "gw"}
-    metrics = {"metrics": {"enabled": True, "dbPath": str(tmp_path / "metrics.db")}}
-    judge = {"type": "judge", "id": 2, "tool": "read", "params": {"path": "a"}, "run": "r"}
-    for message in ({**hello, "config": metrics}, judge, {"type": "ping", "id": 3}):
-        os.write(into, json.dumps(message).encode() + b"\n")
-    os.close(into)
-    engine = EngineHere(source, sink)
-    engine.run()
-    assert engine._session.take_verdicts() == []  # what nobody takes is not kept
-    os.close(sink)
-    with os.fdopen(out) as said:
-        answers = [json.loads(line) for line in said]
-    os.close(source)
-    assert [answer["type"] for answer in answers if answer["type"] != "log"] == ["ready", "verdict", "pong"]
+    talk.hello(tmp_path, {"metrics": {"enabled": True, "dbPath": str(tmp_path / "metrics.db")}})
+    talk.send(type="judge", id=2, tool="read", params={"path": "a"}, run="r")
+    talk.send(type="ping", id=3)
+    answers = talk.said() + talk.end()
+    assert talk.engine.session.outbox.take_verdicts() == []  # what nobody takes is not kept
+    assert [answer["type"] for answer in answers if answer["type"] != "log"] == ["verdict", "pong"]
     told = [answer["text"] for answer in answers if answer["type"] == "log"]
     lost = ["metrics: the engine ended before the last 1 rows could be written"] if broken == "Writer.round" else []
     assert told[1:] == lost

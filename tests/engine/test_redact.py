@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine import redact as module
-from toolguard_engine.redact import HIDDEN, MAX_NODES, MAX_SHOWN, MAX_VALUE, cut, redact, redact_text, render, shown
+from toolguard_engine.wording import redact as module
+from toolguard_engine.wording.redact import HIDDEN, MAX_NODES, MAX_SHOWN, MAX_VALUE, cut, redact, redact_text, render, shown
 
 # Keys are put together here so that no scanner takes this file for a leak.
 BODY = "a1B2c3D4e5F6g7H8i9J0" + "k1L2m3N4o5P6q7R8s9T0"
@@ -133,9 +133,8 @@ HARMLESS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("value", HARMLESS, ids=[json.dumps(row)[:60] for row in HARMLESS])
-def test_harmless_values_stay(value: Any) -> None:
-    assert redact(value) == value
+def test_harmless_values_stay() -> None:
+    assert [(value, found) for value in HARMLESS if (found := redact(value)) != value] == []
 
 
 VALUES: list[tuple[Any, Any]] = [
@@ -163,12 +162,11 @@ def test_values(value: Any, expected: Any) -> None:
     assert redact(value) == expected
 
 
-@pytest.mark.parametrize("offset", range(3_000, 4_100, 7))
-def test_no_half_key_is_left_at_the_end_of_what_is_scanned(offset: int) -> None:
+def test_no_half_key_is_left_at_the_end_of_what_is_scanned() -> None:
     """A long key block that shrinks to one word must not pull the beginning of a later key into view."""
-    block = "-----BEGIN " + "PRIVATE KEY-----" + "A" * (offset - 60) + "-----END " + "PRIVATE KEY-----"
-    text = redact_text(f"{block} {KEYS['github']} {'z' * 5_000}")
-    assert BODY[:4] not in text
+    for offset in range(3_000, 4_100, 7):
+        block = "-----BEGIN " + "PRIVATE KEY-----" + "A" * (offset - 60) + "-----END " + "PRIVATE KEY-----"
+        assert BODY[:4] not in redact_text(f"{block} {KEYS['github']} {'z' * 5_000}"), offset
 
 
 def nodes(value: Any) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_engine.config import Retention
+from toolguard_engine.config.settings import Retention
 from toolguard_engine.metrics.database import connect
 from toolguard_engine.metrics.registry import GatewayFacts, claim, touch
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.config import Retention
+from toolguard_engine.config.settings import Retention
 from toolguard_engine.metrics import registry, retention
 from toolguard_engine.metrics.database import connect
-from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, Call, Verdict, record, record_verdicts
 from toolguard_engine.metrics.registry import GatewayFacts
 from toolguard_engine.metrics.retention import claim, clean, is_due, removed_until, taken_since
+from toolguard_engine.metrics.row_writer import DAY_MS, HOUR_MS, CallRecord, VerdictRecord, record, record_verdicts
 from toolguard_engine.stores.transactions import transaction
 
 KEPT = Retention(raw_days=30, hourly_days=90, daily_days=365)
@@ -43,8 +43,8 @@ def fill(connection: sqlite3.Connection, *days: float) -> None:
     """A call and a verdict so many days before now."""
     times = [NOW - int(age * DAY_MS) for age in days]
     with transaction(connection):
-        record(connection, [Call(at, "home", session="s", total=1) for at in times])
-        record_verdicts(connection, [Verdict(at, "home", kind="allow") for at in times])
+        record(connection, [CallRecord(at, "home", session="s", total=1) for at in times])
+        record_verdicts(connection, [VerdictRecord(at, "home", kind="allow") for at in times])
 
 
 def ages(connection: sqlite3.Connection, table: str) -> list[int]:
@@ -167,7 +167,7 @@ def test_it_is_known_before_anything_is_removed(opened: sqlite3.Connection) -> N
 def test_a_sum_stays_while_a_part_of_its_time_is_kept(opened: sqlite3.Connection) -> None:
     begins = NOW - NOW % DAY_MS - 365 * DAY_MS
     with transaction(opened):
-        record(opened, [Call(begins), Call(begins - 1), Call(NOW)])
+        record(opened, [CallRecord(begins), CallRecord(begins - 1), CallRecord(NOW)])
     list(clean(opened, KEPT, NOW))
     assert [row[0] for row in opened.execute("SELECT at FROM toolguard_days ORDER BY at")] == [begins, NOW - NOW % DAY_MS]
 
@@ -205,6 +205,6 @@ def test_between_two_pieces_others_write(path: Path, opened: sqlite3.Connection)
         for removed in clean(opened, KEPT, NOW):
             assert removed <= retention.CHUNK
             with transaction(other):
-                record(other, [Call(NOW)])
+                record(other, [CallRecord(NOW)])
     assert set(left(opened)["calls"]) == {0}
     assert opened.execute("SELECT sum(calls) FROM toolguard_hours").fetchone() == (3_001 + len(left(opened)["calls"]) - 1,)

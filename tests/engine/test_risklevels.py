@@ -8,14 +8,17 @@ from typing import Any, get_args
 
 import pytest
 
-from toolguard_engine import hints, risklevels, rulepacks
-from toolguard_engine.config import BudgetConfig, Config, RiskLevel
+from toolguard_engine.config.settings import BudgetConfig, Config, RiskLevel
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell.command import Effect
 from toolguard_engine.guard import Guard
-from toolguard_engine.judgement import Judgement
-from toolguard_engine.model import Call, Host
-from toolguard_engine.rulebook import Rulebook
-from toolguard_engine.shell.model import Effect
-from toolguard_engine.toolnames import Deed
+from toolguard_engine.host.tool_names import ToolAction
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs as rulepacks
+from toolguard_engine.rules import risk_levels
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.rules.rulebook import Rulebook
+from toolguard_engine.server import tool_hints
 
 HOME = "/home/ada"
 WORKSPACE = f"{HOME}/.openclaw/workspace"
@@ -29,10 +32,10 @@ def call_of(tool: str, params: dict[str, Any]) -> Call:
 def weighed(tool: str, params: dict[str, Any], config: Config | None = None) -> tuple[RiskLevel, bool]:
     config = config or Config()
     call = call_of(tool, params)
-    found = Guard(config, hints.load(), Host(HOME, f"{HOME}/.openclaw"), BOOK).weigh(call)
-    rank, outward = risklevels.weigh(call, found, config)
-    assert risklevels.level(call, found, config) == risklevels.LEVELS[rank]
-    return risklevels.LEVELS[rank], outward
+    found = Guard(config, tool_hints.load(), Host(HOME, f"{HOME}/.openclaw"), BOOK).weigh(call)
+    rank, outward = risk_levels.weigh(CallReading(call), found, config)
+    assert risk_levels.level(CallReading(call), found, config) == risk_levels.LEVELS[rank]
+    return risk_levels.LEVELS[rank], outward
 
 
 LEVELS: list[tuple[RiskLevel, bool, str, dict[str, Any]]] = [
@@ -73,9 +76,12 @@ LEVELS: list[tuple[RiskLevel, bool, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("level", "outward", "tool", "params"), LEVELS)
-def test_levels(level: RiskLevel, outward: bool, tool: str, params: dict[str, Any]) -> None:  # noqa: FBT001 - a value
-    assert weighed(tool, params) == (level, outward)
+def test_levels() -> None:
+    assert [
+        (level, outward, tool, params, found)
+        for level, outward, tool, params in LEVELS
+        if (found := weighed(tool, params)) != (level, outward)
+    ] == []
 
 
 @pytest.mark.parametrize("named", ["message", "Message", "openclaw:core:message"])
@@ -92,7 +98,7 @@ def test_of_two_spellings_the_higher_level_counts() -> None:
 
 
 def judged(stakes: int, *effects: Effect, tool: str = "write") -> RiskLevel:
-    return risklevels.level(call_of(tool, {}), Judgement("allow", "allow", 1, stakes, effects), Config())
+    return risk_levels.level(CallReading(call_of(tool, {})), Judgement("allow", "allow", 1, stakes, effects), Config())
 
 
 @pytest.mark.parametrize(
@@ -131,24 +137,28 @@ def test_flags_and_places_of_floors() -> None:
 def test_what_only_looks_is_safe_unless_a_rule_speaks_or_it_goes_out() -> None:
     looks = call_of("exec", {"command": "ls"})
     plain = Judgement("allow", "allow", 4, 5)
-    assert risklevels.level(looks, plain, Config()) == "SAFE"
+    assert risk_levels.level(CallReading(looks), plain, Config()) == "SAFE"
     fetched = Judgement("allow", "allow", 4, 5, (Effect("fetch", "https://a.example"),))
-    assert risklevels.level(looks, fetched, Config()) == "LOW"
+    assert risk_levels.level(CallReading(looks), fetched, Config()) == "LOW"
     assert weighed("exec", {"command": "cat .env"})[0] == "MEDIUM"
 
 
 def test_what_is_blocked_is_critical_where_it_runs_nevertheless() -> None:
-    assert risklevels.level(call_of("read", {}), Judgement("block", "protect.files"), Config()) == "CRITICAL"
+    assert risk_levels.level(CallReading(call_of("read", {})), Judgement("block", "protect.files"), Config()) == "CRITICAL"
 
 
 def test_the_data_names_kinds_and_flags_that_exist() -> None:
     """Kinds are named in the code that makes effects: a misspelt one would never fit."""
     data = tomllib.loads(files("toolguard_manifests").joinpath("levels.toml").read_text("utf-8"))
     package = files("toolguard_engine")
-    sources = [package / "toolacts.py", package / "shell" / "effects.py", package / "toolnames.py"]
-    sources += [path for path in (package / "shell" / "acts").iterdir() if path.name.endswith(".py")]
+    sources = [
+        package / "effects" / "tools.py",
+        package / "effects" / "shell" / "effects.py",
+        package / "host" / "tool_names.py",
+    ]
+    sources += [path for path in (package / "effects" / "programs").iterdir() if path.name.endswith(".py")]
     text = "".join(path.read_text("utf-8") for path in sources)
-    assert set(data["undescribed"]) - {"other"} <= set(get_args(Deed))
+    assert set(data["undescribed"]) - {"other"} <= set(get_args(ToolAction))
     for entry in data["floor"]:
         for name in (*entry["kinds"], *entry.get("flags", ()), *entry.get("not_flags", ())):
             assert f'"{name}"' in text or f" {name} " in text or f"`{name}`" in text or f"{name}=" in text, name

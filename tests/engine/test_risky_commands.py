@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from toolguard_engine import rulepacks
-from toolguard_engine.config import Config
+from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
-from toolguard_engine.model import Call, Host
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
 
 HOST = Host("/home/u", "/home/u/.openclaw")
-GUARD = Guard(Config(), {}, HOST, rulepacks.load())
+GUARD = Guard(Config(), {}, HOST, packs.load())
 
 ASKS = {
     "recursive-delete": [

@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine import hints, rubric, rulepacks
-from toolguard_engine.config import Config
+from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
-from toolguard_engine.model import Call, Host
-from toolguard_engine.rulebook import Rulebook
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs as rulepacks
+from toolguard_engine.rules import scores
+from toolguard_engine.rules.rulebook import Rulebook
+from toolguard_engine.server import tool_hints
 
 HOME = "/home/ada"
 WORKSPACE = f"{HOME}/.openclaw/workspace"
@@ -43,12 +45,12 @@ BASES = [
 
 @pytest.mark.parametrize(("tool", "params", "expected"), BASES, ids=lambda value: str(value)[:40])
 def test_base(tool: str, params: Any, expected: tuple[int, int]) -> None:
-    assert rubric.base(tool, params) == expected
+    assert scores.base(tool, params) == expected
 
 
 def test_no_score_is_above_the_most() -> None:
     data = {"start": {"clarity": 1, "stakes": 1}, "add": [{"tools": ["x"], "clarity": 9, "stakes": 30}]}
-    assert rubric.score(rubric.parse(data), "x", {}) == (10, 10)
+    assert scores.score(scores.parse(data), "x", {}) == (10, 10)
 
 
 def seed(tool: str, params: dict[str, Any]) -> str:
@@ -144,7 +146,7 @@ SEED_4: list[tuple[str, dict[str, Any], str, str, str]] = [
 
 
 def decide(tool: str, params: dict[str, Any], config: Config | None = None) -> str:
-    guard = Guard(config or Config(), hints.load(), HOST, BOOK)
+    guard = Guard(config or Config(), tool_hints.load(), HOST, BOOK)
     return guard.weigh(Call(tool, params, cwd=WORKSPACE)).decision
 
 

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine import rulepacks
-from toolguard_engine.rulebook import BadRule, Match, Rule, Rulebook, rule_from
-from toolguard_engine.rulecost import dear
-from toolguard_engine.shell.model import UNKNOWN, Effect, Reading, Run
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.layers import rule_examples
+from toolguard_engine.rules import packs
+from toolguard_engine.rules.rule_form import try_examples
+from toolguard_engine.rules.rulebook import InvalidRuleError, Match, Rule, Rulebook, rule_from
 
 
-def _run(command: str, **more: Any) -> Run:
+def _run(command: str, **more: Any) -> ProgramRun:
     argv = tuple(shlex.split(command))
-    return Run(argv=argv, name=argv[0].rpartition("/")[2], **more)
+    return ProgramRun(argv=argv, name=argv[0].rpartition("/")[2], **more)
 
 
 def _rule(**keys: Any) -> Rule:
@@ -97,13 +98,18 @@ OPTIONS = [
     ({"arg": "^a{2}$"}, "p b aa", True),
     ({"arg": "^a{2}$"}, "p aaa", False),
     ({"no_arg": "^list$"}, "p list", False),
+    ({"arg": "^http:", "unless": "localhost"}, "p http://localhost", False),
+    ({"arg": "^http:", "unless": "localhost"}, "p http://localhost http://x", True),
     ({"no_run": ["q", "p*"]}, "p x", False),
 ]
 
 
-@pytest.mark.parametrize(("keys", "command", "speaks"), OPTIONS, ids=[f"{keys}: {command}" for keys, command, _ in OPTIONS])
-def test_options(keys: dict[str, Any], command: str, speaks: bool) -> None:  # noqa: FBT001 - a column of the table
-    assert _speaks(_rule(run=["p"], **keys), command) is speaks
+def test_options() -> None:
+    assert [
+        (keys, command, speaks)
+        for keys, command, speaks in OPTIONS
+        if _speaks(_rule(run=["p"], **keys), command) is not speaks
+    ] == []
 
 
 def test_wrappers() -> None:
@@ -164,7 +170,7 @@ def test_a_match_says_all_and_each_rule_speaks_once_in_the_order_of_the_book() -
     first = rule_from({"id": "a.x", "run": ["p"], "reason": "One.", "clarity": 2, "stakes": 3}, "a")
     second = rule_from({"id": "a.y", "effect": ["delete"], "reason": "Two.", "verdict": "block"}, "a")
     third = rule_from({"id": "a.z", "run": ["*"], "reason": "Three."}, "a")
-    reading = Reading((_run("p one"), _run("q"), Run(("p", f"two{UNKNOWN}"), "p")))
+    reading = Reading((_run("p one"), _run("q"), ProgramRun(("p", f"two{UNKNOWN}"), "p")))
     assert Rulebook([first, second, third]).for_command(reading, (GONE, GONE)) == (
         Match("a.x", "One.", 2, 3, blocks=False, target="p one"),
         Match("a.y", "Two.", blocks=True, target="/srv/data"),
@@ -185,11 +191,12 @@ BAD = [
     ({"run": "git"}, "run", "list of texts"),
     ({"run": []}, "run", "list of texts"),
     ({"run": ["git", ""]}, "run", "empty"),
-    ({"run": ["git"], "arg": "("}, "arg", "no regular expression"),
-    ({"run": ["git"], "arg": "(a+)+b"}, "arg", "very long"),
+    ({"run": ["git"], "arg": "("}, "arg", "not a regular expression"),
+    ({"run": ["git"], "arg": "a*+b"}, "arg", "possessive"),
     ({"run": ["git"], "no_arg": 3}, "no_arg", "regular expression"),
-    ({"effect": ["delete"], "text": ".*a.*b.*c"}, "text", "very long"),
-    ({"tool": ["x"], "params": {"a": "("}}, "params", "no regular expression"),
+    ({"effect": ["delete"], "text": "a(?!b)"}, "text", "look-ahead"),
+    ({"tool": ["x"], "params": {"a": "("}}, "params", "not a regular expression"),
+    ({"run": ["git"], "unless": "x"}, "unless", "without arg or effect"),
     ({"tool": ["x"], "params": ["a"]}, "params", "table"),
     ({}, "id", "one of run, effect and tool"),
     ({"run": ["git"], "reason": " "}, "reason", "reason"),
@@ -209,34 +216,10 @@ BAD = [
 
 @pytest.mark.parametrize(("keys", "key", "says"), BAD, ids=[f"{key}: {says}" for _, key, says in BAD])
 def test_bad_rules_name_their_key(keys: dict[str, Any], key: str, says: str) -> None:
-    with pytest.raises(BadRule) as bad:
-        rule_from({"id": "my.rule", "reason": "Why.", **keys}, "my", rulepacks.speaks)
+    with pytest.raises(InvalidRuleError) as bad:
+        try_examples(rule_from({"id": "my.rule", "reason": "Why.", **keys}, "my"), rule_examples.speaks)
     assert bad.value.key == key
     assert says in str(bad.value)
-
-
-PATTERNS = [
-    (r"(a+)+b", False),
-    (r"(?:a|aa)*b", False),
-    (r"(\w+\s?)*$", False),
-    (r"(a*)*", False),
-    (r"((a{0,9}){0,9}){0,9}b", False),
-    (r"(x)\1", False),
-    (r".*a.*b", False),
-    ("(" * 5_000 + "a" + ")" * 5_000, False),
-    ("a{99999999999}", False),
-    (r"foo.*bar", True),
-    (r"(?:\.\w+)*$", True),
-    (r"(?:ab|cd)+x", True),
-    (r".{0,80}x.{0,80}", True),
-    (r"[a-z]+@[a-z]+\.com", True),
-    (r"(?i)^(?:prod|live)[-_]", True),
-]
-
-
-@pytest.mark.parametrize(("pattern", "fine"), PATTERNS, ids=[pattern[:20] for pattern, _ in PATTERNS])
-def test_patterns_that_could_take_long_are_refused(pattern: str, fine: bool) -> None:  # noqa: FBT001 - as above
-    assert (dear(pattern) == "") is fine
 
 
 HOSTILE = [
@@ -257,7 +240,7 @@ HOSTILE = [
 def test_hostile_commands_are_matched_to_their_end(command: str) -> None:
     """What tried every way would take hours."""
     argv = tuple(command.split(" "))
-    assert isinstance(rulepacks.load().for_command(Reading((Run(argv, argv[0]),)), ()), list | tuple)
+    assert isinstance(packs.load().for_command(Reading((ProgramRun(argv, argv[0]),)), ()), list | tuple)
 
 
 def test_a_pack_has_words_and_options_that_all_its_rules_share() -> None:
@@ -270,17 +253,17 @@ def test_a_pack_has_words_and_options_that_all_its_rules_share() -> None:
         no_run = ["$gone"]
         reason = "Why."
     """
-    (rule,) = rulepacks.pack(text, "my")
+    (rule,) = packs.pack(text, "my")
     assert (rule.run, rule.no_run, rule.none) == (("acme !list|get rm|del*",), ("rm", "del*"), ("--help",))
 
 
 @pytest.mark.parametrize(("text", "key"), [("nnoe = []", "nnoe"), ('[[rule]]\nid = "my.x"\nreason = "y"', "id")])
 def test_bad_packs_name_their_key(text: str, key: str) -> None:
-    with pytest.raises(BadRule) as bad:
-        rulepacks.pack(text, "my")
+    with pytest.raises(InvalidRuleError) as bad:
+        packs.pack(text, "my")
     assert bad.value.key == key
 
 
 def test_two_rules_of_a_pack_cannot_have_one_id() -> None:
-    with pytest.raises(BadRule, match="two rules"):
-        rulepacks.pack('[[rule]]\nid = "my.x"\nrun = ["p"]\nreason = "y"\n' * 2, "my")
+    with pytest.raises(InvalidRuleError, match="two rules"):
+        packs.pack('[[rule]]\nid = "my.x"\nrun = ["p"]\nreason = "y"\n' * 2, "my")

@@ -1,110 +1,30 @@
-"""The real process over real pipes: whatever comes in, it answers, and it ends when its input ends."""
+"""An engine and its files, on a clock moved by hand: it answers whatever is said, and only the end of its input ends it."""
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 import json
 import os
 import random
-import select
-import subprocess
-import sys
 import time
-import tomllib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from toolguard_engine.stores import engines
-from toolguard_engine.stores.accepted import AcceptedSettings
-from toolguard_engine.stores.accepted import mark as accepted_mark
-from toolguard_engine.stores.audit import AuditLog, Verification
-from toolguard_engine.stores.lastgood import LastGood
+from engine_talk import Talk
+from toolguard_engine.approvals.ledger import Decision
+from toolguard_engine.stores.engines import namespaces
+from toolguard_engine.stores.files.audit_log_file import AuditLog, Verification
+from toolguard_engine.stores.files.nonces import FileNonces
 
-PATIENCE = 120
-"""Seconds until a process that should have ended is killed and the test fails. No test waits for it to pass."""
 RUNS = itertools.count()
 CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "malformed_calls.jsonl"
 
 
-class Talk:
-    """One engine process and its two pipes."""
-
-    def __init__(self, home: Path) -> None:
-        environment = {**os.environ, "HOME": str(home), "PYTHONDEVMODE": "0"}
-        self.process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "toolguard_engine"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-        )
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.into, self.out = self.process.stdin, self.process.stdout
-
-    def raw(self, data: bytes) -> None:
-        self.into.write(data)
-        self.into.flush()
-
-    def send(self, **message: Any) -> None:
-        self.raw(json.dumps(message).encode() + b"\n")
-
-    def read(self) -> Any:
-        line = self.out.readline()
-        assert line.endswith(b"\n"), self.process.stderr.read() if self.process.stderr else b""
-        return json.loads(line)
-
-    def ask(self, **message: Any) -> Any:
-        self.send(**message)
-        return self.read()
-
-    def hello(self, state: Path, config: Any = None) -> Any:
-        return self.ask(
-            id=0, type="hello", v=1, stateDir=str(state), config=config, gateway="gw", gatewayPid=5, host="2026.9.6"
-        )
-
-    def failed(self, question: int = 1, **more: Any) -> Any:
-        text = 'Validation failed for tool "read":\n  - path: must have required properties path\n\nReceived arguments:\n{}'
-        return self.ask(**{"id": question, "type": "failed", "tool": "read", "params": {}, "text": text, "run": "r", **more})
-
-    def assert_alive(self) -> None:
-        assert self.ask(id=99, type="ping") == {"type": "pong", "id": 99}
-
-    def end(self) -> tuple[int, list[Any], str]:
-        """Closes the input. The exit code, what was still said, and what it complained about."""
-        with contextlib.suppress(BrokenPipeError):
-            self.into.close()
-        self.process.stdin = None
-        out, err = self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode, [json.loads(line) for line in out.splitlines()], err.decode()
-
-
-@pytest.fixture
-def talk(tmp_path: Path) -> Iterator[Talk]:
-    home = tmp_path / "home"
-    home.mkdir()
-    engine = Talk(home)
-    try:
-        yield engine
-        assert engine.process.returncode is not None or engine.end() == (0, [], "")
-    finally:
-        if engine.process.poll() is None:
-            engine.process.kill()
-            engine.process.communicate()
-
-
-@pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path / "state"
-
-
-def test_it_answers_and_ends_with_its_input(talk: Talk, state: Path) -> None:
+def test_it_answers(talk: Talk, state: Path) -> None:
     ready = talk.hello(state)
-    assert ready == {"type": "ready", "id": 0, "v": 1, "pid": talk.process.pid, "version": "0.1.0", "configError": ""}
+    assert ready == {"type": "ready", "id": 0, "v": 1, "pid": os.getpid(), "version": "0.1.0", "configError": ""}
     assert talk.failed() == {
         "type": "corrected",
         "id": 1,
@@ -112,27 +32,7 @@ def test_it_answers_and_ends_with_its_input(talk: Talk, state: Path) -> None:
         "You sent: read({}). Fix your call and retry.",
         "watch": True,
     }
-    assert talk.end() == (0, [], "")
-
-
-def test_it_ends_where_nothing_was_said(talk: Talk) -> None:
-    assert talk.end() == (0, [], "")
-
-
-def test_it_ends_in_the_middle_of_a_line(talk: Talk) -> None:
-    talk.raw(b'{"id":1,"type":"pi')
-    assert talk.end() == (0, [], "")
-
-
-def test_it_ends_where_nobody_reads(talk: Talk, state: Path) -> None:
-    talk.hello(state)
-    talk.out.close()
-    talk.send(id=1, type="ping")
-    talk.into.close()
-    assert talk.process.wait(PATIENCE) == 0
-    assert talk.process.stderr is not None
-    assert talk.process.stderr.read() == b""
-    talk.process.stderr.close()
+    assert talk.end() == []
 
 
 def test_files_after_the_end(talk: Talk, state: Path) -> None:
@@ -140,7 +40,7 @@ def test_files_after_the_end(talk: Talk, state: Path) -> None:
     talk.failed(agent="main", session="s", call="call_1", model="m")
     talk.send(type="seams", seams={"inPlace": "works"}, notes=["n"])
     talk.assert_alive()
-    assert talk.end() == (0, [], "")
+    assert talk.end() == []
     log, last = state / "tool-guard.log", state / "toolguard" / "last-engine.json"
     line = json.loads(log.read_text())
     assert line.pop("time").endswith("Z")
@@ -161,7 +61,7 @@ def test_files_after_the_end(talk: Talk, state: Path) -> None:
     told = json.loads(last.read_text())
     assert isinstance(told.pop("started"), float)
     assert told == {
-        "pid": talk.process.pid,
+        "pid": os.getpid(),
         "gatewayPid": 5,
         "gateway": "gw",
         "host": "2026.9.6",
@@ -180,7 +80,7 @@ def test_files_after_the_end(talk: Talk, state: Path) -> None:
         "approved": 0,
         "repeated": 0,
         "seams": {"inPlace": "works"},
-        "namespaces": engines.namespaces(),
+        "namespaces": namespaces(),
     }
     assert [path.stat().st_mode & 0o777 for path in (log, last)] == [0o600, 0o600]
     assert list((state / "toolguard" / "engines").iterdir()) == []
@@ -242,7 +142,7 @@ def test_200_lines_of_garbage(talk: Talk) -> None:
     while not answers or answers[-1] != {"type": "pong", "id": 99}:
         answers.append(talk.read())
     assert {answer["type"] for answer in answers[:-1]} == {"error"}
-    assert talk.end() == (0, [], "")
+    assert talk.end() == []
 
 
 def test_deep_params_are_answered_at_every_depth(talk: Talk) -> None:
@@ -275,14 +175,14 @@ def test_an_unwritable_log_is_told_once(talk: Talk, state: Path, log_path: str, 
     assert log["text"].endswith("; malformed calls are not logged")
     assert talk.failed(2)["type"] == "corrected"
     talk.assert_alive()
-    assert talk.end() == (0, [], "")
+    assert talk.end() == []
     assert reason in json.loads((state / "toolguard/last-engine.json").read_text())["logError"]
 
 
 def test_a_home_of_nobody_does_not_end_it(talk: Talk, state: Path) -> None:
     assert talk.hello(state, {"logPath": "~nosuchuser/a.log"})["type"] == "ready"
     talk.failed()
-    assert talk.end() == (0, [], "")
+    assert talk.end() == []
     assert (state / "~nosuchuser" / "a.log").exists()
 
 
@@ -295,7 +195,7 @@ def test_an_unusable_state_folder_is_told(talk: Talk, tmp_path: Path, kind: str)
         said = talk.read()
         assert (said["type"], said["level"], said["text"][: len(words)]) == ("log", "warn", words)
     talk.assert_alive()
-    assert talk.end() == (0, [], "")
+    assert talk.end() == []
 
 
 def test_a_bad_config_is_named(talk: Talk, state: Path) -> None:
@@ -341,14 +241,8 @@ def nonce_of(answer: Any) -> str:
 
 
 def elsewhere(state: Path, action: str, nonce: str) -> None:
-    """Another process decides."""
-    code = (
-        "import sys, time; from pathlib import Path\n"
-        "from toolguard_engine.ledger import Decision; from toolguard_engine.stores.nonces import FileNonces\n"
-        "state, action, nonce = sys.argv[1:]\n"
-        "getattr(FileNonces(Path(state)), action)(nonce, Decision('anna', 'cli'), time.time(), 30)\n"
-    )
-    subprocess.run([sys.executable, "-c", code, str(state), action, nonce], check=True, timeout=PATIENCE)
+    """Somebody else decides."""
+    getattr(FileNonces(state), action)(nonce, Decision("anna", "cli"), time.time(), 30)
 
 
 def test_a_held_call(talk: Talk, state: Path) -> None:
@@ -362,7 +256,7 @@ def test_a_held_call(talk: Talk, state: Path) -> None:
         "decision": "hold",
         "code": "approval.pending",
         "text": f"TOOLGUARD_ESCALATE|{nonce}|The settings ask for a person's approval of every call of this tool "
-        f'(alwaysBlock). Call: exec({{ command: "make all" }})\n{how} Tell the user so, and why you need it. '
+        f'(alwaysBlock). Call: exec({{ command: "make all" }})\n{how} Tell the user this, and why you need it. '
         "Do not repeat the call before they have approved it.",
     }
     told = talk.ask(id=2, type="decide", action="approve", where="chat", nonce=nonce, by="anna")
@@ -385,28 +279,29 @@ def test_a_held_call(talk: Talk, state: Path) -> None:
     }
     again = talk.ask(id=4, type="judge", **EXEC)
     assert nonce_of(again) != nonce
-    assert talk.end() == (0, [], "")
+    assert talk.end() == []
     assert [event for event, _, _ in audited(state)] == ["hold", "approve", "consume", "hold"]
 
 
-def test_an_approval_by_another_process_wakes_unasked(talk: Talk, state: Path) -> None:
+def test_an_approval_elsewhere_wakes_unasked(talk: Talk, state: Path) -> None:
     talk.hello(state, HELD)
     nonce = nonce_of(talk.ask(id=1, type="judge", **EXEC))
     elsewhere(state, "approve", nonce)
-    assert select.select([talk.out], [], [], PATIENCE)[0], "nothing was said"
+    talk.later(1)
     woken = talk.read()
     text = woken.pop("text")
     assert woken == {"type": "wake", "nonce": nonce, "agent": "main", "session": "s"}
     assert text.startswith(
         f'[TOOLGUARD] The user approved the call that waited under {nonce}: exec({{ command: "make all" }})\n'
     )
-    assert talk.end() == (0, [], "")
+    assert talk.end() == []
 
 
-def test_a_denial_by_another_process_wakes_nobody(talk: Talk, state: Path) -> None:
+def test_a_denial_elsewhere_wakes_nobody(talk: Talk, state: Path) -> None:
     talk.hello(state, HELD)
     elsewhere(state, "deny", nonce_of(talk.ask(id=1, type="judge", **EXEC)))
-    assert not select.select([talk.out], [], [], 0.6)[0]
+    talk.later(10)
+    assert talk.said() == []
     answer = talk.ask(id=2, type="judge", **EXEC)
     assert (answer["decision"], answer["code"]) == ("block", "approval.denied")
 
@@ -422,7 +317,7 @@ def test_the_audit_log_after_the_answers(talk: Talk, state: Path) -> None:
     assert talk.read() == {"type": "log", "level": "error", "text": f"SECURITY: exec {reason}"}
     talk.send(type="warned", text="x runs after the guard")
     talk.assert_alive()
-    assert talk.end() == (0, [], "")
+    assert talk.end() == []
     assert audited(state) == [
         ("hold", "approval.always-block", "r"),
         ("hold-again", "approval.pending", "r"),
@@ -448,8 +343,8 @@ def test_ordinary_calls_leave_the_state_folder_alone(talk: Talk, state: Path) ->
         assert answer == {"type": "verdict", "id": number, "decision": "allow", "code": "allow", "outcome": "tell"}
         talk.send(type="came", text="some text", **question)
     talk.assert_alive()
-    assert set(files_but_standings(state)) == {f"toolguard/engines/{talk.process.pid}.json"}
-    assert talk.end() == (0, [], "")
+    assert set(files_but_standings(state)) == {f"toolguard/engines/{os.getpid()}.json"}
+    assert talk.end() == []
     assert set(files_but_standings(state)) == {"toolguard/last-engine.json"}
 
 
@@ -470,9 +365,7 @@ def test_trouble_with_the_store_is_told_in_the_gateways_log(talk: Talk, state: P
             said.append(answer["text"])
         told.append((answer["decision"], answer["code"]))
     assert told == [("block", "store.damaged")] * 2
-    code, rest, complaints = talk.end()
-    said += [log["text"] for log in rest]
-    assert (code, complaints) == (0, "")
+    said += [log["text"] for log in talk.end()]
     assert len(said) == len(set(said))  # each once
     assert any("was damaged and is kept as nonces.json.corrupt-" in text for text in said)
 
@@ -523,336 +416,9 @@ def test_the_corrective_text_names_the_damaged_parameter(talk: Talk, state: Path
     assert (unnamed, silent) == ([], [])
 
 
-def verdict(talk: Talk, command: str, logs: list[str]) -> Any:
-    """The verdict on a command, in a run of its own; what the engine says meanwhile goes to `logs`."""
-    run = f"r{next(RUNS)}"
-    talk.send(id=7, type="judge", tool="exec", params={"command": command}, run=run, session="s")
-    while (said := talk.read())["type"] == "log":
-        logs.append(said["text"])
-    return said
-
-
-def test_own_rules_count_soon_after_they_are_written(talk: Talk, state: Path) -> None:
-    logs: list[str] = []
-    talk.hello(state, {})
-    policy = state / "toolguard" / "policy.toml"
-    assert verdict(talk, "deploy --now", logs)["decision"] == "allow"
-    policy.write_text('[[rule]]\nid = "no-deploy"\nrun = ["deploy"]\nverdict = "block"\nreason = "Not on my watch."\n')
-    limit = time.monotonic() + PATIENCE
-    while (found := verdict(talk, "deploy --now", logs))["decision"] == "allow":
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-    assert "Not on my watch." in found["text"]
-    policy.write_text('[[rule]]\nid = "no-deploy"\nrun = ["deploy"\n')
-    while not any("policy.toml, line 4" in text for text in logs):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-        assert verdict(talk, "deploy --now", logs)["decision"] == "block"
-
-
-def test_constraints_count_soon_after_they_are_written_whatever_is_wrong_with_a_rule(talk: Talk, state: Path) -> None:
-    logs: list[str] = []
-    talk.hello(state, {})
-    policy = state / "toolguard" / "policy.toml"
-    assert verdict(talk, "ls prod", logs)["decision"] == "allow"
-    said = 'id = "no-prod"\nseverity = "mandatory"\nreason = "Not there."\nparams = { command = "prod" }\n'
-    policy.write_text(f'[[rule]]\nid = "broken"\n[[constraint]]\n{said}')
-    limit = time.monotonic() + PATIENCE
-    while (found := verdict(talk, "ls prod", logs))["decision"] == "allow":
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-    assert found["code"] == "constraint.no-prod"
-    assert any("your own rules in policy.toml" in text for text in logs)
-    policy.write_text(f'[[constraint]]\n{said}hour = "1"\n')
-    while not any("your constraints in policy.toml" in text and "did you mean hours?" in text for text in logs):
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-        assert verdict(talk, "ls prod", logs)["decision"] == "block"
-
-
-def test_an_engine_that_starts_with_a_faulty_policy_goes_by_the_last_good_one(talk: Talk, state: Path) -> None:
-    logs: list[str] = []
-    rule = '[[rule]]\nid = "no-deploy"\nrun = ["deploy"]\nverdict = "block"\nreason = "Not on my watch."\n'
-    policy = state / "toolguard" / "policy.toml"
-    policy.parent.mkdir(parents=True)
-    policy.write_text(rule)
-    LastGood(state).keep({"rule": tomllib.loads(rule)["rule"], "constraint": []})
-    policy.write_text('[[rule]]\nid = "no-deploy"\nrun = ["deploy"\n')
-    talk.hello(state, {})
-    assert verdict(talk, "deploy --now", logs)["code"] == "rule.user.no-deploy"
-    assert verdict(talk, "touch notes.txt", logs)["decision"] == "allow"
-    assert len([text for text in logs if "the last good ones count" in text]) == 2
-
-
-def test_where_no_good_policy_is_known_what_is_not_safe_is_held_until_it_is_mended(talk: Talk, state: Path) -> None:
-    logs: list[str] = []
-    policy = state / "toolguard" / "policy.toml"
-    policy.parent.mkdir(parents=True)
-    policy.write_text('[[rule]]\nid = "no-deploy"\nrun = 1\n')
-    talk.hello(state, {})
-    held = verdict(talk, "touch notes.txt", logs)
-    assert (held["decision"], "Your own rules in policy.toml cannot be read" in held["text"]) == ("hold", True)
-    entry = json.loads((state / "toolguard" / "nonces.json").read_text())["entries"][0]
-    assert entry["code"] == "policy.unread"
-    assert verdict(talk, "ls", logs)["decision"] == "allow"
-    assert any("NONE of your own rules count" in text for text in logs)
-    policy.write_text('[[rule]]\nid = "no-deploy"\nrun = ["deploy"]\nverdict = "block"\nreason = "Not on my watch."\n')
-    limit = time.monotonic() + PATIENCE
-    while verdict(talk, "deploy --now", logs)["code"] != "rule.user.no-deploy":
-        assert time.monotonic() < limit
-        time.sleep(0.05)
-    assert verdict(talk, "touch notes.txt", logs)["decision"] == "allow"
-    assert "no-deploy" in (state / "toolguard" / "policy.last-good.toml").read_text()
-
-
-def test_rules_may_be_switched_off(talk: Talk, state: Path) -> None:
-    logs: list[str] = []
-    talk.hello(state, {"rulesOff": ["users", "nosuchrule"]})
-    assert verdict(talk, "useradd -m guest", logs)["decision"] == "allow"
-    assert verdict(talk, "rm -rf ~/x", logs)["decision"] == "hold"
-    assert ["nosuchrule" in text for text in logs] == [True]
-
-
 def test_the_kill_switch_counts_from_the_next_call_on(talk: Talk, tmp_path: Path) -> None:
     talk.hello(tmp_path)
     for turn, code in enumerate(["kill-switch.on", "allow"] * 5):
         nonce = "on" if code != "allow" else "off"
         assert talk.ask(id=1, type="decide", action="kill-switch", nonce=nonce, by="ann", where="chat")["ok"]
         assert talk.ask(id=2, type="judge", tool="read", params={"path": "a"}, run=f"r{turn}")["code"] == code
-
-
-class Engines:
-    """One engine after the other on the same state directory, as a gateway starts them."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.state = folder / "state"
-        self.state.mkdir()
-        self.config = self.state / "openclaw.json"
-        self.write("{plugins: {entries: {toolguard: {enabled: true}}}} // by hand")
-
-    def write(self, text: str) -> None:
-        self.config.write_text(text)
-
-    def run(self, config: Any, *messages: dict[str, Any], **more: Any) -> list[Any]:
-        """What an engine says from its first answer to its end."""
-        talk = Talk(self.folder)
-        hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(self.state), "configPath": str(self.config), **more}
-        talk.send(**hello, config=config, gateway="gw")
-        for message in messages:
-            talk.send(**message)
-        code, said, errors = talk.end()
-        assert (code, errors) == (0, "")
-        return said
-
-    def warned(self, config: Any, *messages: dict[str, Any], **more: Any) -> list[tuple[str, str]]:
-        return [(each["level"], each["text"]) for each in self.run(config, *messages, **more) if each["type"] == "log"]
-
-    @property
-    def lines(self) -> list[tuple[str, str]]:
-        return [(each["code"], each["reason"]) for each in AuditLog(self.state).events()]
-
-
-ACCEPT = "If you meant it: toolguard config accept"
-LEAVING = {"type": "leaving", "reason": "gateway stopping"}
-
-
-@pytest.fixture
-def engines_of(tmp_path: Path) -> Engines:
-    return Engines(tmp_path)
-
-
-def test_weaker_settings_are_said_at_each_start_until_they_are_accepted(engines_of: Engines) -> None:
-    assert engines_of.warned({}) == []
-    assert engines_of.warned({"escalationThreshold": 30}) == []
-    told = "mode changed from enforce to soft"
-    settings = {"mode": "soft", "escalationThreshold": 30}
-    assert engines_of.warned(settings) == [("warn", f"the guard is WEAKER than before: {told}. {ACCEPT}")]
-    assert engines_of.warned(settings) == [("warn", f"still weaker than accepted: {told}. {ACCEPT}")]
-    pending = {"id": 1, "type": "decide", "action": "pending", "where": "chat", "by": "ann"}
-    mark = accepted_mark(AcceptedSettings(engines_of.state).pending())
-    accept = {**pending, "action": "accept", "nonce": mark}
-    asked = [pending, {**accept, "id": 2}, {**accept, "id": 3}, {**pending, "id": 4}]
-    answers = {each["id"]: each for each in engines_of.run(settings, *asked) if each["type"] == "told"}
-    assert told in answers[1]["text"]
-    assert f"/toolguard accept {mark}" in answers[1]["text"]
-    assert (answers[2]["ok"], answers[2]["text"]) == (True, f"accepted: {told}")
-    assert answers[3]["text"] == "no setting is weaker than what was accepted"
-    assert answers[4]["text"] == "no call is waiting"
-    assert engines_of.warned(settings) == []
-    assert engines_of.lines == [("settings.weakened", told), ("settings.accepted", told)]
-    (accepted,) = [each for each in AuditLog(engines_of.state).events() if each["event"] == "accepted"]
-    assert (accepted["by"], accepted["where"], accepted["gateway"]) == ("ann", "chat", "gw")
-
-
-def test_a_level_that_keeps_warnings_back_does_not_keep_this_one_back(engines_of: Engines) -> None:
-    engines_of.run({})
-    ((level, text),) = engines_of.warned({"logLevel": "error"})
-    assert (level, "logLevel changed from info to error" in text) == ("error", True)
-
-
-def test_an_agent_accepts_nothing(engines_of: Engines) -> None:
-    engines_of.run({})
-    settings = {"mode": "soft", "approval": {"agentTool": True}}
-    word = {"id": 1, "type": "decide", "action": "accept", "where": "tool", "by": "agent"}
-    (told,) = [each for each in engines_of.run(settings, word) if each["type"] == "told"]
-    assert told["ok"] is False
-    assert len(engines_of.warned(settings)) == 1
-
-
-@pytest.mark.parametrize(
-    ("config", "why"),
-    [
-        ("{plugins: {entries: {toolguard: {enabled: false}}}} // by hand", "plugins.entries.toolguard.enabled is false"),
-        ('{"plugins": {"enabled": false}}', "plugins.enabled is false"),
-        ("{plugins: {deny: ['toolguard',]}}", "plugins.deny names toolguard"),
-    ],
-)
-def test_an_end_that_the_gateway_outlives(engines_of: Engines, config: str, why: str) -> None:
-    engines_of.run({})
-    engines_of.write(config)
-    told = f"the gateway does not load toolguard any more ({why}): nothing is guarded"
-    assert engines_of.warned({}) == [("warn", f"the guard ended: {told}. {ACCEPT}")]
-    ended = ("guard.unloaded", f"the gateway stopped the guard: {why}")
-    assert sorted(engines_of.lines) == sorted([("settings.weakened", told), ended])
-    engines_of.write("{}")
-    assert engines_of.warned({}) == []
-    assert engines_of.lines[-1] == ("settings.restored", "as strict as before: plugins.entries.toolguard.enabled")
-
-
-def test_the_folder_of_the_plugin_is_gone(engines_of: Engines) -> None:
-    ((_, text),) = engines_of.warned({}, root=str(engines_of.folder / "gone"))
-    assert "its folder is gone" in text
-
-
-def test_a_folder_that_the_config_no_longer_names(engines_of: Engines) -> None:
-    plugin = engines_of.folder / "plugins" / "toolguard"
-    plugin.mkdir(parents=True)
-    engines_of.write(json.dumps({"plugins": {"load": {"paths": [str(plugin.parent)]}}}))
-    talk = Talk(engines_of.folder)
-    hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(engines_of.state), "configPath": str(engines_of.config)}
-    assert talk.ask(**hello, config={}, root=str(plugin))["type"] == "ready"
-    talk.assert_alive()
-    engines_of.write('{"plugins": {"load": {"paths": []}}}')
-    _, said, _ = talk.end()
-    assert "plugins.load.paths does not name its folder" in said[0]["text"]
-
-
-@pytest.mark.parametrize("paths", [[], ["${TG}/plugins"], ["./plugins"]])
-def test_a_folder_that_was_found_in_another_way_is_not_missed(engines_of: Engines, paths: list[str]) -> None:
-    """The gateway looks into its workspace as well, and knows variables that the engine does not know."""
-    plugin = engines_of.folder / "workspace" / ".openclaw" / "extensions" / "toolguard"
-    plugin.mkdir(parents=True)
-    engines_of.write(json.dumps({"plugins": {"load": {"paths": paths}}}))
-    assert engines_of.warned({}, root=str(plugin)) == []
-    assert engines_of.lines == []
-
-
-def test_an_end_that_a_file_of_the_config_orders(engines_of: Engines) -> None:
-    engines_of.write('{"$include": "./plugins.json"}')
-    engines_of.config.with_name("plugins.json").write_text('{"plugins": {"enabled": false}}')
-    engines_of.run({}, {"type": "leaving", "reason": "gateway restarting"})
-    assert ("guard.unloaded", "the gateway stopped the guard: plugins.enabled is false") in engines_of.lines
-
-
-UNREADABLE = ["{ broken", '{"$include": "./more.json"}', '{"plugins": {"$include": "./x"}}']
-
-
-@pytest.mark.parametrize("config", ["{}", *UNREADABLE])
-def test_an_end_with_the_gateway(engines_of: Engines, config: str) -> None:
-    engines_of.write(config)
-    assert engines_of.warned({}, LEAVING) == []
-    assert engines_of.lines == [("guard.gateway-stopped", "the guard ended with its gateway, which was told to stop")]
-
-
-@pytest.mark.parametrize("reason", ["", "gateway restarting"])
-def test_an_end_whose_reason_is_not_known_leaves_a_line(engines_of: Engines, reason: str) -> None:
-    for config in UNREADABLE:
-        engines_of.write(config)
-        engines_of.run({}, *([{"type": "leaving", "reason": reason}] if reason else []))
-    assert [code for code, _ in engines_of.lines] == ["guard.ended"] * len(UNREADABLE)
-
-
-def test_a_reload_leaves_nothing(engines_of: Engines) -> None:
-    assert engines_of.warned({}) == []
-    assert engines_of.lines == []
-
-
-def test_a_weaker_setting_is_in_the_audit_log_before_it_is_in_the_record(engines_of: Engines) -> None:
-    """Who ends the engine in between loses nothing: the next one reports it as new."""
-    import filelock  # noqa: PLC0415
-
-    engines_of.run({})
-    log = AuditLog(engines_of.state).path
-    hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(engines_of.state), "configPath": str(engines_of.config)}
-    talk = Talk(engines_of.folder)
-    with filelock.FileLock(log.with_name(f"{log.name}.lock")):
-        assert talk.ask(**hello, config={"mode": "soft"})["type"] == "ready"
-        talk.assert_alive()
-        assert AcceptedSettings(engines_of.state).pending() == []
-        talk.process.kill()
-        talk.process.communicate()
-    told = "mode changed from enforce to soft"
-    assert engines_of.warned({"mode": "soft"}) == [("warn", f"the guard is WEAKER than before: {told}. {ACCEPT}")]
-    assert ("settings.weakened", told) in engines_of.lines
-
-
-def test_where_the_audit_log_cannot_be_written_the_change_is_said_at_each_start(engines_of: Engines) -> None:
-    engines_of.run({})
-    log = AuditLog(engines_of.state).path
-    log.unlink(missing_ok=True)
-    log.mkdir()
-    for _ in range(2):
-        assert any("mode changed from enforce to soft" in text for _, text in engines_of.warned({"mode": "soft"}))
-        assert AcceptedSettings(engines_of.state).pending() == []
-    log.rmdir()
-    engines_of.run({"mode": "soft"})
-    assert ("settings.weakened", "mode changed from enforce to soft") in engines_of.lines
-
-
-def test_calls_are_answered_where_the_record_is_damaged(engines_of: Engines) -> None:
-    engines_of.run({})
-    (engines_of.state / "toolguard" / "accepted-settings.json").write_text("{")
-    judge = {"id": 1, "type": "judge", "tool": "read", "params": {"path": "a"}, "run": "r"}
-    accept = {"id": 2, "type": "decide", "action": "accept", "where": "chat", "by": "ann"}
-    said = engines_of.run({"mode": "soft"}, judge, accept)
-    assert [each["decision"] for each in said if each["type"] == "verdict"] == ["allow"]
-    assert [each["ok"] for each in said if each["type"] == "told"] == [False]
-    assert any("whether settings became weaker is not known" in each["text"] for each in said if each["type"] == "log")
-
-
-def test_whoever_holds_the_record_is_waited_for(engines_of: Engines) -> None:
-    """The engine goes on answering, and compares as soon as it can."""
-    import filelock  # noqa: PLC0415
-
-    engines_of.run({})
-    talk = Talk(engines_of.folder)
-    with filelock.FileLock(engines_of.state / "toolguard" / "accepted-settings.json.lock"):
-        hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(engines_of.state), "configPath": str(engines_of.config)}
-        assert talk.ask(**hello, config={"mode": "soft"})["type"] == "ready"
-        talk.assert_alive()
-    assert "the guard is WEAKER than before" in talk.read()["text"]
-    assert talk.end() == (0, [], "")
-
-
-def test_a_file_that_the_config_takes_in_later_is_guarded_too(talk: Talk, state: Path, tmp_path: Path) -> None:
-    config, elsewhere = tmp_path / "openclaw.json", tmp_path / "elsewhere" / "part.json5"
-    config.write_text("{}")
-    talk.ask(
-        id=0,
-        type="hello",
-        v=1,
-        stateDir=str(state),
-        configPath=str(config),
-        config=None,
-        gateway="gw",
-        gatewayPid=5,
-        host="2026.9.6",
-    )
-    writing = {"type": "judge", "tool": "write", "params": {"path": str(elsewhere), "content": "{}"}, "run": "r"}
-    assert talk.ask(id=1, **writing)["decision"] == "allow"
-    config.write_text('{ "plugins": { "$include": "./elsewhere/part.json5" } }')
-    limit = time.monotonic() + PATIENCE
-    while (said := talk.ask(id=2, **writing))["decision"] == "allow" and time.monotonic() < limit:
-        time.sleep(0.05)
-    assert (said["decision"], said["code"]) == ("block", "rule.self-protection")

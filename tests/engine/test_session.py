@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine import __version__, hints, protocol
-from toolguard_engine.config import Config
-from toolguard_engine.metrics.record import Verdict
-from toolguard_engine.session import Session, Setup, Tally
+from toolguard_engine import __version__
+from toolguard_engine.config.settings import Config
+from toolguard_engine.metrics.row_writer import VerdictRecord
+from toolguard_engine.server import tool_hints
+from toolguard_engine.server.session import Session
+from toolguard_engine.server.session_state import SessionTally, Setup
+from toolguard_engine.wire import messages as protocol
 
 NOW = datetime(2026, 9, 6, 12, 0, 0, 250_000, UTC)
 TEXT = 'Validation failed for tool "read":\n  - path: must have required properties path\n\nReceived arguments:\n{}'
@@ -30,7 +33,7 @@ LIMIT = (
 
 
 def session(config: Any = None, *, hello: bool = True) -> Session:
-    made = Session(Setup(hints.load(), lambda: NOW, 42))
+    made = Session(Setup(tool_hints.load(), lambda: NOW, 42))
     if hello:
         made.answer(protocol.Hello(0, protocol.VERSION, "/state", config, gateway="gw"))
     return made
@@ -97,7 +100,7 @@ def test_questions_before_hello_are_answered() -> None:
     assert talk.answer(failed()) == protocol.Corrected(1, CORRECTED, watch=True)
     assert talk.answer(message()) == protocol.Stopped(1)
     assert talk.answer(protocol.Ping(9)) == protocol.Pong(9)
-    assert [line["gateway"] for line in talk.records] == [""]
+    assert [line["gateway"] for line in talk.outbox.records] == [""]
 
 
 def test_an_endless_call() -> None:
@@ -110,8 +113,8 @@ def test_an_endless_call() -> None:
         protocol.Stopped(5, LIMIT),
         protocol.VerdictAnswer(5, "block", "loop.identical", LIMIT, stop=LIMIT),
     ]
-    assert [line["action"] for line in talk.records] == ["corrected", "loop-detected", "stopped"]
-    assert talk.tally == Tally(judged=1, corrected=2, loops=1, stopped=1, blocked=1)
+    assert [line["action"] for line in talk.outbox.records] == ["corrected", "loop-detected", "stopped"]
+    assert talk.tally == SessionTally(judged=1, corrected=2, loops=1, stopped=1, blocked=1)
 
 
 def test_a_failure_over_the_limit_stops() -> None:
@@ -121,7 +124,7 @@ def test_a_failure_over_the_limit_stops() -> None:
         "say what could not be done and why, and what you need to continue."
     )
     assert talk.answer(failed()) == protocol.Corrected(1, limit, watch=True, stop=limit)
-    assert talk.tally == Tally(corrected=1, stopped=1)
+    assert talk.tally == SessionTally(corrected=1, stopped=1)
 
 
 def test_shadow_answers_nothing_but_records() -> None:
@@ -134,13 +137,13 @@ def test_shadow_answers_nothing_but_records() -> None:
         protocol.VerdictAnswer(5, "allow", "shadow.loop.identical", outcome="tell"),
         protocol.Corrected(4),
     ]
-    assert [line["action"] for line in talk.records] == [
+    assert [line["action"] for line in talk.outbox.records] == [
         "would-be-corrected",
         "would-be-loop-detected",
         "would-be-stopped",
         "would-be-limit",
     ]
-    assert talk.tally == Tally(judged=1)
+    assert talk.tally == SessionTally(judged=1)
 
 
 def test_disabled_does_nothing() -> None:
@@ -152,20 +155,20 @@ def test_disabled_does_nothing() -> None:
         protocol.Stopped(4),
         protocol.VerdictAnswer(5, "allow", "allow.disabled"),
     ]
-    assert talk.records == []
+    assert talk.outbox.records == []
 
 
 def test_what_was_executed_is_left_alone() -> None:
     talk = session()
     note = protocol.Failed(1, "read", "File not found: a", {"path": "a"}, judged=True, run="r")
     assert talk.answer(note) == protocol.Corrected(1)
-    assert talk.records == []
+    assert talk.outbox.records == []
 
 
 def test_notes_have_no_answer() -> None:
     talk = session()
     talk.answer(failed())
-    assert talk.answer(protocol.Came("read", {}, run="r")) is None
+    assert talk.answer(protocol.ToolResult("read", {}, run="r")) is None
     assert talk.answer(failed()) == protocol.Corrected(1, CORRECTED, watch=True)
     assert talk.answer(protocol.RunEnd("r")) is None
     assert talk.answer(protocol.Seams({"inPlace": "works"})) is None
@@ -176,7 +179,7 @@ def test_notes_have_no_answer() -> None:
 def test_the_record_of_a_refusal() -> None:
     talk = session()
     talk.answer(failed(provider="fireworks", model="minimax"))
-    assert talk.records == [
+    assert talk.outbox.records == [
         {
             "time": "2026-09-06T12:00:00.250Z",
             "gateway": "gw",
@@ -199,10 +202,10 @@ def test_every_stopped_call_of_a_message_is_recorded() -> None:
     talk = session()
     for _ in range(3):
         talk.answer(failed())
-    talk.records.clear()
+    talk.outbox.records.clear()
     calls = [protocol.MessageCall("read", {}, "c1"), protocol.MessageCall("write", {"path": "a"}, "c2")]
     assert talk.answer(protocol.Message(8, calls, run="r")) == protocol.Stopped(8, LIMIT)
-    assert [(line["tool"], line["callId"], line["error"], line["action"]) for line in talk.records] == [
+    assert [(line["tool"], line["callId"], line["error"], line["action"]) for line in talk.outbox.records] == [
         ("read", "c1", "validation", "stopped"),
         ("write", "c2", "not-executed", "stopped"),
     ]
@@ -224,7 +227,7 @@ def test_a_fault_in_the_settings_leaves_the_metrics_file_protected(fault: dict[s
 
 
 def told(answering: Session, event: str) -> list[str]:
-    return [line.code for line in answering.take_events() if line.event == event]
+    return [line.code for line in answering.outbox.take_events() if line.event == event]
 
 
 def test_the_end_of_a_malformed_loop_is_in_the_audit_log_once() -> None:
@@ -252,14 +255,16 @@ def by_its_next_message(talk: Session) -> Iterator[protocol.Wire | None]:
 
 def by_a_result(talk: Session) -> Iterator[protocol.Wire | None]:
     for n in range(1, 12):
-        yield talk.answer(protocol.Came("read", READ, "ENOENT: no such file", 20, failed=True, id=n, request=n, **PLACED))
+        yield talk.answer(
+            protocol.ToolResult("read", READ, "ENOENT: no such file", 20, failed=True, id=n, request=n, **PLACED)
+        )
 
 
 def by_a_verdict(talk: Session) -> Iterator[protocol.Wire | None]:
     for n in range(1, 60):
         yield (answer := talk.answer(protocol.Judge(n, "read", READ, request=n, **PLACED)))
         if isinstance(answer, protocol.VerdictAnswer) and answer.decision == "allow":
-            yield talk.answer(protocol.Came("read", READ, "text", 4, id=n, request=n, **PLACED))
+            yield talk.answer(protocol.ToolResult("read", READ, "text", 4, id=n, request=n, **PLACED))
 
 
 @pytest.mark.parametrize("loop", [by_failures, by_its_next_message, by_a_result, by_a_verdict])
@@ -301,7 +306,7 @@ def test_a_fault_of_the_metrics_changes_no_answer(monkeypatch: pytest.MonkeyPatc
             protocol.Judge(3, "read", READ, **PLACED),
         )
         found = [talk.answer(message) for message in messages]
-        said.extend(line.text for line in talk.take_told())
+        said.extend(line.text for line in talk.outbox.take_log())
         return found
 
     said: list[str] = []
@@ -329,9 +334,9 @@ def test_a_run_that_only_would_have_ended_says_so_once() -> None:
 
 METRICS = {"metrics": {"enabled": True}}
 MS = round(NOW.timestamp() * 1000)
-ALLOWED = Verdict(MS, agent="main", session="s", run="r", tool="read", decision="allow", code="allow", kind="allow")
+ALLOWED = VerdictRecord(MS, agent="main", session="s", run="r", tool="read", decision="allow", code="allow", kind="allow")
 ENDED = protocol.ModelEnded(run="r", session="s", agent="main", model="m", duration_ms=7, outcome="completed")
-ANSWERED = protocol.Answered(
+ANSWERED = protocol.ModelAnswer(
     run="r", session="s", agent="main", model="m", usage=protocol.Used(5, 2, total_tokens=7, cost=0.5)
 )
 
@@ -344,24 +349,24 @@ def test_without_metrics_nothing_is_kept_for_them() -> None:
     talk = session()
     for told in (judged(), failed(), ENDED, ANSWERED):
         talk.answer(told)
-    assert (talk.take_calls(), talk.take_verdicts()) == ([], [])
+    assert (talk.outbox.take_calls(), talk.outbox.take_verdicts()) == ([], [])
 
 
 def test_model_calls_are_for_the_metrics_each_once() -> None:
     talk = session(METRICS)
     assert talk.answer(ENDED) is None
-    assert talk.take_calls() == []
+    assert talk.outbox.take_calls() == []
     assert talk.answer(ANSWERED) is None
-    (call,) = talk.take_calls()
+    (call,) = talk.outbox.take_calls()
     assert (call.at, call.session, call.total, call.cost_usd, call.duration_ms) == (MS, "s", 7, 0.5, 7)
-    assert talk.take_calls() == []
+    assert talk.outbox.take_calls() == []
 
 
 def test_the_end_of_a_run_is_the_end_of_its_calls() -> None:
     talk = session(METRICS)
     talk.answer(ENDED)
     talk.answer(protocol.RunEnd("r", "s"))
-    assert [call.outcome for call in talk.take_calls()] == ["completed"]
+    assert [call.outcome for call in talk.outbox.take_calls()] == ["completed"]
 
 
 LET_RUN: list[tuple[str, dict[str, Any], protocol.Judge, list[tuple[str, str]]]] = [
@@ -378,21 +383,21 @@ LET_RUN: list[tuple[str, dict[str, Any], protocol.Judge, list[tuple[str, str]]]]
 def test_what_is_let_run_is_for_the_metrics(config: Any, asked: protocol.Judge, rows: list[tuple[str, str]]) -> None:
     talk = session({**METRICS, **config})
     talk.answer(asked)
-    assert [(each.tool, each.code) for each in talk.take_verdicts()] == rows
-    assert talk.take_verdicts() == []
+    assert [(each.tool, each.code) for each in talk.outbox.take_verdicts()] == rows
+    assert talk.outbox.take_verdicts() == []
 
 
 def test_the_row_of_a_call_that_is_let_run() -> None:
     talk = session(METRICS)
     talk.answer(judged())
-    assert talk.take_verdicts() == [ALLOWED]
+    assert talk.outbox.take_verdicts() == [ALLOWED]
 
 
 def test_the_rows_of_malformed_calls() -> None:
     talk = session(METRICS)
     for question in (1, 2):
         talk.answer(failed(question))
-    first, second = talk.take_verdicts()
+    first, second = talk.outbox.take_verdicts()
     assert first == ALLOWED._replace(
         decision="block", code="malformed.validation", reason="path: is missing", kind="malformed", shown="read({})"
     )
@@ -406,8 +411,8 @@ def test_the_metrics_count_the_malformed_calls_of_the_log() -> None:
         talk.answer(failed(question, request=question))
     for params in ({}, READ):
         talk.answer(protocol.Message(3, [protocol.MessageCall("read", params)], **PLACED))
-    assert [line["error"] for line in talk.take_records()] == ["validation"] * 3 + ["not-executed"]
-    assert [each.kind for each in talk.take_verdicts()] == ["malformed", "loop", "malformed"]
+    assert [line["error"] for line in talk.outbox.take_records()] == ["validation"] * 3 + ["not-executed"]
+    assert [each.kind for each in talk.outbox.take_verdicts()] == ["malformed", "loop", "malformed"]
 
 
 def test_what_is_only_watched_has_no_end_that_counts() -> None:
@@ -415,11 +420,11 @@ def test_what_is_only_watched_has_no_end_that_counts() -> None:
     for question in (1, 2):
         talk.answer(failed(question, request=question))
     talk.answer(protocol.Message(3, [protocol.MessageCall("read", {})], **PLACED))
-    assert len(talk.take_records()) == 3
-    assert talk.take_verdicts() == []
+    assert len(talk.outbox.take_records()) == 3
+    assert talk.outbox.take_verdicts() == []
 
 
 def test_what_is_only_watched_is_not_corrected() -> None:
     talk = session({**METRICS, "mode": "shadow"})
     talk.answer(failed())
-    assert talk.take_verdicts() == []
+    assert talk.outbox.take_verdicts() == []

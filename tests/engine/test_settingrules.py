@@ -7,33 +7,33 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine import settingrules
-from toolguard_engine.config import DEFAULT_LOG_PATH, parse
-from toolguard_engine.settingrules import Problem, is_taken, problems
+from toolguard_engine.config import conflicts
+from toolguard_engine.config.conflicts import SettingConflict, is_taken, problems
+from toolguard_engine.config.settings import DEFAULT_LOG_PATH, parse
 
 WARNING_LATE = (
     "loopDetection.warningThreshold ({}) must be below loopDetection.criticalThreshold ({}): "
-    "else a call is blocked before the warning"
+    "otherwise a call is blocked before the warning"
 )
 BREAKER_EARLY = (
     "loopDetection.criticalThreshold ({}) must be below loopDetection.globalCircuitBreakerThreshold ({}): "
-    "else the breaker for all calls comes before the block of one"
+    "otherwise the breaker for all calls trips before a single call is blocked"
 )
 LOOP_UNSEEN = (
     "maxIdenticalFailures ({}) must be at most maxFailuresPerTurn ({}): "
-    "else the run ends before the model is told that it loops"
+    "otherwise the run ends before the model is warned of the loop"
 )
 RAW_OUTLIVE = (
     "metrics.retention.rawDays ({}) must be at most metrics.retention.hourlyDays ({}): "
-    "else single calls outlive their hourly sums"
+    "otherwise single calls outlive their hourly totals"
 )
 HOURLY_OUTLIVE = (
     "metrics.retention.hourlyDays ({}) must be at most metrics.retention.dailyDays ({}): "
-    "else hourly sums outlive the daily ones"
+    "otherwise hourly totals outlive the daily ones"
 )
 BOTH = "alwaysBlock and neverBlock both name {}: neverBlock wins, nothing is held"
-TAKEN = "{} names a file that holds something else: each would spoil the other"
-SAME_FILE = "{} and {} name the same file: each would spoil the other"
+TAKEN = "{} names a file that holds something else: each would corrupt the other"
+SAME_FILE = "{} and {} name the same file: each would corrupt the other"
 
 
 def thresholds(warning: int, critical: int, breaker: int) -> dict[str, Any]:
@@ -44,36 +44,36 @@ def loops(name: str, *path: str) -> tuple[str, ...]:
     return (*path, "loopDetection", name)
 
 
-CASES: list[tuple[str, Any, list[Problem]]] = [
+CASES: list[tuple[str, Any, list[SettingConflict]]] = [
     ("defaults", {}, []),
     ("thresholds one apart", {"loopDetection": thresholds(1, 2, 3)}, []),
     (
         "warning equals critical",
         {"loopDetection": thresholds(20, 20, 30)},
-        [Problem(loops("warningThreshold"), WARNING_LATE.format(20, 20))],
+        [SettingConflict(loops("warningThreshold"), WARNING_LATE.format(20, 20))],
     ),
     (
         "critical equals breaker, by the breaker",
         {"loopDetection": {"globalCircuitBreakerThreshold": 20}},
-        [Problem(loops("globalCircuitBreakerThreshold"), BREAKER_EARLY.format(20, 20))],
+        [SettingConflict(loops("globalCircuitBreakerThreshold"), BREAKER_EARLY.format(20, 20))],
     ),
     (
         "critical below the warning's default",
         {"loopDetection": {"criticalThreshold": 9}},
-        [Problem(loops("criticalThreshold"), WARNING_LATE.format(10, 9))],
+        [SettingConflict(loops("criticalThreshold"), WARNING_LATE.format(10, 9))],
     ),
     (
         "all the wrong way round",
         {"loopDetection": thresholds(30, 20, 10)},
         [
-            Problem(loops("warningThreshold"), WARNING_LATE.format(30, 20)),
-            Problem(loops("globalCircuitBreakerThreshold"), BREAKER_EARLY.format(20, 10)),
+            SettingConflict(loops("warningThreshold"), WARNING_LATE.format(30, 20)),
+            SettingConflict(loops("globalCircuitBreakerThreshold"), BREAKER_EARLY.format(20, 10)),
         ],
     ),
     (
         "an agent against the general settings",
         {"agents": {"a.b": {"loopDetection": {"warningThreshold": 25}}, "fine": {"loopDetection": {"enabled": True}}}},
-        [Problem(loops("warningThreshold", "agents", "a.b"), WARNING_LATE.format(25, 20))],
+        [SettingConflict(loops("warningThreshold", "agents", "a.b"), WARNING_LATE.format(25, 20))],
     ),
     (
         "an agent that mends the general settings",
@@ -81,48 +81,48 @@ CASES: list[tuple[str, Any, list[Problem]]] = [
             "loopDetection": {"warningThreshold": 25},
             "agents": {"main": {"loopDetection": {"criticalThreshold": 28}}, "other": {"mode": "soft"}},
         },
-        [Problem(loops("warningThreshold"), WARNING_LATE.format(25, 20))],
+        [SettingConflict(loops("warningThreshold"), WARNING_LATE.format(25, 20))],
     ),
     ("loop text at the last failure", {"maxIdenticalFailures": 5, "maxFailuresPerTurn": 5}, []),
     (
         "loop text never shown",
         {"maxIdenticalFailures": 6},
-        [Problem(("maxIdenticalFailures",), LOOP_UNSEEN.format(6, 5))],
+        [SettingConflict(("maxIdenticalFailures",), LOOP_UNSEEN.format(6, 5))],
     ),
     (
         "run ended at the first failure",
         {"maxFailuresPerTurn": 1},
-        [Problem(("maxFailuresPerTurn",), LOOP_UNSEEN.format(2, 1))],
+        [SettingConflict(("maxFailuresPerTurn",), LOOP_UNSEEN.format(2, 1))],
     ),
     (
         "loop text never shown to one agent",
         {"agents": {"main": {"maxFailuresPerTurn": 1}}},
-        [Problem(("agents", "main", "maxFailuresPerTurn"), LOOP_UNSEEN.format(2, 1))],
+        [SettingConflict(("agents", "main", "maxFailuresPerTurn"), LOOP_UNSEEN.format(2, 1))],
     ),
     ("retention all equal", {"metrics": {"retention": {"rawDays": 90, "dailyDays": 90}}}, []),
     (
         "retention the wrong way round",
         {"metrics": {"retention": {"rawDays": 91, "dailyDays": 89}}},
         [
-            Problem(("metrics", "retention", "rawDays"), RAW_OUTLIVE.format(91, 90)),
-            Problem(("metrics", "retention", "dailyDays"), HOURLY_OUTLIVE.format(90, 89)),
+            SettingConflict(("metrics", "retention", "rawDays"), RAW_OUTLIVE.format(91, 90)),
+            SettingConflict(("metrics", "retention", "dailyDays"), HOURLY_OUTLIVE.format(90, 89)),
         ],
     ),
     ("held and exempt tools apart", {"alwaysBlock": ["exec"], "neverBlock": ["read"]}, []),
     (
         "one tool held and exempt, spelled differently",
         {"alwaysBlock": ["openclaw:core:Message", "exec"], "neverBlock": ["message"]},
-        [Problem(("alwaysBlock",), BOTH.format("'message'"))],
+        [SettingConflict(("alwaysBlock",), BOTH.format("'message'"))],
     ),
     (
         "many tools held and exempt",
         {"alwaysBlock": [f"t{n}" for n in range(7)], "neverBlock": [f"t{n}" for n in range(7)]},
-        [Problem(("alwaysBlock",), BOTH.format("'t0', 't1', 't2', 't3', 't4' and 2 more"))],
+        [SettingConflict(("alwaysBlock",), BOTH.format("'t0', 't1', 't2', 't3', 't4' and 2 more"))],
     ),
     (
         "a tool that is exempt, held for one agent",
         {"agents": {"main": {"alwaysBlock": ["memory_get"]}, "other": {}}},
-        [Problem(("agents", "main", "alwaysBlock"), BOTH.format("'memory_get'"))],
+        [SettingConflict(("agents", "main", "alwaysBlock"), BOTH.format("'memory_get'"))],
     ),
     ("a level that is free", {"budget": {"riskCosts": {"LOW": 0, "MEDIUM": 0, "HIGH": 0}}}, []),
     ("a budget below the cost of a call", {"budget": {"size": 0.1}}, []),
@@ -130,10 +130,10 @@ CASES: list[tuple[str, Any, list[Problem]]] = [
         "a riskier level that costs less",
         {"budget": {"riskCosts": {"LOW": 0.3}}},
         [
-            Problem(
+            SettingConflict(
                 ("budget", "riskCosts", "LOW"),
                 "budget.riskCosts.LOW (0.3) must be at most budget.riskCosts.MEDIUM (0.15): "
-                "else the riskier call is the cheaper one",
+                "otherwise the riskier call is cheaper",
             )
         ],
     ),
@@ -142,7 +142,7 @@ CASES: list[tuple[str, Any, list[Problem]]] = [
         "the level of a tool that is exempt",
         {"budget": {"toolRiskMap": {"openclaw:core:Memory_Get": "LOW"}}},
         [
-            Problem(
+            SettingConflict(
                 ("budget", "toolRiskMap"),
                 "budget.toolRiskMap and neverBlock both name 'memory_get': neverBlock wins, nothing is charged",
             )
@@ -151,22 +151,22 @@ CASES: list[tuple[str, Any, list[Problem]]] = [
     (
         "two levels of one tool",
         {"budget": {"toolRiskMap": {"exec": "LOW", "Exec": "HIGH", "read": "LOW", "Read": "LOW"}}},
-        [Problem(("budget", "toolRiskMap"), "budget.toolRiskMap gives 'exec' two levels: the higher one counts")],
+        [SettingConflict(("budget", "toolRiskMap"), "budget.toolRiskMap gives 'exec' two levels: the higher one counts")],
     ),
     (
         "log in the store of held calls",
         {"logPath": "toolguard/../toolguard/nonces.json"},
-        [Problem(("logPath",), SAME_FILE.format("storePath", "logPath"))],
+        [SettingConflict(("logPath",), SAME_FILE.format("storePath", "logPath"))],
     ),
     (
         "database in the log",
         {"logPath": "/var/a.db", "metrics": {"dbPath": "/var//a.db"}},
-        [Problem(("logPath",), SAME_FILE.format("logPath", "metrics.dbPath"))],
+        [SettingConflict(("logPath",), SAME_FILE.format("logPath", "metrics.dbPath"))],
     ),
     (
         "database in the log's default",
         {"metrics": {"dbPath": "tool-guard.log"}},
-        [Problem(("metrics", "dbPath"), SAME_FILE.format("logPath", "metrics.dbPath"))],
+        [SettingConflict(("metrics", "dbPath"), SAME_FILE.format("logPath", "metrics.dbPath"))],
     ),
     (
         "the store in the gateway's config, the log in the audit log, the database in the key",
@@ -176,16 +176,16 @@ CASES: list[tuple[str, Any, list[Problem]]] = [
             "metrics": {"dbPath": "toolguard/key"},
         },
         [
-            Problem(("storePath",), TAKEN.format("storePath")),
-            Problem(("logPath",), TAKEN.format("logPath")),
-            Problem(("metrics", "dbPath"), TAKEN.format("metrics.dbPath")),
+            SettingConflict(("storePath",), TAKEN.format("storePath")),
+            SettingConflict(("logPath",), TAKEN.format("logPath")),
+            SettingConflict(("metrics", "dbPath"), TAKEN.format("metrics.dbPath")),
         ],
     ),
 ]
 
 
 @pytest.mark.parametrize(("raw", "expected"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_contradictions(raw: Any, expected: list[Problem]) -> None:
+def test_contradictions(raw: Any, expected: list[SettingConflict]) -> None:
     assert problems(parse(raw)) == expected
 
 
@@ -234,11 +234,11 @@ def test_files_that_hold_something_else(path: str, expected: bool) -> None:  # n
 )
 def test_what_must_not_be_written_over_is_not_used(taken: str) -> None:
     config = parse({"storePath": taken, "logPath": taken})
-    assert settingrules.store_path(config) is None
-    assert settingrules.log_path(config) == DEFAULT_LOG_PATH
+    assert conflicts.store_path(config) is None
+    assert conflicts.log_path(config) == DEFAULT_LOG_PATH
 
 
 def test_other_places_are_used() -> None:
     config = parse({"storePath": "held.json", "logPath": "~/x.log"})
-    assert (settingrules.store_path(config), settingrules.log_path(config)) == ("held.json", "~/x.log")
-    assert settingrules.store_path(parse({})) is None
+    assert (conflicts.store_path(config), conflicts.log_path(config)) == ("held.json", "~/x.log")
+    assert conflicts.store_path(parse({})) is None

@@ -1,4 +1,4 @@
-"""Our grammar against another one: tree-sitter-bash must see the same programs in what it reads without an error."""
+"""The grammar compared with tree-sitter-bash: both must find the same programs in text that it parses without an error."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tree_sitter import Language, Node, Parser
 
-from toolguard_engine.shell.parse import parse
-from toolguard_engine.shell.tree import Script, Simple, Substitution, Variable, Word
+from effort import examples
+from toolguard_engine.effects.shell.parse import parse
+from toolguard_engine.effects.shell.syntax_tree import Script, Simple, Substitution, Variable, Word
 
 CORPUS = Path(__file__).parents[2].parent / "shared" / "corpora" / "commands.jsonl"
 ORACLE = Parser(Language(tree_sitter_bash.language()))
@@ -56,7 +57,7 @@ def theirs(node: Node) -> Iterator[str]:
 
 
 def both(command: str) -> tuple[list[str], list[str]] | None:
-    """The names of the programs, by each grammar; None where the oracle cannot read the text."""
+    """The names of the programs by each grammar; None if the oracle cannot parse the text."""
     root = ORACLE.parse(command.encode()).root_node
     if root.has_error:
         return None
@@ -99,7 +100,7 @@ command = st.recursive(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400))
 @given(command)
 def test_generated_scripts(text: str) -> None:
     pair = both(text)

@@ -1,11 +1,11 @@
-"""What runs: each command with all its programs, wrappers and texts looked through."""
+"""All programs that a command runs, with wrappers and texts unwrapped."""
 
 from __future__ import annotations
 
 import pytest
 
-from toolguard_engine.shell.model import UNKNOWN
-from toolguard_engine.shell.unwrap import read
+from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.shell.unwrap import read
 
 U = UNKNOWN
 
@@ -76,7 +76,7 @@ LAST = {
     "nohup nice -n 19 rm x": "rm x",
     "timeout -s KILL 5m rm x": "rm x",
     "timeout --signal KILL 5m rm x": "rm x",
-    "time -p rm x": "-p rm x",
+    "time -p rm x": "rm x",
     "command rm x": "rm x",
     "exec -a y rm x": "rm x",
     "busybox rm x": "rm x",
@@ -245,14 +245,15 @@ LAST = {
     "! rm x": "rm x",
     "until rm x\ndo :\ndone": ":",
     "select f in x; do rm $f; done": "rm x",
+    "time -p -- { rm x; }": "rm x",
+    "time -v -o f rm x": "rm x",
+    "time '-p' rm x": "rm x",
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "last"), LAST.items(), ids=list(LAST))
-def test_the_last_program_that_runs(command: str, last: str) -> None:
-    found = ran(command)
-    assert found[-1] == last
-    assert not read(command).flaws
+def test_the_last_program_that_runs() -> None:
+    found = {command: (ran(command)[-1], bool(read(command).flaws)) for command in LAST}
+    assert found == {command: (last, False) for command, last in LAST.items()}
 
 
 ALL = {
@@ -293,7 +294,7 @@ def test_all_programs_that_run(command: str, expected: list[str]) -> None:
         ("rm x", ()),
     ],
 )
-def test_what_it_is_wrapped_in(command: str, via: tuple[str, ...]) -> None:
+def test_wrappers(command: str, via: tuple[str, ...]) -> None:
     assert next(run.via for run in read(command).runs if run.name == "rm") == via
 
 
@@ -305,7 +306,7 @@ def test_what_it_is_wrapped_in(command: str, via: tuple[str, ...]) -> None:
         ("cd /a; ssh h rm x", ""),
     ],
 )  # fmt: skip
-def test_where_it_runs(command: str, cwd: str) -> None:
+def test_working_directory(command: str, cwd: str) -> None:
     assert next(run.cwd for run in read(command).runs if run.name == "rm") == cwd
 
 
@@ -317,7 +318,7 @@ def test_pipelines_and_feeds() -> None:
     assert shell.stdin.programs == ("curl", "sed")
 
 
-def test_a_word_knows_what_made_it() -> None:
+def test_sources_of_words() -> None:
     run = next(run for run in read('sh -c "$(curl -s https://a.test)"').runs if run.name == "sh")
     assert [(at, feed.programs) for at, feed in run.given] == [(2, ("curl",))]
 
@@ -333,11 +334,11 @@ def test_a_word_knows_what_made_it() -> None:
     ],
     ids=range(17),
 )  # fmt: skip
-def test_what_cannot_be_read_whole(command: str, flaw: str) -> None:
+def test_flaws(command: str, flaw: str) -> None:
     assert read(command).flaws == ({flaw} if flaw else set())
 
 
-def test_a_fork_bomb_is_known_by_what_it_does() -> None:
+def test_fork_bombs() -> None:
     for text in (":(){ :|:& };:", "bomb() { bomb | bomb & }; bomb", "f(){ f & f; };f"):
         assert "fork-bomb" in [run.name for run in read(text).runs]
     assert "fork-bomb" not in [run.name for run in read('walk() { for d in a; do walk "$d"; done; }; walk .').runs]
@@ -351,7 +352,7 @@ def test_a_fork_bomb_is_known_by_what_it_does() -> None:
     ],
     ids=range(7),
 )  # fmt: skip
-def test_what_runs_itself_ends(command: str) -> None:
+def test_recursion_ends(command: str) -> None:
     assert len(read(command).runs) <= 2_000
 
 
@@ -359,5 +360,5 @@ def test_variables_of_the_call_itself() -> None:
     assert [run.argv for run in read("$T x", (("T", "rm"),)).runs] == [("rm", "x")]
 
 
-def test_a_sentinel_in_the_text_is_no_sentinel() -> None:
+def test_a_sentinel_in_the_text_is_not_a_sentinel() -> None:
     assert ran(f"rm a{U}b") == ["rm a?b"]

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 from msgspec import structs
 
-from toolguard_engine import standing as module
-from toolguard_engine.model import Call
-from toolguard_engine.standing import IDLE_SECONDS, Base, Seen, Standing, Standings, merged, place_in, place_of
+from toolguard_engine.approvals import standing as module
+from toolguard_engine.approvals.standing import IDLE_SECONDS, Base, Seen, Standing, Standings, merged, place_in, place_of
+from toolguard_engine.model.call import Call
 
 
 def test_one_for_each_agent_and_session() -> None:
@@ -63,15 +63,15 @@ def test_a_chat_and_what_its_agent_began() -> None:
 
 
 def both(**changes: Any) -> Standing:
-    return structs.replace(Standing("main", "s", 0.6, spent=0.3, streak=5, told=["a"]), **changes)
+    return structs.replace(Standing("main", "s", 0.6, spent=0.3, streak=5, reported=["a"]), **changes)
 
 
 def test_what_two_engines_did_adds_up() -> None:
     base = Base.of(both())
-    ours = both(spent=0.45, trust=0.58, told=["a", "b"], seen=Seen(warnings=1))
-    theirs = both(spent=0.7, trust=0.4, streak=0, told=["a", "c"], touched=9.0, seen=Seen(warnings=2, highest=3))
+    ours = both(spent=0.45, trust=0.58, reported=["a", "b"], seen=Seen(warnings=1))
+    theirs = both(spent=0.7, trust=0.4, streak=0, reported=["a", "c"], touched=9.0, seen=Seen(warnings=2, highest=3))
     assert merged(ours, base, theirs) == both(
-        spent=0.85, trust=0.38, streak=0, told=["a", "c", "b"], touched=9.0, seen=Seen(warnings=3, highest=3)
+        spent=0.85, trust=0.38, streak=0, reported=["a", "c", "b"], touched=9.0, seen=Seen(warnings=3, highest=3)
     )
 
 
@@ -82,13 +82,13 @@ def test_of_what_an_engine_began_anew_all_counts() -> None:
 
 
 def test_a_person_who_wrote_to_one_engine_is_not_forgotten() -> None:
-    before = both(seen=Seen(since=1.0, warnings=4), told=["drift.warnings"])
-    after = both(seen=Seen(since=5.0), told=[])
+    before = both(seen=Seen(since=1.0, warnings=4), reported=["drift.warnings"])
+    after = both(seen=Seen(since=5.0), reported=[])
     assert merged(after, Base.of(before), before).seen == Seen(since=5.0)
-    assert merged(after, Base.of(before), before).told == []
-    mine = both(seen=Seen(since=1.0, warnings=5), told=["drift.warnings"])
+    assert merged(after, Base.of(before), before).reported == []
+    mine = both(seen=Seen(since=1.0, warnings=5), reported=["drift.warnings"])
     assert merged(mine, Base.of(before), after).seen == Seen(since=5.0, warnings=1)
-    assert merged(mine, Base.of(before), after).told == []
+    assert merged(mine, Base.of(before), after).reported == []
 
 
 def test_after_a_checkpoint_in_both_only_what_came_since_counts() -> None:
@@ -136,7 +136,7 @@ def test_saved_whole() -> None:
 
 def test_two_standings_have_nothing_in_common() -> None:
     one, other = Standing("a", "s"), Standing("b", "s")
-    one.told.append("x")
+    one.reported.append("x")
     one.seen.resources[1] = 1
     one.seen.recent.append(1)
     assert other == Standing("b", "s")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -12,66 +11,44 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from test_serve import Talk
-from toolguard_engine import hints, protocol, rulepacks
-from toolguard_engine.layers.nostore import CODE
-from toolguard_engine.session import OUT_OF_ORDER, Session, Setup
-from toolguard_engine.standing import Standing
-from toolguard_engine.stores.killswitch import KillSwitch
+from engine_talk import Talk
+from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.layers.store_unavailable import CODE
+from toolguard_engine.rules import packs
+from toolguard_engine.server import tool_hints
+from toolguard_engine.server.session import Session
+from toolguard_engine.server.session_state import Setup
+from toolguard_engine.server.verdicts import OUT_OF_ORDER
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 from toolguard_engine.stores.locked import corrupt_files
-from toolguard_engine.stores.standings import FileStandings
+from toolguard_engine.stores.sqlite.standings import FileStandings
+from toolguard_engine.wire import messages
 
 CONFIG = {"budget": {"mode": "enforce", "toolRiskMap": {"note_down": "MEDIUM"}}}
 """Six calls of a MEDIUM tool at 0.15 use up the budget: the seventh is held."""
-
-LOOKS = 100_000
-"""Far more calls than an engine answers between two looks at the kill switch."""
 
 Engines = Callable[[], Talk]
 
 
 @pytest.fixture
-def state(tmp_path: Path) -> Path:
-    return tmp_path / "state"
+def engine(start: Callable[[], Talk], state: Path) -> Engines:
+    """Starts one that has been greeted."""
 
+    def greeted() -> Talk:
+        talk = start()
+        assert talk.hello(state, CONFIG)["type"] == "ready"
+        return talk
 
-@pytest.fixture
-def engine(tmp_path: Path, state: Path) -> Iterator[Engines]:
-    """Starts one that has been greeted; the last one is ended."""
-    (tmp_path / "home").mkdir()
-    with ExitStack() as running:
-
-        def start() -> Talk:
-            talk = Talk(tmp_path / "home")
-            running.callback(stop, talk)
-            assert talk.hello(state, CONFIG)["type"] == "ready"
-            return talk
-
-        yield start
-
-
-def stop(talk: Talk) -> None:
-    """As `kill -9` does."""
-    if talk.process.poll() is None:
-        talk.process.kill()
-    talk.process.communicate()
+    return greeted
 
 
 def call(talk: Talk, number: int = 1, **more: Any) -> Any:
     """The verdict; what is said for the gateway's log goes to `more["said"]`."""
     said = more.pop("said", [])
     usual = {"tool": "note_down", "params": {"text": f"line {number}"}, "agent": "main", "session": "s", "run": f"r{number}"}
-    talk.send(id=number, type="judge", **usual | more)
-    found = heard(talk, said)
-    talk.send(id=99, type="ping")  # what it answers now it answers after it has written what belongs behind the verdict
-    assert heard(talk, said)["type"] == "pong"
+    found = talk.answer(said, id=number, type="judge", **usual | more)
+    said += [each["text"] for each in talk.said()]
     return found
-
-
-def heard(talk: Talk, said: list[str]) -> Any:
-    while (answer := talk.read())["type"] == "log":
-        said.append(answer["text"])
-    return answer
 
 
 def spent(state: Path) -> list[float]:
@@ -83,7 +60,7 @@ def test_killed_right_behind_its_answers(engine: Engines, state: Path) -> None:
     for number in range(7):
         talk = engine()
         answer = call(talk, number)
-        stop(talk)
+        talk.kill()
         decisions.append(answer["decision"])
     assert decisions == ["allow"] * 6 + ["hold"]
     assert answer["text"].startswith("TOOLGUARD_ESCALATE|")
@@ -93,7 +70,7 @@ def test_killed_right_behind_its_answers(engine: Engines, state: Path) -> None:
 def test_ended_in_peace(engine: Engines, state: Path) -> None:
     talk = engine()
     assert [call(talk, number)["decision"] for number in range(7)] == ["allow"] * 6 + ["hold"]
-    assert talk.end()[0] == 0
+    talk.end()
     assert call(engine(), 8)["decision"] == "hold"
     assert [path.name for path in (state / "toolguard").glob("standings.db-*")] != []  # the engine that runs has it open
 
@@ -111,13 +88,13 @@ def test_a_checkpoint_in_between_is_not_undone(engine: Engines, state: Path) -> 
     assert call(talk, 1)["decision"] == "allow"
     FileStandings(state).checkpoint(refilled)
     assert [call(talk, number)["decision"] for number in (2, 3)] == ["allow"] * 2
-    stop(talk)
+    talk.kill()
     (standing,) = FileStandings(state).look()
     assert (standing.epoch, standing.spent) == (1, 0.3)
 
 
 def refilled(standing: Standing) -> Standing:
-    return structs.replace(standing, spent=0.0, told=[], epoch=standing.epoch + 1)
+    return structs.replace(standing, spent=0.0, reported=[], epoch=standing.epoch + 1)
 
 
 @pytest.mark.parametrize("content", [b"", b"no database at all" * 100])
@@ -135,7 +112,7 @@ def test_a_damaged_store_gives_nothing_back(engine: Engines, state: Path, conten
         )
         assert said
         assert call(talk, 2, tool="read", params={"path": "a"})["decision"] == "allow"  # SAFE: it costs nothing
-        stop(talk)
+        talk.kill()
     held = (state / "toolguard" / "nonces.json").read_text()
     assert CODE in held
     talk = engine()
@@ -147,32 +124,16 @@ def test_a_damaged_store_gives_nothing_back(engine: Engines, state: Path, conten
 
 
 def test_the_kill_switch_stops_a_running_engine(engine: Engines, state: Path) -> None:
-    talk, switch = engine(), KillSwitch(state)
+    talk, switch = engine(), KillSwitchFile(state)
     read: dict[str, Any] = {"tool": "read", "params": {"path": "a"}}
     assert call(talk, **read)["decision"] == "allow"
     switch.set(on=True, by="ann", why="stop")
-    for number in range(LOOKS):  # until it looks again
-        if (answer := call(talk, number, **read))["decision"] == "block":
-            break
+    talk.later(0.2)
+    answer = call(talk, 1, **read)
     assert (answer["decision"], answer["code"]) == ("block", "kill-switch.on")
     switch.set(on=False, by="ann", why="")
-    for number in range(LOOKS, 2 * LOOKS):
-        if (answer := call(talk, number, **read))["decision"] == "allow":
-            break
-    assert answer["decision"] == "allow"
-
-
-def test_killed_as_soon_as_the_answer_is_read(engine: Engines, state: Path) -> None:
-    decisions = []
-    for number in range(7):
-        talk = engine()
-        talk.send(
-            id=number, type="judge", tool="note_down", params={"text": f"{number}"}, agent="main", session="s", run="r"
-        )
-        decisions.append(heard(talk, [])["decision"])
-        stop(talk)
-    assert decisions == ["allow"] * 6 + ["hold"]
-    assert spent(state) == [0.9]
+    talk.later(0.2)
+    assert call(talk, 2, **read)["decision"] == "allow"
 
 
 def test_engines_at_once_have_one_budget(engine: Engines, state: Path) -> None:
@@ -185,21 +146,21 @@ def test_engines_at_once_have_one_budget(engine: Engines, state: Path) -> None:
 def test_while_another_process_holds_the_store(tmp_path: Path) -> None:
     """For a second calls go on, and it is told; then what is paid for waits, and it goes on by itself."""
     state, now = tmp_path / "state", [datetime.now(UTC)]
-    session = Session(Setup(hints.load(), lambda: now[0], 42, book=rulepacks.load()))
-    session.answer(protocol.Hello(0, protocol.VERSION, str(state), config=CONFIG))
+    session = Session(Setup(tool_hints.load(), lambda: now[0], 42, book=packs.load()))
+    session.answer(messages.Hello(0, messages.VERSION, str(state), config=CONFIG))
     session.standings = FileStandings(state)
-    judged = protocol.Judge(1, "note_down", params={"text": "x"}, agent="main", session="s", run="r")
+    judged = messages.Judge(1, "note_down", params={"text": "x"}, agent="main", session="s", run="r")
 
     def code(**more: Any) -> str:
         answer = session.answer(structs.replace(judged, **more))
-        assert isinstance(answer, protocol.VerdictAnswer)
+        assert isinstance(answer, messages.VerdictAnswer)
         return answer.code
 
     before = code()
     other = sqlite3.connect(session.standings.path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     assert code() == code() == before
-    (told,) = session.take_told()
+    (told,) = session.outbox.take_log()
     assert "how the agents stand cannot be saved" in told.text
     assert spent(state) == [0.15]
     now[0] += timedelta(seconds=1)

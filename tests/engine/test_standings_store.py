@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from toolguard_engine.standing import IDLE_SECONDS, MAX_STANDINGS, Seen, Standing
+from toolguard_engine.approvals.standing import IDLE_SECONDS, MAX_STANDINGS, Seen, Standing
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError, corrupt_files
-from toolguard_engine.stores.standings import FileStandings
+from toolguard_engine.stores.sqlite.standings import FileStandings
 
 KEY = ("main", "agent:main:main")
 
@@ -46,7 +46,7 @@ def test_nothing_is_made_by_looking(store: FileStandings) -> None:
 
 def test_what_is_saved_is_there_whole_for_the_next_engine(store: FileStandings, tmp_path: Path) -> None:
     standing = one(
-        streak=3, told=["budget.exhausted"], seen=Seen(since=5.0, resources={1: 2}, recent=[1] * 60, in_minute=60)
+        streak=3, reported=["budget.exhausted"], seen=Seen(since=5.0, resources={1: 2}, recent=[1] * 60, in_minute=60)
     )
     assert save(store, standing) == []
     assert FileStandings(tmp_path).load() == [standing]
@@ -276,7 +276,7 @@ def test_a_newer_schema_is_left_alone(store: FileStandings) -> None:
 def test_a_folder_in_its_place(store: FileStandings) -> None:
     store.path.mkdir(parents=True)
     for act in (store.load, store.look, lambda: save(store, one())):
-        with pytest.raises(StoreError, match="is no file"):
+        with pytest.raises(StoreError, match="is not a file"):
             act()
 
 

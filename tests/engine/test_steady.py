@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolguard_engine.metrics.steady import JUMP_MS, STEADY_MS, SteadyClock
+from toolguard_engine.metrics.steady_clock import JUMP_MS, STEADY_MS, SteadyClock
 
 NOW = 1_780_000_000_000
 JUMPS = {"a moment": (JUMP_MS, True), "ahead": (JUMP_MS + 1, False), "back": (-JUMP_MS - 1, False)}

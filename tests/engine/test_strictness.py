@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine import manifest
-from toolguard_engine.config import parse
-from toolguard_engine.strictness import (
+from toolguard_engine.config import plugin_manifest
+from toolguard_engine.config.settings import parse
+from toolguard_engine.config.strictness import (
     CONVERSATION,
     DEFAULTS,
     NEUTRAL,
     ORDERS,
     PLUGIN,
-    Settings,
+    EffectiveSettings,
     accepting,
     raised,
     settings_of,
@@ -85,7 +85,7 @@ def nested(name: str, value: Any) -> dict[str, Any]:
     return found
 
 
-def under(name: str, value: Any) -> Settings:
+def under(name: str, value: Any) -> EffectiveSettings:
     return settings_of(parse(nested(name, value)))
 
 
@@ -110,7 +110,7 @@ def test_every_setting_has_a_direction_or_is_neutral() -> None:
             found |= leaves(inner, f"{above}{key}.") if "properties" in inner else {f"{above}{key}"}
         return found
 
-    known = leaves(manifest.config_schema())
+    known = leaves(plugin_manifest.config_schema())
     ours = {name for name in ORDERS if name not in {PLUGIN, CONVERSATION}}
     neutral = {name for name in known if any(name == each or name.startswith(f"{each}.") for each in NEUTRAL)}
     assert known - {"agents"} == ours | neutral
@@ -166,13 +166,13 @@ def test_what_an_agent_inherits_is_told_once() -> None:
 
 
 def test_settings_that_an_older_version_did_not_know_count_as_their_defaults() -> None:
-    old = Settings({"mode": "enforce"})
+    old = EffectiveSettings({"mode": "enforce"})
     assert weaker(old, DEFAULT) == ()
     assert [each.name for each in weaker(old, under("failMode", "open"))] == ["failMode"]
 
 
 def test_what_a_newer_version_knows_stays_and_harms_nobody() -> None:
-    newer = Settings({**DEFAULT.values, "mode": "loudest", "later": 3}, {"main": {"alsoLater": True}})
+    newer = EffectiveSettings({**DEFAULT.values, "mode": "loudest", "later": 3}, {"main": {"alsoLater": True}})
     assert weaker(newer, DEFAULT) == ()
     assert raised(newer, DEFAULT).values["later"] == 3
     assert raised(newer, DEFAULT).agents == {"main": {"alsoLater": True}}
@@ -217,19 +217,19 @@ SETS = {"neverBlock", "alwaysBlock", "rulesOff", "budget.toolRiskMap"}
 
 
 @given(CONFIGS)
-def test_nothing_is_weaker_than_itself(one: Settings) -> None:
+def test_nothing_is_weaker_than_itself(one: EffectiveSettings) -> None:
     assert weaker(one, one) == ()
     assert raised(one, one) == one
 
 
 @given(CONFIGS, CONFIGS)
-def test_only_lists_can_be_weaker_both_ways(one: Settings, other: Settings) -> None:
+def test_only_lists_can_be_weaker_both_ways(one: EffectiveSettings, other: EffectiveSettings) -> None:
     there, back = ({(each.agent, each.name) for each in weaker(*pair)} for pair in ((one, other), (other, one)))
     assert {name for _, name in there & back} <= SETS
 
 
 @given(CONFIGS, CONFIGS)
-def test_the_measure_is_only_raised(one: Settings, other: Settings) -> None:
+def test_the_measure_is_only_raised(one: EffectiveSettings, other: EffectiveSettings) -> None:
     after = raised(one, other)
     assert weaker(one, after) == ()
     assert {(each.agent, each.name) for each in weaker(after, other)} == {(c.agent, c.name) for c in weaker(one, other)}
@@ -237,12 +237,12 @@ def test_the_measure_is_only_raised(one: Settings, other: Settings) -> None:
 
 
 @given(CONFIGS, CONFIGS)
-def test_what_is_accepted_is_not_weaker_any_more(one: Settings, other: Settings) -> None:
+def test_what_is_accepted_is_not_weaker_any_more(one: EffectiveSettings, other: EffectiveSettings) -> None:
     assert weaker(accepting(raised(one, other), weaker(one, other)), other) == ()
 
 
 @given(CONFIGS, CONFIGS)
-def test_put_back_it_is_as_before(one: Settings, other: Settings) -> None:
+def test_put_back_it_is_as_before(one: EffectiveSettings, other: EffectiveSettings) -> None:
     """Whatever was weaker meanwhile, the old settings are only weaker in what was stricter then."""
     meanwhile = {(each.agent, each.name) for each in weaker(one, other)}
     assert not meanwhile & {(each.agent, each.name) for each in weaker(raised(one, other), one)}

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine import hints, texts
-from toolguard_engine.failures import classify
-from toolguard_engine.model import Call, Failure, Problem
+from toolguard_engine.host.refusals import classify
+from toolguard_engine.model.call import Call, Failure, ParameterProblem
+from toolguard_engine.server import tool_hints
+from toolguard_engine.wording import correction
 
-HINTS = hints.load()
+HINTS = tool_hints.load()
 LONGEST = 10_000
 
 
@@ -23,7 +24,7 @@ def told(tool: str, params: Any, text: str, *, searched: bool = False) -> str:
         "tool_call" if searched else tool, {"id": tool, "args": params} if searched else params, text, judged=searched
     )
     assert failure is not None
-    return texts.corrective(Call(tool, params, searched), failure, HINTS)
+    return correction.corrective(Call(tool, params, searched), failure, HINTS)
 
 
 def validation(tool: str, *lines: str) -> str:
@@ -126,7 +127,7 @@ CORRECTIVE = [
         "Tool nosuchtool not found",
         (
             "[TOOL ERROR] There is no tool 'nosuchtool'. Use only tools that you were offered. "
-            "You sent: nosuchtool({ a: 1 }). Do not repeat this call as it is."
+            "You sent: nosuchtool({ a: 1 }). Do not repeat this call unchanged."
         ),
     ),
     (
@@ -136,7 +137,7 @@ CORRECTIVE = [
         "Tool bash not found",
         (
             "[TOOL ERROR] There is no tool 'bash'. Try exec({ command: \"ls -la\" }). "
-            'You sent: bash({ cmd: "ls" }). Do not repeat this call as it is.'
+            'You sent: bash({ cmd: "ls" }). Do not repeat this call unchanged.'
         ),
     ),
     (
@@ -146,7 +147,7 @@ CORRECTIVE = [
         "Tool Read_File not found",
         (
             "[TOOL ERROR] There is no tool 'Read_File'. Try read({ path: \"path/to/file\" }). "
-            "You sent: Read_File({}). Do not repeat this call as it is."
+            "You sent: Read_File({}). Do not repeat this call unchanged."
         ),
     ),
 ]
@@ -188,7 +189,7 @@ SEARCHED: list[tuple[str, str, Any, str, str]] = [
         "Unknown tool id: nope. Use tool_search to find tools.",
         (
             "[TOOL ERROR] There is no tool 'nope'. Use only tools that you were offered; find others with tool_search. "
-            'You sent: tool_call({ id: "nope", args: {} }). Do not repeat this call as it is.'
+            'You sent: tool_call({ id: "nope", args: {} }). Do not repeat this call unchanged.'
         ),
     ),
     (
@@ -198,7 +199,7 @@ SEARCHED: list[tuple[str, str, Any, str, str]] = [
         "Unknown tool id: cron. Use tool_search to find tools.",
         (
             '[TOOL ERROR] There is no tool \'cron\'. Try tool_call({ id: "automations", args: { action: "list" } }). '
-            'You sent: tool_call({ id: "cron", args: {} }). Do not repeat this call as it is.'
+            'You sent: tool_call({ id: "cron", args: {} }). Do not repeat this call unchanged.'
         ),
     ),
 ]
@@ -214,9 +215,12 @@ def test_corrective_in_the_spelling_of_tool_search(tool: str, params: Any, error
 def test_loop_detected() -> None:
     failure = Failure(
         "validation",
-        (Problem("path", missing=True, detail="is required"), Problem("n", missing=False, detail="must be number")),
+        (
+            ParameterProblem("path", missing=True, detail="is required"),
+            ParameterProblem("n", missing=False, detail="must be number"),
+        ),
     )
-    assert texts.loop_detected(Call("read", {}), failure, 2) == (
+    assert correction.loop_detected(Call("read", {}), failure, 2) == (
         "[LOOP DETECTED] Tool \"read\" failed 2 times with identical arguments ('path' is missing; 'n' must be number).\n"
         "This is a non-retryable error. Do NOT retry this call.\n"
         "Try a different approach or report the issue."
@@ -224,7 +228,7 @@ def test_loop_detected() -> None:
 
 
 def test_loop_detected_without_a_named_cause() -> None:
-    assert texts.loop_detected(Call("read", {}), Failure("unknown-tool"), 2) == (
+    assert correction.loop_detected(Call("read", {}), Failure("unknown-tool"), 2) == (
         '[LOOP DETECTED] Tool "read" failed 2 times with identical arguments.\n'
         "This is a non-retryable error. Do NOT retry this call.\n"
         "Try a different approach or report the issue."
@@ -232,14 +236,14 @@ def test_loop_detected_without_a_named_cause() -> None:
 
 
 def test_repeated() -> None:
-    assert texts.repeated(Call("read", {}), 2) == (
+    assert correction.repeated(Call("read", {}), 2) == (
         '[TOOL ERROR LIMIT] Tool "read" was called again after it had failed 2 times with identical arguments.\n'
         "Stopping tool execution. Say what could not be done and why, and what you need to continue."
     )
 
 
 def test_limit() -> None:
-    assert texts.limit(5) == (
+    assert correction.limit(5) == (
         "[TOOL ERROR LIMIT] 5 tool failures in this turn.\n"
         "Stopping tool execution. Review your approach before continuing: "
         "say what could not be done and why, and what you need to continue."
@@ -299,16 +303,16 @@ def assert_one_bounded_line(text: str, newlines: int = 0) -> None:
 
 
 def all_texts(tool: str, params: Any, path: str, detail: str) -> list[tuple[str, int]]:
-    problems = tuple(Problem(f"{path}{i}", missing=i % 2 == 0, detail=detail) for i in range(20))
+    problems = tuple(ParameterProblem(f"{path}{i}", missing=i % 2 == 0, detail=detail) for i in range(20))
     call, found = Call(tool, params), Failure("validation", problems, expected="")
     searched = Call(tool, params, searched=True)
     return [
-        (texts.corrective(call, found, HINTS), 0),
-        (texts.corrective(searched, Failure("invalid-arguments", problems, expected=detail or "{}"), HINTS), 0),
-        (texts.corrective(call, Failure("unknown-tool"), HINTS), 0),
-        (texts.corrective(searched, Failure("unknown-tool"), HINTS), 0),
-        (texts.loop_detected(call, found, 2), 2),
-        (texts.repeated(call, 2), 1),
+        (correction.corrective(call, found, HINTS), 0),
+        (correction.corrective(searched, Failure("invalid-arguments", problems, expected=detail or "{}"), HINTS), 0),
+        (correction.corrective(call, Failure("unknown-tool"), HINTS), 0),
+        (correction.corrective(searched, Failure("unknown-tool"), HINTS), 0),
+        (correction.loop_detected(call, found, 2), 2),
+        (correction.repeated(call, 2), 1),
     ]
 
 

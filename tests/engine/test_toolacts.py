@@ -1,20 +1,23 @@
-"""What calls of tools do that are no shell, and what the rules that come with toolguard say about them."""
+"""Effects of tools that are not shells, and the verdicts of the bundled rules on them."""
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolguard_engine import rubric, rulepacks, toolnames
-from toolguard_engine.rulebook import Example, Rule, Rulebook
-from toolguard_engine.shell.places import Where
-from toolguard_engine.toolacts import DESCRIBED, commands, effects
-from toolguard_engine.toolnames import words
-from toolguard_engine.toolsearch import tool_name
+from effort import examples
+from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.effects.tools import DESCRIBED, commands, effects
+from toolguard_engine.host import tool_names
+from toolguard_engine.host.tool_names import words
+from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.layers import rule_examples
+from toolguard_engine.rules import packs as rulepacks
+from toolguard_engine.rules import scores
+from toolguard_engine.rules.rulebook import Rulebook
 
 HOME = "/home/u"
 WORKSPACE = f"{HOME}/.openclaw/workspace"
@@ -140,7 +143,7 @@ def test_commands_of_undescribed_tools(tool: str, params: Any, expected: tuple[s
 
 
 @pytest.mark.parametrize(
-    ("deed", "tools"),
+    ("action", "tools"),
     [
         (
             "destroy",
@@ -161,15 +164,15 @@ def test_commands_of_undescribed_tools(tool: str, params: Any, expected: tuple[s
     ],
     ids=str,
 )
-def test_names(deed: str, tools: str) -> None:
-    assert {tool: toolnames.named(tool).deed for tool in tools.split()} == dict.fromkeys(tools.split(), deed)
+def test_names(action: str, tools: str) -> None:
+    assert {tool: tool_names.named(tool).action for tool in tools.split()} == dict.fromkeys(tools.split(), action)
 
 
 def score(example: dict[str, Any], book: Rulebook = BOOK) -> tuple[str, list[str]]:
-    """The verdict of the rules about a call that is no command, and which of them spoke."""
+    """The verdict of the rules on a call that is not a command, and the rules that matched."""
     tool, params = example["tool"], example["params"]
     found = book.for_call(tool_name(tool), params, effects(tool, params, WHERE))
-    clarity, stakes = rubric.base(tool_name(tool), params)
+    clarity, stakes = scores.base(tool_name(tool), params)
     total = min(10, clarity + max((m.clarity for m in found), default=0)) * min(
         10, stakes + max((m.stakes for m in found), default=0)
     )
@@ -181,18 +184,16 @@ EXAMPLES = [(rule, example) for rule in OWN for example in rule.matches if not i
 PASSES = [example for rule in OWN for example in rule.passes]
 
 
-@pytest.mark.parametrize(("rule", "example"), EXAMPLES, ids=[f"{rule.id}-{at}" for at, (rule, _) in enumerate(EXAMPLES)])
-def test_examples_match(rule: Rule, example: Example) -> None:
-    assert isinstance(example, dict)
-    verdict, spoke = score(example)
-    assert rulepacks.speaks(rule, example)
-    assert "heard" in example or rule.id in spoke
-    assert verdict == "block" if rule.verdict else True
+def test_examples_match() -> None:
+    for rule, example in EXAMPLES:
+        verdict, spoke = score(example)
+        assert rule_examples.speaks(rule, example), example
+        assert "heard" in example or rule.id in spoke, example
+        assert verdict == "block" if rule.verdict else True, example
 
 
-@pytest.mark.parametrize("example", PASSES, ids=json.dumps)
-def test_examples_pass(example: Example) -> None:
-    assert isinstance(example, str) or score(example)[0] == "allow"
+def test_examples_pass() -> None:
+    assert [example for example in PASSES if not isinstance(example, str) and score(example)[0] != "allow"] == []
 
 
 DEEP: list[Any] = []
@@ -218,7 +219,7 @@ for _ in range(900):
     ],
     ids=lambda value: repr(value)[:12] if not isinstance(value, list | dict) else "nested",
 )
-def test_odd_values_are_no_error_and_quick(value: Any) -> None:
+def test_odd_values_raise_no_error(value: Any) -> None:
     names = words(
         "action kind path paths edits input url query sql target targets message attachments media raw job "
         "command cmd args commands script invokeCommand request actions to cc files"
@@ -227,14 +228,14 @@ def test_odd_values_are_no_error_and_quick(value: Any) -> None:
         for params in [value, {}, *({name: value} for name in names), dict.fromkeys(names, value)]:
             effects(tool, params, WHERE)
             commands(tool, params)
-            rubric.base(tool, params)
+            scores.base(tool, params)
 
 
 @pytest.mark.parametrize(
     "text", ["/*" * 10_000, "eyJ-" * 5_000, "'a' " * 5_000, "update x set " * 2_000, "drop " * 4_000, "a=" * 9_000]
 )
 def test_hostile_texts_are_read_to_their_end(text: str) -> None:
-    """What tried every way through one of them would take hours."""
+    """A search with backtracking would take hours."""
     for tool, name in [("db__query", "sql"), ("message", "message"), ("web_fetch", "url")]:
         assert isinstance(effects(tool, {name: text}, WHERE), tuple)
 
@@ -245,7 +246,7 @@ def test_hostile_texts_are_read_to_their_end(text: str) -> None:
         st.text(max_size=12), st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists), max_size=6
     ),
 )
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300))
 def test_any_call_has_effects_or_none(tool: str, params: dict[str, Any]) -> None:
     assert isinstance(effects(tool, params, WHERE), tuple)
     assert isinstance(commands(tool, params), tuple)

@@ -1,4 +1,4 @@
-"""What reaches a program by each action that types, and the lines that come of it."""
+"""The characters that each typing action sends to a program, and the lines that result."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolguard_engine.typed.keys import CUT, MAX_KEYS, MAX_TYPED, Line, Typed, arriving, lines
+from toolguard_engine.effects.terminal_input.key_presses import CUT, MAX_KEYS, MAX_TYPED, InputLine, Typed, arriving, lines
 
 ARRIVES: list[tuple[dict[str, Any], str]] = [
     ({"action": "write", "data": "ls\n"}, "ls\n"),
@@ -29,7 +29,7 @@ ARRIVES: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("params", "text"), ARRIVES)
-def test_what_arrives(params: dict[str, Any], text: str) -> None:
+def test_characters_that_reach_the_program(params: dict[str, Any], text: str) -> None:
     assert arriving(params) == text
 
 
@@ -45,8 +45,8 @@ SURE = [
 
 
 @pytest.mark.parametrize(("typed", "text"), SURE)
-def test_a_line_as_it_is_entered(typed: str, text: str) -> None:
-    assert lines(typed, terminal=True) == Typed((Line(text),), "")
+def test_line_editing(typed: str, text: str) -> None:
+    assert lines(typed, terminal=True) == Typed((InputLine(text),), "")
 
 
 UNSURE = [
@@ -57,10 +57,10 @@ UNSURE = [
 
 
 @pytest.mark.parametrize("typed", UNSURE)
-def test_keys_that_are_not_played_make_the_line_unsure(typed: str) -> None:
+def test_keys_that_are_not_emulated_make_the_line_unsure(typed: str) -> None:
     assert not lines(f"{typed}\r", terminal=True).lines[-1].sure
-    assert lines(f"{typed}\r\nls\r", terminal=True).lines[-1] == Line("ls")
-    assert lines(f"{typed}\x03ls\r", terminal=True).lines[-1] == Line("ls") or "200~" in typed
+    assert lines(f"{typed}\r\nls\r", terminal=True).lines[-1] == InputLine("ls")
+    assert lines(f"{typed}\x03ls\r", terminal=True).lines[-1] == InputLine("ls") or "200~" in typed
 
 
 @pytest.mark.parametrize("typed", ["ls #\x15", "a\x7f", "a\x03", "\x1b[200~a\x1b[201~"])
@@ -68,20 +68,20 @@ def test_without_a_terminal_nothing_is_edited(typed: str) -> None:
     assert not lines(f"{typed}\n", terminal=False).lines[-1].sure
 
 
-def test_what_stands_before_the_end_of_the_input_is_read_and_may_stay() -> None:
+def test_text_before_ctrl_d_is_read_and_may_remain() -> None:
     found = lines("rm -rf ~\x04\n", terminal=True)
     assert [(line.text, line.ended) for line in found.lines] == [("rm -rf ~", "end"), ("", "enter")]
     assert not found.lines[1].sure
-    assert lines("\x04ls\n", terminal=True).lines == (Line("", "end"), Line("ls"))
+    assert lines("\x04ls\n", terminal=True).lines == (InputLine("", "end"), InputLine("ls"))
 
 
-def test_a_paste_that_is_not_over_goes_on_in_the_next_write() -> None:
+def test_an_unfinished_paste_continues_in_the_next_write() -> None:
     rest = lines("\x1b[200~one\ntwo ", terminal=True).rest
     assert not lines(f"{rest}\x15\x1b[201~\r", terminal=True).lines[-1].sure
 
 
 @pytest.mark.parametrize("typed", ["x" * (MAX_TYPED + 1), "x" * (MAX_KEYS + 1)])
-def test_what_is_too_long_to_be_remembered_is_not_known(typed: str) -> None:
+def test_input_that_is_too_long_is_unknown(typed: str) -> None:
     found = lines(typed, terminal=True)
     assert found == Typed((), CUT)
     assert not lines(f"{found.rest}ls\r", terminal=True).lines[0].sure
@@ -91,8 +91,8 @@ KEYS = st.text(st.sampled_from("ab \x7f\x15\x17\x03\x04\x1b[A~20O\r\n\t\xe9\udcc
 
 
 @given(KEYS, KEYS)
-def test_how_it_is_cut_makes_no_difference(first: str, second: str) -> None:
-    """But for an escape that waits for its end."""
+def test_splitting_makes_no_difference(first: str, second: str) -> None:
+    """Except for an incomplete escape sequence."""
     if first.endswith(("\x1b", "\x1bO")) or "\x1b[" in first[-8:]:
         return
     whole = lines(first + second, terminal=True)
@@ -103,6 +103,6 @@ def test_how_it_is_cut_makes_no_difference(first: str, second: str) -> None:
 
 
 @given(st.text(max_size=60))
-def test_no_keys_are_too_much(typed: str) -> None:
+def test_any_keys_are_accepted(typed: str) -> None:
     for line in lines(typed, terminal=True).lines:
         line.text.encode()

@@ -1,4 +1,4 @@
-"""What is typed into running programs: put together, read in their language, bound as a whole."""
+"""Input typed into running programs: assembled, read in their language, approved as a whole."""
 
 from __future__ import annotations
 
@@ -6,12 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from toolguard_engine.binding import bind
-from toolguard_engine.constraintform import constraint_from
-from toolguard_engine.layers.typed import CODE, STAYS
-from toolguard_engine.model import Call
-from toolguard_engine.typed.processes import BEGINNING, CROWDED, ENTERS, HISTORY, MAX_PROCESSES, NESTED, RECALLED, SETS_KEYS
-from typist import PROCESS, WORKSPACE, Typist, at_once, guard
+from toolguard_engine.approvals.binding import bind
+from toolguard_engine.effects.terminal_input.running_programs import (
+    BEGINNING,
+    CROWDED,
+    ENTERS,
+    HISTORY,
+    MAX_PROCESSES,
+    NESTED,
+    RECALLED,
+    SETS_KEYS,
+)
+from toolguard_engine.layers.typed_input import CODE, STAYS
+from toolguard_engine.model.call import Call
+from toolguard_engine.rules.rulebook import rule_from
+from typist import BOOK, PROCESS, WORKSPACE, Typist, at_once, guard
 
 HELD: list[tuple[str, list[str]]] = [
     # what is started, and what is typed; the last of it is held, all before it passes
@@ -100,9 +109,10 @@ HELD: list[tuple[str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("command", "typed"), HELD, ids=[f"{command}: {typed[-1]!r}" for command, typed in HELD])
-def test_what_comes_together_is_held(command: str, typed: list[str]) -> None:
-    assert Typist(command).last(*typed).decision in ("hold", "block")
+def test_input_assembled_from_pieces_is_held() -> None:
+    assert [
+        (command, typed) for command, typed in HELD if Typist(command).last(*typed).decision not in ("hold", "block")
+    ] == []
 
 
 PASSES: list[tuple[str, list[str]]] = [
@@ -136,12 +146,15 @@ PASSES: list[tuple[str, list[str]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("command", "typed"), PASSES, ids=[f"{command}: {typed[-1]!r}" for command, typed in PASSES])
-def test_honest_typing_passes(command: str, typed: list[str]) -> None:
-    assert Typist(command).type(*typed) == ["allow"] * len(typed)
+def test_ordinary_typing_passes() -> None:
+    assert [
+        (command, typed, found)
+        for command, typed in PASSES
+        if (found := Typist(command).type(*typed)) != ["allow"] * len(typed)
+    ] == []
 
 
-def test_keys_of_a_menu_pass() -> None:
+def test_menu_keys_pass() -> None:
     agent = Typist("npm create vite")
     for keys in (["Down", "Down", "Enter"], ["Tab", "Space", "Enter"], ["Left", "Enter"]):
         assert agent.do({"action": "send-keys", "keys": keys}).decision == "allow"
@@ -166,13 +179,13 @@ UNSURE: list[tuple[str, list[str], str]] = [
 
 
 @pytest.mark.parametrize(("command", "typed", "why"), UNSURE)
-def test_a_line_that_cannot_be_known_is_held(command: str, typed: list[str], why: str) -> None:
+def test_an_unknown_line_is_held(command: str, typed: list[str], why: str) -> None:
     verdict = Typist(command).last(*typed)
     assert (verdict.decision, verdict.code) == ("hold", CODE)
     assert verdict.reason.removesuffix(f" {STAYS}") == why
 
 
-def test_too_many_programs_inside_each_other_are_not_known() -> None:
+def test_too_many_nested_programs_are_unknown() -> None:
     agent = Typist("bash")
     for number in range(20):
         agent.do({"action": "write", "data": f"ssh box{number}\n"})
@@ -185,18 +198,18 @@ def test_many_interrupts_in_one_write_are_held() -> None:
     assert agent.type("ls\n") == ["allow"]
 
 
-def test_behind_an_unsure_line_all_is_known_again() -> None:
+def test_after_an_unsure_line_the_state_is_known_again() -> None:
     assert Typist("bash").type("\x1b[A", "\x03", "ls\n") == ["allow"] * 3
 
 
-def test_the_beginning_of_a_process_that_nobody_saw_start_is_not_known() -> None:
+def test_a_process_whose_start_was_not_observed_has_an_unknown_line() -> None:
     agent = Typist("bash", seen=False)
     assert agent.last("rtant\n").reason == BEGINNING
     assert agent.type("\x03", "ls\n", "echo x\n") == ["allow"] * 3
     assert agent.last("rm -rf ~/impo", "rtant\n").code == at_once("rm -rf ~/important").code
 
 
-def test_what_was_forgotten_is_not_known() -> None:
+def test_an_evicted_process_is_unknown() -> None:
     agent = Typist("bash")
     agent.type("rm -rf ~/impo")
     for number in range(MAX_PROCESSES):
@@ -204,20 +217,20 @@ def test_what_was_forgotten_is_not_known() -> None:
     assert agent.last("rtant\n").reason == BEGINNING
 
 
-def test_a_line_that_is_too_long_to_be_remembered_is_not_known() -> None:
+def test_a_line_that_is_too_long_is_unknown() -> None:
     assert Typist("bash").last("x" * 20_000, "\n").reason == BEGINNING
 
 
 # --- what arrives, and what does not ----------------------------------------------------------------------------------
 
 
-def test_what_was_refused_has_not_arrived() -> None:
+def test_a_refused_write_has_not_arrived() -> None:
     agent = Typist("bash")
     assert agent.do({"action": "send-keys", "literal": "echo '", "keys": ["Up"]}, refused=True).decision == "allow"
     assert agent.last("rm -rf ~/important\n").decision == "hold"
 
 
-def test_what_was_held_has_not_arrived() -> None:
+def test_a_held_write_has_not_arrived() -> None:
     agent = Typist("bash")
     assert agent.last("rm -rf ~/important\n").decision == "hold"
     assert agent.type("ls\n") == ["allow"]
@@ -226,7 +239,7 @@ def test_what_was_held_has_not_arrived() -> None:
 def test_a_write_that_failed_in_some_other_way_may_have_arrived() -> None:
     agent = Typist("bash")
     agent.ask(call := agent.call({"action": "write", "data": "rm -rf ~/impo"}))
-    agent.owner.processes.came(call, failed=True, refused=False)
+    agent.owner.processes.completed(call, failed=True, refused=False)
     assert agent.last("rtant\n").reason == BEGINNING
 
 
@@ -252,16 +265,16 @@ def test_too_many_uncertain_writes_at_once_are_held_with_the_next_line() -> None
     assert agent.ask(agent.call({"action": "submit"}, 7)).reason == CROWDED
 
 
-def test_of_a_write_whose_result_never_came_nothing_is_known() -> None:
+def test_a_write_without_a_result_makes_the_line_unknown() -> None:
     agent = Typist("bash")
     agent.ask(agent.call({"action": "write", "data": "echo '"}, 7))
     assert agent.last("ls\n").reason == BEGINNING
 
 
-def test_what_ran_instead_is_what_arrived() -> None:
+def test_changed_parameters_are_what_arrived() -> None:
     agent = Typist("bash")
     agent.ask(call := agent.call({"action": "write", "data": "echo '"}))
-    agent.owner.processes.came(replace(call, params={**call.params, "data": "rm -rf ~/"}), failed=False, refused=False)
+    agent.owner.processes.completed(replace(call, params={**call.params, "data": "rm -rf ~/"}), failed=False, refused=False)
     assert agent.last("important\n").decision == "hold"
 
 
@@ -291,7 +304,7 @@ def test_an_approval_is_bound_to_the_whole_line() -> None:
     assert len({bound(agent, write) for agent in (one, other, elsewhere)}) == 3
 
 
-def test_an_approval_in_an_interpreter_is_bound_to_what_it_was_told() -> None:
+def test_an_approval_in_an_interpreter_is_bound_to_its_earlier_input() -> None:
     write = {"action": "write", "data": "shutil.rmtree(p)\n"}
     one, other = Typist("python3"), Typist("python3")
     one.type("p = '/tmp/a'\n")
@@ -299,14 +312,14 @@ def test_an_approval_in_an_interpreter_is_bound_to_what_it_was_told() -> None:
     assert bound(one, write) != bound(other, write)
 
 
-def test_a_person_sees_the_whole_line() -> None:
+def test_the_approver_sees_the_whole_line() -> None:
     agent = Typist("bash")
     agent.type("cd ~\n", "rm -rf impo")
     assert agent.shown({"action": "write", "data": "rtant\n"}) == "cd '~'\nrm -rf important"
     assert agent.shown({"action": "send-keys", "keys": ["Up", "Enter"]}).startswith("rm -rf impo + ")
 
 
-def test_an_agent_cannot_write_what_a_person_sees() -> None:
+def test_an_agent_cannot_set_the_text_that_the_approver_sees() -> None:
     agent = Typist("bash")
     agent.type("rm -rf ~/impo")
     assert agent.shown({"action": "write", "data": "rtant\n", ENTERS: "ls"}) == "rm -rf ~/important"
@@ -323,7 +336,7 @@ def test_a_piece_that_enters_nothing_costs_nothing_and_earns_nothing() -> None:
     assert known is None or known.spent == 0
 
 
-def test_a_line_that_only_looks_costs_nothing() -> None:
+def test_a_read_only_line_costs_nothing() -> None:
     agent = Typist("bash", guard(budget={"mode": "enforce"}))
     assert set(agent.type(*["ls -la\n", "git status\n", "pwd\n"] * 20)) == {"allow"}
     known = agent.owner.autonomy.known(agent.call({}))
@@ -333,13 +346,13 @@ def test_a_line_that_only_looks_costs_nothing() -> None:
     assert known.spent > 0
 
 
-def test_what_stands_in_the_line_is_told() -> None:
+def test_the_message_shows_the_pending_line() -> None:
     agent = Typist("bash")
     assert STAYS in agent.last("rm -rf ~/impo", "rtant\n").reason
     assert STAYS not in Typist("bash").last("rm -rf ~/important\n").reason
 
 
-def test_other_actions_are_no_typing() -> None:
+def test_other_actions_are_not_typing() -> None:
     agent = Typist("bash")
     agent.type("rm -rf ~/impo")
     for action in ("poll", "log", "list"):
@@ -355,11 +368,18 @@ def test_a_call_that_would_approve_is_blocked_in_any_process() -> None:
     assert Typist("bash").last("toolguard ap", "prove abcd", "\n").code == "rule.self-protection"
 
 
-def test_limits_of_the_person_hold_for_what_is_typed() -> None:
+def test_user_limits_apply_to_typed_commands() -> None:
     owner = guard(budget={"mode": "enforce"})
-    said = {"id": "prod", "severity": "required", "reason": "Ask.", "path": ["/srv/prod/**"], "effect": ["delete"]}
-    typing = {"id": "typing", "severity": "required", "reason": "Ask.", "tool": ["process"], "params": {"data": "secret"}}
-    owner.constrain((constraint_from(said), constraint_from(typing)))
+    said = {
+        "id": "constraint.prod",
+        "severity": "required",
+        "reason": "Ask.",
+        "path": ["/srv/prod/**"],
+        "effect": ["delete"],
+    }
+    typing = {"id": "constraint.typing", "severity": "required", "reason": "Ask.", "tool": ["process"]}
+    typing["params"] = {"data": "secret"}
+    owner.use(BOOK.plus(rule_from(each, "constraint") for each in (said, typing)))
     agent = Typist("bash", owner)
     assert agent.last("rm /srv/pr", "od/x.txt", "\n").code == "constraint.prod"
     assert agent.do({"action": "write", "data": "secret"}).code == "constraint.typing"
@@ -367,17 +387,17 @@ def test_limits_of_the_person_hold_for_what_is_typed() -> None:
     assert known is None or known.spent == 0
 
 
-def test_always_block_asks_for_each_piece() -> None:
+def test_always_block_applies_to_each_piece() -> None:
     agent = Typist("bash", guard(alwaysBlock=["process"]))
     assert agent.do({"action": "write", "data": "l"}).code == "approval.always-block"
 
 
-def test_an_agent_that_is_not_judged_is_still_followed() -> None:
-    """What it typed counts for another one."""
+def test_input_of_an_exempt_agent_is_still_tracked() -> None:
+    """Its input counts for other agents."""
     agent = Typist("bash", guard(agents={"free": {"mode": "disabled"}}))
     call = replace(agent.call({"action": "write", "data": "rm -rf ~/impo"}), agent="free")
     assert agent.ask(call).decision == "allow"
-    agent.owner.processes.came(call, failed=False, refused=False)
+    agent.owner.processes.completed(call, failed=False, refused=False)
     assert agent.last("rtant\n").decision == "hold"
 
 

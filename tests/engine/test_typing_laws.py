@@ -1,4 +1,4 @@
-"""However a command is cut into pieces, and by whichever actions these arrive: as if it had been one command."""
+"""A command typed in any pieces and by any actions gets the verdict of the whole command."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
 from typist import Typist, at_once
 
 SHELL = [
@@ -47,7 +48,7 @@ CASES = (
 
 @st.composite
 def pieces(draw: st.DrawFn, text: str) -> list[dict[str, Any]]:
-    """A text in pieces of 1 to 7 characters, each by some action."""
+    """A text in pieces of 1 to 7 characters, each typed by some action."""
     found: list[dict[str, Any]] = []
     while text:
         size = draw(st.integers(1, 7))
@@ -82,9 +83,9 @@ ENTERS = [
 ]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
-def test_in_pieces_as_at_once(data: st.DataObject) -> None:
+def test_pieces_get_the_verdict_of_the_whole_command(data: st.DataObject) -> None:
     program, text, command = data.draw(st.sampled_from(CASES))
     agent = Typist(program)
     *before, entering = [agent.do(params) for params in data.draw(pieces(text))]
@@ -93,15 +94,15 @@ def test_in_pieces_as_at_once(data: st.DataObject) -> None:
     assert {verdict.decision for verdict in before} <= {"allow"}
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.lists(
         st.sampled_from(["ls\n", "cd ~\n", "x='", "\x03", "\x15", "cat\n", "\x04", "python3\n", "\x1b[A", "\n", "a"]),
         max_size=8,
     )
 )
-def test_whatever_was_typed_before_a_clean_line_is_judged(before: list[str]) -> None:
-    """Ctrl-C throws away what stands there; then the line is what it says, in whichever program that reads it."""
+def test_a_line_after_ctrl_c_is_judged_alone(before: list[str]) -> None:
+    """Ctrl-C discards pending input; the next line is then known, whichever program reads it."""
     agent = Typist("bash")
     for text in before:
         agent.do({"action": "write", "data": text})

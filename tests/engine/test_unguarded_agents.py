@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from toolguard_engine import rulepacks
-from toolguard_engine.config import Config
+from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
-from toolguard_engine.model import Call, Host
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
 
 HOST = Host("/home/u", "/home/u/.openclaw")
-GUARD = Guard(Config(), {}, HOST, rulepacks.load())
+GUARD = Guard(Config(), {}, HOST, packs.load())
 
 HELD = [
     "claude --dangerously-skip-permissions",
@@ -145,14 +145,12 @@ def judged(tool: str, params: dict[str, object]) -> str:
     return GUARD.weigh(Call(tool, params, cwd="/home/u/work")).decision
 
 
-@pytest.mark.parametrize("command", HELD)
-def test_held(command: str) -> None:
-    assert judged("exec", {"command": command}) != "allow"
+def test_held() -> None:
+    assert [command for command in HELD if judged("exec", {"command": command}) == "allow"] == []
 
 
-@pytest.mark.parametrize("command", PASSES)
-def test_passes(command: str) -> None:
-    assert judged("exec", {"command": command}) == "allow"
+def test_passes() -> None:
+    assert [(command, found) for command in PASSES if (found := judged("exec", {"command": command})) != "allow"] == []
 
 
 @pytest.mark.parametrize(("tool", "params"), HELD_CALLS)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -13,12 +12,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolguard_engine import approval_texts, protocol, serve
+from effort import examples
+from engine_talk import Talk
 from toolguard_engine.guard import Guard
-from toolguard_engine.protocol import Leading, leading
-from toolguard_engine.session import Session
-from toolguard_engine.stores.audit import AuditLog, Event
-from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.server.held_calls_step import HeldCalls
+from toolguard_engine.server.session import Session
+from toolguard_engine.stores.files.audit_log_file import AuditEvent, AuditLog
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
+from toolguard_engine.wire import messages
+from toolguard_engine.wire.messages import Leading, leading
+from toolguard_engine.wording import approval
 
 ACTING = [
     {},
@@ -31,36 +34,29 @@ BLOCKED = [("block", "guard.unreadable"), ("block", "call.too-deep")]
 OFF = [{"mode": "disabled"}, {"enabled": False}, {"agents": {"main": {"mode": "disabled"}}}]
 
 
-class Conversation:
-    """An engine in this process, after its introduction, and what it says."""
+class Conversation(Talk):
+    """An engine after its introduction, line by line: nothing is written meanwhile."""
 
     def __init__(self, state: Path, config: Any = None) -> None:
+        super().__init__()
         self.state = state
-        read, self._write = os.pipe()
-        self._source, sink = os.pipe()
-        self._out = os.fdopen(read, "rb", buffering=0)
-        os.close(sink)
-        self.engine = serve.Engine(self._source, self._write)
-        hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(state), "config": config, "gateway": "gw"}
-        assert self.line(json.dumps(hello).encode())["type"] == "ready"
+        assert self.hello(state, config)["type"] == "ready"
+        self.events()
 
     def line(self, data: bytes, *, too_long: bool = False) -> Any:
-        answer = self.engine._decide(data, too_long=too_long)
-        return json.loads(protocol.encode(answer)) if answer else None
+        answer = self.engine.decide(data, too_long=too_long)
+        return json.loads(messages.encode(answer)) if answer else None
 
-    def events(self) -> list[Event]:
+    def events(self) -> list[AuditEvent]:
         """The lines for the audit log since the last time."""
-        return self.engine._session.take_events()
+        return self.engine.session.outbox.take_events()
 
     @property
     def session(self) -> Session:
-        return self.engine._session
+        return self.engine.session
 
     def close(self) -> None:
-        self._out.close()
-        for handle in (self._write, self._source):
-            os.close(handle)
-        self.engine._close_standings()
+        self.kill()
 
 
 @pytest.fixture
@@ -104,7 +100,7 @@ UNREADABLE = [
 def test_a_call_that_cannot_be_read_is_blocked_with_a_line(talk: Conversation, line: bytes, reason: str) -> None:
     answer = talk.line(line)
     assert (answer["id"], answer["decision"], answer["code"]) == (7, "block", "guard.unreadable")
-    assert answer["text"] == approval_texts.undecided("TOOLGUARD", "guard.unreadable")
+    assert answer["text"] == approval.undecided("TOOLGUARD", "guard.unreadable")
     [event] = talk.events()
     assert (event.event, event.code, event.agent, event.session, event.run) == (
         "error",
@@ -117,7 +113,7 @@ def test_a_call_that_cannot_be_read_is_blocked_with_a_line(talk: Conversation, l
 
 
 def test_a_line_that_is_too_long_is_blocked(talk: Conversation) -> None:
-    answer = talk.line(judge(b'{"path":"')[: protocol.LEADING], too_long=True)
+    answer = talk.line(judge(b'{"path":"')[: messages.LEADING], too_long=True)
     assert (answer["id"], answer["decision"], answer["code"]) == (7, "block", "guard.unreadable")
     assert [event.tool for event in talk.events()] == ["read"]
 
@@ -145,9 +141,9 @@ def test_where_the_guard_is_off_it_passes(tmp_path: Path, config: dict[str, Any]
 
 def test_the_kill_switch_counts_in_every_mode(tmp_path: Path) -> None:
     with closing(Conversation(tmp_path, {"mode": "disabled"})) as engine:
-        KillSwitch(tmp_path).set(on=True, by="test", why="stop")
-        engine.engine._switched = -serve.SWITCH_EVERY
-        engine.engine._look_at_switch()
+        KillSwitchFile(tmp_path).set(on=True, by="test", why="stop")
+        engine.later(1)
+        engine.assert_alive()
         answer = engine.line(judge(b'{"path":"a'))
         assert answer["decision"] == "block"
         assert "kill switch" in answer["text"]
@@ -185,7 +181,7 @@ def test_a_bug_while_judging_blocks(
         raise error
 
     with closing(Conversation(tmp_path, config)) as engine:
-        monkeypatch.setattr(Guard, "judge", broken)
+        monkeypatch.setattr(Guard, "judge_reading", broken)
         monkeypatch.setattr(Guard, "refused", broken)  # counting it may be where the bug is
         answer = engine.line(judge(b'{"path":"a"}'))
         assert (answer["decision"], answer["code"]) == ("block", "guard.error")
@@ -210,9 +206,9 @@ def test_a_bug_in_what_follows_an_answer_takes_nothing_with_it(talk: Conversatio
     def broken(*_: object) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr(serve.Engine, "_follow", broken)
+    monkeypatch.setattr(HeldCalls, "follow", broken)
     assert talk.line(judge(b'{"path":"a"}'))["decision"] == "allow"
-    monkeypatch.setattr(approval_texts, "shown", broken)
+    monkeypatch.setattr(approval, "shown", broken)
     talk.line(judge(b'{"path":"%s/toolguard/key"}' % str(talk.state).encode()))
     [event] = talk.events()
     assert event.event == "block"
@@ -236,20 +232,15 @@ def test_the_gateway_part_has_a_line_written(talk: Conversation) -> None:
 
 
 def test_the_lines_reach_the_audit_log_and_the_gateways_log(tmp_path: Path) -> None:
-    """The whole process, from its input to its files."""
-    lines, said = tmp_path / "in", tmp_path / "out"
-    state = tmp_path / "state"
-    hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(state), "config": {"failMode": "open"}, "gateway": "gw"}
+    talk = Conversation(tmp_path, {"failMode": "open"})
     deep = [judge(nested(depth)) for depth in range(1_100, 2_001, 100)]
-    long = judge(b'{"path":"%s"}' % (b"x" * protocol.MAX_LINE))
-    lines.write_bytes(b"\n".join([json.dumps(hello).encode(), *deep, long, b'{"id":9,"type":"ping"}', b""]))
-    with lines.open("rb") as source, said.open("wb") as sink:
-        serve.Engine(source.fileno(), sink.fileno()).run()
-    answers = [json.loads(line) for line in said.read_bytes().splitlines()]
+    long = judge(b'{"path":"%s"}' % (b"x" * messages.MAX_LINE))
+    talk.raw(b"\n".join([*deep, long, b'{"id":9,"type":"ping"}', b""]))
+    answers = talk.end()
     verdicts = [answer for answer in answers if answer["type"] == "verdict"]
     assert [(verdict["id"], verdict["decision"]) for verdict in verdicts] == [(7, "block")] * (len(deep) + 1)
-    assert answers[-1] == {"type": "pong", "id": 9} or {"type": "pong", "id": 9} in answers
-    codes = [event["code"] for event in AuditLog(state).events() if event["event"] in ("error", "block")]
+    assert {"type": "pong", "id": 9} in answers
+    codes = [event["code"] for event in AuditLog(tmp_path).events() if event["event"] in ("error", "block")]
     assert len(codes) >= len(deep) + 1
     assert any(answer["type"] == "log" and "SECURITY" in answer["text"] for answer in answers)
 
@@ -258,7 +249,7 @@ bodies = st.binary(max_size=200) | st.text(alphabet='{}[]":,\\ 01e-.truefalsn', 
 kinds = st.sampled_from(["judge", "ran", "failed", "message", "came", "decide", "resolved", "ping", "unjudged", "hallo"])
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(kind=kinds, number=st.integers(1, 2**53), body=bodies)
 def test_every_line_with_an_id_gets_an_answer_and_no_call_runs_unjudged(
     talk: Conversation, kind: str, number: int, body: bytes
@@ -267,8 +258,8 @@ def test_every_line_with_an_id_gets_an_answer_and_no_call_runs_unjudged(
     talk.events()
     answer = talk.line(line)
     try:
-        protocol.decode(line)
-    except protocol.ProtocolError:
+        messages.decode(line)
+    except messages.ProtocolError:
         readable = False
     else:
         readable = True

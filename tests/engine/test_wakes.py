@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import multiprocessing
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -12,17 +11,18 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from toolguard_engine import protocol, wakes
-from toolguard_engine.ledger import Decision, Entry
-from toolguard_engine.serve import Engine
+from engine_talk import Talk
+from toolguard_engine.approvals.ledger import Decision, HeldCall
+from toolguard_engine.server import wake_watcher
+from toolguard_engine.server.engine_context import Intervals
+from toolguard_engine.server.wake_watcher import Wakes
 from toolguard_engine.stores import locked
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.stores.nonces import FileNonces
-from toolguard_engine.wakes import Wakes
+from toolguard_engine.stores.files.audit_log_file import AuditLog
+from toolguard_engine.stores.files.nonces import FileNonces
+from toolguard_engine.wire import messages
 
 NOW = 1_000_000.0
 ANNA = Decision("anna", "cli")
-fork = multiprocessing.get_context("fork")
 
 
 class Watch:
@@ -36,7 +36,7 @@ class Watch:
 
     def held(self, call: str = "call", session: str = "agent:main:main") -> str:
         """A call is held, as the engine does it."""
-        request = Entry(
+        request = HeldCall(
             nonce="", binding=call, tool="exec", agent="main", session=session, run="run-1", code="c", reason="r",
             shown=f'exec({{ command: "{call}" }})', created=self.now, expires=self.now + 300,
         )  # fmt: skip
@@ -46,10 +46,7 @@ class Watch:
 
     def elsewhere(self, action: str, nonce: str) -> None:
         """Another process decides."""
-        process = fork.Process(target=decide, args=(self.state, action, nonce, self.now))
-        process.start()
-        process.join()
-        assert process.exitcode == 0
+        decide(self.state, action, nonce, self.now)
 
     def use(self, call: str = "call") -> None:
         self.held(call)
@@ -100,12 +97,12 @@ def test_an_approval_elsewhere_wakes_the_agent_once(watch: Watch) -> None:
     watch.elsewhere("approve", nonce)
     watch.now += 2
     assert watch.wakes.poll() == [
-        protocol.Wake(
+        messages.Wake(
             nonce,
             "main",
             "agent:main:main",
             f'[TOOLGUARD] The user approved the call that waited under {nonce}: exec({{ command: "call" }})\n'
-            "Repeat exactly this call now, within 28 seconds and with the same arguments; it will run once. Then go on.",
+            "Repeat exactly this call now, within 28 seconds and with the same arguments; it runs once. Then continue.",
         )
     ]
     for _ in range(3):
@@ -188,11 +185,11 @@ def test_an_engine_that_starts_later_tells_what_still_waits(watch: Watch) -> Non
 
 
 def test_the_memory_of_who_was_told_is_bounded(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wakes, "MAX_TOLD", 2)
+    monkeypatch.setattr(wake_watcher, "MAX_WOKEN", 2)
     for call in "abcd":
         watch.store.approve(watch.held(call), ANNA, NOW, 30)
     assert len(watch.woken()) == 4
-    assert len(watch.wakes._told) == 2
+    assert len(watch.wakes._woken) == 2
 
 
 # --- what is looked at --------------------------------------------------------------------------------------------------
@@ -240,38 +237,24 @@ def test_nothing_waits_nothing_is_watched(watch: Watch) -> None:
     assert watching == [True, False, True, True, False]
 
 
-def test_an_engine_with_nothing_waiting_sleeps(tmp_path: Path, looks: list[str]) -> None:
+def test_an_engine_with_nothing_waiting_sleeps(talk: Talk, tmp_path: Path, looks: list[str]) -> None:
     """It looks once after its start; then only a held call makes it look again."""
-    source, sink = os.pipe()
-    engine = Engine(source, sink)
-    hello = {"id": 0, "type": "hello", "v": 1, "stateDir": str(tmp_path), "config": {"alwaysBlock": ["exec"]}}
-
-    def say(**message: Any) -> None:
-        engine._answer(json.dumps(message).encode(), too_long=False)
-
-    def later() -> None:
-        engine._polled = engine._published = -1e9
-        engine._do_what_is_due()
-
-    say(**hello)
-    later()
-    assert engine._until_due() is None
+    talk.hello(tmp_path, {"alwaysBlock": ["exec"]})
+    talk.later(2)
+    assert talk.engine.next_due() == math.inf
     for number in range(50):
-        say(id=number, type="judge", tool="read", params={"path": "a"}, run="r")
-        say(type="done", tool="read", params={"path": "a"}, run="r")
-    say(type="run-end", run="r", session="s")
-    later()
+        talk.send(id=number, type="judge", tool="read", params={"path": "a"}, run="r")
+        talk.send(type="came", tool="read", params={"path": "a"}, run="r")
+    talk.send(type="run-end", run="r", session="s")
+    talk.later(2)
     looks.clear()
-    later()
-    assert looks == []
-    assert engine._until_due() is None
-    say(id=1, type="judge", tool="exec", params={}, run="r")
-    later()
-    later()
-    assert engine._until_due() is not None
-    assert "stat nonces.json" in looks
-    os.close(source)
-    os.close(sink)
+    talk.later(1_000)
+    assert (looks, talk.engine.next_due()) == ([], math.inf)
+    talk.send(id=1, type="judge", tool="exec", params={}, run="r")
+    talk.later(10)
+    assert talk.engine.next_due() < math.inf
+    assert looks.count("stat nonces.json") >= 10 / Intervals.poll - 2
+    talk.said()
 
 
 # --- what can go wrong --------------------------------------------------------------------------------------------------

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_engine.config import parse
-from toolguard_engine.ledger import Decision
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.strictness import settings_of
-from toolguard_engine.weakenings import MAX_IN_CHAT, NOTHING, Weakenings
+from toolguard_engine.approvals.ledger import Decision
+from toolguard_engine.config.settings import parse
+from toolguard_engine.config.strictness import settings_of
+from toolguard_engine.server.weakening_notices import ACCEPT, MAX_IN_CHAT, NOTHING, Weakenings
+from toolguard_engine.stores.accepted_settings import NOT_KNOWN
+from toolguard_engine.stores.files.accepted_settings_file import NAME
+from toolguard_engine.stores.files.audit_log_file import AuditLog
 
 ANN = Decision("ann", "chat")
 
@@ -57,3 +59,11 @@ def test_what_is_too_much_for_a_chat_is_not_accepted_there(weakenings: Weakening
     (text,) = weakenings.pending()
     assert text.endswith("run in a terminal: toolguard config accept")
     assert weakenings.accept(ANN, "").startswith("Nothing was accepted")
+
+
+def test_a_lost_record_is_said_once_with_what_was_taken_instead(weakenings: Weakenings, tmp_path: Path) -> None:
+    (tmp_path / "state" / "toolguard" / NAME).unlink()
+    soft = settings_of(parse({"mode": "soft"}))
+    (line,) = weakenings.begin(soft)
+    assert line == f"{NOT_KNOWN}; compared with the defaults: mode changed from enforce to soft. If you meant it: {ACCEPT}"
+    assert weakenings.begin(soft) == []

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from toolguard_engine.config import Retention
+from toolguard_engine.config.settings import Retention
 from toolguard_engine.metrics import database, registry, writer
 from toolguard_engine.metrics.backlog import Backlog
 from toolguard_engine.metrics.database import connect
-from toolguard_engine.metrics.record import DAY_MS, Call, Verdict
 from toolguard_engine.metrics.registry import USUAL, GatewayFacts
-from toolguard_engine.metrics.steady import STEADY_MS
+from toolguard_engine.metrics.row_writer import DAY_MS, CallRecord, VerdictRecord
+from toolguard_engine.metrics.steady_clock import STEADY_MS
 from toolguard_engine.metrics.writer import AFTER_TROUBLE, ALIVE_MS, EVERY, PATIENCE_MS, WHILE_CLEANING, Writer
-from toolguard_engine.stores import audit
+from toolguard_engine.stores.files import audit_log_file as audit_log
 
 NOW = 1_780_000_000_000
 
@@ -29,7 +29,7 @@ class Stage:
     def __init__(
         self,
         folder: Path,
-        price: Callable[[Call], Call] = lambda call: call,
+        price: Callable[[CallRecord], CallRecord] = lambda call: call,
         name: str = "home",
         kept: Retention = USUAL,
     ) -> None:
@@ -77,7 +77,7 @@ def test_rows_get_the_name_that_the_gateway_has_here(tmp_path: Path) -> None:
     with closing(connect(tmp_path / "metrics.db")) as connection:
         registry.claim(connection, GatewayFacts("home", "/other", "", "", "", "", "", 1), NOW)
     stage = Stage(tmp_path)
-    stage.backlog.add([Call(NOW, model="m"), Verdict(NOW, kind="allow")])
+    stage.backlog.add([CallRecord(NOW, model="m"), VerdictRecord(NOW, kind="allow")])
     stage.round()
     assert stage.rows("SELECT gateway FROM toolguard_calls UNION ALL SELECT gateway FROM toolguard_verdicts") == [
         ("home-2",),
@@ -88,7 +88,7 @@ def test_rows_get_the_name_that_the_gateway_has_here(tmp_path: Path) -> None:
 
 def test_prices_are_asked_where_nobody_waits(tmp_path: Path) -> None:
     stage = Stage(tmp_path, lambda call: call._replace(cost_usd=0.5, cost_estimated=1))
-    stage.backlog.add([Call(NOW)])
+    stage.backlog.add([CallRecord(NOW)])
     stage.round()
     assert stage.rows("SELECT cost_usd, estimated_usd FROM toolguard_days") == [(0.5, 0.5)]
     stage.writer.close()
@@ -96,7 +96,7 @@ def test_prices_are_asked_where_nobody_waits(tmp_path: Path) -> None:
 
 def test_more_than_a_batch_is_written_at_once(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(writer, "BATCH", 4)
-    stage.backlog.add([Call(NOW + number) for number in range(10)])
+    stage.backlog.add([CallRecord(NOW + number) for number in range(10)])
     assert [stage.round(), stage.round(), stage.round()] == [0, 0, EVERY]
     assert stage.calls == [*range(10)]
 
@@ -111,7 +111,7 @@ def test_it_is_said_that_the_engine_lives(stage: Stage, later: int, seen: int) -
 def test_a_file_that_is_held_is_waited_for_and_told_late(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "BUSY_SECONDS", 0.01)
     stage.writer.close()
-    stage.backlog.add([Call(NOW)])
+    stage.backlog.add([CallRecord(NOW)])
     with closing(sqlite3.connect(stage.path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         assert (stage.round(), stage.round(NOW + PATIENCE_MS - 1), stage.said) == (EVERY, EVERY, [])
@@ -124,12 +124,12 @@ def test_a_file_that_is_held_is_waited_for_and_told_late(stage: Stage, monkeypat
 def test_what_is_lost_is_told_and_counted(tmp_path: Path) -> None:
     stage = Stage(tmp_path)
     stage.path.mkdir()
-    stage.backlog.add([Call(NOW + number) for number in range(13)])
+    stage.backlog.add([CallRecord(NOW + number) for number in range(13)])
     assert [stage.round(), stage.round()] == [AFTER_TROUBLE] * 2
     stage.path.rmdir()
     stage.round()
     assert stage.calls == [*range(3, 13)]
-    broken = f"metrics: '{stage.path}' is no file; name another one in metrics.dbPath"
+    broken = f"metrics: '{stage.path}' is not a file; name another one in metrics.dbPath"
     assert stage.said == [
         broken,
         "metrics: nothing can be written, and too much waits: the oldest model calls and verdicts are lost",
@@ -140,23 +140,23 @@ def test_what_is_lost_is_told_and_counted(tmp_path: Path) -> None:
 
 
 def test_a_fault_of_ours_costs_its_rows_and_no_more(tmp_path: Path) -> None:
-    def price(call: Call) -> Call:
+    def price(call: CallRecord) -> CallRecord:
         return call._replace(total=1 // call.input)
 
     stage = Stage(tmp_path, price)
-    stage.backlog.add([Call(NOW)])
+    stage.backlog.add([CallRecord(NOW)])
     with pytest.raises(ZeroDivisionError):
         stage.round()
-    stage.backlog.add([Call(NOW + 1, input=1)])
+    stage.backlog.add([CallRecord(NOW + 1, input=1)])
     stage.round()
     assert (stage.calls, stage.said) == ([1], ["metrics are written again; model calls and verdicts that were lost: 1"])
     stage.writer.close()
 
 
 def test_an_audit_log_that_cannot_be_read_keeps_no_call_from_being_written(stage: Stage, tmp_path: Path) -> None:
-    log = audit.AuditLog(tmp_path)
-    log.append([audit.Event("id", audit.when(NOW / 1000), "hold")])
-    stage.backlog.add([Call(NOW)])
+    log = audit_log.AuditLog(tmp_path)
+    log.append([audit_log.AuditEvent("id", audit_log.when(NOW / 1000), "hold")])
+    stage.backlog.add([CallRecord(NOW)])
     folder = log.path.parent
     folder.rename(tmp_path / "away")
     stage.round()
@@ -170,11 +170,11 @@ def test_an_audit_log_that_cannot_be_read_keeps_no_call_from_being_written(stage
 def test_it_cleans_at_four_and_goes_on_writing(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("toolguard_engine.metrics.retention.CHUNK", 1)
     stage.clean()
-    stage.backlog.add([Call(NOW - 40 * DAY_MS), Call(NOW - 40 * DAY_MS), Call(NOW)])
+    stage.backlog.add([CallRecord(NOW - 40 * DAY_MS), CallRecord(NOW - 40 * DAY_MS), CallRecord(NOW)])
     assert stage.round() == EVERY
     later = NOW + DAY_MS
     paces = [stage.round(later)]
-    stage.backlog.add([Call(later)])
+    stage.backlog.add([CallRecord(later)])
     while paces[-1] != EVERY:
         paces.append(stage.round(later))
     assert set(paces) == {WHILE_CLEANING, EVERY}
@@ -183,7 +183,7 @@ def test_it_cleans_at_four_and_goes_on_writing(stage: Stage, monkeypatch: pytest
 
 @pytest.mark.parametrize("since", [0, STEADY_MS - 1], ids=["right after it", "for almost ten minutes"])
 def test_a_clock_that_is_wrong_removes_nothing(stage: Stage, since: int) -> None:
-    stage.backlog.add([Call(NOW), Call(NOW)])
+    stage.backlog.add([CallRecord(NOW), CallRecord(NOW)])
     stage.clean()
     stage.ahead = 400 * DAY_MS
     stage.round(NOW + 1)
@@ -197,8 +197,10 @@ def test_a_clock_that_is_wrong_removes_nothing(stage: Stage, since: int) -> None
 def test_the_gateway_that_keeps_longest_counts_and_nothing_comes_twice(tmp_path: Path) -> None:
     """A file of two gateways: what one removed, the other does not take from its log again, whatever becomes of the log."""
     short, long = Stage(tmp_path, name="short", kept=Retention(raw_days=1)), Stage(tmp_path, kept=Retention(raw_days=10))
-    log = audit.AuditLog(long.state)
-    log.append([audit.Event(f"id-{age}", audit.when(NOW / 1000 - age * 86_400), "hold") for age in (9, 8, 7, 6, 0)])
+    log = audit_log.AuditLog(long.state)
+    log.append(
+        [audit_log.AuditEvent(f"id-{age}", audit_log.when(NOW / 1000 - age * 86_400), "hold") for age in (9, 8, 7, 6, 0)]
+    )
     long.clean()
     short.clean(NOW + DAY_MS)
     assert ages(long) == [9, 8, 7, 6, 0]
@@ -219,7 +221,7 @@ def ages(stage: Stage) -> list[int]:
 
 
 def test_a_clock_that_was_wrong(stage: Stage) -> None:
-    stage.backlog.add([Call(NOW + 3_000 * DAY_MS), Call(-5), Call(NOW + DAY_MS)])
+    stage.backlog.add([CallRecord(NOW + 3_000 * DAY_MS), CallRecord(-5), CallRecord(NOW + DAY_MS)])
     stage.round()
     assert stage.calls == [0, 0, DAY_MS]
 

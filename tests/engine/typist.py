@@ -6,16 +6,17 @@ import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolguard_engine import hints, rulepacks
-from toolguard_engine.config import parse
+from toolguard_engine.config.settings import parse
+from toolguard_engine.effects.terminal_input.running_programs import ENTERS
 from toolguard_engine.guard import Guard
-from toolguard_engine.model import Call, Host, Verdict
-from toolguard_engine.typed.processes import ENTERS
+from toolguard_engine.model.call import Call, Host, Verdict
+from toolguard_engine.rules import packs
+from toolguard_engine.server import tool_hints
 
 HOST = Host(home="/home/u", state_dir="/home/u/.openclaw", config_path="/home/u/.openclaw/openclaw.json")
 WORKSPACE = "/home/u/.openclaw/workspace"
-BOOK = rulepacks.load()
-HINTS = hints.load()
+BOOK = packs.load()
+HINTS = tool_hints.load()
 PROCESS = "amber-harbor"
 
 
@@ -24,13 +25,13 @@ def guard(**settings: Any) -> Guard:
 
 
 def at_once(command: str, **params: Any) -> Verdict:
-    """The verdict on the same as one command."""
+    """The verdict on the same text as one command."""
     return guard().judge(Call("exec", {"command": command, **params}, cwd=WORKSPACE))
 
 
 @dataclass
 class Typist:
-    """One process that was started with `command`; what comes of each write is told as the gateway does."""
+    """One process that was started with `command`. Results of writes are reported as the gateway does."""
 
     command: str
     owner: Guard = field(default_factory=guard)
@@ -54,7 +55,7 @@ class Typist:
         )  # fmt: skip
 
     def ask(self, call: Call) -> Verdict:
-        """What the guard says; where the call may run it is under way then."""
+        """The verdict; an allowed call is then unconfirmed."""
         joined = self.owner.processes.joined(call)
         verdict = self.owner.judge(joined)
         if verdict.decision == "allow":
@@ -65,7 +66,7 @@ class Typist:
         call = self.call(params)
         verdict = self.ask(call)
         if verdict.decision == "allow":
-            self.owner.processes.came(call, failed=refused, refused=refused)
+            self.owner.processes.completed(call, failed=refused, refused=refused)
         return verdict
 
     def type(self, *texts: str) -> list[str]:
@@ -73,11 +74,11 @@ class Typist:
         return [self.do({"action": "write", "data": text}).decision for text in texts]
 
     def last(self, *texts: str) -> Verdict:
-        """The verdict on the last of these writes; those before it have to pass."""
+        """The verdict on the last of these writes; the ones before it must be allowed."""
         *before, entering = texts
         assert self.type(*before) == ["allow"] * len(before)
         return self.do({"action": "write", "data": entering})
 
     def shown(self, params: dict[str, Any]) -> str:
-        """What a person is shown beside this write."""
+        """What the approver sees for this write."""
         return str(self.owner.processes.joined(self.call(params)).params.get(ENTERS, ""))

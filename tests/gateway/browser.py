@@ -21,7 +21,7 @@ PROGRAM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 MISSING = PROGRAM is None and os.environ.get("TOOLGUARD_TEST_BROWSER") != "required"
 """Tests of pages are left out; where a browser is required, they fail instead."""
 
-LIMIT_SECONDS = 60
+LIMIT_SECONDS = 300
 POLL_SECONDS = 0.1
 OPTIONS = ("--headless=new", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--remote-debugging-port=0")
 

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from gateway_stage import RELEASE, Stage
+from gateway_stage import NEW_HOST, RELEASE, Stage
+from loop_agents import under
 from shared_gateway import Shared
-from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.home import Home
+from toolguard_cli.rig import downloads, scripted_model
+from toolguard_cli.rig.private_home import Home
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -20,38 +21,38 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def real() -> runtime.Runtime:
-    return runtime.ensure(RELEASE)
+def real() -> downloads.Runtime:
+    return downloads.ensure(RELEASE)
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[model.ScriptedModel]:
-    with model.ScriptedModel(model.sequence([])) as running:
+def server() -> Iterator[scripted_model.ScriptedModel]:
+    with scripted_model.ScriptedModel(scripted_model.sequence([])) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def shared(real: runtime.Runtime, server: model.ScriptedModel) -> Iterator[Shared]:
-    """The gateway for every test that needs no start of its own, with the guard installed as a copy."""
+def shared(real: downloads.Runtime, server: scripted_model.ScriptedModel) -> Iterator[Shared]:
+    """A gateway for tests that change its settings, with the guard installed as a copy."""
     with Shared(real, server) as running:
         yield running
 
 
 @pytest.fixture(scope="session")
-def linked(real: runtime.Runtime, server: model.ScriptedModel) -> Iterator[Shared]:
-    """The same with the guard as a link. The gateway loads it before other plugins of `load.paths`, a copy after them."""
+def linked(real: downloads.Runtime, server: scripted_model.ScriptedModel) -> Iterator[Shared]:
+    """A gateway with the guard as a link, which is loaded before other plugins of `load.paths`, a copy after them."""
     with Shared(real, server, link=True) as running:
         yield running
 
 
 @pytest.fixture
-def stage(shared: Shared) -> Stage:
-    """A running gateway with the guard in default settings."""
-    return shared.under()
+def stage(linked: Shared) -> Stage:
+    """A running gateway whose agent `main` is under the guard's default settings; the others have settings of their own."""
+    return under(linked) if NEW_HOST else linked.under()
 
 
 @pytest.fixture
-def home(server: model.ScriptedModel) -> Iterator[Home]:
+def home(server: scripted_model.ScriptedModel) -> Iterator[Home]:
     """A private home without the plugin."""
     with Home(server.base_url) as fresh:
         yield fresh
@@ -62,10 +63,10 @@ Wait = Callable[[Callable[[], bool]], None]
 
 @pytest.fixture
 def wait() -> Wait:
-    """Waits for a condition that is about to hold; fails where it does not within two minutes."""
+    """Waits for a condition that is about to hold; fails where it does not within ten minutes."""
 
     def until(condition: Callable[[], bool]) -> None:
-        limit = time.monotonic() + 120
+        limit = time.monotonic() + 600
         while not condition():
             assert time.monotonic() < limit, "the condition never held"
             time.sleep(0.02)

@@ -13,17 +13,17 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli import paths
-from toolguard_cli.commands import install
-from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway, Turn, engine_pids
-from toolguard_cli.rig.home import Home
-from toolguard_engine.ledger import Entry
-from toolguard_engine.stores import calllog
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.stores.nonces import FileNonces
+from toolguard_cli.operations import install_plugin
+from toolguard_cli.rig import downloads, scripted_model
+from toolguard_cli.rig.private_home import Home
+from toolguard_cli.rig.real_gateway import Gateway, Turn, engine_pids
+from toolguard_cli.system import paths
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.stores import call_log
+from toolguard_engine.stores.files.audit_log_file import AuditLog
+from toolguard_engine.stores.files.nonces import FileNonces
 
-RELEASE = os.environ.get("TOOLGUARD_TEST_OPENCLAW", runtime.OPENCLAW_VERSION)
+RELEASE = os.environ.get("TOOLGUARD_TEST_OPENCLAW", downloads.OPENCLAW_VERSION)
 EMBEDDED_HOOKS = not RELEASE.startswith("2026.8.")
 """Embedded runs of 2026.8 load the plugin but call none of its hooks."""
 NEW_HOST = RELEASE >= "2026.9"
@@ -42,36 +42,42 @@ MAX_FAILURES = 5
 """The default of maxFailuresPerTurn."""
 
 
-def alternating(*replies: model.Reply) -> model.Script:
+def alternating(*replies: scripted_model.Reply) -> scripted_model.Script:
     """Takes turns for as long as tools are offered."""
 
-    def script(request: model.Request) -> model.Reply:
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
         if not request.tools or request.index > 40:
-            return model.Reply("Stopped.")
+            return scripted_model.Reply("Stopped.")
         return replies[request.index % len(replies)]
 
     return script
 
 
-def endless(reply: model.Reply) -> model.Script:
-    return model.endless(reply, "Stopped.", give_up_after=40)
+def endless(reply: scripted_model.Reply) -> scripted_model.Script:
+    return scripted_model.endless(reply, "Stopped.", give_up_after=40)
 
 
-def endless_cases() -> list[tuple[str, model.Script, int]]:
-    """Name, script, and the requests within which the run has to end, closing answer included."""
-    return [
-        ("read({})", endless(model.call("read", {})), 4),
-        ("edit({})", endless(model.call("edit", {})), MAX_FAILURES + 2),
-        ("write({path})", endless(model.call("write", {"path": "a.txt"})), MAX_FAILURES + 2),
-        ("unknown tool", endless(model.call("nosuchtool", {"a": 1})), MAX_FAILURES + 2 if NEW_HOST else HOST_GIVES_UP),
-        ("wrong type", endless(model.call("read", {"path": {"a": 1}})), MAX_FAILURES + 2),
-        ("ping-pong", alternating(model.call("read", {}), model.call("edit", {})), MAX_FAILURES + 2),
-        (
-            "ever new arguments",
-            lambda r: model.call("write", {"path": f"{r.index}"}) if r.tools and r.index < 40 else model.Reply("Stopped."),
+def endless_cases() -> dict[str, tuple[scripted_model.Script, int]]:
+    """By name: the script, and the requests within which the run has to end, closing answer included."""
+    return {
+        "read({})": (endless(scripted_model.call("read", {})), 4),
+        "edit({})": (endless(scripted_model.call("edit", {})), MAX_FAILURES + 2),
+        "write({path})": (endless(scripted_model.call("write", {"path": "a.txt"})), MAX_FAILURES + 2),
+        "unknown tool": (
+            endless(scripted_model.call("nosuchtool", {"a": 1})),
+            MAX_FAILURES + 2 if NEW_HOST else HOST_GIVES_UP,
+        ),
+        "wrong type": (endless(scripted_model.call("read", {"path": {"a": 1}})), MAX_FAILURES + 2),
+        "ping-pong": (alternating(scripted_model.call("read", {}), scripted_model.call("edit", {})), MAX_FAILURES + 2),
+        "ever new arguments": (
+            lambda r: (
+                scripted_model.call("write", {"path": f"{r.index}"})
+                if r.tools and r.index < 40
+                else scripted_model.Reply("Stopped.")
+            ),
             MAX_FAILURES + 2,
         ),
-    ]
+    }
 
 
 @dataclass
@@ -79,7 +85,7 @@ class Played:
     """What one scripted conversation came to."""
 
     turn: Turn
-    requests: list[model.Request] = field(default_factory=list)
+    requests: list[scripted_model.Request] = field(default_factory=list)
     session: str = ""
 
     @property
@@ -103,14 +109,14 @@ class Stage:
     """A gateway with the guard, and the model behind it."""
 
     gateway: Gateway
-    server: model.ScriptedModel
+    server: scripted_model.ScriptedModel
     count: int = 0
 
     @property
     def home(self) -> Home:
         return self.gateway.home
 
-    def play(self, script: model.Script, session: str = "", message: str = "go", agent: str = "main") -> Played:
+    def play(self, script: scripted_model.Script, session: str = "", message: str = "go", agent: str = "main") -> Played:
         """One message in a session of its own, unless one is named."""
         self.count += 1
         session = session or f"agent:{agent}:test-{self.count}"
@@ -132,13 +138,13 @@ class Stage:
 
 
 def read_log(home: Home) -> list[dict[str, Any]]:
-    path = calllog.resolve("~/.openclaw/tool-guard.log", home.state_dir)
+    path = call_log.resolve("~/.openclaw/tool-guard.log", home.state_dir)
     return [msgspec.json.decode(line) for line in path.read_bytes().splitlines()] if path.exists() else []
 
 
 def put_in(home: Home, *, link: bool = False) -> None:
     """What `toolguard install` does, into this home."""
-    done = install.run(paths.Places(home.state_dir, home.config_path), link=link, dry_run=False)
+    done = install_plugin.run(paths.Places(home.state_dir, home.config_path), link=link, dry_run=False)
     assert done.exit_code == 0
 
 
@@ -152,31 +158,33 @@ def configure(home: Home, **settings: Any) -> None:
 def toolguard(home: Home, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command line in a process of its own, as a person would run it."""
     command = [sys.executable, "-m", "toolguard_cli", *arguments, "--state-dir", str(home.state_dir)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
 
 
 def nonces(home: Home) -> FileNonces:
     return FileNonces(home.state_dir)
 
 
-def waiting(home: Home) -> list[Entry]:
+def waiting(home: Home) -> list[HeldCall]:
     """The calls that wait for a person."""
     return [entry for entry in nonces(home).entries() if entry.status == "pending"]
 
 
-def once(*replies: model.Reply, closing: str = "Done.") -> model.Script:
+def once(*replies: scripted_model.Reply, closing: str = "Done.") -> scripted_model.Script:
     """These replies one after another, then the closing words; tools that are not offered are not called."""
-    return lambda r: replies[r.index] if r.tools and r.index < len(replies) else model.Reply(closing)
+    return lambda r: replies[r.index] if r.tools and r.index < len(replies) else scripted_model.Reply(closing)
 
 
-def repeating(*replies: model.Reply, closing: str = "Stopped.", most: int = 50) -> model.Script:
+def repeating(*replies: scripted_model.Reply, closing: str = "Stopped.", most: int = 50) -> scripted_model.Script:
     """These replies in turn, for as long as tools are offered."""
-    return lambda r: replies[r.index % len(replies)] if r.tools and r.index < most else model.Reply(closing)
+    return lambda r: replies[r.index % len(replies)] if r.tools and r.index < most else scripted_model.Reply(closing)
 
 
-def counting(reply: Callable[[int], model.Reply], closing: str = "Stopped.", most: int = 50) -> model.Script:
+def counting(
+    reply: Callable[[int], scripted_model.Reply], closing: str = "Stopped.", most: int = 50
+) -> scripted_model.Script:
     """A reply made from the number of the request, for as long as tools are offered."""
-    return lambda r: reply(r.index) if r.tools and r.index < most else model.Reply(closing)
+    return lambda r: reply(r.index) if r.tools and r.index < most else scripted_model.Reply(closing)
 
 
 def audit(home: Home) -> list[dict[str, Any]]:

@@ -20,8 +20,8 @@ from typing import Any, Self
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
-from toolguard_cli.rig import model
-from toolguard_cli.rig.home import Home
+from toolguard_cli.rig import scripted_model
+from toolguard_cli.rig.private_home import Home
 
 OWNER = ("operator.admin", "operator.approvals", "operator.read", "operator.write")
 APPROVER = ("operator.approvals", "operator.read", "operator.write")
@@ -32,10 +32,10 @@ CAN_BE_ASKED = ("plugin-approvals",)
 
 PROTOCOL = 4
 STARTING = "startup-sidecars"
-START_SECONDS = 30
-CALL_SECONDS = 30
-REPLY_SECONDS = 60
-SECOND_REPLY_SECONDS = 10
+START_SECONDS = 300
+CALL_SECONDS = 300
+REPLY_SECONDS = 600
+SECOND_REPLY_SECONDS = 300
 """A run that was stopped ends twice: once without a word, then with the notice that the person sees."""
 
 _ENDS = frozenset({"final", "error", "aborted"})
@@ -178,4 +178,4 @@ class Operator:
 def said(payload: dict[str, Any]) -> str:
     """The text that a chat event shows."""
     message = payload.get("message") or {}
-    return model.content_text(message.get("content")) or str(payload.get("errorMessage", ""))
+    return scripted_model.content_text(message.get("content")) or str(payload.get("errorMessage", ""))

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from toolguard_cli import json5_edit
+from toolguard_cli.hostconfig import json5_edit
 
 SEEDS = Path(__file__).resolve().parents[3] / "shared" / "seeds"
 _BLOCK = re.compile(r"```json5\n(.*?)```", re.DOTALL)

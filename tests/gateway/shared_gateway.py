@@ -20,15 +20,15 @@ from pathlib import Path
 from typing import Any
 
 from gateway_stage import NEW_HOST, Stage, put_in
-from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway
-from toolguard_cli.rig.home import Home, over
+from toolguard_cli.rig import downloads, scripted_model
+from toolguard_cli.rig.private_home import Home, over
+from toolguard_cli.rig.real_gateway import Gateway
 
 SCRIPTS = Path(sys.executable).parent
 APPLIED = "config hot reload applied"
 """The gateway says so in its log when a change of its config has taken effect."""
 
-CHANGE_SECONDS = 90
+CHANGE_SECONDS = 600
 POLL_SECONDS = 0.02
 IN_WORKSPACE = "workspace.md"
 """A workspace that was not empty and is empty is taken for lost."""
@@ -46,20 +46,27 @@ class Under:
     settings: dict[str, Any] = field(default_factory=dict)
     plugins: dict[str, Path] = field(default_factory=dict)
     host: dict[str, Any] = field(default_factory=dict)
+    engines: int = 1
 
 
 class Reachable(Home):
     """The guard's own console script is on the PATH of its agents."""
 
     @property
+    def programs(self) -> Path:
+        """What lies here is on their PATH as well, before all else."""
+        return self.root / "bin"
+
+    @property
     def environment(self) -> dict[str, str]:
-        return {**super().environment, "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"}
+        path = os.pathsep.join([str(self.programs), str(SCRIPTS), os.environ["PATH"]])
+        return {**super().environment, "PATH": path}
 
 
 class Shared:
     """The gateway, and the guard as a copy or a link. Use it as a context manager."""
 
-    def __init__(self, real: runtime.Runtime, server: model.ScriptedModel, *, link: bool = False) -> None:
+    def __init__(self, real: downloads.Runtime, server: scripted_model.ScriptedModel, *, link: bool = False) -> None:
         self._home = Reachable(server.base_url, extra=QUIET if NEW_HOST else {})
         (self._home.workspace_dir / IN_WORKSPACE).write_text("Here the agent works.\n")
         put_in(self._home, link=link)
@@ -69,17 +76,36 @@ class Shared:
         self._now: Under | None = None
 
     @property
-    def home(self) -> Home:
+    def home(self) -> Reachable:
         return self._home
 
-    def under(self, plugins: dict[str, Path] | None = None, host: dict[str, Any] | None = None, **settings: Any) -> Stage:
-        """The gateway under these settings; all that happened under them so far is still there, and nothing else."""
-        wanted = Under(settings, plugins or {}, host or {})
+    def under(
+        self,
+        plugins: dict[str, Path] | None = None,
+        host: dict[str, Any] | None = None,
+        *,
+        engines: int = 1,
+        **settings: Any,
+    ) -> Stage:
+        """The gateway under these settings; all that happened under them so far is still there, and nothing else.
+
+        `engines`: how many engines can start under them.
+        """
+        wanted = Under(settings, plugins or {}, host or {}, engines)
         if wanted != self._now and self._runs() and NEW_HOST:
             self._change(wanted)
         elif wanted != self._now or not self._runs():
             self._restart(wanted)
         return self._stage
+
+    def anew(self, **settings: Any) -> Stage:
+        """The gateway under these settings, and nothing has happened yet."""
+        self.forget()
+        return self.under(**settings)
+
+    def forget(self) -> None:
+        """Somebody else has changed the config: nobody knows under what the gateway runs."""
+        self._now = None
 
     def _change(self, wanted: Under) -> None:
         """While it runs, in two steps: in between there is no engine that could still write what is wiped."""
@@ -87,7 +113,7 @@ class Shared:
         self._wait(self._is_settled)
         self._apply(Under(), enabled=False, engines=0)
         self._wipe()
-        self._apply(wanted, enabled=True, engines=1)
+        self._apply(wanted, enabled=True, engines=wanted.engines)
         self._now = wanted
 
     def _restart(self, wanted: Under) -> None:

@@ -8,9 +8,10 @@ import pytest
 
 from gateway_stage import NEW_HOST, Stage, audit, nonces, once
 from shared_gateway import Shared
-from toolguard_cli.rig import model
-from toolguard_cli.rig.gateway import openclaw
-from toolguard_engine.ledger import Entry
+from standings_seen import batch, results
+from toolguard_cli.rig import scripted_model
+from toolguard_cli.rig.real_gateway import openclaw
+from toolguard_engine.approvals.ledger import HeldCall
 
 TOOL = "toolguard_approve"
 ESCALATE = "TOOLGUARD_ESCALATE|"
@@ -20,7 +21,7 @@ pytestmark = pytest.mark.skipif(not NEW_HOST, reason="this release has no Tool S
 
 @pytest.fixture
 def off(shared: Shared) -> Stage:
-    return shared.under(alwaysBlock=["write"], approval={"agentTool": False, "wake": False})
+    return shared.under(alwaysBlock=["write"], approval={"wake": False})
 
 
 @pytest.fixture
@@ -28,65 +29,57 @@ def on(shared: Shared) -> Stage:
     return shared.under(alwaysBlock=["write"], approval={"agentTool": True, "wake": False})
 
 
-def writing(name: str) -> model.Reply:
-    return model.call("write", {"path": name, "content": "written\n"})
+def writing(name: str) -> scripted_model.Reply:
+    return scripted_model.call("write", {"path": name, "content": "written\n"})
 
 
-def directly(nonce: str) -> model.Reply:
-    return model.call(TOOL, {"nonce": nonce, "reason": "the user said yes"})
+def directly(nonce: str) -> scripted_model.Reply:
+    return scripted_model.call(TOOL, {"nonce": nonce, "reason": "the user said yes"})
 
 
-def searched(nonce: str, tool: str = TOOL) -> model.Reply:
-    return model.call("tool_call", {"id": tool, "args": {"nonce": nonce, "reason": "the user said yes"}})
+def searched(nonce: str, tool: str = TOOL) -> scripted_model.Reply:
+    return scripted_model.call("tool_call", {"id": tool, "args": {"nonce": nonce, "reason": "the user said yes"}})
 
 
-def book(stage: Stage) -> dict[str, Entry]:
+def book(stage: Stage) -> dict[str, HeldCall]:
     return {entry.nonce: entry for entry in nonces(stage.home).entries()}
 
 
-def held(stage: Stage, name: str) -> Entry:
+def held(stage: Stage, name: str) -> HeldCall:
     stage.play(once(writing(name)), f"agent:main:{name}")
     (entry,) = [e for e in book(stage).values() if e.session == f"agent:main:{name}" and e.status == "pending"]
     return entry
 
 
-def whole_nonce(request: model.Request) -> str:
+def whole_nonce(request: scripted_model.Request) -> str:
     """As a model would find it: in the newest result."""
     return request.last_result.split("|")[1]
 
 
-@pytest.mark.parametrize(
-    "spelled",
-    [
-        directly,
-        searched,
-        lambda nonce: searched(nonce, f"openclaw:core:{TOOL}"),
-        lambda nonce: searched(nonce, f"toolguard:{TOOL}"),
-    ],
-    ids=["directly", "searched", "as a core tool", "as our tool"],
-)
-def test_it_is_off_by_default(off, spelled) -> None:
-    name = f"off-{len(off.server.requests)}-{off.count}.txt"
+def test_it_is_off_by_default(off) -> None:
+    """Under no name, and it is not found either."""
+    name = "off.txt"
     entry = held(off, name)
-    played = off.play(once(spelled(entry.nonce), writing(name)), entry.session, "I approve it")
+    named = [searched(entry.nonce, tool) for tool in (TOOL, f"openclaw:core:{TOOL}", f"toolguard:{TOOL}")]
+    search = scripted_model.call("tool_search", {"query": "toolguard approve held call nonce"})
+    tries = batch(directly(entry.nonce), *named, search)
+    played = off.play(once(tries, writing(name)), entry.session, "I approve it")
+    *tried, found, again = results(played)
+    assert [text for text in tried if "approved" in text.lower()] == []
+    assert len(tried) == 4
+    assert TOOL not in found
+    assert again.startswith(ESCALATE)
     assert book(off)[entry.nonce] == entry
-    assert played.results[-1].startswith(ESCALATE)
-    assert "approved" not in played.results[-2].lower()
     assert not (off.home.workspace_dir / name).exists()
-    assert "approve" not in [line["event"] for line in audit(off.home)]
-
-
-def test_a_model_does_not_even_find_it_while_it_is_off(off) -> None:
-    played = off.play(once(model.call("tool_search", {"query": "toolguard approve held call nonce"})))
-    assert TOOL not in played.results[-1]
+    assert "approve" not in [line["event"] for line in audit(off.home) if line.get("session") == entry.session]
 
 
 def test_it_lets_the_held_call_run_where_it_is_on(on) -> None:
     """In one run: held, approved by the agent itself, repeated."""
 
-    def script(request: model.Request) -> model.Reply:
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
         if not request.tools or request.index > 2:
-            return model.Reply("Written.")
+            return scripted_model.Reply("Written.")
         return [lambda: writing("on.txt"), lambda: searched(whole_nonce(request)), lambda: writing("on.txt")][
             request.index
         ]()
@@ -105,6 +98,7 @@ def test_it_lets_the_held_call_run_where_it_is_on(on) -> None:
     }
 
 
+@pytest.mark.thorough
 def test_it_works_once(on) -> None:
     entry = held(on, "again.txt")
     played = on.play(
@@ -115,24 +109,22 @@ def test_it_works_once(on) -> None:
     assert entry.nonce not in played.results[-1]
 
 
-@pytest.mark.parametrize("nonce", ["", "abc", "0123face", "*", "../key", "\x1b[2J", "a" * 5_000], ids=repr)
-def test_a_nonce_that_is_none_approves_nothing(on, nonce: str) -> None:
+@pytest.mark.thorough
+def test_a_nonce_that_is_none_approves_nothing(on) -> None:
+    """Nor does a call without one, which is malformed."""
+    wrong = ["", "abc", "0123face", "*", "../key", "\x1b[2J", "a" * 5_000]
     before = [entry.nonce for entry in book(on).values() if entry.status in ("approved", "used")]
-    played = on.play(once(searched(nonce)))
-    assert "approved " not in played.results[-1]
-    assert len(played.results[-1]) < 6_000
+    without = scripted_model.call("tool_call", {"id": TOOL, "args": {}})
+    told = results(on.play(once(batch(*map(searched, wrong), without))))
+    assert len(told) == len(wrong) + 1
+    assert [text for text in told if "approved " in text or len(text) >= 6_000] == []
+    assert "nonce" in told[-1]
     assert [entry.nonce for entry in book(on).values() if entry.status in ("approved", "used")] == before
 
 
-def test_without_a_nonce_it_is_a_malformed_call(on) -> None:
-    played = on.play(once(model.call("tool_call", {"id": TOOL, "args": {}})))
-    assert "approved " not in played.results[-1]
-    assert "nonce" in played.results[-1]
-
-
-@pytest.mark.parametrize("setting", ["off", "on"])
-def test_the_gateway_finds_no_fault_with_the_plugin(request: pytest.FixtureRequest, setting: str) -> None:
-    stage: Stage = request.getfixturevalue(setting)
+@pytest.mark.thorough
+def test_the_gateway_finds_no_fault_with_the_plugin(on) -> None:
+    stage: Stage = on
     done = openclaw(stage.gateway.runtime, stage.home, "plugins", "inspect", "toolguard", "--runtime", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout[done.stdout.index("{") :])

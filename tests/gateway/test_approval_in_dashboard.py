@@ -18,16 +18,16 @@ from visitor import Visitor, approve, running_chromium, visit
 import browser
 from gateway_stage import NEW_HOST, Stage, audit, once
 from shared_gateway import Shared
-from toolguard_cli.rig import model
-from toolguard_cli.rig.home import free_port
-from toolguard_engine.metrics import place
+from toolguard_cli.rig import scripted_model
+from toolguard_cli.rig.private_home import free_port
+from toolguard_engine.host import metrics_path
 
 pytestmark = [
     pytest.mark.skipif(browser.MISSING, reason="no Chromium here"),
     pytest.mark.skipif(not NEW_HOST, reason="older hosts take no message for an idle session"),
 ]
 
-START_SECONDS = 30
+START_SECONDS = 300
 SESSION = "agent:main:dashboard"
 USD_PER_TOKEN = (1e-6, 2e-6)
 """What the rig's home says of its model: for a token read, for one written."""
@@ -47,9 +47,9 @@ def stage(shared: Shared, port: int) -> Stage:
 
 @pytest.fixture
 def visitor(stage: Stage, port: int) -> Iterator[Visitor]:
-    db = place.resolve("~/dashboard.db", stage.home.environment)
+    db = metrics_path.resolve("~/dashboard.db", stage.home.environment)
     wait_until(lambda: answers(port))
-    token = place.token_path(db).read_text().strip()
+    token = metrics_path.token_path(db).read_text().strip()
     with running_chromium() as chromium, visit(chromium, f"http://127.0.0.1:{port}", token) as person:
         yield person
 
@@ -72,16 +72,16 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-def cost(requests: list[model.Request]) -> float:
+def cost(requests: list[scripted_model.Request]) -> float:
     read, written = USD_PER_TOKEN
-    return sum(request.tokens * read + model.TOKENS_PER_ANSWER * written for request in requests)
+    return sum(request.tokens * read + scripted_model.TOKENS_PER_ANSWER * written for request in requests)
 
 
 def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visitor: Visitor) -> None:
     folder = stage.home.root / "precious"
     folder.mkdir()
     ran = stage.home.root / "ran.txt"
-    call = model.call("exec", {"command": f"rm -rf {folder} && echo ran >> {ran}"})
+    call = scripted_model.call("exec", {"command": f"rm -rf {folder} && echo ran >> {ran}"})
     page = visitor.go("approvals")
     expect(page.locator("#connection")).to_have_attribute("data-state", "live")
 
@@ -93,7 +93,7 @@ def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visito
     assert folder.exists()
 
     visitor.show("overview")
-    used = sum(request.tokens + model.TOKENS_PER_ANSWER for request in played.requests)
+    used = sum(request.tokens + scripted_model.TOKENS_PER_ANSWER for request in played.requests)
     tokens = page.locator("[data-total=tokens]")
     expect(tokens).to_have_attribute("data-value", str(used))
     shown = float(page.locator("[data-total=cost]").get_attribute("data-value") or "nan")
@@ -112,11 +112,11 @@ def test_a_held_call_is_approved_with_a_click_and_runs_once(stage: Stage, visito
     expect(card).to_contain_text("it has run")
 
     visitor.show("overview")
-    used += sum(request.tokens + model.TOKENS_PER_ANSWER for request in stage.server.requests)
+    used += sum(request.tokens + scripted_model.TOKENS_PER_ANSWER for request in stage.server.requests)
     expect(tokens).to_have_attribute("data-value", str(used))
     visitor.show("guard")
     feed = page.locator("[data-decision]").filter(has_text=str(nonce))
     expect(feed).to_have_count(3)
     visitor.show("live")
-    expect(page.locator("tr[data-call]").first).to_contain_text(model.MODEL)
+    expect(page.locator("tr[data-call]").first).to_contain_text(scripted_model.MODEL)
     expect(page.locator("tr[data-call]")).to_have_count(len(played.requests) + 2)

@@ -12,15 +12,13 @@ import pytest
 from gateway_stage import NEW_HOST, Stage, audit, nonces, once
 from operator_client import APPROVER, OWNER, WRITER, GatewayError, Operator
 from shared_gateway import Shared
-from toolguard_cli.rig import model
-from toolguard_engine import answers
-from toolguard_engine.ledger import Decision, Entry, Ledger, Refused
-from toolguard_engine.stores.nonces import FileNonces
+from toolguard_cli.rig import scripted_model
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import Decision, HeldCall, Ledger, RefusedError
+from toolguard_engine.stores.files.nonces import FileNonces
 
 ROOM = "agent:main:room"
 """Where the person writes; the calls that wait belong to other sessions."""
-
-WAKE_SECONDS = 3.0
 
 
 @pytest.fixture
@@ -35,11 +33,11 @@ def owner(stage) -> Iterator[Operator]:
         yield operator
 
 
-def writing(name: str) -> model.Reply:
-    return model.call("write", {"path": name, "content": "written\n"})
+def writing(name: str) -> scripted_model.Reply:
+    return scripted_model.call("write", {"path": name, "content": "written\n"})
 
 
-def book(stage: Stage) -> dict[str, Entry]:
+def book(stage: Stage) -> dict[str, HeldCall]:
     """All calls that were held, by nonce, as they are on disk."""
     return {entry.nonce: entry for entry in nonces(stage.home).entries()}
 
@@ -49,13 +47,13 @@ def events(stage: Stage, nonce: str) -> list[dict[str, Any]]:
     return [line for line in audit(stage.home) if line.get("nonce") == nonce]
 
 
-def waiting(stage: Stage, place: str) -> Entry:
+def waiting(stage: Stage, place: str) -> HeldCall:
     """The one call that waits in this session."""
     (entry,) = [entry for entry in book(stage).values() if entry.session == place and entry.status == "pending"]
     return entry
 
 
-def held(stage: Stage, name: str) -> Entry:
+def held(stage: Stage, name: str) -> HeldCall:
     """A call that waits, in a session of its own; the file would be called `name`."""
     played = stage.play(once(writing(name), closing="It waits."), session(name))
     assert played.results[-1].startswith("TOOLGUARD_ESCALATE|")
@@ -71,12 +69,12 @@ def again(stage: Stage, name: str) -> str:
     return stage.play(once(writing(name), closing="Tried."), session(name), "again").results[-1]
 
 
-def explained(refused: Refused) -> str:
-    answer = answers.explain(refused)
+def explained(refused: RefusedError) -> str:
+    answer = replies.explain(refused)
     return f"{answer.text}\n{answer.fix}"
 
 
-def nothing_approved(stage: Stage, entry: Entry) -> bool:
+def nothing_approved(stage: Stage, entry: HeldCall) -> bool:
     """Not in the book, and not in the audit log."""
     said = [line["event"] for line in events(stage, entry.nonce)]
     return book(stage)[entry.nonce] == entry and "approve" not in said
@@ -99,7 +97,7 @@ def test_a_yes_lets_the_waiting_call_through_once(stage, owner) -> None:
     entry = held(stage, "once.txt")
     file = stage.home.workspace_dir / "once.txt"
     told = owner.chat(ROOM, f"/toolguard approve {entry.nonce[:4]} looks  right")
-    assert told == answers.approved(entry, 30)
+    assert told == replies.approved(entry, 30)
     assert not file.exists()
     assert "TOOLGUARD" not in again(stage, "once.txt")
     assert file.read_text() == "written\n"
@@ -133,7 +131,7 @@ def test_a_no_is_told_to_the_model_with_its_reason(stage, owner) -> None:
     assert line["why"].startswith("not in ")
 
 
-@pytest.mark.parametrize("scopes", [APPROVER, WRITER], ids=["approver", "writer"])
+@pytest.mark.parametrize("scopes", [APPROVER, pytest.param(WRITER, marks=pytest.mark.thorough)], ids=["approver", "writer"])
 def test_only_the_owner_decides(stage, scopes: tuple[str, ...]) -> None:
     name = f"not-the-owner-{len(scopes)}.txt"
     entry = held(stage, name)
@@ -153,6 +151,7 @@ def test_only_the_owner_decides(stage, scopes: tuple[str, ...]) -> None:
     assert again(stage, name).startswith("TOOLGUARD_ESCALATE|")
 
 
+@pytest.mark.thorough
 def test_who_may_not_write_may_not_even_ask(stage) -> None:
     entry = held(stage, "reader.txt")
     with Operator(stage.home, ("operator.read",)) as reader, pytest.raises(GatewayError):
@@ -160,6 +159,7 @@ def test_who_may_not_write_may_not_even_ask(stage) -> None:
     assert nothing_approved(stage, entry)
 
 
+@pytest.mark.thorough
 def test_every_refusal_has_its_own_words(stage, owner) -> None:
     """The same as in the terminal, for each reason there is."""
     store = nonces(stage.home)
@@ -174,13 +174,13 @@ def test_every_refusal_has_its_own_words(stage, owner) -> None:
     said = {}
     for name, nonce in states.items():
         said[name] = owner.chat(ROOM, f"/toolguard approve {nonce}")
-        assert said[name] == explained(Refused(name, book(stage)[nonce]))
+        assert said[name] == explained(RefusedError(name, book(stage)[nonce]))
     said["ambiguous"] = owner.chat(ROOM, "/toolguard approve abcd")
-    assert said["ambiguous"] == explained(Refused("ambiguous", matches=tuple(twins)))
+    assert said["ambiguous"] == explained(RefusedError("ambiguous", matches=tuple(twins)))
     said["unknown"] = owner.chat(ROOM, "/toolguard approve 0123face")
-    assert said["unknown"] == explained(Refused("unknown"))
+    assert said["unknown"] == explained(RefusedError("unknown"))
     said["malformed"] = owner.chat(ROOM, "/toolguard approve nope")
-    assert said["malformed"] == explained(Refused("malformed"))
+    assert said["malformed"] == explained(RefusedError("malformed"))
     assert len(set(said.values())) == len(said)
     assert [book(stage)[nonce].status for nonce in twins] == ["pending", "pending"]
     assert owner.chat(ROOM, "/toolguard approve abcd0002").startswith("approved abcd0002: ")
@@ -191,11 +191,11 @@ def twin(stage: Stage, nonce: str) -> str:
     """A call that waits under a nonce of our choice."""
 
     class Chosen(FileNonces):
-        def _named(self, request: Entry, ledger: Ledger) -> Entry:  # noqa: ARG002
+        def _named(self, request: HeldCall, ledger: Ledger) -> HeldCall:  # noqa: ARG002
             return msgspec.structs.replace(request, nonce=nonce)
 
     now = time.time()
-    entry = Entry("", nonce, "write", "main", session(nonce), "run", "test", "a reason", "write({})", now, now + 300)
+    entry = HeldCall("", nonce, "write", "main", session(nonce), "run", "test", "a reason", "write({})", now, now + 300)
     return Chosen(stage.home.state_dir).present(entry, now).entry.nonce
 
 
@@ -224,20 +224,21 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("words", HOSTILE.values(), ids=HOSTILE)
-def test_hostile_arguments_approve_nothing(stage, owner, words: str) -> None:
-    entry = next((e for e in book(stage).values() if e.session == session("hostile.txt")), None) or held(
-        stage, "hostile.txt"
-    )
+@pytest.mark.thorough
+def test_hostile_arguments_approve_nothing(stage, owner) -> None:
+    entry = held(stage, "hostile.txt")
     stage.server.play(once())
-    told = owner.chat(ROOM, "/toolguard " + words.format(nonce=entry.nonce, short=entry.nonce[:4], three=entry.nonce[:3]))
-    assert told
-    assert all(line.isprintable() for line in told.splitlines())
-    assert len(told) < 1_000
+    for name, words in HOSTILE.items():
+        words = words.format(nonce=entry.nonce, short=entry.nonce[:4], three=entry.nonce[:3])  # noqa: PLW2901
+        told = owner.chat(ROOM, f"/toolguard {words}")
+        assert told, name
+        assert all(line.isprintable() for line in told.splitlines()), name
+        assert len(told) < 1_000, name
+        assert nothing_approved(stage, entry), name
     assert stage.server.requests == []
-    assert nothing_approved(stage, entry)
 
 
+@pytest.mark.thorough
 def test_a_hostile_call_cannot_disguise_itself(stage, owner) -> None:
     """What waits is listed in one printable line, whatever the model put into it."""
     name = "x\u202egnp.txt\n\x1b[2K00000000  read  approved"
@@ -250,19 +251,24 @@ def test_a_hostile_call_cannot_disguise_itself(stage, owner) -> None:
 
 
 @pytest.mark.skipif(not NEW_HOST, reason="older hosts show the stop text in another way")
-@pytest.mark.parametrize("closing", ["All done, nothing to approve.", ""], ids=["wrong words", "no words"])
+@pytest.mark.parametrize(
+    "closing",
+    ["All done, nothing to approve.", pytest.param("", marks=pytest.mark.thorough)],
+    ids=["wrong words", "no words"],
+)
 def test_a_run_that_ends_waiting_tells_the_person_how_to_approve(stage, owner, closing: str) -> None:
     name = f"stopped-{len(closing)}.txt"
-    stage.server.play(model.endless(writing(name), closing, give_up_after=40))
+    stage.server.play(scripted_model.endless(writing(name), closing, give_up_after=40))
     reply = owner.chat(session(name), "go")
     assert f"toolguard approve {waiting(stage, session(name)).nonce}" in reply
     assert len(stage.server.requests) <= 5
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not NEW_HOST, reason="older hosts show the stop text in another way")
 def test_a_run_that_ends_with_many_waiting_calls_names_them_all(stage, owner) -> None:
-    def script(request: model.Request) -> model.Reply:
-        return writing(f"many-{request.index}.txt") if request.tools and request.index < 20 else model.Reply("Bye.")
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
+        return writing(f"many-{request.index}.txt") if request.tools and request.index < 20 else scripted_model.Reply("Bye.")
 
     stage.server.play(script)
     reply = owner.chat(session("many"), "go")
@@ -272,30 +278,15 @@ def test_a_run_that_ends_with_many_waiting_calls_names_them_all(stage, owner) ->
     assert len(stage.server.requests) <= 7
 
 
-def test_after_a_yes_in_chat_the_idle_agent_goes_on_by_itself(shared: Shared, record_property) -> None:
+@pytest.mark.thorough
+def test_after_a_yes_in_chat_the_idle_agent_goes_on_by_itself(shared: Shared, wait) -> None:
     stage = shared.under(alwaysBlock=["write"])
+    entry = held(stage, "woken.txt")
+    stage.server.play(once(writing("woken.txt"), closing="Written."))
     with Operator(stage.home) as owner:
-        owner.chat(ROOM, "/toolguard pending")  # the first message to a gateway makes it load what chat needs
-        took = [_woken_after(stage, owner, f"woken-{number}.txt") for number in range(3)]
-    record_property("seconds", took)
-    print("from the yes in chat to the call that ran, in seconds:", [round(each, 2) for each in took])  # noqa: T201
-
-
-def _woken_after(stage: Stage, owner: Operator, name: str) -> float:
-    """Seconds from the person's message to the file that the call wrote."""
-    entry, file = held(stage, name), stage.home.workspace_dir / name
-    stage.server.play(once(writing(name), closing="Written."))
-    started = time.monotonic()
-    assert owner.chat(ROOM, f"/toolguard approve {entry.nonce}").startswith("approved ")
-    while not file.exists() and time.monotonic() < started + 2 * WAKE_SECONDS:
-        time.sleep(0.01)
-    took = time.monotonic() - started
-    limit = time.monotonic() + 2 * WAKE_SECONDS
-    while len(stage.server.requests) < 2 and time.monotonic() < limit:  # the call has run, and the model is told so
-        time.sleep(0.01)
-    assert file.read_text() == "written\n"
+        assert owner.chat(ROOM, f"/toolguard approve {entry.nonce}").startswith("approved ")
+    wait(lambda: len(stage.server.requests) == 2)
+    assert (stage.home.workspace_dir / "woken.txt").read_text() == "written\n"
     assert book(stage)[entry.nonce].status == "used"
-    woken = [text for text in stage.server.requests[0].texts("user") if "[TOOLGUARD]" in text]
-    assert len(woken) == 1
-    assert entry.nonce in woken[0]
-    return took
+    (woken,) = [text for text in stage.server.requests[0].texts("user") if "[TOOLGUARD]" in text]
+    assert entry.nonce in woken

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
 
 from gateway_stage import MAX_FAILURES, NEW_HOST, Played, Stage, audit, endless, once, toolguard, waiting
 from shared_gateway import Shared
-from toolguard_cli.rig import model
+from toolguard_cli.rig import scripted_model
 
 WINDOW_MS = 120_000
 """A gateway needs its time to start again."""
-SHORT_MS = 10_000
 ESCALATE = "TOOLGUARD_ESCALATE|"
 
 
@@ -25,11 +23,11 @@ def held(shared: Shared) -> Stage:
     return shared.under(alwaysBlock=["exec"], approvalWindowMs=WINDOW_MS, approval={"wake": False})
 
 
-def command(text: str, **more: object) -> model.Reply:
-    return model.call("exec", {"command": text, **more})
+def command(text: str, **more: object) -> scripted_model.Reply:
+    return scripted_model.call("exec", {"command": text, **more})
 
 
-def hold(stage: Stage, reply: model.Reply, session: str) -> str:
+def hold(stage: Stage, reply: scripted_model.Reply, session: str) -> str:
     """The model makes this call once; the nonce under which it waits."""
     before = {entry.nonce for entry in waiting(stage.home)}
     played = stage.play(once(reply), session)
@@ -60,64 +58,19 @@ def test_an_approved_call_runs_exactly_once(held: Stage) -> None:
     assert [e["event"] for e in audit(held.home) if e.get("nonce") == nonce] == ["hold", "approve", "consume"]
 
 
-def test_another_session_does_not_use_it(held: Stage) -> None:
-    call = command("echo ran >> session.txt")
-    approve(held, hold(held, call, "agent:main:one"))
-    assert held.play(once(call), "agent:main:two").results[-1].startswith(ESCALATE)
-    assert lines(held.home.workspace_dir / "session.txt") == []
-
-
-def test_one_nested_field_makes_it_another_call(held: Stage) -> None:
-    approve(held, hold(held, command("echo $A >> nested.txt", env={"A": "1", "B": "2"}), "agent:main:nested"))
-    played = held.play(once(command("echo $A >> nested.txt", env={"A": "1", "B": "3"})), "agent:main:nested")
-    assert played.results[-1].startswith(ESCALATE)
-    assert lines(held.home.workspace_dir / "nested.txt") == []
-
-
-def test_the_order_of_members_does_not_matter(held: Stage) -> None:
-    approve(held, hold(held, command("echo ran >> order.txt", env={"A": "1", "B": "2"}, yieldMs=5000), "agent:main:order"))
-    same = model.call("exec", {"yieldMs": 5000, "env": {"B": "2", "A": "1"}, "command": "echo ran >> order.txt"})
-    held.play(once(same), "agent:main:order")
-    assert lines(held.home.workspace_dir / "order.txt") == ["ran"]
-
-
 @pytest.mark.skipif(not NEW_HOST, reason="no Tool Search")
 def test_a_call_through_tool_search_is_bound_as_the_inner_tool(held: Stage) -> None:
     """The yes is for the tool inside and its arguments, so the direct call may use it, and no other inner call."""
     room, inner = "agent:main:inner", {"command": "echo ran >> inner.txt"}
-    played = held.play(once(model.call("tool_call", {"id": "exec", "args": inner})), room)
+    played = held.play(once(scripted_model.call("tool_call", {"id": "exec", "args": inner})), room)
     (entry,) = [entry for entry in waiting(held.home) if entry.session == room]
     assert f"{ESCALATE}{entry.nonce}|" in played.results[-1]
     assert entry.tool == "exec"
     approve(held, entry.nonce)
-    other = model.call("tool_call", {"id": "exec", "args": {**inner, "env": {"A": "1"}}})
+    other = scripted_model.call("tool_call", {"id": "exec", "args": {**inner, "env": {"A": "1"}}})
     assert ESCALATE in held.play(once(other), room).results[-1]
     held.play(once(command("echo ran >> inner.txt")), room)
     assert lines(held.home.workspace_dir / "inner.txt") == ["ran"]
-
-
-def test_after_its_window_it_is_held_again(held: Stage, tmp_path: Path) -> None:
-    call = command("echo ran >> expired.txt")
-    nonce = hold(held, call, "agent:main:expired")
-    settings = tmp_path / "openclaw.json"
-    settings.write_text(held.home.config_path.read_text().replace(str(WINDOW_MS), str(SHORT_MS)))
-    assert toolguard(held.home, "approve", nonce, "--yes", "--config", str(settings)).returncode == 0
-    time.sleep(SHORT_MS / 1000)
-    played = held.play(once(call), "agent:main:expired")
-    assert played.results[-1].startswith(ESCALATE)
-    assert nonce not in played.results[-1]
-    assert lines(held.home.workspace_dir / "expired.txt") == []
-    assert [e["event"] for e in audit(held.home) if e.get("nonce") == nonce] == ["hold", "approve", "expire"]
-
-
-def test_after_a_no_the_model_is_told_not_to_retry(held: Stage) -> None:
-    call = command("echo ran >> denied.txt")
-    nonce = hold(held, call, "agent:main:denied")
-    assert toolguard(held.home, "deny", nonce, "--reason", "wrong folder").returncode == 0
-    told = held.play(once(call), "agent:main:denied").results[-1]
-    assert told.startswith("TOOLGUARD_BLOCK|A person denied this call: wrong folder.")
-    assert "Do not retry it" in told
-    assert lines(held.home.workspace_dir / "denied.txt") == []
 
 
 def test_a_model_that_repeats_a_held_call_is_told_once_and_ended(held: Stage) -> None:
@@ -126,7 +79,7 @@ def test_a_model_that_repeats_a_held_call_is_told_once_and_ended(held: Stage) ->
     assert len(played.requests) <= 2 + NEW_HOST + 1 <= MAX_FAILURES + 1
     assert [text.partition("\n")[0] for text in played.results] == [
         f"{ESCALATE}{entry.nonce}|{entry.reason} Call: {entry.shown}",
-        f"{ESCALATE}{entry.nonce}|This very call waits already; nobody has decided yet.",
+        f"{ESCALATE}{entry.nonce}|This call is already waiting for a decision.",
     ]
     assert f"toolguard approve {entry.nonce}" in played.results[-1]
     if NEW_HOST:
@@ -135,28 +88,31 @@ def test_a_model_that_repeats_a_held_call_is_told_once_and_ended(held: Stage) ->
     assert held.play(once()).turn.answer == "Done."
 
 
+@pytest.mark.thorough
 def test_calls_that_vary_are_ended_too(held: Stage) -> None:
     played: Played = held.play(
-        lambda r: command(f"echo {r.index} >> vary.txt") if r.tools and r.index < 40 else model.Reply("Stopped.")
+        lambda r: command(f"echo {r.index} >> vary.txt") if r.tools and r.index < 40 else scripted_model.Reply("Stopped.")
     )
     assert len(played.requests) <= MAX_FAILURES + 2
     assert lines(held.home.workspace_dir / "vary.txt") == []
 
 
+@pytest.mark.thorough
 def test_approved_in_the_middle_of_a_run_that_repeats_it(held: Stage) -> None:
     """The run is not ended although it repeats itself: by now the call may run."""
     call = command("echo ran >> middle.txt")
 
-    def script(request: model.Request) -> model.Reply:
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
         if request.index == 2:
             approve(held, waiting(held.home)[-1].nonce)
-        return call if request.tools and request.index < 3 else model.Reply("Done.")
+        return call if request.tools and request.index < 3 else scripted_model.Reply("Done.")
 
     played = held.play(script)
     assert lines(held.home.workspace_dir / "middle.txt") == ["ran"]
     assert played.turn.answer == "Done."
 
 
+@pytest.mark.thorough
 def test_a_restart_loses_nothing_and_no_engine_outlives_its_gateway(held: Stage, wait) -> None:
     """Killed or ended: starts are dear, so one test is about both laws."""
     call = command("echo ran >> restart.txt")

@@ -9,9 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway_stage import NEW_HOST, NOTE, Stage, audit, once, toolguard
-from loop_agents import under
 from operator_client import APPROVER, Operator
-from shared_gateway import Shared
 from standings_seen import (
     ESCALATE,
     LOW,
@@ -27,8 +25,8 @@ from standings_seen import (
     results,
     writing,
 )
-from toolguard_cli.rig import model
-from toolguard_cli.rig.model import call
+from toolguard_cli.rig import scripted_model
+from toolguard_cli.rig.scripted_model import call
 
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="seen on this release only")
 
@@ -39,22 +37,17 @@ ENOUGH = round(1 / LOW)
 
 
 @pytest.fixture
-def stage(linked: Shared) -> Stage:
-    return under(linked)
-
-
-@pytest.fixture
 def sink() -> Iterator[Sink]:
     with Sink() as running:
         yield running
 
 
-def creeping(sink: Sink) -> list[model.Reply]:
+def creeping(sink: Sink) -> list[scripted_model.Reply]:
     """It reads, writes, deletes, sends: with each step more is at stake."""
     return [read("a.txt"), command("ls"), writing("b.txt"), writing("c.txt"), command("rm b.txt"), sink.sending("a.txt")]
 
 
-def writings(name: str, many: int, first: int = 0) -> model.Reply:
+def writings(name: str, many: int, first: int = 0) -> scripted_model.Reply:
     """So many different calls of level LOW in one message."""
     return batch(*(writing(f"{name}-{number}.txt") for number in range(first, first + many)))
 
@@ -74,7 +67,7 @@ def spend_all(stage: Stage, session: str, name: str) -> None:
     assert budget(stage, session)["left"] == 0
 
 
-def looking(number: int) -> list[model.Reply]:
+def looking(number: int) -> list[scripted_model.Reply]:
     """Fifty calls that only look, none of them made before."""
     reads = [call("read", {"path": f"notes/{name}.md", "offset": number + 1, "limit": 1}) for name in range(22)]
     lists = [call("ls", {"path": f"notes/{name}", "limit": number + 1}) for name in range(22, 42)]
@@ -83,6 +76,7 @@ def looking(number: int) -> list[model.Reply]:
     return [*reads, *lists, *(command(text) for text in commands)]
 
 
+@pytest.mark.thorough
 def test_three_thousand_calls_that_only_look(stage) -> None:
     """None is held. Only who goes on to change something at that speed is asked."""
     session, notes = "agent:paid:looks", stage.home.workspace_dir / "notes"
@@ -153,6 +147,7 @@ def test_a_budget_that_is_used_up(stage) -> None:
     assert [each for each in events(stage, session) if each[0] in ("hold", "budget")] == [("hold", "budget.exhausted")] * 2
 
 
+@pytest.mark.thorough
 def test_what_was_spent_is_still_spent_after_a_restart(stage, wait) -> None:
     session = "agent:paid:restart"
     stage.play(once(writings("restart", 12)), session)
@@ -175,6 +170,7 @@ def test_what_was_spent_is_still_spent_after_a_restart(stage, wait) -> None:
     assert [entry.code for entry in held(stage, session)] == ["budget.exhausted"]
 
 
+@pytest.mark.thorough
 def test_by_default_it_is_only_told(stage, sink: Sink) -> None:
     session = "agent:free:creeps"
     (stage.home.workspace_dir / "a.txt").write_text("a plan")
@@ -188,6 +184,7 @@ def test_by_default_it_is_only_told(stage, sink: Sink) -> None:
     assert budget(stage, session)["left"] == 0
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_in_a_terminal(stage) -> None:
     session, other = "agent:paid:terminal", "agent:paid:other"
     spend_all(stage, session, "terminal")
@@ -201,6 +198,7 @@ def test_a_checkpoint_in_a_terminal(stage) -> None:
     assert refused(stage.play(once(writing("other-20.txt")), other)) == []
 
 
+@pytest.mark.thorough
 def test_a_checkpoint_answers_the_calls_that_wait_for_it(stage) -> None:
     """They cannot be approved a second time."""
     session = "agent:paid:lapse"
@@ -236,6 +234,7 @@ def test_a_checkpoint_in_chat(stage) -> None:
     assert budget(stage, session)["spent"] == LOW
 
 
+@pytest.mark.thorough
 def test_no_agent_gives_itself_a_checkpoint(stage) -> None:
     """Neither by the command nor by a script that runs it."""
     session = "agent:paid:itself"

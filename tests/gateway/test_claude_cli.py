@@ -6,52 +6,33 @@ The CLI is a stand-in that speaks its protocol and obeys the answers; the gatewa
 from __future__ import annotations
 
 import json
-import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from gateway_stage import RELEASE, Stage, put_in, toolguard, waiting
-from shared_gateway import QUIET
-from toolguard_cli import gatewaystore
-from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway, Turn, openclaw
-from toolguard_cli.rig.home import Home, over
+from gateway_stage import RELEASE, Stage, toolguard, waiting
+from shared_gateway import Shared
+from toolguard_cli.hostconfig import gateway_files
+from toolguard_cli.rig.real_gateway import Turn, openclaw
 
 STANDIN = Path(__file__).parent / "standins" / "claude.py"
 MODEL = "anthropic/claude-opus-5"
 AGENT = {"model": MODEL, "models": {MODEL: {"agentRuntime": {"id": "claude-cli"}}}}
-CONFIG = over(QUIET, {"agents": {"entries": {"main": {"default": True}, "coder": AGENT}}})
+AGENTS = {"agents": {"entries": {"main": {"default": True}, "coder": AGENT}}}
 RELAYS = tuple(int(part) for part in RELEASE.split(".")) >= (2026, 9, 3)
 
 pytestmark = pytest.mark.skipif(not RELAYS, reason="this release asks no PreToolUse hook over the CLI's pipes")
 
 
-class WithClaude(Home):
-    """`claude` is on the gateway's PATH."""
-
-    @property
-    def programs(self) -> Path:
-        return self.root / "bin"
-
-    @property
-    def environment(self) -> dict[str, str]:
-        return {**super().environment, "PATH": f"{self.programs}{os.pathsep}{os.environ['PATH']}"}
-
-
-@pytest.fixture(scope="module")
-def stage(real: runtime.Runtime, server: model.ScriptedModel) -> Iterator[Stage]:
-    with WithClaude(server.base_url, extra=CONFIG) as home:
-        home.programs.mkdir()
-        program = home.programs / "claude"
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} {STANDIN} "$@"\n')
-        program.chmod(0o755)
-        put_in(home)
-        with Gateway(real, home) as gateway:
-            yield Stage(gateway, server)
+@pytest.fixture
+def stage(shared: Shared) -> Stage:
+    shared.home.programs.mkdir(exist_ok=True)
+    program = shared.home.programs / "claude"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} {STANDIN} "$@"\n')
+    program.chmod(0o755)
+    return shared.under(host=AGENTS)
 
 
 def ask(stage: Stage, tool: str, session: str = "", **given: Any) -> Turn:
@@ -91,6 +72,7 @@ def test_a_risky_command_waits_for_a_person_and_runs_once_after_a_yes(stage: Sta
         ("Edit", {"file_path": "{state}/toolguard/policy.toml", "old_string": "a", "new_string": "b"}),
         ("Bash", {"command": "cat {state}/toolguard/key"}),
     ],
+    ids=["Read", "Write", "Edit", "Bash"],
 )
 def test_the_guards_own_files_are_out_of_reach(stage: Stage, tool: str, given: dict[str, str]) -> None:
     placed = {name: text.replace("{state}", str(stage.home.state_dir)) for name, text in given.items()}
@@ -102,9 +84,10 @@ def test_a_tool_of_an_mcp_server_is_judged_where_the_cli_asks(stage: Stage) -> N
     assert ask(stage, "mcp__files__list_files", path="/tmp").answer.startswith("ALLOWED ")
 
 
+@pytest.mark.thorough
 def test_doctor_finds_a_persons_automation_in_the_store_of_the_running_gateway(stage: Stage) -> None:
     home = stage.home
-    assert gatewaystore.commands(home.state_dir) == []
+    assert gateway_files.commands(home.state_dir) == []
     added = openclaw(
         stage.gateway.runtime, home, "automations", "add", "--name", "backup", "--every", "1h", "--command", "date"
     )

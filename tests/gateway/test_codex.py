@@ -17,9 +17,9 @@ import pytest
 
 from gateway_stage import RELEASE, Stage, configure, put_in, toolguard, waiting
 from shared_gateway import QUIET
-from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway
-from toolguard_cli.rig.home import Home, over
+from toolguard_cli.rig import downloads, scripted_model
+from toolguard_cli.rig.private_home import Home, over
+from toolguard_cli.rig.real_gateway import Gateway
 
 OPENCLAW = os.environ.get("TOOLGUARD_TEST_CODEX", "")
 STANDIN = Path(__file__).parent / "standins" / "codex.py"
@@ -38,8 +38,8 @@ class WithKey(Home):
 
 
 @pytest.fixture(scope="module", params=["approved", "always"])
-def stage(request: pytest.FixtureRequest, server: model.ScriptedModel) -> Iterator[Stage]:
-    real = runtime.Runtime(runtime.node(), Path(OPENCLAW), RELEASE)
+def stage(request: pytest.FixtureRequest, server: scripted_model.ScriptedModel) -> Iterator[Stage]:
+    real = downloads.Runtime(downloads.node(), Path(OPENCLAW), RELEASE)
     with WithKey(server.base_url, extra=CONFIG) as home:
         program = home.root / "codex"
         program.write_text(f'#!/bin/sh\nexec {sys.executable} {STANDIN} "$@"\n')

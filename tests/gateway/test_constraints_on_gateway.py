@@ -1,4 +1,4 @@
-"""The person's own constraints, written while the gateway runs: what they block, hold and note, and for whom."""
+"""The person's own rules with a severity, written while the gateway runs: what they block, hold and note, and for whom."""
 
 from __future__ import annotations
 
@@ -9,23 +9,20 @@ from pathlib import Path
 import pytest
 
 from gateway_stage import NEW_HOST, Stage, audit, once, toolguard
-from loop_agents import under
 from operator_client import OWNER, WRITER, Operator
-from shared_gateway import Shared
 from standings_seen import BLOCK, ESCALATE, command, events, held, refused, results, writing
-from toolguard_cli.rig import model
-from toolguard_engine.serve import RULES_EVERY
-from toolguard_engine.stores.policy import NAME
+from toolguard_cli.rig import scripted_model
+from toolguard_engine.server.loop import RULES_EVERY
+from toolguard_engine.stores.files.grants_file import NAME
 
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="seen on this release only")
 
 
 @pytest.fixture
-def stage(linked: Shared) -> Iterator[Stage]:
-    """No constraint is left of a test before, and none is left to others."""
-    ready = under(linked)
-    yield ready
-    policy(ready).unlink(missing_ok=True)
+def stage(stage: Stage) -> Iterator[Stage]:
+    """No rule is left of a test before, and none is left to others."""
+    yield stage
+    policy(stage).unlink(missing_ok=True)
     time.sleep(RULES_EVERY)
 
 
@@ -36,11 +33,11 @@ def policy(stage: Stage) -> Path:
 def constrain(stage: Stage, *tables: str) -> None:
     """As a person writes it in an editor. It counts within a second after it was saved."""
     policy(stage).parent.mkdir(exist_ok=True)
-    policy(stage).write_text("\n".join(f"[[constraint]]\n{table}\n" for table in tables))
+    policy(stage).write_text("\n".join(f"[[rule]]\n{table}\n" for table in tables))
     time.sleep(RULES_EVERY)
 
 
-def in_chat(stage: Stage, script: model.Script, session: str, scopes: tuple[str, ...] = OWNER) -> list[str]:
+def in_chat(stage: Stage, script: scripted_model.Script, session: str, scopes: tuple[str, ...] = OWNER) -> list[str]:
     """Somebody writes in the gateway's own chat; the tool results of that run."""
     stage.server.play(script)
     with Operator(stage.home, scopes) as operator:
@@ -65,7 +62,7 @@ def test_mandatory_blocks_required_asks_and_advisory_tells(stage) -> None:
     assert asked.startswith(ESCALATE)
     assert "Notes are looked at first." in asked
     assert noted.startswith("Successfully wrote")
-    assert noted.endswith("\n\n[TOOLGUARD NOTE] Keep the draft short. (constraint short)")
+    assert noted.endswith("\n\n[TOOLGUARD NOTE] Keep the draft short. (rule short)")
     assert "TOOLGUARD" not in plain
     assert seen.startswith(BLOCK)
     assert [path.name for path in (workspace / "prod").iterdir()] == ["before.txt"]
@@ -73,9 +70,10 @@ def test_mandatory_blocks_required_asks_and_advisory_tells(stage) -> None:
     assert (workspace / "draft.txt").exists()
     assert {("block", "constraint.no-prod"), ("hold", "constraint.ask-notes")} <= set(events(stage, session))
     (line,) = [line for line in audit(stage.home) if line.get("session") == session and line["event"] == "note"]
-    assert line["reason"] == "[TOOLGUARD NOTE] Keep the draft short. (constraint short)"
+    assert line["reason"] == "[TOOLGUARD NOTE] Keep the draft short. (rule short)"
 
 
+@pytest.mark.thorough
 def test_what_one_requires_can_be_approved(stage, wait) -> None:
     session = "agent:main:required"
     constrain(stage, 'id = "ask"\nseverity = "required"\nreason = "Ask first."\ntool = ["write"]')
@@ -90,6 +88,7 @@ def test_what_one_requires_can_be_approved(stage, wait) -> None:
     assert held(stage, session) == []
 
 
+@pytest.mark.thorough
 def test_a_broken_file_leaves_the_last_good_ones(stage) -> None:
     good = 'id = "no-exec"\nseverity = "mandatory"\nreason = "No commands."\ntool = ["exec"]'
     constrain(stage, good)
@@ -98,12 +97,16 @@ def test_a_broken_file_leaves_the_last_good_ones(stage) -> None:
         constrain(stage, broken)
         assert len(refused(stage.play(once(command("echo hi"))))) == 1
     log = stage.gateway.log_text()
-    assert "your constraints in policy.toml are not as you meant them; the last good ones count" in log
+    assert (
+        "your own rules in policy.toml are not as you meant them; of those that cannot be read the last good ones count"
+        in log
+    )
     assert "did you mean mandatory?" in log
     constrain(stage, good.replace("exec", "write"))
     assert refused(stage.play(once(command("echo hi")))) == []
 
 
+@pytest.mark.thorough
 def test_for_whom_and_from_where(stage, wait) -> None:
     """In the gateway's own chat by its owner and by somebody else, over HTTP, and by nobody: in the run after a yes."""
     session = "agent:main:whom"

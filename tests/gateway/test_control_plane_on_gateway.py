@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
+from gate import sampled
 from gateway_stage import NEW_HOST, RELEASE, Stage, audit
 from shared_gateway import Shared
-from toolguard_cli.rig import model
-from toolguard_engine.controlplane import catalogue
+from toolguard_cli.rig import scripted_model
+from toolguard_engine.effects.control_plane import verb_catalogue
 
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="the tool `openclaw` and Tool Search came with 2026.9")
 
@@ -44,43 +45,45 @@ def guarded(shared: Shared) -> Iterator[Stage]:
     assert (important / "thesis.txt").exists()
 
 
-def conversation(*replies: model.Reply | Callable[[str], model.Reply], system: tuple[model.Reply, ...] = ()) -> model.Script:
+def conversation(
+    *replies: scripted_model.Reply | Callable[[str], scripted_model.Reply], system: tuple[scripted_model.Reply, ...] = ()
+) -> scripted_model.Script:
     """What the agent calls, one after another, and what the gateway's system agent calls when it is asked."""
     done = {"agent": 0, "system": 0}
 
-    def script(request: model.Request) -> model.Reply:
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
         who = "system" if _is_system_agent(request) else "agent"
         plan = system if who == "system" else replies
         at = done[who]
         if not request.tools or at >= len(plan):
-            return model.Reply("Done.")
+            return scripted_model.Reply("Done.")
         done[who] += 1
         reply = plan[at]
-        return reply if isinstance(reply, model.Reply) else reply(_marker(request))
+        return reply if isinstance(reply, scripted_model.Reply) else reply(_marker(request))
 
     return script
 
 
-def _is_system_agent(request: model.Request) -> bool:
+def _is_system_agent(request: scripted_model.Request) -> bool:
     tools = [tool["function"] for tool in request.tools if tool["function"]["name"] == "openclaw"]
     return any("action" in tool["parameters"].get("properties", {}) for tool in tools)
 
 
-def _marker(request: model.Request) -> str:
+def _marker(request: scripted_model.Request) -> str:
     return next(match[0] for text in request.texts("user") if (match := MARKER.search(text)))
 
 
-def ask(message: str) -> Callable[[str], model.Reply]:
+def ask(message: str) -> Callable[[str], scripted_model.Reply]:
     """A question to the system agent, under the marker of the conversation."""
-    return lambda marker: model.call("openclaw", {"message": f"{message} {marker}"})
+    return lambda marker: scripted_model.call("openclaw", {"message": f"{message} {marker}"})
 
 
-def run(command: str, **more: Any) -> model.Reply:
-    return model.call("exec", {"command": command, **more})
+def run(command: str, **more: Any) -> scripted_model.Reply:
+    return scripted_model.call("exec", {"command": command, **more})
 
 
-def searched(tool: str, **args: Any) -> model.Reply:
-    return model.call("tool_call", {"id": f"openclaw:core:{tool}", "args": args})
+def searched(tool: str, **args: Any) -> scripted_model.Reply:
+    return scripted_model.call("tool_call", {"id": f"openclaw:core:{tool}", "args": args})
 
 
 def openclaw(stage: Stage) -> str:
@@ -88,17 +91,17 @@ def openclaw(stage: Stage) -> str:
     return " ".join(stage.gateway.runtime.command())
 
 
-def asking(*calls: dict[str, Any]) -> Callable[[Stage], model.Script]:
+def asking(*calls: dict[str, Any]) -> Callable[[Stage], scripted_model.Script]:
     """The agent has the system agent make these calls, one each time it is asked."""
-    plan = [reply for params in calls for reply in (model.call("openclaw", params), model.Reply("Done."))]
+    plan = [reply for params in calls for reply in (scripted_model.call("openclaw", params), scripted_model.Reply("Done."))]
     return lambda _: conversation(*(ask("do it") for _ in calls), RM, system=tuple(plan))
 
 
-def calling(*replies: Callable[[Stage], model.Reply]) -> Callable[[Stage], model.Script]:
+def calling(*replies: Callable[[Stage], scripted_model.Reply]) -> Callable[[Stage], scripted_model.Script]:
     return lambda stage: conversation(*(reply(stage) for reply in replies), RM)
 
 
-def cli(words: str) -> Callable[[Stage], model.Reply]:
+def cli(words: str) -> Callable[[Stage], scripted_model.Reply]:
     return lambda stage: run(f"{openclaw(stage)} {words}")
 
 
@@ -110,7 +113,7 @@ COMMAND_JOB = {
     "payload": {"kind": "command", "argv": ["sh", "-c", "rm -rf ~/important"]},
 }
 
-SLIPS: dict[str, tuple[int, Callable[[Stage], model.Script]]] = {
+SLIPS: dict[str, tuple[int, Callable[[Stage], scripted_model.Script]]] = {
     "the system agent, the guard's settings": (
         3,
         asking(
@@ -130,8 +133,8 @@ SLIPS: dict[str, tuple[int, Callable[[Stage], model.Script]]] = {
     "commands without a model": (
         2,
         calling(
-            lambda _: model.call("openclaw", {"message": "config set plugins.entries.toolguard.enabled false"}),
-            lambda _: model.call("openclaw", {"message": f"config set mcp.servers.evil {EVIL}"}),
+            lambda _: scripted_model.call("openclaw", {"message": "config set plugins.entries.toolguard.enabled false"}),
+            lambda _: scripted_model.call("openclaw", {"message": f"config set mcp.servers.evil {EVIL}"}),
         ),
     ),
     "the command line": (
@@ -150,16 +153,18 @@ SLIPS: dict[str, tuple[int, Callable[[Stage], model.Script]]] = {
     "the config file": (
         3,
         calling(
-            lambda s: model.call("write", {"path": str(s.home.config_path), "content": "{}"}),
-            lambda s: model.call("apply_patch", {"input": patched(s.home.config_path)}),
+            lambda s: scripted_model.call("write", {"path": str(s.home.config_path), "content": "{}"}),
+            lambda s: scripted_model.call("apply_patch", {"input": patched(s.home.config_path)}),
             lambda s: run(f'sed -i \'s/"enabled": true/"enabled": false/\' {s.home.config_path}'),
         ),
     ),
     "an include file, an environment file, profiles": (
         4,
         calling(
-            lambda s: model.call("write", {"path": str(s.home.state_dir / INCLUDED), "content": OFF}),
-            lambda s: model.call("write", {"path": str(s.home.state_dir / ".env"), "content": "OPENCLAW_HOME=/tmp/x"}),
+            lambda s: scripted_model.call("write", {"path": str(s.home.state_dir / INCLUDED), "content": OFF}),
+            lambda s: scripted_model.call(
+                "write", {"path": str(s.home.state_dir / ".env"), "content": "OPENCLAW_HOME=/tmp/x"}
+            ),
             lambda s: run(f"echo '{{}}' > {s.home.root}/.openclaw-work/openclaw.json"),
             lambda s: run(f"echo export OPENCLAW_STATE_DIR=/tmp/x >> {s.home.root}/.profile"),
         ),
@@ -184,8 +189,18 @@ def stopped(stage: Stage, since: int) -> list[str]:
     return [line["code"] for line in audit(stage.home)[since:] if line["event"] in ("block", "hold")]
 
 
-@pytest.mark.parametrize(("attempts", "script"), SLIPS.values(), ids=list(SLIPS))
-def test_the_guard_stays(guarded: Stage, attempts: int, script: Callable[[Stage], model.Script]) -> None:
+GATE = {
+    "the system agent, the guard's settings",
+    "commands without a model",
+    "the command line",
+    "an include file, an environment file, profiles",
+    "Tool Search",
+}
+
+
+@pytest.mark.parametrize("name", sampled(SLIPS, GATE))
+def test_the_guard_stays(guarded: Stage, name: str) -> None:
+    attempts, script = SLIPS[name]
     before = guarded.home.config_path.read_text()
     seen = len(audit(guarded.home))
     guarded.play(script(guarded))
@@ -195,10 +210,11 @@ def test_the_guard_stays(guarded: Stage, attempts: int, script: Callable[[Stage]
     assert len(guarded.engines()) == 1
 
 
+@pytest.mark.thorough
 def test_a_command_without_a_model_would_have_worked(shared: Shared) -> None:
     """The system agent takes some messages word by word: no inner call follows that a plugin could see."""
     stage = shared.under(mode="disabled")
-    stage.play(conversation(model.call("openclaw", {"message": "config set ui.seamColor #112233"})), message="hi")
+    stage.play(conversation(scripted_model.call("openclaw", {"message": "config set ui.seamColor #112233"})), message="hi")
     assert json.loads(stage.home.config_path.read_text())["ui"]["seamColor"] == "#112233"
 
 
@@ -218,7 +234,7 @@ def test_honest_neighbours_pass(guarded: Stage) -> None:
             ask("Change the theme"),
             searched("automations", action="add", job=reminder),
             searched("automations", action="list"),
-            system=(model.call("openclaw", theme), model.Reply("Done.")),
+            system=(scripted_model.call("openclaw", theme), scripted_model.Reply("Done.")),
         )
     )
     assert stopped(guarded, seen) == []
@@ -227,17 +243,18 @@ def test_honest_neighbours_pass(guarded: Stage) -> None:
     assert json.loads(guarded.home.config_path.read_text())["ui"]["prefs"]["theme"] == "dash"
 
 
+@pytest.mark.thorough
 def test_the_actions_of_its_tools_are_in_the_catalogue(shared: Shared) -> None:
     """All tools are offered at once where Tool Search is off."""
     stage = shared.under(host={"tools": {"toolSearch": False}})
     offered: dict[str, Any] = {}
 
-    def script(request: model.Request) -> model.Reply:
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
         offered.update({tool["function"]["name"]: tool["function"]["parameters"] for tool in request.tools})
-        return model.Reply("Done.")
+        return scripted_model.Reply("Done.")
 
     stage.play(script)
-    known = catalogue.load().tools
+    known = verb_catalogue.load().tools
     assert {"gateway", "nodes", "automations", "plugins", "sessions", "browser"} & set(offered)
     for tool, parameters in offered.items():
         actions = parameters.get("properties", {}).get("action", {}).get("enum", [])
@@ -245,6 +262,7 @@ def test_the_actions_of_its_tools_are_in_the_catalogue(shared: Shared) -> None:
             assert set(actions) <= set(known[tool]), tool
 
 
+@pytest.mark.thorough
 def test_the_catalogue_has_all_that_the_release_has() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "build_controlplane"), "--openclaw", RELEASE, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

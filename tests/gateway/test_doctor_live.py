@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from toolguard_cli import live, paths
-from toolguard_cli.paths import Places
-from toolguard_cli.rig import runtime
-from toolguard_cli.setup import folder, record
-from toolguard_cli.setup.record import Record
-from toolguard_engine.config import Config
+from toolguard_cli.doctor import live
+from toolguard_cli.rig import downloads
+from toolguard_cli.setup import install_record, plugin_folder
+from toolguard_cli.setup.install_record import Record
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_engine.config.settings import Config
 
 OK = dict.fromkeys(["live-gateway", "live-hooks", "live-block", "live-correct", "live-stop", "live-approval"], "ok")
 FAILS = dict.fromkeys(OK, "error")
@@ -40,8 +41,10 @@ def places(tmp_path: Path) -> Places:
     state.mkdir()
     found = Places(state, state / "openclaw.json")
     found.config.write_text('{ plugins: { entries: { toolguard: { enabled: true } } }, secret: "sesame" }\n')
-    folder.copy(paths.plugin_source(), found.extension, "0.1.0")
-    record.save(found.record, Record("0.1.0", sys.executable, "copy", str(found.extension), str(found.config), "", []))
+    plugin_folder.copy(paths.plugin_source(), found.extension, "0.1.0")
+    install_record.save(
+        found.record, Record("0.1.0", sys.executable, "copy", str(found.extension), str(found.config), "", [])
+    )
     return found
 
 
@@ -53,7 +56,7 @@ def spoil(places: Places, *edits: tuple[str, str, str]) -> None:
         file.write_text(text.replace(before, after))
 
 
-def assert_proved(real: runtime.Runtime, places: Places, expected: dict[str, str], **settings: str) -> None:
+def assert_proved(real: downloads.Runtime, places: Places, expected: dict[str, str], **settings: str) -> None:
     """Status by check; whatever failed comes with a fix."""
     checks = live.prove(real.command(), places, Config(**settings))
     assert {check.id: check.status for check in checks} == expected, checks
@@ -69,24 +72,27 @@ def everything(root: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
-def test_a_guard_that_works(real: runtime.Runtime, places: Places, scratch: Path) -> None:
+def test_a_guard_that_works(real: downloads.Runtime, places: Places, scratch: Path) -> None:
     before = everything(places.state_dir)
     assert_proved(real, places, OK)
     assert everything(places.state_dir) == before
     assert list(scratch.iterdir()) == []
 
 
-def test_a_plugin_without_hooks(real: runtime.Runtime, places: Places, scratch: Path) -> None:
+@pytest.mark.thorough
+def test_a_plugin_without_hooks(real: downloads.Runtime, places: Places, scratch: Path) -> None:
     spoil(places, NO_HOOKS)
     assert_proved(real, places, {**FAILS, "live-gateway": "ok"})
     assert list(scratch.iterdir()) == []
 
 
-def test_a_plugin_that_cannot_correct(real: runtime.Runtime, places: Places, scratch: Path) -> None:
+@pytest.mark.thorough
+def test_a_plugin_that_cannot_correct(real: downloads.Runtime, places: Places, scratch: Path) -> None:
     spoil(places, NOTHING_IN_PLACE, NO_NET)
     assert_proved(real, places, {**OK, "live-correct": "error"})
 
 
-def test_an_engine_that_cannot_start(real: runtime.Runtime, places: Places, scratch: Path) -> None:
+@pytest.mark.thorough
+def test_an_engine_that_cannot_start(real: downloads.Runtime, places: Places, scratch: Path) -> None:
     assert_proved(real, places, {"live-gateway": "error"}, python=str(scratch / "no-python"))
     assert list(scratch.iterdir()) == []

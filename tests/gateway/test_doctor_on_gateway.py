@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from gateway_stage import once, put_in
-from toolguard_cli import paths
-from toolguard_cli.commands import doctor
-from toolguard_cli.result import Result
-from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway
-from toolguard_cli.rig.home import Home
-from toolguard_engine.stores import engines
+from gateway_stage import audit, once, put_in
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.rig import downloads, scripted_model
+from toolguard_cli.rig.private_home import Home
+from toolguard_cli.rig.real_gateway import Gateway
+from toolguard_cli.system import paths
+from toolguard_cli.terminal.result import Result
+from toolguard_engine.stores.files import engine_files as engines
 
 LATE = """
 export default { id: "late", name: "Late", register(api) {
@@ -26,7 +26,7 @@ export default { id: "late", name: "Late", register(api) {
 
 
 @pytest.fixture
-def program(real: runtime.Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def program(real: downloads.Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """This OpenClaw and its Node are on PATH, as an installation puts them there."""
     (tmp_path / "node").symlink_to(real.node)
     (tmp_path / "openclaw").symlink_to(real.openclaw)
@@ -48,12 +48,13 @@ def own(home: Home) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in [home.config_path, *ours]}
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("program")
 def test_after_a_first_run_nothing_is_wrong(
-    real: runtime.Runtime, server: model.ScriptedModel, home: Home, wait: Any
+    real: downloads.Runtime, server: scripted_model.ScriptedModel, home: Home, wait: Any
 ) -> None:
     put_in(home)
-    server.play(once(model.call("exec", {"command": "true"}), model.call("read", {})))
+    server.play(once(scripted_model.call("exec", {"command": "true"}), scripted_model.call("read", {})))
     with Gateway(real, home) as gateway:
         gateway.turn("go")
         wait(lambda: any(info.seams.get("inPlaceText") == "works" for info in engines.running(home.state_dir)))
@@ -64,11 +65,14 @@ def test_after_a_first_run_nothing_is_wrong(
     assert found["openclaw"]["detail"] == f"OpenClaw {real.version}"
     assert found["hooks"]["detail"].startswith(f"proved on OpenClaw {real.version}: hooks")
     assert found["hook-order"]["data"]["hooks"][-1] == {"plugin": "toolguard", "priority": -(2**53 - 1)}
+    ended = [event["reason"] for event in audit(home) if event["event"] == "ended"]
+    assert ended == ["the guard ended with its gateway, which was told to stop"]
     before = own(home)
     assert faulty(examined(home)) == {}
     assert own(home) == before
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("program")
 def test_a_plugin_behind_the_guard_and_a_wrong_key_are_named(home: Home) -> None:
     put_in(home, link=True)

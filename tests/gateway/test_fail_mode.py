@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 
 import hostile_texts
+from gate import sampled
 from gateway_stage import NEW_HOST, Played, Stage, audit
-from toolguard_cli.rig import model
-from toolguard_engine.metrics import place
-from toolguard_engine.stores import files
+from toolguard_cli.rig import scripted_model
+from toolguard_engine.host import metrics_path
+from toolguard_engine.stores import atomic
 
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="older releases cut what the model may send")
 
@@ -34,13 +35,13 @@ def nested(depth: int, inner: str = "1") -> str:
     return "[" * depth + inner + "]" * depth
 
 
-def batch(calls: list[model.ToolCall]) -> model.Script:
+def batch(calls: list[scripted_model.ToolCall]) -> scripted_model.Script:
     """All calls in one message, then the closing words."""
-    return lambda r: model.Reply(calls=tuple(calls)) if r.tools and r.index == 0 else model.Reply("Done.")
+    return lambda r: scripted_model.Reply(calls=tuple(calls)) if r.tools and r.index == 0 else scripted_model.Reply("Done.")
 
 
-def called(name: str, **params: object) -> model.ToolCall:
-    return model.ToolCall(name, params)
+def called(name: str, **params: object) -> scripted_model.ToolCall:
+    return scripted_model.ToolCall(name, params)
 
 
 @pytest.fixture(params=MODES, scope="module")
@@ -59,11 +60,11 @@ def secured(shared, request: pytest.FixtureRequest) -> Stage:
 
 
 def own_key(stage: Stage) -> Path:
-    return files.own_folder(stage.home.state_dir) / "key"
+    return atomic.own_folder(stage.home.state_dir) / "key"
 
 
 def secrets(stage: Stage) -> list[Path]:
-    token = place.token_path(stage.home.root / ".openclaw" / "metrics.db")
+    token = metrics_path.token_path(stage.home.root / ".openclaw" / "metrics.db")
     return [own_key(stage), token, stage.home.root / ".ssh" / "id_rsa", stage.home.workspace_dir / ".env"]
 
 
@@ -94,13 +95,16 @@ SEARCHED = ["read", "memory_get", "image", "sessions_history", "exec"]
 """Those inside of Tool Search."""
 
 
-def deep_calls(stage: Stage, tool: str, depths: list[int]) -> list[model.ToolCall]:
+def deep_calls(stage: Stage, tool: str, depths: list[int]) -> list[scripted_model.ToolCall]:
     path = str(own_key(stage))
     if tool in READERS:
-        return [model.ToolCall(tool, READERS[tool](path, nested(depth))) for depth in depths]
+        return [scripted_model.ToolCall(tool, READERS[tool](path, nested(depth))) for depth in depths]
     spelled = READERS.get(tool.removeprefix("tool_call "), READERS["read"])
     name = tool.removeprefix("tool_call ")
-    return [model.ToolCall("tool_call", f'{{"id": "{name}", "args": {spelled(path, nested(depth))}}}') for depth in depths]
+    return [
+        scripted_model.ToolCall("tool_call", f'{{"id": "{name}", "args": {spelled(path, nested(depth))}}}')
+        for depth in depths
+    ]
 
 
 def assert_none_ran(stage: Stage, played: Played) -> None:
@@ -112,7 +116,7 @@ def assert_none_ran(stage: Stage, played: Played) -> None:
 TOOLS = [*READERS, *(f"tool_call {name}" for name in SEARCHED)]
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", sampled(TOOLS, {"read", "tool_call exec"}))
 def test_arguments_at_each_depth_never_run_unjudged(secured: Stage, wait, tool: str) -> None:
     depths = TAKEN if tool == "read" else TAKEN[::9]
     played = secured.play(batch(deep_calls(secured, tool, depths)))
@@ -121,6 +125,7 @@ def test_arguments_at_each_depth_never_run_unjudged(secured: Stage, wait, tool: 
     wait(lambda: secured.codes(played).count(TOO_DEEP) == len(depths))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("depth", BEYOND[::6])
 def test_deeper_ones_run_neither(secured: Stage, depth: int) -> None:
     calls = [call for tool in TOOLS for call in deep_calls(secured, tool, [depth])]
@@ -128,6 +133,7 @@ def test_deeper_ones_run_neither(secured: Stage, depth: int) -> None:
     assert_none_ran(secured, played)
 
 
+@pytest.mark.thorough
 def test_arguments_of_too_many_parts_never_run_unjudged(secured: Stage, wait) -> None:
     params = {"path": str(own_key(secured)), "x": [1] * 60_000}
     played = secured.play(batch([called("read", **params)]))
@@ -187,7 +193,7 @@ def slow(stage: Stage) -> Iterator[None]:
     sent(stage, signal.SIGCONT)
 
 
-def readers(stage: Stage) -> list[model.ToolCall]:
+def readers(stage: Stage) -> list[scripted_model.ToolCall]:
     """Ways to the secrets, as an agent would try them."""
     key, token, ssh, env = secrets(stage)
     return [
@@ -204,7 +210,9 @@ def readers(stage: Stage) -> list[model.ToolCall]:
     ]
 
 
-@pytest.mark.parametrize("state", [stopped, killed, slow], ids=["stopped", "killed", "slow"])
+@pytest.mark.parametrize(
+    "state", [stopped, killed, pytest.param(slow, marks=pytest.mark.thorough)], ids=["stopped", "killed", "slow"]
+)
 def test_no_secret_is_read_while_the_engine_is_silent(secured: Stage, wait, state) -> None:
     calls = readers(secured)[:5] if state is stopped else readers(secured)  # each of them is waited for
     with state(secured):
@@ -216,6 +224,7 @@ def test_no_secret_is_read_while_the_engine_is_silent(secured: Stage, wait, stat
         wait(lambda: "guard.silent" in secured.codes(played))
 
 
+@pytest.mark.thorough
 def test_no_secret_is_read_while_the_engine_is_busy(secured: Stage, wait) -> None:
     """In the same message, behind commands that take long to judge."""
     texts = sorted(hostile_texts.texts(64_000).values(), key=len)[:HEAVY]
@@ -240,7 +249,7 @@ def test_what_was_blocked_in_silence_stands_in_the_audit_log_when_the_engine_is_
             batch(
                 [
                     called("read", path=str(own_key(secured))),
-                    model.ToolCall("read", f'{{"path": "notes.md", "x": {nested(990)}}}'),
+                    scripted_model.ToolCall("read", f'{{"path": "notes.md", "x": {nested(990)}}}'),
                 ]
             )
         )

@@ -8,15 +8,16 @@ import pytest
 
 from gateway_stage import endless, put_in
 from shared_gateway import Shared
-from toolguard_cli import paths
-from toolguard_cli.commands import doctor, uninstall
-from toolguard_cli.rig import model
-from toolguard_cli.rig.gateway import openclaw
-from toolguard_cli.rig.home import Home
-from toolguard_engine.stores import engines
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.commands import uninstall
+from toolguard_cli.rig import scripted_model
+from toolguard_cli.rig.private_home import Home
+from toolguard_cli.rig.real_gateway import openclaw
+from toolguard_cli.system import paths
+from toolguard_engine.stores.files import engine_files as engines
 
 
-@pytest.mark.parametrize("link", [False, True], ids=["copy", "link"])
+@pytest.mark.parametrize("link", [False, pytest.param(True, marks=pytest.mark.thorough)], ids=["copy", "link"])
 def test_the_gateway_loads_it_without_errors(real, home: Home, *, link: bool) -> None:
     before = home.config_path.read_bytes()
     put_in(home, link=link)
@@ -35,10 +36,9 @@ def test_the_gateway_loads_it_without_errors(real, home: Home, *, link: bool) ->
     assert home.config_path.read_bytes() == before
 
 
-def test_a_linked_plugin_guards(real, linked: Shared, wait) -> None:
-    stage = linked.under()
+def test_a_linked_plugin_guards(real, stage, wait) -> None:
     home = stage.home
-    played = stage.play(endless(model.call("read", {})))
+    played = stage.play(endless(scripted_model.call("read", {})))
     assert len(played.requests) <= 4
     wait(lambda: any(info.seams.get("hooks") == "works" for info in engines.running(home.state_dir)))
     checks = {c["id"]: c for c in doctor.run(paths.Places(home.state_dir, home.config_path)).data["checks"]}
@@ -47,6 +47,7 @@ def test_a_linked_plugin_guards(real, linked: Shared, wait) -> None:
     assert real.version in checks["hooks"]["detail"]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("settings", "key"),
     [({"mode": "loud"}, "mode"), ({"maxFailuresPerTurn": 0}, "maxFailuresPerTurn"), ({"colour": "red"}, "colour")],
@@ -67,10 +68,10 @@ def test_bad_settings_are_named_by_the_gateway_and_by_doctor(real, home: Home, s
     assert result.exit_code == 1
 
 
-def test_shadow_only_records(shared: Shared, wait) -> None:
-    stage = shared.under(mode="shadow")
+def test_shadow_only_records(linked: Shared, wait) -> None:
+    stage = linked.under(mode="shadow")
     before = len(stage.log())
-    played = stage.play(model.endless(model.call("read", {}), "Stopped.", give_up_after=8))
+    played = stage.play(scripted_model.endless(scripted_model.call("read", {}), "Stopped.", give_up_after=8))
     assert len(played.requests) == 9
     assert all(text.startswith("Validation failed") for text in played.results)
     wait(lambda: len(stage.log()) >= before + 3)  # the engine writes after it has answered

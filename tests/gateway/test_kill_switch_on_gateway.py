@@ -9,12 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from gateway_stage import NEW_HOST, Stage, audit, once, toolguard
-from loop_agents import under
 from operator_client import APPROVER, Operator
-from shared_gateway import Shared
-from standings_seen import BLOCK, command, read, refused, results, status, writing
-from toolguard_cli.rig import model
-from toolguard_cli.rig.model import call
+from standings_seen import BLOCK, command, read, results, status, writing
+from toolguard_cli.rig import scripted_model
+from toolguard_cli.rig.scripted_model import call
 
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="seen on this release only")
 
@@ -22,10 +20,9 @@ TOLD = f"{BLOCK}The kill switch is on: test (by "
 
 
 @pytest.fixture
-def stage(linked: Shared) -> Iterator[Stage]:
-    ready = under(linked)
-    yield ready
-    switch(ready, "off")
+def stage(stage: Stage) -> Iterator[Stage]:
+    yield stage
+    switch(stage, "off")
 
 
 def switch(stage: Stage, *words: str) -> None:
@@ -36,10 +33,14 @@ def switch(stage: Stage, *words: str) -> None:
 def test_it_stops_a_run_that_is_under_way(stage) -> None:
     file = stage.home.workspace_dir / "under-way.txt"
 
-    def script(request: model.Request) -> model.Reply:
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
         if request.index == 1:
             switch(stage, "on", "--why", "test")
-        return command("echo ran >> under-way.txt") if request.tools and request.index < 20 else model.Reply("Stopped.")
+        return (
+            command("echo ran >> under-way.txt")
+            if request.tools and request.index < 20
+            else scripted_model.Reply("Stopped.")
+        )
 
     played = stage.play(script)
     assert file.read_text() == "ran\n"
@@ -58,12 +59,12 @@ def test_it_is_for_all_until_a_person_frees_them_in_chat(stage) -> None:
     switch(stage, "on", "--why", "test")
     assert status(stage)["killSwitch"]["on"] is True
     assert "the kill switch is ON" in toolguard(stage.home, "status").stdout
-    search = call("tool_call", {"id": "memory_search", "args": {"query": "x"}})
+    exempt = call("tool_call", {"id": "memory_get", "args": {"path": "MEMORY.md"}})
     for session, reply in {
         "agent:main:kill-1": read("here.txt"),
         "agent:paid:kill-2": command("ls"),
         "agent:free:kill-3": writing("no.txt"),
-        "agent:main:kill-4": search,
+        "agent:main:kill-4": exempt,
     }.items():
         assert "The kill switch is on: test" in results(stage.play(once(reply), session))[0]
     assert not (stage.home.workspace_dir / "no.txt").exists()
@@ -77,9 +78,9 @@ def test_it_is_for_all_until_a_person_frees_them_in_chat(stage) -> None:
         assert told == "kill switch off: calls are judged as usual again"
     assert status(stage)["killSwitch"] == {"on": False}
     assert results(stage.play(once(read("here.txt")), "agent:main:kill-1"))[0] == "Here.\n"
-    assert refused(stage.play(once(search), "agent:main:kill-4")) == []
 
 
+@pytest.mark.thorough
 def test_it_is_switched_on_in_chat_and_stays_on_for_the_next_engine(stage, wait) -> None:
     with Operator(stage.home) as owner:
         told = owner.chat("agent:main:room", "/toolguard kill-switch on it mails everybody")

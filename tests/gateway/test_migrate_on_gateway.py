@@ -7,12 +7,12 @@ import json
 import pytest
 
 import seed_configs
-from toolguard_cli import configtree
 from toolguard_cli.commands import migrate
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.rig.gateway import Gateway, openclaw
-from toolguard_cli.rig.home import Home
+from toolguard_cli.hostconfig import config_tree
+from toolguard_cli.rig.private_home import Home
+from toolguard_cli.rig.real_gateway import Gateway, openclaw
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
 
 EXAMPLES = seed_configs.examples()
 REFUSED = {"3.1", "3.2", "3.3"}
@@ -28,15 +28,17 @@ def runnable(home: Home, example: str) -> Places:
     return Places(home.state_dir, home.config_path)
 
 
+@pytest.mark.thorough
 def test_without_a_migration_the_gateway_throws_thresholds_and_comments_away(real, home: Home) -> None:
     """Why to migrate before the next start: this gateway mends such a config itself, by leaving out."""
     places = runnable(home, "3.1")
     with Gateway(real, home):
         text = home.config_path.read_text()
-    assert configtree.read(places.config).get("tools", "loopDetection") == {"enabled": False}
+    assert config_tree.read(places.config).get("tools", "loopDetection") == {"enabled": False}
     assert seed_configs.comments(text) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("example", sorted(EXAMPLES))
 def test_the_gateway_starts_with_what_becomes_of_it(real, home: Home, example: str) -> None:
     places = runnable(home, example)
@@ -51,10 +53,11 @@ def test_the_gateway_starts_with_what_becomes_of_it(real, home: Home, example: s
         log = gateway.log_text()
     assert "plugin not found: tool-guard" not in log
     assert "plugin not found: guardian-angel" not in log
-    migrate.undo(places, yes=False, dry_run=False)
+    migrate.undo_last(places, yes=False, dry_run=False)
     assert home.config_path.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_what_the_gateway_would_not_start_with_is_not_written(real, home: Home) -> None:
     """The old plugin lies there, and its schema wants a setting that would be taken out."""
     folder = home.state_dir / "extensions" / "tool-guard"
@@ -73,19 +76,20 @@ def test_what_the_gateway_would_not_start_with_is_not_written(real, home: Home) 
         UserError, match=r"the gateway would not start with the result: plugins\.entries\.tool-guard"
     ) as error:
         migrate.run(Places(home.state_dir, home.config_path), yes=True, openclaw=real.command())
-    assert error.value.fix == "nothing was written; mend that first, then repeat"
+    assert error.value.fix == "nothing was written; fix that first, then try again"
     assert home.config_path.read_bytes() == before
 
 
+@pytest.mark.thorough
 def test_a_fault_of_somebody_else_is_no_hindrance(real, home: Home) -> None:
     places = runnable(home, "3.1")
     home.config_path.write_text(seed_configs.laid_under(home.config_path.read_text(), {"colour": "red"}))
     done = migrate.run(places, yes=True, openclaw=real.command())
     assert done.data["warnings"] == [
-        "the gateway did not start before, and will not yet; what follows was there before:",
+        "the gateway could not start before, and still cannot, because of these errors:",
         "colour: OpenClaw does not know this key",
     ]
-    assert configtree.read(places.config).get("tools", "loopDetection") == {"enabled": False}
+    assert config_tree.read(places.config).get("tools", "loopDetection") == {"enabled": False}
 
 
 def test_settings_in_the_entry_itself_keep_the_gateway_from_starting_no_more(real, home: Home) -> None:
@@ -95,7 +99,7 @@ def test_settings_in_the_entry_itself_keep_the_gateway_from_starting_no_more(rea
     assert openclaw(real, home, "config", "validate").returncode != 0
     migrate.run(Places(home.state_dir, home.config_path), yes=True, openclaw=real.command())
     assert openclaw(real, home, "config", "validate").returncode == 0
-    assert configtree.read(home.config_path).get("plugins", "entries") == {
+    assert config_tree.read(home.config_path).get("plugins", "entries") == {
         "equilibrium-guard": {"enabled": False, "config": {"colour": "red"}},
         "toolguard": {"enabled": True, "config": {"budget": {"mode": "shadow", "initialTrust": 0.5}}},
     }

@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 
 from gateway_stage import LOOP, NEW_HOST, NOTE, Played, Stage, audit, repeating, toolguard
-from loop_agents import under
-from shared_gateway import APPLIED, Shared
-from toolguard_cli.rig import model
-from toolguard_cli.rig.model import call
+from shared_gateway import APPLIED
+from toolguard_cli.rig import scripted_model
+from toolguard_cli.rig.scripted_model import call
 
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="seen on this release only: older ones take no change while they run")
 
@@ -22,12 +21,7 @@ HOST_NOTE = "[System note: Tool-loop warning"
 HOST_VETO = "CRITICAL: Called exec with identical outcomes 20 times"
 
 
-@pytest.fixture
-def stage(linked: Shared) -> Stage:
-    return under(linked)
-
-
-def loop(stage: Stage, reply: model.Reply = HI, **more: Any) -> Played:
+def loop(stage: Stage, reply: scripted_model.Reply = HI, **more: Any) -> Played:
     return stage.play(repeating(reply, most=MOST), **more)
 
 
@@ -54,6 +48,7 @@ def switch(stage: Stage, wait, *change: str) -> None:
     wait(lambda: stage.gateway.log_text().count(APPLIED) > before)
 
 
+@pytest.mark.thorough
 def test_soft_mode_acts_as_well(stage) -> None:
     played = loop(stage, agent="soft")
     assert is_ended(played)
@@ -87,6 +82,7 @@ def test_the_mode_can_be_switched_while_the_gateway_runs(stage, wait) -> None:
     assert len(after.requests) == 8
 
 
+@pytest.mark.thorough
 def test_the_gateways_own_detection_does_not_hide_ours(stage) -> None:
     played = loop(stage, agent="both-fast")
     assert is_ended(played)
@@ -98,9 +94,10 @@ def test_the_gateways_own_detection_does_not_hide_ours(stage) -> None:
     assert same.turn.answer == "Stopped."
 
 
+@pytest.mark.thorough
 def test_ours_does_not_hide_the_gateways_own_detection(stage) -> None:
-    def script(request: model.Request) -> model.Reply:
-        return HI if request.tools and HOST_VETO not in request.last_result else model.Reply("Something else.")
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
+        return HI if request.tools and HOST_VETO not in request.last_result else scripted_model.Reply("Something else.")
 
     played = stage.play(script, agent="both-slow")
     assert any(HOST_NOTE in text for text in played.results)

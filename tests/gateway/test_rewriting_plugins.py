@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
+from gate import sampled
 from gateway_stage import Stage, audit, once, toolguard, waiting
 from shared_gateway import Shared
-from toolguard_cli import paths
-from toolguard_cli.commands import doctor
-from toolguard_cli.rig import model, runtime
+from toolguard_cli.commands import run_doctor as doctor
+from toolguard_cli.rig import downloads, scripted_model
+from toolguard_cli.system import paths
 
 LOWEST = -(2**53 - 1)
 ESCALATE = "TOOLGUARD_ESCALATE|"
@@ -66,11 +67,11 @@ def both(linked: Shared, folder: Path) -> Rewriters:
     return Rewriters(linked.under(others, alwaysBlock=["exec"], approval={"wake": False}), folder)
 
 
-def exec_(text: str) -> model.Reply:
-    return model.call("exec", {"command": text})
+def exec_(text: str) -> scripted_model.Reply:
+    return scripted_model.call("exec", {"command": text})
 
 
-def approved(rewriters: Rewriters, call: model.Reply, session: str) -> None:
+def approved(rewriters: Rewriters, call: scripted_model.Reply, session: str) -> None:
     rewriters.set()
     stage = rewriters.stage
     stage.play(once(call), session)
@@ -94,9 +95,10 @@ def test_an_earlier_plugin_cannot_change_an_approved_call(both: Rewriters) -> No
     assert both.lines("early.txt") == ["judged"]
 
 
+@pytest.mark.thorough
 def test_harmless_rewrites_of_other_calls_work(both: Rewriters) -> None:
     both.set(early={"write": {"path": "elsewhere.txt"}})
-    played = both.stage.play(once(model.call("write", {"path": "asked.txt", "content": "x"})))
+    played = both.stage.play(once(scripted_model.call("write", {"path": "asked.txt", "content": "x"})))
     assert (both.lines("asked.txt"), both.lines("elsewhere.txt")) == ([], ["x"])
     assert played.turn.answer == "Done."
 
@@ -114,13 +116,13 @@ def test_a_later_plugin_that_changes_an_approved_call_is_seen_and_ends_the_run(b
     assert "SECURITY" in both.stage.gateway.log_text()
 
 
-@pytest.mark.parametrize("who", ["early", "late"])
+@pytest.mark.parametrize("who", sampled(["early", "late"], {"late"}))
 def test_a_rewrite_into_a_risky_call_ends_the_run(both: Rewriters, who: str) -> None:
     """The judged call was free; what another plugin made of it would have been blocked."""
     target = both.stage.home.state_dir / "toolguard" / "made-by-test"
     both.set(**{who: {"write": {"path": str(target)}}})
-    more = model.call("write", {"path": f"more-{who}.txt", "content": "x"})
-    played = both.stage.play(once(model.call("write", {"path": "free.txt", "content": "x"}), more, more))
+    more = scripted_model.call("write", {"path": f"more-{who}.txt", "content": "x"})
+    played = both.stage.play(once(scripted_model.call("write", {"path": "free.txt", "content": "x"}), more, more))
     assert both.lines(f"more-{who}.txt") == []
     assert len(played.requests) <= 3
     assert "made-by-test" in rewritten(both)[-1]["shown"]
@@ -133,7 +135,8 @@ def test_who_runs_after_the_guard_is_named(both: Rewriters) -> None:
     assert any(warning in e.get("reason", "") for e in audit(both.stage.home))
 
 
-def test_doctor_shows_the_order_of_execution(both: Rewriters, real: runtime.Runtime) -> None:
+@pytest.mark.thorough
+def test_doctor_shows_the_order_of_execution(both: Rewriters, real: downloads.Runtime) -> None:
     home = both.stage.home
     result = doctor.run(paths.Places(home.state_dir, home.config_path), openclaw=real.command())
     (check,) = [check for check in result.data["checks"] if check["id"] == "hook-order"]

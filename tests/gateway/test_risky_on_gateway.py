@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from gateway_stage import NEW_HOST, Stage, audit, once, toolguard, waiting
-from toolguard_cli.rig import model
+from standings_seen import batch
+from toolguard_cli.rig import scripted_model
 
 SPELLINGS = [
     "rm -rf {}",
@@ -31,18 +32,18 @@ def full(stage: Stage) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("spelling", SPELLINGS)
-def test_a_folder_is_not_deleted_without_a_yes(stage: Stage, full: Path, spelling: str) -> None:
-    command = spelling.format(full)
-    played = stage.play(once(model.call("exec", {"command": command})))
-    assert played.results[-1].startswith("TOOLGUARD_ESCALATE|")
+def test_a_folder_is_not_deleted_without_a_yes(stage: Stage, full: Path) -> None:
+    commands = [spelling.format(full) for spelling in SPELLINGS]
+    told = stage.play(once(batch(*(scripted_model.call("exec", {"command": command}) for command in commands)))).results
+    held = [command for command, text in zip(commands, told, strict=True) if text.startswith("TOOLGUARD_ESCALATE|")]
+    assert held == commands
     assert (full / "letter.txt").read_text() == "dear"
 
 
 def test_after_a_yes_the_idle_agent_repeats_the_call_by_itself(stage: Stage, full: Path, wait) -> None:
     if not NEW_HOST:
         pytest.skip("older hosts take no message for an idle session")
-    call = model.call("exec", {"command": f"rm -rf {full}"})
+    call = scripted_model.call("exec", {"command": f"rm -rf {full}"})
     stage.play(once(call), "agent:main:woken")
     (entry,) = [entry for entry in waiting(stage.home) if entry.session == "agent:main:woken"]
     stage.server.play(once(call))
@@ -57,5 +58,5 @@ def test_after_a_yes_the_idle_agent_repeats_the_call_by_itself(stage: Stage, ful
 
 def test_harmless_commands_run_at_once(stage: Stage) -> None:
     commands = ["echo 'rm -rf /'", "grep 'rm -rf' notes.txt || true", "mkdir -p build && touch build/a && rm build/a"]
-    played = stage.play(once(*(model.call("exec", {"command": command}) for command in commands)))
+    played = stage.play(once(*(scripted_model.call("exec", {"command": command}) for command in commands)))
     assert [text.startswith("TOOLGUARD_") for text in played.results] == [False] * 3

@@ -15,11 +15,10 @@ import pytest
 
 import browser
 from browser import Browser
-from gateway_stage import NEW_HOST, put_in
-from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway, openclaw
-from toolguard_cli.rig.home import Home
-from toolguard_engine import manifest
+from gateway_stage import NEW_HOST
+from shared_gateway import Shared
+from toolguard_cli.rig.real_gateway import Gateway, openclaw
+from toolguard_engine.config import plugin_manifest
 
 pytestmark = [
     pytest.mark.skipif(browser.MISSING, reason="no Chromium here"),
@@ -29,7 +28,7 @@ pytestmark = [
 WIDTH, HEIGHT = 1280, 1600
 PICTURE = os.environ.get("TOOLGUARD_SETTINGS_PICTURE")
 OF_THE_HOST = ("hooks.", "llm.", "subagent.")
-WRITE_SECONDS = 30
+WRITE_SECONDS = 300
 ROWS = """[...document.querySelectorAll('[data-setting]')].map(row => ({
     path: row.dataset.setting,
     title: row.querySelector('.plugin-editor__title').textContent.trim(),
@@ -62,18 +61,18 @@ class Page:
 
 
 @pytest.fixture(scope="module")
-def page(real: runtime.Runtime, server: model.ScriptedModel) -> Iterator[Page]:
-    with Home(server.base_url) as home:
-        put_in(home)
-        with Gateway(real, home) as gateway, Browser(WIDTH, HEIGHT) as seen:
-            seen.open(f"http://127.0.0.1:{home.port}/settings/plugins/toolguard?view=settings#token={home.token}")
-            seen.wait_for("document.querySelector('[data-setting]') !== null")
-            yield Page(seen, gateway)
+def page(shared: Shared) -> Iterator[Page]:
+    gateway, home = shared.under().gateway, shared.home
+    with Browser(WIDTH, HEIGHT) as seen:
+        seen.open(f"http://127.0.0.1:{home.port}/settings/plugins/toolguard?view=settings#token={home.token}")
+        seen.wait_for("document.querySelector('[data-setting]') !== null")
+        yield Page(seen, gateway)
+    shared.forget()
 
 
 def expected_rows() -> list[dict[str, str]]:
     """Every setting that has no inner ones, in the order of the manifest; what a map holds is shown inside its row."""
-    built = manifest.build()
+    built = plugin_manifest.build()
     hints, groups = built["uiHints"], built["configGroups"]
     sections = {setting: group["title"] for group in groups for setting in group["properties"]}
     fixed = [path for path in hints if "*" not in path]

@@ -5,14 +5,15 @@ from __future__ import annotations
 import pytest
 
 from gateway_stage import LOOP, NEW_HOST, TOOL_ERROR, endless
-from toolguard_cli.rig import model
-from toolguard_engine import hints
+from standings_seen import batch
+from toolguard_cli.rig import scripted_model
+from toolguard_engine.server import tool_hints
 
 pytestmark = pytest.mark.skipif(not NEW_HOST, reason="this release has no Tool Search")
 
 
-def searched(tool: str, args: object) -> model.Reply:
-    return model.call("tool_call", {"id": tool, "args": args})
+def searched(tool: str, args: object) -> scripted_model.Reply:
+    return scripted_model.call("tool_call", {"id": tool, "args": args})
 
 
 def test_the_inner_call_counts(stage, wait) -> None:
@@ -27,43 +28,19 @@ def test_the_inner_call_counts(stage, wait) -> None:
     assert [line["tool"] for line in stage.log()[before:]] == ["message"] * 3
 
 
-def test_two_spellings_are_one_call(stage) -> None:
-    def script(request: model.Request) -> model.Reply:
-        name = ["message", "openclaw:core:message"][request.index % 2]
-        return searched(name, {}) if request.tools and request.index < 40 else model.Reply("Stopped.")
-
-    assert len(stage.play(script).requests) <= 4
-
-
-def test_an_unknown_id_ends(stage) -> None:
-    played = stage.play(endless(searched("nosuchtool", {})))
-    assert len(played.requests) <= 4
-    assert "There is no tool 'nosuchtool'" in played.results[0]
-
-
-def test_a_call_without_an_id_ends(stage) -> None:
-    played = stage.play(endless(model.call("tool_call", {})))
-    assert len(played.requests) <= 4
-    assert played.results[0].startswith("[TOOL ERROR] tool_call() requires 'id'.")
-
-
-def test_an_exempt_tool_is_still_corrected(stage) -> None:
-    """memory_get is exempt by default: never blocked, but its endless malformed call ends all the same."""
-    played = stage.play(endless(searched("memory_get", {})))
-    assert len(played.requests) <= 4
-
-
-@pytest.mark.parametrize("tool", sorted(set(hints.load()) - {"tool_call"}))
-def test_our_examples_are_calls_that_the_gateway_takes(stage, tool: str) -> None:
+def test_our_examples_are_calls_that_the_gateway_takes(stage) -> None:
     """What we tell a model to write must pass the schema of the real tool; whether it succeeds is another matter."""
-    example = dict(hints.load()[tool].example)
+    examples = {tool: dict(hint.example) for tool, hint in sorted(tool_hints.load().items()) if tool != "tool_call"}
 
-    def script(request: model.Request) -> model.Reply:
+    def script(request: scripted_model.Request) -> scripted_model.Reply:
         if request.last_result or not request.tools:
-            return model.Reply("Tried.")
-        return model.call(tool, example) if tool in request.tool_names else searched(tool, example)
+            return scripted_model.Reply("Tried.")
+        offered = request.tool_names
+        return batch(
+            *(scripted_model.call(t, given) if t in offered else searched(t, given) for t, given in examples.items())
+        )
 
     before = len(stage.log())
     played = stage.play(script)
     assert stage.log()[before:] == []
-    assert not any(text.startswith("[TOOL ERROR") for text in played.results), played.results
+    assert [tool for tool, text in zip(examples, played.results, strict=True) if text.startswith("[TOOL ERROR")] == []

@@ -14,14 +14,14 @@ import pytest
 from gateway_stage import NEW_HOST, Played, Stage, once
 from operator_client import Operator
 from shared_gateway import Shared
-from toolguard_cli.rig import model
-from toolguard_cli.rig.model import Reply, Usage, call
+from toolguard_cli.rig import scripted_model
+from toolguard_cli.rig.scripted_model import Reply, TokenUsage, call
 
 INPUT_USD, OUTPUT_USD = 1e-6, 2e-6
 """What the gateway's config says a token of the scripted model costs; the cache is free."""
 
-USED = [Usage(1_000, 50), Usage(1_200, 70, cached=1_000), Usage(1_500, 11, cached=1_499)]
-CLOSING = Usage(7, 3)
+USED = [TokenUsage(1_000, 50), TokenUsage(1_200, 70, cached=1_000), TokenUsage(1_500, 11, cached=1_499)]
+CLOSING = TokenUsage(7, 3)
 
 
 @dataclass
@@ -57,13 +57,13 @@ def measured(shared: Shared, wait) -> Measured:
     return Measured(shared.under(metrics={"enabled": True, "dbPath": str(file)}), file, wait)
 
 
-def row_of(usage: Usage, session: str, channel: str = "") -> dict[str, Any]:
+def row_of(usage: TokenUsage, session: str, channel: str = "") -> dict[str, Any]:
     return {
         "agent": "main",
         "session": session,
         "channel": channel,
-        "provider": model.PROVIDER,
-        "model": model.MODEL,
+        "provider": scripted_model.PROVIDER,
+        "model": scripted_model.MODEL,
         "input": usage.prompt - usage.cached,
         "output": usage.completion,
         "cache_read": usage.cached,
@@ -98,6 +98,7 @@ def test_rows_are_what_the_model_server_sent(measured: Measured) -> None:
     assert [row["at"] for row in rows] == sorted(row["at"] for row in rows)
 
 
+@pytest.mark.thorough
 def test_the_channel_is_in_the_name_of_the_session(measured: Measured) -> None:
     session = "agent:main:telegram:direct:4711"
     conversation(measured, session)
@@ -114,24 +115,26 @@ def test_the_channel_on_which_somebody_wrote(measured: Measured) -> None:
     assert told(row) == row_of(CLOSING, session, "webchat")
 
 
+@pytest.mark.thorough
 def test_a_model_server_that_refuses(measured: Measured) -> None:
     played = measured.stage.play(lambda _: Reply("no such thing", error="invalid_request_error"))
     rows = measured.calls(played.session, len(played.requests))
-    nothing = row_of(Usage(0, 0), played.session)
+    nothing = row_of(TokenUsage(0, 0), played.session)
     assert [told(row) for row in rows] == [{**nothing, "outcome": "error"}] * len(played.requests)
 
 
 @pytest.mark.skipif(not NEW_HOST, reason="older hosts ask for no closing answer")
 def test_the_closing_answer_of_a_run_that_was_ended(measured: Measured) -> None:
     """The gateway tells nobody what it took, but what it said."""
-    used = Usage(1_000, 50)
+    used = TokenUsage(1_000, 50)
     loop = replace(call("read", {}), usage=used)
     played = measured.stage.play(lambda r: loop if r.tools else Reply("Stopped.", usage=CLOSING))
     rows = measured.calls(played.session, len(played.requests))
-    closing = row_of(Usage(0, CLOSING.completion), played.session) | {"cost_usd": None}
+    closing = row_of(TokenUsage(0, CLOSING.completion), played.session) | {"cost_usd": None}
     assert [told(row) for row in rows] == [row_of(used, played.session)] * (len(rows) - 1) + [closing]
 
 
+@pytest.mark.thorough
 def test_what_was_let_run_and_what_was_corrected(measured: Measured) -> None:
     """Of a call inside Tool Search only the inner one is told."""
     (measured.stage.home.workspace_dir / "a.txt").write_text("This is a.txt.\n")
@@ -141,6 +144,7 @@ def test_what_was_let_run_and_what_was_corrected(measured: Measured) -> None:
     assert measured.verdicts(played.session, len(expected)) == expected
 
 
+@pytest.mark.thorough
 def test_each_malformed_call_of_a_loop_is_counted_as_it_is_logged(measured: Measured) -> None:
     """Also the last one, which is never executed."""
     played = measured.stage.play(lambda r: call("read", {}) if r.tools else Reply("Stopped."))

@@ -43,7 +43,7 @@ describe("only the owner is heard", () => {
       test(`${JSON.stringify(ctx)} may not say "${args}"`, async () => {
         const { asked, engine } = engineFor();
         const answer = await chatCommand(engine).handler(ctx && { args, ...ctx });
-        assert.deepEqual(answer, { text: "Only the owner of this gateway may decide on held calls.", isError: true });
+        assert.deepEqual(answer, { text: "Only the owner of this gateway may use this command.", isError: true });
         assert.deepEqual(asked, []);
       });
 });

@@ -196,7 +196,7 @@ describe("what a core says", () => {
     trace.requested("r1");
     assert.deepEqual(log.lines, [
       { level: "debug", text: "[toolguard] seam hooks works" },
-      { level: "warn", text: "[toolguard] seam inPlaceText does not work on this OpenClaw; the next one is used" },
+      { level: "warn", text: "[toolguard] seam inPlaceText does not work on this OpenClaw; using the next one" },
     ]);
   });
 });

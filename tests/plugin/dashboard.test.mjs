@@ -210,7 +210,7 @@ describe("a server that cannot run", () => {
     ["it takes no such option", 'console.error("usage"); process.exit(2)', [], ["usage"]],
     [
       "a module is missing", 'console.error("No module named uvicorn"); process.exit(1)', [],
-      ["No module named uvicorn - this Python does not have all of toolguard; install it again"],
+      ["No module named uvicorn - this Python lacks part of toolguard; reinstall toolguard"],
     ],
   ];
   for (const [what, body, info, warn] of rows)

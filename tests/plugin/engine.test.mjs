@@ -27,11 +27,11 @@ const GENEROUS = 60_000; // ms
  * @param {() => void} [onReady]
  * @param {(message: any) => void} [onEvent]
  */
-function engineFor(t, command = REAL, config = {}, onReady = () => {}, onEvent = undefined) {
+function engineFor(t, command = REAL, config = {}, onReady = () => {}, onEvent = undefined, retry = /** @type {any} */ (undefined)) {
   const log = new Log();
   const state = folder();
   const env = { ...process.env, HOME: state, ...command.env };
-  const engine = new Engine({ ...command, cwd: state, env }, { stateDir: state, config, gateway: "test" }, log, onReady, onEvent);
+  const engine = new Engine({ ...command, cwd: state, env }, { stateDir: state, config, gateway: "test" }, log, onReady, onEvent, retry);
   t.after(async () => {
     await engine.stop();
     await until(() => !log.pids.some(alive), "the end of every engine");
@@ -385,7 +385,7 @@ describe("an engine that hangs", () => {
     assert.equal((await engine.ask(PING))?.type, "pong");
     assert.notEqual(log.pids[1], first);
     assert.deepEqual(log.warnings, [
-      "[toolguard] no answer to a question in time; the engine is started again",
+      "[toolguard] no answer to a question in time; restarting the engine",
       "[toolguard] the engine ended (signal SIGKILL); next start in 20 ms",
     ]);
   });
@@ -502,6 +502,73 @@ describe("an engine that cannot start", () => {
     assert.match((await engine.ask(PING, 60_000))?.error, /speaks protocol 99/);
     saysWhy(log);
   });
+
+  /** Refuses its introduction, or fails as it says, until the file says otherwise; each start leaves a line in `starts`. */
+  function moody() {
+    const base = folder();
+    const [starts, mood] = [join(base, "starts"), join(base, "mood")];
+    writeFileSync(mood, "refuses");
+    const body = `
+      const fs = require("node:fs");
+      const mood = fs.readFileSync(process.env.MOOD, "utf8");
+      if (question.type === "hello") fs.appendFileSync(process.env.STARTS, "x");
+      if (mood === "dies") process.exit(1);
+      if (mood === "hangs") return;
+      if (question.type !== "hello") return say(question, "pong");
+      if (mood === "refuses") return say(question, "error", { error: "speaks protocol 99" });
+      say(question, "ready", { v: 1, pid: process.pid, version: "0" });`;
+    const command = { ...scripted(body), env: { STARTS: starts, MOOD: mood } };
+    return { command, become: (/** @type {string} */ text) => writeFileSync(mood, text), started: () => readFileSync(starts, "utf8").length };
+  }
+
+  for (const kind of ["ask", "askNow"])
+    test(`after a refusal an engine is tried again when the config changes (${kind})`, async (t) => {
+      const { command, become, started } = moody();
+      let stamp = "1";
+      const { engine, log } = engineFor(t, command, {}, undefined, undefined, { configStamp: () => stamp });
+      const asked = () => (kind === "ask" ? engine.ask(PING, 60_000) : engine.askNow(PING, 60_000));
+      assert.ok(isError(await asked()));
+      become("serves");
+      assert.match((await asked())?.error, /speaks protocol 99/);
+      engine.start();
+      assert.equal(started(), 1, "nothing has changed");
+      stamp = "2";
+      assert.equal((await asked())?.type, "pong");
+      assert.equal(started(), 2);
+      assert.ok(log.lines.some(({ level, text }) => level === "info" && text.includes("serves this gateway again")));
+      assert.equal((await asked())?.type, "pong");
+    });
+
+  test("an engine that refuses again is not started for each question, and says why once", async (t) => {
+    const { command, started } = moody();
+    let stamp = "1";
+    const { engine, log } = engineFor(t, command, {}, undefined, undefined, { configStamp: () => stamp });
+    assert.ok(isError(await engine.ask(PING, 60_000)));
+    stamp = "2";
+    for (let time = 0; time < 3; time++) assert.ok(isError(await engine.ask(PING, 60_000)));
+    assert.equal(started(), 2);
+    saysWhy(log);
+  });
+
+  test("after a refusal an engine is tried again when its time has passed", async (t) => {
+    const { command, become, started } = moody();
+    const { engine } = engineFor(t, command, {}, undefined, undefined, { retryMs: 0 });
+    assert.ok(isError(await engine.ask(PING, 60_000)));
+    become("serves");
+    assert.equal((await engine.ask(PING, 60_000))?.type, "pong");
+    assert.equal(started(), 2);
+  });
+
+  for (const mood of ["dies", "hangs"])
+    test(`while an engine is tried again no question is left to the fail mode: it ${mood}`, async (t) => {
+      const { command, become } = moody();
+      const { engine } = engineFor(t, command, {}, undefined, undefined, { retryMs: 0 });
+      assert.ok(isError(await engine.ask(PING, 60_000)));
+      become(mood);
+      assert.match(engine.askNow(PING, 50)?.error, /speaks protocol 99/);
+      assert.match((await engine.ask(PING, 300))?.error, /speaks protocol 99/);
+      assert.match((await engine.ask(PING, 300))?.error, /speaks protocol 99/);
+    });
 
   test("a refused introduction ends a synchronous question, too, and is not tried again", async (t) => {
     const starts = join(folder(), "starts");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { heardText, saidBy, shortParams } from "../../plugin/gateway/heard.mjs";
+import { outsideText, userMessage, shortParams } from "../../plugin/gateway/heard.mjs";
 
 /** @param {string} text */
 const result = (text) => ({ content: [{ type: "text", text }] });
@@ -25,29 +25,29 @@ describe("what a tool brought", () => {
     ["nothing", { toolName: "web_fetch" }, ""],
     ["something odd", { toolName: "web_fetch", result: { content: 7 } }, ""],
   ];
-  for (const [name, event, text] of cases) test(name, () => assert.equal(heardText(event), text));
+  for (const [name, event, text] of cases) test(name, () => assert.equal(outsideText(event), text));
 
   for (const [name, sign] of Object.entries({ plain: "a", wide: "語", escaped: "\n", halves: "\ud800" }))
     test(`a long one is cut: ${name}`, () => {
-      const text = heardText({ toolName: "web_fetch", result: result(sign.repeat(1_000_000)) });
+      const text = outsideText({ toolName: "web_fetch", result: result(sign.repeat(1_000_000)) });
       const bytes = Buffer.byteLength(JSON.stringify(text));
       assert.ok(bytes > 45_000 && bytes <= 57_000, String(bytes));
     });
 
   test("of a long one both ends are kept", () => {
     for (const sign of ["a", "語"]) {
-      const text = heardText({ toolName: "web_fetch", result: result(`first${sign.repeat(60_000)}last`) });
+      const text = outsideText({ toolName: "web_fetch", result: result(`first${sign.repeat(60_000)}last`) });
       assert.ok(text.startsWith("first") && text.endsWith("last"));
     }
     const blocks = [{ text: `first${"a".repeat(2_000_000)}` }, { text: "last" }];
-    assert.match(heardText({ toolName: "browser", result: { content: blocks } }), /^first.*\nlast$/s);
+    assert.match(outsideText({ toolName: "browser", result: { content: blocks } }), /^first.*\nlast$/s);
   });
 
   test("what a command in the background brings is told where the command names the network", () => {
     const start = (/** @type {string} */ command, /** @type {string} */ sessionId) =>
-      heardText({ toolName: "exec", params: { command }, result: { ...result("started"), details: { status: "running", sessionId } } });
+      outsideText({ toolName: "exec", params: { command }, result: { ...result("started"), details: { status: "running", sessionId } } });
     const poll = (/** @type {string} */ sessionId) =>
-      heardText({ toolName: "process", params: { action: "poll", sessionId }, result: result("page") });
+      outsideText({ toolName: "process", params: { action: "poll", sessionId }, result: result("page") });
     assert.equal(start("curl -s https://a.example", "net-1"), "started");
     assert.equal(start("npm test", "local-1"), "");
     assert.deepEqual([poll("net-1"), poll("local-1"), poll("other")], ["page", "", ""]);
@@ -95,7 +95,7 @@ describe("what somebody wrote", () => {
     ["the model", { role: "assistant", content: "hello" }, null],
     ["nothing", { role: "user" }, null],
   ];
-  for (const [name, message, said] of cases) test(name, () => assert.deepEqual(saidBy(message), said));
+  for (const [name, message, said] of cases) test(name, () => assert.deepEqual(userMessage(message), said));
 });
 
 test("only short texts among the parameters are told", () => {

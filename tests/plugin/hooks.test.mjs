@@ -730,9 +730,11 @@ describe("a reply to the person", () => {
   const ONE = `This turn ends here: a call waits for approval.\n${HOW("0a1b2c3d")}`;
   const TWO = `This turn ends here: 2 calls wait for approval.\n${HOW("0a1b2c3d")}\n${HOW("4e5f6a7b")}`;
 
-  /** A run that was stopped with these words. @param {string} stop */
+  const WAITING = new Map([[ONE, ["0a1b2c3d"]], [TWO, ["0a1b2c3d", "4e5f6a7b"]]]);
+
+  /** A run that was stopped with this text. @param {string} stop */
   async function stopped(stop) {
-    const all = gateway({ judge: { decision: "block", text: "no", stop } });
+    const all = gateway({ judge: { decision: "block", text: "no", stop, waiting: WAITING.get(stop) } });
     await all.hooks.beforeToolCall(call("c1"), CTX);
     return all;
   }
@@ -753,7 +755,7 @@ describe("a reply to the person", () => {
     ["an answer with the other of two nonces gets both", TWO, { text: "Approve 4e5f6a7b." }, `Approve 4e5f6a7b.\n\n${TWO}`],
     ["an answer with both nonces stays", TWO, { text: "Approve 0a1b2c3d and 4e5f6a7b." }, undefined],
     ["an answer to a run that was stopped for another reason stays", STOP, { text: "I could not do it." }, undefined],
-    ["so does one whose stop has something like a nonce", `${STOP} deadbeef`, { text: "I could not do it." }, undefined],
+    ["so does one whose text reads as if calls waited", `${ONE} `, { text: "I could not do it." }, undefined],
     ["a picture stays", ONE, { mediaUrl: "x.png" }, undefined],
     ["no payload", ONE, undefined, undefined],
     ["a text that is none", ONE, { text: 7 }, undefined],
@@ -1240,7 +1242,7 @@ describe("the engine is away", () => {
     const { hooks } = gateway({}, { maxFailuresPerTurn: 3 });
     const correction =
       '[TOOL ERROR] read() was refused: Validation failed for tool "read": - path: must have required properties path. ' +
-      "Fix your call and retry; do not repeat it as it is.";
+      "Fix your call and retry; do not repeat it unchanged.";
     assert.equal(refuse(hooks, "c1"), correction);
     const between = assistant("c2");
     hooks.messageWritten({ message: between }, CTX);

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 
-import { correction, ENGINE_AWAY, limit, oneLine, READ_ONLY, TRACED } from "../../plugin/gateway/messages.mjs";
+import { correction, ENGINE_AWAY, limit, oneLine, TRACED } from "../../plugin/gateway/messages.mjs";
+import { ALLOWED_UNJUDGED } from "../../plugin/gateway/catalogue.mjs";
 import { refusal } from "./support.mjs";
 
 describe("texts that take part in the self-test of the seams", () => {
@@ -33,7 +34,7 @@ test("a correction holds the gateway's words, but not what was sent", () => {
   assert.equal(
     correction("read", refusal("read")),
     '[TOOL ERROR] read() was refused: Validation failed for tool "read": - path: must have required properties path. ' +
-      "Fix your call and retry; do not repeat it as it is.",
+      "Fix your call and retry; do not repeat it unchanged.",
   );
 });
 
@@ -68,5 +69,5 @@ describe("one line", () => {
 
 test("tools that write or run are not among those that only look", () => {
   for (const tool of ["exec", "write", "edit", "apply_patch", "process", "message", "gateway", "web_fetch"])
-    assert.ok(!READ_ONLY.has(tool), tool);
+    assert.ok(!ALLOWED_UNJUDGED.has(tool), tool);
 });

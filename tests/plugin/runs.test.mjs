@@ -115,16 +115,18 @@ describe("how a run was stopped", () => {
     test(what, () => {
       const runs = stopped(stops);
       for (const id of ended) runs.end(id);
-      for (const [session, id, text] of expected) assert.equal(runs.stopOf(session, id), text, `${session} ${id}`);
+      for (const [session, id, text] of expected) assert.equal(runs.stopOf(session, id).stop, text, `${session} ${id}`);
     });
 
   test("only so many are remembered: the oldest go", () => {
     const runs = new Runs();
     for (let n = 0; n <= 1_000; n++) {
-      runs.get(`r${n}`, `s${n}`).stop = "x";
+      Object.assign(runs.get(`r${n}`, `s${n}`), { stop: "x", waiting: ["0a1b2c3d"] });
       runs.end(`r${n}`);
     }
-    assert.deepEqual([runs.stopOf("s0", "r0"), runs.stopOf("s1", "r1"), runs.stopOf("s1000", undefined)], ["", "x", "x"]);
+    const found = [runs.stopOf("s0", "r0"), runs.stopOf("s1", "r1"), runs.stopOf("s1000", undefined)];
+    assert.deepEqual(found.map(({ stop }) => stop), ["", "x", "x"]);
+    assert.deepEqual(found.map(({ waiting }) => waiting), [[], ["0a1b2c3d"], ["0a1b2c3d"]]);
   });
 });
 

@@ -13,6 +13,9 @@ export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 export const GATEWAY = join(ROOT, "plugin", "gateway");
 export const PYTHON = resolve(ROOT, process.env.TOOLGUARD_PYTHON ?? ".venv/bin/python");
 
+/** Whether whole tables are tested, as `scripts/test --all` does; otherwise a sample of them that is always the same. */
+export const WHOLE = Boolean(process.env.TOOLGUARD_TEST_ALL);
+
 /** A folder that goes with the process of the tests: engines that end with a test may write there until then. */
 export function folder() {
   const path = mkdtempSync(join(tmpdir(), "toolguard-test-"));

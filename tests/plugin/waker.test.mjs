@@ -64,7 +64,7 @@ test("the newest instance whose service runs is used", async () => {
 });
 
 describe("one that cannot be woken: a warning that names the call, no exception, no heartbeat without its text", () => {
-  const NO_MESSAGE = "this OpenClaw takes no message for an idle session";
+  const NO_MESSAGE = "this OpenClaw accepts no message for an idle session";
   /** @type {[string, any, string, number][]} what, the api, why, how often the gateway was asked */
   const rows = [
     ["no service runs", null, NO_MESSAGE, 0],
@@ -84,12 +84,12 @@ describe("one that cannot be woken: a warning that names the call, no exception,
       if (given) one.through(gateway.api);
       await one.wake(WAKE);
       assert.deepEqual(gateway.asked.map((/** @type {any[]} */ [name]) => name), Array(asks).fill("text"));
-      assert.deepEqual(log.lines, [{ level: "warn", text: `${CANNOT}${why}); tell it to go on` }]);
+      assert.deepEqual(log.lines, [{ level: "warn", text: `${CANNOT}${why}); tell it to continue` }]);
     });
 
   /** @type {[string, (api: any) => void, RegExp][]} */
   const late = [
-    ["a host without heartbeats", (api) => delete api.runtime, /could not be woken \(.+\); tell it to go on$/],
+    ["a host without heartbeats", (api) => delete api.runtime, /could not be woken \(.+\); tell it to continue$/],
     ["the heartbeat fails", (api) => (api.runtime.system.requestHeartbeat = () => assert.fail("no route")), /\(no route\)/],
     [
       "the heartbeat fails later",

@@ -1,44 +1,74 @@
-"""`toolguard approve`: lets one held call through, once."""
+"""`toolguard approve`: lets one held call run once."""
 
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from toolguard_cli import asking, held, inside, stores
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_engine import answers
-from toolguard_engine.ledger import Entry, Refused
+import typer
+
+from toolguard_cli.approvals import held_calls
+from toolguard_cli.commands.command_options import ConfigPath, Json, Nonce, Reason, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import approve_call
+from toolguard_cli.person import require_human
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import confirm as asking
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import HeldCall, RefusedError
+from toolguard_engine.wording import printable
+
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard approve 3f9a", "toolguard approve 3f9a51c2 --yes --reason 'release day'"))
+def command(
+    nonce: Nonce,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
+    unseen: Annotated[bool, typer.Option("--unseen", help="Approve even if not all of the call can be shown.")] = False,
+    reason: Reason = "",
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Let a held call run once.
+
+    Shows the call and asks. The agent may then repeat exactly this call within the approval window (30 s by default; see
+    approvalWindowMs).
+    """
+    places = paths.find(state_dir, config)
+    finish(run(places, nonce, yes=yes, reason=reason, as_json=as_json, unseen=unseen), as_json=as_json)
 
 
 def run(places: Places, prefix: str, *, yes: bool, reason: str, as_json: bool, unseen: bool = False) -> Result:
-    """What is shown is what is approved: the prefix is looked up once, then only the whole nonce counts.
+    """Looks the prefix up once and then uses the whole nonce, so that the call that is shown is the one that is approved.
 
-    `unseen`: the person says yes although not all of the call can be shown.
+    `unseen`: approve even if not all of the call can be shown.
     """
-    caller = inside.caller(places, "approve")
-    with stores.told(), held.looked_up(places):
-        config = stores.settings(places)
-        book = stores.nonces(places, config)
-        shown = held.find(book.entries(), prefix, time.time(), "pending")
+    caller = require_human.caller(places, "approve")
+    with gateway_stores.user_errors(), held_calls.looked_up(places):
+        config = gateway_stores.settings(places)
+        ledger = gateway_stores.nonces(places, config)
+        shown = held_calls.find(ledger.entries(), prefix, time.time(), "pending")
         if not (shown.whole or unseen):
-            raise Refused("unseen", shown)
-        details = held.details(shown, time.time())
+            raise RefusedError("unseen", shown)
+        details = held_calls.details(shown, time.time())
         agreed = caller.confirm(details) if caller.doubt else yes or asking.confirm(details, "Approve?", as_json=as_json)
         if not agreed:
-            return Result("approve", {"nonce": shown.nonce}, _not_approved(book.entries(), shown.nonce, time.time()), 1)
-        window = config.approval_window_ms / 1000
-        entry = book.approve(shown.nonce, stores.decision(reason), time.time(), window, unseen=unseen)
+            return Result("approve", {"nonce": shown.nonce}, _not_approved(ledger.entries(), shown.nonce, time.time()), 1)
+        entry, message = approve_call.approve(ledger, shown.nonce, gateway_stores.decision(reason), config, unseen=unseen)
     lines = (
-        Line("ok", answers.approved(entry, window)),
-        Line("info", answers.plain(entry.shown)),
-        Line("next", f"the agent is woken; toolguard deny {entry.nonce} takes it back until it has run"),
+        Line("ok", message),
+        Line("info", printable.plain(entry.shown)),
+        Line("next", f"the agent is resumed; until the call has run, toolguard deny {entry.nonce} withdraws the approval"),
     )
-    return Result("approve", held.public(entry, time.time()), lines)
+    return Result("approve", held_calls.public(entry, time.time()), lines)
 
 
-def _not_approved(entries: list[Entry], nonce: str, now: float) -> tuple[Line, ...]:
-    """What a no here leaves behind: the call waits on, unless somebody else decided or its time is over."""
-    said = Line("info", f"{nonce} was not approved")
-    left = next((answers.state(entry, now) for entry in answers.waiting(entries, now) if entry.nonce == nonce), "")
-    return (said, Line("next", f"it still waits, {left}; toolguard deny {nonce} refuses it")) if left else (said,)
+def _not_approved(entries: list[HeldCall], nonce: str, now: float) -> tuple[Line, ...]:
+    """The call still waits, unless somebody else decided or it expired."""
+    message = Line("info", f"{nonce} was not approved")
+    left = next((replies.state(entry, now) for entry in replies.waiting(entries, now) if entry.nonce == nonce), "")
+    return (message, Line("next", f"it still waits, {left}; toolguard deny {nonce} refuses it")) if left else (message,)

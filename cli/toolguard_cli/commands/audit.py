@@ -1,4 +1,4 @@
-"""`toolguard audit`: reads the audit log, checks it, copies it."""
+"""`toolguard audit`: reads, verifies and exports the audit log."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Annotated, Any, TextIO
 
-from toolguard_cli import stores, tables
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_engine import answers, rulenames
-from toolguard_engine.stores.audit import LOST, AuditLog, Event
+import typer
+
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import tables
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.rules import vocabulary
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.audit_log import LOST, AuditEvent, moment
+from toolguard_engine.stores.ports import AuditLogStore
+from toolguard_engine.wording import printable
 
 HEAD = ("TIME", "EVENT", "CODE", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
 EVENTS = (
@@ -27,16 +34,71 @@ EVENTS = (
     "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error", "forged",
     "recovered", LOST, "weakened", "restored", "accepted", "ended",
 )  # fmt: skip
-"""All kinds of lines, those about calls first."""
+"""All events, those about calls first."""
 
-COLUMNS = ("seq", *Event.__struct_fields__)
+COLUMNS = ("seq", *AuditEvent.__struct_fields__)
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "|", "%")
-"""A spreadsheet takes a cell that begins with one of these for a formula."""
+"""A spreadsheet reads a cell that starts with one of these as a formula."""
+
+
+app = command_app()
+
+
+@app.callback(
+    no_args_is_help=True,
+    epilog=examples("toolguard audit show --since 7d", "toolguard audit verify", "toolguard audit export audit.jsonl"),
+)
+def group() -> None:
+    """Read, verify and export the audit log."""
+
+
+@app.command("show", epilog=examples("toolguard audit show --event hold --since 7d", "toolguard audit show --nonce 3f9a"))
+def audit_show(
+    last: Annotated[int, typer.Option(min=1, max=100_000, help="Show at most this many of the newest lines.")] = 50,
+    event: Annotated[
+        str, typer.Option(help="Only this event, for example hold or block; see above.", show_default=False)
+    ] = "",
+    nonce: Annotated[str, typer.Option(help="Only nonces that start with this.", show_default=False)] = "",
+    since: Annotated[str, typer.Option(help="Only the last 30m, 12h or 7d.", show_default=False)] = "",
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Show the newest lines of the audit log.
+
+    CODE is the reason: a rule, a constraint, a budget, a loop, the kill switch. Events about calls: hold, hold-again,
+    approve, deny, consume (an approved call ran), expire, block, would-refuse (only logged, because the mode is shadow or
+    soft), note, stop (the run was ended), budget, drift and external (reported by another program). Events about users and
+    the guard: checkpoint, kill-switch, grant, grant-used, revoke, security, error, forged, recovered and head-lost. Events
+    about the guard's settings and installation: weakened, restored, accepted and ended.
+    """
+    chosen = Filter(event, nonce, since)
+    finish(show(paths.find(state_dir, config), chosen, last), as_json=as_json)
+
+
+@app.command("verify", epilog=examples("toolguard audit verify"))
+def audit_verify(state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
+    """Verify that no line was changed, removed or added."""
+    finish(verify(paths.find(state_dir, config)), as_json=as_json)
+
+
+@app.command("export", epilog=examples("toolguard audit export audit.jsonl", "toolguard audit export - --csv | head"))
+def audit_export(
+    target: Annotated[str, typer.Argument(metavar="FILE", help="A new file, or - for standard output.", show_default=False)],
+    as_csv: Annotated[bool, typer.Option("--csv", help="Write CSV instead of JSON lines.")] = False,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Export the log to a file."""
+    result = export(paths.find(state_dir, config), target, as_csv=as_csv)
+    if result is not None:
+        finish(result, as_json=as_json)
 
 
 @dataclass(frozen=True)
 class Filter:
-    """Which lines; empty is any. `nonce` is a prefix, `since` a span like `7d`."""
+    """Which lines; empty matches all. `nonce` is a prefix, `since` a duration like `7d`."""
 
     event: str = ""
     nonce: str = ""
@@ -44,7 +106,7 @@ class Filter:
 
     def chosen(self, places: Places) -> Iterator[dict[str, Any]]:
         after = time.time() - tables.seconds(self.since) if self.since else 0.0
-        for event in AuditLog(places.state_dir).events():
+        for event in stores.audit_log(places.state_dir).events():
             if self._fits(event) and (not after or moment(event) >= after):
                 yield event
 
@@ -55,86 +117,78 @@ class Filter:
 
 def show(places: Places, chosen: Filter, last: int) -> Result:
     chosen = replace(chosen, event=chosen.event.strip().lower())
-    with stores.told():
+    with gateway_stores.user_errors():
         events = list(deque(chosen.chosen(places), maxlen=last))
     if not events:
         _refuse_unknown(chosen.event)
-        return Result("audit show", {"events": []}, (Line("info", "no line of the audit log fits"),))
+        return Result("audit show", {"events": []}, (Line("info", "no line of the audit log matches"),))
     return Result("audit show", {"events": events}, tuple(tables.table(HEAD, (_row(event) for event in events))))
 
 
 def _refuse_unknown(name: str) -> None:
-    """Raises `UserError` for a kind of event that there is none of."""
+    """Raises `UserError` if there is no such event."""
     if name and name not in EVENTS:
-        near = rulenames.nearest(name, EVENTS)
+        near = vocabulary.nearest(name, EVENTS)
         meant = f"did you mean {near}? " if near else ""
-        said = f"there is no event {answers.cut(answers.plain(name), 40)}"
-        raise UserError(said, f"{meant}Known are: {', '.join(EVENTS)}")
+        message = f"there is no event {printable.cut(printable.plain(name), 40)}"
+        raise UserError(message, f"{meant}The events are: {', '.join(EVENTS)}")
 
 
 def _row(event: dict[str, Any]) -> list[str]:
-    said = {name: str(event.get(name, "")) for name in Event.__struct_fields__}
-    by = f"{said['by']} ({said['where']})" if said["by"] and said["where"] else said["by"] or said["where"]
-    what = ": ".join(text for text in (said["why"], said["shown"] or said["reason"]) if text)
-    when = tables.local(moment(event)) if moment(event) else said["time"]
-    code = "" if said["code"].endswith(f".{said['event']}") else said["code"]  # budget.checkpoint of a checkpoint
-    return [when, said["event"], code, said["nonce"], said["tool"], said["agent"], by, what]
-
-
-def moment(event: dict[str, Any]) -> float:
-    """Seconds since 1970 of a line; 0 where it has no time."""
-    try:
-        return datetime.fromisoformat(str(event.get("time"))).timestamp()
-    except (ValueError, OverflowError):
-        return 0.0
+    text = {name: str(event.get(name, "")) for name in AuditEvent.__struct_fields__}
+    by = f"{text['by']} ({text['where']})" if text["by"] and text["where"] else text["by"] or text["where"]
+    what = ": ".join(each for each in (text["why"], text["shown"] or text["reason"]) if each)
+    when = tables.local(moment(event)) if moment(event) else text["time"]
+    code = "" if text["code"].endswith(f".{text['event']}") else text["code"]  # budget.checkpoint of a checkpoint
+    return [when, text["event"], code, text["nonce"], text["tool"], text["agent"], by, what]
 
 
 def verify(places: Places) -> Result:
-    """Exit code 1 where the chain is broken."""
-    log = AuditLog(places.state_dir)
-    with stores.told():
-        log.mend()
+    """Exit code 1 if the chain is broken."""
+    log = stores.audit_log(places.state_dir)
+    with gateway_stores.user_errors():
+        log.close_torn_line()
         found = log.verify()
     data = {"lines": found.lines, "error": found.error, "file": found.file, "line": found.line, "recovered": found.recovered}
     data |= {"gaps": found.gaps}
     counted = f"{found.lines} line{'' if found.lines == 1 else 's'}"
     if not found.error:
-        torn = f"; {found.recovered} unfinished by a killed process, and said so" if found.recovered else ""
-        whole = Line("ok", f"the audit log is whole: {counted}{torn}")
+        torn = f"; {found.recovered} cut off by a killed process and marked as such" if found.recovered else ""
+        whole = Line("ok", f"the audit log is intact: {counted}{torn}")
         gap = Line("warn", f"lines may be missing before {found.gaps} of them: toolguard audit show --event {LOST}")
         return Result("audit verify", data, (whole, gap) if found.gaps else (whole,))
     at = f"{log.path.with_name(found.file)}:{found.line}" if found.file else str(log.path)
     lines = (
-        Line("error", answers.plain(f"{at}: {found.error}")),
-        Line("info", f"the {counted} before are as they were written; what follows proves nothing"),
+        Line("error", printable.plain(f"{at}: {found.error}")),
+        Line("info", f"the {counted} before it are unchanged; later lines prove nothing"),
         Line("next", "keep a copy of the file, and find out who could write to it"),
     )
     return Result("audit verify", data, lines, 1)
 
 
 def export(places: Places, target: str, *, as_csv: bool) -> Result | None:
-    """Every line that can be read, as JSON lines or CSV. None where it went to standard output."""
+    """Every readable line, as JSON lines or CSV. None if it was written to standard output."""
     if target == "-":
-        with stores.told():
-            _write(AuditLog(places.state_dir), sys.stdout, as_csv=as_csv)
+        with gateway_stores.user_errors():
+            _write(stores.audit_log(places.state_dir), sys.stdout, as_csv=as_csv)
         return None
     path = Path(target)
     try:
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError as error:
-        raise UserError(f"{answers.plain(target)} is there already", "name another file, or remove that one") from error
-    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file, stores.told():
-        count = _write(AuditLog(places.state_dir), file, as_csv=as_csv)
-    told = Line("ok", f"{count} line{'' if count == 1 else 's'} written to {answers.plain(str(path))}")
-    return Result("audit export", {"file": str(path.absolute()), "lines": count}, (told,))
+        raise UserError(f"{printable.plain(target)} already exists", "name another file, or remove that one") from error
+    with os.fdopen(handle, "w", encoding="utf-8", newline="") as file, gateway_stores.user_errors():
+        count = _write(stores.audit_log(places.state_dir), file, as_csv=as_csv)
+    message = Line("ok", f"{count} line{'' if count == 1 else 's'} written to {printable.plain(str(path))}")
+    return Result("audit export", {"file": str(path.absolute()), "lines": count}, (message,))
 
 
-def _write(log: AuditLog, file: TextIO, *, as_csv: bool) -> int:
+def _write(log: AuditLogStore, file: TextIO, *, as_csv: bool) -> int:
     table = csv.writer(file, lineterminator="\n")
     if as_csv:
         table.writerow(COLUMNS)
     count = 0
-    for count, event in enumerate(log.events(), 1):  # noqa: B007 - the count is the answer
+    for count, event in enumerate(log.events(), 1):  # noqa: B007 - the count is returned
         if as_csv:
             table.writerow([_cell(event.get(name, "")) for name in COLUMNS])
         else:
@@ -143,5 +197,5 @@ def _write(log: AuditLog, file: TextIO, *, as_csv: bool) -> int:
 
 
 def _cell(value: object) -> str:
-    text = answers.plain(str(value))
+    text = printable.plain(str(value))
     return f"'{text}" if text.startswith(FORMULA) else text

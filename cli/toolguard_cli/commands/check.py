@@ -1,4 +1,4 @@
-"""`toolguard check`: what the guard would say to a call, and why. Changes nothing, so an agent may ask as well."""
+"""`toolguard check`: shows the verdict on a call, and why. Changes nothing, so an agent may use it too."""
 
 from __future__ import annotations
 
@@ -7,77 +7,163 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from toolguard_cli import granting, judging, ownrules, risked, standing, stores, tables, unquoted
-from toolguard_cli.judging import Judging
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_engine import answers, effecttexts
+import typer
+
+from toolguard_cli.approvals import narrow_grant
+from toolguard_cli.commands import own_rules
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.policy import check_stream, not_guarded, offline_guard, risk_view, rule_view
+from toolguard_cli.policy.offline_guard import Judging
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import tables, unquoted_command
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals import grant_matching
+from toolguard_engine.effects import call_texts, descriptions
+from toolguard_engine.effects.call_texts import EXEC_TOOLS
+from toolguard_engine.effects.shell.unwrap import read
 from toolguard_engine.guard import inner_call
-from toolguard_engine.layers import always, calltexts, exemptions, grants, rubric
-from toolguard_engine.layers.calltexts import EXEC_TOOLS
-from toolguard_engine.model import Call
-from toolguard_engine.rulebook import Rule
-from toolguard_engine.shell.unwrap import read
-from toolguard_engine.stores.killswitch import KillSwitch
-from toolguard_engine.toolsearch import tool_name
+from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.layers import always_block, exemptions, rubric
+from toolguard_engine.model.call import Call
+from toolguard_engine.rules.rule_form import SEVERITY_PACK
+from toolguard_engine.rules.rulebook import Rule
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wording import printable
+
+CODES = """Exit codes: 0 it may run, 4 it would be held, 5 it would be blocked; 1 an error to fix, 2 wrong usage, 3 a bug.
+With --stdin 0, whatever the verdicts.
+
+"""
+
 
 if TYPE_CHECKING:
-    from toolguard_engine.judgement import Judgement
-    from toolguard_engine.layers.grants import Grant
-    from toolguard_engine.rulebook import Match
+    from toolguard_engine.approvals.grant_matching import Grant
+    from toolguard_engine.rules.judgement import Judgement
+    from toolguard_engine.rules.rulebook import Match
 
 EXIT = {"allow": 0, "hold": 4, "block": 5}
-"""Apart from what a command that failed ends with: 1 can be mended, 2 wrong usage, 3 a bug."""
+"""Distinct from the exit codes of a failed command: 1 an error to fix, 2 wrong usage, 3 a bug."""
 
-GRAVE = 64
-"""From this score on nobody is told to raise the threshold above it."""
+SEVERE = 64
+"""From this score on, raising the threshold is not suggested."""
 SHOWN = 12
-"""Effects and rules that a person is shown."""
+"""The maximum number of effects and rules to show."""
 LASTS = "24h"
-OF_CONSTRAINT = "constraint."
-"""What the codes of the person's constraints begin with."""
+OF_SEVERITY = f"{SEVERITY_PACK}."
+"""What the codes of the person's rules with a severity begin with."""
 
 UNJUDGED = {
-    exemptions.DISABLED.code: "the guard is switched off",
-    exemptions.EXEMPT.code: "its tool is under neverBlock",
+    exemptions.DISABLED.code: "the guard is disabled",
+    exemptions.EXEMPT.code: "its tool is in neverBlock",
     exemptions.ENVELOPE.code: "it is the envelope of another call",
 }
-NO_OBJECT = '--params is no JSON object; write it like \'{"path": "notes.md"}\''
-STOPPED = "the kill switch is on: right now no call runs at all (toolguard kill-switch status)"
+NO_OBJECT = '--params is not a JSON object; write it like \'{"path": "notes.md"}\''
+STOPPED = "the kill switch is on: no call runs at all now (toolguard kill-switch status)"
 HEAD = ("RULE", "STATE", "ADDS", "WHY")
 
 
+app = command_app()
+
+
+@app.command(
+    epilog=CODES
+    + examples(
+        "toolguard check 'rm -rf ~/important'",
+        "toolguard check --tool read ~/.ssh/config",
+        """toolguard check --tool write --params '{"path": "notes.md", "content": "hello"}'""",
+        "toolguard check --stdin < calls.jsonl > verdicts.jsonl",
+        "toolguard check --rules",
+        "toolguard check --list",
+    ),
+)
+def command(  # noqa: PLR0913, PLR0917 - the options of a command line
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="COMMAND", help="The command of exec, or the path of read and write.", show_default=False),
+    ] = None,
+    tool: Annotated[str, typer.Option("--tool", help="The tool that is called.")] = "exec",
+    params: Annotated[str, typer.Option("--params", metavar="JSON", help="Its arguments.", show_default=False)] = "",
+    agent: Annotated[str, typer.Option("--agent", help="The agent that calls it.", show_default=False)] = "",
+    cwd: Annotated[Path | None, typer.Option("--cwd", help="The folder it runs in.", show_default=False)] = None,
+    channel: Annotated[str, typer.Option(help="The channel of the request, for example telegram.", show_default=False)] = "",
+    requester: Annotated[str, typer.Option(help="Who made the request: owner, or a sender's id.", show_default=False)] = "",
+    at: Annotated[
+        str, typer.Option(metavar="TIME", help="The time of the call, for example 23:30. [default: now]", show_default=False)
+    ] = "",
+    stdin: Annotated[bool, typer.Option("--stdin", help="Read calls as JSON lines and print one verdict per line.")] = False,
+    check_rules: Annotated[bool, typer.Option("--rules", help="Check your own rules in policy.toml.")] = False,
+    list_rules: Annotated[bool, typer.Option("--list", help="List all rules and whether they are on.")] = False,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Show what the guard would decide about a call, and why.
+
+    Nothing runs and nothing is changed. Uses your settings, rules and grants if there are any, and the defaults otherwise.
+    Quote the command so that your shell does not expand it; without quotes, put the options of check before it.
+
+    --stdin reads lines like {"tool": "exec", "params": {"command": "ls"}}, optionally with agent, session, cwd, channel,
+    requester, at (seconds since 1970) and id. It answers each at once and in order with {"verdict": "allow", "code": ...,
+    "clarity": ..., "stakes": ..., "score": ..., "effects": [...], "rules": [...], "reason": ...}. Empty lines are skipped.
+    """
+    places = paths.find(state_dir, config)
+    chosen = [name for name, given in (("--stdin", stdin), ("--rules", check_rules), ("--list", list_rules)) if given]
+    if len(chosen) > 1 or (chosen and (words or params)):
+        raise typer.BadParameter(
+            "cannot be combined with a command, --params or another of these options", param_hint=chosen[0]
+        )
+    if stdin:
+        raise typer.Exit(check_stream.run(offline_guard.load(places)))
+    if check_rules:
+        result = rules(places)
+    elif list_rules:
+        result = listing(places)
+    else:
+        try:
+            text = text_of(words or [], tool)
+            call = call_of(text, tool, params, agent, working_folder(cwd))
+            call = asked_by(call, channel, requester, at)
+        except ValueError as error:
+            raise typer.BadParameter(str(error)) from error
+        if len(words or []) > 1 and not as_json:
+            typer.echo("taken as one command; quote it, because your shell expands unquoted words first", err=True)
+        result = run(places, call)
+    finish(result, as_json=as_json)
+
+
 def text_of(words: list[str], tool: str) -> str | None:
-    """The words of the command line as one text; None where there are none. Raises `ValueError`."""
+    """The words of the command line as one text; None if there are none. Raises `ValueError`."""
     if not words:
         return None
-    if len(words) > 1 and unquoted.is_text(words[0]):
-        raise ValueError(f"the command is in quotes already; {answers.cut(words[1], 80)!r} behind it is one too many")
+    if len(words) > 1 and unquoted_command.is_text(words[0]):
+        raise ValueError(f"the command is already quoted; {printable.cut(words[1], 80)!r} after it is unexpected")
     if len(words) > 1 and tool_name(tool) not in EXEC_TOOLS:
         raise ValueError(f"{tool} takes one argument here, not {len(words)}; put it in quotes")
-    return unquoted.joined(words)
+    return unquoted_command.joined(words)
 
 
 def call_of(text: str | None, tool: str, params: str, agent: str, cwd: str) -> Call:
-    """The call that these options mean. Raises `ValueError`, whose text says what is missing or wrong."""
+    """The call that these options describe. Raises `ValueError` with a message for the user."""
     given = _params(params)
     if text is not None:
         subject = _subject(tool)
         if subject in given:
-            raise ValueError(f"{subject} is given twice, before and in --params: which of them?")
+            raise ValueError(f"{subject} is given twice: as an argument and in --params")
         given = {subject: text, **given}
     elif not params:
-        raise ValueError("say what to check: a command, or --params with the arguments of the call")
+        raise ValueError("give a command to check, or --params with the arguments of the call")
     call = Call(tool, given, agent=agent, cwd=cwd)
-    if lacks := judging.missing(call):
+    if lacks := offline_guard.missing(call):
         raise ValueError(f"the gateway would refuse this call: {lacks}")
     return call
 
 
 def asked_by(call: Call, channel: str, requester: str, at: str) -> Call:
-    """The call as this person would have asked for it, `at` (a date and time, or a time of today; empty: now).
+    """The call with its channel, requester and time. `at`: a date and time, or a time of today; empty: now.
 
     Raises `ValueError`.
     """
@@ -87,7 +173,7 @@ def asked_by(call: Call, channel: str, requester: str, at: str) -> Call:
             datetime.combine(now, time.fromisoformat(at)) if at and ":" in at[:3] else datetime.fromisoformat(at or str(now))
         )
     except ValueError as error:
-        raise ValueError(f"--at {answers.cut(at, 40)!r} is no time; write it like 23:30 or 2026-11-23T23:30") from error
+        raise ValueError(f"--at {printable.cut(at, 40)!r} is not a time; write it like 23:30 or 2026-11-23T23:30") from error
     return replace(call, channel=channel, requester=requester, at=moment.timestamp())
 
 
@@ -97,44 +183,44 @@ def _params(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"--params is no JSON: {error}") from error
+        raise ValueError(f"--params is not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise ValueError(NO_OBJECT)  # noqa: TRY004 - what was typed is wrong, not its type
+        raise ValueError(NO_OBJECT)  # noqa: TRY004 - the input is wrong, not a type
     return value
 
 
 def _subject(tool: str) -> str:
-    """The parameter that an argument without a name is."""
+    """The parameter that the positional argument sets."""
     if tool_name(tool) in EXEC_TOOLS:
         return "command"
-    known = grants.SUBJECTS.get(tool_name(tool))
+    known = grant_matching.SUBJECTS.get(tool_name(tool))
     if known is None or len(known.params) > 1:
         raise ValueError(f'{tool} takes its arguments by name: --params \'{{"name": "value"}}\'')
     return known.params[0]
 
 
 def run(places: Places, call: Call) -> Result:
-    if broken := ownrules.broken(places):
-        return ownrules.told("check", broken)
-    judged = judging.load(places)
+    if broken := rule_view.broken(places):
+        return rule_view.report("check", broken)
+    judged = offline_guard.load(places)
     found = judged.weigh(call)
     config = judged.config_for(call.agent)
     threshold = config.escalation_threshold
     inner = inner_call(call)
     ways = list(_ways(judged, inner, found, places))
-    risk = None if found.code in UNJUDGED else risked.risk(inner, found, config)
+    risk = None if found.code in UNJUDGED else risk_view.risk(inner, found, config)
     lines = [
         Line(found.decision, _score(found, threshold)),
-        Line("warn", STOPPED) if KillSwitch(places.state_dir).thrown() else None,
-        *(Line("warn" if not at else "info", text) for at, text in enumerate(risked.depends(judged, inner, found))),
-        Line("info", answers.plain(found.reason)) if found.reason else None,
-        *(Line("info", answers.plain(note)) for note in found.note.splitlines()),
-        *_section("it would", effecttexts.each(found.effects)),
+        Line("warn", STOPPED) if stores.kill_switch(places.state_dir).thrown() else None,
+        *(Line("warn" if not at else "info", text) for at, text in enumerate(risk_view.depends(judged, inner, found))),
+        Line("info", printable.plain(found.reason)) if found.reason else None,
+        *(Line("info", printable.plain(note)) for note in found.note.splitlines()),
+        *_section("it would", descriptions.each(found.effects)),
         *_section("because", list(_causes(inner, found))),
-        *(_section("risk", [risked.words(risk, found, config)]) if risk else ()),
-        *ownrules.off(judged),
+        *(_section("risk", [risk_view.words(risk, found, config)]) if risk else ()),
+        *rule_view.off(judged),
         *_mode(config.active_mode, found.decision),
-        *(Line("warn", text) for text in standing.warnings(places, config.active_mode)),
+        *(Line("warn", text) for text in not_guarded.warnings(places, config.active_mode)),
         *ways,
         Line("info", f"({judged.basis.words()})"),
     ]
@@ -149,14 +235,14 @@ def run(places: Places, call: Call) -> Result:
 
 
 def public(found: Judgement) -> dict[str, Any]:
-    """The same members as a line of `check --stdin`, the rules with all that they say."""
+    """The members of a line of `check --stdin`, with the details of each rule."""
     return {
         "verdict": found.decision,
         "code": found.code,
         "clarity": found.clarity,
         "stakes": found.stakes,
         "score": found.score,
-        "effects": effecttexts.each(found.effects),
+        "effects": descriptions.each(found.effects),
         "rules": [
             {"rule": m.rule, "reason": m.reason, "clarity": m.clarity, "stakes": m.stakes, "blocks": m.blocks}
             for m in found.matches
@@ -179,7 +265,7 @@ def _score(found: Judgement, threshold: int) -> str:
 
 def _section(head: str, texts: list[str]) -> Iterator[Line]:
     for at, text in enumerate(texts[:SHOWN]):
-        yield Line("info", f"{head if not at else '':<9} {answers.plain(text)}")
+        yield Line("info", f"{head if not at else '':<9} {printable.plain(text)}")
     if len(texts) > SHOWN:
         yield Line("info", f"{'':<9} ... and {len(texts) - SHOWN} more (--json has all)")
 
@@ -189,11 +275,11 @@ def _because(match: Match) -> str:
 
 
 def _causes(call: Call, found: Judgement) -> Iterator[str]:
-    own = found.code.startswith(OF_CONSTRAINT)
+    own = found.code.startswith(OF_SEVERITY)
     if (own or not found.matches) and found.code not in ("allow", rubric.CODE, *UNJUDGED):
         yield found.code
     yield from map(_because, found.matches)
-    texts = calltexts.commands(tool_name(call.tool), call.params) if found.code not in UNJUDGED else ()
+    texts = call_texts.commands(tool_name(call.tool), call.params) if found.code not in UNJUDGED else ()
     if any("broken" in read(text).flaws for text in texts):
         yield f"its syntax is broken (clarity +{rubric.BROKEN_CLARITY})"
 
@@ -204,63 +290,63 @@ def adds(clarity: int, stakes: int) -> str:
 
 def _mode(mode: str, decision: str) -> Iterator[Line]:
     if decision != "allow" and mode == "shadow":
-        yield Line("warn", "the mode is shadow: the gateway only logs this, and lets the call through")
+        yield Line("warn", "the mode is shadow: the gateway only logs this and lets the call run")
 
 
 def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iterator[Line]:
-    """How to allow a call that is not."""
-    threshold, config = judged.config_for(call.agent).escalation_threshold, answers.plain(str(places.config))
+    """How to allow a call that is held or blocked."""
+    threshold, config = judged.config_for(call.agent).escalation_threshold, printable.plain(str(places.config))
     if found.decision == "block":
-        yield Line("info", "nothing lifts this, no approval and no grant; if it has to be done, do it yourself")
-        yield from (Line("info", text) for text in _constraint(found))
+        yield Line("info", "no approval and no grant allows this; if it has to be done, do it yourself")
+        yield from (Line("info", text) for text in _by_severity(found))
     if found.decision != "hold":
         return
-    yield Line("info", "a person is asked: toolguard approve lets it run once")
+    yield Line("info", "it waits for approval: toolguard approve lets it run once")
     if grant := _grant(call):
-        yield Line("next", f"{granting.command(grant, LASTS, places.given)}   ({granting.scope(grant, 'a day')})")
+        yield Line("next", f"{narrow_grant.command(grant, LASTS, places.given)}   ({narrow_grant.scope(grant, 'a day')})")
     else:
-        yield Line("info", "no grant can cover just this call: approve it when it is held")
+        yield Line("info", "no grant can cover only this call: approve it when it is held")
     wider = list(_wider(judged, call, found, threshold))
     for at, text in enumerate(wider):
         yield Line("info", f"{'wider: ' if not at else '       '}{text}")
     if wider:
-        yield Line("info", f"       (settings are {'.'.join(stores.ENTRY)} in {config})")
+        yield Line("info", f"       (settings are {'.'.join(gateway_stores.ENTRY)} in {config})")
 
 
 def _grant(call: Call) -> Grant | None:
-    """The narrowest grant: for this agent and this folder, where they are known and matter."""
-    local = call.cwd and grants.kind_of(call.tool) in ("words", "path")
-    narrow = granting.exact(call, agent=call.agent, cwd=call.cwd) if local else None
-    return narrow or granting.exact(call, agent=call.agent)
+    """The narrowest grant: for this agent and this folder, if they are known and matter."""
+    local = call.cwd and grant_matching.kind_of(call.tool) in ("words", "path")
+    narrow = narrow_grant.exact(call, agent=call.agent, cwd=call.cwd) if local else None
+    return narrow or narrow_grant.exact(call, agent=call.agent)
 
 
 def _wider(judged: Judging, call: Call, found: Judgement, threshold: int) -> Iterator[str]:
-    """Settings that would let this call through, and more; none for what is far from ordinary."""
-    if found.code == always.CODE:
-        yield f"take {answers.cut(call.tool, 40)} out of alwaysBlock"
+    """Settings that would allow this call and more; none for severe calls."""
+    if found.code == always_block.CODE:
+        yield f"remove {printable.cut(call.tool, 40)} from alwaysBlock"
         return
-    if found.code.startswith(OF_CONSTRAINT):
-        yield from _constraint(found)
+    if found.code.startswith(OF_SEVERITY):
+        yield from _by_severity(found)
         return
-    if threshold <= found.score < GRAVE:
-        yield f'"escalationThreshold": {found.score + 1} lets every call up to {found.score} through'
+    if threshold <= found.score < SEVERE:
+        yield f'"escalationThreshold": {found.score + 1} allows every call up to score {found.score}'
     names = _in_the_way(judged, call, found)
     own = [name for name in names if name in judged.own]
     if own:
         yield f"change {' and '.join(own)} in policy.toml: your own rule{'' if len(own) == 1 else 's'}"
     elif names:
-        ends = "this rule" if len(names) == 1 else "these rules"
-        yield f'"rulesOff": {json.dumps(names)} ends {ends}'
+        which = "this rule" if len(names) == 1 else "these rules"
+        yield f'"rulesOff": {json.dumps(names)} disables {which}'
 
 
-def _constraint(found: Judgement) -> Iterator[str]:
-    if not found.code.startswith(OF_CONSTRAINT):
+def _by_severity(found: Judgement) -> Iterator[str]:
+    if not found.code.startswith(OF_SEVERITY):
         return
-    yield f"change the constraint {found.code.removeprefix(OF_CONSTRAINT)} in policy.toml: it is your own"
+    yield f"change the rule {found.code.removeprefix(OF_SEVERITY)} in policy.toml: it is your own"
 
 
 def _in_the_way(judged: Judging, call: Call, found: Judgement) -> list[str]:
-    """The rules without which the call would run, the strongest first; empty where there are none."""
+    """The rules without which the call would run, strongest first; empty if there are none."""
     names: list[str] = []
     for match in found.matches[:SHOWN]:
         if match.rule in names:
@@ -273,13 +359,13 @@ def _in_the_way(judged: Judging, call: Call, found: Judgement) -> list[str]:
 
 def rules(places: Places) -> Result:
     """The person's own rules, each tried on its examples. Exit code 1 where one is bad."""
-    return ownrules.check(places)
+    return own_rules.try_examples(places, "check")
 
 
 def listing(places: Places) -> Result:
-    """All packs and their rules, and whether they count."""
-    judged = judging.load(places)
-    known = [*judging.all_rules(), *judging.own_rules(places)]
+    """All packs and their rules, and whether they are on."""
+    judged = offline_guard.load(places)
+    known = [*offline_guard.all_rules(), *offline_guard.own_rules(places)]
     packs: dict[str, list[Rule]] = {}
     for rule in known:
         packs.setdefault(rule.pack, []).append(rule)
@@ -287,9 +373,9 @@ def listing(places: Places) -> Result:
     for pack, inside in packs.items():
         on = any(_state(rule, judged) == "on" for rule in inside)
         rows.append((pack, "on" if on else "off", f"{len(inside)} rules", _pack_words(pack)))
-        rows += [(f"  {r.id}", _state(r, judged), _adds(r), r.reason) for r in inside]
+        rows += [(f"  {r.id}", _state(r, judged), rule_view.adds(r), r.reason) for r in inside]
         data.append({"pack": pack, "on": on, "rules": [_public(rule, judged) for rule in inside]})
-    lines = [*tables.table(HEAD, rows), *ownrules.off(judged)]
+    lines = [*tables.table(HEAD, rows), *rule_view.off(judged)]
     off = sum(_state(rule, judged) == "off" for rule in known)
     counted = f"{len(known)} rules in {len(packs)} packs, {off} switched off"
     lines.append(Line("info", f"{counted}; calls are held at {judged.basis.threshold} ({judged.basis.words()})"))
@@ -297,24 +383,21 @@ def listing(places: Places) -> Result:
 
 
 def _pack_words(pack: str) -> str:
-    return "your own, from policy.toml" if pack == "user" else ""
+    return "your own, from policy.toml" if pack in ("user", SEVERITY_PACK) else ""
 
 
 def _state(rule: Rule, judged: Judging) -> str:
-    """A rule of one's own counts as long as it stands there."""
+    """The user's own rules are always on."""
     off = rule.id not in judged.own and {rule.id, rule.pack} & set(judged.config.rules_off)
     return "off" if off else "on"
 
 
-def _adds(rule: Rule) -> str:
-    return "blocks" if rule.verdict else f"+{rule.clarity}, +{rule.stakes}"
-
-
 def _public(rule: Rule, judged: Judging) -> dict[str, Any]:
-    said = {"clarity": rule.clarity, "stakes": rule.stakes, "verdict": rule.verdict or None, "reason": rule.reason}
-    return {"id": rule.id, "on": _state(rule, judged) == "on", **said}
+    values = {"clarity": rule.clarity, "stakes": rule.stakes, "verdict": rule.verdict or None, "reason": rule.reason}
+    values |= {"severity": rule.severity} if rule.severity else {}
+    return {"id": rule.id, "on": _state(rule, judged) == "on", **values}
 
 
 def working_folder(cwd: Path | None) -> str:
-    """A folder as the gateway would name it."""
+    """The absolute path, as the gateway names it."""
     return str(cwd.expanduser().absolute()) if cwd else ""

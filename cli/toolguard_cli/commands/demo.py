@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
-from toolguard_cli import paths
-from toolguard_cli.commands import install
-from toolguard_cli.progress import Steps
-from toolguard_cli.result import Line, Result
-from toolguard_cli.rig import model, runtime
-from toolguard_cli.rig.gateway import Gateway
-from toolguard_cli.rig.home import Home
+import typer
+
+from toolguard_cli.commands.command_options import Json, command_app, examples, finish
+from toolguard_cli.operations import install_plugin
+from toolguard_cli.rig import downloads, scripted_model
+from toolguard_cli.rig.private_home import Home
+from toolguard_cli.rig.real_gateway import Gateway
+from toolguard_cli.system import paths
+from toolguard_cli.terminal.progress import Steps
+from toolguard_cli.terminal.result import Line, Result
 
 CLOSING = "I could not read the file: my call named no path."
 SHOWN = 56
@@ -19,8 +23,27 @@ SHOWN = 56
 Progress = Callable[[str], None]
 
 
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard demo", "toolguard demo --requests 20", "toolguard demo --openclaw 2026.6.11"))
+def command(
+    requests: Annotated[
+        int, typer.Option(min=5, max=500, help="How many model requests the run without the guard may make.")
+    ] = 60,
+    openclaw: Annotated[str, typer.Option(help="The OpenClaw release to use.")] = "",
+    as_json: Json = False,
+) -> None:
+    """Watch a real gateway loop, and the guard break the loop.
+
+    Downloads Node and OpenClaw into the cache folder if they are missing. A scripted model on this machine replaces the
+    language model; your own gateway and its state are not touched.
+    """
+    finish(run(requests=requests, version=openclaw, quiet=as_json), as_json=as_json)
+
+
 @dataclass(frozen=True)
-class Row:
+class DemoRow:
     """One run of the scripted model."""
 
     guard: str
@@ -31,30 +54,30 @@ class Row:
 
 
 def run(*, requests: int, version: str, quiet: bool) -> Result:
-    """Raises `UserError` where Node, OpenClaw or the gateway cannot be had."""
+    """Raises `UserError` if Node, OpenClaw or the gateway cannot be started."""
     progress: Progress = (lambda _: None) if quiet else Steps()
-    real = runtime.ensure(version or runtime.OPENCLAW_VERSION, progress)
-    script = model.endless(model.call("read", {}), CLOSING, give_up_after=requests)
-    with model.ScriptedModel(script) as server, Home(server.base_url) as home:
+    real = downloads.ensure(version or downloads.OPENCLAW_VERSION, progress)
+    script = scripted_model.endless(scripted_model.call("read", {}), CLOSING, give_up_after=requests)
+    with scripted_model.ScriptedModel(script) as server, Home(server.base_url) as home:
         gateway = Gateway(real, home)
         without = _play(gateway, server, "without", progress)
         progress("installing toolguard into that gateway")
-        install.run(paths.Places(home.state_dir, home.config_path), link=False, dry_run=False)
+        install_plugin.run(paths.Places(home.state_dir, home.config_path), link=False, dry_run=False)
         server.play(script)
         guarded = _play(gateway, server, "with", progress)
     return _result(real.version, [without, guarded], requests)
 
 
-def _play(gateway: Gateway, server: model.ScriptedModel, guard: str, progress: Progress) -> Row:
+def _play(gateway: Gateway, server: scripted_model.ScriptedModel, guard: str, progress: Progress) -> DemoRow:
     progress(f"starting the gateway {guard} the guard")
     with gateway:
         progress(f"the model keeps calling read({{}}) {guard} the guard")
         gateway.turn("Read the notes and tell me what is in them.")
     seconds = server.requests[-1].at - server.requests[0].at if server.requests else 0.0
-    return Row(guard, len(server.requests), round(seconds, 1), server.tokens, server.last_answer)
+    return DemoRow(guard, len(server.requests), round(seconds, 1), server.tokens, server.last_answer)
 
 
-def _result(version: str, rows: list[Row], bound: int) -> Result:
+def _result(version: str, rows: list[DemoRow], bound: int) -> Result:
     without, guarded = rows
     broken = guarded.requests < without.requests
     head = f"{'':<9}{'requests':>9}{'seconds':>9}{'tokens':>9}   closing answer"
@@ -68,7 +91,7 @@ def _result(version: str, rows: list[Row], bound: int) -> Result:
     return Result("demo", data, (*table, verdict, Line("next", "toolguard install")), 0 if broken else 1)
 
 
-def _row(row: Row, bound: int) -> str:
+def _row(row: DemoRow, bound: int) -> str:
     cut = row.requests > bound
     answer = "(cut off by the demo)" if cut else row.answer[:SHOWN]
     count = f"{row.requests}{'+' if cut else ''}"

@@ -1,36 +1,44 @@
-"""`toolguard deny`: refuses a held call, or takes back a yes that was not used yet."""
+"""`toolguard deny`: refuses a held call, or withdraws an unused approval."""
 
 from __future__ import annotations
 
 import time
 
-from toolguard_cli import held, inside, stores
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_engine import answers
-from toolguard_engine.config import Config
-from toolguard_engine.ledger import OPEN, Decision, Entry, Refused
-from toolguard_engine.stores.nonces import FileNonces
+from toolguard_cli.approvals import held_calls
+from toolguard_cli.commands.command_options import ConfigPath, Json, Nonce, Reason, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import deny_call
+from toolguard_cli.person import require_human
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import RefusedError
+from toolguard_engine.wording import printable
+
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard deny 3f9a", "toolguard deny 3f9a --reason 'not on this host'"))
+def command(
+    nonce: Nonce, reason: Reason = "", state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False
+) -> None:
+    """Refuse a held call, or withdraw an unused approval."""
+    finish(run(paths.find(state_dir, config), nonce, reason=reason), as_json=as_json)
 
 
 def run(places: Places, prefix: str, *, reason: str) -> Result:
-    inside.refuse(places, "deny", loosens=False)
-    with stores.told(), held.looked_up(places):
-        config = stores.settings(places)
+    require_human.refuse(places, "deny", loosens=False)
+    with gateway_stores.user_errors(), held_calls.looked_up(places):
+        config = gateway_stores.settings(places)
         try:
-            entry, said = refuse(stores.nonces(places, config), prefix, stores.decision(reason), config)
-        except Refused as refused:
+            ledger, decision = gateway_stores.nonces(places, config), gateway_stores.decision(reason)
+            entry, message = deny_call.deny(ledger, prefix, decision, config)
+        except RefusedError as refused:
             if refused.cause != "used" or refused.entry is None:
                 raise
-            late = answers.too_late(refused.entry)
+            late = replies.too_late(refused.entry)
             raise UserError(late.text, late.fix) from refused
-    lines = (Line("ok", said), Line("info", answers.plain(entry.shown)))
-    return Result("deny", held.public(entry, time.time()), lines)
-
-
-def refuse(book: FileNonces, prefix: str, decision: Decision, config: Config) -> tuple[Entry, str]:
-    """A no, and what it means. Raises `Refused` and `StoreError`."""
-    known = held.find(book.entries(), prefix, time.time(), *OPEN)
-    entry = book.deny(known.nonce, decision, time.time(), config.pending_timeout_ms / 1000)
-    return entry, answers.refused(entry, taken_back=known.status == "approved")
+    lines = (Line("ok", message), Line("info", printable.plain(entry.shown)))
+    return Result("deny", held_calls.public(entry, time.time()), lines)

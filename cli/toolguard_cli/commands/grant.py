@@ -1,87 +1,133 @@
-"""`toolguard grant`: lets calls of one kind through for a while, without asking; `--accept` signs what somebody wrote."""
+"""`toolguard grant`: allows calls of one kind for a while; `--accept` signs a grant that was written by hand."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Annotated
 
-import msgspec
+import typer
 
-from toolguard_cli import asking, inside, stores, tables
-from toolguard_cli.errors import UserError
-from toolguard_cli.granted import details, ends, log, missing, public, words
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_engine import answers
-from toolguard_engine.layers import grants
-from toolguard_engine.layers.grants import Grant
-from toolguard_engine.model import Call
-from toolguard_engine.redact import UNPRINTABLE
-from toolguard_engine.stores import audit
-from toolguard_engine.stores.locked import StoreError
-from toolguard_engine.stores.policy import Policies
-from toolguard_engine.toolsearch import tool_name
+from toolguard_cli.approvals.grant_view import details, ends, public, words
+from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, Reason, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import grant_calls
+from toolguard_cli.operations.grant_calls import GrantRequest
+from toolguard_cli.person import require_human
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import confirm as asking
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals import grant_matching
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.model.call import Call
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wording import printable
 
-NEVER = "never"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """The options as they were given. `lasts`: a span like `7d`, or `never`; `params`: `NAME=GLOB`."""
-
-    pattern: str
-    tool: str
-    lasts: str = "24h"
-    agent: str = ""
-    cwd: str = ""
-    params: tuple[str, ...] = ()
-    reason: str = ""
+app = command_app()
 
 
-def run(places: Places, wanted: Wanted, *, yes: bool, dry_run: bool) -> Result:
-    inside.refuse(places, "grant", loosens=not dry_run)
+@app.command(
+    epilog=examples(
+        "toolguard grant 'rm -rf build' --tool exec --for 7d --agent main",
+        "toolguard grant '/srv/site/**' --tool write --for 12h --reason 'new pages'",
+        "toolguard grant 'https://docs.example.com/**' --tool web_fetch --for 30d",
+        "toolguard grant --accept g-1a2b",
+    )
+)
+def command(  # noqa: PLR0913, PLR0917 - the options of a command line
+    pattern: Annotated[
+        str | None, typer.Argument(help="The calls to allow; * is the only wildcard.", show_default=False)
+    ] = None,
+    tool: Annotated[str | None, typer.Option("--tool", help="The tool, for example exec.", show_default=False)] = None,
+    lasts: Annotated[str | None, typer.Option("--for", help="How long: 30m, 12h, 7d or never. [default: 24h]")] = None,
+    agent: Annotated[str, typer.Option("--agent", help="Only this agent.", show_default=False)] = "",
+    cwd: Annotated[str, typer.Option("--cwd", help="Only calls that run in this folder.", show_default=False)] = "",
+    param: Annotated[list[str] | None, typer.Option("--param", help="NAME=GLOB: another parameter that must match.")] = None,
+    accept_id: Annotated[
+        str,
+        typer.Option("--accept", metavar="ID", help="Sign a grant that was written by hand.", show_default=False),
+    ] = "",
+    reason: Reason = "",
+    yes: Annotated[
+        bool, typer.Option("-y", "--yes", help="Allow a pattern that covers every call; with --accept: do not ask.")
+    ] = False,
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Allow calls of one kind for a while, without asking.
+
+    The pattern is matched against the command of exec, the path of read, write and edit, the URL of web_fetch and browser,
+    "channel target action" of message, and the arguments as JSON of any other tool. In a command, * matches plain words
+    only: never an option, a quote or a shell character. In paths, ** also matches /.
+
+    A grant that was written or changed by hand in policy.toml does not apply until it is signed: --accept ID shows what it
+    covers, asks, and signs it. toolguard grants lists unsigned grants.
+    """
+    places = paths.find(state_dir, config)
+    if accept_id:
+        if any(given not in (None, "", []) for given in (pattern, tool, lasts, agent, cwd, param)):
+            raise typer.BadParameter("cannot be combined with a pattern or limits", param_hint="--accept")
+        result = accept(places, accept_id, reason=reason, yes=yes, dry_run=dry_run, as_json=as_json)
+    elif pattern is None or tool is None:
+        raise typer.BadParameter("both are required", param_hint="PATTERN and --tool")
+    else:
+        request = GrantRequest(pattern, tool, "24h" if lasts is None else lasts, agent, cwd, tuple(param or ()), reason)
+        result = run(places, request, yes=yes, dry_run=dry_run)
+    finish(result, as_json=as_json)
+
+
+def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool) -> Result:
+    caller = require_human.caller(places, "grant", loosens=not dry_run)
     now = time.time()
-    grant = _checked(_grant(wanted, now), yes=yes)
-    with stores.told():
+    grant = grant_calls.draft(request, now)
+    grant_calls.check(grant, allow_broad=yes)
+    caller.require([f"would grant {words(grant)}", f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}"])
+    with gateway_stores.user_errors():
         if not dry_run:
-            grant = _written(places, grant)
+            grant = grant_calls.add(places, grant)
     verb = "would grant" if dry_run else f"granted {grant.id}:"
     lines = [
         Line("ok", f"{verb} {words(grant)}"),
-        Line("info", f"{ends(grant, now)}; * stands for {grants.meaning(grant.tool)}"),
+        Line("info", f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}"),
     ]
     lines += [Line("warn", text) for text in _blocked(places, grant)]
     if not dry_run:
-        lines.append(Line("next", f"toolguard revoke {grant.id} takes it back; toolguard grants lists all"))
+        lines.append(Line("next", f"toolguard revoke {grant.id} revokes it; toolguard grants lists all grants"))
     return Result("grant", {"dryRun": dry_run, "grant": public(grant, now)}, tuple(lines))
 
 
 def _blocked(places: Places, grant: Grant) -> Iterator[str]:
-    """What is blocked stays so: no grant lifts it. Told where the pattern itself is such a call."""
-    from toolguard_cli import judging  # noqa: PLC0415 - half of the engine
+    """A warning if the pattern itself is a blocked call, because a grant does not lift a block."""
+    from toolguard_cli.policy import offline_guard  # noqa: PLC0415 - it imports half of the engine
 
-    subject = grants.SUBJECTS.get(tool_name(grant.tool))
+    subject = grant_matching.SUBJECTS.get(tool_name(grant.tool))
     if subject is None or len(subject.params) > 1:
         return
     call = Call(grant.tool, {**grant.params, subject.params[0]: grant.pattern}, agent=grant.agent, cwd=grant.cwd)
     try:
-        found = judging.load(places).weigh_bare(call)
+        found = offline_guard.load(places).weigh_bare(call)
     except UserError:
-        return  # `check` and `doctor` tell what is wrong
+        return  # `check` and `doctor` report the error
     if found.decision == "block":
-        yield answers.plain(
-            f"it changes nothing for such a call: that is blocked, and no grant lifts a block ({found.code})"
+        yield printable.plain(
+            f"it has no effect on such a call, which is blocked: a grant does not lift a block ({found.code})"
         )
 
 
 def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bool, as_json: bool) -> Result:
-    """What is shown is what is signed: a grant that was changed meanwhile is not."""
-    caller = inside.caller(places, "grant --accept", loosens=not dry_run)
-    now, why = time.time(), audit.plain(reason)
-    with stores.told():
-        policies = Policies(places.state_dir)
-        grant = _checked(_unsigned(policies, grant_id), yes=True)
+    """Signs the grant that was shown; one that was changed meanwhile is refused."""
+    caller = require_human.caller(places, "grant --accept", loosens=not dry_run)
+    now, why = time.time(), audit_log.plain(reason)
+    with gateway_stores.user_errors():
+        policies = stores.grants(places.state_dir)
+        grant = grant_calls.unsigned(policies, grant_id)
+        grant_calls.check(grant, allow_broad=True)
         shown = _shown(grant, now)
         if caller.doubt:
             agreed = caller.confirm(shown)
@@ -90,78 +136,16 @@ def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bo
         if not agreed:
             return Result("grant", {"accepted": False}, (Line("info", f"{grant.id} was not accepted"),), 1)
         if not dry_run:
-            grant = policies.accept(grant, lambda signed: log(places, signed, "grant", why, "accepted"))
+            grant = grant_calls.sign(places, policies, grant, why)
     verb = "would accept" if dry_run else "accepted"
     lines = [Line("ok", f"{verb} {grant.id}: {words(grant)}")]
     lines += [Line("info", line) for line in shown[1:]] if yes or dry_run else []
     if not dry_run:
-        lines.append(Line("next", f"toolguard revoke {grant.id} takes it back; toolguard grants lists all"))
+        lines.append(Line("next", f"toolguard revoke {grant.id} revokes it; toolguard grants lists all grants"))
     data = {"dryRun": dry_run, "accepted": not dry_run, "grant": public(grant, now)}
     return Result("grant", data, tuple(lines))
 
 
-def _unsigned(policies: Policies, grant_id: str) -> Grant:
-    grant = next((grant for grant in policies.known() if grant.id == grant_id), None)
-    if grant is None:
-        raise missing(grant_id)
-    if grant in policies.grants():
-        raise UserError(f"{grant.id} is signed already", "toolguard grants lists what counts, and what does not")
-    return grant
-
-
 def _shown(grant: Grant, now: float) -> list[str]:
-    broad = grants.too_broad(grant)
+    broad = grant_matching.too_broad(grant)
     return [*details(grant, now), *([f"  mind     {broad}"] if broad else [])]
-
-
-def _grant(wanted: Wanted, now: float) -> Grant:
-    expires = 0 if wanted.lasts == NEVER else now + tables.seconds(wanted.lasts)
-    draft = {
-        "id": "g-new",
-        "tool": wanted.tool,
-        "pattern": wanted.pattern,
-        "agent": wanted.agent,
-        "expires": float(int(expires)),
-        "created": float(int(now)),
-        "by": stores.who(),
-        "reason": audit.plain(wanted.reason),
-        "params": dict(_param(text) for text in wanted.params),
-        "cwd": wanted.cwd,
-    }
-    try:
-        return msgspec.convert(draft, Grant)
-    except msgspec.ValidationError as error:
-        raise UserError(f"this cannot be granted: {error}", "see toolguard grant --help") from error
-
-
-def _param(text: str) -> tuple[str, str]:
-    name, sign, glob = text.partition("=")
-    if not name or not sign or not glob:
-        raise UserError(f"{answers.cut(text, 80)!r} is no NAME=GLOB", "write it like --param host=sandbox")
-    return name, glob
-
-
-def _checked(grant: Grant, *, yes: bool) -> Grant:
-    """Raises `UserError` for what would never work, and for what is too wide unless it is meant."""
-    texts = (grant.tool, grant.pattern, grant.agent, grant.cwd, *grant.params, *grant.params.values())
-    if any(UNPRINTABLE.search(text) for text in texts):
-        raise UserError("there is a character in it that does not show", "type it without line ends and control characters")
-    if grant.cwd and not grant.cwd.startswith("/"):
-        raise UserError(f"{grant.cwd} is no absolute folder", 'name it in full, like --cwd "$PWD"')
-    if problem := grants.useless(grant):
-        raise UserError(f"this would never cover a call: {problem}", "change the pattern, then repeat")
-    if not yes and (problem := grants.too_broad(grant)):
-        raise UserError(problem, "name more of the call in the pattern; or, if you mean it, repeat with --yes")
-    return grant
-
-
-def _written(places: Places, grant: Grant) -> Grant:
-    """In the policy and in the audit log, or in neither."""
-    policies = Policies(places.state_dir)
-    named = policies.add(msgspec.structs.replace(grant, id=""))
-    try:
-        log(places, named, "grant", named.reason)
-    except StoreError:
-        policies.revoke(named.id)
-        raise
-    return named

@@ -1,26 +1,45 @@
-"""`toolguard grants`: what was granted."""
+"""`toolguard grants`: lists the grants."""
 
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from toolguard_cli import stores, tables
-from toolguard_cli.errors import UserError
-from toolguard_cli.granted import left, public
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_engine.layers.grants import Grant, is_expired
-from toolguard_engine.stores.policy import Policies
-from toolguard_engine.stores.userrules import UserRules
+import typer
+
+from toolguard_cli.approvals.grant_view import left, public
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import tables
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals.grant_matching import Grant, is_expired
+from toolguard_engine.stores import open as stores
 
 HEAD = ("ID", "LEFT", "TOOL", "AGENT", "BY", "PATTERN")
 NOT_SIGNED = "not signed"
 
 
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard grants", "toolguard grants --all --json"))
+def command(
+    everything: Annotated[bool, typer.Option("--all", help="Include expired grants.")] = False,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """List the grants."""
+    finish(run(paths.find(state_dir, config), everything=everything), as_json=as_json)
+
+
 def run(places: Places, *, everything: bool) -> Result:
     now = time.time()
-    with stores.told():
-        policies = Policies(places.state_dir)
+    with gateway_stores.user_errors():
+        policies = stores.grants(places.state_dir)
         known, signed = policies.known(), policies.grants()
     found = [grant for grant in known if everything or not is_expired(grant, now)]
     rows = (_row(grant, left(grant, now) if grant in signed else NOT_SIGNED) for grant in found)
@@ -32,25 +51,27 @@ def run(places: Places, *, everything: bool) -> Result:
 
 
 def _rules(places: Places) -> list[Line]:
-    """What is wrong with the rules in the same file."""
+    """Errors of the rules in the same file."""
     try:
-        with stores.told():
-            UserRules(places.state_dir).rules()
+        with gateway_stores.user_errors():
+            stores.user_rules(places.state_dir).rules()
     except UserError as error:
         return [Line("error", error.message), Line("info", f"-> {error.fix}")]
     return []
 
 
 def _to_accept(ids: list[str]) -> list[Line]:
-    """The next step for what does not count."""
+    """The next step for unsigned grants."""
     if not ids:
         return []
-    said = "1 is not signed and does not count" if len(ids) == 1 else f"{len(ids)} are not signed and do not count"
-    return [Line("next", f"{said}: toolguard grant --accept {ids[0]} shows what it covers, and asks")]
+    unsigned = (
+        "1 grant is not signed and does not apply" if len(ids) == 1 else f"{len(ids)} grants are not signed and do not apply"
+    )
+    return [Line("next", f"{unsigned}: toolguard grant --accept {ids[0]} shows what it covers and asks")]
 
 
 def _nothing(expired: int) -> Line:
-    return Line("info", f"nothing is granted now; {expired} expired (--all)" if expired else "nothing is granted")
+    return Line("info", f"there is no active grant; {expired} expired (--all)" if expired else "there are no grants")
 
 
 def _row(grant: Grant, state: str) -> tuple[str, ...]:

@@ -1,191 +1,34 @@
-"""`toolguard install`: puts the plugin where the gateway finds it, switches it on, and records both."""
+"""`toolguard install`: installs the plugin into the gateway and enables it."""
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from typing import Literal
+from typing import Annotated
 
-import msgspec
+import typer
 
-from toolguard_cli import configfile, configtree, migrations, paths
-from toolguard_cli.checks.config import explain
-from toolguard_cli.configdraft import Draft
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_cli.setup import entry, folder, record
-from toolguard_cli.setup.lock import locked
-from toolguard_engine import __version__
-from toolguard_engine import config as settings
+from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, StateDir, command_app, examples, finish
+from toolguard_cli.operations import install_plugin
+from toolguard_cli.person import require_human
+from toolguard_cli.system import paths
+
+app = command_app()
 
 
-def run(places: Places, *, link: bool, dry_run: bool) -> Result:
-    """Raises `UserError`; then nothing was changed."""
-    source = paths.plugin_source()
-    if link:
-        _check_link(source)
-    plan = _Plan(places, source, link=link)
-    if dry_run:
-        return _result(plan, done=False, backups=[])
-    with locked(places):
-        plan = _Plan(places, source, link=link)
-        backups = _perform(plan)
-    return _result(plan, done=True, backups=backups)
+@app.command(epilog=examples("toolguard install", "toolguard install --link", "toolguard install --dry-run --json"))
+def command(
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    link: Annotated[
+        bool, typer.Option("-l", "--link", help="Load the plugin from its source folder, so that changes take effect.")
+    ] = False,
+    dry_run: DryRun = False,
+    as_json: Json = False,
+) -> None:
+    """Install the plugin into the gateway and enable it.
 
-
-class _Plan:
-    """What there is to do, found out before anything is touched."""
-
-    def __init__(self, places: Places, source: Path, *, link: bool) -> None:
-        self.places = places
-        self.source = source
-        self.mode: Literal["copy", "link"] = "link" if link else "copy"
-        self.config = configtree.read(places.config)
-        self.known = record.load(places.record)
-        if self.known and self.known.edits and self.known.config != str(self.config.path):
-            raise UserError(
-                f"it is installed for {self.known.config}", "toolguard uninstall, then repeat; or name that config"
-            )
-        self.plugin = source if link else places.extension
-        old_link = self.known.plugin if self.known and self.known.mode == "link" else None
-        self.edits = entry.wanted(self.config, str(source) if link else None, old_link)
-        self.copies = not link and not folder.same(source, places.extension)
-        self.removes_copy = link and places.extension.exists()
-        if self.copies or self.removes_copy:
-            folder.refuse_foreign(places.extension)
-        self.draft = Draft(self.config)
-        entry.apply(self.draft, self.edits)
-
-    @property
-    def record(self) -> record.Record:
-        """What to remember: all edits since the file was first touched, and what it was before."""
-        earlier = self.known if self.known and self.known.edits else None
-        now = record.stored(self.edits)
-        kept = earlier.edits if earlier else []
-        if now and kept[-len(now) :] == now:  # they are to be made again: the install that recorded them was interrupted
-            kept = kept[: -len(now)]
-        continued = earlier is not None and bool(kept or not now)
-        files = [change.file for change in self.draft.changes() if change.file.path != self.config.path]
-        touched = {str(file.path): configfile.digest(file.data) for file in files}
-        return record.Record(
-            version=__version__,
-            python=sys.executable,
-            mode=self.mode,
-            plugin=str(self.plugin),
-            config=str(self.config.path),
-            before=earlier.before if earlier and continued else configfile.digest(self.config.main.data),
-            edits=[*kept, *now],
-            others={**touched, **(earlier.others if earlier and continued else {})},
-        )
-
-    @property
-    def changes(self) -> bool:
-        same_record = self.known is not None and self.known == self.record
-        return bool(self.edits or self.copies or self.removes_copy or not same_record)
-
-
-def _perform(plan: _Plan) -> list[Path]:
-    """The record goes first: an install that is killed can then still be finished, or undone."""
-    folder.sweep(plan.places.state_dir)
-    had_copy = plan.places.extension.exists()
-    try:
-        if plan.changes:
-            record.save(plan.places.record, plan.record)
-        if plan.copies:
-            folder.copy(plan.source, plan.places.extension, __version__)
-        again = plan.known is not None or configfile.backup_path(plan.config.path.resolve()).exists()
-        backups = plan.draft.write(again=again)
-    except (UserError, OSError):
-        _take_back(plan, had_copy=had_copy)
-        raise
-    if plan.removes_copy:
-        folder.remove(plan.places.extension)
-    return backups
-
-
-def _take_back(plan: _Plan, *, had_copy: bool) -> None:
-    if plan.known:
-        record.save(plan.places.record, plan.known)
-    else:
-        plan.places.record.unlink(missing_ok=True)
-    if plan.copies and not had_copy:
-        folder.remove(plan.places.extension)
-
-
-def _check_link(source: Path) -> None:
-    if refusals := folder.refusals(source):
-        raise UserError(
-            f"OpenClaw would refuse to load the plugin from there: {refusals[0]}",
-            "run `toolguard install` without --link: it makes a copy of its own",
-        )
-
-
-def _result(plan: _Plan, *, done: bool, backups: list[Path]) -> Result:
-    data = {
-        "changed": plan.changes,
-        "dryRun": not done,
-        "mode": plan.mode,
-        "plugin": str(plan.plugin),
-        "config": str(plan.config.path),
-        "edits": [f"{edit.kind} {edit.words}" for edit in plan.edits],
-        "backup": str(backups[0]) if backups else None,
-        "python": sys.executable,
-    }
-    return Result("install", data, tuple(_lines(plan, done=done, backups=backups)))
-
-
-def _lines(plan: _Plan, *, done: bool, backups: list[Path]) -> list[Line]:
-    old = migrations.found(plan.draft.tree)
-    after = [Line("next", f"toolguard migrate takes over from {', '.join(old)}")] if old else []
-    if not plan.changes:
-        nothing = Line("ok", f"already installed at {plan.plugin}; nothing to change")
-        return [nothing, *after, Line("next", "toolguard doctor")]
-    lines = [Line("ok", _told(words, done=done)) for words in _steps(plan)]
-    if plan.edits and not plan.config.exists:
-        lines.append(Line("info", f"{plan.config.path} did not exist" + (": it was created" if done else " yet")))
-    lines += [Line("info", f"the file as it was: {backup}") for backup in backups]
-    lines += [Line("warn", text) for text in _warnings(plan)]
-    if not done:
-        return [*lines, Line("info", "nothing was written (--dry-run)")]
-    return [
-        *lines,
-        *after,
-        Line("next", "restart the gateway (or `openclaw plugins reload toolguard`), then: toolguard doctor"),
-    ]
-
-
-def _steps(plan: _Plan) -> list[tuple[str, str]]:
-    """What is done, as verb and object."""
-    steps = []
-    if plan.copies:
-        steps.append(("copy", f"the plugin to {plan.plugin}"))
-    if plan.mode == "link":
-        steps.append(("link", f"the plugin at {plan.plugin}: changes there are live at the next reload"))
-    if plan.removes_copy:
-        steps.append(("remove", f"the earlier copy at {plan.places.extension}"))
-    steps += [(edit.kind, f"{edit.words} in {plan.config.owner(edit.path).file.path}") for edit in plan.edits]
-    if not steps or (plan.known and plan.known.python != sys.executable):
-        steps.append(("record", f"{sys.executable} as the Python that runs the engine"))
-    return steps
-
-
-_DONE = {"copy": "copied", "link": "linked", "remove": "removed", "record": "recorded", "set": "set", "append": "added"}
-
-
-def _told(step: tuple[str, str], *, done: bool) -> str:
-    verb, what = step
-    plain = "add" if verb == "append" else verb
-    return f"{_DONE[verb]} {what}" if done else f"would {plain} {what}"
-
-
-def _warnings(plan: _Plan) -> list[str]:
-    """What in the config keeps the plugin from working, and was there before."""
-    found = []
-    if plan.config.get("plugins", "enabled") is False:
-        found.append("plugins.enabled is false: the gateway loads no plugin until it is true")
-    try:
-        settings.parse(plan.config.get(*entry.ENTRY, "config"))
-    except msgspec.ValidationError as error:
-        found.append(f"the gateway will not start with {explain(error)}")
-    return found
+    Copies the plugin into the state directory and adds its entry to openclaw.json. Comments and layout of that file are
+    kept, and a backup is written beside it. Running it again changes nothing, or updates the copy.
+    """
+    places = paths.find(state_dir, config)
+    require_human.refuse(places, "install", loosens=not dry_run)
+    finish(install_plugin.run(places, link=link, dry_run=dry_run), as_json=as_json)

@@ -1,44 +1,93 @@
-"""`toolguard migrate`: takes over from the plugins that toolguard replaces, and can take that back."""
+"""`toolguard migrate`: takes over from the plugins that toolguard replaces, and can undo it."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
-from toolguard_cli import asking, configtree, inside, weakenings
-from toolguard_cli.configtree import ConfigTree
-from toolguard_cli.errors import UserError
-from toolguard_cli.json5_edit import path_name
-from toolguard_cli.migrations import data, journal, plan, verdict
+import typer
+
+from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import config_tree, openclaw_check
+from toolguard_cli.hostconfig.config_tree import ConfigTree
+from toolguard_cli.hostconfig.json5_edit import path_name
+from toolguard_cli.migrations import journal, old_plugins, plan, start_check
 from toolguard_cli.migrations.journal import Journal
-from toolguard_cli.migrations.plan import Done, Plan
-from toolguard_cli.migrations.report import printable
-from toolguard_cli.paths import Places
-from toolguard_cli.progress import told
-from toolguard_cli.result import Line, Result
-from toolguard_cli.setup import record
-from toolguard_cli.setup.lock import locked
-from toolguard_cli.validation import hostcheck
+from toolguard_cli.migrations.plan import MigrationResult, Plan
+from toolguard_cli.migrations.report import safe_line
+from toolguard_cli.person import require_human
+from toolguard_cli.policy import accepted_view
+from toolguard_cli.setup import install_record
+from toolguard_cli.setup.config_lock import locked
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import confirm as asking
+from toolguard_cli.terminal import progress
+from toolguard_cli.terminal.result import Line, Result
 
 COMMAND = "migrate"
 MAX_LEFT = 50
 MAX_DIFF = 400
 
 
+app = command_app()
+
+
+@app.command(
+    epilog=examples(
+        "toolguard migrate --dry-run",
+        "toolguard migrate",
+        "toolguard migrate --from guardian-angel",
+        "toolguard migrate --undo",
+    )
+)
+def command(
+    source: Annotated[
+        str,
+        typer.Option("--from", metavar="ID", help="Migrate only this one, for example tool-guard or host-loop-detection."),
+    ] = "auto",
+    dry_run: DryRun = False,
+    undo: Annotated[
+        bool, typer.Option("--undo", help="Restore everything to what it was before the last migration.")
+    ] = False,
+    yes: Annotated[
+        bool, typer.Option("-y", "--yes", help="Do not ask; with --undo: even if files were changed since.")
+    ] = False,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Take over from the plugins that toolguard replaces.
+
+    Finds tool-guard, guardian-angel, equilibrium-guard, and settings that the gateway's own loop detection no longer knows.
+    Shows the plan and asks; then moves their settings with the comments, disables the old entries, puts old held calls aside
+    and imports old metrics. Running it again changes nothing.
+    """
+    places = paths.find(state_dir, config)
+    if undo:
+        if source != "auto":
+            raise typer.BadParameter("the last migration can only be undone as a whole", param_hint="--from")
+        result = undo_last(places, yes=yes, dry_run=dry_run)
+    else:
+        result = run(places, source=source, dry_run=dry_run, yes=yes, as_json=as_json)
+    finish(result, as_json=as_json)
+
+
 def run(
     places: Places,
     *,
-    source: str = data.AUTO,
+    source: str = old_plugins.AUTO,
     dry_run: bool = False,
     yes: bool = False,
     as_json: bool = False,
     openclaw: Sequence[str] | None = None,
 ) -> Result:
-    """Raises `UserError`; then nothing was changed. `openclaw`: what runs it; by default what is on PATH."""
-    inside.refuse(places, COMMAND, loosens=not dry_run)
-    chosen = data.chosen(source)
+    """Raises `UserError`; then nothing was changed. `openclaw`: runs OpenClaw; by default the one on PATH."""
+    require_human.refuse(places, COMMAND, loosens=not dry_run)
+    chosen = old_plugins.chosen(source)
     interrupted = journal.unfinished(places)
     if interrupted and not dry_run:
         _finish(places)
@@ -46,8 +95,8 @@ def run(
     if not planned.changes:
         return _nothing(planned)
     if planned.draft.changes():
-        command = hostcheck.command() if openclaw is None else openclaw
-        verdict.weigh(planned.draft.before, planned.draft.tree, places, command, planned.report)
+        command = openclaw_check.command() if openclaw is None else openclaw
+        start_check.weigh(planned.draft.before, planned.draft.tree, places, command, planned.report)
     if dry_run:
         lines = [*_lines(planned, interrupted), *_diff(planned), Line("info", "nothing was written (--dry-run)")]
         return Result(COMMAND, _data(planned, interrupted, None), _harmless(lines))
@@ -60,7 +109,7 @@ def run(
 
 
 def _refused(shown: Sequence[str], *, as_json: bool) -> tuple[Line, ...]:
-    """Why nothing is done; empty where the person agreed. Raises `UserError`, but not to a script: that gets the plan."""
+    """Why nothing is done; empty if the user agreed. Raises `UserError`, except with `--json`, which prints the plan."""
     try:
         agreed = asking.confirm(shown, "Migrate?", as_json=as_json, what="the changes")
     except UserError as error:
@@ -71,56 +120,64 @@ def _refused(shown: Sequence[str], *, as_json: bool) -> tuple[Line, ...]:
 
 
 def _finish(places: Places) -> None:
-    """A run that was interrupted is taken back, so that this one does all of it. Raises `UserError`."""
+    """Undoes an interrupted run, so that this one does all of it. Raises `UserError`."""
     with locked(places):
         if interrupted := journal.unfinished(places):
-            fix = f"see what that is, or: {_command(places, 'migrate', '--undo', '--yes')}"
+            fix = f"check what that is, or run: {_command(places, 'migrate', '--undo', '--yes')}"
             journal.refuse_changed(places, interrupted, fix)
             plan.take_back(places, interrupted)
 
 
-def _performed(planned: Plan, chosen: Sequence[data.Migration]) -> Done:
-    """What was shown is what is done."""
+def _performed(planned: Plan, chosen: Sequence[old_plugins.Migration]) -> MigrationResult:
+    """Raises `UserError` if the plan differs from the one that was shown."""
     places = planned.places
     with locked(places):
-        fresh = Plan(places, configtree.read(places.config), chosen)
+        fresh = Plan(places, config_tree.read(places.config), chosen)
         if fresh.fingerprint != planned.fingerprint:
-            raise UserError("the config was changed by somebody else just now", "nothing was migrated; repeat the command")
-        with told() as tell:
-            done = plan.perform(fresh, tell)
-        weakenings.take(places, weakenings.since(fresh.draft.before, places), "cli")
+            raise UserError("the config was changed in the meantime", "nothing was migrated; repeat the command")
+        with progress.reporting() as report:
+            done = plan.perform(fresh, report)
+        accepted_view.take(places, accepted_view.since(fresh.draft.before, places), "cli")
         return done
 
 
 def _tree(places: Places, interrupted: Journal | None) -> ConfigTree:
-    """The config as it is, or as it was before a run that did not end: that is taken back first."""
-    return configtree.read(places.config, journal.before(places, interrupted) if interrupted else None)
+    """The config, or what it was before an interrupted run, which is undone first."""
+    return config_tree.read(places.config, journal.before(places, interrupted) if interrupted else None)
 
 
-def undo(places: Places, *, yes: bool, dry_run: bool) -> Result:
-    """Takes the last migration back. `yes`: whatever was changed since. Raises `UserError`; then nothing was changed."""
-    inside.refuse(places, COMMAND, loosens=not dry_run)
+def undo_last(places: Places, *, yes: bool, dry_run: bool) -> Result:
+    """Undoes the last migration. `yes`: even if files were changed since. Raises `UserError`; then nothing was changed."""
+    require_human.refuse(places, COMMAND, loosens=not dry_run)
     which = _last(places)
     if which is None:
-        return Result(COMMAND, {"changed": False}, (Line("ok", "no migration to take back"),))
-    fix = f"take that out, or: {_command(places, 'migrate', '--undo', '--yes')} (the present file is kept beside)"
+        return Result(COMMAND, {"changed": False}, (Line("ok", "no migration to undo"),))
+    fix = f"undo that change, or run: {_command(places, 'migrate', '--undo', '--yes')} (the current file is kept beside it)"
     if not yes:
         journal.refuse_changed(places, which, fix)
     about = f"the migration of {which.time}"
-    public = {"changed": True, "dryRun": dry_run, "migration": which.number, "files": [file.path for file in which.files]}
+    public = {
+        "changed": True,
+        "dryRun": dry_run,
+        "migration": which.number,
+        "files": [file.path for file in (*which.files, *which.rewritten)],
+    }
     if dry_run:
-        lines = [Line("ok", f"would put back {file.path}, as it was before {about}") for file in which.files]
-        lines += [Line("ok", f"would put back {move.source}") for move in which.moves]
+        lines = [
+            Line("ok", f"would restore {file.path} to what it was before {about}")
+            for file in (*which.files, *which.rewritten)
+        ]
+        lines += [Line("ok", f"would restore {move.source}") for move in which.moves]
         lines += [Line("ok", f"would remove from {one.into} what was imported") for one in which.imports]
         return Result(COMMAND, public, _harmless([*lines, Line("info", "nothing was written (--dry-run)")]))
     with locked(places):
         if not yes:
             journal.refuse_changed(places, which, fix)
-        before = weakenings.read(places)
+        before = accepted_view.read(places)
         restored, removed = plan.take_back(places, which)
-        weakenings.take(places, weakenings.since(before, places), "cli")
-    lines = [Line("ok", f"took back {about}"), *(Line("info", text) for text in restored)]
-    lines += [Line("info", f"removed {removed} imported rows of metrics")] if removed else []
+        accepted_view.take(places, accepted_view.since(before, places), "cli")
+    lines = [Line("ok", f"undid {about}"), *(Line("info", text) for text in restored)]
+    lines += [Line("info", f"removed {removed} imported metrics rows")] if removed else []
     lines.append(Line("next", "restart the gateway"))
     return Result(COMMAND, {**public, "restored": restored, "rowsRemoved": removed}, _harmless(lines))
 
@@ -131,34 +188,32 @@ def _last(places: Places) -> Journal | None:
 
 def _nothing(planned: Plan) -> Result:
     lines = [Line("ok", f"nothing to migrate in {planned.draft.before.path}")]
-    lines += [Line("info", f"stays where it is: {left.words}") for left in planned.report.left[:MAX_LEFT]]
+    lines += [Line("info", f"not moved: {left.words}") for left in planned.report.left[:MAX_LEFT]]
     lines += [Line("warn", text) for text in planned.report.warnings]
     return Result(COMMAND, _data(planned, None, None), _harmless(lines))
 
 
 def _harmless(lines: Iterable[Line]) -> tuple[Line, ...]:
-    """Names of files and settings come from elsewhere, and are shown to a person who decides."""
-    return tuple(Line(line.kind, printable(line.text)) for line in lines)
+    """Escapes names of files and settings, which come from untrusted sources."""
+    return tuple(Line(line.kind, safe_line(line.text)) for line in lines)
 
 
 def _lines(planned: Plan, interrupted: Journal | None) -> Iterator[Line]:
-    """What is done, in words that are true before and after."""
+    """The plan, in words that are true before and after it is carried out."""
     report = planned.report
     if interrupted:
-        yield Line(
-            "warn", f"the migration of {interrupted.time} was interrupted; what it did is taken back, and done again here"
-        )
+        yield Line("warn", f"the migration of {interrupted.time} was interrupted; its changes are undone and made again")
     if report.touched:
         yield Line("info", f"found in {planned.draft.before.path}: {', '.join(report.touched)}")
     yield from (Line("ok", moved.words) for moved in report.moved)
     yield from (Line("ok", text) for text in report.changed)
-    yield from (Line("warn", f"not taken over: {left.words}") for left in report.left[:MAX_LEFT])
+    yield from (Line("warn", f"not migrated: {left.words}") for left in report.left[:MAX_LEFT])
     if len(report.left) > MAX_LEFT:
-        yield Line("warn", f"... and {len(report.left) - MAX_LEFT} more that are not taken over")
+        yield Line("warn", f"... and {len(report.left) - MAX_LEFT} more that are not migrated")
     for old in planned.calls:
-        yield Line("ok", f"{old.path} is put aside: its approvals fit any call, so none is taken over")
+        yield Line("ok", f"{old.path} is put aside; its approvals fit any call, so none is migrated")
         if old.waiting:
-            yield Line("warn", f"calls that have to be asked again: {old.waiting}")
+            yield Line("warn", f"calls that must be approved again: {old.waiting}")
     for database in planned.databases:
         yield Line("ok", f"metrics of {database.path} are imported into {database.into}: {database.events} calls")
     yield from (Line("warn", text) for text in report.warnings)
@@ -172,27 +227,28 @@ def _diff(planned: Plan) -> Iterator[Line]:
         yield Line("info", "... and more")
 
 
-def _after(planned: Plan, done: Done) -> Iterator[Line]:
+def _after(planned: Plan, done: MigrationResult) -> Iterator[Line]:
     places = planned.places
-    touched = ", ".join(dict.fromkeys(planned.report.touched)) or "what the old plugins kept"
-    yield Line("ok", f"migrated {touched}; settings taken over: {len(planned.report.moved)}")
+    names = [*planned.report.touched, *([planned.policy.path.name] if planned.policy else [])]
+    touched = ", ".join(dict.fromkeys(names)) or "what the old plugins kept"
+    yield Line("ok", f"migrated {touched}; settings migrated: {len(planned.report.moved)}")
     for one in done.imported:
         yield Line("ok", f"imported {one.events} calls, {one.hours} hours and {one.days} days of metrics")
         if one.skipped:
-            yield Line("warn", f"rows of the old metrics that make no sense: {one.skipped}")
+            yield Line("warn", f"invalid rows of the old metrics that were skipped: {one.skipped}")
     yield from (Line("warn", text) for text in done.problems)
-    yield from (Line("info", f"the file as it was: {backup}") for backup in done.backups)
-    if record.load(places.record) is None:
+    yield from (Line("info", f"backup of the file: {backup}") for backup in done.backups)
+    if install_record.load(places.record) is None:
         yield Line("next", _command(places, "install"))
-    yield Line("next", f"restart the gateway, then: {_command(places, 'doctor')}")
-    yield Line("next", f"{_command(places, 'migrate', '--undo')} puts everything back")
+    yield Line("next", f"{'restart the gateway, then: ' * planned.needs_restart}{_command(places, 'doctor')}")
+    yield Line("next", f"{_command(places, 'migrate', '--undo')} restores everything")
 
 
 def _command(places: Places, *words: str) -> str:
     return shlex.join(["toolguard", *words, *places.given])
 
 
-def _data(planned: Plan, interrupted: Journal | None, done: Done | None) -> dict[str, Any]:
+def _data(planned: Plan, interrupted: Journal | None, done: MigrationResult | None) -> dict[str, Any]:
     report = planned.report
     return {
         "changed": planned.changes,

@@ -1,32 +1,54 @@
-"""`toolguard pending`: the calls that wait for a person."""
+"""`toolguard pending`: the calls that wait for approval."""
 
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from toolguard_cli import held, stores, tables
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_engine import answers
-from toolguard_engine.ledger import OPEN, Entry
+import typer
+
+from toolguard_cli.approvals import held_calls
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import tables
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import OPEN, HeldCall
+from toolguard_engine.wording import printable
 
 HEAD = ("NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL")
 
 
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard pending", "toolguard pending --all --json"))
+def command(
+    everything: Annotated[bool, typer.Option("--all", help="Include calls that are no longer waiting.")] = False,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """List the calls that wait for approval."""
+    finish(run(paths.find(state_dir, config), everything=everything), as_json=as_json)
+
+
 def run(places: Places, *, everything: bool) -> Result:
-    if held.never_been(places):
-        return Result("pending", {"pending": []}, (Line("warn", held.nowhere(places)),))
-    with stores.told():
-        entries = stores.nonces(places).entries()
+    if held_calls.never_been(places):
+        return Result("pending", {"pending": []}, (Line("warn", held_calls.nowhere(places)),))
+    with gateway_stores.user_errors():
+        entries = gateway_stores.nonces(places).entries()
     now = time.time()
-    known = sorted(held.now_known(entries, now).entries, key=lambda entry: entry.created)
+    known = sorted(held_calls.now_known(entries, now).entries, key=lambda entry: entry.created)
     found = [entry for entry in known if everything or entry.status in OPEN]
     return Result(
-        "pending", {"pending": [held.public(entry, now) for entry in found]}, tuple(_lines(found, now, everything))
+        "pending", {"pending": [held_calls.public(entry, now) for entry in found]}, tuple(_lines(found, now, everything))
     )
 
 
-def _lines(found: list[Entry], now: float, everything: bool) -> list[Line]:  # noqa: FBT001
+def _lines(found: list[HeldCall], now: float, everything: bool) -> list[Line]:
     if not found:
         return [Line("info", "no call was held in the last 24 hours" if everything else "no call is waiting")]
     lines = tables.table(HEAD, (_row(entry, now) for entry in found))
@@ -38,7 +60,7 @@ def _lines(found: list[Entry], now: float, everything: bool) -> list[Line]:  # n
     return lines
 
 
-def _row(entry: Entry, now: float) -> tuple[str, ...]:
-    state = answers.state(entry, now)
-    age = answers.duration(now - entry.created)
+def _row(entry: HeldCall, now: float) -> tuple[str, ...]:
+    state = replies.state(entry, now)
+    age = printable.duration(now - entry.created)
     return entry.nonce, state, age, entry.tool, entry.agent, entry.shown

@@ -1,4 +1,4 @@
-"""`toolguard replay`: calls that were made once, judged as they would be now. Reads only."""
+"""`toolguard replay`: judges past calls with the current settings. Reads only."""
 
 from __future__ import annotations
 
@@ -6,32 +6,64 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from toolguard_cli import judging, progress, tables, transcripts
-from toolguard_cli.errors import UserError
-from toolguard_cli.judging import Judging
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_cli.transcripts import Kept, Source
-from toolguard_engine import answers, approval_texts
+import typer
+
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.policy import offline_guard, transcripts
+from toolguard_cli.policy.offline_guard import Judging
+from toolguard_cli.policy.transcripts import KeptCall, TranscriptSource
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import progress, tables
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.wording import approval, printable
 
 if TYPE_CHECKING:
-    from toolguard_engine.judgement import Judgement
+    from toolguard_engine.rules.judgement import Judgement
 
 RULES = ("RULE", "HELD", "BLOCKED", "EXAMPLE")
 FILES = ("CALLS", "HELD", "BLOCKED", "FILE")
 MAX_FILES = 20
 MAX_EXAMPLE = 2_000
-LOOK_EVERY = 50
-"""Calls between two looks at the clock."""
+REPORT_EVERY = 50
+"""Calls between two progress reports."""
 
-Seen = Callable[[Kept, "Judgement"], None]
+Seen = Callable[[KeptCall, "Judgement"], None]
+
+
+app = command_app()
+
+
+@app.command(
+    epilog=examples(
+        "toolguard replay",
+        "toolguard replay ~/.openclaw/agents/main/sessions/*.jsonl",
+        "toolguard replay ~/.openclaw/toolguard/audit.jsonl --json",
+    )
+)
+def command(
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Transcripts, folders, logs.", show_default=False)
+    ] = None,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Show what would have been held in past sessions.
+
+    Judges every tool call in OpenClaw's transcripts (JSON lines or openclaw-agent.sqlite), the audit log or the log of
+    malformed calls with the current settings and rules. Nothing runs and nothing is changed. Without FILE, it reads all
+    sessions of the gateway.
+    """
+    finish(run(paths.find(state_dir, config), list(files or [])), as_json=as_json)
 
 
 @dataclass
 class Counts:
-    """So many calls of each verdict."""
+    """The number of calls by verdict."""
 
     allow: int = 0
     hold: int = 0
@@ -50,7 +82,7 @@ class Counts:
 
 @dataclass
 class ByRule:
-    """What one rule did; the first call is the example."""
+    """The effect of one rule; its first call is the example."""
 
     example: str
     where: str
@@ -59,14 +91,14 @@ class ByRule:
 
 
 @dataclass
-class Report:
-    """What came of all files."""
+class ReplayReport:
+    """The results for all files."""
 
     counts: Counts = field(default_factory=Counts)
     rules: dict[str, ByRule] = field(default_factory=dict)
-    files: list[tuple[Source, Counts]] = field(default_factory=list)
+    files: list[tuple[TranscriptSource, Counts]] = field(default_factory=list)
     cut: int = 0
-    """Calls of which not all was kept."""
+    """Calls that were not stored completely."""
 
 
 def run(places: Places, files: list[Path]) -> Result:
@@ -76,19 +108,19 @@ def run(places: Places, files: list[Path]) -> Result:
             f"there is no transcript below {places.state_dir / 'agents'}",
             "name files or a folder: toolguard replay FILE..., or another gateway with --state-dir",
         )
-    judged = judging.load(places)
-    report = Report()
-    sources = [Source(path) for path in chosen]
-    with progress.told() as tell:
-        for source, kept, found in each(judged, sources, report, tell):
+    judged = offline_guard.load(places)
+    report = ReplayReport()
+    sources = [TranscriptSource(path) for path in chosen]
+    with progress.reporting() as progressed:
+        for source, kept, found in each(judged, sources, report, progressed):
             _count(report, source, kept, found)
     return _result(report, judged, places)
 
 
 def each(
-    judged: Judging, sources: list[Source], report: Report, tell: progress.Tell
-) -> Iterator[tuple[Source, Kept, Judgement]]:
-    """Every call with its judgement; the sums by file go into the report."""
+    judged: Judging, sources: list[TranscriptSource], report: ReplayReport, progressed: progress.Report
+) -> Iterator[tuple[TranscriptSource, KeptCall, Judgement]]:
+    """Every call with its judgement; adds the counts by file to the report."""
     before, whole = 0, sum(source.size for source in sources) or 1
     for source in sources:
         size, counts = source.size, Counts()
@@ -98,24 +130,24 @@ def each(
             counts.add(found.decision)
             report.counts.add(found.decision)
             report.cut += not kept.whole
-            if number % LOOK_EVERY == 0:
-                tell(f"{answers.cut(source.path.name, 30)}", before + size * source.done / (source.size or 1), whole)
+            if number % REPORT_EVERY == 0:
+                progressed(f"{printable.cut(source.path.name, 30)}", before + size * source.done / (source.size or 1), whole)
             yield source, kept, found
         before += size
 
 
-def _count(report: Report, source: Source, kept: Kept, found: Judgement) -> None:
+def _count(report: ReplayReport, source: TranscriptSource, kept: KeptCall, found: Judgement) -> None:
     if found.decision == "allow":
         return
-    name = judging.cause(found)
+    name = offline_guard.cause(found)
     known = report.rules.get(name)
     if known is None:
-        shown = answers.plain(approval_texts.shown(kept.call))[:MAX_EXAMPLE]
+        shown = printable.plain(approval.shown(kept.call))[:MAX_EXAMPLE]
         known = report.rules[name] = ByRule(shown, f"{source.path}:{kept.line}", found.reason)
     known.counts.add(found.decision)
 
 
-def _result(report: Report, judged: Judging, places: Places) -> Result:
+def _result(report: ReplayReport, judged: Judging, places: Places) -> Result:
     rules = sorted(report.rules.items(), key=lambda item: -item[1].counts.calls)
     damaged = sum(source.damaged for source, _ in report.files)
     packed = sum(source.packed for source, _ in report.files)
@@ -132,22 +164,22 @@ def _result(report: Report, judged: Judging, places: Places) -> Result:
     lines.append(Line("info", f"({judged.basis.words()})"))
     if rules:
         where = f" {shlex.join(places.given)}" if places.given else ""
-        why, spare = f"toolguard check{where} 'COMMAND' says why", f"toolguard tune{where} finds out what you always approve"
+        why, spare = f"toolguard check{where} 'COMMAND' shows why", f"toolguard tune{where} finds what you always approve"
         lines.append(Line("next", f"{why}; {spare}"))
     return Result("replay", data, tuple(lines), 0 if report.counts.calls else 1)
 
 
 def _rule(name: str, rule: ByRule) -> dict[str, Any]:
-    said = {"example": rule.example, "where": rule.where, "reason": rule.reason}
-    return {"rule": name, "hold": rule.counts.hold, "block": rule.counts.block, **said}
+    example = {"example": rule.example, "where": rule.where, "reason": rule.reason}
+    return {"rule": name, "hold": rule.counts.hold, "block": rule.counts.block, **example}
 
 
-def _file(source: Source, counts: Counts) -> dict[str, Any]:
+def _file(source: TranscriptSource, counts: Counts) -> dict[str, Any]:
     state = {"damaged": source.damaged, "compressed": source.packed, "error": source.error or None}
     return {"file": str(source.path), **counts.public(), **state}
 
 
-def _totals(report: Report) -> Line:
+def _totals(report: ReplayReport) -> Line:
     counts, files = report.counts, len(report.files)
     of = f"{counts.calls} call{'' if counts.calls == 1 else 's'} in {files} file{'' if files == 1 else 's'}"
     if not counts.calls:
@@ -166,8 +198,8 @@ def _by_rule(rules: list[tuple[str, ByRule]]) -> list[Line]:
     return tables.table(RULES, rows) if rows else []
 
 
-def _by_file(files: list[tuple[Source, Counts]]) -> list[Line]:
-    """Those in which something would have been stopped, where there are several; the others are in --json."""
+def _by_file(files: list[tuple[TranscriptSource, Counts]]) -> list[Line]:
+    """The files with stopped calls, if there are several files; --json lists the others."""
     if len(files) == 1:
         return []
     found = [(source, counts) for source, counts in files if counts.hold or counts.block]
@@ -177,20 +209,21 @@ def _by_file(files: list[tuple[Source, Counts]]) -> list[Line]:
     return [Line("info", ""), *tables.table(FILES, rows), *more] if rows else []
 
 
-def _notes(report: Report, damaged: int, packed: int) -> Iterator[Line]:
+def _notes(report: ReplayReport, damaged: int, packed: int) -> Iterator[Line]:
     if damaged:
         first = next(str(source.path) for source, _ in report.files if source.damaged)
-        yield Line("warn", answers.plain(f"{damaged} damaged lines were left out, the first in {first}"))
+        yield Line("warn", printable.plain(f"{damaged} damaged lines were skipped, the first in {first}"))
     if packed:
         yield Line(
             "warn",
-            f"{packed} answers of the model are compressed and were left out: they are large, like a written file; "
-            "with the package backports.zstd beside toolguard, or Python 3.14, they are read",
+            f"{packed} model replies were skipped because they are compressed, as large ones are; "
+            "to read them, install the package backports.zstd next to toolguard or use Python 3.14",
         )
     if report.cut:
         yield Line(
-            "warn", f"{report.cut} calls were not kept whole (secrets taken out, long values cut): judged by what is left"
+            "warn",
+            f"{report.cut} calls were not stored completely (secrets removed, long values cut); the rest was judged",
         )
     for source, _ in report.files:
         if source.error:
-            yield Line("warn", answers.plain(f"{source.path}: {source.error}"))
+            yield Line("warn", printable.plain(f"{source.path}: {source.error}"))

@@ -1,24 +1,45 @@
-"""`toolguard revoke`: takes a grant back."""
+"""`toolguard revoke`: revokes a grant."""
 
 from __future__ import annotations
 
 import time
+from typing import Annotated
 
-from toolguard_cli import inside, stores
-from toolguard_cli.granted import log, missing, public, words
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_engine import answers
-from toolguard_engine.layers.grants import Grant
-from toolguard_engine.stores import audit
+import typer
+
+from toolguard_cli.approvals.grant_view import log, missing, public, words
+from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, Reason, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.person import require_human
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
-from toolguard_engine.stores.policy import Policies
+from toolguard_engine.wording import printable
+
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard revoke g-1a2b"))
+def command(
+    grant_id: Annotated[str, typer.Argument(metavar="ID", help="The id that toolguard grants shows.", show_default=False)],
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Revoke a grant."""
+    finish(run(paths.find(state_dir, config), grant_id, reason=reason, dry_run=dry_run), as_json=as_json)
 
 
 def run(places: Places, grant_id: str, *, reason: str, dry_run: bool) -> Result:
-    inside.refuse(places, "revoke", loosens=False)
-    with stores.told():
-        policies = Policies(places.state_dir)
+    require_human.refuse(places, "revoke", loosens=False)
+    with gateway_stores.user_errors():
+        policies = stores.grants(places.state_dir)
         if dry_run:
             grant = next((grant for grant in policies.known() if grant.id == grant_id), None)
         else:
@@ -27,14 +48,14 @@ def run(places: Places, grant_id: str, *, reason: str, dry_run: bool) -> Result:
         raise missing(grant_id)
     lines = [Line("ok", f"{'would revoke' if dry_run else 'revoked'} {grant.id}: {words(grant)}")]
     if not dry_run:
-        lines += _logged(places, grant, audit.plain(reason))
+        lines += _logged(places, grant, audit_log.plain(reason))
     return Result("revoke", {"dryRun": dry_run, "grant": public(grant, time.time())}, tuple(lines))
 
 
 def _logged(places: Places, grant: Grant, why: str) -> list[Line]:
-    """A grant that is gone stays gone, even if that cannot be written down."""
+    """The grant stays revoked even if the audit log cannot be written."""
     try:
         log(places, grant, "revoke", why)
     except StoreError as error:
-        return [Line("warn", answers.plain(f"this could not be written to the audit log: {error}"))]
+        return [Line("warn", printable.plain(f"this could not be written to the audit log: {error}"))]
     return []

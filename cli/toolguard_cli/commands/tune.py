@@ -1,4 +1,4 @@
-"""`toolguard tune`: what the audit log says about one's own answers, and what would have spared them. Changes nothing."""
+"""`toolguard tune`: finds calls that are always approved, and what would avoid the prompts. Changes nothing."""
 
 from __future__ import annotations
 
@@ -6,26 +6,62 @@ import shlex
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from toolguard_cli import granting, judging, progress, stores, tables, transcripts, tuning
+import typer
+
+from toolguard_cli.approvals import narrow_grant
 from toolguard_cli.commands import replay
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_cli.tuning import Advice, Tally
-from toolguard_engine import answers
-from toolguard_engine.stores.audit import AuditLog
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.policy import offline_guard, transcripts, tuning
+from toolguard_cli.policy.tuning import Advice, RuleTally
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import progress, tables
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wording import printable
 
 HEAD = ("RULE", "ASKED", "YES", "NO", "EXPIRED", "MEDIAN", "EXAMPLE")
 LASTS = "30d"
 MAX_SHOWN = 20
 
 
+app = command_app()
+
+
+@app.command(
+    epilog=examples("toolguard tune", "toolguard tune --since 90d --with ~/.openclaw/agents", "toolguard tune --json")
+)
+def command(
+    since: Annotated[str, typer.Option("--since", help="How far to look back: 12h, 30d, 8w.")] = "30d",
+    at_least: Annotated[int, typer.Option("--at-least", min=1, help="How often a rule must have been approved.")] = 3,
+    replayed: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--with", metavar="FILE", help="Also count what would be allowed in these transcripts, or folders of them."
+        ),
+    ] = None,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Find calls you always approve, and how to avoid the prompts.
+
+    Reads from the audit log how often each rule held a call, what you answered and how fast. For rules that you always
+    approved, it suggests the grant or the threshold that would have avoided those prompts, and counts what else that would
+    have allowed. Nothing is changed: run the commands that you agree with.
+    """
+    result = run(paths.find(state_dir, config), since=since, at_least=at_least, replayed=list(replayed or []))
+    finish(result, as_json=as_json)
+
+
 def run(places: Places, *, since: str, at_least: int, replayed: list[Path]) -> Result:
     after = time.time() - tables.seconds(since)
-    judged = judging.load(places)
-    with stores.told():
-        asked = tuning.asked(AuditLog(places.state_dir).events(), after)
+    judged = offline_guard.load(places)
+    with gateway_stores.user_errors():
+        asked = tuning.asked(stores.audit_log(places.state_dir).events(), after)
     tallies = tuning.tallies(asked)
     advice = [found for tally in tallies if (found := tuning.advise(tally, asked, judged, at_least))]
     tuning.weigh_against(advice, asked, judged)
@@ -34,11 +70,11 @@ def run(places: Places, *, since: str, at_least: int, replayed: list[Path]) -> R
     for found in advice:
         lines += _advice(found, len(asked), report, places)
     if asked and not advice:
-        lines.append(
-            Line("info", f"no rule was approved {at_least} times or more without a single no: nothing to spare yet")
-        )
+        lines.append(Line("info", f"no rule was approved {at_least} times or more without a denial: nothing to suggest yet"))
     if any(found.grants or found.threshold for found in advice):
-        lines.append(Line("info", "nothing was changed; run what you agree with, toolguard grants lists what you gave"))
+        lines.append(
+            Line("info", "nothing was changed; run the commands that you agree with; toolguard grants lists your grants")
+        )
     data = {
         "since": since,
         "asked": len(asked),
@@ -50,31 +86,31 @@ def run(places: Places, *, since: str, at_least: int, replayed: list[Path]) -> R
     return Result("tune", data, tuple(lines))
 
 
-def _replay(advice: list[Advice], judged: judging.Judging, files: list[Path]) -> replay.Report | None:
-    """What each grant and threshold would have let through of calls that were made once."""
+def _replay(advice: list[Advice], judged: offline_guard.Judging, files: list[Path]) -> replay.ReplayReport | None:
+    """What each grant and threshold would have allowed in the past calls of these files."""
     if not files:
         return None
-    report = replay.Report()
-    sources = [transcripts.Source(path) for path in transcripts.named(files)]
-    with progress.told() as tell:
-        for _, kept, found in replay.each(judged, sources, report, tell):
+    report = replay.ReplayReport()
+    sources = [transcripts.TranscriptSource(path) for path in transcripts.named(files)]
+    with progress.reporting() as progressed:
+        for _, kept, found in replay.each(judged, sources, report, progressed):
             if found.decision == "hold":
                 for each in advice:
                     each.see(kept.call, found.score, judged.config_for(kept.call.agent).escalation_threshold)
     return report
 
 
-def _head(asked: list[tuning.Asked], since: str, places: Places) -> Iterator[Line]:
+def _head(asked: list[tuning.HeldQuestion], since: str, places: Places) -> Iterator[Line]:
     if not asked:
-        yield Line("info", f"the audit log has no call that a person was asked about in the last {since}")
+        yield Line("info", f"the audit log has no held call in the last {since}")
         replayed = shlex.join(["toolguard", "replay", *places.given])
-        yield Line("next", f"{replayed} shows what would have been held in your transcripts; --since 90d looks further back")
+        yield Line("next", f"{replayed} shows what would have been held in your transcripts; --since 90d goes further back")
         return
     yes = sum(each.answer == "yes" for each in asked)
-    yield Line("ok", f"{len(asked)} calls asked for a person in the last {since}; {yes} were approved")
+    yield Line("ok", f"{len(asked)} calls were held in the last {since}; {yes} were approved")
 
 
-def _table(tallies: list[Tally]) -> list[Line]:
+def _table(tallies: list[RuleTally]) -> list[Line]:
     rows = [
         (
             tally.rule,
@@ -82,7 +118,7 @@ def _table(tallies: list[Tally]) -> list[Line]:
             str(tally.count("yes")),
             str(tally.count("no")),
             str(tally.count("expired")),
-            answers.duration(tally.median) if tally.median is not None else "-",
+            printable.duration(tally.median) if tally.median is not None else "-",
             tally.asked[0].shown,
         )
         for tally in tallies[:MAX_SHOWN]
@@ -91,40 +127,40 @@ def _table(tallies: list[Tally]) -> list[Line]:
     return [*tables.table(HEAD, rows), *more] if rows else []
 
 
-def _advice(found: Advice, asked: int, report: replay.Report | None, places: Places) -> Iterator[Line]:
+def _advice(found: Advice, asked: int, report: replay.ReplayReport | None, places: Places) -> Iterator[Line]:
     tally = found.tally
     yield Line("info", "")
     yield Line("ok", f"{tally.rule}: always approved, {tally.count('yes')} times")
     if not found.grants and not found.threshold:
         yield Line("info", f"no grant fits: {found.why}")
     for option in found.grants:
-        yield Line("next", granting.command(option.grant, LASTS, places.given))
-        yield Line("info", f"      spares {option.spared} of {asked} prompts{_else(option.others, report)}")
+        yield Line("next", narrow_grant.command(option.grant, LASTS, places.given))
+        yield Line("info", f"      avoids {option.spared} of {asked} prompts{_else(option.others, report)}")
     if found.threshold and found.score:
         others = found.score.others
-        yield Line("info", f'      a wider way is "escalationThreshold": {found.threshold} in the settings')
-        spares = f"      spares {found.score.spared} of {asked} prompts{_else(others, report)}"
-        yield Line("warn" if others.denied else "info", spares)
+        yield Line("info", f'      a wider setting: "escalationThreshold": {found.threshold} in the settings')
+        avoided = f"      avoids {found.score.spared} of {asked} prompts{_else(others, report)}"
+        yield Line("warn" if others.denied else "info", avoided)
 
 
-def _else(others: tuning.Others, report: replay.Report | None) -> str:
-    """What else would get through."""
+def _else(others: tuning.Others, report: replay.ReplayReport | None) -> str:
+    """What else would be allowed."""
     calls = f"{others.count} other call{'' if others.count == 1 else 's'}"
     denied = f", {others.denied} of which you denied" if others.denied else ""
-    example = f", like {answers.cut(others.example, 80)}" if others.example else ""
-    what = f"; would also have let through {calls}{denied}{example}" if others.count else "; lets nothing else through"
+    example = f", like {printable.cut(others.example, 80)}" if others.example else ""
+    what = f"; would also have allowed {calls}{denied}{example}" if others.count else "; allows nothing else"
     return what + (f"; {others.replayed} of {report.counts.calls} replayed calls" if report else "")
 
 
-def _public(tally: Tally) -> dict[str, Any]:
+def _public(tally: RuleTally) -> dict[str, Any]:
     counts = {name: tally.count(name) for name in ("yes", "no", "expired", "waiting")}
     return {"rule": tally.rule, "asked": len(tally.asked), **counts, "medianSeconds": tally.median}
 
 
-def _advice_data(found: Advice, report: replay.Report | None, places: Places) -> dict[str, Any]:
+def _advice_data(found: Advice, report: replay.ReplayReport | None, places: Places) -> dict[str, Any]:
     options: list[dict[str, Any]] = [
         {
-            "grant": granting.command(o.grant, LASTS, places.given),
+            "grant": narrow_grant.command(o.grant, LASTS, places.given),
             "spares": o.spared,
             "others": o.others.public(report is not None),
         }

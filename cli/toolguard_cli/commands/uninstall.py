@@ -1,4 +1,4 @@
-"""`toolguard uninstall`: takes the plugin out again and leaves the config as it was before."""
+"""`toolguard uninstall`: removes the plugin and restores the config."""
 
 from __future__ import annotations
 
@@ -8,33 +8,47 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolguard_cli import configfile, configtree, inside, stores
-from toolguard_cli.configdraft import Draft
-from toolguard_cli.configtree import ConfigTree, Steps
-from toolguard_cli.errors import UserError
-from toolguard_cli.json5_edit import path_name
+from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import config_file, config_tree, gateway_stores
+from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
+from toolguard_cli.hostconfig.draft import Draft
+from toolguard_cli.hostconfig.json5_edit import path_name
 from toolguard_cli.migrations import journal
-from toolguard_cli.paths import PLUGIN_ID, Places
-from toolguard_cli.result import Line, Result
-from toolguard_cli.setup import entry, folder, record
-from toolguard_cli.setup.lock import locked
-from toolguard_engine import answers
-from toolguard_engine.config import DEFAULT_METRICS_PATH
-from toolguard_engine.metrics import place
-from toolguard_engine.stores import audit
-from toolguard_engine.stores.accepted import AcceptedSettings
+from toolguard_cli.person import require_human
+from toolguard_cli.setup import install_record, plugin_entry, plugin_folder
+from toolguard_cli.setup.config_lock import locked
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import PLUGIN_ID, Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.config.settings import DEFAULT_METRICS_PATH
+from toolguard_engine.host import metrics_path
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.wording import printable
+
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard uninstall --dry-run"))
+def command(state_dir: StateDir = None, config: ConfigPath = None, dry_run: DryRun = False, as_json: Json = False) -> None:
+    """Remove the plugin from the gateway.
+
+    openclaw.json is restored to what it was before the installation; later changes by others are kept.
+    """
+    finish(run(paths.find(state_dir, config), dry_run=dry_run), as_json=as_json)
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """What there is to undo. `draft` is the config without toolguard's lines; `about_old` what to know of a migration."""
+    """`draft`: the config without toolguard's lines. `about_old`: what the user must know about a migration."""
 
     places: Places
-    known: record.Record
+    known: install_record.Record
     draft: Draft
     about_old: list[Line]
-    told: list[Line] = field(default_factory=list)
+    notes: list[Line] = field(default_factory=list)
 
     @property
     def config(self) -> ConfigTree:
@@ -42,63 +56,63 @@ class _Plan:
 
     @property
     def removes_config(self) -> bool:
-        """`install` had made it, and nobody else put anything into it."""
+        """Whether `install` created the config and nothing else was added to it."""
         return self.config.exists and self.known.before == "" and self.draft.tree.main.text.strip() == "{}"
 
     @property
     def exact(self) -> bool:
         texts = {str(file.path): file.text for file in self.draft.tree.files}
-        digests = {name: configfile.digest(text.encode()) for name, text in texts.items()}
+        digests = {name: config_file.digest(text.encode()) for name, text in texts.items()}
         before = {**self.known.others, str(self.config.path): self.known.before}
         return self.removes_config or all(digests.get(name) == digest for name, digest in before.items())
 
 
 def run(places: Places, *, dry_run: bool) -> Result:
     """Raises `UserError`; then nothing was changed."""
-    inside.refuse(places, "uninstall", loosens=not dry_run)
+    require_human.refuse(places, "uninstall", loosens=not dry_run)
     plan = _plan(places)
     if plan is not None and not dry_run:
         with locked(places):
             plan = _plan(places)
             if plan is not None:
                 _perform(plan)
-                plan.told.extend(_acknowledged(plan))
+                plan.notes.extend(_acknowledged(plan))
     if plan is None:
         return Result("uninstall", {"changed": False}, (Line("ok", f"not installed in {places.state_dir}; nothing to do"),))
     return _result(plan, done=not dry_run)
 
 
 def _plan(places: Places) -> _Plan | None:
-    """None where nothing is installed."""
-    known = record.load(places.record)
+    """None if nothing is installed."""
+    known = install_record.load(places.record)
     if known is None:
-        if folder.is_ours(places.extension):
+        if plugin_folder.is_ours(places.extension):
             raise UserError(
                 f"{places.extension} is there, but not the record of its installation",
                 "run `toolguard install`, then `toolguard uninstall`",
             )
         return None
-    draft = Draft(configtree.read(Path(known.config)))
+    draft = Draft(config_tree.read(Path(known.config)))
     if draft.before.exists:
-        entry.undo(draft, known.undoable())
+        plugin_entry.undo(draft, known.undoable())
     return _Plan(places, known, draft, [*_stays(draft.tree), *_migrated(places)])
 
 
 def _stays(tree: ConfigTree) -> list[Line]:
-    """What of toolguard was in the config before it was installed: that is not taken out."""
-    allow = tree.get(*entry.ALLOW)
+    """The lines about toolguard that were in the config before the installation; they are not removed."""
+    allow = tree.get(*plugin_entry.ALLOW)
     at = allow.index(PLUGIN_ID) if isinstance(allow, list) and PLUGIN_ID in allow else -1
-    paths: list[Steps] = [entry.ENTRY, *([(*entry.ALLOW, at)] if at >= 0 else [])]
+    paths: list[Steps] = [plugin_entry.ENTRY, *([(*plugin_entry.ALLOW, at)] if at >= 0 else [])]
     found = [(path_name(steps), part.spots[-1].words) for steps in paths if (part := tree.part(steps))]
-    told = "stays in the config, for it was there before the installation; take it out by hand if you want"
-    return [Line("warn", f"{told}: {name} ({where})") for name, where in found]
+    note = "stays in the config because it was there before the installation; remove it by hand if you want"
+    return [Line("warn", f"{note}: {name} ({where})") for name, where in found]
 
 
 def _measured(tree: ConfigTree) -> list[Line]:
-    """The metrics are those of other gateways too."""
-    named = tree.get(*entry.ENTRY, "config", "metrics", "dbPath")
-    path = place.resolve(named if isinstance(named, str) else DEFAULT_METRICS_PATH)
-    if not (path.is_file() or place.token_path(path).is_file()):
+    """The metrics file, which is shared with other gateways."""
+    named = tree.get(*plugin_entry.ENTRY, "config", "metrics", "dbPath")
+    path = metrics_path.resolve(named if isinstance(named, str) else DEFAULT_METRICS_PATH)
+    if not (path.is_file() or metrics_path.token_path(path).is_file()):
         return []
     return [Line("info", f"kept: {path}, the metrics of all gateways of this machine, and the dashboard's token beside it")]
 
@@ -107,45 +121,45 @@ def _migrated(places: Places) -> list[Line]:
     try:
         migrated = journal.in_force(places)
     except UserError as error:
-        return [Line("warn", f"whether a migration is in force cannot be told: {error.message}")]
+        return [Line("warn", f"cannot find out whether a migration is in force: {error.message}")]
     if not migrated:
         return []
-    told = "the plugins that toolguard took over from stay switched off"
+    note = "the plugins that toolguard took over from stay disabled"
     if migrated.files:
-        told += f"; the config with them: {journal.kept(places, migrated.number, 0, 'before')}"
+        note += f"; the config that enables them: {journal.kept(places, migrated.number, 0, 'before')}"
     undo = shlex.join(["toolguard", "migrate", "--undo", *places.given])
-    return [Line("warn", told), Line("next", f"{undo} switches them on again, and takes out what was migrated")]
+    return [Line("warn", note), Line("next", f"{undo} enables them again and removes what was migrated")]
 
 
 def _perform(plan: _Plan) -> None:
-    """The record goes last: an uninstall that is interrupted can be repeated."""
+    """Removes the record last, so that an interrupted uninstall can be repeated."""
     plan.draft.write(again=True)
     if plan.removes_config:
         plan.config.path.resolve().unlink()
-    if folder.is_ours(plan.places.extension):
-        folder.remove(plan.places.extension)
-    folder.sweep(plan.places.state_dir)
+    if plugin_folder.is_ours(plan.places.extension):
+        plugin_folder.remove(plan.places.extension)
+    plugin_folder.sweep(plan.places.state_dir)
     plan.places.record.unlink(missing_ok=True)
 
 
 def _acknowledged(plan: _Plan) -> list[Line]:
-    """A person took the guard out: that is a line of the audit log, and nothing is pointed out about it."""
-    line = audit.Event(
+    """Records in the audit log that a user removed the guard, so that it is not reported as a weakening."""
+    line = audit_log.AuditEvent(
         id=secrets.token_hex(8),
-        time=audit.when(time.time()),
+        time=audit_log.when(time.time()),
         event="ended",
         code="guard.uninstalled",
-        by=stores.who(),
+        by=gateway_stores.who(),
         where="cli",
         reason="toolguard was uninstalled",
     )
-    log, settings = audit.AuditLog(plan.places.state_dir), AcceptedSettings(plan.places.state_dir)
+    log, settings = stores.audit_log(plan.places.state_dir), stores.accepted_settings(plan.places.state_dir)
     try:
         if log.files() or settings.path.exists():  # else it never ran
             log.append([line])
             settings.forget(str(plan.config.path))
     except StoreError as error:
-        return [Line("warn", answers.plain(f"this could not be written to the audit log: {error}"))]
+        return [Line("warn", printable.plain(f"this could not be written to the audit log: {error}"))]
     return []
 
 
@@ -161,11 +175,11 @@ def _result(plan: _Plan, *, done: bool) -> Result:
         names = ", ".join(str(change.file.path) for change in changed)
         lines.append(_line(f"took toolguard's lines out of the config ({state})", names, done=done))
     if done:
-        backups = [configfile.backup_path(change.file.path.resolve(), again=True) for change in changed]
+        backups = [config_file.backup_path(change.file.path.resolve(), again=True) for change in changed]
         lines += [Line("info", f"the config with them: {backup}") for backup in backups]
-    if edited and config.get(*entry.ENTRY, "config"):
-        lines.append(Line("warn", "your settings of toolguard went with its entry; they are in that file"))
-    lines += [*plan.told, *plan.about_old]
+    if edited and config.get(*plugin_entry.ENTRY, "config"):
+        lines.append(Line("warn", "toolguard's settings were removed with its entry; that file still has them"))
+    lines += [*plan.notes, *plan.about_old]
     lines.append(Line("info", f"kept: logs and state in {plan.places.own} and the log of malformed calls"))
     lines += _measured(config)
     lines.append(Line("next", "restart the gateway") if done else Line("info", "nothing was written (--dry-run)"))

@@ -1,4 +1,4 @@
-"""`toolguard usage`: which tokens went where, and what they cost."""
+"""`toolguard usage`: model calls, their tokens and their cost."""
 
 from __future__ import annotations
 
@@ -10,24 +10,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 import msgspec
+import typer
 
-from toolguard_cli import metering, stores, tables
 from toolguard_cli.commands.audit import FORMULA
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.result import Line, Result
-from toolguard_engine import answers
-from toolguard_engine.config import MetricsConfig
-from toolguard_engine.metrics import reading
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.status import cost_format
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import tables
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.config.settings import MetricsConfig
+from toolguard_engine.metrics import read_database
 from toolguard_engine.metrics.database import Missing
 from toolguard_engine.metrics.queries import usage
-from toolguard_engine.metrics.queries.usage import Grouping, Usage
-from toolguard_engine.metrics.queries.values import added
-from toolguard_engine.metrics.record import DAY_MS, HOUR_MS
-from toolguard_engine.metrics.shapes import Share, Totals
+from toolguard_engine.metrics.queries.row_values import added
+from toolguard_engine.metrics.queries.usage_totals import Grouping, UsageShares
+from toolguard_engine.metrics.result_types import Share, Totals
+from toolguard_engine.metrics.row_writer import DAY_MS, HOUR_MS
+from toolguard_engine.wording import printable
 
 GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 SHOWN = 50
@@ -44,38 +49,77 @@ _ROUNDED = {HOUR_MS: "from the full hour", DAY_MS: "from the full day"}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 
+app = command_app()
+
+
+@app.command(
+    epilog=examples(
+        "toolguard usage",
+        "toolguard usage --by agent --since 24h",
+        "toolguard usage --by day --since 2026-11-01 --csv > usage.csv",
+        "toolguard usage --by session --json",
+    )
+)
+def command(
+    by: Annotated[str, typer.Option("--by", help="model, agent, gateway, session or day.")] = "model",
+    since: Annotated[str, typer.Option("--since", help="30m, 12h, 7d, or a day like 2026-11-01 (UTC).")] = "7d",
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV for a spreadsheet.")] = False,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Show model calls, their tokens and their cost.
+
+    Includes all gateways that write to the same metrics file, and needs metrics.enabled. ~ marks an estimate from a price
+    table, ? an unknown cost. Periods start at a full hour up to 7 days back; beyond that, and by session or day, they start
+    at a full day (UTC).
+
+    In --json and --csv, priced counts the calls with a known cost, and timed those with a known duration.
+    """
+    if as_csv and as_json:
+        raise typer.BadParameter("use only one of them", param_hint="--json and --csv")
+    request = UsageRequest(by, since, "csv" if as_csv else "lines")
+    try:
+        parsed(request)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    finish(run(paths.find(state_dir, config), request), as_json=as_json)
+
+
 @dataclass(frozen=True)
-class Wish:
-    """`by`: see `GROUPINGS`; `since`: as it was typed; `form`: of the answer."""
+class UsageRequest:
+    """`by`: see `GROUPINGS`; `since`: as typed; `form`: of the output."""
 
     by: str = "model"
     since: str = "7d"
     form: Literal["lines", "csv"] = "lines"
 
 
-def run(places: Places, wish: Wish) -> Result:
-    """Raises `UserError`, and `ValueError` as `asked`."""
-    by, since, now = asked(wish)
-    metrics = metering.settings(places)
-    path = metering.path(metrics)
+def run(places: Places, request: UsageRequest) -> Result:
+    """Raises `UserError`, and `ValueError` as `parsed`."""
+    by, since, now = parsed(request)
+    metrics = cost_format.settings(places)
+    path = cost_format.path(metrics)
     try:
-        with stores.told(), reading.asked(path) as connection:
+        with gateway_stores.user_errors(), read_database.asked(path) as connection:
             found = usage(connection, by, since, now)
     except UserError as error:
         if not isinstance(error.__cause__, Missing):
             raise
-        found = Usage(since, [])
-    return _answer(places, found, metrics, wish, by, now)
+        found = UsageShares(since, [])
+    return _answer(places, found, metrics, request, by, now)
 
 
-def asked(wish: Wish) -> tuple[Grouping, int, int]:
-    """What is wanted, since when, and until now, in milliseconds since 1970. Raises `ValueError` where that is no wish."""
+def parsed(request: UsageRequest) -> tuple[Grouping, int, int]:
+    """The grouping, the start and now, in milliseconds since 1970. Raises `ValueError` if the request is invalid."""
     now = time.time_ns() // 1_000_000
-    return _grouping(wish.by), _moment(wish.since.strip(), now), now
+    return _grouping(request.by), _moment(request.since.strip(), now), now
 
 
-def _answer(places: Places, found: Usage, metrics: MetricsConfig, wish: Wish, by: Grouping, now: int) -> Result:
-    path = metering.path(metrics)
+def _answer(
+    places: Places, found: UsageShares, metrics: MetricsConfig, request: UsageRequest, by: Grouping, now: int
+) -> Result:
+    path = cost_format.path(metrics)
     shares = [_dated(one) for one in found.shares] if by == "day" else found.shares
     total = added(one.totals for one in shares)
     data = {
@@ -88,62 +132,70 @@ def _answer(places: Places, found: Usage, metrics: MetricsConfig, wish: Wish, by
         "usage": [msgspec.to_builtins(one) for one in shares],
         "total": msgspec.to_builtins(total),
     }
-    if wish.form == "csv":
+    if request.form == "csv":
         return Result("usage", data, printed=_csv(shares))
-    lines = _lines(found, by, shares, total) if shares else _nothing(places, metrics, path, wish.since)
+    lines = _lines(found, by, shares, total) if shares else _nothing(places, metrics, path, request.since)
     if shares and not metrics.enabled:
-        lines += [Line("warn", metering.OFF_NOW), Line("next", metering.switch(places))]
+        lines += [Line("warn", cost_format.OFF_NOW), Line("next", cost_format.switch(places))]
     return Result("usage", data, tuple(lines))
 
 
 def _grouping(text: str) -> Grouping:
     found = next((one for one in GROUPINGS if one == text), None)
     if found is None:
-        raise ValueError(f"--by {answers.cut(text, 40)!r} is nothing to group by; it takes {', '.join(GROUPINGS)}")
+        raise ValueError(f"--by {printable.cut(text, 40)!r} is not a grouping; use one of {', '.join(GROUPINGS)}")
     return found
 
 
 def _moment(text: str, now: int) -> int:
     """Milliseconds since 1970 of a span back from now, or of a day (UTC). Raises `ValueError`."""
-    shown = f"--since {answers.cut(text, 40)!r}"
+    shown = f"--since {printable.cut(text, 40)!r}"
     try:
         if not _DATE.fullmatch(text):
             return now - tables.seconds(text) * 1000
         day = date.fromisoformat(text)
     except (UserError, ValueError) as error:
-        raise ValueError(f"{shown} is neither a span of time nor a day; {SPELLED}") from error
+        raise ValueError(f"{shown} is neither a duration nor a day; {SPELLED}") from error
     moment = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp() * 1000)
     if moment > now:
-        raise ValueError(f"{shown} is not here yet; {SPELLED}")
+        raise ValueError(f"{shown} is in the future; {SPELLED}")
     return moment
 
 
 def _nothing(places: Places, metrics: MetricsConfig, path: Path, since: str) -> list[Line]:
-    where = answers.plain(str(path))
+    where = printable.plain(str(path))
     if not metrics.enabled:
-        return [Line("warn", f"nothing since {since} in {where}: {metering.OFF}"), Line("next", metering.switch(places))]
+        return [
+            Line("warn", f"nothing since {since} in {where}: {cost_format.OFF}"),
+            Line("next", cost_format.switch(places)),
+        ]
     return [
         Line("info", f"no model call since {since} in {where}"),
         Line("next", "toolguard status shows whether the gateway runs; toolguard usage --since 90d looks further back"),
     ]
 
 
-def _lines(found: Usage, by: Grouping, shares: Sequence[Share], total: Totals) -> list[Line]:
+def _lines(found: UsageShares, by: Grouping, shares: Sequence[Share], total: Totals) -> list[Line]:
     of = "COST" if total.cost_usd else "TOKENS"
     head = (*(by if name == "name" else name for name in _NAMED.get(by, ("name",))), *_NUMBERS, f"OF {of}")
     rows = [_row(one, by, total) for one in shares[:SHOWN]]
     rows.append(_row(Share("total", total), by, total))
     lines = [Line("info", _since(found, by)), *tables.table(*_aligned(head, rows, by), _widest())]
     if (more := len(shares) - SHOWN) > 0:
-        lines.append(Line("info", f"and {more} more, which the total counts (--json and --csv have all)"))
+        lines.append(Line("info", f"and {more} more, which the total includes (--json and --csv list all)"))
     if total.estimated_usd:
-        lines.append(Line("info", f"{metering.ESTIMATED} holds an estimate: the gateway told no price, a price table did"))
+        lines.append(
+            Line(
+                "info",
+                f"{cost_format.ESTIMATED} marks an estimate: the gateway reported no price, so a price table was used",
+            )
+        )
     if total.priced < total.calls:
-        lines.append(Line("info", f"{metering.UNKNOWN} is a cost that nobody knows (metrics.prices sets prices)"))
+        lines.append(Line("info", f"{cost_format.UNKNOWN} marks an unknown cost (metrics.prices sets prices)"))
     return lines
 
 
-def _since(found: Usage, by: Grouping) -> str:
+def _since(found: UsageShares, by: Grouping) -> str:
     kept = "rawDays" if by == "session" else "dailyDays"
     why = f"nothing older is kept: metrics.retention.{kept}" if found.cut else _ROUNDED[found.length]
     return f"since {datetime.fromtimestamp(found.start / 1000, UTC):%Y-%m-%d %H:%M} UTC ({why})"
@@ -154,11 +206,11 @@ def _row(one: Share, by: Grouping, total: Totals) -> tuple[str, ...]:
     sums = one.totals
     numbers = (sums.calls, sums.failed, sums.input, sums.output, sums.cache_read, sums.cache_write)
     part, whole = (sums.cost_usd, total.cost_usd) if total.cost_usd else (sums.total, total.total)
-    return *names, *(f"{number:,}" for number in numbers), metering.cost(sums), f"{part / whole:.0%}" if whole else ""
+    return *names, *(f"{number:,}" for number in numbers), cost_format.cost(sums), f"{part / whole:.0%}" if whole else ""
 
 
 def _aligned(head: Sequence[str], rows: list[tuple[str, ...]], by: Grouping) -> tuple[list[str], list[list[str]]]:
-    """Numbers end below each other."""
+    """Right-aligns the numbers."""
     named = len(_NAMED.get(by, ("name",)))
     widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
     titles = [text.upper() if at < named else text.rjust(widths[at]) for at, text in enumerate(head)]
@@ -166,7 +218,7 @@ def _aligned(head: Sequence[str], rows: list[tuple[str, ...]], by: Grouping) -> 
 
 
 def _widest() -> int:
-    """Of the columns of names: those of numbers have to stand beside them."""
+    """The width of name columns, which leaves room for the numbers."""
     return tables.MAX_CELL if tables.width() >= WIDE else tables.MAX_CELL // 2
 
 
@@ -175,7 +227,7 @@ def _dated(one: Share) -> Share:
 
 
 def _csv(shares: Sequence[Share]) -> str:
-    """No cell is a formula for a spreadsheet, and none holds a control character."""
+    """Cells hold no spreadsheet formula and no control character."""
     file = io.StringIO()
     table = csv.writer(file, lineterminator="\n")
     table.writerow((*NAMES, *Totals.__struct_fields__))
@@ -186,5 +238,5 @@ def _csv(shares: Sequence[Share]) -> str:
 
 
 def _cell(text: str) -> str:
-    clean = answers.plain(text)
+    clean = printable.plain(text)
     return f"'{clean}" if clean.startswith(FORMULA) else clean

@@ -1,4 +1,4 @@
-"""`toolguard watch`: the calls that wait, live; a key says yes or no. Without a terminal one line for each change."""
+"""`toolguard watch`: held calls, live; a key approves or denies. Without a terminal it prints one line per change."""
 
 from __future__ import annotations
 
@@ -11,27 +11,52 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
-from toolguard_cli import held, inside, stores, tables, watching
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_cli.watching import Act, View
-from toolguard_engine import answers
-from toolguard_engine.config import Config
-from toolguard_engine.ledger import Entry
-from toolguard_engine.stores.nonces import FileNonces
+import typer
+
+from toolguard_cli.approvals import held_calls, watch_screen
+from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction
+from toolguard_cli.commands.command_options import ConfigPath, StateDir, command_app, examples
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import approve_call, deny_call
+from toolguard_cli.person import require_human
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import tables
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.config.settings import Config
+from toolguard_engine.stores.ports import HeldCallStore
+from toolguard_engine.wording import printable
 
 REDRAW_SECONDS = 0.5
 POLL_SECONDS = 0.1
 
 
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard watch", "toolguard watch --json | tee held.jsonl"))
+def command(
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per change.")] = False,
+) -> None:
+    """Watch held calls; approve or deny them with a key.
+
+    If the output is not a terminal, prints one line per change. Press Ctrl-C to stop.
+    """
+    run(paths.find(state_dir, config), as_json=as_json)
+
+
 def run(places: Places, *, as_json: bool) -> None:
     """Until `q` or Ctrl-C. Raises `UserError`."""
     can_press = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
-    caller = inside.caller(places, "watch", loosens=can_press)
-    with stores.told():
-        watched = Watched(places, caller.doubt)
+    caller = require_human.caller(places, "watch", loosens=can_press)
+    with gateway_stores.user_errors():
+        watched = WatchedCalls(places, caller.doubt)
         try:
             if not can_press:
                 follow(watched, as_json=as_json)
@@ -41,115 +66,114 @@ def run(places: Places, *, as_json: bool) -> None:
             return
 
 
-class Watched:
-    """The store, read again only when its file was changed. `doubt`: why the keys may be another program's; then they
+class WatchedCalls:
+    """The store, read again only if its file changed. `doubt`: why another program may be pressing the keys; if set, they
     approve nothing."""
 
     def __init__(self, places: Places, doubt: str = "") -> None:
         self.doubt = doubt
-        self.config: Config = stores.settings(places)
-        self.book: FileNonces = stores.nonces(places, self.config)
+        self.config: Config = gateway_stores.settings(places)
+        self.ledger: HeldCallStore = gateway_stores.nonces(places, self.config)
         self._stamp: tuple[int, int] | None = None
-        self._entries: list[Entry] = []
+        self._entries: list[HeldCall] = []
 
     def refresh(self) -> bool:
-        """Whether there was something new."""
+        """Whether anything changed."""
         try:
-            found = self.book.path.stat()
+            found = self.ledger.path.stat()
             stamp = (found.st_mtime_ns, found.st_ino)
         except FileNotFoundError:
             stamp = (0, 0)
         if stamp == self._stamp:
             return False
-        self._entries = self.book.entries()
+        self._entries = self.ledger.entries()
         self._stamp = stamp
         return True
 
-    def known(self, now: float) -> list[Entry]:
-        return held.now_known(self._entries, now).entries
+    def known(self, now: float) -> list[HeldCall]:
+        return held_calls.now_known(self._entries, now).entries
 
-    def calls(self, now: float) -> list[Entry]:
-        return answers.waiting(self._entries, now)[: answers.MAX_LINES]
+    def calls(self, now: float) -> list[HeldCall]:
+        return replies.waiting(self._entries, now)[: replies.MAX_LINES]
 
 
-def follow(watched: Watched, *, as_json: bool) -> None:
-    """One line for each call that waits, and for each change of one."""
-    told: dict[str, str] = {}
+def follow(watched: WatchedCalls, *, as_json: bool) -> None:
+    """Prints one line for each waiting call and for each change of one."""
+    shown: dict[str, str] = {}
     while True:
         watched.refresh()
         now = time.time()
-        for entry in changes(watched.known(now), told, first=not told):
+        for entry in changes(watched.known(now), shown, first=not shown):
             print(line(entry, now, as_json=as_json), flush=True)  # noqa: T201 - the command's output
-        told = {entry.nonce: entry.status for entry in watched.known(now)} or {"": ""}
+        shown = {entry.nonce: entry.status for entry in watched.known(now)} or {"": ""}
         time.sleep(POLL_SECONDS)
 
 
-def changes(known: list[Entry], told: dict[str, str], *, first: bool) -> list[Entry]:
-    """What has not been told yet; at first only what is open."""
-    fresh = [entry for entry in known if told.get(entry.nonce) != entry.status]
+def changes(known: list[HeldCall], shown: dict[str, str], *, first: bool) -> list[HeldCall]:
+    """What was not shown yet; at first only open calls. `shown`: the last status by nonce."""
+    fresh = [entry for entry in known if shown.get(entry.nonce) != entry.status]
     return [entry for entry in fresh if not first or entry.status in ("pending", "approved")]
 
 
-def line(entry: Entry, now: float, *, as_json: bool) -> str:
+def line(entry: HeldCall, now: float, *, as_json: bool) -> str:
     if as_json:
-        return json.dumps(held.public(entry, now))
+        return json.dumps(held_calls.public(entry, now))
     at = tables.local(entry.decided or entry.created)
     by = f"  by {entry.by}" if entry.by else ""
-    return answers.cut(f"{at}  {entry.nonce}  {entry.status}{by}  {entry.tool}  {entry.agent or '-'}  {entry.shown}", 500)
+    return printable.cut(f"{at}  {entry.nonce}  {entry.status}{by}  {entry.tool}  {entry.agent or '-'}  {entry.shown}", 500)
 
 
-def live(watched: Watched) -> None:
-    """The list on the whole terminal. What was on it before is there again afterwards, whatever happens."""
-    from rich.console import Console  # noqa: PLC0415 - 60 ms that only this needs
+def live(watched: WatchedCalls) -> None:
+    """Shows the list full-screen, and always restores the terminal."""
+    from rich.console import Console  # noqa: PLC0415 - takes 60 ms to import
     from rich.live import Live  # noqa: PLC0415
 
-    console, view, drawn = Console(), View(), 0.0
+    console, view, drawn = Console(), ScreenView(), 0.0
     with _single_keys() as pressed, Live(console=console, screen=True, auto_refresh=False) as picture:
         while True:
             typed = pressed()
-            for key in watching.keys(typed):
-                view, act = watching.press(view, key, watched.calls(time.time()))
+            for key in watch_screen.keys(typed):
+                view, act = watch_screen.press(view, key, watched.calls(time.time()))
                 if act and act.verb == "quit":
                     return
                 view = _done(watched, view, act)
             if watched.refresh() or typed or time.monotonic() - drawn >= REDRAW_SECONDS:
                 now, size = time.time(), console.size
                 calls = watched.calls(now)
-                view = watching.settled(view, calls)
+                view = watch_screen.settled(view, calls)
                 picture.update(_rendered(view, calls, now, size), refresh=True)
-                view = watching.shown(view, calls, *size)
+                view = watch_screen.shown(view, calls, *size)
                 drawn = time.monotonic()
 
 
-def _done(watched: Watched, view: View, act: Act | None) -> View:
-    """The view after the deed; what was refused is its message, not the end."""
+def _done(watched: WatchedCalls, view: ScreenView, act: WatchAction | None) -> ScreenView:
+    """The view after the action. An error becomes its message."""
     if act is None:
         return view
-    now, config = time.time(), watched.config
+    config = watched.config
     try:
-        with stores.told():
+        with gateway_stores.user_errors():
             if act.verb == "approve" and watched.doubt:
-                return View(view.selected, "", f"watch was started {watched.doubt}; run toolguard approve {act.nonce}")
+                return ScreenView(view.selected, "", f"watch was started {watched.doubt}; run toolguard approve {act.nonce}")
             if act.verb == "approve":
-                window = config.approval_window_ms / 1000
-                entry = watched.book.approve(act.nonce, stores.decision(""), now, window)
-                return View(view.selected, "", answers.approved(entry, window))
-            entry = watched.book.deny(act.nonce, stores.decision(""), now, config.pending_timeout_ms / 1000)
-            return View(view.selected, "", answers.denied(entry))
+                _, message = approve_call.approve(watched.ledger, act.nonce, gateway_stores.decision(""), config)
+            else:
+                _, message = deny_call.deny(watched.ledger, act.nonce, gateway_stores.decision(""), config)
+            return ScreenView(view.selected, "", message)
     except UserError as error:
-        return View(view.selected, "", f"{error.message}; {error.fix}")
+        return ScreenView(view.selected, "", f"{error.message}; {error.fix}")
 
 
-def _rendered(view: View, calls: list[Entry], now: float, size: tuple[int, int]) -> Any:
+def _rendered(view: ScreenView, calls: list[HeldCall], now: float, size: tuple[int, int]) -> Any:
     from rich.text import Text  # noqa: PLC0415
 
-    rows = watching.screen(view, calls, now, *size)
+    rows = watch_screen.screen(view, calls, now, *size)
     return Text("\n", no_wrap=True, overflow="crop").join(Text(row.text, style=row.style) for row in rows)
 
 
 @contextmanager
 def _single_keys() -> Iterator[Any]:
-    """Keys come one by one and are not shown; the terminal is as it was afterwards, also when we are told to end."""
+    """Reads keys one by one without echo; restores the terminal, also on SIGTERM."""
     import termios  # noqa: PLC0415
     import tty  # noqa: PLC0415
 
@@ -165,7 +189,7 @@ def _single_keys() -> Iterator[Any]:
 
 
 def _typed(terminal: int) -> str:
-    """What was pressed within the next moment. A terminal that is gone is the end."""
+    """The keys pressed within the next moment. Raises `KeyboardInterrupt` if the terminal is gone."""
     if not select.select([terminal], [], [], POLL_SECONDS)[0]:
         return ""
     data = os.read(terminal, 64)

@@ -4,34 +4,40 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from toolguard_cli import inside
-from toolguard_cli.dashboard import serve
-from toolguard_cli.dashboard.settings import BIND, PORT, Settings
+from toolguard_cli.dashboard import run_server
+from toolguard_cli.dashboard.discovery import Running
+from toolguard_cli.dashboard.server_settings import BIND, PORT, DashboardSettings
 from toolguard_cli.dashboard.vouched import Voucher
-from toolguard_cli.errors import UserError
-from toolguard_cli.paths import Places
-from toolguard_engine.metrics import place
+from toolguard_cli.person import require_human
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.host import metrics_path
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments: list[str], on_serving: Callable[[Running], None] | None = None, held: int | None = None) -> int:
+    """The exit code. `on_serving` and `held` are those of `run_server.run`."""
     parser = argparse.ArgumentParser(prog="python -m toolguard_cli.dashboard")
     for name in ("--db", "--state-dir", "--config"):
         parser.add_argument(name, type=Path, required=True)
     parser.add_argument("--bind", default=BIND)
     parser.add_argument("--port", type=int, default=PORT)
-    parser.add_argument("--owned", action="store_true", help="end when standard input ends")
-    parser.add_argument("--vouched", action="store_true", help="have whoever holds it prove to be the gateway")
+    parser.add_argument("--owned", action="store_true", help="end when standard input closes")
+    parser.add_argument("--vouched", action="store_true", help="require the parent process to prove that it is the gateway")
     given = parser.parse_args(arguments)
     places = Places(given.state_dir.absolute(), given.config.absolute())
     try:
         voucher = Voucher() if given.owned and given.vouched else None
         if not (voucher and voucher.speaks_for(places)):
-            inside.refuse(places, "dashboard")
-        return serve.run(Settings(place.resolve(str(given.db)), places, given.bind, given.port, given.owned, voucher))
+            require_human.refuse(places, "dashboard")
+        settings = DashboardSettings(
+            metrics_path.resolve(str(given.db)), places, given.bind, given.port, given.owned, voucher
+        )
+        return run_server.run(settings, on_serving, held)
     except UserError as error:
-        print(f"{error.message}{f'; {error.fix}' if error.fix else ''}", file=sys.stderr)  # noqa: T201 - why it ends
+        print(f"{error.message}{f'; {error.fix}' if error.fix else ''}", file=sys.stderr)  # noqa: T201 - for the parent process
         return 1
 
 

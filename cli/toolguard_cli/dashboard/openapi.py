@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, made from the table of routes and the types of what is asked and answered."""
+"""The OpenAPI 3.1 document, generated from the routes and the types of requests and answers."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli.dashboard.shapes import Refusal
-from toolguard_cli.dashboard.visit import JSON, Endpoint
+from toolguard_cli.dashboard.api_types import ErrorBody
+from toolguard_cli.dashboard.request_context import JSON, Endpoint
 from toolguard_engine import __version__
 
 _REF = "#/components/schemas/{name}"
 _IN_PATH = re.compile(r"\{(\w+)\}")
 _ALWAYS = {
-    401: "The token is needed, or wrong.",
+    401: "The token is missing or wrong.",
     403: "A foreign Host or Origin.",
-    422: "A value is not one of those that are taken.",
-    500: "A fault of ours.",
-    503: "A store cannot be read now.",
+    422: "A value is not valid.",
+    500: "An internal error.",
+    503: "A store cannot be read.",
 }
 _STATUS = {
     **_ALWAYS,
-    400: "The body is no JSON.",
+    400: "The body is not JSON.",
     404: "No such gateway.",
-    409: "It cannot be done as things stand.",
+    409: "Not possible in the current state.",
     413: "The body is too large.",
     415: "The body is not application/json.",
 }
@@ -35,7 +35,7 @@ _OF_BODY = (400, 413, 415)
 def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     known = list(endpoints)
     types = list({id(each): each for one in known for each in (one.asks, one.answers)}.values())
-    schemas, components = msgspec.json.schema_components([*types, Refusal], ref_template=_REF)
+    schemas, components = msgspec.json.schema_components([*types, ErrorBody], ref_template=_REF)
     named = dict(zip(map(id, types), schemas, strict=False))
     paths: dict[str, dict[str, Any]] = {}
     for each in known:
@@ -57,10 +57,10 @@ def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
 def _operation(each: Endpoint, asks: dict[str, Any], body: dict[str, Any], answer: dict[str, Any]) -> dict[str, Any]:
     refusals = {*_ALWAYS, *each.refusals, *(_OF_BODY if each.method == "POST" else ())}
     operation: dict[str, Any] = {
-        "summary": each.says,
+        "summary": each.summary,
         "security": [{"token": []}] if each.method == "POST" else [{}, {"token": []}],
         "responses": {
-            "200": {"description": "As asked.", "content": {each.kind: {"schema": answer}}},
+            "200": {"description": "Success.", "content": {each.kind: {"schema": answer}}},
             **{str(status): _refusal(status) for status in sorted(refusals)},
         },
     }
@@ -73,7 +73,7 @@ def _operation(each: Endpoint, asks: dict[str, Any], body: dict[str, Any], answe
 
 
 def _only(name: str, names: Iterable[str]) -> dict[str, Any]:
-    """This one is given and none of the others."""
+    """Requires this member and none of the others."""
     others = {other: {"type": "null"} for other in names if other != name}
     return {"required": [name], "properties": {name: {"not": {"type": "null"}}, **others}}
 
@@ -84,4 +84,4 @@ def _parameter(each: Endpoint, asks: dict[str, Any], name: str) -> dict[str, Any
 
 
 def _refusal(status: int) -> dict[str, Any]:
-    return {"description": _STATUS[status], "content": {JSON: {"schema": {"$ref": _REF.format(name="Refusal")}}}}
+    return {"description": _STATUS[status], "content": {JSON: {"schema": {"$ref": _REF.format(name=ErrorBody.__name__)}}}}

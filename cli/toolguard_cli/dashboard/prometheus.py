@@ -1,13 +1,12 @@
-"""`/metrics`: what happened since this server started, and how things stand, for Prometheus.
+"""`/metrics` for Prometheus: counters since this server started, and the current state.
 
-The law: a counter begins at 0 and never goes down while the server runs, so that a restart counts nothing twice. What there
-was of that day (UTC) at the start is taken off; which series are told by name is settled when they are first seen, and all
-further ones are added up as `other`.
+Invariant: a counter starts at 0 and never decreases while the server runs, so that a restart counts nothing twice. What was
+recorded of the current day (UTC) before the start is subtracted. The first `MOST` series keep their names; later ones are
+summed as `other`.
 """
 
 from __future__ import annotations
 
-import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -16,17 +15,16 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from toolguard_cli.dashboard import gateways, reading
-from toolguard_cli.dashboard.api import pending
-from toolguard_cli.dashboard.visit import Query, Site, Visit
-from toolguard_engine import answers
-from toolguard_engine.metrics.database import MetricsError
-from toolguard_engine.metrics.record import DAY_MS
-from toolguard_engine.stores import engines
-from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_cli.dashboard import known_gateways, metrics_file
+from toolguard_cli.dashboard.api import waiting_calls
+from toolguard_cli.dashboard.request_context import Query, RequestContext, Site
+from toolguard_engine.metrics.database import Connection, MetricsError
+from toolguard_engine.metrics.row_writer import DAY_MS
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wording import printable
 
 MOST = 100
-"""Combinations of gateway, provider and model, and of gateway and kind, that are told by name."""
+"""Series with their own labels: combinations of gateway, provider and model, and of gateway and kind."""
 
 MAX_LABEL = 100
 OTHER = "other"
@@ -43,12 +41,12 @@ Rows = dict[tuple[str, ...], list[float]]
 
 
 def begin(site: Site) -> None:
-    """What is there now is not counted."""
-    with suppress(MetricsError), reading.opened(site.settings.db) as db:
+    """Excludes everything recorded so far."""
+    with suppress(MetricsError), metrics_file.opened(site.settings.db) as db:
         _begin(site, db)
 
 
-def _begin(site: Site, db: sqlite3.Connection) -> None:
+def _begin(site: Site, db: Connection) -> None:
     for name, (query, labels) in _SUMS.items():
         rows = db.execute(query, (_first(site),))
         site.base[name] = {row[:labels]: [_number(value) for value in row[labels:]] for row in rows}
@@ -58,7 +56,7 @@ def _first(site: Site) -> int:
     return site.started - site.started % DAY_MS
 
 
-def scrape(visit: Visit, asked: Query) -> bytes:
+def scrape(visit: RequestContext, asked: Query) -> bytes:
     del asked
     registry = CollectorRegistry(auto_describe=False)
     with visit.metrics() as db:
@@ -74,7 +72,7 @@ class _Families(Collector):
         return self._families
 
 
-def _counted(site: Site, db: sqlite3.Connection) -> Iterator[Metric]:
+def _counted(site: Site, db: Connection) -> Iterator[Metric]:
     if not site.base:  # the file could not be read at the start
         _begin(site, db)
     calls = CounterMetricFamily("toolguard_calls", "Model calls.", labels=[*_MODEL, "outcome"])
@@ -93,13 +91,13 @@ def _counted(site: Site, db: sqlite3.Connection) -> Iterator[Metric]:
     yield from (calls, tokens, cost, decisions)
 
 
-def _bounded(site: Site, name: str, db: sqlite3.Connection) -> Rows:
-    """The rows by their first columns; of those beyond the first `MOST` ones the sum."""
+def _bounded(site: Site, name: str, db: Connection) -> Rows:
+    """The rows by their label columns; those beyond the first `MOST` are summed."""
     query, labels = _SUMS[name]
     named, base = site.series.setdefault(name, set()), site.base[name]
     found: defaultdict[tuple[str, ...], list[float]] = defaultdict(list)
     for row in db.execute(query, (_first(site),)):
-        key = tuple(answers.cut(str(value), MAX_LABEL) for value in row[:labels])
+        key = tuple(printable.cut(str(value), MAX_LABEL) for value in row[:labels])
         if key not in named and len(named) < MOST:
             named.add(key)
         sums = found[key if key in named else (OTHER,) * labels]
@@ -115,15 +113,15 @@ def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
-def _standing(visit: Visit) -> Iterator[Metric]:
-    found = gateways.watched(visit)[0]
-    waiting = pending.listed(visit, found, []).pending
-    waits = GaugeMetricFamily("toolguard_pending", "Held calls that wait for a person.", labels=["gateway"])
+def _standing(visit: RequestContext) -> Iterator[Metric]:
+    found = known_gateways.watched(visit)[0]
+    waiting = waiting_calls.listed(visit, found, []).pending
+    waits = GaugeMetricFamily("toolguard_pending", "Held calls that wait for approval.", labels=["gateway"])
     switch = GaugeMetricFamily("toolguard_kill_switch", "Whether the kill switch is on.", labels=["gateway"])
     up = GaugeMetricFamily("toolguard_gateway_up", "Whether the gateway runs with its engine.", labels=["gateway"])
     for each in found:
-        label = [answers.cut(each.id, MAX_LABEL)]
+        label = [printable.cut(each.id, MAX_LABEL)]
         waits.add_metric(label, sum(one.gateway == each.id and one.status == "pending" for one in waiting))
-        switch.add_metric(label, KillSwitch(each.places.state_dir).thrown() is not None)
-        up.add_metric(label, bool(engines.running(each.places.state_dir)))
+        switch.add_metric(label, stores.kill_switch(each.places.state_dir).thrown() is not None)
+        up.add_metric(label, bool(stores.engines(each.places.state_dir).running()))
     yield from (waits, switch, up)

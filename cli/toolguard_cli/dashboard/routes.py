@@ -1,4 +1,4 @@
-"""Every path of the API, in one table: the app serves it, and the OpenAPI document says it."""
+"""All paths of the API, for the app and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from typing import Annotated
 from msgspec import Meta
 
 from toolguard_cli.dashboard import prometheus, token
-from toolguard_cli.dashboard.api import change, metrics, pending, reported, state, words
-from toolguard_cli.dashboard.shapes import Change, Done, Pending, Reported, State, Word
-from toolguard_cli.dashboard.visit import Endpoint, Query, Visit
+from toolguard_cli.dashboard.api import decisions, gateway_changes, gateway_state, recorded, reported, waiting_calls
+from toolguard_cli.dashboard.api_types import ActionResult, ChangeRequest, DecisionRequest, GatewayStatus, Pending, Reported
+from toolguard_cli.dashboard.request_context import Endpoint, Query, RequestContext
 from toolguard_engine import __version__
-from toolguard_engine.metrics import shapes
-from toolguard_engine.metrics.shapes import Shape
+from toolguard_engine.metrics import result_types
+from toolguard_engine.metrics.result_types import Shape
 
 DECIDES = (404, 409)
 
 
 class Greeting(Query, frozen=True):
-    """`nonce`: whatever the one who asks has made up."""
+    """`nonce`: chosen by the client."""
 
     nonce: Annotated[str, Meta(pattern="^[0-9a-f]{16,64}$")] = ""
 
 
-class Hello(Shape, frozen=True):
-    """Who answers here, at which port. `proof`: of knowing the token, for this nonce; empty without one (`token.proof`)."""
+class ServerHello(Shape, frozen=True):
+    """Identifies the server. `proof`: that it knows the token, for this nonce; empty without a nonce (`token.proof`)."""
 
     name: str
     version: str
@@ -32,48 +32,85 @@ class Hello(Shape, frozen=True):
     port: int
 
 
-def hello(visit: Visit, asked: Greeting) -> Hello:
+def hello(visit: RequestContext, asked: Greeting) -> ServerHello:
     door = visit.site.door
     own = door.secret()
     proof = token.proof(own, door.port, asked.nonce) if own and asked.nonce else ""
-    return Hello("toolguard", __version__, proof, visit.site.door.port)
+    return ServerHello("toolguard", __version__, proof, visit.site.door.port)
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/hello", hello, Greeting, Hello, "Who answers here; needs no token."),
+    Endpoint("GET", "/api/hello", hello, Greeting, ServerHello, "Identifies the server; needs no token."),
     Endpoint(
-        "GET", "/api/overview", metrics.overview, metrics.Ranged, shapes.Overview, "Sums of a time, and of the one before."
+        "GET",
+        "/api/overview",
+        recorded.overview,
+        recorded.Ranged,
+        result_types.MetricsOverview,
+        "Totals of a period, and of the period before.",
     ),
-    Endpoint("GET", "/api/timeseries", metrics.timeseries, metrics.Drawn, shapes.Timeseries, "Tokens and cost over time."),
-    Endpoint("GET", "/api/gateways", metrics.gateways, metrics.Ranged, shapes.Gateways, "What each gateway used."),
     Endpoint(
-        "GET", "/api/gateway/{id}", metrics.gateway, metrics.One, shapes.Gateway, "One gateway in detail.", refusals=(404,)
+        "GET", "/api/timeseries", recorded.timeseries, recorded.Drawn, result_types.Timeseries, "Tokens and cost over time."
+    ),
+    Endpoint(
+        "GET", "/api/gateways", recorded.gateways, recorded.Ranged, result_types.Gateways, "The usage of each gateway."
+    ),
+    Endpoint(
+        "GET",
+        "/api/gateway/{id}",
+        recorded.gateway,
+        recorded.One,
+        result_types.GatewayTotals,
+        "One gateway in detail.",
+        refusals=(404,),
     ),
     Endpoint(
         "GET",
         "/api/gateway",
-        metrics.gateway,
-        metrics.One,
-        shapes.Gateway,
-        "The same, also of one whose name cannot stand in a path.",
+        recorded.gateway,
+        recorded.One,
+        result_types.GatewayTotals,
+        "The same, for names that cannot be part of a path.",
         refusals=(404,),
     ),
-    Endpoint("GET", "/api/models", metrics.models, metrics.Ranged, shapes.Models, "What each model used."),
-    Endpoint("GET", "/api/live", metrics.live, metrics.Newest, shapes.Live, "The newest model calls."),
-    Endpoint("GET", "/api/decisions", metrics.decisions, metrics.Feed, shapes.Decisions, "What the guard decided."),
-    Endpoint("GET", "/api/guard", metrics.guard, metrics.Of, shapes.Guard, "What the guard decided, over time."),
-    Endpoint("GET", "/api/state", state.state, Query, State, "How the gateways stand now."),
-    Endpoint("GET", "/api/pending", pending.pending, Query, Pending, "The calls that wait for a person."),
-    Endpoint("POST", "/api/approve", words.approve, Word, Done, "Lets a held call run once.", refusals=DECIDES),
-    Endpoint("POST", "/api/deny", words.deny, Word, Done, "Refuses a held call.", refusals=DECIDES),
+    Endpoint("GET", "/api/models", recorded.models, recorded.Ranged, result_types.Models, "The usage of each model."),
+    Endpoint("GET", "/api/live", recorded.live, recorded.Newest, result_types.LiveEvents, "The newest model calls."),
+    Endpoint(
+        "GET",
+        "/api/decisions",
+        recorded.decisions,
+        recorded.DecisionFeed,
+        result_types.Decisions,
+        "The decisions of the guard.",
+    ),
+    Endpoint(
+        "GET",
+        "/api/guard",
+        recorded.guard,
+        recorded.Of,
+        result_types.GuardOverview,
+        "The decisions of the guard, over time.",
+    ),
+    Endpoint("GET", "/api/state", gateway_state.state, Query, GatewayStatus, "The current state of the gateways."),
+    Endpoint("GET", "/api/pending", waiting_calls.pending, Query, Pending, "The held calls."),
+    Endpoint(
+        "POST",
+        "/api/approve",
+        decisions.approve,
+        DecisionRequest,
+        ActionResult,
+        "Lets a held call run once.",
+        refusals=DECIDES,
+    ),
+    Endpoint("POST", "/api/deny", decisions.deny, DecisionRequest, ActionResult, "Refuses a held call.", refusals=DECIDES),
     Endpoint(
         "POST",
         "/api/state",
-        change.change,
-        Change,
-        State,
-        "Changes the mode, switches the kill switch, gives a checkpoint, or accepts weaker settings: one of them.",
-        one_of=change.WISHES,
+        gateway_changes.change,
+        ChangeRequest,
+        GatewayStatus,
+        "Changes the mode or the kill switch, gives a checkpoint, or accepts weaker settings: exactly one of them.",
+        one_of=gateway_changes.CHANGES,
         refusals=DECIDES,
     ),
     Endpoint(
@@ -81,9 +118,9 @@ ENDPOINTS = (
         "/api/decision",
         reported.report,
         Reported,
-        Done,
-        "Takes note of a decision that something else made.",
+        ActionResult,
+        "Records an external decision.",
         refusals=DECIDES,
     ),
-    Endpoint("GET", "/metrics", prometheus.scrape, Query, str, "The same for Prometheus.", kind="text/plain"),
+    Endpoint("GET", "/metrics", prometheus.scrape, Query, str, "Metrics for Prometheus.", kind="text/plain"),
 )

@@ -1,9 +1,9 @@
-"""What every request has to pass before anything is done for it.
+"""Checks that every request has to pass.
 
-The law, and why: a page of another site that is open in the person's browser can send requests here, and can give its own
-name the address of this machine (DNS rebinding). So the Host must be an address of ours, an Origin must be ours, and a
-browser that says that another site asks is refused. A change needs the token, which no other site knows and no browser adds
-by itself; where not only this machine reaches us everything does, but for the page itself.
+A page of another site in the user's browser can send requests here, and can point its own host name at this machine (DNS
+rebinding). So the Host must be one of our addresses, an Origin must be ours, and a request that the browser marks as
+cross-site is refused. Changes need the token, which no other site knows and no browser adds by itself. If the server can be
+reached from other machines, everything except the page itself needs it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from toolguard_cli.dashboard import problems, token
-from toolguard_cli.dashboard.problems import UNAUTHORIZED, Wrong
+from toolguard_cli.dashboard.problems import UNAUTHORIZED, ApiError
 
 MAX_BODY = 64 * 1024
 MAX_DRAINED = 16 * MAX_BODY
@@ -35,21 +35,21 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
 }
 LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
-NOWHERE = {"", "0.0.0.0", "[::]"}  # noqa: S104 - what nobody can name as a host
+NOWHERE = {"", "0.0.0.0", "[::]"}  # noqa: S104 - addresses that are not valid hosts
 READS = ("GET", "HEAD")
 OPEN = ("/", "/api/hello", "/ws")
-"""Paths that nobody needs the token for: `/ws` asks for it in its first message."""
+"""Paths that need no token; `/ws` checks it in its first message."""
 
 STATIC = "/static/"
 _BEARER = b"bearer "
-_FOREIGN = "open the dashboard under the address that `toolguard dashboard` names"
+_FOREIGN = "open the dashboard at the address that `toolguard dashboard` prints"
 _HTTP_PORT = 80
 
 
 @dataclass(frozen=True)
-class Door:
-    """Where this dashboard is reached, and its secret; empty where that cannot be used. `names`: hosts that mean it, beside
-    the address a request came to."""
+class AccessPolicy:
+    """The hosts of this dashboard and its secret (empty if unusable). `names`: valid hosts, besides the address that a
+    request arrived at."""
 
     secret: Callable[[], str]
     port: int
@@ -57,15 +57,15 @@ class Door:
     loopback: bool
 
     @classmethod
-    def at(cls, address: str, port: int, secret: Callable[[], str], named: str = "") -> Door:
-        """`address`: what it is bound to; `named`: how the person wrote it."""
+    def at(cls, address: str, port: int, secret: Callable[[], str], named: str = "") -> AccessPolicy:
+        """`address`: what the server is bound to; `named`: the same as the user wrote it."""
         names = {*LOOPBACK, _bracketed(address), _bracketed(named)} - NOWHERE
         return cls(
             secret, port, frozenset(map(str.lower, names)), ipaddress.ip_address(address.partition("%")[0]).is_loopback
         )
 
     def knows(self, host: str, reached: str) -> bool:
-        """`reached`: the address of ours that the request came to. What leads here from this machine may have any port."""
+        """`reached`: our address that the request arrived at. Loopback names may have any port: it may be a tunnel's."""
         name, port = _split(host.lower())
         if name in LOOPBACK:
             return True
@@ -73,7 +73,7 @@ class Door:
 
     @property
     def fix(self) -> str:
-        """What to do where the Host is not taken."""
+        """What to do if the Host is refused."""
         return f"open it as {', '.join(f'http://{name}:{self.port}' for name in sorted(self.names))} or by its number"
 
     def opens(self, given: bytes) -> bool:
@@ -82,9 +82,9 @@ class Door:
 
 
 class Security:
-    """Around the whole app. Sets `scope["trusted"]`: whether the token was given, and `scope["body"]`."""
+    """Middleware around the app. Sets `scope["trusted"]` (whether the token was given) and `scope["body"]`."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
+    def __init__(self, app: ASGIApp, door: AccessPolicy) -> None:
         self._app = app
         self._door = door
 
@@ -97,12 +97,12 @@ class Security:
             self._check(scope)
             if _brings(scope):
                 scope["body"] = await _whole(receive)
-        except Wrong as wrong:
+        except ApiError as wrong:
             await self._refuse(wrong, scope, receive, answering)
             return
         await self._app(scope, receive, answering)
 
-    async def _refuse(self, wrong: Wrong, scope: Scope, receive: Receive, answering: _Answering) -> None:
+    async def _refuse(self, wrong: ApiError, scope: Scope, receive: Receive, answering: _Answering) -> None:
         if scope["type"] == "websocket":
             await receive()
             await answering({"type": "websocket.close", "code": 1008})  # before it is accepted: status 403
@@ -111,14 +111,14 @@ class Security:
         await problems.answer(wrong)(scope, receive, answering)
 
     def _check(self, scope: Scope) -> None:
-        """Raises `Wrong`."""
+        """Raises `ApiError`."""
         headers = Headers(scope=scope)
         reading = scope["type"] == "websocket" or scope["method"] in READS
         self._check_place(scope, headers, reading=reading)
         given = headers.get("authorization")
         scope["trusted"] = given is not None and self._door.opens(_bearer(given))
         if given is not None and not scope["trusted"]:
-            raise Wrong(401, "token", "that is not the dashboard's token", problems.OPEN_PAGE)
+            raise ApiError(401, "token", "that is not the dashboard's token", problems.OPEN_PAGE)
         if not scope["trusted"] and (not reading or not (self._door.loopback or _is_open(str(scope["path"])))):
             raise UNAUTHORIZED
         if _brings(scope):
@@ -128,16 +128,16 @@ class Security:
         hosts, origins = headers.getlist("host"), headers.getlist("origin")
         reached = (scope.get("server") or ("",))[0] or ""
         if len(hosts) != 1 or not self._door.knows(hosts[0], reached):
-            raise Wrong(403, "host", "this Host is not the dashboard's", self._door.fix)
+            raise ApiError(403, "host", "this Host is not the dashboard's", self._door.fix)
         if any(origin.lower() != f"http://{hosts[0].lower()}" for origin in origins):
-            raise Wrong(403, "origin", "another site asks; it may not", _FOREIGN)
+            raise ApiError(403, "origin", "requests from other sites are refused", _FOREIGN)
         navigates = reading and scope["type"] == "http" and headers.get("sec-fetch-mode") == "navigate"
         if headers.get("sec-fetch-site", "none") not in ("none", "same-origin") and not navigates:
-            raise Wrong(403, "site", "another site asks; it may not", _FOREIGN)
+            raise ApiError(403, "site", "requests from other sites are refused", _FOREIGN)
 
 
 class _Answering:
-    """Sends on what the app answers, with the headers that every answer has."""
+    """Adds the common headers to every answer of the app."""
 
     def __init__(self, send: Send, path: str) -> None:
         self._send = send
@@ -153,12 +153,12 @@ class _Answering:
 
 
 def _brings(scope: Scope) -> bool:
-    """Whether it has a body that counts."""
+    """Whether the request has a body that is read."""
     return bool(scope["type"] == "http" and scope["method"] == "POST")
 
 
 async def _whole(receive: Receive) -> bytes:
-    """The whole body of at most `MAX_BODY` bytes, however it comes. Raises `Wrong`."""
+    """The whole body, at most `MAX_BODY` bytes. Raises `ApiError`."""
     parts = bytearray()
     try:
         async with asyncio.timeout(BODY_SECONDS):
@@ -166,18 +166,18 @@ async def _whole(receive: Receive) -> bytes:
             while more:
                 message = await receive()
                 if message["type"] == "http.disconnect":
-                    raise Wrong(400, "incomplete", "the request ended before its body did")
+                    raise ApiError(400, "incomplete", "the request ended before its body did")
                 parts += message.get("body", b"")
                 if len(parts) > MAX_BODY:
                     raise _too_large()
                 more = message.get("more_body", False)
     except TimeoutError as error:
-        raise Wrong(400, "incomplete", "the body did not come in time") from error
+        raise ApiError(400, "incomplete", "the body did not arrive in time") from error
     return bytes(parts)
 
 
 async def _drain(receive: Receive) -> None:
-    """Reads on for a little: a client that still sends when the connection is closed would not see the answer."""
+    """Reads on briefly: a client that is still sending when the connection closes would miss the answer."""
     left, more = MAX_DRAINED, True
     try:
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -190,17 +190,17 @@ async def _drain(receive: Receive) -> None:
 
 
 def _check_body(headers: Headers) -> None:
-    """Raises `Wrong`."""
+    """Raises `ApiError`."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != problems.JSON:
-        raise Wrong(415, "content-type", "the body must be application/json")
+        raise ApiError(415, "content-type", "the body must be application/json")
     length = headers.get("content-length", "0")
     if not length.isdecimal() or int(length) > MAX_BODY:
         raise _too_large()
 
 
-def _too_large() -> Wrong:
-    return Wrong(413, "too-large", f"the body is larger than {MAX_BODY} bytes")
+def _too_large() -> ApiError:
+    return ApiError(413, "too-large", f"the body is larger than {MAX_BODY} bytes")
 
 
 def _bearer(given: str) -> bytes:
@@ -221,7 +221,7 @@ def _bracketed(address: str) -> str:
 
 
 def _unmapped(address: str) -> str:
-    """An IPv4 address as a socket for both kinds has it."""
+    """Without the prefix that a dual-stack socket adds to an IPv4 address."""
     return address.lower().removeprefix("::ffff:") if "." in address else address
 
 

@@ -1,8 +1,8 @@
-"""Whether the gateway's own part of toolguard holds this dashboard.
+"""Checks that the gateway part of toolguard started this dashboard.
 
-A child of the gateway proves nothing: an agent's `exec` is one too. So the server asks whoever holds its standard input and
-output to sign a new challenge with the key that signs approvals, before it serves and before it changes anything at another
-gateway. `plugin/gateway/dashboard.mjs` answers.
+Being a child of the gateway proves nothing: an agent's `exec` is one too. So the server asks its parent process, over its
+standard input and output, to sign a new challenge with the key that signs approvals: before it serves, and before it changes
+another gateway. `plugin/gateway/dashboard.mjs` answers.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from toolguard_cli import paths
-from toolguard_cli.paths import Places
-from toolguard_engine.stores import key
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores import signing_key
 from toolguard_engine.stores.locked import StoreError
 
 PURPOSE = b"toolguard dashboard "
@@ -27,7 +28,7 @@ MAX_ANSWER = 200
 
 
 class Voucher:
-    """The one who holds this process by its standard input and output."""
+    """The process at the other end of standard input and output."""
 
     def __init__(self) -> None:
         self.ended = threading.Event()
@@ -38,9 +39,9 @@ class Voucher:
         threading.Thread(target=self._read, daemon=True).start()
 
     def speaks_for(self, places: Places) -> bool:
-        """Whether it has the key of this gateway, and those of the others that these places could belong to."""
+        """Whether it has the key of this gateway, and of other gateways that these places may belong to."""
         with suppress(OSError, StoreError, ValueError):  # ValueError: a path that cannot be printed
-            key.load(places.state_dir)
+            stores.signing_key(places.state_dir).load()
             usual = paths.find(None, None).state_dir
             return self._has_keys({places.state_dir, *filter(_has_key, (places.config.parent, usual))})
         return False
@@ -52,17 +53,20 @@ class Voucher:
     def _has_key(self, folder: Path) -> bool:
         if folder in self._proven:
             return True
-        known, challenge, path = key.known(folder), secrets.token_hex(32), str(key.path(folder))
+        key, challenge = stores.signing_key(folder), secrets.token_hex(32)
+        known, path = key.known(), str(key.path)
         if "\n" in path:
             return False
         while not self._answers.empty():
             self._answers.get_nowait()
-        print(f"challenge {challenge} {path}", flush=True)  # noqa: T201 - for whoever started it
+        if self.ended.is_set():
+            return False
+        print(f"challenge {challenge} {path}", flush=True)  # noqa: T201 - for the parent process
         try:
             answer = self._answers.get(timeout=LIMIT_SECONDS)
         except queue.Empty:
             return False
-        if key.fits(known, PURPOSE + challenge.encode(), answer):
+        if signing_key.fits(known, PURPOSE + challenge.encode(), answer):
             self._proven.add(folder)
         return folder in self._proven
 
@@ -70,10 +74,10 @@ class Voucher:
         with suppress(OSError, queue.Full), os.fdopen(os.dup(0), "rb") as lines:
             while line := lines.readline(MAX_ANSWER):
                 self._answers.put_nowait(line.decode(errors="replace").strip())
+        self.ended.set()  # before the last entry: whoever takes that one out sees it
         with suppress(queue.Full):
             self._answers.put_nowait("")
-        self.ended.set()
 
 
 def _has_key(folder: Path) -> bool:
-    return os.path.lexists(key.path(folder))
+    return os.path.lexists(stores.signing_key(folder).path)

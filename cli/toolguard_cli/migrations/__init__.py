@@ -1,7 +1,7 @@
-"""Takes over from the plugins that toolguard replaces: what they were set to, and what they kept.
+"""Migrates the settings and data of the plugins that toolguard replaces.
 
-The migrations are data (`toolguard_manifests/migrations`), numbered and applied in order; what data cannot say is one small
-function each. Planning is pure but for reading; `journal` makes every change one that can be taken back.
+The migrations are data (`toolguard_manifests/migrations`), numbered and applied in order; steps that data cannot express are
+small functions. Planning only reads; `journal` makes every change reversible.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which values a setting may have, in words."""
+"""Which values a setting accepts."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli import configvars
-from toolguard_cli.configtree import Steps
-from toolguard_engine import config as settings
-from toolguard_engine.manifest import config_schema
+from toolguard_cli.hostconfig import env_vars
+from toolguard_cli.hostconfig.config_tree import Steps
+from toolguard_engine.config import settings
+from toolguard_engine.config.plugin_manifest import config_schema
 
 
 def fits(target: Steps, value: Any) -> bool:
-    """Whether the setting at this path, below our own settings, may have this value, variables filled in."""
+    """Whether the setting at this path below toolguard's settings accepts this value, with variables substituted."""
     nested = value
     for step in reversed(target):
         nested = {step: nested}
@@ -27,21 +27,21 @@ def fits(target: Steps, value: Any) -> bool:
 
 
 def parsed(written: Any) -> settings.Config:
-    """Our settings as the gateway takes them: variables filled in, and `3.0` is a whole number. Raises
+    """Toolguard's settings as the gateway reads them: variables substituted, `3.0` as a whole number. Raises
     `msgspec.ValidationError`."""
-    return settings.parse(configvars.whole_numbers(configvars.filled(written)))
+    return settings.parse(env_vars.whole_numbers(env_vars.filled(written)))
 
 
 def words(target: Steps) -> str:
-    """For `allowed: ...`; empty where there is no such setting."""
+    """The accepted values, for messages; empty if there is no such setting."""
     node: Any = _schema()
     for step in target:
         inner = node.get("properties", {}).get(step)
         node = inner if inner is not None else node.get("additionalProperties") or {}
     if "enum" in node:
         return "one of " + ", ".join(map(str, node["enum"]))
-    say = _WORDS.get(node.get("type", ""))
-    return say(node) if say else ""
+    describe = _WORDS.get(node.get("type", ""))
+    return describe(node) if describe else ""
 
 
 @cache
@@ -55,8 +55,8 @@ def _number(kind: str) -> Callable[[dict[str, Any]], str]:
 
 def _text(node: dict[str, Any]) -> str:
     if "pattern" in node:
-        return f"a text like {node['pattern']}"
-    return f"a text of {node.get('minLength', 0)} to {node.get('maxLength', 'many')} characters"
+        return f"a string that matches {node['pattern']}"
+    return f"a string of {node.get('minLength', 0)} to {node.get('maxLength', 'many')} characters"
 
 
 _WORDS: dict[str, Callable[[dict[str, Any]], str]] = {

@@ -1,14 +1,14 @@
-"""The entry of an old plugin: its settings become ours, and it is switched off. It stays, with what has no counterpart."""
+"""Migrates an old plugin's entry: moves its settings and switches it off. The entry stays, with the remaining settings."""
 
 from __future__ import annotations
 
-from toolguard_cli.configtree import ConfigTree, Steps
-from toolguard_cli.json5_edit import path_name
-from toolguard_cli.migrations.data import Migration
+from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
+from toolguard_cli.hostconfig.json5_edit import path_name
 from toolguard_cli.migrations.moving import OURS, Holder, Move, drop_empty, perform
-from toolguard_cli.migrations.report import Left, Report, named, shown
+from toolguard_cli.migrations.old_plugins import Migration
+from toolguard_cli.migrations.report import Left, MigrationReport, named, shown
 from toolguard_cli.migrations.work import Work, is_on
-from toolguard_cli.setup.entry import ENTRIES, ENTRY, HOST_KEYS
+from toolguard_cli.setup.plugin_entry import ENTRIES, ENTRY, HOST_KEYS
 
 
 def run(work: Work) -> None:
@@ -22,7 +22,7 @@ def run(work: Work) -> None:
 
 
 def renamed(work: Work) -> None:
-    """A whole entry becomes ours where there is none yet."""
+    """Renames a whole entry if toolguard has none yet."""
     for plugin in work.migration.ids:
         steps, tree = (*ENTRIES, plugin), work.draft.tree
         entry = tree.get(*steps)
@@ -32,8 +32,8 @@ def renamed(work: Work) -> None:
         if all(isinstance(act, Move) and act.target == OURS for act in acts) and isinstance(entry.get("config", {}), dict):
             work.draft.move(steps, ENTRY)
             work.report.touched.append(plugin)
-            work.report.moved += [told for act in acts if isinstance(act, Move) for told in act.told]
-            work.report.changed.append(f"{named(path_name(steps))} is {path_name(ENTRY)} now")
+            work.report.moved += [each for act in acts if isinstance(act, Move) for each in act.moved]
+            work.report.changed.append(f"{named(path_name(steps))} is now {path_name(ENTRY)}")
             work.own_entry()
 
 
@@ -45,11 +45,11 @@ def open_matters(tree: ConfigTree, migration: Migration, plugin: str, *, lies: b
     entry = part.value
     if entry.get("enabled") is not False or not isinstance(entry.get("config", {}), dict) or _strays(entry):
         return True
-    return any(isinstance(act, Move) for act in _acts(tree, migration, plugin, Report()))
+    return any(isinstance(act, Move) for act in _acts(tree, migration, plugin, MigrationReport()))
 
 
-def _acts(tree: ConfigTree, migration: Migration, plugin: str, report: Report) -> list[Move | Left]:
-    """About what lies in `config`, where it is."""
+def _acts(tree: ConfigTree, migration: Migration, plugin: str, report: MigrationReport) -> list[Move | Left]:
+    """The acts for the settings in `config`; empty if there are none."""
     steps: Steps = (*ENTRIES, plugin, "config")
     if not isinstance(tree.get(*steps), dict):
         return []
@@ -57,7 +57,7 @@ def _acts(tree: ConfigTree, migration: Migration, plugin: str, report: Report) -
 
 
 def _strays(entry: dict[str, object]) -> list[str]:
-    """Settings that stand in the entry itself."""
+    """Keys of settings that are in the entry itself, outside `config`."""
     return [key for key in entry if key not in HOST_KEYS]
 
 
@@ -72,7 +72,7 @@ def _take_over(work: Work, plugin: str) -> None:
     if isinstance(entry, dict):
         acts = list(Holder(draft.tree, steps, plugin, report).some(work.migration, _strays(entry)))
         perform(draft, acts, report, len(steps) + 1)
-        _mend(work, plugin)
+        _repair(work, plugin)
     _switch_off(work, plugin)
     for name, value in work.migration.set.items():
         target = tuple(name.split("."))
@@ -81,21 +81,25 @@ def _take_over(work: Work, plugin: str) -> None:
             report.changed.append(f"toolguard {name} = {shown(value)}, as {plugin} has it")
 
 
-def _mend(work: Work, plugin: str) -> None:
-    """What the gateway refuses to start with, switched off or not, goes to where it takes it, or out."""
+def _repair(work: Work, plugin: str) -> None:
+    """Moves or removes what keeps the gateway from starting even if the plugin is switched off."""
     draft, report = work.draft, work.report
     steps: Steps = (*ENTRIES, plugin)
     config: Steps = (*steps, "config")
     if not isinstance(draft.tree.get(*steps).get("config", {}), dict):
-        report.changed.append(f"{named(path_name(config))} = {shown(draft.tree.get(*config))} is taken out: it is no object")
+        report.changed.append(
+            f"{named(path_name(config))} = {shown(draft.tree.get(*config))} is removed: it is not an object"
+        )
         draft.delete(config)
     for key in _strays(draft.tree.get(*steps)):
         if draft.tree.part((*config, key)) is None:
             draft.move((*steps, key), (*config, key))
-            report.changed.append(f"{named(path_name((*steps, key)))} is in its config now: the gateway takes it only there")
+            report.changed.append(
+                f"{named(path_name((*steps, key)))} is now in its config, the only place where the gateway accepts it"
+            )
         else:
             draft.delete((*steps, key))
-            report.changed.append(f"{named(path_name((*steps, key)))} is taken out: its config has one, too")
+            report.changed.append(f"{named(path_name((*steps, key)))} is removed: its config has one, too")
 
 
 def _switch_off(work: Work, plugin: str) -> None:
@@ -103,7 +107,7 @@ def _switch_off(work: Work, plugin: str) -> None:
     entry = draft.tree.get(*steps)
     if draft.tree.part(steps) is not None and not isinstance(entry, dict):
         draft.set(steps, {"enabled": False})
-        work.report.changed.append(f"{named(path_name(steps))} was {shown(entry)}, which is no object: switched off")
+        work.report.changed.append(f"{named(path_name(steps))} was {shown(entry)}, which is not an object: switched off")
     elif not isinstance(entry, dict) or entry.get("enabled") is not False:
         draft.set((*steps, "enabled"), value=False)
         work.report.changed.append(f"{named(path_name(steps))} is switched off (enabled: false)")

@@ -1,18 +1,19 @@
-"""A quick look at whether there is anything to migrate, for commands that only say so."""
+"""A quick check for anything to migrate, for commands that only report it."""
 
 from __future__ import annotations
 
-from toolguard_cli.configtree import ConfigTree
-from toolguard_cli.json5_edit import path_name
+from toolguard_cli.hostconfig.config_tree import ConfigTree
+from toolguard_cli.hostconfig.json5_edit import path_name
 from toolguard_cli.migrations import entries, hostloops
-from toolguard_cli.migrations.data import migrations
-from toolguard_cli.setup.entry import ENTRIES
+from toolguard_cli.migrations.old_plugins import migrations
+from toolguard_cli.setup.plugin_entry import ENTRIES
 
 
 def found(tree: ConfigTree) -> list[str]:
-    """Old plugins whose entries are on or not taken over, by id; blocks of the gateway's loop detection with too much.
+    """The ids of old plugins whose entries are enabled or not migrated, and the paths of the gateway's loop detection blocks
+    with removed settings.
 
-    Reads nothing but the tree: what lies on the disk, `toolguard migrate` finds.
+    Examines only the tree; `toolguard migrate` also examines the disk.
     """
     found = []
     for migration in migrations():

@@ -1,7 +1,7 @@
-"""The gateway's own loop detection, for all and per agent: what it knows no more becomes ours; its switch stays.
+"""Migrates removed settings of the gateway's loop detection, for all agents and per agent; its switch stays.
 
-The gateway calls a config with these settings invalid, and at its next start throws them away, with all comments of the
-file. So nothing of them is left in its block: what cannot be taken over is told.
+The gateway rejects a config with these settings, and at its next start removes them together with all comments of the file.
+So all of them are removed here; those that cannot be migrated are reported.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from toolguard_cli.configtree import ConfigTree, Steps
-from toolguard_cli.json5_edit import path_name
+from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
+from toolguard_cli.hostconfig.json5_edit import path_name
 from toolguard_cli.migrations import allowed
-from toolguard_cli.migrations.data import Migration
 from toolguard_cli.migrations.moving import OURS, Holder, Move, drop_empty
+from toolguard_cli.migrations.old_plugins import Migration
 from toolguard_cli.migrations.report import Left, Moved, named
 from toolguard_cli.migrations.work import Work
 
@@ -22,15 +22,15 @@ BLOCK = ("tools", "loopDetection")
 OUR_BLOCK = "loopDetection"
 MAX_AGENTS = 1000
 KNOWN = frozenset({"enabled"})
-"""What the gateway still takes in its block."""
-NOBODYS = "OpenClaw has no such setting, and neither has toolguard"
+"""What the gateway still accepts in its block."""
+NOBODYS = "neither OpenClaw nor toolguard has such a setting"
 
 _VALID_AGENT = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Block:
-    """One of the gateway's, and where its settings go, below ours."""
+    """A block of the gateway, and the target of its settings below toolguard's."""
 
     steps: Steps
     target: Steps
@@ -47,7 +47,7 @@ def run(work: Work) -> None:
 
 
 def blocks(tree: ConfigTree, migration: Migration) -> Iterator[Block]:
-    """Those that the gateway calls invalid."""
+    """The blocks that the gateway rejects."""
     for steps, target in _places(tree):
         value = tree.get(*steps)
         fields = tuple(key for key in value if key in migration.settings) if isinstance(value, dict) else ()
@@ -69,7 +69,7 @@ def _places(tree: ConfigTree) -> Iterator[tuple[Steps, Steps]]:
 
 
 def agent_id(written: object) -> str:
-    """The id under which the gateway runs this agent; empty where it takes none."""
+    """The id under which the gateway runs this agent; empty if it does not run it."""
     if not isinstance(written, str):
         return ""
     name = written.strip().lower()
@@ -87,16 +87,16 @@ def _take_over(work: Work, block: Block) -> None:
     for act in [act for key in block.fields for act in holder.setting((key,), (*block.target, key))]:
         if isinstance(act, Move):
             draft.move(act.source, act.target)
-            report.moved += act.told
+            report.moved += act.moved
         else:
-            report.left.append(Left(act.source, f"{act.reason}; taken out all the same, the gateway knows it no more"))
+            report.left.append(Left(act.source, f"{act.reason}; removed anyway, because the gateway does not know it"))
     for key in block.fields:
         draft.delete((*block.steps, key))
     drop_empty(draft, block.steps)
 
 
 def _copy_switch(work: Work, block: Block) -> None:
-    """`enabled` has three states here as there."""
+    """Copies `enabled`, which has three states in both."""
     source, target = (*block.steps, "enabled"), (*block.target, "enabled")
     part = work.draft.tree.part(source)
     if part is None or work.draft.tree.part((*OURS, *target)) is not None or not allowed.fits(target, part.value):

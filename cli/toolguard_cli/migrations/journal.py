@@ -1,7 +1,7 @@
-"""What a migration changes, written down before it is changed, so that it can be taken back byte for byte.
+"""The journal of a migration, written before anything is changed, so that it can be undone byte for byte.
 
-`<state dir>/toolguard/migrations/<n>.json` names the files with digests of before and after; copies of both lie in the
-folder `<n>` beside it. Digests decide what a file is, never guesses. A journal that has `begun` only was interrupted.
+`<state dir>/toolguard/migrations/<n>.json` lists the files with digests of before and after; copies of both are in the
+folder `<n>` beside it. Files are identified by their digests alone. A journal with the status `begun` was interrupted.
 """
 
 from __future__ import annotations
@@ -15,25 +15,26 @@ from typing import Literal
 
 import msgspec
 
-from toolguard_cli import configfile, json5_edit
-from toolguard_cli.configdraft import Change
-from toolguard_cli.configfile import ConfigFile, digest
-from toolguard_cli.errors import UserError
-from toolguard_cli.migrations.report import printable
-from toolguard_cli.paths import Places
-from toolguard_engine.redact import HIDDEN, redact_text
-from toolguard_engine.stores import files
+from toolguard_cli.hostconfig import config_file, json5_edit
+from toolguard_cli.hostconfig.config_file import ConfigFile, digest
+from toolguard_cli.hostconfig.draft import FileChange
+from toolguard_cli.migrations import former_tables
+from toolguard_cli.migrations.report import safe_line
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.stores import atomic as files
+from toolguard_engine.wording.redact import HIDDEN, redact_text
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_DIFF = 100
-"""Lines that are shown of what was changed since."""
-UNREADABLE = "(not shown: the file is no JSON5)"
+"""Limit of the lines that are shown of later changes."""
+UNREADABLE = "(not shown: the file is not JSON5)"
 
 Status = Literal["begun", "done", "undone"]
 
 
 class KeptFile(msgspec.Struct, frozen=True):
-    """A file of the config. `before` and `after` are digests; `before` is empty where there was no file."""
+    """A file that is written. `before` and `after` are digests; `before` is empty if there was no file."""
 
     path: str
     before: str
@@ -57,6 +58,8 @@ class KeptImport(msgspec.Struct, frozen=True):
 
 
 class Journal(msgspec.Struct, frozen=True):
+    """`rewritten`: files that say the same in a newer form; put back only while nobody changed them."""
+
     number: int
     version: str
     time: str
@@ -65,6 +68,7 @@ class Journal(msgspec.Struct, frozen=True):
     files: list[KeptFile] = []
     moves: list[KeptMove] = []
     imports: list[KeptImport] = []
+    rewritten: list[KeptFile] = []
 
 
 def folder(places: Places) -> Path:
@@ -72,7 +76,7 @@ def folder(places: Places) -> Path:
 
 
 def aside(places: Places, number: int) -> Path:
-    """Where files go that nobody reads any more."""
+    """The folder for files that are no longer used."""
     return places.own / "migrated" / str(number)
 
 
@@ -92,7 +96,7 @@ def _load(path: Path) -> Journal:
         with path.open("rb") as file:
             return msgspec.json.decode(file.read(MAX_BYTES), type=Journal)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-        fix = f"move it away, then repeat; what that migration changed is kept in {path.with_suffix('')}"
+        fix = f"move it away, then try again; what that migration changed is kept in {path.with_suffix('')}"
         raise UserError(f"{path} cannot be read: {error}", fix) from error
 
 
@@ -122,7 +126,7 @@ def next_number(places: Places) -> int:
     return max(taken, default=0) + 1
 
 
-def begin(places: Places, journal: Journal, changes: list[Change]) -> None:
+def begin(places: Places, journal: Journal, changes: list[FileChange], rewritten: list[bytes]) -> None:
     """Keeps the files, then writes the journal. Raises `OSError`."""
     files.make_folder(places.own)
     files.make_folder(folder(places))
@@ -131,6 +135,8 @@ def begin(places: Places, journal: Journal, changes: list[Change]) -> None:
         if change.file.data is not None:
             files.replace(kept(places, journal.number, at, "before"), change.file.data)
         files.replace(kept(places, journal.number, at, "after"), change.data)
+    for at, data in enumerate(rewritten, len(changes)):
+        files.replace(kept(places, journal.number, at, "before"), data)
     save(places, journal)
 
 
@@ -145,7 +151,7 @@ def before(places: Places, journal: Journal) -> dict[Path, ConfigFile]:
     found = {}
     for at, file in enumerate(journal.files):
         data = _kept_before(places, journal, at)
-        text = data.decode() if data is not None else configfile.EMPTY
+        text = data.decode() if data is not None else config_file.EMPTY
         found[Path(file.path)] = ConfigFile(Path(file.path), data, text, json5_edit.parse(text))
     return found
 
@@ -158,11 +164,11 @@ def refuse_changed(places: Places, journal: Journal, fix: str) -> None:
             lines = list(_since(kept(places, journal.number, at, "after"), present))
             more = [f"... and {len(lines) - MAX_DIFF} more lines"] if len(lines) > MAX_DIFF else []
             original = kept(places, journal.number, at, "before")
-            text = "\n".join([printable(f"{file.path} was changed since the migration:"), *lines[:MAX_DIFF], *more])
+            text = "\n".join([safe_line(f"{file.path} was changed since the migration:"), *lines[:MAX_DIFF], *more])
             raise UserError(f"{text}\nas it was before the migration: {original}", fix)
     for move in journal.moves:
         if _blocked(move):
-            raise UserError(printable(f"{move.source} is there again; the old one is {move.target}"), fix)
+            raise UserError(safe_line(f"{move.source} is there again; the old one is {move.target}"), fix)
 
 
 def _since(migrated: Path, present: bytes | None) -> Iterator[str]:
@@ -184,7 +190,7 @@ def _without_texts(text: str) -> list[str]:
         return [UNREADABLE] * (text.count("\n") + 1)
     for start, end in reversed(spans):
         text = text[:start] + f'"{HIDDEN}"' + "\n" * text.count("\n", start, end) + text[end:]
-    return [printable(redact_text(line.removesuffix("\r"))) for line in text.split("\n")]
+    return [safe_line(redact_text(line.removesuffix("\r"))) for line in text.split("\n")]
 
 
 def _texts(node: json5_edit.Node) -> Iterator[tuple[int, int]]:
@@ -211,9 +217,9 @@ def put_aside(journal: Journal) -> None:
 
 
 def restore(places: Places, journal: Journal) -> list[str]:
-    """Puts files and config back whatever they are now, and says so line by line. A file that was changed since is kept
-    beside. Raises `UserError`, `OSError`."""
-    told = [_put_back(move) for move in journal.moves if Path(move.target).is_file()]
+    """Restores files and config unconditionally, and returns a line for each. A file that was changed since is kept as a
+    backup. Raises `UserError`, `OSError`."""
+    lines = [_put_back(move) for move in journal.moves if Path(move.target).is_file()]
     for at, file in enumerate(journal.files):
         path, present = Path(file.path), _bytes(Path(file.path))
         if digest(present) == file.before:
@@ -221,14 +227,26 @@ def restore(places: Places, journal: Journal) -> list[str]:
         original = _kept_before(places, journal, at)
         if original is None:
             path.resolve().unlink(missing_ok=True)
-            told.append(f"removed {path}: there was none")
+            lines.append(f"removed {path}: it did not exist before")
             continue
-        stands = ConfigFile(path, present, configfile.EMPTY, json5_edit.parse(configfile.EMPTY))
-        backup = configfile.write(stands, original, again=True)
-        told.append(f"put back {path}" + (f" (the one until now: {backup})" if backup else ""))
+        stands = ConfigFile(path, present, config_file.EMPTY, json5_edit.parse(config_file.EMPTY))
+        backup = config_file.write(stands, original, again=True)
+        lines.append(f"restored {path}" + (f" (backup of the current one: {backup})" if backup else ""))
+    lines += [text for at in range(len(journal.rewritten)) if (text := _former(places, journal, at))]
     save(places, msgspec.structs.replace(journal, status="undone"))
     _sweep(places)
-    return [printable(text) for text in told]
+    return [safe_line(text) for text in lines]
+
+
+def _former(places: Places, journal: Journal, at: int) -> str:
+    """Restores a rewritten file, unless it was changed since. Returns what to report; empty for nothing."""
+    file = journal.rewritten[at]
+    copy, present = kept(places, journal.number, len(journal.files) + at, "before"), _bytes(Path(file.path))
+    before = _bytes(copy)
+    if present is None or before is None or digest(present) != file.after or digest(before) != file.before:
+        return "" if digest(present) == file.before else f"{file.path} is kept: it was changed since"
+    former_tables.put_back(Path(file.path), present, before)
+    return f"restored {file.path}"
 
 
 def _sweep(places: Places) -> None:
@@ -246,10 +264,10 @@ def _put_back(move: KeptMove) -> str:
         Path(move.target).unlink()
         return f"{source} is still there"
     if source.exists():
-        source.rename(configfile.backup_path(source, again=True))
+        source.rename(config_file.backup_path(source, again=True))
     source.parent.mkdir(parents=True, exist_ok=True)
     shutil.move(move.target, move.source)
-    return f"put back {source}"
+    return f"restored {source}"
 
 
 def _kept_before(places: Places, journal: Journal, at: int) -> bytes | None:
@@ -262,7 +280,7 @@ def _kept_before(places: Places, journal: Journal, at: int) -> bytes | None:
     if digest(data) != file.before:
         raise UserError(
             f"{copy} is not what was kept there of {file.path}",
-            f"the backup beside may be: {configfile.backup_path(Path(file.path))}",
+            f"the backup beside may be: {config_file.backup_path(Path(file.path))}",
         )
     return data
 

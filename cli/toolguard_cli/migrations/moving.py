@@ -1,7 +1,7 @@
-"""Which settings move where: the largest parts that may, so that comments and layout stay together.
+"""Decides which settings move where, in parts as large as possible, so that comments and layout stay together.
 
-The law: a part moves as a whole where nothing of it is set here yet and every value in it is one that the setting here may
-have; else what lies in it is looked at by itself. Nothing that would keep the gateway from starting is moved.
+Invariants: a part moves as a whole if none of it is set here yet and all its values are accepted here; otherwise its members
+are considered one by one. Nothing that would keep the gateway from starting is moved.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from toolguard_cli import json5_edit
-from toolguard_cli.configdraft import Draft
-from toolguard_cli.configtree import ConfigTree, Part, Spot, Steps
-from toolguard_cli.json5_edit import path_name
+from toolguard_cli.hostconfig import json5_edit
+from toolguard_cli.hostconfig.config_tree import ConfigTree, Part, Spot, Steps
+from toolguard_cli.hostconfig.draft import Draft
+from toolguard_cli.hostconfig.json5_edit import path_name
 from toolguard_cli.migrations import allowed
-from toolguard_cli.migrations.data import Migration
-from toolguard_cli.migrations.report import Left, Moved, Report, named, shown
-from toolguard_cli.setup.entry import ENTRY
+from toolguard_cli.migrations.old_plugins import Migration
+from toolguard_cli.migrations.report import Left, MigrationReport, Moved, named, shown
+from toolguard_cli.setup.plugin_entry import ENTRY
 
 OURS: Steps = (*ENTRY, "config")
 NONE_SUCH = "toolguard has no such setting"
@@ -28,37 +28,37 @@ _COMMENTS = ("//", "/*")
 
 @dataclass(frozen=True)
 class Move:
-    """From one path of the config to another. `told`: the settings in it."""
+    """From one path of the config to another. `moved`: the settings in it."""
 
     source: Steps
     target: Steps
-    told: tuple[Moved, ...]
+    moved: tuple[Moved, ...]
 
 
 Act = Move | Left
 
 
 class Holder:
-    """An object of the config that holds old settings. `label` is how a person calls it."""
+    """An object of the config that holds old settings. `label`: its name in messages."""
 
-    def __init__(self, tree: ConfigTree, steps: Steps, label: str, report: Report) -> None:
+    def __init__(self, tree: ConfigTree, steps: Steps, label: str, report: MigrationReport) -> None:
         self.tree = tree
         self.steps = steps
         self.label = label
         self.report = report
 
     def whole(self, migration: Migration) -> Iterator[Act]:
-        """For an object that holds nothing but settings."""
+        """The acts for an object that holds only settings."""
         value = self.tree.get(*self.steps)
         same = all(migration.target(key) == (key,) for key in value)
         if value and same and self._free((), OURS) and allowed.fits((), value):
-            told = tuple(Moved(self._name((key,)), (key,), each) for key, each in value.items())
-            yield Move(self.steps, OURS, told)
+            moved = tuple(Moved(self._name((key,)), (key,), each) for key, each in value.items())
+            yield Move(self.steps, OURS, moved)
         else:
             yield from self.some(migration, value)
 
     def some(self, migration: Migration, keys: Iterable[str]) -> Iterator[Act]:
-        """These keys, each by itself."""
+        """The acts for these keys, one by one."""
         for key in keys:
             target = migration.target(key)
             if target is None:
@@ -67,7 +67,7 @@ class Holder:
                 yield from self.setting((key,), target)
 
     def setting(self, below: Steps, target: Steps) -> Iterator[Act]:
-        """The value at `below`, which would be the setting `target` here."""
+        """The acts for the value at `below`, whose counterpart is the setting `target`."""
         value = self.tree.get(*self.steps, *below)
         own = self.tree.part((*OURS, *target))
         if self._free(below, (*OURS, *target)) and allowed.fits(target, value):
@@ -80,7 +80,7 @@ class Holder:
             yield Left(self._name(below), taken or _unfit(target, value))
 
     def _free(self, below: Steps, target: Steps) -> bool:
-        """Whether this can move there as it is written: nothing is there, and all of it is written in one place."""
+        """Whether the part can move unchanged: there is nothing at the target, and all of it is written in one place."""
         part = self.tree.part((*self.steps, *below))
         return part is not None and self.tree.part(target) is None and _is_written(part, part.spots[0])
 
@@ -94,7 +94,7 @@ class Holder:
 
 
 def _is_written(part: Part, spot: Spot) -> bool:
-    """Whether the text at this spot is the whole part: nothing in it is taken in from elsewhere."""
+    """Whether the text at this spot is the whole part: nothing in it is included from elsewhere."""
     content = part.content
     inner: Iterable[tuple[str | int, Part]] = (
         content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
@@ -105,23 +105,23 @@ def _is_written(part: Part, spot: Spot) -> bool:
 
 def _unfit(target: Steps, value: object) -> str:
     may = allowed.words(target)
-    return f"{shown(value)} is not allowed; {path_name(target)} is {may}" if may else NONE_SUCH
+    return f"{shown(value)} is not allowed; {path_name(target)} must be {may}" if may else NONE_SUCH
 
 
-def perform(draft: Draft, acts: list[Act], report: Report, floor: int) -> None:
-    """Makes the moves; objects that are empty then are taken out, if their path has `floor` steps at least."""
+def perform(draft: Draft, acts: list[Act], report: MigrationReport, floor: int) -> None:
+    """Makes the moves, and removes objects that become empty, if their path has at least `floor` steps."""
     for act in acts:
         if isinstance(act, Left):
             report.left.append(act)
         else:
             draft.move(act.source, act.target)
-            report.moved += act.told
+            report.moved += act.moved
             for length in range(len(act.source) - 1, floor - 1, -1):
                 drop_empty(draft, act.source[:length])
 
 
 def drop_empty(draft: Draft, steps: Steps) -> None:
-    """Takes out an object that holds nothing, not even a comment, unless a comment beside it would go too."""
+    """Removes an object without members and comments, unless a comment beside it would be removed too."""
     part = draft.tree.part(steps)
     if part is None or part.content != {} or len(part.spots) != 1 or not part.spots[0].path:
         return

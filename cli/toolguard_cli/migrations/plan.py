@@ -1,4 +1,4 @@
-"""All that would be done, found out before anything is touched; then done, so that it can be taken back at any point."""
+"""Plans a migration before anything is changed, then performs it so that it can be undone at any point."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pathlib import Path
 
 import msgspec
 
-from toolguard_cli import configvars
-from toolguard_cli.configdraft import Draft
-from toolguard_cli.configfile import backup_path, digest
-from toolguard_cli.configtree import ConfigTree, Steps
-from toolguard_cli.errors import UserError
-from toolguard_cli.json5_edit import path_name
-from toolguard_cli.migrations import calls, disk, entries, hostloops, journal, metrics
-from toolguard_cli.migrations.calls import OldCalls
-from toolguard_cli.migrations.data import Migration
+from toolguard_cli.hostconfig import env_vars
+from toolguard_cli.hostconfig.config_file import backup_path, digest
+from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
+from toolguard_cli.hostconfig.draft import Draft
+from toolguard_cli.hostconfig.json5_edit import path_name
+from toolguard_cli.migrations import entries, former_tables, hostloops, journal, old_folders, old_held_calls, old_metrics
 from toolguard_cli.migrations.journal import Journal, KeptFile, KeptImport, KeptMove
-from toolguard_cli.migrations.metrics import OldDatabase
 from toolguard_cli.migrations.moving import OURS
-from toolguard_cli.migrations.report import Report, named
+from toolguard_cli.migrations.old_held_calls import OldCalls
+from toolguard_cli.migrations.old_metrics import OldDatabase
+from toolguard_cli.migrations.old_plugins import Migration
+from toolguard_cli.migrations.report import MigrationReport, named
 from toolguard_cli.migrations.work import Work, is_on, names
-from toolguard_cli.paths import PLUGIN_ID, Places
-from toolguard_cli.progress import Tell
-from toolguard_cli.setup.entry import ALLOW, DENY, ENABLED
+from toolguard_cli.setup.plugin_entry import ALLOW, DENY, ENABLED
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import PLUGIN_ID, Places
+from toolguard_cli.terminal.progress import Report
 from toolguard_engine import __version__
 from toolguard_engine.metrics import importing
 from toolguard_engine.metrics.database import MetricsError
@@ -45,20 +45,20 @@ NOT_ON: tuple[tuple[Steps, object], ...] = (
     ((*OURS, "enabled"), False),
     ((*OURS, "mode"), "disabled"),
 )
-"""Values with which nothing is guarded, though the old plugins are off."""
+"""Values with which nothing is guarded although the old plugins are off."""
 
 
 class Plan:
-    """`report` says in words what `draft`, `calls` and `databases` would change. Raises `UserError`."""
+    """`report`: the changes of `draft`, `calls` and `databases` in words. Raises `UserError`."""
 
     def __init__(self, places: Places, tree: ConfigTree, migrations: Sequence[Migration]) -> None:
         self.places = places
         self.draft = Draft(tree)
-        self.report = Report()
+        self.report = MigrationReport()
         self.calls: list[OldCalls] = []
         self.databases: list[OldDatabase] = []
         self._ids = [plugin for each in migrations for plugin in each.ids]
-        self._lying = disk.plugins(tree, places, self._ids)
+        self._lying = old_folders.plugins(tree, places, self._ids)
         on = any(is_on(tree, plugin, lies=plugin in self._lying) for plugin in self._ids)
         for migration in migrations:
             work = Work(self.draft, migration, self.report, self._lying, on)
@@ -70,9 +70,16 @@ class Plan:
                 self.report.notes += [f"{migration.ids[0]}: {note}" for note in migration.notes]
         self._lists()
         self._effects()
+        self.policy, problem = former_tables.found(places)
+        self.report.changed += [self.policy.words] if self.policy else []
+        self.report.warnings += [problem] if problem else []
 
     @property
     def changes(self) -> bool:
+        return self.needs_restart or self.policy is not None
+
+    @property
+    def needs_restart(self) -> bool:
         return bool(self.draft.changes() or self.calls or self.databases)
 
     @property
@@ -82,16 +89,17 @@ class Plan:
             [(change.file.path, change.file.data, change.text) for change in self.draft.changes()],
             [each.path for each in self.calls],
             [each.path for each in self.databases],
+            self.policy,
         )
 
     def _lists(self) -> None:
-        """What else of the config names the old plugins that are replaced now."""
+        """Updates lists that name migrated plugins, and reports other settings that do."""
         tree, touched = self.draft.tree, [plugin for plugin in self._ids if plugin in self.report.touched]
         if any(names(tree, ALLOW, plugin) for plugin in touched) and not names(tree, ALLOW, PLUGIN_ID):
             self.draft.append(ALLOW, PLUGIN_ID)
             self.report.changed.append(f'plugins.allow names "{PLUGIN_ID}" too')
         if touched and names(tree, DENY, PLUGIN_ID):
-            self.report.warnings.append(f'plugins.deny names "{PLUGIN_ID}": take it out, or the guard does not load')
+            self.report.warnings.append(f'plugins.deny names "{PLUGIN_ID}": remove it, or the guard is not loaded')
         slots = tree.get("plugins", "slots")
         for slot, plugin in slots.items() if isinstance(slots, dict) else ():
             if plugin in self._ids:
@@ -100,24 +108,24 @@ class Plan:
                 )
         for plugin in touched:
             for folder in self._lying.get(plugin, ()):
-                self.report.notes.append(f"{named(str(folder))} stays: a plugin that is switched off does not load")
+                self.report.notes.append(f"{named(str(folder))} stays: a plugin that is switched off is not loaded")
 
     def _effects(self) -> None:
-        """What of the moved settings does not do what it says."""
+        """Warns of settings that leave the guard off."""
         report = self.report
         for steps, value in NOT_ON if report.touched else ():
-            if configvars.filled(self.draft.tree.get(*steps)) == value:
+            if env_vars.filled(self.draft.tree.get(*steps)) == value:
                 name = report.origin(steps[len(OURS) :]) if steps[: len(OURS)] == OURS else ""
                 text = f"{name or path_name(steps)} = {json.dumps(value)}: toolguard guards nothing until that is changed"
                 report.warnings.append(text)
 
     def _look_for_calls(self, migration: Migration) -> None:
-        self.calls, problems = calls.found(self.draft.before, self.places, migration)
+        self.calls, problems = old_held_calls.found(self.draft.before, self.places, migration)
         self.report.warnings += problems
 
     def _look_for_metrics(self, migration: Migration) -> None:
         known = journal.imported(self.places)
-        found, problems = metrics.found(self.draft.before, self.draft.tree, self.places, migration, known)
+        found, problems = old_metrics.found(self.draft.before, self.draft.tree, self.places, migration, known)
         self.databases = found
         self.report.warnings += problems
 
@@ -129,8 +137,8 @@ _KEEPERS: dict[str, Callable[[Plan, Migration], None]] = {
 
 
 @dataclass(frozen=True)
-class Done:
-    """What came of it. `problems`: imports that failed; a further run takes them up."""
+class MigrationResult:
+    """The result of a migration. `problems`: imports that failed; the next run tries them again."""
 
     number: int
     backups: list[Path]
@@ -138,21 +146,22 @@ class Done:
     problems: list[str]
 
 
-def perform(plan: Plan, tell: Tell) -> Done:
-    """All or nothing, but for metrics, which only add. Raises `UserError`, `OSError`; then everything is as before."""
+def perform(plan: Plan, tell: Report) -> MigrationResult:
+    """Performs all of it or, on `UserError` or `OSError`, nothing. Only imports of metrics may fail separately."""
     places, changes = plan.places, plan.draft.changes()
     begun = _journal(plan)
-    journal.begin(places, begun, changes)
+    journal.begin(places, begun, changes, [plan.policy.before] if plan.policy else [])
     try:
         journal.put_aside(begun)
         again = any(backup_path(change.file.path.resolve()).exists() for change in changes)
-        backups = plan.draft.write(again=again)
+        backups = [former_tables.write(plan.policy)] if plan.policy else []
+        backups += plan.draft.write(again=again)
     except (UserError, OSError):
         journal.restore(places, begun)
         raise
     imported, taken, problems = _import(plan, begun, tell)
     journal.save(places, msgspec.structs.replace(begun, status="done", imports=taken))
-    return Done(begun.number, backups, imported, problems)
+    return MigrationResult(begun.number, backups, imported, problems)
 
 
 def _journal(plan: Plan) -> Journal:
@@ -172,10 +181,13 @@ def _journal(plan: Plan) -> Journal:
             for at, each in enumerate(plan.calls)
         ],
         imports=[KeptImport(str(each.path), str(each.into), each.last) for each in plan.databases],
+        rewritten=[
+            KeptFile(str(each.path), digest(each.before), digest(each.after)) for each in (plan.policy,) if each is not None
+        ],
     )
 
 
-def _import(plan: Plan, begun: Journal, tell: Tell) -> tuple[list[Imported], list[KeptImport], list[str]]:
+def _import(plan: Plan, begun: Journal, tell: Report) -> tuple[list[Imported], list[KeptImport], list[str]]:
     imported, taken, problems = [], [], []
     for database, kept in zip(plan.databases, begun.imports, strict=True):
         try:
@@ -184,20 +196,20 @@ def _import(plan: Plan, begun: Journal, tell: Tell) -> tuple[list[Imported], lis
             )
             taken.append(kept)
         except MetricsError as error:
-            problems.append(f"the old metrics were not taken over: {error}")
+            problems.append(f"the old metrics were not imported: {error}")
             taken.append(msgspec.structs.replace(kept, last=-1))
     return imported, taken, problems
 
 
 def take_back(places: Places, which: Journal) -> tuple[list[str], int]:
-    """What was put back, and how many imported rows were removed. Whoever calls has seen what was changed since.
+    """Undoes a migration; returns the restored files and the number of removed rows. Does not check for later changes.
 
-    Raises `UserError`; a further run goes on.
+    Raises `UserError`; another run continues.
     """
     removed = 0
     for into in dict.fromkeys(each.into for each in which.imports):
         try:
             removed += importing.undo(Path(into))
         except MetricsError as error:
-            raise UserError(f"what was imported cannot be removed: {error}", "mend that, then repeat") from error
+            raise UserError(f"the imported rows cannot be removed: {error}", "fix that, then try again") from error
     return journal.restore(places, which), removed

@@ -1,4 +1,4 @@
-"""What a migration did or would do, for a person and for a script."""
+"""What a migration did or would do, for users and for scripts."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from toolguard_cli.configtree import Steps
-from toolguard_cli.json5_edit import path_name
-from toolguard_cli.paths import PLUGIN_ID
-from toolguard_engine import answers
-from toolguard_engine.stores import audit
+from toolguard_cli.hostconfig.config_tree import Steps
+from toolguard_cli.hostconfig.json5_edit import path_name
+from toolguard_cli.system.paths import PLUGIN_ID
+from toolguard_engine.stores import audit_log
+from toolguard_engine.wording import printable
 
 MAX_SHOWN = 100
-"""Characters of a value."""
+"""Limit of a value's characters."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """A setting: where it was, as a person calls it; its path below our settings; its value as it is written."""
+    """A setting that moved. `source`: its old name; `target`: its path below toolguard's settings; `value`: as written."""
 
     source: str
     target: Steps
@@ -31,7 +31,7 @@ class Moved:
 
 @dataclass(frozen=True)
 class Left:
-    """A setting that was not taken over, and why."""
+    """A setting that was not migrated, and why."""
 
     source: str
     reason: str
@@ -42,9 +42,9 @@ class Left:
 
 
 @dataclass
-class Report:
-    """`touched`: what there was something to do about. `changed`: what else becomes different. `warnings`: what a person
-    has to look after; `notes`: what one has to know."""
+class MigrationReport:
+    """`touched`: the plugins and blocks that were migrated. `changed`: other changes. `warnings`: what the user must act on.
+    `notes`: what the user should know."""
 
     touched: list[str] = field(default_factory=list)
     moved: list[Moved] = field(default_factory=list)
@@ -54,20 +54,20 @@ class Report:
     notes: list[str] = field(default_factory=list)
 
     def origin(self, target: Steps) -> str:
-        """Which setting was moved there in this run; empty where none was."""
+        """The setting that was moved there in this run; empty if none was."""
         return next((each.source for each in self.moved if target[: len(each.target)] == each.target), "")
 
 
 def shown(value: Any) -> str:
-    """As JSON on one line: bounded, printable, without secrets."""
-    return audit.plain(json.dumps(value, ensure_ascii=False), MAX_SHOWN)
+    """The value as JSON on one line: bounded, printable, without secrets."""
+    return audit_log.plain(json.dumps(value, ensure_ascii=False), MAX_SHOWN)
 
 
 def named(*words: str) -> str:
-    """Names from a config, for a person."""
-    return audit.plain(" ".join(words), 3 * MAX_SHOWN)
+    """Names from a config, bounded and printable."""
+    return audit_log.plain(" ".join(words), 3 * MAX_SHOWN)
 
 
-def printable(line: str) -> str:
-    """What a file or a path says, in one line: nothing moves the cursor but tabs."""
-    return "\t".join(map(answers.plain, line.split("\t")))
+def safe_line(line: str) -> str:
+    """Text of a file or a path on one line, without control characters except tabs."""
+    return "\t".join(map(printable.plain, line.split("\t")))

@@ -1,37 +1,37 @@
-"""What every step of a migration gets to work on."""
+"""The context of every migration step."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolguard_cli.configdraft import Draft
-from toolguard_cli.configtree import ConfigTree
-from toolguard_cli.errors import UserError
-from toolguard_cli.migrations.data import Migration
-from toolguard_cli.migrations.report import Report
-from toolguard_cli.setup.entry import ALLOW, DENY, ENABLED, ENTRIES, ENTRY
+from toolguard_cli.hostconfig.config_tree import ConfigTree
+from toolguard_cli.hostconfig.draft import Draft
+from toolguard_cli.migrations.old_plugins import Migration
+from toolguard_cli.migrations.report import MigrationReport
+from toolguard_cli.setup.plugin_entry import ALLOW, DENY, ENABLED, ENTRIES, ENTRY
+from toolguard_cli.system.errors import UserError
 
 
 @dataclass
 class Work:
-    """One migration at work. `lying`: old plugins that were found on the disk. `enabled`: whether any old one is on."""
+    """One migration in progress. `lying`: old plugins found on disk. `enabled`: whether any old plugin is enabled."""
 
     draft: Draft
     migration: Migration
-    report: Report
+    report: MigrationReport
     lying: dict[str, list[Path]] = field(default_factory=dict)
     enabled: bool = True
 
     def refuse_odd_shapes(self) -> None:
-        """Raises `UserError` where our entry could not take settings."""
+        """Raises `UserError` if toolguard's entry cannot hold settings."""
         for steps in (ENTRY, (*ENTRY, "config")):
             part = self.draft.tree.part(steps)
             if part is not None and not isinstance(part.content, dict):
-                raise UserError(f"{part.spots[-1].words}: {'.'.join(steps)} is no object", "mend it, then repeat")
+                raise UserError(f"{part.spots[-1].words}: {'.'.join(steps)} is not an object", "fix it, then try again")
 
     def own_entry(self) -> None:
-        """Our entry is there, and on where an old one was. What it says itself stays. Raises `UserError`."""
+        """Adds toolguard's entry, enabled if an old plugin was; does not override `enabled`. Raises `UserError`."""
         self.refuse_odd_shapes()
         tree = self.draft.tree
         if tree.part(ENABLED) is None and (self.enabled or tree.part(ENTRY) is None):
@@ -46,7 +46,7 @@ def names(tree: ConfigTree, steps: tuple[str, ...], plugin: str) -> bool:
 
 
 def is_on(tree: ConfigTree, plugin: str, *, lies: bool) -> bool:
-    """Whether the gateway loads this plugin if it is there. `lies`: it was found, so no entry is needed."""
+    """Whether the gateway loads this plugin if it exists. `lies`: it was found on disk, so it needs no entry."""
     if names(tree, DENY, plugin):
         return False
     part = tree.part((*ENTRIES, plugin))

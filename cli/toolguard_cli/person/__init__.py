@@ -1,25 +1,25 @@
-"""Whether a person started this command, decided from what the system says about processes and terminals.
+"""Decides whether a person started this command, from the system's information about processes and terminals.
 
-A yes must come from a person, and a program that an agent wrote can run `toolguard` as well as a person can. It can clear
-its environment, leave its parents behind and make terminals of its own, so each of these alone proves nothing. There are
-three answers:
+An approval must come from a person, but a program that an agent wrote can run `toolguard` too. It can clear its
+environment, detach from its parents and create terminals of its own, so none of these alone proves anything. There are three
+results:
 
-- **below an agent**: refused. A process that this one descends from is the gateway, an engine or marked by OpenClaw; or it
-  is in the gateway's session, in the gateway's own control group, or an orphan in the gateway's session or audit session.
-- **a person**: nothing is asked. The parents are unbroken up to a process that ran before the guard did (so no agent made
-  it), to a login from another machine, or to outside of this container.
-- **unknown**: `--yes` does not count; the question is asked on the terminal, with a new code to type. An orphan is unknown,
-  and so is what was started by a program that runs things for whoever asks (cron, systemd, tmux, a terminal emulator's
-  server). The terminal has to be a person's: the process at its other side is judged in the same way, since anybody can
-  make a pseudo-terminal.
+- **agent**: refused. An ancestor is the gateway, an engine or marked by OpenClaw; or the process is in the gateway's
+  session or its own control group, or an orphan in the gateway's session or audit session.
+- **person**: nothing is asked. The chain of parents is unbroken up to a process that ran before the guard did (so no agent
+  started it), to a login from another machine, or to outside of this container.
+- **unknown**: `--yes` does not count; the question is asked on the terminal, with a new code to type. Orphans are unknown,
+  and so is anything started by a program that runs commands for any caller (cron, systemd, tmux, a terminal emulator's
+  server). The terminal has to be a person's: the process at its other end is judged in the same way, since any program can
+  create a pseudo-terminal.
 
 Decisions:
 
-- "Before the guard" is the time of the key that signs approvals, or the start of the oldest running gateway if that is
-  earlier. The running gateway alone is not enough: an orphan could wait for the gateway's restart.
-- Orphans go to process 1 or to the next ancestor that asked for them (a subreaper). Linux does not say which processes did,
-  so we leave an orphan behind and see where it goes (`linux.reaper`).
-- A shell in tmux or screen counts as unknown however old it is: `tmux send-keys` types into it.
-- `origin` and `terminals` do no I/O: they ask a `System`, which is `linux`, `macos` or a record in a test.
-- A program that reads and types on a terminal of yours, reads the signing key, or is root is not stopped by this.
+- "Before the guard" means before the key that signs approvals was created, or before the oldest running gateway started if
+  that is earlier. The running gateway alone is not enough: an orphan could wait for its restart.
+- Orphans are adopted by process 1 or by the nearest ancestor that asked for them (a subreaper). Linux does not reveal which
+  processes did, so `linux.orphans_go_to` creates an orphan and checks its new parent.
+- A shell in tmux or screen is unknown regardless of its age: `tmux send-keys` types into it.
+- `origin` and `terminals` do no I/O: they query a `System`, which is `linux`, `macos` or a record in a test.
+- This does not stop a program that types on the user's terminal, reads the signing key, or is root.
 """

@@ -1,4 +1,4 @@
-"""Linux: what /proc tells about processes and terminals."""
+"""Linux: processes and terminals, from /proc."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePath
 
-from toolguard_cli.person import programs
-from toolguard_cli.person.system import MARK, Process, is_local, is_marked
+from toolguard_cli.person import program_roles
+from toolguard_cli.person.system_facts import MARK, ProcessInfo, is_local, is_marked
 
 PROC = Path("/proc")
 MAX_BYTES = 1024 * 1024
@@ -30,7 +30,7 @@ class Linux:
     def __init__(self) -> None:
         self.process = lru_cache(maxsize=None)(self._process)
 
-    def _process(self, pid: int) -> Process | None:
+    def _process(self, pid: int) -> ProcessInfo | None:
         place = PROC / str(pid)
         try:
             head, _, rest = (place / "stat").read_text(errors="replace").rpartition(")")
@@ -39,7 +39,7 @@ class Linux:
         except (OSError, ValueError, IndexError):
             return None
         uid, program, env = _uid(place), _program(place), _environment(place)
-        return Process(
+        return ProcessInfo(
             pid,
             ppid,
             started=_booted() + ticks / os.sysconf("SC_CLK_TCK"),
@@ -60,7 +60,7 @@ class Linux:
 
     @cached_property
     def _adopters(self) -> frozenset[int]:
-        """From the nearest one on, any of them may."""
+        """The nearest subreaper and all ancestors above it."""
         above = list(self._above(os.getpid()))
         reaper = orphans_go_to()
         return frozenset({INIT, *(above[above.index(reaper) :] if reaper in above else above if reaper != INIT else ())})
@@ -77,8 +77,8 @@ class Linux:
         index = tty.removeprefix("pts/")
         return sorted({pid for pid, handle, target in _handles() if target in _MASTERS and _index(pid, handle) == index})
 
-    def clients(self, server: Process) -> list[int]:
-        """Those on a terminal that the server has open itself."""
+    def clients(self, server: ProcessInfo) -> list[int]:
+        """The clients whose terminal the server has open."""
         opened = {target.removeprefix("/dev/") for pid, _, target in _handles((server.pid,)) if target.startswith("/dev/")}
         found = filter(None, (self.process(pid) for pid in _pids()))
         same = PurePath(server.program).name
@@ -86,17 +86,17 @@ class Linux:
 
 
 def orphans_go_to() -> int:
-    """The ancestor that adopts what we leave behind; 0 if unknown. Linux does not say which would: an orphan shows it."""
+    """The ancestor that adopts our orphans, found by creating one; 0 if unknown."""
     try:
-        go, told = os.pipe(), os.pipe()
+        go, reply = os.pipe(), os.pipe()
         child = os.fork()
     except OSError:
         return 0
     if child == 0:
-        _leave_orphan(go, told)
+        _leave_orphan(go, reply)
     os.close(go[0])
-    os.close(told[1])
-    with os.fdopen(go[1], "wb") as start, os.fdopen(told[0], "rb") as answer:
+    os.close(reply[1])
+    with os.fdopen(go[1], "wb") as start, os.fdopen(reply[0], "rb") as answer:
         os.waitpid(child, 0)  # from here on the grandchild is an orphan
         with suppress(OSError):
             os.write(start.fileno(), b"x")
@@ -104,13 +104,13 @@ def orphans_go_to() -> int:
     return int(data) if data.isdigit() else 0
 
 
-def _leave_orphan(go: tuple[int, int], told: tuple[int, int]) -> None:
+def _leave_orphan(go: tuple[int, int], reply: tuple[int, int]) -> None:
     with suppress(BaseException):
         if os.fork() == 0:
             os.close(go[1])
-            os.close(told[0])
+            os.close(reply[0])
             if os.read(go[0], 1):
-                os.write(told[1], str(os.getppid()).encode())
+                os.write(reply[1], str(os.getppid()).encode())
     os._exit(0)
 
 
@@ -119,7 +119,7 @@ def _booted() -> float:
 
 
 def _uid(place: Path) -> int:
-    """The owner of its folder is no answer: that is root for every process that hides its memory."""
+    """From `status`; the owner of the folder is root for every process that is not dumpable."""
     with suppress(OSError, ValueError, StopIteration):
         lines = (place / "status").read_text(errors="replace").splitlines()
         return int(next(line for line in lines if line.startswith("Uid:")).split()[2])
@@ -134,7 +134,7 @@ def _program(place: Path) -> str:
 
 
 def _is_systems(program: str) -> bool:
-    """Whether only root can have put it there."""
+    """Whether only root can have installed it."""
     if not program.startswith(_FOLDERS):
         return False
     try:
@@ -145,8 +145,8 @@ def _is_systems(program: str) -> bool:
 
 
 def _is_altered(place: Path, program: str) -> bool:
-    """Whether a program in which a person sees a terminal was started with code of somebody's own in it."""
-    if not programs.shows_terminals(program):
+    """Whether a terminal emulator or multiplexer runs with foreign code in it."""
+    if not program_roles.shows_terminals(program):
         return False
     with suppress(OSError):
         with (place / "environ").open("rb") as file:
@@ -160,7 +160,7 @@ def _is_altered(place: Path, program: str) -> bool:
 
 
 def _is_roots(path: str) -> bool:
-    """A file that was replaced by an update is no longer there."""
+    """Whether root owns the file. One that an update has replaced no longer exists: then its folder counts."""
     try:
         return Path(path).stat().st_uid == 0
     except OSError:
@@ -168,7 +168,7 @@ def _is_roots(path: str) -> bool:
 
 
 def _environment(place: Path) -> dict[str, str]:
-    """The two variables that matter, as it was started with them; empty for another user's process."""
+    """The two relevant variables from its start; empty for another user's process."""
     try:
         with (place / "environ").open("rb") as file:
             found = file.read(MAX_BYTES).split(b"\0")
@@ -179,7 +179,7 @@ def _environment(place: Path) -> dict[str, str]:
 
 
 def _group(place: Path) -> str:
-    """In the one tree of cgroup v2, else in systemd's own tree."""
+    """Its control group: in the cgroup v2 tree, else in systemd's own tree."""
     with suppress(OSError):
         lines = [line.split(":", 2) for line in (place / "cgroup").read_text(errors="replace").splitlines()]
         named = {tree: path for _, tree, path in (line for line in lines if len(line) == 3)}  # noqa: PLR2004 - id, tree, path
@@ -209,7 +209,7 @@ def _pids() -> list[int]:
 
 
 def _handles(pids: tuple[int, ...] = ()) -> Iterator[tuple[int, str, str]]:
-    """Open files: the process, the number and the target; those of other users cannot be seen."""
+    """Open files as process, number and target; those of other users are not visible."""
     left = MAX_HANDLES
     for pid in pids or _pids():
         folder = f"{PROC}/{pid}/fd"
@@ -223,7 +223,7 @@ def _handles(pids: tuple[int, ...] = ()) -> Iterator[tuple[int, str, str]]:
 
 
 def _index(pid: int, handle: str) -> str:
-    """The number of the pseudo-terminal whose master this is."""
+    """The number of the pseudo-terminal of this master."""
     with suppress(OSError):
         for line in (PROC / str(pid) / "fdinfo" / handle).read_text().splitlines():
             if line.startswith("tty-index:"):
@@ -250,7 +250,7 @@ def _address(coded: str) -> str:
 
 
 def _is_own_address(address: str) -> bool:
-    """Whether this machine has it."""
+    """Whether this machine has the address."""
     kind = socket.AF_INET6 if ":" in address else socket.AF_INET
     with suppress(OSError, ValueError), socket.socket(kind, socket.SOCK_DGRAM) as found:
         found.bind((address, 0))
@@ -259,7 +259,7 @@ def _is_own_address(address: str) -> bool:
 
 
 def _is_local_login(fields: list[str]) -> bool:
-    """Whether this is the server's side of an ssh connection that begins on this machine."""
+    """Whether this is the server side of an ssh connection from this same machine."""
     here, _, port = fields[1].partition(":")
     there = fields[2].partition(":")[0]
     return (

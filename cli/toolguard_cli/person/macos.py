@@ -1,34 +1,37 @@
-"""macOS: what `ps` tells about processes. There are no control groups and no subreapers; nobody is told an audit session or
-the other side of a terminal, for which the process stands that began the terminal's session."""
+"""macOS: processes, from psutil. There are no control groups and no subreapers. Audit sessions and the other end of a
+terminal are not visible; the leader of the terminal's session stands in for the latter."""
 
 from __future__ import annotations
 
 import os
-import subprocess
-import time
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from toolguard_cli import children
-from toolguard_cli.person.system import MARK, Process, is_local, is_marked
+from toolguard_cli.person.system_facts import ProcessInfo, is_local, is_marked
 
-LIMIT_SECONDS = 5.0
-FIELDS = "pid=,ppid=,uid=,tty=,lstart=,comm="
-_DATE_WORDS = 5
+if TYPE_CHECKING:
+    import psutil
+
 _FOLDERS = ("/System/", "/usr/", "/bin/", "/sbin/", "/Library/")
 _APPLICATIONS = "/Applications/"
-"""What a person puts there belongs to that person."""
+"""Files in this folder may belong to the user."""
 
 
 class MacOS:
-    def process(self, pid: int) -> Process | None:
+    def process(self, pid: int) -> ProcessInfo | None:
         return self._processes.get(pid)
 
     @cached_property
-    def _processes(self) -> dict[int, Process]:
-        env = environments(_ps("-Axww", "-E", "-o", "pid=,command="))
-        return {each.pid: each for each in parse(_ps("-Axww", "-o", FIELDS), env)}
+    def _processes(self) -> dict[int, ProcessInfo]:
+        import psutil  # noqa: PLC0415 - not needed on Linux
+
+        found = {}
+        for each in psutil.process_iter():
+            with suppress(psutil.Error):  # it has ended
+                found[each.pid] = _process(each)
+        return found
 
     def adopters(self) -> frozenset[int]:
         return frozenset({1})
@@ -40,62 +43,38 @@ class MacOS:
         del tty
         return None
 
-    def clients(self, server: Process) -> list[int]:
-        """All clients of that program: whose server they belong to is not told."""
+    def clients(self, server: ProcessInfo) -> list[int]:
+        """All clients of that program: their server is not visible."""
         name = Path(server.program).name
         return [
             each.pid for each in self._processes.values() if Path(each.program).name == name and each.tty and each != server
         ]
 
 
-def parse(listed: str, env: dict[int, dict[str, str]]) -> list[Process]:
-    """The processes in what `ps -o FIELDS` printed. A line of another form is left out."""
-    found = []
-    for line in listed.splitlines():
-        words = line.split(None, 4 + _DATE_WORDS)
-        with suppress(ValueError, IndexError):
-            pid, ppid, uid = map(int, words[:3])
-            tty = "" if words[3] in ("??", "?", "-") else words[3]
-            # Whole seconds, rounded down: the end of that second, so that a process never looks older than it is.
-            started = time.mktime(time.strptime(" ".join(words[4:9]), "%a %b %d %H:%M:%S %Y")) + 1
-            program, mine = words[9].strip(), env.get(pid, {})
-            found.append(
-                Process(
-                    pid,
-                    ppid,
-                    started=started,
-                    sid=_session(pid),
-                    tty=tty,
-                    uid=uid,
-                    name=Path(program).name.removeprefix("-"),
-                    program=program,
-                    trusted=uid == 0 != os.geteuid() or _is_systems(program),
-                    marked=is_marked(mine),
-                    local_login=is_local(mine.get("SSH_CONNECTION", "").replace(",", " ")),
-                )
-            )
-    return found
+def _process(known: psutil.Process) -> ProcessInfo:
+    """Fields that another user's process hides are empty. Raises `psutil.Error`."""
+    import psutil  # noqa: PLC0415 - as above
 
+    def field(name: str) -> Any:
+        with suppress(psutil.AccessDenied, psutil.ZombieProcess, OSError):
+            return getattr(known, name)()
+        return None
 
-def environments(listed: str) -> dict[int, dict[str, str]]:
-    """The variable that marks an agent's programs, from what `ps -E` prints behind each command. It stands there only for
-    processes of this user; an argument that looks like it counts as well."""
-    found = {}
-    for line in listed.splitlines():
-        pid, _, rest = line.strip().partition(" ")
-        marks = [word.partition("=")[2] for word in rest.split() if word.startswith(f"{MARK}=")]
-        clients = [word.partition("=")[2] for word in rest.split() if word.startswith("SSH_CONNECTION=")]
-        if pid.isdecimal():
-            found[int(pid)] = {MARK: marks[-1] if marks else "", "SSH_CONNECTION": clients[-1] if clients else ""}
-    return found
-
-
-def _ps(*options: str) -> str:
-    """Empty if it does not answer: then nothing is seen, and nothing is proven."""
-    try:
-        return children.ask(["/bin/ps", *options], LIMIT_SECONDS, env={"LC_ALL": "C", "PATH": "/bin:/usr/bin"}).output
-    except (OSError, ValueError, subprocess.TimeoutExpired):
-        return ""
+    env: dict[str, str] = field("environ") or {}
+    uid, program = known.uids().effective, field("exe") or ""
+    return ProcessInfo(
+        known.pid,
+        known.ppid(),
+        started=known.create_time(),
+        sid=_session(known.pid),
+        tty=(field("terminal") or "").removeprefix("/dev/"),
+        uid=uid,
+        name=field("name") or "",
+        program=program,
+        trusted=uid == 0 != os.geteuid() or _is_systems(program),
+        marked=is_marked(env),
+        local_login=is_local(env.get("SSH_CONNECTION", "")),
+    )
 
 
 def _session(pid: int) -> int:

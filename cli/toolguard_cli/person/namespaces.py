@@ -1,7 +1,7 @@
-"""Linux: whether this process sees the same processes as everybody else.
+"""Linux: whether this process sees the system's real processes.
 
-Without any privilege a program can make a namespace of its own in which it is root, mount there what it likes over /proc,
-choose its number, and start a command. What /proc tells that command proves nothing then.
+Any program can create a namespace in which it is root, mount a file system of its own over /proc, choose its process number
+and start a command there. That command cannot rely on /proc.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 FIRST = ("user:[4026531837]", "pid:[4026531836]")
-"""The system's own namespaces of users and of processes: these numbers are fixed in the kernel."""
+"""The initial user and process namespaces; the kernel fixes these numbers."""
 _PROC_MAGIC = 0x9FA0
 _OPENAT2 = 437
 _NO_CROSSING = 0x01 | 0x02
-"""RESOLVE_NO_XDEV and RESOLVE_NO_MAGICLINKS: nothing that was mounted over a part of /proc is followed."""
+"""RESOLVE_NO_XDEV and RESOLVE_NO_MAGICLINKS: do not follow mounts over parts of /proc."""
 _BUFFER_BYTES = 512
 
 
@@ -27,7 +27,7 @@ class _How(ctypes.Structure):
 
 
 def doubt(known: Iterable[Iterable[str]]) -> str:
-    """Why this process may not see what others see; empty if it does. `known`: namespaces that engines said they run in."""
+    """Why this process may not see the real processes; empty if it does. `known`: namespaces recorded by engines."""
     if not sys.platform.startswith("linux"):
         return ""
     own = _own()
@@ -41,7 +41,7 @@ def doubt(known: Iterable[Iterable[str]]) -> str:
 
 
 def _own() -> list[str] | None:
-    """Our namespaces, as the real /proc has them; None if this is not it."""
+    """Our namespaces from the real /proc; None if /proc is not the real one."""
     handles = []
     try:
         handles.append(root := os.open("/proc", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC))
@@ -62,7 +62,7 @@ def _own() -> list[str] | None:
 
 
 def _file_system(handle: int) -> int:
-    """Its number. Raises `OSError`."""
+    """The magic number of the file system. Raises `OSError`."""
     buffer = ctypes.create_string_buffer(_BUFFER_BYTES)
     if ctypes.CDLL(None, use_errno=True).fstatfs(handle, buffer) != 0:
         raise OSError(ctypes.get_errno(), "fstatfs")
@@ -70,7 +70,7 @@ def _file_system(handle: int) -> int:
 
 
 def _opened(root: int, path: str, flags: int) -> int:
-    """Below this folder and on the same mount, as far as this kernel can promise it. Raises `OSError`."""
+    """Opens a path below this folder, on the same mount if the kernel can enforce it. Raises `OSError`."""
     how = _How(flags | os.O_CLOEXEC, 0, _NO_CROSSING)
     library = ctypes.CDLL(None, use_errno=True)
     with suppress(AttributeError):

@@ -1,4 +1,4 @@
-"""Who started a process, as far as its parents, session, control group and audit session tell. No I/O."""
+"""Who started a process, judged by its parents, session, control group and audit session. No I/O."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from toolguard_cli.person import programs
-from toolguard_cli.person.system import Agents, Process, System
+from toolguard_cli.person import program_roles
+from toolguard_cli.person.system_facts import Agents, ProcessInfo, System
 
 Kind = Literal["agent", "person", "unknown"]
 MAX_ANCESTORS = 200
@@ -19,7 +19,7 @@ NO_AUDIT_SESSION = 2**32 - 1
 
 @dataclass(frozen=True)
 class Origin:
-    """`why`: words that follow "was started"."""
+    """`why`: completes the sentence "was started ..."."""
 
     kind: Kind
     why: str = ""
@@ -40,7 +40,7 @@ def descends(system: System, pid: int, ancestor: int) -> bool:
 
 
 class _Chain:
-    """A process and its parents, up to the first process of this system or the first that cannot be seen."""
+    """A process and its ancestors, up to the first process of this system or the first that is hidden."""
 
     def __init__(self, system: System, pid: int, agents: Agents) -> None:
         self._system = system
@@ -59,18 +59,18 @@ class _Chain:
         if any(process.marked for process in self._chain):
             return MARKED.why
         theirs = self._agents.gateways | self._agents.engines
-        below = any(process.pid in theirs or programs.role(process) == "agent" for process in self._chain)
+        below = any(process.pid in theirs or program_roles.role(process) == "agent" for process in self._chain)
         return "by the gateway" if below else ""
 
     def _agents_session(self) -> str:
-        """A session that a program of the gateway began, whatever became of the parents."""
+        """A session that was started by a program of the gateway, even if the parents have ended."""
         theirs = self._agents.gateways | self._agents.engines
         sessions = {process.sid for process in self._chain if process.sid > 0}
         begun = any(theirs & {process.pid for process in _chain(self._system, sid)} for sid in sessions)
         return "in a session of the gateway" if begun or sessions & theirs else ""
 
     def _agents_group(self) -> str:
-        """The gateway's own control group. One that older processes share, such as a container's, is not its own."""
+        """The gateway's own control group. A group shared with older processes, such as a container's, does not count."""
         groups = {process.group for process in self._seen if _is_own(process.group)}
         inside = [process for process in self._chain if any(_is_within(process.group, group) for group in groups)]
         if not inside or any(self._is_old(process) for process in inside):
@@ -85,57 +85,57 @@ class _Chain:
                 return found
         return Origin("unknown", "by something that this system does not show")
 
-    def _by(self, process: Process, parents: list[Process]) -> Origin | None:
-        """What this process settles, itself or one of its parents; None if the next one has to."""
-        role = programs.role(process)
+    def _by(self, process: ProcessInfo, parents: list[ProcessInfo]) -> Origin | None:
+        """The origin if this process or its parents decide it; None if the next process has to."""
+        role = program_roles.role(process)
         if process.pid != self._pid and role in ("service", "multiplexer", "terminal"):
             return _runs_others(process)
         if process.pid != self._pid and role == "ssh" and (found := self._by_ssh(process)):
             return found
         if self._is_old(process):
-            typed = role == "shell" and any(programs.role(each) == "multiplexer" for each in parents)
+            typed = role == "shell" and any(program_roles.role(each) == "multiplexer" for each in parents)
             return _TYPED if typed else PERSON
         if process.ppid == 0:
             return self._from_outside()
-        if role == "login" and programs.is_login(process) and process.ppid == INIT:
+        if role == "login" and program_roles.is_login(process) and process.ppid == INIT:
             return PERSON
         return self._orphaned(process, parents) if process.ppid in self._system.adopters() else None
 
-    def _by_ssh(self, server: Process) -> Origin | None:
+    def _by_ssh(self, server: ProcessInfo) -> Origin | None:
         below = self._chain[: self._chain.index(server)]
         if any(process.local_login for process in below) or self._system.local_logins():
             return Origin("unknown", "by a login from this same machine")
-        return PERSON if programs.is_login(server) else None
+        return PERSON if program_roles.is_login(server) else None
 
     def _from_outside(self) -> Origin:
-        """No parent in this system: entered from outside of the container, or first in a container that an agent made."""
+        """No parent in this system: it entered the container from outside, or is the first in a container of an agent."""
         if self._seen or self._agents.since == float("inf"):
             return PERSON
         return Origin("unknown", "in a container in which the gateway does not run")
 
-    def _orphaned(self, process: Process, parents: list[Process]) -> Origin:
-        """What it inherited from whoever left it behind may still tell. Session 1 is that of a whole container."""
+    def _orphaned(self, process: ProcessInfo, parents: list[ProcessInfo]) -> Origin:
+        """Judged by the sessions that it inherited. Session 1 is that of a whole container."""
         sessions = {each.sid for each in self._seen if each.sid > INIT}
         if any(each.sid in sessions for each in self._chain[: self._chain.index(process) + 1]):
             return Origin("agent", "in the gateway's session")
         theirs = {each.audit for each in self._seen if _is_real(each.audit) and not _is_own(each.group)}
-        if process.audit in theirs and not programs.is_terminal(process):
+        if process.audit in theirs and not program_roles.is_terminal(process):
             return Origin("agent", "in the gateway's audit session")
-        return _runs_others(parents[0]) if parents and programs.role(parents[0]) == "service" else _ORPHAN
+        return _runs_others(parents[0]) if parents and program_roles.role(parents[0]) == "service" else _ORPHAN
 
-    def _is_old(self, process: Process) -> bool:
+    def _is_old(self, process: ProcessInfo) -> bool:
         return process.started < self._agents.since
 
 
-_ORPHAN = Origin("unknown", "by something that has ended, so that nobody can tell who it was")
+_ORPHAN = Origin("unknown", "by a process that has ended, so its origin is unknown")
 _TYPED = Origin("unknown", "in tmux or screen, where any program can type")
 
 
-def _runs_others(process: Process) -> Origin:
-    return Origin("unknown", f"by {programs.title(process)}, which runs programs for whoever asks it")
+def _runs_others(process: ProcessInfo) -> Origin:
+    return Origin("unknown", f"by {program_roles.title(process)}, which runs programs for any caller")
 
 
-def _chain(system: System, pid: int) -> Iterator[Process]:
+def _chain(system: System, pid: int) -> Iterator[ProcessInfo]:
     for _ in range(MAX_ANCESTORS):
         process = system.process(pid)
         if process is None:
@@ -147,7 +147,7 @@ def _chain(system: System, pid: int) -> Iterator[Process]:
 
 
 def _is_own(group: str) -> bool:
-    """Whether it is a service's group. A login's or a user's whole group has the person's programs in it."""
+    """Whether it is the group of a service. The group of a login or user also contains the user's own programs."""
     last = group.rpartition("/")[2]
     return last.endswith(".service") and not _SHARED.match(last)
 

@@ -1,5 +1,5 @@
-"""The question on the terminal itself. What is typed has to be a code that was made for this one question, so that neither
-a piped `yes` nor keys that were sent blindly answer it."""
+"""Asks for confirmation on the terminal. The answer is a code created for this one question, so that neither a piped `yes`
+nor blindly sent keys can confirm it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 TERMINAL = "/dev/tty"
 CODE_LENGTH = 4
 LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"
-"""Without those that look alike."""
+"""Without letters that are easily confused."""
 MAX_ANSWER = 1024
 
 
 class NoTerminalError(Exception):
-    """Nobody can be asked; the message says why."""
+    """The question cannot be asked; the message says why."""
 
 
 def code() -> str:
@@ -24,7 +24,7 @@ def code() -> str:
 
 
 def asked(lines: Sequence[str]) -> bool:
-    """Whether somebody at this process's own terminal typed the code. Raises `NoTerminalError`."""
+    """Whether the code was typed at this process's own terminal. Raises `NoTerminalError`."""
     try:
         handle = os.open(TERMINAL, os.O_RDWR | os.O_CLOEXEC)
     except OSError as error:
@@ -44,6 +44,6 @@ def _asked(handle: int, lines: Sequence[str]) -> bool:
         raise NoTerminalError("it runs in the background of its terminal")
     wanted = code()
     shown = [*(f"      {line}" for line in lines), f"Type {wanted} to confirm, Enter alone to refuse: "]
-    termios.tcflush(handle, termios.TCIFLUSH)  # what was typed before the question is no answer to it
+    termios.tcflush(handle, termios.TCIFLUSH)  # discards what was typed before the question
     os.write(handle, "\n".join(shown).encode())
     return os.read(handle, MAX_ANSWER).decode(errors="replace").strip().lower() == wanted

@@ -1,4 +1,4 @@
-"""A rehearsal stage: the real OpenClaw in a throw-away home, with a scripted model on loopback.
+"""A test rig: the real OpenClaw in a temporary home, with a scripted model on loopback.
 
-The demo, the gateway tests and the benchmarks play on it. Nothing here touches the user's own state.
+Used by the demo, the gateway tests and the benchmarks. It does not touch the user's own state.
 """

@@ -1,4 +1,4 @@
-"""`python -m toolguard_cli.rig node tsc openclaw`: gets these, once, and prints where they are as shell variables."""
+"""`python -m toolguard_cli.rig node tsc openclaw`: downloads these once and prints their paths as shell variables."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import argparse
 import shlex
 import sys
 
-from toolguard_cli.errors import UserError
-from toolguard_cli.rig import runtime
+from toolguard_cli.rig import downloads
+from toolguard_cli.system.errors import UserError
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m toolguard_cli.rig", description=__doc__)
     parser.add_argument("parts", nargs="+", choices=["node", "tsc", "openclaw"])
-    parser.add_argument("--openclaw", default=runtime.OPENCLAW_VERSION, metavar="VERSION")
+    parser.add_argument("--openclaw", default=downloads.OPENCLAW_VERSION, metavar="VERSION")
     arguments = parser.parse_args()
     try:
         found = _variables(arguments.parts, arguments.openclaw)
     except UserError as error:
         print(f"{error.message}\n-> {error.fix}", file=sys.stderr)  # noqa: T201
-        print("false")  # noqa: T201 - the shell that evaluates this stops here
+        print("false")  # noqa: T201 - fails the shell that evaluates the output
         return 1
     for name, value in found.items():
         print(f"{name}={shlex.quote(value)}")  # noqa: T201
@@ -32,13 +32,13 @@ def _variables(parts: list[str], version: str) -> dict[str, str]:
 
     found: dict[str, str] = {}
     if "node" in parts:
-        found["NODE"] = str(runtime.node(progress))
+        found["NODE"] = str(downloads.node(progress))
     if "tsc" in parts:
-        tools = runtime.npm_packages("typescript", runtime.TYPESCRIPT, progress)
+        tools = downloads.npm_packages("typescript", downloads.TYPESCRIPT, progress)
         found["TSC"] = str(tools / "typescript" / "bin" / "tsc")
         found["TYPES"] = str(tools / "@types")
     if "openclaw" in parts:
-        found["OPENCLAW_VERSION"] = runtime.ensure(version, progress).version
+        found["OPENCLAW_VERSION"] = downloads.ensure(version, progress).version
     return found
 
 

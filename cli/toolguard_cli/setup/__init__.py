@@ -1,1 +1,1 @@
-"""Putting the plugin into a gateway and taking it out again: the folder, the config entry, and the record of both."""
+"""Installs the plugin in a gateway and removes it: the folder, the config entry, and the record of both."""

@@ -1,4 +1,4 @@
-"""What is wrong in the gateway's config: each check looks at one thing and answers findings; none prints or writes."""
+"""Checks of the gateway's config. Each check examines one thing and yields findings; none prints or writes."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from toolguard_cli import configfile, configvars
-from toolguard_cli.configtree import ConfigTree
-from toolguard_cli.json5_edit import path_name
-from toolguard_cli.paths import Places
-from toolguard_cli.validation import entry, hostcheck, loading, pluginids, resources, rules, startup, texts
-from toolguard_cli.validation.finding import LEVELS, Finding, Level
-from toolguard_cli.validation.subject import OWN, Subject, parts
+from toolguard_cli.hostconfig import config_file, env_vars, openclaw_check
+from toolguard_cli.hostconfig.config_tree import ConfigTree
+from toolguard_cli.hostconfig.finding import LEVELS, ConfigFinding, Level
+from toolguard_cli.hostconfig.json5_edit import path_name
+from toolguard_cli.system.paths import Places
+from toolguard_cli.validation import entry_settings, file_texts, loading, pluginids, resources, rule_ids, startup
+from toolguard_cli.validation.subject import OWN, ConfigSubject, parts
 
-Check = Callable[[Subject], Iterator[Finding]]
+Check = Callable[[ConfigSubject], Iterator[ConfigFinding]]
 
 CHECKS: tuple[Check, ...] = (
-    texts.there,
-    texts.included,
+    file_texts.there,
+    file_texts.included,
     startup.has_mode,
-    entry.is_there,
-    entry.plugins_have_their_shape,
-    entry.fits,
-    entry.agrees,
-    entry.agents_are_called_so,
-    rules.are_known,
+    entry_settings.is_there,
+    entry_settings.plugins_have_their_shape,
+    entry_settings.fits,
+    entry_settings.agrees,
+    entry_settings.agents_are_called_so,
+    rule_ids.are_known,
     loading.is_allowed,
     loading.is_on,
     loading.agree,
@@ -46,59 +46,59 @@ def findings(
     openclaw: Sequence[str] = (),
     checks: Sequence[Check] = CHECKS,
     env: Mapping[str, str] = os.environ,
-) -> list[Finding]:
-    """All that these checks find, errors first; and what OpenClaw says, where the command that runs it is named.
+) -> list[ConfigFinding]:
+    """The findings of these checks and, if `openclaw` names its command, of OpenClaw; errors first.
 
-    It is not asked about a config with an include that cannot be followed, or with no file.
+    OpenClaw does not validate a config that is missing or has an unreadable include.
     """
-    subject = Subject(tree, places, env)
+    subject = ConfigSubject(tree, places, env)
     found = [each for check in checks for each in check(subject)]
     if openclaw and can_be_asked(tree):
-        found = _merged(found, hostcheck.ask(tree, places, openclaw, env), subject)
+        found = _merged(found, openclaw_check.ask(tree, places, openclaw, env), subject)
     else:
-        found += [*entry.knows_its_variables(subject), *pluginids.are_there(subject)]
+        found += [*entry_settings.knows_its_variables(subject), *pluginids.are_there(subject)]
     return sorted(dict.fromkeys(found), key=lambda each: LEVELS.index(each.level))
 
 
 def can_be_asked(tree: ConfigTree) -> bool:
-    """Whether OpenClaw could say more than is known: with a broken include that is all it says, without a file nothing."""
-    return (tree.exists or tree.main.text != configfile.EMPTY) and not tree.problems
+    """Whether OpenClaw can validate this config: it stops at a broken include, and needs a file."""
+    return (tree.exists or tree.main.text != config_file.EMPTY) and not tree.problems
 
 
-def errors(found: Sequence[Finding]) -> list[Finding]:
+def errors(found: Sequence[ConfigFinding]) -> list[ConfigFinding]:
     return [each for each in found if each.level == "error"]
 
 
-def _merged(found: Sequence[Finding], told: Sequence[Finding], subject: Subject) -> list[Finding]:
-    """Each fault once: ours where it is as grave, for it knows what to do; else that of OpenClaw, with our next step."""
-    errors_told = {each.path for each in told if each.level == "error"}
-    lighter = {ours.path: ours for ours in found if ours.level == "warn" and ours.path in errors_told}
+def _merged(found: Sequence[ConfigFinding], theirs: Sequence[ConfigFinding], subject: ConfigSubject) -> list[ConfigFinding]:
+    """Each problem once: our finding if it is as severe, because its fix is more specific; else OpenClaw's, with our fix."""
+    their_errors = {each.path for each in theirs if each.level == "error"}
+    lighter = {ours.path: ours for ours in found if ours.level == "warn" and ours.path in their_errors}
     kept = [ours for ours in found if ours not in lighter.values()]
-    fresh = [each for each in told if not any(_says_so(ours, each) for ours in kept)]
+    fresh = [each for each in theirs if not any(_covers(ours, each) for ours in kept)]
     return [*kept, *(_advised(each, lighter.get(each.path), subject) for each in fresh)]
 
 
-def _says_so(ours: Finding, other: Finding) -> bool:
+def _covers(ours: ConfigFinding, other: ConfigFinding) -> bool:
     if other.level == "warn":
         return bool(other.path) and (ours.path == other.path or ours.path.startswith((f"{other.path}.", f"{other.path}[")))
     return ours.level == "error" and ours.path == other.path
 
 
-def _advised(told: Finding, ours: Finding | None, subject: Subject) -> Finding:
+def _advised(theirs: ConfigFinding, ours: ConfigFinding | None, subject: ConfigSubject) -> ConfigFinding:
     if ours is not None:
-        return replace(told, fix=ours.fix or told.fix)
-    if told.level == "error" and _is_ours(told.path):
-        return _open(told, subject) or _older_plugin(told, subject)
-    return told
+        return replace(theirs, fix=ours.fix or theirs.fix)
+    if theirs.level == "error" and _is_ours(theirs.path):
+        return _open(theirs, subject) or _older_plugin(theirs, subject)
+    return theirs
 
 
-def _open(told: Finding, subject: Subject) -> Finding | None:
-    """What is wrong as long as a variable is not set."""
+def _open(theirs: ConfigFinding, subject: ConfigSubject) -> ConfigFinding | None:
+    """The finding for a value that is invalid only because a variable is not set; else None."""
     for steps, part in parts(subject.tree.part(OWN), OWN):
-        if path_name(steps) == told.path and isinstance(part.content, str):
-            for variable in configvars.unset(part.content, subject.env):
-                message = f"${{{variable}}} is not set here, and it does not fit as it stands ({told.message})"
-                return replace(told, message=message, fix=f"set {variable}, also where the gateway is started")
+        if path_name(steps) == theirs.path and isinstance(part.content, str):
+            for variable in env_vars.unset(part.content, subject.env):
+                message = f"${{{variable}}} is not set here, and the unsubstituted value is invalid ({theirs.message})"
+                return replace(theirs, message=message, fix=f"set {variable}, also for the gateway")
     return None
 
 
@@ -106,10 +106,10 @@ def _is_ours(path: str) -> bool:
     return path == _KEYS or path.startswith(f"{_KEYS}.")
 
 
-def _older_plugin(told: Finding, subject: Subject) -> Finding:
-    """Our own schema is the newer one where only the plugin in the gateway finds a fault."""
-    message = f"the plugin in the gateway does not take this, and may be older than this toolguard ({told.message})"
-    return replace(told, message=message, fix=f"{subject.mend('install')} first")
+def _older_plugin(theirs: ConfigFinding, subject: ConfigSubject) -> ConfigFinding:
+    """A problem only for the plugin in the gateway, whose schema must be older than ours."""
+    message = f"the plugin in the gateway rejects this, and may be older than this toolguard ({theirs.message})"
+    return replace(theirs, message=message, fix=f"{subject.command('install')} first")
 
 
-__all__ = ["CHECKS", "LEVELS", "Check", "Finding", "Level", "Subject", "can_be_asked", "errors", "findings"]
+__all__ = ["CHECKS", "LEVELS", "Check", "ConfigFinding", "ConfigSubject", "Level", "can_be_asked", "errors", "findings"]

@@ -1,4 +1,4 @@
-"""What the checks look at: one config, and the gateway that it is for."""
+"""The subject of the checks: a config and the gateway that it is for."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli import configvars
-from toolguard_cli.configtree import ConfigTree, Part, Steps
-from toolguard_cli.paths import Places
-from toolguard_cli.setup.entry import ENTRY
-from toolguard_engine import config as settings
+from toolguard_cli.hostconfig import env_vars
+from toolguard_cli.hostconfig.config_tree import ConfigTree, Part, Steps
+from toolguard_cli.setup.plugin_entry import ENTRY
+from toolguard_cli.system.paths import Places
+from toolguard_engine.config import settings
 
 OWN: Steps = (*ENTRY, "config")
-"""Where our settings lie in the whole config."""
+"""The path of toolguard's settings in the config."""
 
 
 @dataclass(frozen=True)
-class Subject:
-    """`env`: the variables that fill in `${VAR}`; the gateway may know others."""
+class ConfigSubject:
+    """`env`: the variables for `${VAR}`; the gateway may have others."""
 
     tree: ConfigTree
     places: Places
@@ -31,36 +31,36 @@ class Subject:
 
     @cached_property
     def written(self) -> Any:
-        """Our settings as they are written; None where there are none."""
+        """Toolguard's settings as written; None if there are none."""
         return self.tree.get(*OWN)
 
     @cached_property
     def own(self) -> Any:
-        """Our settings as the engine gets them: variables filled in, and `3.0` is 3."""
-        return configvars.whole_numbers(configvars.filled(self.written, self.env))
+        """Toolguard's settings as the engine receives them: with variables substituted, and `3.0` as 3."""
+        return env_vars.whole_numbers(env_vars.filled(self.written, self.env))
 
     @cached_property
     def settings(self) -> settings.Config | None:
-        """None where they do not fit."""
+        """None if they are invalid."""
         try:
             return settings.parse(self.own)
         except msgspec.ValidationError:
             return None
 
     def is_open(self, steps: Steps) -> bool:
-        """Whether a variable in one of our settings is not set here, so that its value cannot be told."""
-        return any(configvars.unset(value_at(self.written, steps), self.env))
+        """Whether a setting contains a variable that is not set here, so that its value is unknown."""
+        return any(env_vars.unset(value_at(self.written, steps), self.env))
 
     @property
     def installed(self) -> bool:
         return self.tree.part(ENTRY) is not None
 
     def setting(self, *steps: str) -> Any:
-        """What counts for one of our settings: what is written, else its default, else None."""
+        """The effective value of a setting: as written, else its default, else None."""
         return first_of((self.own, DEFAULTS), steps)
 
-    def mend(self, *words: str) -> str:
-        """A command of toolguard for the gateway that is looked at."""
+    def command(self, *words: str) -> str:
+        """A toolguard command line for this gateway."""
         return shlex.join(["toolguard", *words, *self.places.given])
 
 
@@ -68,12 +68,12 @@ DEFAULTS: dict[str, Any] = msgspec.to_builtins(settings.Config())
 
 
 def first_of(values: tuple[Any, ...], steps: Steps) -> Any:
-    """What the first of these has at this path; None where none has anything."""
+    """The first value at this path; None if there is none."""
     return next((found for value in values if (found := value_at(value, steps)) is not None), None)
 
 
 def value_at(value: Any, steps: Steps) -> Any:
-    """What lies at this path of a value; None where nothing does."""
+    """The part of a value at this path; None if there is none."""
     for step in steps:
         if isinstance(value, dict):
             value = value.get(step)
@@ -85,7 +85,7 @@ def value_at(value: Any, steps: Steps) -> Any:
 
 
 def parts(part: Part | None, steps: Steps = ()) -> Iterator[tuple[Steps, Part]]:
-    """This part and all in it, each with its path."""
+    """This part and all parts in it, each with its path."""
     if part is None:
         return
     yield steps, part

@@ -1,9 +1,12 @@
-"""The person's own constraints: mandatory ones block, required ones ask, advisory ones are noted behind the result.
+"""Rules about the circumstances of a call (paths, agent, channel, requester, time), and those that decide by a severity.
 
-The law: they only ever add. What was blocked stays blocked, what was held is held at least; that is why they need no
-signature. A mandatory one wins over a hold; of several of the same severity the first one names the verdict. What is not
-known of a call (agent, channel, requester, time), or is more than can be looked at, counts as fitting for mandatory and
-required ones and as not fitting for advisory ones. `constraintform` says what each condition means.
+Rules with a severity are asked after all others have been weighed: mandatory ones block, required ones ask, advisory ones
+are noted behind the result. They only ever add: what was blocked stays blocked, what was held is held at least; that is why
+they need no signature. A mandatory one wins over a hold; of several of the same severity the first one names the verdict.
+Those without a severity add to the score of the call (`layers.rubric`).
+
+What is not known of a call (agent, channel, requester, time), or is more than can be looked at, counts as fitting, so that
+nothing slips through; for advisory ones it does not.
 
 They are not asked about what no verdict is made of: the envelope of Tool Search, tools under `neverBlock`, mode `disabled`.
 A hold by a required one is a question like any other: an approval or a signed grant of a person answers it, and mode `soft`
@@ -16,16 +19,18 @@ from collections.abc import Callable, Iterable
 
 from msgspec import structs
 
-from toolguard_engine.callview import View
-from toolguard_engine.clockhours import DAYS, moment, span_of, within, zone
-from toolguard_engine.constraintform import Constraint
-from toolguard_engine.judgement import Judgement
-from toolguard_engine.layers.calltexts import EXEC_TOOLS
-from toolguard_engine.model import Call, Host
-from toolguard_engine.pathglobs import PathGlob, name_test
-from toolguard_engine.toolsearch import tool_name
-
-__all__ = ["Book", "Constraint", "code", "judge", "speaks"]
+from toolguard_engine.effects.call_texts import EXEC_TOOLS
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.effects.shell.place_globs import name_test
+from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.model.call import Call, Host, Verdict
+from toolguard_engine.model.clock_hours import DAYS, moment, span_of, within, zone
+from toolguard_engine.rules.call_facts import CallFacts
+from toolguard_engine.rules.judgement import Judgement, changed
+from toolguard_engine.rules.path_globs import PathGlob
+from toolguard_engine.rules.rulebook import Match, Rule, Rulebook
 
 MAX_NOTES = 5
 MAX_REASON = 600
@@ -33,53 +38,55 @@ _MAX_KNOWN = 1_000
 _MAX_NAMES = 400
 """Characters of names that are remembered together."""
 
-_NO_HOST = Host()
+
+def matches(reading: CallReading, effects: tuple[Effect, ...], book: Rulebook) -> list[Match]:
+    """What the rules of the book that need a view and have no severity add to the score of a call."""
+    found = _books(book, reading.host)[0].speaking(reading, effects)
+    return [Match(rule.id, rule.reason, rule.clarity, rule.stakes, rule.verdict == "block") for rule in found]
 
 
-def code(constraint: Constraint) -> str:
-    return f"constraint.{constraint.id}"
+def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+    """Adds a block, a hold, a note."""
+    if not given.rules.viewed:
+        return None
+    matching = _books(given.rules, given.reading.host)[1].speaking(given.reading, found.effects)
+    return _added(found, matching) if matching else None
 
 
-def judge(call: Call, found: Judgement, constraints: tuple[Constraint, ...], host: Host = _NO_HOST) -> Judgement:
-    """`found` with what the constraints add: a block, a hold, a note."""
-    book = _book(constraints, host)
-    tool = tool_name(call.tool)
-    group = book.about(call, tool)
-    if not group.laws:
-        return found
-    speaking = group.speaking(View(call, tool, found, host))
-    return _added(found, speaking) if speaking else found
+def speaks(rule: Rule, reading: CallReading, effects: tuple[Effect, ...]) -> bool:
+    """Whether a rule that needs a view matches a call; what is not known of the call counts as a match."""
+    law = _Law(structs.replace(rule, severity="required"), reading.host.home)
+    return law.about(reading.call, reading.tool) and law.holds(CallFacts(reading, effects))
 
 
-def speaks(constraint: Constraint, call: Call, found: Judgement, host: Host = _NO_HOST) -> bool:
-    """Whether a constraint speaks about a call; what is not known of the call counts as fitting."""
-    law = _Law(structs.replace(constraint, severity="required"), host.home)
-    tool = tool_name(call.tool)
-    return law.about(call, tool) and law.holds(View(call, tool, found, host))
-
-
-def _added(found: Judgement, speaking: list[Constraint]) -> Judgement:
+def _added(found: Judgement, speaking: list[Rule]) -> Judgement:
     first = {each.severity: each for each in reversed(speaking)}
     notes = [_note(each) for each in speaking if each.severity == "advisory"][:MAX_NOTES]
     note = "\n".join(filter(None, (found.note, *notes)))
+    found = structs.replace(found, note=note, free=False) if note != found.note else found
     if found.decision != "block" and (mandatory := first.get("mandatory")):
-        return structs.replace(found, decision="block", code=code(mandatory), reason=mandatory.reason, note=note)
+        return changed(found, Verdict("block", mandatory.code, reason=mandatory.reason))
     if found.decision != "block" and (required := first.get("required")):
         reason = " ".join(filter(None, (required.reason, found.reason)))[:MAX_REASON]
-        return structs.replace(found, decision="hold", code=code(required), reason=reason, note=note)
-    return structs.replace(found, note=note) if note != found.note else found
+        return changed(found, Verdict("hold", required.code, reason=reason))
+    return found
 
 
-def _note(constraint: Constraint) -> str:
-    return f"[TOOLGUARD NOTE] {constraint.reason} (constraint {constraint.id})"
+def _note(rule: Rule) -> str:
+    return f"[TOOLGUARD NOTE] {rule.reason} (rule {rule.name})"
 
 
 class Book:
-    """The constraints by whom and what they are about, so that a call that none is about costs next to nothing."""
+    """Rules by whom and what they are about, so that a call that none is about costs next to nothing."""
 
-    def __init__(self, constraints: Iterable[Constraint], home: str) -> None:
-        self._laws = tuple(_Law(constraint, home, number) for number, constraint in enumerate(constraints))
+    def __init__(self, rules: Iterable[Rule], home: str) -> None:
+        self._laws = tuple(_Law(rule, home, number) for number, rule in enumerate(rules))
         self._known: dict[tuple[str, str, str, str], _Group] = {}
+
+    def speaking(self, reading: CallReading, effects: tuple[Effect, ...]) -> list[Rule]:
+        """Those that match a call, in the order of the book."""
+        group = self.about(reading.call, reading.tool) if self._laws else None
+        return group.speaking(CallFacts(reading, effects)) if group and group.laws else []
 
     def about(self, call: Call, tool: str) -> _Group:
         """Those that may speak about calls of this tool by this agent for this person."""
@@ -95,20 +102,20 @@ class Book:
 
 
 class _Group:
-    """Constraints that are asked together: by what they want of the effects and paths of a call."""
+    """Rules that are asked together: by what they want of the effects and paths of a call."""
 
     def __init__(self, laws: tuple[_Law, ...]) -> None:
         self.laws = laws
-        self._kinds = frozenset(kind for law in laws for kind in law.constraint.effect)
+        self._kinds = frozenset(kind for law in laws for kind in law.rule.effect)
         self._globs = tuple({glob.text: glob for law in laws for glob in law.paths}.values())
         self._needles = tuple({glob.needle for glob in self._globs})
-        self._others = tuple(law for law in laws if not law.paths and not law.constraint.effect)
-        self._by_path = tuple(law for law in laws if law.paths and not law.constraint.effect)
-        self._by_effect = tuple(law for law in laws if not law.paths and law.constraint.effect)
-        self._by_both = tuple(law for law in laws if law.paths and law.constraint.effect)
+        self._others = tuple(law for law in laws if not law.paths and not law.rule.effect)
+        self._by_path = tuple(law for law in laws if law.paths and not law.rule.effect)
+        self._by_effect = tuple(law for law in laws if not law.paths and law.rule.effect)
+        self._by_both = tuple(law for law in laws if law.paths and law.rule.effect)
 
-    def speaking(self, view: View) -> list[Constraint]:
-        """Those that speak about a call, in the order of the file."""
+    def speaking(self, view: CallFacts) -> list[Rule]:
+        """Those that are about a call, in the order of the book."""
         asked, by_path = self._others, self._by_path
         if self._kinds and not self._kinds.isdisjoint(view.kinds):
             asked, by_path = asked + self._by_effect, by_path + self._by_both
@@ -116,33 +123,35 @@ class _Group:
             asked += by_path
         found = [law for law in asked if law.holds(view)]
         found.sort(key=lambda law: law.number)
-        return [law.constraint for law in found]
+        return [law.rule for law in found]
 
 
-_last: tuple[tuple[Constraint, ...], str, Book] = ((), "", Book((), ""))
+_last: tuple[Rulebook | None, str, tuple[Book, Book]] = (None, "", (Book((), ""), Book((), "")))
 
 
-def _book(constraints: tuple[Constraint, ...], host: Host) -> Book:
-    """The last one is kept: the same tuple comes with every call, and comparing it would take longer than judging."""
+def _books(rules: Rulebook, host: Host) -> tuple[Book, Book]:
+    """Those that add to a score, and those with a severity. The last two are kept: the same rules come with every call."""
     global _last  # noqa: PLW0603 - a cache of one
-    if _last[0] is not constraints or _last[1] != host.home:
-        _last = (constraints, host.home, Book(constraints, host.home))
+    if _last[0] is not rules or _last[1] != host.home:
+        scored = [rule for rule in rules.viewed if not rule.severity]
+        deciding = [rule for rule in rules.viewed if rule.severity]
+        _last = (rules, host.home, (Book(scored, host.home), Book(deciding, host.home)))
     return _last[2]
 
 
 class _Law:
-    """One constraint, ready to be asked."""
+    """One rule, ready to be asked."""
 
-    def __init__(self, constraint: Constraint, home: str, number: int = 0) -> None:
-        self.constraint = constraint
+    def __init__(self, rule: Rule, home: str, number: int = 0) -> None:
+        self.rule = rule
         self.number = number
-        self._strict = constraint.severity != "advisory"
-        self._tools = _Names(map(tool_name, constraint.tool))
-        self.paths = tuple(PathGlob(pattern, home) for pattern in constraint.path)
-        self._exceptions = tuple(PathGlob(pattern, home) for pattern in constraint.not_path)
-        self._span = span_of(constraint.hours) if constraint.hours else None
-        self._days = frozenset(DAYS.index(day) for day in constraint.days)
-        self._clock = zone(constraint.timezone) if constraint.timezone else None
+        self._strict = rule.severity != "advisory"
+        self._tools = _Names(map(tool_name, rule.tool))
+        self.paths = tuple(PathGlob(pattern, home) for pattern in rule.path)
+        self._exceptions = tuple(PathGlob(pattern, home) for pattern in rule.not_path)
+        self._span = span_of(rule.hours) if rule.hours else None
+        self._days = frozenset(DAYS.index(day) for day in rule.days)
+        self._clock = zone(rule.timezone) if rule.timezone else None
         self._who = tuple(self._named())
         self._terms = tuple(self._needed())
 
@@ -152,7 +161,7 @@ class _Law:
             return False
         return all(self._fits(names, forms(call)) for names, forms in self._who)
 
-    def holds(self, view: View) -> bool:
+    def holds(self, view: CallFacts) -> bool:
         """Whether the other conditions hold."""
         for term in self._terms:  # noqa: SIM110 - a generator takes half as long again
             if not term(view):
@@ -160,7 +169,7 @@ class _Law:
         return True
 
     def _named(self) -> Iterable[tuple[_Names, Callable[[Call], tuple[str, ...]]]]:
-        wanted = self.constraint
+        wanted = self.rule
         if wanted.agent:
             yield _Names(wanted.agent), lambda call: (call.agent,)
         if wanted.channel:
@@ -178,28 +187,31 @@ class _Law:
             return True
         return self._strict if len(known) < len(forms) else names.only_excludes
 
-    def _needed(self) -> Iterable[Callable[[View], bool]]:
+    def _needed(self) -> Iterable[Callable[[CallFacts], bool]]:
         """What costs least first."""
-        wanted = self.constraint
+        wanted = self.rule
         if wanted.hours or wanted.days:
             yield self._now
         if wanted.effect:
             kinds = frozenset(wanted.effect)
             yield lambda view: not kinds.isdisjoint(view.kinds)
+        if (asked := wanted.of_programs) is not None:
+            book = Rulebook((asked,))
+            yield lambda view: view.does(book)
         yield from (self._has(name, pattern) for name, pattern in wanted.params)
         if wanted.path or wanted.not_path:
             yield self._reaches
 
-    def _has(self, name: str, pattern: str) -> Callable[[View], bool]:
+    def _has(self, name: str, pattern: str) -> Callable[[CallFacts], bool]:
         strict = self._strict
         return lambda view: view.has(name, pattern, unseen=strict)
 
-    def _now(self, view: View) -> bool:
+    def _now(self, view: CallFacts) -> bool:
         now = moment(view.call.at, self._clock)
         return self._strict if now is None else within(now, self._span, self._days)
 
-    def _reaches(self, view: View) -> bool:
-        reached = view.touched(self.constraint.effect) if self.constraint.effect else view.paths
+    def _reaches(self, view: CallFacts) -> bool:
+        reached = view.touched(self.rule.effect) if self.rule.effect else view.paths
         if self._strict and (not reached.all_seen or (reached.hidden and not self.paths)):
             return True
         for path in reached.paths:

@@ -1,6 +1,6 @@
 """Clarity times stakes: what a call would do, what the rules say about that, and whether a person has to be asked.
 
-The law: a call begins with the scores of its tool (`toolguard_engine.rubric`). The strongest clarity and the strongest
+The law: a call begins with the scores of its tool (`toolguard_engine.rules.scores`). The strongest clarity and the strongest
 stakes of all rules that match are added, each sum at most 10, so that a harmless addition changes nothing and nothing is
 counted twice. A rule may block instead (gate I). At `escalationThreshold` the product is held (gate V). What cannot be read
 to its end is held whatever the rest says; what is no proper syntax is judged on what could be seen, with raised clarity.
@@ -8,21 +8,18 @@ to its end is held whatever the rest says; what is no proper syntax is judged on
 
 from __future__ import annotations
 
-from typing import Any
-
-from toolguard_engine import effecttexts, rubric, toolacts
-from toolguard_engine.config import Config
-from toolguard_engine.heard import Heard
-from toolguard_engine.judgement import Judgement
-from toolguard_engine.layers import calltexts, provenance
-from toolguard_engine.model import Call, Host
-from toolguard_engine.rubric import MOST
-from toolguard_engine.rulebook import Match, Rulebook
-from toolguard_engine.shell.effects import effects
-from toolguard_engine.shell.model import UNKNOWN, Effect
-from toolguard_engine.shell.places import Where
-from toolguard_engine.shell.unwrap import read
-from toolguard_engine.toolsearch import tool_name
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects import descriptions
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect
+from toolguard_engine.layers import constraints
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.layers.provenance import gate
+from toolguard_engine.layers.provenance.context import RunContext
+from toolguard_engine.rules import scores
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.rules.rulebook import Match, Rulebook
+from toolguard_engine.rules.scores import MOST
 
 CODE = "rubric"
 TOO_LONG_CODE = "rule.too-long"
@@ -32,51 +29,48 @@ BROKEN_CLARITY = 2
 """What a command adds whose syntax is broken."""
 
 SOFT_STAKES = 8
-"""In mode `soft` only calls of at least these stakes are held."""
+"""In mode `soft` a score holds only calls of at least these stakes. Nothing else differs from `enforce`."""
 
 MAX_TARGET = 120
 
 
-def judge(call: Call, config: Config, host: Host, book: Rulebook, heard: Heard | None = None) -> Judgement:
-    """`heard`: what this run has heard from outside so far (gate P)."""
-    tool, params = tool_name(call.tool), call.params
-    clarity, stakes = rubric.base(tool, params)
-    if not isinstance(params, dict):
+def judge(given: LayerInput, _: Judgement) -> Judgement | None:
+    """What is typed into a running program is weighed by `typed_input`."""
+    if given.entries is not None:
+        return None
+    context = given.contexts.of(given.call.run, given.call.session) if given.contexts else None
+    return weighed(given.reading, given.config, given.rules, context)
+
+
+def weighed(reading: CallReading, config: Config, book: Rulebook, context: RunContext | None = None) -> Judgement:
+    """`context`: the texts from outside that the run has read so far (gate P)."""
+    tool, params = reading.tool, reading.params
+    clarity, stakes = scores.base(tool, reading.call.params)
+    if not reading.has_params:
         return Judgement("allow", "allow", clarity, stakes)
     done: list[Effect] = []
     matches: list[Match] = []
     flaws: set[str] = set()
-    commands = calltexts.commands(tool, params)
-    executes = tool in calltexts.EXEC_TOOLS
-    if commands and not executes:
-        executed = rubric.base("exec", params)
-        clarity, stakes = max(clarity, executed[0]), max(stakes, executed[1])
-    for command in commands:
-        reading = read(command)
-        found = effects(reading, where_of(call, params, host))
-        matches += book.for_command(reading, found)
-        done += found
-        flaws |= reading.flaws
-    if not executes:
-        found = toolacts.effects(call.tool, params, where_of(call, {}, host))
-        matches += book.for_call(tool, params, found)
-        done += found
-    if heard is not None and (said := provenance.judge(call, tuple(done), heard)):
-        matches += book.for_call(tool, params, said)
-        done += said
+    if reading.commands:
+        if not reading.executes:
+            executed = scores.base("exec", params)
+            clarity, stakes = max(clarity, executed[0]), max(stakes, executed[1])
+        for command, found in zip(reading.command_readings, reading.command_effects, strict=True):
+            matches += book.for_command(command, found)
+            done += found
+            flaws |= command.flaws
+    if not reading.executes:
+        matches += book.for_call(tool, params, reading.tool_effects)
+        done += reading.tool_effects
+    if context is not None and (suspicious := gate.judge(reading.call, tuple(done), context)):
+        matches += book.for_call(tool, params, suspicious)
+        done += suspicious
+    if book.viewed:
+        matches += constraints.matches(reading, tuple(done), book)
     if not matches and not flaws and clarity * stakes < config.escalation_threshold:
         return Judgement("allow", "allow", clarity, stakes, tuple(done))
     matches.sort(key=_strength, reverse=True)
     return _weighed(clarity, stakes, tuple(done), tuple(dict.fromkeys(matches)), flaws, config)
-
-
-def where_of(call: Call, params: dict[str, Any], host: Host) -> Where:
-    """Where a call happens; `params`: those that may name a folder to run in."""
-    given = params.get("workdir") or params.get("cwd")
-    folder = given if isinstance(given, str) else call.cwd
-    if folder and call.cwd and not folder.startswith(("/", "~", "$")):
-        folder = f"{call.cwd}/{folder}"
-    return Where(host.home, folder, call.cwd, host.state_dir)
 
 
 def _strength(match: Match) -> tuple[bool, int]:
@@ -104,7 +98,7 @@ def _weighed(
 
 def _by_score(clarity: int, stakes: int, done: tuple[Effect, ...], flaws: set[str], config: Config) -> str:
     """No rule speaks of this call: what it would do, and how that is weighed."""
-    acts = effecttexts.in_line(done)
+    acts = descriptions.in_line(done)
     would = f"It would {acts}." if acts else "No rule knows what it would do."
     broken = " Its syntax is broken." if "broken" in flaws else ""
     score = f"clarity {clarity} x stakes {stakes} = {clarity * stakes}"

@@ -1,4 +1,4 @@
-"""What waits to be written: bounded; where nothing can be written for long the oldest go, and are counted."""
+"""Rows that wait to be written: a bounded queue that drops and counts the oldest while nothing can be written."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections import deque
 from collections.abc import Iterable
 from threading import Lock
 
-from toolguard_engine.metrics.record import Call, Verdict
+from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord
 
-Row = Call | Verdict
+Row = CallRecord | VerdictRecord
 
 
 class Backlog:
-    """Rows in their order. One thread adds, another takes; neither ever waits for the disk. What was taken waits too, until
-    it is `done` or put back."""
+    """Rows in order. One thread adds, another takes; neither waits for the disk. Rows that were taken stay here until `done`
+    or put back."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -37,19 +37,19 @@ class Backlog:
             return [self._rows.popleft() for _ in range(self._taken)]
 
     def done(self) -> None:
-        """What was taken is written."""
+        """The rows that were taken are written."""
         with self._lock:
             self._taken = 0
 
     def put_back(self, rows: list[Row]) -> None:
-        """They could not be written; they are the oldest again."""
+        """The rows that were taken could not be written; they are the oldest again."""
         with self._lock:
             self._taken = 0
             self._rows.extendleft(reversed(rows))
             self._shorten()
 
     def take_lost(self) -> int:
-        """How many went since this was last asked."""
+        """How many rows were dropped since the last call."""
         with self._lock:
             lost, self._lost = self._lost, 0
         return lost

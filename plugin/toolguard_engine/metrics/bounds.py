@@ -1,13 +1,13 @@
-"""What may stand in a row: texts that can be shown and are not endless, numbers and times that can be.
+"""Limits for the values of a row: bounded printable texts, and plausible numbers and times.
 
-Names come from the gateway, models and files. A row that does not fit is made to fit: one odd row must not cost the others.
+Names come from the gateway, models and files. A row that does not fit is adjusted, so that it does not block the others.
 """
 
 from __future__ import annotations
 
 import math
 
-from toolguard_engine.metrics.record import DAY_MS, Call, Verdict
+from toolguard_engine.metrics.row_writer import DAY_MS, CallRecord, VerdictRecord
 
 MAX_NAME = 200
 MAX_TEXT = 500
@@ -19,14 +19,14 @@ MAX_DURATION_MS = 7 * DAY_MS
 
 
 def clean(text: str, most: int = MAX_NAME) -> str:
-    """Printable, at most so long."""
+    """Printable and bounded."""
     text = text[:most]
     return text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text)
 
 
-def call(given: Call, now: int) -> Call:
-    """This call as it can be written; `now`: milliseconds since 1970."""
-    return Call(
+def call(given: CallRecord, now: int) -> CallRecord:
+    """This call with all values in bounds; `now`: milliseconds since 1970."""
+    return CallRecord(
         at=time(given.at, now),
         gateway=clean(given.gateway),
         agent=clean(given.agent),
@@ -46,9 +46,9 @@ def call(given: Call, now: int) -> Call:
     )
 
 
-def verdict(given: Verdict, now: int) -> Verdict:
-    """This verdict as it can be written."""
-    return Verdict(
+def verdict(given: VerdictRecord, now: int) -> VerdictRecord:
+    """This verdict with all values in bounds."""
+    return VerdictRecord(
         at=time(given.at, now),
         gateway=clean(given.gateway),
         agent=clean(given.agent),
@@ -68,7 +68,7 @@ def verdict(given: Verdict, now: int) -> Verdict:
 
 
 def time(at: int, now: int) -> int:
-    """A time that can be: what is more than a day ahead comes from a clock that was wrong, and is taken for now."""
+    """A plausible time: one more than a day ahead comes from a wrong clock and is replaced by now."""
     return at if 0 <= at <= now + DAY_MS else now
 
 

@@ -1,22 +1,22 @@
-"""Where a conversation comes from: `telegram`, `webchat`, `cron`, `subagent`, ..."""
+"""The channel of a conversation: `telegram`, `webchat`, `cron`, `subagent`, ..."""
 
 from __future__ import annotations
 
-from toolguard_engine import texts
+from toolguard_engine.wording import correction
 
 _OF_THE_GATEWAY = frozenset({"acp", "boot", "cron", "dashboard", "heartbeat", "hook", "subagent", "voice"})
 _PEERS = frozenset({"channel", "direct", "dm", "group", "room", "slash"})
-"""What stands behind the name of a channel in a session key, or behind the account there."""
+"""What follows the name of a channel in a session key, or the account there."""
 
 
-def channel(told: str, session: str) -> str:
-    """What the gateway says, else what the session key does (OpenClaw: `agent:<id>:<channel>:group:<peer>`,
-    `agent:<id>:cron:...`); empty where neither does."""
-    return texts.name(told or _of_key(session))
+def channel(named: str, session: str) -> str:
+    """What the gateway reports, else the channel in the session key (OpenClaw: `agent:<id>:<channel>:group:<peer>`,
+    `agent:<id>:cron:...`); empty if there is neither."""
+    return correction.name(named or _of_key(session))
 
 
 def _of_key(session: str) -> str:
-    """Only words that are known, or that stand where OpenClaw writes a channel: a person may call a session anything."""
+    """Only known words, or words where OpenClaw writes a channel: users may give a session any name."""
     parts = session.split(":", 6)
     if parts[0] != "agent":
         return parts[0] if parts[0] in _OF_THE_GATEWAY else ""

@@ -1,9 +1,9 @@
-"""The metrics file: opened, made, brought to the present schema.
+"""The metrics file: open, create, migrate.
 
-The law: the file may be another's too (the plugin that toolguard replaces has its tables in the same one), so every name of
-ours begins with `toolguard_`, our schema's version stands in a table of ours, and a file that is no database, is damaged,
-belongs to another program or comes from a newer toolguard is reported and left as it is. Before the schema of a file that
-holds something is changed, the whole file is checked.
+Invariants: the file may be shared with another program (the plugin that toolguard replaces has its tables in it), so all our
+names begin with `toolguard_` and the schema version is in a table of ours. A file that is not a database, is damaged,
+belongs to another program or was written by a newer toolguard is reported and left as it is. The whole file is checked
+before its schema is changed.
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from functools import cache, partial
 from importlib.resources import files as resources
 from pathlib import Path
 
-from toolguard_engine.stores import files
+from toolguard_engine.stores import atomic
 from toolguard_engine.stores.locked import StoreError, unusable
 from toolguard_engine.stores.transactions import transaction
 
+Connection = sqlite3.Connection
+"""For annotations in other rooms."""
+
 PREFIX = "toolguard_"
 OLD_EVENTS = "usage_events"
-"""The old plugin's table: a file that has it may be shared."""
+"""The old plugin's table; a file that has it may be shared."""
 
 BUSY_SECONDS = 5.0
 BUSY_POLL_SECONDS = 0.01
@@ -36,7 +39,7 @@ _HELD = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 
 _NUMBERED = re.compile(r"(\d{3})-[a-z0-9-]+\.sql\Z")
 _WORDS = {
-    sqlite3.SQLITE_NOTADB: "is no SQLite database; move it away, or name another file in metrics.dbPath",
+    sqlite3.SQLITE_NOTADB: "is not a SQLite database; move it away, or name another file in metrics.dbPath",
     sqlite3.SQLITE_CORRUPT: "is damaged; move it away, or put back a copy of it",
     sqlite3.SQLITE_BUSY: "is held by another process; if none of yours hangs, try again",
     sqlite3.SQLITE_LOCKED: "is held by another process; if none of yours hangs, try again",
@@ -49,7 +52,7 @@ _WORDS = {
 
 
 class MetricsError(StoreError):
-    """The metrics file cannot be used now; one line that says why and what to do."""
+    """The metrics file cannot be used now; one line with the reason and the fix."""
 
     code = "metrics.unavailable"
 
@@ -62,27 +65,27 @@ class Missing(MetricsError):  # noqa: N818 - an answer
     """There is no such file."""
 
 
-class Held(MetricsError):  # noqa: N818 - an answer
-    """Another process has it just now."""
+class LockedDatabase(MetricsError):  # noqa: N818 - an answer
+    """Another process holds the file."""
 
 
 @contextmanager
 def reported(path: Path) -> Iterator[None]:
-    """What SQLite says about this file, as `MetricsError`. Its own words may quote what stands in the file: left out."""
+    """SQLite errors about this file as `MetricsError`. SQLite's own messages may quote from the file and are left out."""
     try:
         yield
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)
         name = getattr(error, "sqlite_errorname", "no reason")
         words = _WORDS.get(code & PRIMARY_CODE, f"cannot be used: SQLite gives {name}")
-        kind = Held if code & PRIMARY_CODE in _HELD else MetricsError
+        kind = LockedDatabase if code & PRIMARY_CODE in _HELD else MetricsError
         raise kind.of(path, words) from error
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """The file with our tables in it; it and its folder are made (0600, 0700) where they are missing. Raises `MetricsError`.
+    """Opens the file with our tables; creates it and its folder (0600, 0700) if they are missing. Raises `MetricsError`.
 
-    Statements commit by themselves; several belong together under `transaction`.
+    Statements commit by themselves; group them with `transaction`.
     """
     _make(path)
     connection = open_existing(path)
@@ -99,13 +102,13 @@ def connect(path: Path) -> sqlite3.Connection:
 
 
 def open_existing(path: Path) -> sqlite3.Connection:
-    """A connection to a file that is there, whatever it holds. Raises `MetricsError`, `Missing` where nothing is there.
+    """Opens an existing file, whatever it holds. Raises `MetricsError`; `Missing` if there is no file.
 
-    Text that is no UTF-8 is read with replacement characters.
+    Text that is not UTF-8 is read with replacement characters.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise MetricsError.of(path, "is no file; name another one in metrics.dbPath")
+            raise MetricsError.of(path, "is not a file; name another one in metrics.dbPath")
         uri = f"{path.absolute().as_uri()}?mode=rw"
     except (FileNotFoundError, NotADirectoryError) as error:
         raise Missing(str(unusable(path, error))) from error
@@ -123,8 +126,16 @@ def open_existing(path: Path) -> sqlite3.Connection:
         return connection
 
 
+def in_memory() -> Connection:
+    """An empty database with our tables, in place of a file that does not exist."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    for script in migrations():
+        connection.executescript(script)
+    return connection
+
+
 def is_ours(path: Path) -> bool:
-    """Whether this file is there and a toolguard has been at it. Raises `MetricsError`."""
+    """Whether the file exists and toolguard has written to it. Raises `MetricsError`."""
     try:
         with closing(open_existing(path)) as connection, reported(path):
             return version_of(connection) > 0
@@ -133,7 +144,7 @@ def is_ours(path: Path) -> bool:
 
 
 def examine(path: Path) -> bool:
-    """Whether this file, looked at as a whole, has events of ours; nothing is written. Raises `MetricsError`."""
+    """Checks the whole file; whether it has events of ours. Writes nothing. Raises `MetricsError`."""
     with closing(open_existing(path)) as connection, reported(path):
         _refuse_foreign(path, connection)
         if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
@@ -156,9 +167,9 @@ def migrations() -> tuple[str, ...]:
 
 def _make(path: Path) -> None:
     try:
-        files.make_folder(path.parent)
+        atomic.make_folder(path.parent)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
-        files.belong_to_folder(path)
+        atomic.belong_to_folder(path)
     except FileExistsError:
         return
     except (OSError, ValueError) as error:
@@ -175,13 +186,13 @@ def _refuse_foreign(path: Path, connection: sqlite3.Connection) -> None:
 
 
 def _refuse_damaged(path: Path, connection: sqlite3.Connection) -> None:
-    """Looks at the whole file, once for every schema."""
+    """Checks the whole file, once for every schema version."""
     if version_of(connection) < latest() and connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
         raise MetricsError.of(path, _WORDS[sqlite3.SQLITE_CORRUPT])
 
 
 def _log_ahead(connection: sqlite3.Connection) -> None:
-    """Readers and a writer side by side. SQLite does not wait by itself where another process does the same just now."""
+    """Switches to WAL. SQLite does not wait by itself if another process does the same at the same time."""
     until = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -206,7 +217,7 @@ def _migrate(connection: sqlite3.Connection) -> None:
 
 
 def version_of(connection: sqlite3.Connection) -> int:
-    """The version of the schema that this file is at; 0 where toolguard has never been at it."""
+    """The schema version of this file; 0 if toolguard has never written to it."""
     if "toolguard_schema" not in _tables(connection):
         return 0
     (version,) = connection.execute("SELECT coalesce(max(version), 0) FROM toolguard_schema").fetchone()
@@ -219,7 +230,7 @@ def _tables(connection: sqlite3.Connection) -> set[str]:
 
 
 def _statements(script: str) -> Iterator[str]:
-    """`executescript` would commit first, and a version must come whole."""
+    """Splits a script: `executescript` would commit first, and a version must be applied whole."""
     statement = ""
     for line in script.splitlines(keepends=True):
         statement += line

@@ -1,10 +1,10 @@
-"""Takes what stands in the audit log of a state directory into `toolguard_verdicts`: what the engine wrote there, and what
-the command line and the dashboard did.
+"""Copies the audit log of a state directory into `toolguard_verdicts`: events of the engine, the command line and the
+dashboard.
 
-The law: the log is the truth, the table a copy. Which line was taken last is kept in the metrics file with the lines
-themselves, so that none is lost when a process dies; a line that comes twice counts once (`Verdict.event`). Where the log
-begins with another line, or has not the last one any more, it was replaced or cut, and is followed from its start. Lines
-that are older than what is kept are left out, so that what was cleaned away does not come back.
+Invariants: the log is the truth, the table a copy. The last copied line is stored in the metrics file together with the
+rows, so that none is lost when a process dies; a line that is read twice counts once (`VerdictRecord.event`). If the log
+begins with another line, or no longer has the last copied one, it was replaced or cut, and is read from its start. Lines
+older than the retention are skipped, so that removed rows do not come back.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import Annotated
 import msgspec
 
 from toolguard_engine.metrics import bounds
-from toolguard_engine.metrics.record import Verdict, record_verdicts
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.stores.files import opened
+from toolguard_engine.metrics.row_writer import VerdictRecord, record_verdicts
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.atomic import opened
 from toolguard_engine.stores.transactions import transaction
 
 STEP_BYTES = 32 * 1024
-"""What is read at once: some 70 lines, and more than the longest one that we write. A verdict waits until they are taken."""
+"""Read at once: about 70 lines, and more than the longest line that we write. A verdict waits meanwhile."""
 
 MAX_SEQ = 2**63 - 1
-"""What SQLite can keep."""
+"""SQLite's largest integer."""
 
 DECISIONS = {
     "hold": "hold",
@@ -42,14 +42,14 @@ DECISIONS = {
     "error": "block",
     "forged": "block",
 }
-"""What an event means for its call; every other lets it run, or concerns none."""
+"""What an event means for its call; all others let it run, or concern none."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
 
 
-class Line(msgspec.Struct):
-    """A line of the audit log, as far as it is taken."""
+class AuditLine(msgspec.Struct):
+    """The part of an audit line that is copied."""
 
     seq: Annotated[int, msgspec.Meta(ge=0, le=MAX_SEQ)]
     id: str
@@ -68,14 +68,14 @@ class Line(msgspec.Struct):
     shown: str = ""
 
 
-_DECODER = msgspec.json.Decoder(Line)
+_DECODER = msgspec.json.Decoder(AuditLine)
 
 
 class Follower:
-    """Follows one log for one gateway. `step` is to be called again and again."""
+    """Follows one log for one gateway. Call `step` repeatedly."""
 
     def __init__(self, state_dir: Path, gateway: str) -> None:
-        self._log = AuditLog(state_dir)
+        self._log = stores.audit_log(state_dir)
         self._gateway = gateway
         self._first = ""
         self._part = 0
@@ -83,8 +83,8 @@ class Follower:
         self._offset = 0
 
     def step(self, connection: sqlite3.Connection, now: int, since: int) -> bool:
-        """Takes some lines; whether there may be more right now. Times are milliseconds since 1970; lines from before
-        `since` are left out. Raises `OSError` and what SQLite raises."""
+        """Copies some lines; returns whether there may be more right now. Times are milliseconds since 1970; lines from
+        before `since` are skipped. Raises `OSError` and SQLite's errors."""
         parts = self._log.files()
         if not parts:
             return False
@@ -100,7 +100,7 @@ class Follower:
         return bool(whole or behind)
 
     def _whereabouts(self, connection: sqlite3.Connection, parts: list[Path]) -> tuple[Path, list[Path]]:
-        """The part to read now, and those behind it."""
+        """The part to read now, and the parts after it."""
         if (first := _first_line(parts[0])) != self._first:
             self._first, self._part = first, 0
         for number, path in enumerate(parts):
@@ -123,17 +123,17 @@ class Follower:
             connection.execute(_MOVE, (lines[-1].seq, self._first, self._gateway))
 
 
-def _lines(data: bytes) -> Iterator[Line]:
-    """Those that are ours."""
+def _lines(data: bytes) -> Iterator[AuditLine]:
+    """Those that toolguard wrote."""
     for line in data.split(b"\n"):
         with suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             yield _DECODER.decode(line)
 
 
-def _verdict(line: Line, gateway: str) -> Verdict | None:
+def _verdict(line: AuditLine, gateway: str) -> VerdictRecord | None:
     if (at := _time(line.time)) is None:
         return None
-    return Verdict(
+    return VerdictRecord(
         at=at,
         gateway=gateway,
         agent=line.agent,
@@ -153,7 +153,7 @@ def _verdict(line: Line, gateway: str) -> Verdict | None:
 
 
 def _time(text: str) -> int | None:
-    """Milliseconds since 1970, where it is a time."""
+    """Milliseconds since 1970, if it is a time."""
     try:
         return (datetime.fromisoformat(text) - _EPOCH) // _MILLISECOND
     except (ValueError, OverflowError, TypeError):
@@ -161,7 +161,7 @@ def _time(text: str) -> int | None:
 
 
 def _find(parts: list[Path], seq: int) -> tuple[int, int] | None:
-    """The part that has the line of this number, and where that line ends; the newest part first."""
+    """The part that has the line with this number, and where that line ends; the newest part first."""
     mark = b'{"seq":%d,' % seq
     for number in reversed(range(len(parts))):
         with opened(parts[number]) as file:

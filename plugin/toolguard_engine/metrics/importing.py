@@ -1,14 +1,14 @@
-"""Takes over the metrics of the plugin that toolguard replaces, from the same file or another; its tables stay as they are.
+"""Imports the metrics of the plugin that toolguard replaces, from the same file or another; its tables are not changed.
 
-The law, why nothing counts twice:
-- Events are taken in the order of their ids, which the old plugin never uses again; how far, is remembered per database.
-  Which database a file is, its events tell (sources.py).
-- The old plugin keeps events 30 days, hours 90, days 365, and counts every event in its hour and day. So of an hour (day),
-  gateway and model it knows at least as many calls as we took events; where it knows more, the difference in calls, tokens
-  and cost is added to our hour (day), with no provider and no agent. After an import our hours and days say what the old
-  ones say. The last events, the hours and the days are read as of one moment. An event that makes no sense is no call of
-  ours, but it stays in the old sums, and so in ours.
-- Every transaction leaves the file consistent: a process that is killed loses at most what the next run takes.
+Invariants, so that nothing counts twice:
+- Events are imported in the order of their ids, which the old plugin never reuses; the last one is stored per database.
+  A file is identified by its events (sources.py).
+- The old plugin keeps events 30 days, hours 90, days 365, and counts every event in its hour and day. So for an hour (day),
+  gateway and model it knows at least as many calls as events were imported; if it knows more, the difference in calls,
+  tokens and cost is added to our hour (day), with no provider and no agent. After an import our hours and days equal the old
+  ones. The last events, the hours and the days are read as of one moment. An invalid event is not imported as a call, but
+  it stays in the old sums, and so in ours.
+- Every transaction leaves the file consistent: a killed process loses at most what the next run imports.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from toolguard_engine.metrics import oldplugin, sources
+from toolguard_engine.metrics import old_plugin, sources
 from toolguard_engine.metrics.database import MetricsError, connect, is_ours, reported
-from toolguard_engine.metrics.oldplugin import Event, OldPlugin, Sum
-from toolguard_engine.metrics.record import ADDED, DAY_MS, ROLLUPS, record
+from toolguard_engine.metrics.old_plugin import OldEvent, OldPlugin, Sum
+from toolguard_engine.metrics.row_writer import ADDED, DAY_MS, ROLLUPS, record
 from toolguard_engine.metrics.sources import KIND
 from toolguard_engine.stores.transactions import transaction
 
 CHUNK = 5_000
-"""Rows to a transaction: others wait for it, some 0.1 s."""
+"""Rows per transaction: other processes wait about 0.1 s for it."""
 
 Progress = Callable[[int, int], None]
-"""Told after every chunk of events: how many are done, and how many there are to do."""
+"""Called after every chunk of events with the number done and the number in all."""
 
 
 @dataclass(frozen=True)
 class OldMetrics:
-    """What the old plugin left. `first` and `last`: milliseconds since 1970, `None` where no row tells."""
+    """What the old plugin left. `first` and `last`: milliseconds since 1970, `None` if no row has a time."""
 
     events: int
     hours: int
@@ -48,9 +48,9 @@ class OldMetrics:
 
 @dataclass(frozen=True)
 class Imported:
-    """What one run took: events, and rows of hours and days that knew of more calls than there are events.
+    """What one run imported: events, and rows of hours and days that knew of more calls than there are events.
 
-    `skipped`: rows of the old tables that made no sense.
+    `skipped`: invalid rows of the old tables.
     """
 
     events: int
@@ -60,8 +60,8 @@ class Imported:
 
 
 def find(path: Path) -> OldMetrics | None:
-    """What the old plugin left in this file; `None` where there is nothing of it. Raises `MetricsError`."""
-    old = oldplugin.look(path)
+    """What the old plugin left in this file; `None` if nothing. Raises `MetricsError`."""
+    old = old_plugin.look(path)
     if old is None:
         return None
     with closing(old), reported(path):
@@ -69,8 +69,9 @@ def find(path: Path) -> OldMetrics | None:
 
 
 def run(path_old: Path, path_new: Path, progress: Progress | None = None) -> Imported:
-    """Takes what was not taken yet. Raises `MetricsError`; what was taken until then stays, the next run goes on."""
-    old = oldplugin.look(path_old)
+    """Imports what was not imported yet. Raises `MetricsError`; what was imported until then stays, the next run
+    continues."""
+    old = old_plugin.look(path_old)
     if old is None:
         raise MetricsError.of(path_old, "holds no metrics of tool-guard")
     with closing(old), closing(connect(path_new)) as new, reported(path_new):
@@ -79,7 +80,7 @@ def run(path_old: Path, path_new: Path, progress: Progress | None = None) -> Imp
 
 
 def undo(path_new: Path) -> int:
-    """Removes all that was ever imported, and nothing else: how many rows. Raises `MetricsError`."""
+    """Removes all that was ever imported, and nothing else; returns the number of rows. Raises `MetricsError`."""
     if not is_ours(path_new):
         return 0
     with closing(connect(path_new)) as new, reported(path_new):
@@ -89,7 +90,7 @@ def undo(path_new: Path) -> int:
 
 
 class _Import:
-    """One run. `_last` is the id up to which the events were taken; if another run moves it too, this one ends."""
+    """One run. `_last`: the id up to which events were imported; if another run moves it too, this one ends."""
 
     def __init__(self, old: OldPlugin, new: sqlite3.Connection) -> None:
         self._old = old
@@ -116,7 +117,7 @@ class _Import:
         hours, days = (self._top_up(table, length) for table, length in ROLLUPS.items())
         return Imported(taken, hours, days, self._skipped)
 
-    def _read(self) -> tuple[list[Event], bool]:
+    def _read(self) -> tuple[list[OldEvent], bool]:
         """The next events, and whether there may be more; with the last ones, the sums as of the same moment."""
         with reported(self._old.path), self._old.unchanged():
             events = self._old.events(self._last, CHUNK, self._newest)
@@ -145,7 +146,7 @@ class _Import:
         self._new.execute("COMMIT")
 
     def _top_up(self, table: str, length: int) -> int:
-        """Adds what the staged sums know and we do not; safe to repeat, because it adds only what is missing."""
+        """Adds what the staged sums have and ours do not; safe to repeat, because it adds only what is missing."""
         (last,) = self._new.execute("SELECT coalesce(max(id), 0) FROM temp.staged").fetchone()
         added = 0
         for first in range(1, last + 1, CHUNK):
@@ -163,12 +164,12 @@ class _Import:
 
 
 def _newest() -> int:
-    """No time later than this is believed: clocks differ, but not by more than a day."""
+    """Times later than this are rejected: clocks differ, but not by more than a day."""
     return time.time_ns() // 1_000_000 + DAY_MS
 
 
 def _nobody(done: int, wanted: int) -> None:
-    """Nobody wants to know."""
+    """Ignores progress."""
 
 
 _STAGE = """
@@ -214,7 +215,7 @@ _TOP_UP = {table: _tops_up(table) for table in ROLLUPS}
 
 
 def _remove_rest(new: sqlite3.Connection) -> int:
-    """Removes what came from sources that are being removed, also what is left of a removal that was killed."""
+    """Removes rows of sources that are being removed, including those left by a removal that was killed."""
     leaving = [source for (source,) in new.execute("SELECT id FROM toolguard_sources WHERE made IS NULL")]
     return sum(_remove(new, source) for source in leaving)
 

@@ -1,7 +1,7 @@
-"""What the engine itself tells the metrics of one gateway: model calls, calls that it let run, calls that were malformed.
+"""Metrics that the engine itself records for one gateway: model calls, calls that it allowed, malformed calls.
 
-All other verdicts are in the audit log, from which they are taken. Rows are made when they are taken, not while a hook
-waits for its answer; the oldest that nobody takes are forgotten.
+All other verdicts come from the audit log. Rows are made when they are taken, not while a hook waits for its answer; the
+oldest rows that are not taken are dropped.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from toolguard_engine import approval_texts, texts
-from toolguard_engine.guard import Refusal
-from toolguard_engine.metrics.modelcalls import ModelCalls
-from toolguard_engine.metrics.record import Call as CallRow
-from toolguard_engine.metrics.record import Verdict as VerdictRow
-from toolguard_engine.model import Call
-from toolguard_engine.protocol import Answered, ModelEnded
-from toolguard_engine.stores import audit
-from toolguard_engine.toolsearch import is_envelope
+from toolguard_engine.host.tool_search import is_envelope
+from toolguard_engine.metrics.model_calls import ModelCalls
+from toolguard_engine.metrics.row_writer import CallRecord as CallRow
+from toolguard_engine.metrics.row_writer import VerdictRecord as VerdictRow
+from toolguard_engine.model.call import Call, MalformedCall
+from toolguard_engine.stores import audit_log
+from toolguard_engine.wire.messages import ModelAnswer, ModelEnded
+from toolguard_engine.wording import approval
+from toolguard_engine.wording import correction as texts
 
 MAX_UNMADE = 100_000
 NOT_MALFORMED = frozenset({"not-executed", "held", "blocked"})
@@ -32,7 +32,7 @@ class Measure:
         self._allowed: deque[Allowed] = deque(maxlen=MAX_UNMADE)
         self._malformed: deque[Callable[[], VerdictRow]] = deque(maxlen=MAX_UNMADE)
 
-    def note(self, note: ModelEnded | Answered, now: float) -> None:
+    def note(self, note: ModelEnded | ModelAnswer, now: float) -> None:
         if isinstance(note, ModelEnded):
             self._calls.ended(note, now)
         else:
@@ -42,12 +42,12 @@ class Measure:
         self._calls.run_ended(run)
 
     def allowed(self, call: Call, code: str) -> None:
-        """A call that runs without having been held. Of Tool Search it is the inner one that runs."""
+        """A call that runs without having been held. For Tool Search it is the inner call."""
         if not is_envelope(call.tool, call.params):
             self._allowed.append((call.at, call.agent, call.session, call.run, call.tool, code))
 
-    def malformed(self, refusal: Refusal, now: float) -> None:
-        """A call that the gateway refused, and whose correction the model sees."""
+    def malformed(self, refusal: MalformedCall, now: float) -> None:
+        """A call that the gateway refused, with a correction for the model."""
         if refusal.failure.error not in NOT_MALFORMED:
             self._malformed.append(partial(_malformed, refusal, now))
 
@@ -66,7 +66,7 @@ def _allowed(at: float, agent: str, session: str, run: str, tool: str, code: str
     return VerdictRow(
         at=_ms(at),
         agent=texts.name(agent),
-        session=audit.plain(session),
+        session=audit_log.plain(session),
         run=texts.name(run),
         tool=texts.name(tool),
         decision="allow",
@@ -75,20 +75,20 @@ def _allowed(at: float, agent: str, session: str, run: str, tool: str, code: str
     )
 
 
-def _malformed(refusal: Refusal, now: float) -> VerdictRow:
+def _malformed(refusal: MalformedCall, now: float) -> VerdictRow:
     call, failure = refusal.call, refusal.failure
     problems = [f"{problem.path}: {'is missing' if problem.missing else problem.detail}" for problem in failure.problems[:4]]
     return VerdictRow(
         at=_ms(now),
         agent=texts.name(call.agent),
-        session=audit.plain(call.session),
+        session=audit_log.plain(call.session),
         run=texts.name(call.run),
         tool=texts.name(call.tool),
         decision="block",
         code=f"malformed.{failure.error}",
-        reason=audit.plain("; ".join(problems)),
+        reason=audit_log.plain("; ".join(problems)),
         kind="loop" if refusal.correction.action == "loop-detected" else "malformed",
-        shown=approval_texts.shown(call),
+        shown=approval.shown(call),
     )
 
 

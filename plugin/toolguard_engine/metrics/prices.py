@@ -1,4 +1,4 @@
-"""What a model call may have cost, where the gateway does not know. Prices are data (`toolguard_manifests/prices.toml`)."""
+"""Estimated cost of model calls for which the gateway has none. The prices are data (`toolguard_manifests/prices.toml`)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from importlib.resources import files
 
 import msgspec
 
-from toolguard_engine.config import ModelPrice
-from toolguard_engine.metrics.record import Call
+from toolguard_engine.config.settings import ModelPrice
+from toolguard_engine.metrics.row_writer import CallRecord
 
 MILLION = 1_000_000
 MAX_KNOWN = 1_000
@@ -34,7 +34,7 @@ class Price:
     cache_read: float
     cache_write: float
 
-    def of(self, call: Call) -> float:
+    def of(self, call: CallRecord) -> float:
         """USD."""
         return (
             call.input * self.input
@@ -49,10 +49,10 @@ Entries = tuple[tuple[str, Price | None], ...]
 
 @dataclass
 class Table:
-    """Patterns and prices, the first that fits counts; None: nobody knows. It remembers what it found.
+    """Patterns and prices; the first match counts; None: unknown. Results are cached.
 
-    `own` counts first. Of `listed`, what holds for any provider holds for `providers` only: elsewhere a model of that name
-    may be part of a plan, or run on a machine of one's own.
+    `own` counts first. Entries of `listed` for any provider apply to `providers` only: elsewhere a model of that name may be
+    part of a plan, or run locally.
     """
 
     own: Entries
@@ -77,15 +77,15 @@ class Table:
 
 
 def load(overrides: Mapping[str, ModelPrice] | None = None) -> Table:
-    """Our own list behind the prices of the config (`metrics.prices`)."""
+    """Our own list after the prices of the config (`metrics.prices`)."""
     listed = tomllib.loads(files("toolguard_manifests").joinpath("prices.toml").read_text("utf-8"))
-    own = {_pattern(name): _price(told) for name, told in (overrides or {}).items()}
+    own = {_pattern(name): _price(price) for name, price in (overrides or {}).items()}
     known = {name: Price(*four) if four else None for name, four in listed["prices"].items()}
     return Table(_sorted(own), _sorted(known), frozenset(listed["providers"]))
 
 
-def estimate(call: Call, table: Table) -> Call:
-    """The call with its cost by the table. One whose cost is known, or of which nobody told what went in, stays as it is."""
+def estimate(call: CallRecord, table: Table) -> CallRecord:
+    """The call with its estimated cost. A call with a known cost, or without input tokens, stays as it is."""
     if call.cost_usd is not None or not (call.input or call.cache_read or call.cache_write):
         return call
     price = table.price(call.provider, call.model)
@@ -110,12 +110,12 @@ def _pattern(name: str) -> str:
     return name.lower() if "/" in name else f"{ANY_PROVIDER}{name.lower()}"
 
 
-def _price(told: ModelPrice) -> Price:
-    read, write = (told.input if cost is msgspec.UNSET else cost for cost in (told.cache_read, told.cache_write))
-    return Price(told.input, told.output, read, write)
+def _price(price: ModelPrice) -> Price:
+    read, write = (price.input if cost is msgspec.UNSET else cost for cost in (price.cache_read, price.cache_write))
+    return Price(price.input, price.output, read, write)
 
 
 def _sorted(prices: Mapping[str, Price | None]) -> Entries:
-    """The one that says more goes first. Of what stands for something else in a pattern, only `*` does here."""
+    """The more specific pattern first. Only `*` is a wildcard here."""
     entries = sorted(prices.items(), key=lambda entry: (entry[0].startswith("*"), -len(entry[0].replace("*", "")), entry[0]))
     return tuple((_GLOBS.sub(r"[\g<0>]", name), price) for name, price in entries)

@@ -1,8 +1,8 @@
-"""Writes metrics beside the decisions: a thread of the engine, for which no verdict waits but for its turn to run. It works
-in small pieces with a breath between them, and the interpreter changes threads more often than it does by itself.
+"""Writes metrics in a thread of the engine. No verdict waits for it except for the interpreter lock: it works in small
+pieces with pauses, and the interpreter switches threads more often than by default.
 
-What is added is in the file after half a second; what was added before the engine's input ended, is written before it ends.
-Another process that holds the file, or a file that cannot be used, delays nothing but the metrics.
+Rows are in the file after half a second; rows added before the end of the engine's input are written before the engine ends.
+A file that is held by another process, or unusable, delays only the metrics.
 """
 
 from __future__ import annotations
@@ -15,50 +15,52 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from threading import Event, Thread
 
-from toolguard_engine.config import MetricsConfig
+from toolguard_engine.config.settings import MetricsConfig
 from toolguard_engine.metrics.backlog import Backlog
-from toolguard_engine.metrics.record import Call, Verdict
 from toolguard_engine.metrics.registry import GatewayFacts
+from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord
 from toolguard_engine.metrics.writer import AFTER_TROUBLE, Writer
 
 MAX_WAITING = 50_000
 """Rows: some 50 MB."""
 
-MAX_TOLD = 20
+MAX_REPORTS = 20
 LAST_SECONDS = 1.5
-"""How long the end of an engine may take for what was not written yet: less than the gateway waits for it (`engine.mjs`)."""
+"""How long an ending engine may take for rows not written yet: less than the gateway waits for it (`engine.mjs`)."""
 
 LAST_POLL = 0.05
 BREATH = 0.01
-"""Seconds between two pieces of what is to be written at once."""
+"""Seconds between two pieces of work."""
 
 TURN = 0.0005
-"""Seconds after which a thread that runs makes way for one that waits; 0.005 where nobody says so."""
+"""Seconds after which a running thread yields to a waiting one; Python's default is 0.005."""
 
 
 class Recorder:
-    """Begins at once; `close` ends it."""
+    """Starts at once; `close` ends it."""
 
-    def __init__(self, path: Path, facts: GatewayFacts, settings: MetricsConfig, price: Callable[[Call], Call]) -> None:
+    def __init__(
+        self, path: Path, facts: GatewayFacts, settings: MetricsConfig, price: Callable[[CallRecord], CallRecord]
+    ) -> None:
         self._backlog = Backlog(MAX_WAITING)
-        self._told: deque[str] = deque()
+        self._reports: deque[str] = deque()
         self._ending = Event()
         self._writer = Writer(path, facts, settings.retention, self._backlog, price, self._tell)
         sys.setswitchinterval(TURN)
         self._thread = Thread(target=self._run, name="metrics", daemon=True)
         self._thread.start()
 
-    def add(self, calls: Sequence[Call], verdicts: Sequence[Verdict]) -> None:
-        """At once, whatever the file is doing."""
+    def add(self, calls: Sequence[CallRecord], verdicts: Sequence[VerdictRecord]) -> None:
+        """Returns at once, whatever the state of the file."""
         if calls or verdicts:
             self._backlog.add((*calls, *verdicts))
 
-    def take_told(self) -> list[str]:
-        """What a person should know, for the gateway's log."""
-        return [self._told.popleft() for _ in range(len(self._told))]
+    def take_reports(self) -> list[str]:
+        """Messages for the gateway's log."""
+        return [self._reports.popleft() for _ in range(len(self._reports))]
 
     def close(self, seconds: float = LAST_SECONDS) -> None:
-        """Writes what waits, if that can be done in this time."""
+        """Writes waiting rows, if that can be done in this time."""
         self._ending.set()
         self._thread.join(seconds)
         if self._backlog:
@@ -85,5 +87,5 @@ class Recorder:
             return AFTER_TROUBLE
 
     def _tell(self, text: str) -> None:
-        if text not in self._told and len(self._told) < MAX_TOLD:
-            self._told.append(text)
+        if text not in self._reports and len(self._reports) < MAX_REPORTS:
+            self._reports.append(text)

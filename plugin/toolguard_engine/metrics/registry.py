@@ -1,7 +1,7 @@
-"""Which gateways write here, and under which name: `toolguard_gateways`.
+"""The gateways that write here and their names: `toolguard_gateways`.
 
-The law: a gateway is known by its state directory, and keeps the name it got first. A name that another one has is made its
-own with a number (`home`, `home-2`), so that one name never means two.
+Invariant: a gateway is identified by its state directory and keeps its first name. A name that is taken gets a number
+(`home`, `home-2`), so that names are unique.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sqlite3
 from itertools import count
 from typing import NamedTuple
 
-from toolguard_engine.config import Retention
+from toolguard_engine.config.settings import Retention
 from toolguard_engine.metrics.bounds import MAX_PATH, clean
 from toolguard_engine.stores.transactions import transaction
 
@@ -20,8 +20,8 @@ _TAKEN = "SELECT 1 FROM toolguard_gateways WHERE id = ?"
 
 
 class GatewayFacts(NamedTuple):
-    """A gateway as its engine knows it. `name`: what it calls itself; `nonces`: where its held calls are kept; `host`: the
-    version of OpenClaw, `version` that of toolguard."""
+    """A gateway as its engine reports it. `name`: its own name; `nonces`: the file of its held calls; `host`: the version of
+    OpenClaw, `version` that of toolguard."""
 
     name: str
     state_dir: str
@@ -34,8 +34,7 @@ class GatewayFacts(NamedTuple):
 
 
 def claim(connection: sqlite3.Connection, facts: GatewayFacts, now: int, kept: Retention = USUAL) -> str:
-    """The name under which this gateway writes; its row says what is so now (milliseconds since 1970). `kept`: how long it
-    wants rows kept."""
+    """The name of this gateway; updates its row (milliseconds since 1970). `kept`: its retention."""
     facts = _bounded(facts)
     days = (kept.raw_days, kept.hourly_days, kept.daily_days)
     with transaction(connection):
@@ -50,8 +49,8 @@ def claim(connection: sqlite3.Connection, facts: GatewayFacts, now: int, kept: R
 
 
 def touch(connection: sqlite3.Connection, name: str, facts: GatewayFacts, now: int) -> None:
-    """Its engine lives. Another one of the same state directory may have been here for a while (an agent's run without the
-    gateway): what differs between the two is said anew."""
+    """Its engine is running. Another one of the same state directory may have been here meanwhile (an agent's run without
+    the gateway), so what differs between the two is written again."""
     connection.execute(_TOUCH, {"now": now, "pid": facts.pid, "mode": clean(facts.mode), "name": name})
 
 

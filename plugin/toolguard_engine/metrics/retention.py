@@ -1,11 +1,10 @@
-"""Removes what is older than the settings keep: single rows, sums of hours and sums of days, each at an age of its own.
+"""Removes rows that are older than the settings keep: single rows, sums of hours and sums of days, each with its own age.
 
-The law: nothing is taken from a sum because its rows go. The file is of all gateways of the machine, so that the one that
-keeps longest counts. One process of all cleans, at 04:00 UTC or as soon as one is there after it whose clock is steady
-(`steady`); what it left when it was killed, the next one removes. It goes in small pieces, so that nobody waits for it. What
-importing needs to know what was taken (`toolguard_taken`, `toolguard_sources`) stays. The newest row stays however old it
-is: ids only ever grow, and who reads along goes by them. From when on nothing was removed stands in the file, so that no row
-is taken again and no sum of the rest is taken for the whole.
+Invariants: removing rows changes no sum. The file is shared by all gateways of the machine, so the longest retention
+counts. One process cleans, at 04:00 UTC or as soon as one with a steady clock runs after it (`steady_clock`); the next one
+continues after it was killed. It works in small pieces, so that no process waits. What the import must remember
+(`toolguard_taken`, `toolguard_sources`) stays. The newest row always stays: ids only grow, and readers rely on them. The
+time up to which rows were removed is stored, so that no row is copied again and no partial sum counts as complete.
 """
 
 from __future__ import annotations
@@ -13,36 +12,36 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from toolguard_engine.config import Retention
-from toolguard_engine.metrics.record import DAY_MS, HOUR_MS, ROLLUPS, SESSIONS, VERDICT_ROLLUPS
+from toolguard_engine.config.settings import Retention
+from toolguard_engine.metrics.row_writer import DAY_MS, HOUR_MS, ROLLUPS, SESSIONS, VERDICT_ROLLUPS
 from toolguard_engine.stores.transactions import transaction
 
 CLEANED = "cleaned"
 CLEANING = "cleaning"
 DUE_MS = 4 * HOUR_MS
-"""When on each day (UTC)."""
+"""The hour of each day (UTC)."""
 
 CLAIM_MS = 10 * 60_000
-"""Who has not finished after this time was killed."""
+"""A process that has not finished after this time was killed."""
 
 LEFT_MS = 30 * DAY_MS
-"""What a gateway wants that nobody has seen for so long does not count."""
+"""A gateway that was not seen for this long has no say."""
 
 CHUNK = 500
 """Rows removed at once."""
 
 RAW = ("toolguard_calls", "toolguard_verdicts")
 REMOVED = ("raw", "hours", "days")
-"""What is removed up to a moment that stands in the file: `raw` are the single rows and the sums of sessions."""
+"""What is removed up to a stored moment: `raw` are the single rows and the sums of sessions."""
 
 
 def is_due(last: int | None, now: int) -> bool:
-    """Whether there was a 04:00 since the last clean-up. A time more than a day ahead is of a clock that was wrong."""
+    """Whether a 04:00 has passed since the last clean-up. A time more than a day ahead comes from a wrong clock."""
     return last is None or last < now - (now - DUE_MS) % DAY_MS or last > now + DAY_MS
 
 
 def claim(connection: sqlite3.Connection, now: int) -> bool:
-    """Whether it is due and falls to this process."""
+    """Claims the clean-up; whether it is due and this process does it."""
     if not _falls_to_us(connection, now):
         return False
     with transaction(connection):
@@ -52,8 +51,8 @@ def claim(connection: sqlite3.Connection, now: int) -> bool:
 
 
 def clean(connection: sqlite3.Connection, kept: Retention, now: int) -> Iterator[int]:
-    """Removes piece by piece: how many rows went. Ends with nothing left to remove, and says so in the file. `kept`: at
-    least so long."""
+    """Removes piece by piece and yields the number of removed rows. At the end it stores the moment. `kept`: the minimum to
+    keep."""
     befores = _befores(connection, kept, now)
     with transaction(connection):
         for name, before in befores.items():
@@ -67,19 +66,19 @@ def clean(connection: sqlite3.Connection, kept: Retention, now: int) -> Iterator
 
 
 def removed_until(connection: sqlite3.Connection, name: str, now: int) -> int:
-    """What is from before this moment was removed; 0 where nothing was. A moment that is still to come is of a clock that
-    was wrong. `name`: see `REMOVED`."""
+    """Rows from before this moment were removed; 0 if none were. A future moment comes from a wrong clock. `name`: see
+    `REMOVED`."""
     (at,) = connection.execute("SELECT coalesce(max(at), 0) FROM toolguard_upkeep WHERE name = ?", (name,)).fetchone()
     return int(at) if at <= now else 0
 
 
 def taken_since(connection: sqlite3.Connection, kept: Retention, now: int) -> int:
-    """Single rows from before this are too old to be taken, or were taken and removed."""
+    """Single rows from before this are too old to be copied, or were copied and removed."""
     return max(now - kept.raw_days * DAY_MS, removed_until(connection, "raw", now))
 
 
 def _befores(connection: sqlite3.Connection, kept: Retention, now: int) -> dict[str, int]:
-    """All from before this goes, by the names of `REMOVED`."""
+    """The moments before which rows are removed, by the names of `REMOVED`."""
     wanted = connection.execute(_WANTED, (now - LEFT_MS,)).fetchone()
     days = map(max, (kept.raw_days, kept.hourly_days, kept.daily_days), wanted)
     return {name: now - age * DAY_MS for name, age in zip(REMOVED, days, strict=True)}
@@ -97,7 +96,7 @@ def _removed(connection: sqlite3.Connection, statement: str, before: int) -> int
 
 
 def _removals(befores: dict[str, int]) -> Iterator[tuple[str, int]]:
-    """Statements, and what each removes: all from before this. A sum goes when all of its time is too old."""
+    """Statements, and what each removes. A sum is removed when all of its time is too old."""
     for table in RAW:
         yield _old_rows(table), befores["raw"]
     names = {HOUR_MS: "hours", DAY_MS: "days"}

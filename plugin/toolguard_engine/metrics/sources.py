@@ -1,14 +1,13 @@
-"""Which imported database a file is: one that is known, a copy of one that went on by itself, or a new one.
+"""Identifies an imported database: known, a copy of a known one that continued by itself, or new.
 
-The law: a file is known by its events, not by its path, and not by what it says of itself alone (files that were made from
-one image say the same). Of every event that was taken, a mark of all that it says is kept. Of the events that a file has up
-to the last one that was taken from a database:
-- the newest is marked: the file is that database, moved, copied or as it was, and goes on after the last;
-- only an older one is marked: both were one file until then. What came later is another database's: its later events are
-  taken, and of its hours and days those that began later, because the earlier ones came with the other;
+Invariants: a file is identified by its events, not by its path or its metadata (files made from one image have the same). A
+mark of every imported event is kept. Of the events that a file has up to the last one imported from a database:
+- the newest is marked: the file is that database, moved, copied or unchanged, and the import continues after the last;
+- only an older one is marked: both were one file until then. Later events belong to another database: they are imported,
+  with those hours and days that began later, because the earlier ones came with the other;
 - none is marked: the file is not that database;
-- there are none: they are 30 days old and gone, or never were. Then the file is that database if its hours and days say
-  what was taken of them; of the last day, they may say more. Where several fit, it is the one most was taken from.
+- there are none: they are 30 days old and gone, or never existed. Then the file is that database if its hours and days
+  equal the imported ones; the last day may have more. If several fit, it is the one most was imported from.
 """
 
 from __future__ import annotations
@@ -18,15 +17,15 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from toolguard_engine.metrics.database import MetricsError, reported
-from toolguard_engine.metrics.oldplugin import Event, OldPlugin
-from toolguard_engine.metrics.record import DAY_MS, ROLLUPS
+from toolguard_engine.metrics.old_plugin import OldEvent, OldPlugin
+from toolguard_engine.metrics.row_writer import DAY_MS, ROLLUPS
 from toolguard_engine.stores.transactions import transaction
 
 KIND = "tool-guard"
 
 
-class Source(NamedTuple):
-    """`last`: the id up to which its events were taken. `since`: only hours and days that begin later are its own."""
+class ImportedDatabase(NamedTuple):
+    """`last`: the id up to which its events were imported. `since`: only hours and days that begin later are its own."""
 
     id: int
     last: int
@@ -34,18 +33,18 @@ class Source(NamedTuple):
 
 
 class _Kin(NamedTuple):
-    """A database that this file was the same as until the event `shared`, the last they have in common."""
+    """A database with which this file is identical up to the event `shared`."""
 
     shared: int
-    source: Source
+    source: ImportedDatabase
 
 
 def overtaken(old: OldPlugin) -> MetricsError:
     return MetricsError.of(old.path, "is being imported, or removed again, by another process; try again")
 
 
-def of(old: OldPlugin, new: sqlite3.Connection, newest: int) -> Source:
-    """The database that this file is; written down where it is new. Raises `MetricsError`."""
+def of(old: OldPlugin, new: sqlite3.Connection, newest: int) -> ImportedDatabase:
+    """The database that this file is; recorded if it is new. Raises `MetricsError`."""
     known = _known(new, old)
     kin, parted = None, 0
     with reported(old.path), old.unchanged():
@@ -53,7 +52,7 @@ def of(old: OldPlugin, new: sqlite3.Connection, newest: int) -> Source:
         if not same and (kin := max((found for source in known if (found := _kin(old, new, source))), default=None)):
             parted = old.time_of(kin.shared, newest)
         elif not same:
-            same = _told(old, new, known, newest)
+            same = _same(old, new, known, newest)
     if same:
         return same
     with transaction(new):
@@ -62,25 +61,25 @@ def of(old: OldPlugin, new: sqlite3.Connection, newest: int) -> Source:
         return _parted(old, new, kin, parted) if kin else _added(old, new, last=0, since=0)
 
 
-def keep(new: sqlite3.Connection, source: int, events: Iterable[Event]) -> None:
-    """Marks the events as taken, inside the transaction that takes them."""
+def keep(new: sqlite3.Connection, source: int, events: Iterable[OldEvent]) -> None:
+    """Marks the events as imported, inside the same transaction."""
     new.executemany(
         "INSERT INTO toolguard_taken (source, event, mark) VALUES (?, ?, ?)", [(source, *one[:2]) for one in events]
     )
 
 
-def _known(new: sqlite3.Connection, old: OldPlugin) -> list[Source]:
+def _known(new: sqlite3.Connection, old: OldPlugin) -> list[ImportedDatabase]:
     known = "SELECT id, last_event, since FROM toolguard_sources WHERE kind = ? AND made = ? ORDER BY id"
-    return [Source(*row) for row in new.execute(known, (KIND, old.made))]
+    return [ImportedDatabase(*row) for row in new.execute(known, (KIND, old.made))]
 
 
-def _added(old: OldPlugin, new: sqlite3.Connection, last: int, since: int) -> Source:
+def _added(old: OldPlugin, new: sqlite3.Connection, last: int, since: int) -> ImportedDatabase:
     row = (KIND, old.made, last, since)
     added = new.execute("INSERT INTO toolguard_sources (kind, made, last_event, since) VALUES (?, ?, ?, ?)", row)
-    return Source(int(added.lastrowid or 0), last, since)
+    return ImportedDatabase(int(added.lastrowid or 0), last, since)
 
 
-def _parted(old: OldPlugin, new: sqlite3.Connection, kin: _Kin, at: int) -> Source:
+def _parted(old: OldPlugin, new: sqlite3.Connection, kin: _Kin, at: int) -> ImportedDatabase:
     source = _added(old, new, kin.shared, at)
     shared = (
         "INSERT INTO toolguard_taken (source, event, mark) SELECT ?, event, mark FROM toolguard_taken"
@@ -90,64 +89,64 @@ def _parted(old: OldPlugin, new: sqlite3.Connection, kin: _Kin, at: int) -> Sour
     return source
 
 
-def _marked(old: OldPlugin, new: sqlite3.Connection, known: list[Source]) -> Source | None:
+def _marked(old: OldPlugin, new: sqlite3.Connection, known: list[ImportedDatabase]) -> ImportedDatabase | None:
     latest = [(next(old.back_from(source.last), None), source) for source in known]
     return max(
         ((event[0], source) for event, source in latest if event and _is_taken(new, source, *event)), default=(0, None)
     )[1]
 
 
-def _told(old: OldPlugin, new: sqlite3.Connection, known: list[Source], newest: int) -> Source | None:
+def _same(old: OldPlugin, new: sqlite3.Connection, known: list[ImportedDatabase], newest: int) -> ImportedDatabase | None:
     eventless = (source for source in known if next(old.back_from(source.last), None) is None)
     fitting = [source for source in eventless if _says_what_was_taken(old, new, source, newest)]
     return max(fitting, key=lambda source: source.last, default=None)
 
 
-def _kin(old: OldPlugin, new: sqlite3.Connection, source: Source) -> _Kin | None:
+def _kin(old: OldPlugin, new: sqlite3.Connection, source: ImportedDatabase) -> _Kin | None:
     marks = old.back_from(source.last)
     return next((_Kin(event, source) for event, mark in marks if _is_taken(new, source, event, mark)), None)
 
 
-def _is_taken(new: sqlite3.Connection, source: Source, event: int, mark: int) -> bool:
+def _is_taken(new: sqlite3.Connection, source: ImportedDatabase, event: int, mark: int) -> bool:
     marked = "SELECT 1 FROM toolguard_taken WHERE source = ? AND event = ? AND mark = ?"
     return new.execute(marked, (source.id, event, mark)).fetchone() is not None
 
 
-def _says_what_was_taken(old: OldPlugin, new: sqlite3.Connection, source: Source, newest: int) -> bool:
-    new.execute("DROP TABLE IF EXISTS temp.told")
-    new.execute(_TOLD)
+def _says_what_was_taken(old: OldPlugin, new: sqlite3.Connection, source: ImportedDatabase, newest: int) -> bool:
+    new.execute("DROP TABLE IF EXISTS temp.matching")
+    new.execute(_TABLE)
     new.execute("BEGIN")
     for length in ROLLUPS.values():
         rows = ((length, one.at, one.gateway, one.model, one.calls) for one in old.sums(length, newest) if one is not None)
-        new.executemany(_TELL, rows)
+        new.executemany(_ADD_SUM, rows)
     new.execute("COMMIT")
     asked = ({"source": source.id, "since": source.since, "length": length} for length in ROLLUPS.values())
     return not any(new.execute(_OTHERWISE[table], values).fetchone() for table, values in zip(ROLLUPS, asked, strict=True))
 
 
-_TOLD = """
-    CREATE TEMP TABLE told (
+_TABLE = """
+    CREATE TEMP TABLE matching (
         length INTEGER, at INTEGER, gateway TEXT, model TEXT, calls INTEGER, PRIMARY KEY (length, at, gateway, model)
     ) WITHOUT ROWID"""
 
-_TELL = """
-    INSERT INTO temp.told (length, at, gateway, model, calls) VALUES (?, ?, ?, ?, ?)
+_ADD_SUM = """
+    INSERT INTO temp.matching (length, at, gateway, model, calls) VALUES (?, ?, ?, ?, ?)
     ON CONFLICT (length, at, gateway, model) DO UPDATE SET calls = calls + excluded.calls"""
 
 
 def _otherwise(table: str) -> str:
-    """A row of the hours or days that were taken, of a time of which the file still tells, and tells something else."""
+    """Finds a row of the imported hours or days that differs from the file, within the time that the file still covers."""
     return f"""
         SELECT 1
         FROM (
             SELECT at, gateway, model, sum(calls) AS calls FROM {table}
-            WHERE source = :source AND at > :since AND at >= (SELECT min(at) FROM temp.told WHERE length = :length)
+            WHERE source = :source AND at > :since AND at >= (SELECT min(at) FROM temp.matching WHERE length = :length)
             GROUP BY at, gateway, model
         ) AS taken
-        LEFT JOIN temp.told ON told.length = :length
-            AND told.at = taken.at AND told.gateway = taken.gateway AND told.model = taken.model
-        WHERE coalesce(told.calls, 0) < taken.calls
-            OR (told.calls > taken.calls AND taken.at < (SELECT max(at) FROM {table} WHERE source = :source) - {DAY_MS})
+        LEFT JOIN temp.matching ON matching.length = :length
+            AND matching.at = taken.at AND matching.gateway = taken.gateway AND matching.model = taken.model
+        WHERE coalesce(matching.calls, 0) < taken.calls
+            OR (matching.calls > taken.calls AND taken.at < (SELECT max(at) FROM {table} WHERE source = :source) - {DAY_MS})
         LIMIT 1
         """  # noqa: S608 - names of tables and columns
 

@@ -1,6 +1,6 @@
-"""One gateway's writer of the metrics file: what waits, the audit log, the clean-up. `recorder` calls it from its thread.
+"""One gateway's writer of the metrics file: queued rows, the audit log, the clean-up. `recorder` calls it from its thread.
 
-The law: whatever is wrong with the file, rows wait (bounded) and it is tried again; nothing is lost without being told.
+Invariant: if the file cannot be used, rows are queued (bounded) and the write is retried; a loss is always reported.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from toolguard_engine.config import Retention
+from toolguard_engine.config.settings import Retention
 from toolguard_engine.metrics import bounds, registry, retention
 from toolguard_engine.metrics.backlog import Backlog
-from toolguard_engine.metrics.database import Held, MetricsError, connect, reported
+from toolguard_engine.metrics.database import LockedDatabase, MetricsError, connect, reported
 from toolguard_engine.metrics.follow import Follower
-from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
 from toolguard_engine.metrics.registry import GatewayFacts
-from toolguard_engine.metrics.steady import SteadyClock
+from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord, record, record_verdicts
+from toolguard_engine.metrics.steady_clock import SteadyClock
 from toolguard_engine.stores.transactions import transaction
 
 EVERY = 0.5
@@ -28,21 +28,21 @@ EVERY = 0.5
 WHILE_CLEANING = 0.05
 AFTER_TROUBLE = 5.0
 BATCH = 100
-"""Rows to a transaction: so many are made while a verdict waits for its turn to run."""
+"""Rows per transaction: written while a verdict waits for the interpreter lock."""
 
 NANOSECONDS = 1_000_000
-"""In a millisecond."""
+"""Per millisecond."""
 
 ALIVE_MS = 30_000
-"""How often it is said that the engine lives, also while nothing happens."""
+"""How often the engine's row is updated, also while nothing happens."""
 
 PATIENCE_MS = 30_000
-"""So long another process may hold the file until that is told."""
+"""How long another process may hold the file before it is reported."""
 
 
 class Writer:
-    """`round` does what there is to do. `price`: estimates what a call cost; `tell`: takes what a person should know;
-    `ticks`: nanoseconds of a clock that nobody sets."""
+    """`round` does one round of work. `price` estimates the cost of a call; `tell` takes messages for the user; `ticks`:
+    nanoseconds of a monotonic clock."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class Writer:
         facts: GatewayFacts,
         kept: Retention,
         backlog: Backlog,
-        price: Callable[[Call], Call],
+        price: Callable[[CallRecord], CallRecord],
         tell: Callable[[str], None],
         ticks: Callable[[], int] = time.monotonic_ns,
     ) -> None:
@@ -72,7 +72,7 @@ class Writer:
         self._lost = 0
 
     def round(self, now: int) -> float:
-        """Seconds until the next one; 0 where more is to be done right now. `now`: milliseconds since 1970."""
+        """Seconds until the next round; 0 if there is more to do now. `now`: milliseconds since 1970."""
         try:
             with reported(self._path):
                 connection = self._opened(now)
@@ -82,7 +82,7 @@ class Writer:
                 cleaning = self._clean(connection, now)
         except MetricsError as error:
             self._failed(error, now)
-            return EVERY if isinstance(error, Held) else AFTER_TROUBLE
+            return EVERY if isinstance(error, LockedDatabase) else AFTER_TROUBLE
         finally:
             self._count_lost()
         self._say_what_was_lost()
@@ -96,7 +96,7 @@ class Writer:
         self._connection = self._follower = self._cleaning = None
 
     def _opened(self, now: int) -> sqlite3.Connection:
-        """The file; opened anew where another one stands in its place."""
+        """The file; opened anew if it was replaced."""
         if self._connection is not None and self._inode == _inode(self._path):
             return self._connection
         self.close()
@@ -115,8 +115,8 @@ class Writer:
         if not rows and 0 <= now - self._seen < ALIVE_MS:
             return
         try:
-            calls = [bounds.call(self._price(row), now) for row in rows if isinstance(row, Call)]
-            verdicts = [bounds.verdict(row, now) for row in rows if isinstance(row, Verdict)]
+            calls = [bounds.call(self._price(row), now) for row in rows if isinstance(row, CallRecord)]
+            verdicts = [bounds.verdict(row, now) for row in rows if isinstance(row, VerdictRecord)]
             with transaction(connection):
                 if calls:
                     record(connection, [call._replace(gateway=self._name) for call in calls])
@@ -155,7 +155,7 @@ class Writer:
 
     def _failed(self, error: MetricsError, now: int) -> None:
         self._cleaning = None
-        if not isinstance(error, Held):
+        if not isinstance(error, LockedDatabase):
             self.close()
             self._tell(f"metrics: {error}")
             return
@@ -176,7 +176,7 @@ class Writer:
 
 
 def _inode(path: Path) -> int:
-    """0 where there is none."""
+    """0 if there is none."""
     with suppress(OSError):
         return os.stat(path).st_ino  # noqa: PTH116
     return 0

@@ -1,4 +1,4 @@
-"""Several statements of SQLite as one."""
+"""SQLite transactions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing; nobody else writes meanwhile."""
+    """A write transaction: all statements or none."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

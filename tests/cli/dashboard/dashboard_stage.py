@@ -13,11 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cli_stage import dashboard_thread
+from held_stage import hold
+
 import metrics_seed
-from toolguard_cli.paths import Places
-from toolguard_engine.ledger import Entry
-from toolguard_engine.metrics import place
-from toolguard_engine.stores.nonces import FileNonces
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.host import metrics_path
+from toolguard_engine.stores.files.nonces import FileNonces
 
 LIMIT = 120
 """Seconds until something counts as never coming."""
@@ -39,23 +42,9 @@ class Machine:
         places = self.places(name)
         return FileNonces(places.state_dir, None if name == OWN else places.state_dir / "pending.json")
 
-    def hold(self, name: str = NAMES[0], **changes: Any) -> Entry:
+    def hold(self, name: str = NAMES[0], **changes: Any) -> HeldCall:
         """A call that waits now."""
-        book, now = self.book(name), time.time()
-        usual: dict[str, Any] = {
-            "nonce": "",
-            "binding": f"b{len(book.entries())}",
-            "tool": "exec",
-            "agent": "main",
-            "session": "agent:main:main",
-            "run": "r1",
-            "code": "hold.always",
-            "reason": "alwaysBlock names exec",
-            "shown": '{ command: "make release" }',
-            "created": now,
-            "expires": now + 300,
-        }
-        return book.present(Entry(**usual | changes), now).entry
+        return hold(self.places(name), book=self.book(name), **changes)
 
     def status(self, nonce: str, name: str = NAMES[0]) -> str:
         return next(entry.status for entry in self.book(name).entries() if entry.nonce == nonce)
@@ -82,7 +71,6 @@ class Served:
     """A running server. `url`: as it says itself."""
 
     machine: Machine
-    process: subprocess.Popen[str]
     url: str
     port: int
     token: str
@@ -110,6 +98,13 @@ class Served:
         kind = {"content_type": "application/json"} | headers
         return self.ask(path, "POST", data, token=self.token if token is None else token, **kind)
 
+
+@dataclass
+class Process(Served):
+    """One in a process of its own."""
+
+    process: subprocess.Popen[str]
+
     def end(self) -> int:
         self.process.terminate()
         return self.process.wait(LIMIT)
@@ -125,25 +120,36 @@ def machine(folder: Path, *, hostile: bool = False) -> Machine:
     return made
 
 
-def command(made: Machine, *more: str, port: int = 0) -> list[str]:
+def arguments(made: Machine, *more: str, port: int = 0) -> list[str]:
     own = made.places(OWN)
     places = ["--db", str(made.db), "--state-dir", str(own.state_dir), "--config", str(own.config)]
-    return [sys.executable, "-W", "error", "-m", "toolguard_cli.dashboard", *places, "--port", str(port), *more]
-
-
-def start(made: Machine, *more: str, port: int = 0, **options: Any) -> Served:
-    process = subprocess.Popen(
-        command(made, *more, port=port), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, **options
-    )
-    assert process.stdout
-    said, _, url = process.stdout.readline().strip().partition(" ")
-    assert said == "listening", said
-    token = place.token_path(made.db).read_text().strip()
-    return Served(made, process, url, int(url.rpartition(":")[2]), token)
+    return [*places, "--port", str(port), *more]
 
 
 @contextmanager
-def served(made: Machine, *more: str, port: int = 0) -> Iterator[Served]:
+def served(made: Machine, *more: str) -> Iterator[Served]:
+    """A server in a thread of this process."""
+    with dashboard_thread(arguments(made, *more)) as about:
+        token = metrics_path.token_path(made.db).read_text().strip()
+        yield Served(made, about.url, int(about.url.rpartition(":")[2]), token)
+
+
+def command(made: Machine, *more: str, port: int = 0) -> list[str]:
+    return [sys.executable, "-W", "error", "-m", "toolguard_cli.dashboard", *arguments(made, *more, port=port)]
+
+
+def start(made: Machine, *more: str, port: int = 0) -> Process:
+    process = subprocess.Popen(command(made, *more, port=port), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout
+    said, _, url = process.stdout.readline().strip().partition(" ")
+    assert said == "listening", said
+    token = metrics_path.token_path(made.db).read_text().strip()
+    return Process(made, url, int(url.rpartition(":")[2]), token, process)
+
+
+@contextmanager
+def process(made: Machine, *more: str, port: int = 0) -> Iterator[Process]:
+    """A server in a process of its own, for what only a process can show."""
     running = start(made, *more, port=port)
     try:
         yield running
@@ -151,6 +157,6 @@ def served(made: Machine, *more: str, port: int = 0) -> Iterator[Served]:
         close(running)
 
 
-def close(running: Served) -> None:
+def close(running: Process) -> None:
     running.process.kill()
     running.process.communicate()

@@ -13,14 +13,14 @@ from cli_stage import SCRIPT
 from dashboard_stage import NAMES, OWN, Answer, Machine, Served, machine, served
 
 import metrics_seed
-from toolguard_cli import stores
-from toolguard_engine.config import parse
-from toolguard_engine.standing import Standing
-from toolguard_engine.stores.accepted import AcceptedSettings
-from toolguard_engine.stores.audit import AuditLog
-from toolguard_engine.stores.killswitch import KillSwitch
-from toolguard_engine.stores.standings import FileStandings
-from toolguard_engine.strictness import settings_of
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.config.settings import parse
+from toolguard_engine.config.strictness import settings_of
+from toolguard_engine.stores.files.accepted_settings_file import AcceptedSettings
+from toolguard_engine.stores.files.audit_log_file import AuditLog
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
+from toolguard_engine.stores.sqlite.standings import FileStandings
 
 GETS = (
     "/api/overview", "/api/timeseries", "/api/gateways", f"/api/gateway/{NAMES[0]}", "/api/models", "/api/live",
@@ -110,7 +110,7 @@ def test_a_metrics_file_that_is_none(tmp_path: Path) -> None:
         answer = server.ask("/api/overview")
         assert (answer.status, answer.code) == (503, "metrics.unavailable")
         found = server.get("/api/state")
-        assert "is no SQLite database" in " ".join(found["gateways"][0]["problems"])
+        assert "is not a SQLite database" in " ".join(found["gateways"][0]["problems"])
         assert server.post("/api/deny", {"gateway": OWN, "nonce": held.nonce}).status == 200
 
 
@@ -130,7 +130,7 @@ def test_yes(server: Served) -> None:
     assert answer.value == {"text": f"approved {held.nonce}: agent main may run exec once within 30 s"}
     line = audited(server.machine)[-1]
     assert {name: line[name] for name in ("event", "where", "by", "why")} == {
-        "event": "approve", "where": "dashboard", "by": stores.who(), "why": "release?day",
+        "event": "approve", "where": "dashboard", "by": gateway_stores.who(), "why": "release?day",
     }  # fmt: skip
     again = server.post("/api/approve", {"gateway": NAMES[0], "nonce": held.nonce})
     assert (again.status, again.code) == (409, "approved")
@@ -190,8 +190,8 @@ def test_kill_switch(server: Served) -> None:
     answer = server.post("/api/state", {"gateway": NAMES[0], "killSwitch": True, "why": "it mails\x1beverybody"})
     assert answer.status == 200, answer
     switch = state_of(server)["killSwitch"]
-    assert (switch["by"], switch["why"]) == (stores.who(), "it mails?everybody")
-    assert KillSwitch(server.machine.places(NAMES[0]).state_dir).thrown()
+    assert (switch["by"], switch["why"]) == (gateway_stores.who(), "it mails?everybody")
+    assert KillSwitchFile(server.machine.places(NAMES[0]).state_dir).thrown()
     assert state_of(server, NAMES[1])["killSwitch"] is None
     assert [(line["event"], line["where"]) for line in audited(server.machine)] == [("kill-switch", "dashboard")]
     server.post("/api/state", {"gateway": NAMES[0], "killSwitch": False})
@@ -202,7 +202,9 @@ def test_kill_switch(server: Served) -> None:
 def test_checkpoint(server: Served) -> None:
     places = server.machine.places(NAMES[0])
     store = FileStandings(places.state_dir, patient=True)
-    used = [Standing("main", f"agent:main:{name}", spent=0.9, touched=2_000_000_000, told=["drift.speed"]) for name in "ab"]
+    used = [
+        Standing("main", f"agent:main:{name}", spent=0.9, touched=2_000_000_000, reported=["drift.speed"]) for name in "ab"
+    ]
     store.save({each.key: each for each in used})
     store.close()
     first, second = state_of(server)["standings"]
@@ -259,11 +261,11 @@ def test_weaker_settings(server: Served) -> None:
     assert answer.status == 200, answer
     assert state_of(server)["weakened"] == []
     line = audited(server.machine)[-1]
-    assert (line["event"], line["where"], line["by"]) == ("accepted", "dashboard", stores.who())
+    assert (line["event"], line["where"], line["by"]) == ("accepted", "dashboard", gateway_stores.who())
     assert (line["reason"], line["why"]) == (text, "a quiet?week")
 
     store.path.write_bytes(b"{")
-    assert any("whether settings became weaker cannot be told" in each for each in state_of(server)["problems"])
+    assert any("cannot check for weaker settings" in each for each in state_of(server)["problems"])
     assert server.post("/api/state", wish).status == 409
 
 

@@ -13,8 +13,8 @@ from prometheus_client.parser import text_string_to_metric_families
 import metrics_seed
 from toolguard_cli.dashboard import prometheus
 from toolguard_engine.metrics import database
-from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
-from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord, record, record_verdicts
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 from toolguard_engine.stores.transactions import transaction
 
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
@@ -33,15 +33,15 @@ def total(found: Samples, name: str, **labels: str) -> float:
 def test_counters_begin_at_the_start(tmp_path: Path) -> None:
     made, at = machine(tmp_path), time.time_ns() // 1_000_000
     again = [
-        Call(at, NAMES[0], model="m", input=7, cost_usd=0.5),
-        Call(at, NAMES[0], model="m", input=5, cost_usd=0.25, outcome="error"),
+        CallRecord(at, NAMES[0], model="m", input=7, cost_usd=0.5),
+        CallRecord(at, NAMES[0], model="m", input=5, cost_usd=0.25, outcome="error"),
     ]
     for _ in range(2):
         with served(made) as server:
             assert {value for (name, _), value in samples(server).items() if name.endswith("_total")} == {0.0}
             with closing(database.connect(made.db)) as db, transaction(db):
                 record(db, again)
-                record_verdicts(db, [Verdict(at, NAMES[0], kind="block", decision="block")])
+                record_verdicts(db, [VerdictRecord(at, NAMES[0], kind="block", decision="block")])
             found = samples(server)
         assert total(found, "toolguard_calls_total") == 2
         assert total(found, "toolguard_calls_total", outcome="failed") == 1
@@ -52,7 +52,7 @@ def test_counters_begin_at_the_start(tmp_path: Path) -> None:
 
 def test_gauges(server: Served) -> None:
     server.machine.hold()
-    KillSwitch(server.machine.places(NAMES[1]).state_dir).set(on=True, by="ann", why="")
+    KillSwitchFile(server.machine.places(NAMES[1]).state_dir).set(on=True, by="ann", why="")
     found = samples(server)
     for name in (*NAMES, OWN):
         assert total(found, "toolguard_pending", gateway=name) == (name == NAMES[0])
@@ -64,7 +64,8 @@ def test_counters_never_go_down_and_series_are_bounded(server: Served) -> None:
     before: Samples = {}
     for number in range(3):
         calls = [
-            Call(time.time_ns() // 1_000_000, NAMES[0], model=f"{chr(122 - number)}{each}", input=1) for each in range(150)
+            CallRecord(time.time_ns() // 1_000_000, NAMES[0], model=f"{chr(122 - number)}{each}", input=1)
+            for each in range(150)
         ]
         with closing(database.connect(server.machine.db)) as db, transaction(db):
             record(db, calls)

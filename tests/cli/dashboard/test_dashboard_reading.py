@@ -10,24 +10,24 @@ from pathlib import Path
 import pytest
 from dashboard_stage import NAMES, OWN, Machine, machine
 
-from toolguard_cli.dashboard import gateways, reading
-from toolguard_cli.dashboard.security import Door
-from toolguard_cli.dashboard.settings import Settings
-from toolguard_cli.dashboard.visit import Site, Visit
+from toolguard_cli.dashboard import known_gateways, metrics_file
+from toolguard_cli.dashboard.request_context import RequestContext, Site
+from toolguard_cli.dashboard.security import AccessPolicy
+from toolguard_cli.dashboard.server_settings import DashboardSettings
 from toolguard_engine.metrics import database, queries
 from toolguard_engine.metrics.database import MetricsError
-from toolguard_engine.stores import engines
+from toolguard_engine.stores.files import engine_files as engines
 
 NOW = 1_800_000_000_000
 
 
 def calls(path: Path) -> int:
-    with reading.opened(path) as db:
+    with metrics_file.opened(path) as db:
         return queries.overview(db, "30d", NOW).totals.calls
 
 
-def visit(made: Machine, name: str = OWN) -> Visit:
-    return Visit(Site(Settings(made.db, made.places(name)), Door.at("127.0.0.1", 1, str)))
+def visit(made: Machine, name: str = OWN) -> RequestContext:
+    return RequestContext(Site(DashboardSettings(made.db, made.places(name)), AccessPolicy.at("127.0.0.1", 1, str)))
 
 
 def test_no_file(tmp_path: Path) -> None:
@@ -60,14 +60,14 @@ def test_a_file_that_is_none(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "metrics.db"
     path.write_bytes(content)
     if content:
-        with pytest.raises(MetricsError, match="is no SQLite database"):
+        with pytest.raises(MetricsError, match="is not a SQLite database"):
             calls(path)
     else:
         assert calls(path) == 0
 
 
 def test_nothing_is_written_through_it(tmp_path: Path) -> None:
-    with reading.opened(machine(tmp_path).db) as db, pytest.raises(sqlite3.OperationalError, match="readonly"):
+    with metrics_file.opened(machine(tmp_path).db) as db, pytest.raises(sqlite3.OperationalError, match="readonly"):
         db.execute("DELETE FROM toolguard_calls")
 
 
@@ -79,31 +79,31 @@ def test_gateways_that_cannot_be(tmp_path: Path) -> None:
             db.execute(
                 "INSERT INTO toolguard_gateways VALUES (?, ?, '', '', '', '', '', 1, 1, 0, '', 1, 1, 1)", (name, state)
             )
-    assert [each.id for each in gateways.watched(visit(made))[0]] == [*sorted(NAMES), OWN]
+    assert [each.id for each in known_gateways.watched(visit(made))[0]] == [*sorted(NAMES), OWN]
 
 
 def test_the_one_that_it_was_started_for_may_record(tmp_path: Path) -> None:
     made = machine(tmp_path)
-    assert [each.id for each in gateways.watched(visit(made, NAMES[1]))[0]] == sorted(NAMES)
+    assert [each.id for each in known_gateways.watched(visit(made, NAMES[1]))[0]] == sorted(NAMES)
 
 
 def test_two_of_one_name(tmp_path: Path) -> None:
     made = machine(tmp_path)
     with closing(database.connect(made.db)) as db:
         db.execute("UPDATE toolguard_gateways SET id = ? WHERE id = ?", (OWN, NAMES[0]))
-    found, _ = gateways.watched(visit(made))
+    found, _ = known_gateways.watched(visit(made))
     assert sorted(each.id for each in found) == sorted([OWN, NAMES[1], f"{OWN}-2"])
 
 
-def names(visited: Visit) -> list[str]:
-    return sorted(each.id for each in gateways.watched(visited)[0])
+def names(visited: RequestContext) -> list[str]:
+    return sorted(each.id for each in known_gateways.watched(visited)[0])
 
 
 @pytest.mark.parametrize("what", ["moved", "damaged", "replaced", "another"])
 def test_what_happens_to_the_file_takes_no_gateway_out_of_sight(tmp_path: Path, what: str) -> None:
     made = machine(tmp_path)
     visited = visit(made)
-    before = gateways.watched(visited)[0]
+    before = known_gateways.watched(visited)[0]
     made.db.rename(made.db.with_name("moved.db"))
     for beside in made.db.parent.glob("metrics.db-*"):
         beside.unlink()
@@ -114,7 +114,7 @@ def test_what_happens_to_the_file_takes_no_gateway_out_of_sight(tmp_path: Path, 
             row = (OWN, str(tmp_path / "another"))
             if what == "another":
                 db.execute("INSERT INTO toolguard_gateways VALUES (?, ?, '', '', '', '', '', 1, 1, 0, '', 1, 1, 1)", row)
-    found, problems = gateways.watched(visited)
+    found, problems = known_gateways.watched(visited)
     kept = [each for each in found if each.places.state_dir != tmp_path / "another"]
     assert [(each.places, each.known) for each in kept] == [(each.places, each.known) for each in before]
     renamed = f"{OWN}-2" if what == "another" else OWN
@@ -133,7 +133,7 @@ def test_a_gateway_that_moved_on_is_not_remembered(tmp_path: Path) -> None:
         db.execute("DELETE FROM toolguard_gateways WHERE id = ?", (NAMES[1],))
     made.places(NAMES[1]).state_dir.rename(tmp_path / "away")
     assert names(visited) == sorted(["renamed", OWN])
-    assert gateways.watched(visited)[1] == []
+    assert known_gateways.watched(visited)[1] == []
 
 
 def test_the_own_name_stays(tmp_path: Path) -> None:
@@ -150,5 +150,5 @@ def test_the_own_settings_are_those_that_were_named(tmp_path: Path) -> None:
     made = machine(tmp_path)
     with closing(database.connect(made.db)) as db:
         db.execute("UPDATE toolguard_gateways SET config_path = '/elsewhere/openclaw.json'")
-    known = {each.id: each.places.config for each in gateways.watched(visit(made, NAMES[0]))[0]}
+    known = {each.id: each.places.config for each in known_gateways.watched(visit(made, NAMES[0]))[0]}
     assert known == {NAMES[0]: made.places(NAMES[0]).config, NAMES[1]: Path("/elsewhere/openclaw.json")}

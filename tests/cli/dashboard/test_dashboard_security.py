@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from dashboard_stage import LIMIT, NAMES, Served, machine, served
 
-from toolguard_cli.dashboard.security import Door
-from toolguard_engine.metrics import place
+from toolguard_cli.dashboard.security import AccessPolicy
+from toolguard_engine.host import metrics_path
 
 LARGE = b'{"why": "' + b"x" * 70_000 + b'"}'
 DEEP = b"[" * 30_000 + b"]" * 30_000
@@ -55,7 +55,7 @@ def test_foreign_origin(shared: Served, path: str, origin: str) -> None:
     ],
 )
 def test_hosts_that_are_taken(address: str, host: str, reached: str, *, known: bool) -> None:
-    assert Door.at(address, 8080, str).knows(host, reached) is known
+    assert AccessPolicy.at(address, 8080, str).knows(host, reached) is known
 
 
 def test_a_tunnel_may_begin_at_any_port(shared: Served) -> None:
@@ -66,11 +66,11 @@ def test_a_tunnel_may_begin_at_any_port(shared: Served) -> None:
 
 
 def test_no_token_opens_nothing() -> None:
-    assert not Door.at("127.0.0.1", 8080, str).opens(b"")
+    assert not AccessPolicy.at("127.0.0.1", 8080, str).opens(b"")
 
 
 def test_a_token_that_is_a_secret_no_more(server: Served) -> None:
-    path = place.token_path(server.machine.db)
+    path = metrics_path.token_path(server.machine.db)
     word = {"gateway": NAMES[0], "nonce": "0" * 8}
     assert server.post("/api/approve", word).status == 409
     path.chmod(0o644)

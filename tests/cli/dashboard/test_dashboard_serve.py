@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -9,17 +10,20 @@ import socket
 import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
-from dashboard_stage import LIMIT, NAMES, OWN, Machine, Served, close, command, machine, served, start
+from dashboard_stage import LIMIT, NAMES, OWN, Machine, Process, arguments, close, command, machine, process, served, start
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
-from toolguard_cli.dashboard import asking, serve, token, vouched
-from toolguard_cli.errors import UserError
-from toolguard_engine.metrics import place
-from toolguard_engine.stores import key
+from toolguard_cli.dashboard import discovery, run_server, token, vouched
+from toolguard_cli.dashboard.__main__ import main
+from toolguard_cli.system.errors import UserError
+from toolguard_engine.host import metrics_path
+from toolguard_engine.stores import signing_key as signatures
+from toolguard_engine.stores.files import signing_key_file as signing_key
 
 
 @pytest.fixture
@@ -29,23 +33,25 @@ def made(tmp_path: Path) -> Machine:
 
 def refused(made: Machine, *more: str, port: int = 0) -> subprocess.CompletedProcess[str]:
     """A server that does not come to serve."""
-    return subprocess.run(command(made, *more, port=port), capture_output=True, text=True, timeout=LIMIT, check=False)
+    given = arguments(made, *more, port=port)
+    with redirect_stdout(io.StringIO()) as output, redirect_stderr(io.StringIO()) as errors:
+        return subprocess.CompletedProcess(given, main(given), output.getvalue(), errors.getvalue())
 
 
 def test_it_tells_where_it_is_and_takes_that_back(made: Machine) -> None:
-    with served(made) as server:
-        about = asking.running(made.db)
+    with process(made) as server:
+        about = discovery.running(made.db)
         assert about
         assert (about.pid, about.url) == (server.process.pid, f"http://127.0.0.1:{server.port}")
-        assert stat.S_IMODE(place.server_path(made.db).stat().st_mode) == 0o600
+        assert stat.S_IMODE(metrics_path.server_path(made.db).stat().st_mode) == 0o600
         assert server.end() == 0
-    assert not place.server_path(made.db).exists()
-    assert asking.running(made.db) is None
+    assert not metrics_path.server_path(made.db).exists()
+    assert discovery.running(made.db) is None
 
 
-@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGHUP])
 def test_it_ends_with_pages_open(made: Machine, how: signal.Signals) -> None:
-    with served(made) as server, connect(f"ws://127.0.0.1:{server.port}/ws", open_timeout=LIMIT, proxy=None) as page:
+    with process(made) as server, connect(f"ws://127.0.0.1:{server.port}/ws", open_timeout=LIMIT, proxy=None) as page:
         page.send('{"token": ""}')
         page.recv(LIMIT)
         server.process.send_signal(how)
@@ -54,11 +60,11 @@ def test_it_ends_with_pages_open(made: Machine, how: signal.Signals) -> None:
         assert closed.value.rcvd
         assert closed.value.rcvd.code == 1012
         assert server.process.wait(LIMIT) == 0
-    assert not place.server_path(made.db).exists()
+    assert not metrics_path.server_path(made.db).exists()
 
 
 def test_it_ends_with_who_started_it(made: Machine) -> None:
-    with served(made, "--owned") as server:
+    with process(made, "--owned") as server:
         assert server.process.stdin
         server.process.stdin.close()
         server.process.stdin = None
@@ -68,43 +74,43 @@ def test_it_ends_with_who_started_it(made: Machine) -> None:
 def test_it_decides_only_where_who_holds_it_has_the_key(made: Machine) -> None:
     """The metrics file that it is started with can name any gateway."""
     own, other = made.places(OWN).state_dir, made.places(NAMES[0]).state_dir
-    secret, entry = key.load(own), made.hold()
+    secret, entry = signing_key.load(own), made.hold()
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command(made, "--owned", "--vouched"), **pipes) as process:  # type: ignore[call-overload]
+    with subprocess.Popen(command(made, "--owned", "--vouched"), **pipes) as started:  # type: ignore[call-overload]
 
         def answer(path: Path) -> None:
-            asked, challenge, named = process.stdout.readline().split()
-            assert (asked, named) == ("challenge", str(key.path(path)))
-            process.stdin.write(key.sign(secret, vouched.PURPOSE + challenge.encode()) + "\n")
-            process.stdin.flush()
+            asked, challenge, named = started.stdout.readline().split()
+            assert (asked, named) == ("challenge", str(signing_key.path(path)))
+            started.stdin.write(signatures.sign(secret, vouched.PURPOSE + challenge.encode()) + "\n")
+            started.stdin.flush()
 
         answer(own)
-        url = process.stdout.readline().split()[1]
-        running = Served(made, process, url, int(url.rpartition(":")[2]), token.known(made.db))
+        url = started.stdout.readline().split()[1]
+        running = Process(made, url, int(url.rpartition(":")[2]), token.known(made.db), started)
         with ThreadPoolExecutor(1) as pool:
             approved = pool.submit(running.post, "/api/approve", {"gateway": NAMES[0], "nonce": entry.nonce})
             answer(other)
             assert (approved.result(LIMIT).status, approved.result().code) == (403, "key")
         assert made.status(entry.nonce) == "pending"
-        process.stdin.close()
-        assert process.wait(LIMIT) == 0
+        started.stdin.close()
+        assert started.wait(LIMIT) == 0
 
 
 def test_the_port_is_our_own(made: Machine) -> None:
     with served(made) as server:
         again = refused(made, port=server.port)
-        assert (again.returncode, again.stdout) == (serve.RUNS_ALREADY, f"already http://127.0.0.1:{server.port}\n")
+        assert (again.returncode, again.stdout) == (run_server.RUNS_ALREADY, f"already http://127.0.0.1:{server.port}\n")
         assert again.stderr == ""
-        assert asking.running(made.db)
+        assert discovery.running(made.db)
 
 
 def test_the_port_is_that_of_another_metrics_file(made: Machine, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    with served(machine(tmp_path / "other")) as server:
+    with process(machine(tmp_path / "other")) as server:
         token.of(made.db)
         done = refused(made, port=server.port)
     assert done.returncode == 1
-    taken = f"is taken by a dashboard over another metrics file (process {server.process.pid})"
+    taken = f"is taken by a dashboard for another metrics file (process {server.process.pid})"
     assert f"port {server.port} of 127.0.0.1 {taken}" in done.stderr
 
 
@@ -126,7 +132,7 @@ def test_the_port_is_a_strangers(made: Machine) -> None:
     assert done.returncode == 1
     assert f"port {port} of 127.0.0.1 is taken by process {os.getpid()} (" in done.stderr
     assert "; toolguard dashboard --port " in done.stderr
-    assert not place.server_path(made.db).exists()
+    assert not metrics_path.server_path(made.db).exists()
 
 
 def test_a_stranger_cannot_pass_the_question_on(made: Machine) -> None:
@@ -135,28 +141,28 @@ def test_a_stranger_cannot_pass_the_question_on(made: Machine) -> None:
         proof = token.proof(server.token, server.port, "0" * 32)
         assert server.get(f"/api/hello?nonce={'0' * 32}")["proof"] == proof
         assert token.proof(server.token, server.port + 1, "0" * 32) != proof
-        assert not asking.is_ours("127.0.0.1", server.port, "f" * 64)
-        assert asking.is_ours("127.0.0.1", server.port, server.token)
+        assert not discovery.is_ours("127.0.0.1", server.port, "f" * 64)
+        assert discovery.is_ours("127.0.0.1", server.port, server.token)
 
 
 def test_what_a_killed_one_left_is_replaced(made: Machine) -> None:
     first = start(made)
     first.process.kill()
     first.process.wait(LIMIT)
-    assert place.server_path(made.db).exists()
-    assert asking.running(made.db) is None
+    assert metrics_path.server_path(made.db).exists()
+    assert discovery.running(made.db) is None
     close(first)
-    with served(made, port=first.port) as second:
-        about = asking.running(made.db)
+    with process(made, port=first.port) as second:
+        about = discovery.running(made.db)
         assert about
         assert about.pid == second.process.pid
         assert second.token == first.token
 
 
 def test_one_that_another_has_replaced_leaves_its_word(made: Machine) -> None:
-    with served(made) as first, served(made) as second:
+    with process(made) as first, process(made) as second:
         assert first.end() == 0
-        about = asking.running(made.db)
+        about = discovery.running(made.db)
         assert about
         assert about.pid == second.process.pid
 
@@ -164,8 +170,8 @@ def test_one_that_another_has_replaced_leaves_its_word(made: Machine) -> None:
 @pytest.mark.parametrize("words", ["", "{", "[]", '{"pid": 1, "url": "file:///x", "started": 1, "version": ""}'])
 def test_a_word_that_makes_no_sense(made: Machine, words: str) -> None:
     token.of(made.db)
-    place.server_path(made.db).write_text(words)
-    assert asking.running(made.db) is None
+    metrics_path.server_path(made.db).write_text(words)
+    assert discovery.running(made.db) is None
 
 
 def test_places_that_cannot_be_had(made: Machine) -> None:
@@ -177,21 +183,22 @@ def test_places_that_cannot_be_had(made: Machine) -> None:
 
 def test_a_token_that_others_may_read(made: Machine) -> None:
     token.of(made.db)
-    path = place.token_path(made.db)
+    path = metrics_path.token_path(made.db)
     path.chmod(0o640)
     done = refused(made)
     assert done.returncode == 1
     assert done.stderr == (
-        f"others may read {path} (mode 0640), so it is no secret any more; rm {path}; a new one is made at the next start\n"
+        f"other users can read {path} (mode 0640), so it is no longer secret; "
+        f"rm {path}; a new one is created at the next start\n"
     )
 
 
 @pytest.mark.parametrize("content", ["", "short", "G" * 64, "0" * 65, "0" * 64 + "\n\n"])
 def test_a_token_that_is_none(made: Machine, content: str) -> None:
-    path = place.token_path(made.db)
+    path = metrics_path.token_path(made.db)
     path.touch(0o600)
     path.write_text(content)
-    with pytest.raises(UserError, match="holds no token"):
+    with pytest.raises(UserError, match="does not contain a token"):
         token.of(made.db)
 
 
@@ -202,16 +209,16 @@ def test_whoever_needs_the_token_first_makes_it(tmp_path: Path) -> None:
         found = set(pool.map(token.of, [db] * 64))
     assert len(found) == 1
     assert [path.name for path in db.parent.iterdir()] == ["metrics.db.token"]
-    assert stat.S_IMODE(place.token_path(db).stat().st_mode) == 0o600
+    assert stat.S_IMODE(metrics_path.token_path(db).stat().st_mode) == 0o600
 
 
 def test_a_link_or_a_pipe_in_the_place_of_the_token(tmp_path: Path) -> None:
     db = tmp_path / "metrics.db"
-    os.mkfifo(place.token_path(db), 0o600)
-    with pytest.raises(UserError, match="it is no file"):
+    os.mkfifo(metrics_path.token_path(db), 0o600)
+    with pytest.raises(UserError, match="it is not a file"):
         token.of(db)
-    place.token_path(db).unlink()
-    place.token_path(db).symlink_to(tmp_path / "nowhere")
+    metrics_path.token_path(db).unlink()
+    metrics_path.token_path(db).symlink_to(tmp_path / "nowhere")
     with pytest.raises(UserError, match="cannot be used"):
         token.of(db)
 

@@ -15,10 +15,10 @@ from dashboard_stage import LIMIT, NAMES, OWN, Machine, Served, machine, served
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
-from toolguard_cli.dashboard import live
+from toolguard_cli.dashboard import live_feed
 from toolguard_engine.metrics import database
-from toolguard_engine.metrics.record import Call, Verdict, record, record_verdicts
-from toolguard_engine.stores.killswitch import KillSwitch
+from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord, record, record_verdicts
+from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 from toolguard_engine.stores.transactions import transaction
 
 HELLO = '{"token": ""}'
@@ -48,7 +48,7 @@ def close_code(page: ClientConnection) -> int | None:
         return closed.rcvd.code if closed.rcvd else None
 
 
-def write(made: Machine, calls: list[Call], verdicts: list[Verdict]) -> None:
+def write(made: Machine, calls: list[CallRecord], verdicts: list[VerdictRecord]) -> None:
     with closing(database.connect(made.db)) as connection, transaction(connection):
         record(connection, calls)
         record_verdicts(connection, verdicts)
@@ -136,8 +136,8 @@ def test_new_rows_arrive_in_order_and_once(server: Served) -> None:
         for each in (page, other):
             heard(each, "hello")
         for number in range(3):
-            call = Call(now(), NAMES[0], model=f"new-{number}", input=number, outcome="completed")
-            told = Verdict(now(), NAMES[0], decision="block", kind="block", event=f"new-{number}", code=f"c{number}")
+            call = CallRecord(now(), NAMES[0], model=f"new-{number}", input=number, outcome="completed")
+            told = VerdictRecord(now(), NAMES[0], decision="block", kind="block", event=f"new-{number}", code=f"c{number}")
             write(server.machine, [call], [told, told._replace(kind="allow", event=None)])
         for each in (page, other):
             found = [heard(each, "call", "decision") for _ in range(6)]
@@ -166,7 +166,7 @@ def test_a_held_call_whose_time_is_over(server: Served) -> None:
 def test_something_else_changes(server: Served) -> None:
     with opened(server) as page:
         heard(page, "tick")
-        KillSwitch(server.machine.places(NAMES[1]).state_dir).set(on=True, by="ann", why="")
+        KillSwitchFile(server.machine.places(NAMES[1]).state_dir).set(on=True, by="ann", why="")
         assert heard(page, "state")
         assert heard(page, "tick")["now"]
 
@@ -176,7 +176,7 @@ def test_recording_that_begins_while_a_page_is_open(tmp_path: Path) -> None:
     made.places(OWN).state_dir.mkdir()
     with served(made) as server, opened(server) as page:
         heard(page, "hello")
-        write(made, [Call(now(), "openclaw", model="first")], [])
+        write(made, [CallRecord(now(), "openclaw", model="first")], [])
         assert heard(page, "call")["call"]["model"] == "first"
 
 
@@ -186,7 +186,7 @@ def test_the_file_is_replaced(server: Served) -> None:
         for path in server.machine.home.glob("metrics.db*"):
             if path.suffix not in (".token", ".server"):
                 path.unlink()
-        write(server.machine, [Call(now(), "openclaw", model="anew")], [])
+        write(server.machine, [CallRecord(now(), "openclaw", model="anew")], [])
         assert heard(page, "call")["call"]["model"] == "anew"
 
 
@@ -226,8 +226,8 @@ def test_a_page_may_talk(server: Served) -> None:
 
 
 def test_a_page_that_does_not_keep_up_is_let_go() -> None:
-    client = live.Client()
-    for number in range(live.MOST_WAITING):
+    client = live_feed.Client()
+    for number in range(live_feed.MOST_WAITING):
         client.put(str(number))
     assert not client.over.is_set()
     client.put("one more")

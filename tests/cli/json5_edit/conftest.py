@@ -15,5 +15,5 @@ sys.path.insert(0, str(Path(__file__).parent))
 def judged_once() -> Iterator[None]:
     """The json5 package, which is slow, judges in the tests only and not after each edit as well."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("toolguard_cli.json5_edit.checked.JUDGED_BY_JSON5", 0)
+        patch.setattr("toolguard_cli.hostconfig.json5_edit.checked.JUDGED_BY_JSON5", 0)
         yield

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from toolguard_cli import json5_edit
-from toolguard_cli.errors import UserError
+from toolguard_cli.hostconfig import json5_edit
+from toolguard_cli.system.errors import UserError
 
 SECTIONS = """\
 {

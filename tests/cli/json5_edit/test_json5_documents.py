@@ -18,11 +18,11 @@ import json5
 import pytest
 from json5_documents import Document, document
 
-from toolguard_cli import json5_edit
-from toolguard_cli.errors import UserError
-from toolguard_cli.json5_edit.values import same
+from toolguard_cli.hostconfig import json5_edit
+from toolguard_cli.hostconfig.json5_edit.json_values import same
+from toolguard_cli.system.errors import UserError
 
-DOCUMENTS = int(os.environ.get("TOOLGUARD_FUZZ", "1400"))
+DOCUMENTS = int(os.environ.get("TOOLGUARD_FUZZ", "480"))
 BATCHES = 8
 LARGE_ONE_IN = 50
 VALUES: list[json5_edit.JsonValue] = [

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from toolguard_cli import json5_edit
-from toolguard_cli.json5_edit.values import same
+from toolguard_cli.hostconfig import json5_edit
+from toolguard_cli.hostconfig.json5_edit.json_values import same
 
 _FILL = ["", "", "", " ", "  ", "\t", "\n", "\n  ", "\r\n", "\r", "\u2028", "\xa0", "\n\n    ", " \n"]
 _COMMENTS = ["// c\n", " // }, {\r\n", "/* c */", "/* a\n b */", "/*,*/ ", "//\u2029", "\n  // own line\n  ", "/***/"]
@@ -74,7 +74,7 @@ any_documents = st.one_of(documents, st.tuples(fill, scalars, fill).map("".join)
 
 
 pytestmark = pytest.mark.usefixtures("judged_once")
-EXAMPLES = int(os.environ.get("TOOLGUARD_FUZZ", "1800")) // 10
+EXAMPLES = int(os.environ.get("TOOLGUARD_FUZZ", "700")) // 10
 laws = settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 picks = st.integers(0, 10**6)
 _ENDS = "\r\n\u2028\u2029"

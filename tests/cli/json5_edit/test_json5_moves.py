@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolguard_cli import json5_edit
-from toolguard_cli.errors import UserError
-from toolguard_cli.json5_edit import Clip
+from toolguard_cli.hostconfig import json5_edit
+from toolguard_cli.hostconfig.json5_edit import Clip
+from toolguard_cli.system.errors import UserError
 
 BEFORE = """\
 // the gateway of the workshop

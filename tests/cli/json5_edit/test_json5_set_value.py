@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from toolguard_cli import json5_edit
-from toolguard_cli.errors import UserError
+from toolguard_cli.hostconfig import json5_edit
+from toolguard_cli.system.errors import UserError
 
 COMMENTED = """\
 // the gateway of the workshop
@@ -158,7 +158,7 @@ def test_a_path_is_not_a_string() -> None:
 
 
 def test_an_edit_that_went_wrong_is_not_returned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolguard_cli.json5_edit.adding.insert", lambda text, *_, **__: text)
+    monkeypatch.setattr("toolguard_cli.hostconfig.json5_edit.adding.insert", lambda text, *_, **__: text)
     with pytest.raises(json5_edit.EditError):
         json5_edit.set_value("{}", ["a"], 1)
 

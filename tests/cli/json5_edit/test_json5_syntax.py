@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolguard_cli import json5_edit
+from toolguard_cli.hostconfig import json5_edit
 
 DEEP = json5_edit.MAX_DEPTH
 _ESCAPED_KEY = "this escape is not a character that a key without quotes may have here"
@@ -230,7 +230,7 @@ _hostile = st.one_of(
 )
 
 
-@settings(max_examples=1500, deadline=None, database=None)
+@settings(max_examples=500, deadline=None, database=None)
 @given(_hostile)
 def test_any_text_is_read_or_refused(text: str) -> None:
     error = _refusal(text)
@@ -266,5 +266,5 @@ def _calls_while_reading(text: str) -> int:
 def test_hostile_text_takes_linear_work(unit: str, opening: str) -> None:
     short, long = (opening + unit * (length // len(unit)) for length in (5_000, 20_000))
     assert _calls_while_reading(long) <= 5 * _calls_while_reading(short) + 1_000
-    error = _refusal(opening + unit * (200_000 // len(unit)))
+    error = _refusal(opening + unit * (60_000 // len(unit)))
     assert error is None or len(error.excerpt) < 200

@@ -1,1 +1,1 @@
-"""The API: one module for each subject, one function for each path (`routes.py` lists them)."""
+"""The API: one module per subject, one function per path. `routes.py` lists them."""

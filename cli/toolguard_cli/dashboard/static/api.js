@@ -1,4 +1,4 @@
-// Requests to the server that this page came from, and the token that lets it change things.
+// Requests to the dashboard's API, and the token that permits changes.
 
 import { prove } from "./proof.js";
 
@@ -6,11 +6,11 @@ const KEPT = "toolguard.token";
 const FORM = /^[0-9a-f]{64}$/;
 const PATIENCE = 15_000; // ms
 const NEAR = /^(?:localhost|127(?:\.\d+){3}|\[::1\])$/;
-const REOPEN = "`toolguard dashboard --open` opens the page as it is now.";
-/** Whether reading needs the token too: where not only this machine reaches the server. */
+const REOPEN = "Run `toolguard dashboard --open` to open the current page.";
+/** Whether reads need the token too: the server can be reached from other machines. */
 let closed = !NEAR.test(location.hostname);
 
-/** Why a request failed, in words for a person. `status` is 0 where the server did not answer. */
+/** Why a request failed, in words for the user. `status` is 0 if the server did not answer. */
 export class ApiError extends Error {
   /**
    * @param {number} status
@@ -26,7 +26,7 @@ export class ApiError extends Error {
   }
 }
 
-/** Takes `#token=...` out of the address, where it is. */
+/** Moves `#token=...` from the address into the session storage. */
 export function takeToken() {
   const found = /(?:^#|[#&])token=([^&]*)/.exec(location.hash);
   if (!found) return;
@@ -52,9 +52,9 @@ export const token = () => sessionStorage.getItem(KEPT) ?? "";
  * @returns {Promise<any>}
  */
 export function get(path, query = {}, signal) {
-  const told = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  const search = new URLSearchParams(told.map(([name, value]) => [name, String(value)]));
-  return read(`/api/${path}${told.length ? `?${search}` : ""}`, path === "state", signal);
+  const given = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return read(`/api/${path}${given.length ? `?${search}` : ""}`, path === "state", signal);
 }
 
 /**
@@ -70,7 +70,7 @@ export function post(path, body, patience) {
 
 /**
  * @param {string} url
- * @param {boolean} asWho the answer tells what who asks may do
+ * @param {boolean} asWho the answer depends on whether the token is sent
  * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
@@ -88,7 +88,7 @@ async function read(url, asWho, signal) {
 /**
  * @param {string} url
  * @param {RequestInit} init
- * @param {string} given the token; the server proves that it knows it before it is sent
+ * @param {string} given the token; sent only after the server has proven that it knows it
  * @param {AbortSignal} [signal]
  * @param {number} [patience] ms
  */
@@ -122,11 +122,11 @@ async function proven(given) {
   const server = await prove(given);
   if (server === "gone") throw gone();
   if (server === "foreign")
-    throw new ApiError(0, "foreign", "Who answers here does not know this page's token; it was sent nothing.", REOPEN);
+    throw new ApiError(0, "foreign", "The server does not know this page's token. Nothing was sent to it.", REOPEN);
 }
 
 const gone = () =>
-  new ApiError(0, "no-answer", "The dashboard's server does not answer.", "Start it again with `toolguard dashboard`.");
+  new ApiError(0, "no-answer", "The dashboard's server does not answer.", "Start it with `toolguard dashboard`.");
 const late = () => new ApiError(0, "late", "The dashboard's server did not answer in time.", "");
 
 /**

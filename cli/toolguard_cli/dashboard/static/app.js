@@ -1,19 +1,19 @@
-// What all tabs share: the range, the state of the gateways, what waits, and how changes are made.
+// State that all tabs share: the range, the gateways, the held calls; and how changes are made.
 
 import { ApiError, dropToken, get, post, setToken, token } from "./api.js";
 import { ask, say, warn } from "./dialogs.js";
 import { el } from "./dom.js";
 import { command } from "./parts.js";
 
-/** @typedef {import("./shapes.js").State} State */
+/** @typedef {import("./shapes.js").GatewayStatus} GatewayStatus */
 /** @typedef {import("./shapes.js").Pending} Pending */
 /** @typedef {import("./shapes.js").Range} Range */
 
-const OVERTAKEN = 60_000; // ms; further back is a clock that was set
+const OVERTAKEN = 60_000; // ms; a larger difference means that the server's clock was set back
 
 export class App {
   /** @type {Range} */ range = "24h";
-  /** @type {State | null} */ state = null;
+  /** @type {GatewayStatus | null} */ state = null;
   /** @type {Pending | null} */ pending = null;
   #skew = 0;
   #changed;
@@ -28,7 +28,7 @@ export class App {
     this.#reconnect = reconnect;
   }
 
-  /** The time as the server has it, ms. */
+  /** The server's time, ms. */
   get now() {
     return Date.now() + this.#skew;
   }
@@ -49,7 +49,7 @@ export class App {
 
   async loadState() {
     try {
-      this.state = /** @type {State} */ (await get("state"));
+      this.state = /** @type {GatewayStatus} */ (await get("state"));
       this.clock(this.state.now);
     } catch (error) {
       if (error instanceof ApiError && error.status === 401) this.locked();
@@ -64,7 +64,7 @@ export class App {
   }
 
   /**
-   * What waits now. An answer that something newer has overtaken on its way counts no more.
+   * Stores the held calls, unless a newer answer arrived first.
    * @param {Pending} pending
    */
   hold(pending) {
@@ -76,7 +76,7 @@ export class App {
   }
 
   /**
-   * Makes a change; says how it went, unless `done` has no words. Answers what the server did, null where it refused.
+   * Makes a change and shows the result; nothing if `done` returns an empty text. Returns the answer, null if refused.
    * @param {string} path
    * @param {Record<string, unknown>} body
    * @param {(answer: any) => string} done
@@ -100,33 +100,29 @@ export class App {
     }
   }
 
-  /** The token is not, or no longer, the right one. */
+  /** The token was rejected. */
   locked() {
     if (!token()) return;
     dropToken();
     this.#reconnect();
   }
 
-  /** Lets the person enter the token. */
+  /** Asks the user for the token. */
   async unlock() {
     const body = [
-      el("p", null, "Changes need the token of this dashboard. In a terminal of its machine,"),
+      el("p", null, "Changes need this dashboard's token. In a terminal on its machine, run"),
       el("p", null, command("toolguard dashboard --open")),
-      el(
-        "p",
-        null,
-        "opens this page with it, and tells the address. That address, or the token alone, can be pasted here too.",
-      ),
+      el("p", null, "to open this page with the token, or paste the address that it prints, or the token alone, here."),
     ];
     const typed = await ask({ title: "Enter the token", body, action: "Use it", field: "Token or address", secret: true });
     if (typed === null) return;
-    if (!setToken(typed)) return say("That is no token: it has 64 characters, 0 to 9 and a to f.", "bad");
+    if (!setToken(typed)) return say("That is not a token. A token has 64 characters, 0 to 9 and a to f.", "bad");
     this.#reconnect();
     await this.loadState().catch(() => undefined);
-    say(this.mayChange ? "Changes are on." : "That token is not the right one.", this.mayChange ? "good" : "bad");
+    say(this.mayChange ? "Changes are enabled." : "The token is wrong.", this.mayChange ? "good" : "bad");
   }
 
-  /** Why controls are off, where they are. */
+  /** Explains why controls are disabled; null if they are not. */
   lockNote() {
     if (this.mayChange) return null;
     const button = el(
@@ -137,20 +133,20 @@ export class App {
     return el(
       "p",
       { class: "notice", id: "lock-note" },
-      "This page can only look. To change something, open it with ",
+      "This page is read-only. To make changes, open it with ",
       command("toolguard dashboard --open"),
       " or ",
       button,
-      ". On a phone or through a tunnel: the token is in the file beside the metrics file on the gateway's machine, ",
+      ". From a phone or through a tunnel: on the gateway's machine the token is in a file beside the metrics file, ",
       command("metrics.db.token"),
       " (the setting ",
       command("metrics.dbPath"),
-      ", with .token behind it).",
+      " plus .token).",
     );
   }
 }
 
-/** @param {...string} texts each of them a sentence, with or without its end */
+/** @param {...string} texts sentences, with or without a full stop */
 function sentences(...texts) {
   return texts
     .filter(Boolean)

@@ -1,4 +1,4 @@
-// Stacked columns over time: uPlot draws them, a legend tells the values, a table tells them without eyes.
+// Stacked columns over time, drawn by uPlot, with a legend and an accessible table of the values.
 
 import { el, fill } from "./dom.js";
 import { DAY, bucket, mark } from "./format.js";
@@ -10,17 +10,17 @@ const HEIGHT = 200;
 const WHOLE = Array.from({ length: 15 }, (_, power) => [1, 2, 5].map((step) => step * 10 ** power)).flat();
 const FONT = '12px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 /** @type {Set<Stack>} */
-const all = new Set(); // as many as the page has places for charts
+const all = new Set(); // bounded: one per chart on the page
 /** @type {Map<string, string>} */
 const colors = new Map();
 
-/** The theme has changed. */
+/** Redraws all charts in the colours of the current theme. */
 export function recolor() {
   colors.clear();
   for (const chart of all) chart.redraw();
 }
 
-/** What a CSS variable stands for in this theme. @param {string} name */
+/** The value of a colour class in the current theme. @param {string} name */
 function color(name) {
   const known = colors.get(name);
   if (known) return known;
@@ -42,14 +42,14 @@ export class Stack {
   #size = DAY;
   /** @type {number[][]} */ #columns = [];
   #place = el("div", { class: "plot", role: "img" });
-  #nothing = el("p", { class: "quiet none" }, "Nothing in this time.");
+  #nothing = el("p", { class: "quiet none" }, "Nothing in this period.");
   #legend = el("ul", { class: "legend" });
   #spot = el("span", { class: "spot" });
   #table = el("div", { class: "scroll", tabindex: "0", role: "region" });
 
   /**
    * @param {string} title
-   * @param {Layer[]} layers from the bottom to the top
+   * @param {Layer[]} layers from bottom to top
    * @param {(value: number) => string} format
    * @param {boolean} [whole] whether the values are counts
    */
@@ -71,16 +71,16 @@ export class Stack {
   #unfold;
 
   /**
-   * @param {number[]} at where each bucket begins, ms
+   * @param {number[]} at start of each bucket, ms
    * @param {number} size of a bucket, ms
    * @param {number[][]} columns one for each layer
    */
   update(at, size, columns) {
     this.#at = at;
     this.#columns = columns;
-    if (size !== this.#size) this.#drop(); // days are days of UTC, so the axis is another one
+    if (size !== this.#size) this.#drop(); // days are UTC days, which need another axis
     this.#size = size;
-    this.#tell(null);
+    this.#drawLegend(null);
     this.#place.setAttribute("aria-label", this.#summary());
     this.#tabulate(this.#unfold.open);
     const some = this.#columns.some((column) => column.some(Boolean));
@@ -106,7 +106,7 @@ export class Stack {
     else if (this.#plot.width !== width) this.#plot.setSize({ width, height: HEIGHT });
   }
 
-  /** The highest sums first: each column hides the foot of the one before. @returns {uPlot.AlignedData} */
+  /** The highest sums first: each column covers the lower part of the one before. @returns {uPlot.AlignedData} */
   #data() {
     let below = this.#at.map(() => 0);
     const sums = this.#columns.map((column) => (below = below.map((sum, i) => sum + (column[i] ?? 0))));
@@ -159,12 +159,12 @@ export class Stack {
           .reverse(),
       ],
       hooks: {
-        setCursor: [({ cursor: { left = -1 }, posToVal }) => this.#tell(left < 0 ? null : this.#index(posToVal(left, "x")))],
+        setCursor: [({ cursor: { left = -1 }, posToVal }) => this.#drawLegend(left < 0 ? null : this.#index(posToVal(left, "x")))],
       },
     };
   }
 
-  /** The bucket that holds a moment. @param {number} at */
+  /** The bucket of a moment. @param {number} at */
   #index(at) {
     const index = Math.floor((at - (this.#at[0] ?? 0)) / this.#size);
     return Math.max(0, Math.min(this.#at.length - 1, index));
@@ -174,13 +174,13 @@ export class Stack {
     return this.#size >= DAY;
   }
 
-  /** Where a bucket begins. @param {number} at */
+  /** The start of a bucket, formatted. @param {number} at */
   #begin(at) {
     return `${bucket(at, this.#size)}${this.#days ? " (UTC)" : ""}`;
   }
 
-  /** The legend, with the values of one bucket, or with the sums. @param {number | null} index */
-  #tell(index) {
+  /** The legend, with the values of one bucket or with the totals. @param {number | null} index */
+  #drawLegend(index) {
     const at = index === null ? undefined : this.#at[index];
     fill(this.#spot, at === undefined ? `total${this.#days ? ", days in UTC" : ""}` : this.#begin(at));
     const values = this.#columns.map((column) => (index === null ? sum(column) : (column[index] ?? 0)));
@@ -202,13 +202,13 @@ export class Stack {
     const sums = this.#at.map((_, i) => sum(this.#columns.map((column) => column[i] ?? 0)));
     const peak = sums.indexOf(Math.max(0, ...sums));
     const at = this.#at[peak];
-    if (!sums.some(Boolean) || at === undefined) return `${this.#title}: nothing in this time.`;
+    if (!sums.some(Boolean) || at === undefined) return `${this.#title}: nothing in this period.`;
     const parts = this.#layers.map(({ label }, i) => `${label} ${this.#format(sum(this.#columns[i] ?? []))}`).join(", ");
-    const most = `${this.#format(sums[peak] ?? 0)}, at ${this.#begin(at)}`;
-    return `${this.#title}: ${parts}. Most, ${most}. The numbers follow as a table.`;
+    const most = `${this.#format(sums[peak] ?? 0)} at ${this.#begin(at)}`;
+    return `${this.#title}: ${parts}. Peak: ${most}. The numbers follow as a table.`;
   }
 
-  /** The newest first. @param {boolean} open made only when somebody looks */
+  /** The table of values, newest first. @param {boolean} open it is built only when open */
   #tabulate(open) {
     if (!open) return fill(this.#table);
     const rows = this.#at.map((at, i) =>
@@ -253,7 +253,7 @@ export const COSTS = [
 ];
 
 /**
- * The columns of both charts, over all series.
+ * The columns of the token and the cost chart, summed over all series.
  * @param {import("./shapes.js").Timeseries} times
  */
 export function columns(times) {

@@ -1,4 +1,4 @@
-// What changes a gateway: its mode, its kill switch, the budgets of its sessions, which settings are accepted.
+// Controls that change a gateway: mode, kill switch, budgets, accepted settings.
 
 import { ask } from "./dialogs.js";
 import { el, quoted, visible } from "./dom.js";
@@ -10,11 +10,11 @@ import { MODES, MODE_MEANS } from "./kinds.js";
 /**
  * @param {App} app
  * @param {string} gateway
- * @param {boolean} on whether the switch is on now
- * @param {string} place where the button stands, to find it again
+ * @param {boolean} on whether the switch is on
+ * @param {string} place where the button is on the page, to restore the focus
  */
 export function switchButton(app, gateway, on, place) {
-  const click = () => (on ? free(app, gateway) : stop(app, gateway));
+  const click = () => (on ? release(app, gateway) : stop(app, gateway));
   const props = {
     type: "button",
     class: on ? "" : "danger",
@@ -23,11 +23,11 @@ export function switchButton(app, gateway, on, place) {
     title: visible(gateway),
     on: { click },
   };
-  return el("button", props, on ? "Let calls run again" : "Stop everything");
+  return el("button", props, on ? "Release kill switch" : "Stop everything");
 }
 
-const SLOW = 120_000; // ms: OpenClaw itself looks at its settings before they are changed
-/** The modes that are being set now, by gateway. @type {Map<string, string>} */
+const SLOW = 120_000; // ms: OpenClaw validates its settings before they are changed
+/** The modes that are being set, by gateway. @type {Map<string, string>} */
 const asking = new Map();
 
 /** @param {App} app @param {string} gateway */
@@ -36,9 +36,9 @@ async function stop(app, gateway) {
     el(
       "p",
       null,
-      "No tool call of any agent of ",
+      "All tool calls of all agents of ",
       quoted(gateway),
-      " runs from now on, whatever its mode, until somebody lets them run again.",
+      " are blocked, in every mode, until the kill switch is released.",
     ),
   ];
   const why = await ask({
@@ -50,19 +50,19 @@ async function stop(app, gateway) {
   });
   if (why !== null)
     await app.change("state", { gateway, killSwitch: true, why }, ({ notes }) =>
-      notes.length ? `The kill switch of ${gateway} is on, but:` : `All tool calls of ${gateway} are stopped.`,
+      notes.length ? `The kill switch of ${gateway} is on, with warnings.` : `All tool calls of ${gateway} are blocked.`,
     );
 }
 
 /** @param {App} app @param {string} gateway */
-async function free(app, gateway) {
-  const body = [el("p", null, "The calls of ", quoted(gateway), " are judged again as its settings say.")];
-  const why = await ask({ title: "Let calls run again?", body, action: "Let them run", field: "Reason (optional)" });
+async function release(app, gateway) {
+  const body = [el("p", null, "Tool calls of ", quoted(gateway), " are judged by its settings again.")];
+  const why = await ask({ title: "Release the kill switch?", body, action: "Release", field: "Reason (optional)" });
   if (why !== null)
     await app.change(
       "state",
       { gateway, killSwitch: false, why },
-      () => `Calls of ${gateway} run again as its settings say.`,
+      () => `The kill switch of ${gateway} is off.`,
     );
 }
 
@@ -77,13 +77,13 @@ export function modeChoice(app, gateway) {
   });
   select.append(...MODES.map((mode) => el("option", { value: mode }, mode)));
   if (!MODES.some((mode) => mode === gateway.mode))
-    select.append(el("option", { value: gateway.mode }, gateway.mode || "not known"));
+    select.append(el("option", { value: gateway.mode }, gateway.mode || "unknown"));
   select.value = asked ?? gateway.mode;
   select.addEventListener("change", () => void changeMode(app, gateway, select));
   return el("label", { class: "choice" }, el("span", { "aria-hidden": "true" }, "Mode"), select, asked ? waits() : null);
 }
 
-const waits = () => el("span", { class: "quiet", role: "status" }, "asking OpenClaw …");
+const waits = () => el("span", { class: "quiet", role: "status" }, "changing …");
 
 /** @param {App} app @param {GatewayState} gateway @param {HTMLSelectElement} select */
 async function changeMode(app, gateway, select) {
@@ -93,7 +93,7 @@ async function changeMode(app, gateway, select) {
       "p",
       null,
       "From ",
-      el("b", null, gateway.mode || "not known"),
+      el("b", null, gateway.mode || "unknown"),
       " to ",
       el("b", null, mode),
       " for ",
@@ -117,18 +117,18 @@ async function changeMode(app, gateway, select) {
   select.disabled = true;
   select.after(waits());
   await app.change("state", { gateway: gateway.id, mode }, () => `The mode of ${gateway.id} is ${mode}.`, SLOW);
-  asking.delete(gateway.id); // the state that is read next draws the choice anew
+  asking.delete(gateway.id); // the next state redraws the choice
 }
 
 /**
- * Accepts what the page shows, and nothing that came after.
+ * Accepts the weaker settings that the page shows, and no later ones.
  * @param {App} app
  * @param {GatewayState} gateway
  */
 export function acceptButton(app, { id, weakened, weakenedMark }) {
   const click = async () => {
     const body = [
-      el("p", null, "You know that ", quoted(id), " guards less now, and mean it. This notice ends; the settings stay as they are."),
+      el("p", null, "You confirm that ", quoted(id), " may guard less than before. The settings stay as they are; this notice disappears."),
       el("ul", null, weakened.map(({ text }) => el("li", null, quoted(text)))),
     ];
     const why = await ask({
@@ -154,15 +154,15 @@ export function acceptButton(app, { id, weakened, weakenedMark }) {
 /**
  * @param {App} app
  * @param {string} gateway
- * @param {import("./shapes.js").Standing} standing
+ * @param {import("./shapes.js").StandingView} standing
  */
 export function checkpointButton(app, gateway, { agent, session }) {
   const click = async () => {
     const body = [
-      el("p", null, "You have looked at what ", quoted(agent), " did in ", quoted(session), ". Its budget is full again."),
+      el("p", null, "You confirm that you have reviewed what ", quoted(agent), " did in ", quoted(session), ". Its budget is refilled."),
     ];
-    const answer = await ask({ title: "Checkpoint", body, action: "Fill the budget" });
-    if (answer !== null) await app.change("state", { gateway, checkpoint: { agent, session } }, () => "The budget is full again.");
+    const answer = await ask({ title: "Checkpoint", body, action: "Refill the budget" });
+    if (answer !== null) await app.change("state", { gateway, checkpoint: { agent, session } }, () => "The budget is refilled.");
   };
   const props = {
     type: "button",

@@ -1,4 +1,4 @@
-// Questions, and short messages of what was done.
+// Dialogs and toasts.
 
 import { coded, el } from "./dom.js";
 
@@ -6,7 +6,7 @@ const STAYS = 8000; // ms
 const MOST = 3;
 
 /**
- * Asks in a dialog. Answers what was typed (empty where there is no field), null where the person said no.
+ * Asks in a dialog. Resolves to the text that was typed (empty if there is no field), null if the dialog was cancelled.
  * @param {{ title: string, body: import("./dom.js").Child[], action: string, tone?: string, field?: string, secret?: boolean }} question
  * @returns {Promise<string | null>}
  */
@@ -17,7 +17,7 @@ export function ask({ title, body, action, tone = "primary", field, secret = fal
     const input = el("input", { ...props, spellcheck: "false" });
     input.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.isComposing) return;
-      event.preventDefault(); // else it presses what has the focus next
+      event.preventDefault(); // or it presses the element that is focused next
       done(input.value);
     });
     const heading = el("h2", { id: "question" }, title);
@@ -29,7 +29,7 @@ export function ask({ title, body, action, tone = "primary", field, secret = fal
     });
     dialog.append(
       heading,
-      el("div", { class: "said" }, body),
+      el("div", { class: "question" }, body),
       ...(field ? [el("label", { class: "field" }, el("span", null, field), input)] : []),
       el(
         "div",
@@ -50,7 +50,7 @@ export function ask({ title, body, action, tone = "primary", field, secret = fal
   });
 }
 
-/** The focus where it was, or on what has replaced that. @param {HTMLElement | null} from */
+/** Returns the focus to this element, or to the one that replaced it. @param {HTMLElement | null} from */
 function back(from) {
   const key = from?.dataset["focus"];
   const same = from?.isConnected
@@ -60,7 +60,7 @@ function back(from) {
 }
 
 /**
- * Says what was done, for eyes and for screen readers.
+ * Shows a toast, which screen readers read as well.
  * @param {string} text
  * @param {"good" | "bad"} [tone]
  */
@@ -70,7 +70,7 @@ export function say(text, tone = "good") {
   setTimeout(() => note.remove(), STAYS);
 }
 
-/** Says what must not be missed: it stays until somebody has read it. @param {string} text */
+/** Shows a toast that stays until it is dismissed. @param {string} text */
 export function warn(text) {
   const note = el("p", { class: "toast bad kept" }, coded(text));
   note.append(el("button", { type: "button", class: "small", on: { click: () => note.remove() } }, "Dismiss"));
@@ -79,7 +79,7 @@ export function warn(text) {
 
 /** @param {HTMLElement} note */
 function put(note) {
-  const place = document.getElementById("said");
+  const place = document.getElementById("toasts");
   if (!place) return;
   const passing = [...place.children].filter((one) => !one.classList.contains("kept"));
   for (const one of passing.slice(0, Math.max(0, passing.length + 1 - MOST))) one.remove();

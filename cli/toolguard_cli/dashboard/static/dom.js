@@ -1,6 +1,6 @@
-// Elements whose texts are texts: nothing here, and nothing else on this page, ever reads markup out of data.
+// Creates elements. Data becomes text nodes; neither this module nor the rest of the page ever parses it as markup.
 
-/** Attributes that may be set; beside these any `aria-...` and `data-...`. None of them runs or fetches anything. */
+/** Attributes that may be set, with any `aria-...` and `data-...`. None of them runs or fetches anything. */
 const SAFE = new Set([
   "class",
   "id",
@@ -35,7 +35,7 @@ const UNSAFE_TAGS = new Set(["script", "style", "iframe", "object", "embed", "li
 
 /** @typedef {Node | string | number | null | undefined | false} Child */
 /**
- * `on`: listeners by event; `vars`: numbers for CSS variables; every other key is an attribute, absent where false or null.
+ * `on`: listeners by event; `vars`: numbers for CSS variables; every other key is an attribute, left out if false or null.
  * @typedef {{ on?: Record<string, (event: any) => unknown>, vars?: Record<string, number>, [name: string]: unknown }} Props
  */
 
@@ -47,7 +47,7 @@ const UNSAFE_TAGS = new Set(["script", "style", "iframe", "object", "embed", "li
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function el(tag, props, ...children) {
-  if (UNSAFE_TAGS.has(tag)) throw new TypeError(`no <${tag}> is made from here`);
+  if (UNSAFE_TAGS.has(tag)) throw new TypeError(`<${tag}> elements are not allowed`);
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(props ?? {})) set(node, name, value);
   node.append(...kept(children));
@@ -68,23 +68,19 @@ export function set(node, name, value) {
     if (value === false || value === null || value === undefined) node.removeAttribute(name);
     else node.setAttribute(name, value === true ? "" : String(value));
   } else {
-    throw new TypeError(`attribute ${name} is not one that is set from here`);
+    throw new TypeError(`the attribute ${name} is not allowed`);
   }
 }
 
 /**
- * New children in place of the old ones. What had the focus has it again, where something with the same `data-focus` is there;
- * what was unfolded stays so (`data-keep`).
+ * Replaces the children of a node. If the focused element is replaced, the new one with the same `data-focus` gets the focus.
  * @param {Element} node
  * @param {...(Child | Child[])} children
  */
 export function fill(node, ...children) {
   const active = document.activeElement;
   const focus = active instanceof HTMLElement && node.contains(active) ? active.dataset["focus"] : undefined;
-  const open = [...node.querySelectorAll("details[open][data-keep]")].map((one) => one.getAttribute("data-keep"));
   node.replaceChildren(...kept(children));
-  for (const one of node.querySelectorAll("details[data-keep]"))
-    if (open.includes(one.getAttribute("data-keep"))) one.setAttribute("open", "");
   if (focus === undefined) return;
   for (const one of node.querySelectorAll("[data-focus]"))
     if (one instanceof HTMLElement && one.dataset["focus"] === focus) return one.focus({ preventScroll: true });
@@ -98,12 +94,11 @@ function kept(children) {
     .map((child) => (child instanceof Node ? child : document.createTextNode(String(child))));
 }
 
-/** Controls, halves of characters, spaces that are not the usual one, and all that Unicode lets a program leave undrawn. */
+/** Control characters, lone surrogates, unusual spaces, and characters that Unicode allows to be invisible. */
 const UNSEEN = /(?![\n\t ])[\p{Cc}\p{Cs}\p{Z}\p{Default_Ignorable_Code_Point}\u2800\ufff9-\ufffb]/gu;
 
 /**
- * A text that somebody else wrote, as it is: characters that cannot be seen, or that turn the direction of a text, are shown
- * by their numbers.
+ * Untrusted text, made safe to show: characters that are invisible or change the direction of text become their code points.
  * @param {string} text
  */
 export function visible(text) {
@@ -114,20 +109,17 @@ export function visible(text) {
 }
 
 /**
- * Such a text as an element of its own, kept from turning what is around it.
+ * Untrusted text in an element that isolates its direction.
  * @param {string} text
- * @param {string} [none] what stands there where it is empty
+ * @param {string} [none] shown if the text is empty
  */
 export function quoted(text, none = "–") {
   return text ? el("bdi", null, visible(text)) : el("span", { class: "quiet" }, none);
 }
 
-/** A sentence in which commands stand between backticks. @param {string} text */
+/** A sentence with commands in backticks. @param {string} text */
 export function coded(text) {
   return visible(text)
     .split("`")
     .map((part, i) => (i % 2 ? el("code", { class: "command" }, part) : part));
 }
-
-/** @param {string} text */
-export const hiddenText = (text) => el("span", { class: "sr-only" }, text);

@@ -1,4 +1,4 @@
-// What was decided, one by one, the newest first; older ones on demand.
+// The decisions, newest first; older ones on demand.
 
 import { get } from "./api.js";
 import { el, fill, quoted, visible } from "./dom.js";
@@ -10,7 +10,7 @@ import { View } from "./view.js";
 /** @typedef {import("./shapes.js").DecisionRow} DecisionRow */
 
 const PAGE = 25;
-const MOST = 1000; // rows that are kept, however long one looks
+const MOST = 1000; // rows kept
 
 /** @param {App} app */
 export function feed(app) {
@@ -51,14 +51,14 @@ export function feed(app) {
       hint,
       items.size
         ? null
-        : empty("Nothing decided yet", "What the guard holds, blocks, corrects or stops appears here, with its reason."),
+        : empty("No decisions yet", "Calls that the guard holds, blocks, corrects or stops appear here, with the reason."),
     );
   };
   /** @param {number} id */
   const drop = (id) => {
     items.get(id)?.remove();
     items.delete(id);
-    next = Math.min(...items.keys()); // what was dropped can be asked for again
+    next = Math.min(...items.keys()); // dropped rows can be loaded again
     more.hidden = false;
   };
   /** @param {number | null} before @param {AbortSignal} [signal] */
@@ -86,14 +86,14 @@ export function feed(app) {
   };
   const older = async () => {
     if (asking) return;
-    asking = true; // a button that is disabled would lose the focus of who pressed it
+    asking = true; // instead of disabling the button, which would lose the focus
     try {
       const got = /** @type {import("./shapes.js").Decisions} */ (await ask(next));
       next = got.next;
       add(got.decisions, false);
       more.hidden = next === null;
     } catch {
-      void view.refresh(); // says what is wrong
+      void view.refresh(); // shows the error
     } finally {
       asking = false;
     }

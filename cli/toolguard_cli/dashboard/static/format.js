@@ -1,4 +1,4 @@
-// Numbers, money and times as the reader's locale writes them.
+// Formats numbers, money and times in the user's locale.
 
 const whole = new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
@@ -25,7 +25,7 @@ export const DAY = 86_400_000;
 
 /** @param {number} value */
 export const count = (value) => whole.format(value);
-/** @param {number} value @param {string} noun what is counted, one of it */
+/** @param {number} value @param {string} noun singular */
 export const counted = (value, noun) => `${count(value)} ${noun}${value === 1 ? "" : "s"}`;
 /** @param {number} value */
 export const compact = (value) => (Math.abs(value) < 10_000 ? whole.format(value) : short.format(value));
@@ -34,7 +34,7 @@ export const percent = (value) => percents.format(value);
 /** @param {number} value */
 export const decimal = (value) => hundredths.format(value);
 
-/** USD; small sums with as many digits as it takes to see them. @param {number} value */
+/** USD; small sums with three significant digits. @param {number} value */
 export function money(value) {
   const size = Math.abs(value);
   if (size >= 100_000) return usdShort.format(value);
@@ -42,7 +42,7 @@ export function money(value) {
 }
 
 /**
- * A sum of which a part is an estimate is marked; null is not known.
+ * A cost; marked if part of it is an estimate. null: not known.
  * @param {number | null} value
  * @param {boolean} estimated
  */
@@ -54,14 +54,14 @@ export const moment = (at) => full.format(at);
 export const time = (at) => clock.format(at);
 
 /**
- * Where a bucket begins; days are days of UTC.
+ * The start of a bucket; days are UTC days.
  * @param {number} at
  * @param {number} size of the bucket, ms
  */
 export const bucket = (at, size) => (size >= DAY ? dayUtc.format(at) : dayMinute.format(at));
 
 /**
- * A mark on the axis of time.
+ * A label on the time axis.
  * @param {number} at
  * @param {number} step between marks, ms
  * @param {number} size of a bucket, ms
@@ -96,7 +96,7 @@ export function duration(ms) {
   return ms < 60_000 ? `${tenths.format(ms / 1000)} s` : `${tenths.format(ms / 60_000)} min`;
 }
 
-/** How long is left. @param {number} ms */
+/** The time left. @param {number} ms */
 export function left(ms) {
   const seconds = Math.max(0, Math.ceil(ms / 1000));
   const minutes = Math.floor(seconds / 60);

@@ -1,16 +1,16 @@
-// What the guard did, as cards.
+// Totals of the guard, as cards.
 
 import { count, counted, compact } from "./format.js";
 import { total } from "./parts.js";
 
-const SOURCE = "as many more as recorded runs without a guard sent";
+const SOURCE = "from recorded runs without a guard";
 
 /**
  * @param {import("./shapes.js").GuardTotals} guard
- * @param {number} [each] requests that a broken loop saves
+ * @param {number} [each] requests saved per broken loop
  */
 export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / guard.loops : 0) {
-  const how = each ? `${count(each)} for each broken loop, ${SOURCE}` : "by broken loops";
+  const how = each ? `${count(each)} per broken loop, ${SOURCE}` : "by broken loops";
   return [
     card(
       "loops",
@@ -23,15 +23,15 @@ export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / gu
       label: "Requests saved",
       value: guard.requestsSaved,
       text: `${guard.requestsSaved ? "≈ " : ""}${compact(guard.requestsSaved)}`,
-      detail: `an estimate: ${how}`,
+      detail: `estimate: ${how}`,
     }),
-    card("held", "Held", guard.held, `of ${counted(guard.judged, "call")} that reached the guard (malformed ones never do)`),
+    card("held", "Held", guard.held, `of ${counted(guard.judged, "call")} that reached the guard (malformed calls do not)`),
     card("approved", "Approved", guard.approved, `${count(guard.denied)} denied, ${count(guard.expired)} expired`),
     card(
       "blocked",
       "Blocked",
       guard.blocked,
-      guard.security ? `${counted(guard.security, "security event")}` : `${count(guard.noted)} only noted, not stopped`,
+      guard.security ? `${counted(guard.security, "security event")}` : `${count(guard.noted)} noted but not blocked`,
     ),
   ];
 }

@@ -1,4 +1,4 @@
-// What the guard can have done, as the page names and colours it. `tone` is the name of a colour; the word always stands beside it.
+// Labels and colours of the kinds of decisions. `tone` names a colour; the label is always shown with it.
 
 /** @typedef {{ label: string, tone: string }} Kind */
 
@@ -10,11 +10,11 @@ const KINDS = {
   hold: { label: "Held", tone: "blue" },
   "hold-again": { label: "Still held", tone: "blue" },
   approve: { label: "Approved", tone: "green" },
-  consume: { label: "Ran once approved", tone: "green" },
+  consume: { label: "Ran after approval", tone: "green" },
   deny: { label: "Denied", tone: "red" },
   expire: { label: "Expired", tone: "quiet" },
   block: { label: "Blocked", tone: "red" },
-  "would-refuse": { label: "Would be refused", tone: "amber" },
+  "would-refuse": { label: "Would be blocked", tone: "amber" },
   note: { label: "Noted", tone: "amber" },
   stop: { label: "Stopped", tone: "violet" },
   budget: { label: "Budget", tone: "amber" },
@@ -25,16 +25,16 @@ const KINDS = {
   checkpoint: { label: "Checkpoint", tone: "green" },
   "kill-switch": { label: "Kill switch", tone: "red" },
   grant: { label: "Grant", tone: "green" },
-  "grant-used": { label: "Ran by a grant", tone: "green" },
+  "grant-used": { label: "Ran under a grant", tone: "green" },
   revoke: { label: "Revoked", tone: "amber" },
   weakened: { label: "Weaker settings", tone: "red" },
   restored: { label: "Settings restored", tone: "green" },
   accepted: { label: "Settings accepted", tone: "amber" },
-  ended: { label: "Guard ended", tone: "amber" },
+  ended: { label: "Guard stopped", tone: "amber" },
   external: { label: "Reported", tone: "quiet" },
 };
 
-/** The columns of the chart, from the bottom to the top; what is in none of them is `Other`. `allow` would dwarf them all. */
+/** The layers of the chart, from bottom to top; all other kinds are `Other`. `allow` is left out: it would dwarf the rest. */
 export const GROUPS = [
   { label: "Held", color: "blue", kinds: ["hold"] },
   { label: "Approved", color: "green", kinds: ["approve"] },
@@ -42,15 +42,15 @@ export const GROUPS = [
   { label: "Blocked", color: "red", kinds: ["block"] },
   { label: "Malformed", color: "amber", kinds: ["malformed", "loop"] },
 ];
-/** The stops, which are counted apart: those that ended a loop, and all others (a kill switch, a call that waits). */
+/** Stops are charted in two layers: those that ended a loop, and all others (kill switch, held call). */
 export const STOP = "stop";
 export const UNCHARTED = new Set([
   ...["allow", "consume", "hold-again"],
-  ...["kill-switch", "checkpoint", "grant", "grant-used", "revoke", "budget", "drift"], // no calls
+  ...["kill-switch", "checkpoint", "grant", "grant-used", "revoke", "budget", "drift"], // not calls
   ...["weakened", "restored", "accepted", "ended"],
 ]);
 
-/** Kinds that the feed can be narrowed to. @type {Record<string, string[]>} */
+/** Kinds that the feed can be filtered by. @type {Record<string, string[]>} */
 export const CHOICES = {
   Decisions: ["hold", "hold-again", "block", "would-refuse", "note", "stop"],
   Loops: ["malformed", "loop"],
@@ -61,7 +61,7 @@ export const CHOICES = {
 /** @type {Record<string, string>} */
 const PLACES = { dashboard: "on the dashboard", cli: "in a terminal", chat: "in a chat" };
 
-/** Where a person decided, in words. @param {string} place */
+/** Where a decision was made, in words. @param {string} place */
 export const at = (place) => (Object.hasOwn(PLACES, place) ? PLACES[place] : place && `at ${place}`);
 
 /** @param {string} kind @returns {Kind} */
@@ -72,8 +72,8 @@ export const MODES = /** @type {const} */ (["enforce", "soft", "shadow", "disabl
 
 /** @type {Record<string, string>} */
 export const MODE_MEANS = {
-  enforce: "Calls that need a person are held, calls that a rule forbids are blocked.",
-  soft: "Only calls with high stakes are held or blocked; all others run.",
-  shadow: "Nothing is held or blocked. The guard only writes down what it would have done.",
-  disabled: "The guard does nothing at all: every call runs unseen.",
+  enforce: "Calls that need approval are held; calls that a rule forbids are blocked.",
+  soft: "Only high-stakes calls are held or blocked; all others run.",
+  shadow: "Nothing is held or blocked. The guard only records what it would have done.",
+  disabled: "The guard is off: every call runs without being checked.",
 };

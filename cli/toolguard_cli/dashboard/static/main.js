@@ -7,7 +7,7 @@ import { coded, el, fill, quoted, visible } from "./dom.js";
 import { say } from "./dialogs.js";
 import * as format from "./format.js";
 import { acceptButton, switchButton } from "./controls.js";
-import { cannotTell } from "./proof.js";
+import { cannotProve } from "./proof.js";
 import { Socket } from "./socket.js";
 import { approvals } from "./tabs/approvals.js";
 import { gateways } from "./tabs/gateways.js";
@@ -18,23 +18,24 @@ import { overview } from "./tabs/overview.js";
 import { startTheme } from "./theme.js";
 
 /**
- * A tab. `refresh` asks for all again; `event` is told of each live event while the tab is open or `always`; `changed` of the
- * state of gateways and of what waits.
- * @typedef {{ root: HTMLElement, refresh: () => unknown, event?: (event: any) => void, changed?: (what: "state" | "pending") => void, left?: () => void, follows?: string[] }} Tab
+ * A tab. `refresh` reloads its data; `event` receives each live event; `changed` is called when the gateways' state or the
+ * held calls change; `left` when another tab is opened. `follows`: types of events that trigger a refresh. `timeless`: hides
+ * the time range.
+ * @typedef {{ root: HTMLElement, refresh: () => unknown, event?: (event: any) => void, changed?: (what: "state" | "pending") => void, left?: () => void, follows?: string[], timeless?: boolean }} Tab
  */
 
 const RANGES = /** @type {const} */ (["24h", "7d", "30d"]);
 const KEPT_RANGE = "toolguard.range";
-const GAP = 1500; // ms between two requests for the same numbers while events pour in
-const SHOWN = 5; // settings that one banner names
-const BEAT = 1000;
-const IDLE = 60_000; // ms after which numbers are asked for again where nothing happens
-const HOUR = 3_600_000; // every bucket ends with one
-const TIMELESS = ["Live", "Approvals"]; // tabs that show no range of time
-const UNPROVEN = "this browser cannot check who answers here, as there is no TLS; the token is sent all the same";
+const GAP = 1500; // ms between two refreshes of the open tab while events arrive
+const SHOWN = 5; // settings listed in one banner
+const BEAT = 1000; // ms
+const IDLE = 60_000; // ms without a refresh, after which the data is reloaded
+const HOUR = 3_600_000; // every bucket ends on the hour
+const UNPROVEN = "without TLS this browser cannot verify the server; the token is sent anyway";
 const FOREIGN =
-  "Who answers at this address does not know this page's token: it is another program, or the dashboard has a new token. " +
-  "It is sent nothing. `toolguard dashboard --open` opens the page as it is now. ";
+  "The server at this address does not know this page's token: it is another program, or the dashboard has a new token. " +
+  "Nothing is sent to it. Run `toolguard dashboard --open` to open the current page. ";
+/** The tabs, in order. A new one needs a file in `tabs/` and a line here; its data, an API module and a line in `routes.py`. */
 const MAKERS = { Overview: overview, Gateways: gateways, Models: models, Live: live, Guard: guard, Approvals: approvals };
 
 /** @param {string} id */
@@ -53,10 +54,10 @@ let askedHour = 0;
 let greeted = false;
 /** Why the metrics cannot be read. @type {string[]} */
 let problems = [];
-/** What the banners were made of. */
+/** The state that the banners show, as JSON. */
 let shown = "";
-/** Calls of which it was told that they wait. @type {Set<string> | null} */
-let told = null;
+/** Held calls that were announced. @type {Set<string> | null} */
+let announced = null;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let soon;
 
@@ -104,7 +105,7 @@ function startTabs() {
   show(named());
 }
 
-/** The tab that the address names. */
+/** The tab named in the address. */
 function named() {
   const slug = location.hash.slice(1).toLowerCase();
   return Object.keys(MAKERS).find((name) => name.toLowerCase() === slug) ?? open;
@@ -126,13 +127,13 @@ function show(name) {
     panel.hidden = other !== name;
   }
   places.get(name)?.button.scrollIntoView({ block: "nearest", inline: "nearest" });
-  byId("ranges").hidden = TIMELESS.includes(name);
-  title();
   if (!made.has(name)) {
     const tab = MAKERS[/** @type {keyof MAKERS} */ (name)](app);
     made.set(name, tab);
     places.get(name)?.panel.append(el("h2", { class: "sr-only" }, name), tab.root);
   }
+  byId("ranges").hidden = made.get(name)?.timeless ?? false;
+  title();
   again();
 }
 
@@ -156,7 +157,7 @@ function again() {
   void made.get(open)?.refresh();
 }
 
-/** Numbers have changed: asks at once, and then not again for a while. */
+/** Refreshes the open tab, at most once per `GAP`. */
 function soonAgain() {
   if (document.hidden || soon !== undefined) return;
   soon = setTimeout(again, Math.max(100, asked + GAP - Date.now()));
@@ -167,7 +168,7 @@ function onEvent(event) {
   if (event.type === "hello") {
     app.clock(event.now);
     if (greeted) reload();
-    else void app.loadState().catch(() => undefined); // it may have changed before the server watched for this page
+    else void app.loadState().catch(() => undefined); // may have changed before the server began to watch for this page
     greeted = true;
   } else if (event.type === "pending") {
     app.hold(event);
@@ -175,7 +176,7 @@ function onEvent(event) {
     void app.loadState().catch(() => undefined);
   } else if (event.type === "tick") {
     app.clock(event.now);
-    tellProblems(event.problems ?? []);
+    showProblems(event.problems ?? []);
   }
   for (const tab of made.values()) tab.event?.(event);
   if (made.get(open)?.follows?.includes(event.type)) soonAgain();
@@ -192,17 +193,17 @@ function onChanged(what) {
     byId("unlock").hidden = app.state === null || app.mayChange;
     drawBanners();
     const version = app.state && `toolguard ${app.state.version}`;
-    fill(byId("foot"), version, app.mayChange && cannotTell() ? ` · ${UNPROVEN}` : null);
+    fill(byId("foot"), version, app.mayChange && cannotProve() ? ` · ${UNPROVEN}` : null);
   }
   for (const tab of made.values()) tab.changed?.(what);
 }
 
-/** The calls that wait for a word now. */
+/** The calls that wait for a decision. */
 function undecided() {
   return (app.pending?.pending ?? []).filter(({ status }) => status === "pending");
 }
 
-/** Says in the name and the icon of the page how many calls wait; answers it. */
+/** Shows in the page's title and icon how many calls wait; returns that number. */
 function title() {
   const waiting = undecided().length;
   document.title = `${waiting ? `(${format.count(waiting)}) ` : ""}${open} · toolguard`;
@@ -212,31 +213,31 @@ function title() {
   return waiting;
 }
 
-/** Each new call that waits is told once, to who does not look there. */
+/** Announces each newly held call once, for users who have another tab open. */
 function announce() {
   const now = new Map(undecided().map((held) => [`${held.nonce} ${held.gateway}`, held]));
-  const fresh = [...now].filter(([key]) => told && !told.has(key)).map(([, held]) => held);
-  told = new Set([...(told ?? []), ...now.keys()]);
+  const fresh = [...now].filter(([key]) => announced && !announced.has(key)).map(([, held]) => held);
+  announced = new Set([...(announced ?? []), ...now.keys()]);
   const [first] = fresh;
   if (!first) return;
   const more = fresh.length > 1 ? `, and ${format.count(fresh.length - 1)} more` : "";
-  fill(byId("told"), visible(`A call waits for a person: ${first.tool} (${first.nonce})${more}.`));
+  fill(byId("announcement"), visible(`A call waits for approval: ${first.tool} (${first.nonce})${more}.`));
 }
 
 /** @param {string[]} now */
-function tellProblems(now) {
+function showProblems(now) {
   const over = problems.length > 0 && !now.length;
   problems = now;
   drawBanners();
   if (over) again();
 }
 
-/** Only where they change: a screen reader reads each new one aloud. */
+/** Redraws only on a change: a screen reader reads each new banner aloud. */
 function drawBanners() {
   const switches = (app.state?.gateways ?? []).map(({ id, killSwitch }) => killSwitch && [id, killSwitch]);
   const weaker = (app.state?.gateways ?? []).map(({ id, weakened, weakenedMark }) => [id, weakened, weakenedMark]);
-  const stands = socket.state === "stale" ? socket.heard : 0;
-  const next = JSON.stringify([switches, weaker, app.mayChange, stands, socket.foreign, problems]);
+  const staleSince = socket.state === "stale" ? socket.received : 0;
+  const next = JSON.stringify([switches, weaker, app.mayChange, staleSince, socket.foreign, problems]);
   if (next === shown) return;
   shown = next;
   fill(byId("banners"), banners(), weakenings(), socket.foreign ? foreign() : stale(), problems.map(unreadable));
@@ -249,14 +250,14 @@ function banners() {
       el(
         "div",
         { class: "banner", role: "alert" },
-        el("p", null, el("strong", null, "Kill switch on: "), "no tool call of ", quoted(id), " runs."),
+        el("p", null, el("strong", null, "Kill switch on: "), "all tool calls of ", quoted(id), " are blocked."),
         el("p", { class: "quiet" }, ...since(killSwitch)),
         switchButton(app, id, true, "banner"),
       ),
     );
 }
 
-/** What guards less than what a person accepted, until one accepts it or the setting is put back. */
+/** Settings weaker than the accepted ones, until a user accepts or reverts them. */
 function weakenings() {
   return (app.state?.gateways ?? [])
     .filter(({ weakened }) => weakened.length)
@@ -264,7 +265,7 @@ function weakenings() {
       el(
         "div",
         { class: "banner weaker", role: "alert" },
-        el("p", null, el("strong", null, "Weaker than accepted: "), quoted(gateway.id), " guards less than before."),
+        el("p", null, el("strong", null, "Weaker settings: "), quoted(gateway.id), " guards less than the settings that were last accepted."),
         el("ul", null, gateway.weakened.slice(0, SHOWN).map(weakening), moreThan(gateway.weakened.length)),
         acceptButton(app, gateway),
       ),
@@ -281,19 +282,19 @@ function moreThan(count) {
   return count > SHOWN ? el("li", { class: "quiet" }, `and ${format.count(count - SHOWN)} more (toolguard status)`) : null;
 }
 
-/** What is shown is as old as the last word of the server. */
+/** The server is silent: the page shows old data. */
 function stale() {
   if (socket.state !== "stale") return null;
   const retry = el("button", { type: "button", "data-focus": "reconnect", on: { click: reconnect } }, "Try now");
   return el(
     "p",
     { class: "notice bad stale-note", role: "alert" },
-    `The server has not answered since ${format.time(socket.heard)}; what is shown here is from then. `,
+    `No response from the server since ${format.time(socket.received)}. The data below is from that time. `,
     retry,
   );
 }
 
-/** Somebody else listens on the port of the dashboard, or its token is a new one. */
+/** Another program listens on the dashboard's port, or the dashboard has a new token. */
 function foreign() {
   const retry = el("button", { type: "button", "data-focus": "reconnect", on: { click: reconnect } }, "Try now");
   const enter = el("button", { type: "button", "data-focus": "enter", on: { click: () => app.unlock() } }, "Enter token");
@@ -302,19 +303,19 @@ function foreign() {
 
 /** @param {string} problem */
 function unreadable(problem) {
-  return el("p", { class: "notice bad stale-note", role: "alert" }, "What is recorded cannot be read: ", quoted(problem));
+  return el("p", { class: "notice bad stale-note", role: "alert" }, "The metrics cannot be read: ", quoted(problem));
 }
 
 /** @param {import("./shapes.js").Switch | null} thrown */
 function since(thrown) {
   if (!thrown) return [];
-  const at = thrown.at ? `Since ${format.moment(thrown.at)}` : "For some time";
+  const at = thrown.at ? `Since ${format.moment(thrown.at)}` : "Since an unknown time";
   return [at, thrown.by && [" by ", quoted(thrown.by)], thrown.why && [": ", quoted(thrown.why)]].flat();
 }
 
 /** @param {import("./socket.js").Connection} state */
 function onConnection(state) {
-  const texts = { live: "Connected", reconnecting: "Reconnecting", stale: `Stale since ${format.time(socket.heard)}` };
+  const texts = { live: "Connected", reconnecting: "Reconnecting", stale: `Stale since ${format.time(socket.received)}` };
   byId("connection").dataset["state"] = state;
   fill(byId("connection-text"), texts[state]);
   document.documentElement.classList.toggle("stale", state === "stale");
@@ -324,7 +325,7 @@ function onConnection(state) {
 function onRefused() {
   if (token()) {
     dropToken();
-    say("The token is not the right one any more. `toolguard dashboard --open` opens this page with the new one.", "bad");
+    say("The token is no longer valid. Run `toolguard dashboard --open` to open this page with the new one.", "bad");
     reconnect();
   } else {
     void app.unlock();
@@ -348,12 +349,12 @@ function takeNewToken() {
   reconnect();
 }
 
-/** What changes by time alone: how long ago something was, and what falls out of the range. */
+/** Updates what changes with time alone: relative times, and data that leaves the range. */
 function beat() {
   if (document.hidden) return;
   const now = app.now;
   const old = Date.now() - asked >= IDLE || Math.floor(now / HOUR) !== askedHour;
-  const chooses = document.activeElement instanceof HTMLSelectElement; // a list that is open would close
+  const chooses = document.activeElement instanceof HTMLSelectElement; // a redraw would close an open list
   if (old && socket.state === "live" && !chooses) reload();
   for (const one of places.get(open)?.panel.querySelectorAll("time[data-at]") ?? []) {
     const text = format.relative(Number(one.getAttribute("data-at")), now);

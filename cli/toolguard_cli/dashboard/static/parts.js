@@ -1,6 +1,6 @@
-// What several tabs are made of.
+// Elements that several tabs use.
 
-import { el, hiddenText, quoted, visible } from "./dom.js";
+import { el, quoted, visible } from "./dom.js";
 import * as format from "./format.js";
 import { named } from "./kinds.js";
 
@@ -16,7 +16,7 @@ export function kindBadge(kind) {
   return badge(label, tone);
 }
 
-/** A moment, told as how long ago it was; `main.js` keeps it right. @param {number} at @param {number} now */
+/** A relative time; `main.js` keeps it up to date. @param {number} at @param {number} now */
 export function when(at, now) {
   const props = { class: "when", datetime: new Date(at).toISOString(), title: format.moment(at), "data-at": at };
   return el("time", props, format.relative(at, now));
@@ -33,8 +33,8 @@ export const shareCell = (share) => el("span", { class: "share" }, bar(share), e
 export const command = (text) => el("code", { class: "command" }, text);
 
 /**
- * A card with a big number. `value` is the raw one.
- * @param {{ name: string, label: string, value: number, text: string, detail?: Child, more?: Child | Child[], tone?: string, title?: string }} told
+ * A card with a large number. `value`: the raw number.
+ * @param {{ name: string, label: string, value: number, text: string, detail?: Child, more?: Child | Child[], tone?: string, title?: string }} props
  */
 export function total({ name, label, value, text, detail, more, tone = "", title }) {
   return el(
@@ -48,7 +48,7 @@ export function total({ name, label, value, text, detail, more, tone = "", title
 }
 
 /**
- * How a number compares with the one of as much time before, where that is known; no judgement, more can be good or bad.
+ * Compares a number with that of the period before, if known. Neutral: more can be good or bad.
  * @param {number} now
  * @param {number | undefined} before
  * @param {string} span
@@ -59,21 +59,21 @@ export function trend(now, before, span) {
   const change = now / before - 1;
   if (change > 2)
     return [el("span", { "aria-hidden": "true" }, "▲ "), `${format.decimal(now / before)} times the ${span} before`];
-  if (Math.abs(change) < 0.005) return `as in the ${span} before`;
+  if (Math.abs(change) < 0.005) return `same as in the ${span} before`;
   const arrow = el("span", { "aria-hidden": "true" }, change > 0 ? "▲ " : "▼ ");
   return [arrow, `${format.percent(Math.abs(change))} ${change > 0 ? "more" : "less"} than in the ${span} before`];
 }
 
-/** What is to be known of a sum of money. @param {Totals} totals */
+/** How exact a cost is. @param {Totals} totals */
 export function costNote({ calls, priced, estimatedUsd, costUsd }) {
   if (!calls) return "";
-  if (!priced) return "no call has a known price";
+  if (!priced) return "no price is known for any call";
   const unknown = calls - priced;
   const known =
-    unknown > 0 ? `${format.counted(unknown, "call")} without a known price ${unknown === 1 ? "is" : "are"} not in it` : "";
-  if (!estimatedUsd) return known || "as the gateways reported it";
+    unknown > 0 ? `${format.counted(unknown, "call")} without a known price ${unknown === 1 ? "is" : "are"} not included` : "";
+  if (!estimatedUsd) return known || "as reported by the gateways";
   const part = estimatedUsd >= costUsd * 0.9995 ? "all of it" : format.money(estimatedUsd);
-  return `≈ ${part} is an estimate from the price table${known ? `; ${known}` : ""}`;
+  return `≈ ${part} is estimated from the price table${known ? `; ${known}` : ""}`;
 }
 
 /** @param {Totals} totals */
@@ -83,7 +83,7 @@ export const costOf = (totals) => format.cost(totals.priced ? totals.costUsd : n
  * @param {string} caption
  * @param {Child[]} heads
  * @param {HTMLTableRowElement[]} rows
- * @param {string} [none] what is told where there are no rows
+ * @param {string} [none] shown if there are no rows
  */
 export function table(caption, heads, rows, none = "Nothing here yet.") {
   if (!rows.length) return el("p", { class: "quiet none" }, none);
@@ -102,7 +102,7 @@ export function table(caption, heads, rows, none = "Nothing here yet.") {
 /** A heading of a column of numbers. @param {string} text */
 export const num = (text) => el("th", { scope: "col", class: "num" }, text);
 
-/** Names that were never told are told as such. @param {string} name */
+/** @param {string} name */
 export const nameCell = (name) => el("th", { scope: "row" }, quoted(name, "unnamed"));
 
 /**
@@ -111,16 +111,16 @@ export const nameCell = (name) => el("th", { scope: "row" }, quoted(name, "unnam
  */
 export const empty = (title, ...more) => el("div", { class: "empty" }, el("h3", null, title), el("p", null, ...more));
 
-/** What to do where nothing was ever recorded. @param {import("./app.js").App} app */
+/** Shown while nothing has been recorded. @param {import("./app.js").App} app */
 export const nothingYet = ({ state }) =>
   empty(
     "No model calls yet",
     "They appear here as soon as an agent works. ",
     ...(state?.gateways.some(({ recording }) => recording)
-      ? ["Recording is on; "]
-      : ["Is recording on? ", command("toolguard config set metrics.enabled true"), " switches it on, "]),
+      ? ["Recording is on. To find other causes, run "]
+      : ["To enable recording, run ", command("toolguard config set metrics.enabled true"), ". To find other causes, run "]),
     command("toolguard doctor"),
-    " tells what else may be missing.",
+    ".",
   );
 
 /** @param {number} lines */
@@ -132,7 +132,7 @@ export const skeleton = (lines = 6) =>
   );
 
 /**
- * A list to choose from, with a label.
+ * A labelled select.
  * @param {string} label
  * @typedef {{ value: string, text: string }} Choice
  * @param {(Choice | { text: string, among: Choice[] })[]} choices
@@ -150,6 +150,3 @@ export function choice(label, choices, chosen, onChange) {
   select.value = chosen;
   return el("label", { class: "choice" }, el("span", null, label), select);
 }
-
-/** @param {string} text */
-export const spoken = (text) => hiddenText(text);

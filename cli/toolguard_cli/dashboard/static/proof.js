@@ -1,28 +1,28 @@
-// Whether who answers at this address is the dashboard that this page's token is for. Nobody is sent the token before that.
+// Checks that the server knows this page's token, before the token is sent to it.
 //
 // Another program can listen on the port once the server has ended. The dashboard proves that it knows the token
-// (`token.proof`), for a number of ours and for its own port, so that nobody has another dashboard answer in its place.
+// (`token.proof`) for a nonce of ours and for its own port, so that no program can relay the proof of another dashboard.
 
 const PATIENCE = 5000; // ms
 const PROOF = /^[0-9a-f]{64}$/;
 
 /**
- * `unknown`: a browser that does not reckon here (no TLS, and not this machine) cannot tell.
+ * `unknown`: the browser offers no cryptography here (no TLS, and not this machine).
  * @typedef {"proven" | "foreign" | "gone" | "unknown"} Server
  */
 
-/** Port of the server, which a tunnel may hide. The first that it named itself counts: then it has just sent this page. */
+/** Port of the server, which a tunnel may hide. The first one it named counts: it had just served this page. */
 let port = 0;
 let known = "";
 
-export const cannotTell = () => globalThis.crypto?.subtle === undefined;
+export const cannotProve = () => globalThis.crypto?.subtle === undefined;
 
-/** Whether this page has seen a server that knows this token. @param {string} token */
+/** Whether a server has proven to this page that it knows this token. @param {string} token */
 export const wasProven = (token) => token !== "" && token === known;
 
 /** @param {string} token @returns {Promise<Server>} */
 export async function prove(token) {
-  if (cannotTell()) return "unknown";
+  if (cannotProve()) return "unknown";
   const nonce = [...crypto.getRandomValues(new Uint8Array(16))].map(hex).join("");
   /** @type {any} */
   let hello;
@@ -31,10 +31,10 @@ export async function prove(token) {
   } catch {
     return "gone";
   }
-  const told = port || Number(hello?.port ?? location.port);
+  const named = port || Number(hello?.port ?? location.port);
   if (!PROOF.test(String(hello?.proof))) return "foreign";
-  if (!(await holds(token, `toolguard dashboard ${told} ${nonce}`, hello.proof))) return "foreign";
-  [port, known] = [told, token];
+  if (!(await holds(token, `toolguard dashboard ${named} ${nonce}`, hello.proof))) return "foreign";
+  [port, known] = [named, token];
   return "proven";
 }
 

@@ -1,29 +1,29 @@
-// What the API answers, as types for the checker: the same names as `toolguard_engine/metrics/shapes.py` and
-// `toolguard_cli/dashboard/shapes.py`, where the meaning of each is told. A test holds the two in step.
+// Types of the API's answers, with the names of `toolguard_engine/metrics/result_types.py` and
+// `toolguard_cli/dashboard/api_types.py`, which describe them. A test compares the two. A tab may define its own shapes.
 
 /** @typedef {"24h" | "7d" | "30d"} Range */
 /** @typedef {{ calls: number, failed: number, input: number, output: number, cacheRead: number, cacheWrite: number, total: number, priced: number, costUsd: number, estimatedUsd: number, timed: number, durationMs: number }} Totals */
 /** @typedef {{ name: string, totals: Totals, provider: string, agent: string, gateway: string }} Share */
 /** @typedef {{ judged: number, allowed: number, malformed: number, held: number, approved: number, denied: number, expired: number, blocked: number, stopped: number, loops: number, noted: number, security: number, requestsSaved: number }} GuardTotals */
-/** @typedef {{ range: Range, start: number, now: number, totals: Totals, ended: Totals, previous: Totals | null, gateways: Share[], models: Share[], guard: GuardTotals, since: number | null, last: number | null }} Overview */
+/** @typedef {{ range: Range, start: number, now: number, totals: Totals, ended: Totals, previous: Totals | null, gateways: Share[], models: Share[], guard: GuardTotals, since: number | null, last: number | null }} MetricsOverview */
 /** @typedef {{ name: string, calls: number[], input: number[], output: number[], cacheRead: number[], cacheWrite: number[], total: number[], costUsd: number[], estimatedUsd: number[], rest: boolean }} Series */
 /** @typedef {{ range: Range, bucketMs: number, at: number[], series: Series[] }} Timeseries */
 /** @typedef {{ model: string, provider: string, totals: Totals, tokenShare: number, costShare: number, costPer1k: number | null, meanMs: number | null }} ModelRow */
 /** @typedef {{ range: Range, models: ModelRow[] }} Models */
 /** @typedef {{ id: number, at: number, gateway: string, agent: string, session: string, channel: string, provider: string, model: string, input: number, output: number, cacheRead: number, cacheWrite: number, total: number, costUsd: number | null, estimated: boolean, durationMs: number | null, outcome: string }} CallRow */
-/** @typedef {{ calls: CallRow[] }} Live */
+/** @typedef {{ calls: CallRow[] }} LiveEvents */
 /** @typedef {{ id: number, at: number, gateway: string, agent: string, session: string, run: string, tool: string, kind: string, decision: string, code: string, reason: string, nonce: string, shown: string, person: string, place: string }} DecisionRow */
 /** @typedef {{ decisions: DecisionRow[], next: number | null }} Decisions */
-/** @typedef {{ range: Range, bucketMs: number, at: number[], kinds: Record<string, number[]>, loops: number[], totals: GuardTotals, codes: Record<string, number>, savedPerLoop: number }} Guard */
+/** @typedef {{ range: Range, bucketMs: number, at: number[], kinds: Record<string, number[]>, loops: number[], totals: GuardTotals, codes: Record<string, number>, savedPerLoop: number }} GuardOverview */
 /** @typedef {{ id: string, totals: Totals, models: Share[], host: string, version: string, seen: number | null }} GatewayRow */
 /** @typedef {{ range: Range, gateways: GatewayRow[] }} Gateways */
-/** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[] }} Gateway */
-/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number }} Held */
-/** @typedef {{ now: number, pending: Held[], problems: string[], unread: string[] }} Pending */
+/** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[] }} GatewayTotals */
+/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number }} HeldCallView */
+/** @typedef {{ now: number, pending: HeldCallView[], problems: string[], unread: string[] }} Pending */
 /** @typedef {{ at: number, by: string, why: string }} Switch */
-/** @typedef {{ agent: string, session: string, spent: number, left: number, size: number, trust: number, mode: string, signals: string[], waits: boolean, touched: number }} Standing */
+/** @typedef {{ agent: string, session: string, spent: number, left: number, size: number, trust: number, mode: string, signals: string[], waits: boolean, touched: number }} StandingView */
 /** @typedef {{ setting: string, text: string, since: number }} Weakened */
-/** @typedef {{ id: string, running: boolean, recording: boolean, mode: string, killSwitch: Switch | null, standings: Standing[], weakened: Weakened[], weakenedMark: string, host: string, version: string, problems: string[] }} GatewayState */
-/** @typedef {{ now: number, version: string, mayChange: boolean, gateways: GatewayState[], notes: string[] }} State */
+/** @typedef {{ id: string, running: boolean, recording: boolean, mode: string, killSwitch: Switch | null, standings: StandingView[], weakened: Weakened[], weakenedMark: string, host: string, version: string, problems: string[] }} GatewayState */
+/** @typedef {{ now: number, version: string, mayChange: boolean, gateways: GatewayState[], notes: string[] }} GatewayStatus */
 
 export {};

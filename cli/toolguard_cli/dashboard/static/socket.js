@@ -1,7 +1,7 @@
-// Live events, and whether they still come.
+// The connection for live events.
 //
-// The server says something every five seconds; silence means that it is gone. A lost connection is tried again, ever more
-// seldom; after a while of it what the page shows counts as stale. The token is sent to a server that has proven itself.
+// The server sends an event every five seconds; silence means that it is gone. A lost connection is retried with increasing
+// delays, and after a while the page counts as stale. The token is sent only to a server that has proven itself.
 
 import { token } from "./api.js";
 import { prove, wasProven } from "./proof.js";
@@ -22,35 +22,35 @@ export class Socket {
   #onState;
   #onRefused;
   #attempt = 0;
-  /** When the server last said something. */
-  heard = Date.now();
+  /** When the last event arrived. */
+  received = Date.now();
   /** @type {Connection} */ state = "reconnecting";
-  /** Somebody answers who does not know the token. */
+  /** Whether the program that answers does not know the token. */
   foreign = false;
 
   /**
    * @param {(event: any) => void} onEvent
    * @param {(state: Connection) => void} onState
-   * @param {() => void} onRefused the token is not the right one
+   * @param {() => void} onRefused the token is wrong
    */
   constructor(onEvent, onState, onRefused) {
     this.#onEvent = onEvent;
     this.#onState = onState;
     this.#onRefused = onRefused;
-    setInterval(() => this.#look(), 1000);
+    setInterval(() => this.#check(), 1000);
     addEventListener("online", () => void this.connect());
   }
 
   async connect() {
     clearTimeout(this.#retry);
     const old = this.#socket;
-    this.#socket = null; // what it still says is not heard
+    this.#socket = null; // its further messages are ignored
     old?.close();
     const mine = (this.#attempt += 1);
     const given = token();
     const server = given ? await prove(given) : "unknown";
     if (mine !== this.#attempt) return;
-    this.#meet(server === "foreign");
+    this.#setForeign(server === "foreign");
     if (server === "foreign" && !wasProven(given)) this.#onRefused();
     else if (server === "foreign" || server === "gone") this.#lost(0);
     else this.#open(given);
@@ -69,40 +69,40 @@ export class Socket {
   #take(text) {
     const event = parsed(text);
     if (!event) return;
-    this.heard = Date.now();
+    this.received = Date.now();
     this.#wait = FIRST_WAIT;
-    this.#turn("live");
+    this.#setState("live");
     this.#onEvent(event);
   }
 
   /** @param {number} code */
   #lost(code) {
     this.#socket = null;
-    if (this.state === "live") this.#turn("reconnecting");
+    if (this.state === "live") this.#setState("reconnecting");
     if (code === WRONG_TOKEN) return this.#onRefused();
     this.#retry = setTimeout(() => void this.connect(), this.#wait * (0.75 + Math.random() / 2));
     this.#wait = Math.min(LONGEST_WAIT, this.#wait * 2);
   }
 
-  #look() {
-    const silent = Date.now() - this.heard;
+  #check() {
+    const silent = Date.now() - this.received;
     if (this.state === "live" && silent > SILENCE) {
-      this.#turn("reconnecting");
+      this.#setState("reconnecting");
       void this.connect();
     } else if (this.state === "reconnecting" && silent > SILENCE + STALE_AFTER) {
-      this.#turn("stale");
+      this.#setState("stale");
     }
   }
 
   /** @param {boolean} foreign */
-  #meet(foreign) {
+  #setForeign(foreign) {
     if (foreign === this.foreign) return;
     this.foreign = foreign;
     this.#onState(this.state);
   }
 
   /** @param {Connection} state */
-  #turn(state) {
+  #setState(state) {
     if (state === this.state) return;
     this.state = state;
     this.#onState(state);

@@ -1,4 +1,4 @@
-// How each gateway and its sessions stand: mode, kill switch, trust, budget, what was noticed.
+// The state of each gateway and its sessions: mode, kill switch, trust, budget, signals.
 
 import { checkpointButton, modeChoice, switchButton } from "./controls.js";
 import { el, quoted, visible } from "./dom.js";
@@ -6,27 +6,27 @@ import * as format from "./format.js";
 import { badge, bar, when } from "./parts.js";
 
 /** @typedef {import("./app.js").App} App */
-/** @typedef {import("./shapes.js").Standing} Standing */
+/** @typedef {import("./shapes.js").StandingView} StandingView */
 
 const LOW = 0.3;
 const MOST = 50;
 
-/** What a mode of the budget does. @type {Record<string, string>} */
+/** The effect of each budget mode. @type {Record<string, string>} */
 const BUDGET_MEANS = {
   enforce: "calls wait",
-  soft: "calls with high stakes wait",
+  soft: "high-stakes calls wait",
   shadow: "only noted",
   disabled: "not counted",
 };
 /** @type {[string, string][]} */
 const MEANINGS = [
-  ["Budget", "what a session may risk before a person looks; each risky call takes some of it."],
-  ["Trust", "grows with calls in order and your approvals, falls with warnings and violations; the riskier a call, the more it needs."],
-  ["Checkpoint", "you have looked at what was done: the budget is full again."],
-  ["Only noted (shadow)", "the budget is counted, but no call waits for it, whatever the mode of the gateway."],
+  ["Budget", "the risk that a session may take before a user reviews it; each risky call uses some of it."],
+  ["Trust", "rises with normal calls and approvals, falls with warnings and violations; riskier calls need more of it."],
+  ["Checkpoint", "confirms that you have reviewed what was done, and refills the budget."],
+  ["Only noted (shadow)", "the budget is counted, but no call waits for it, in any mode of the gateway."],
 ];
 
-/** @param {App} app @param {string} only the one gateway that is looked at */
+/** @param {App} app @param {string} only the one gateway to show; empty for all */
 export function standings(app, only) {
   const gateways = (app.state?.gateways ?? []).filter(({ id }) => !only || id === only);
   return [
@@ -58,12 +58,12 @@ export function standings(app, only) {
               { class: "standings" },
               gateway.standings.slice(0, MOST).map((one) => session(app, gateway.id, one)),
             )
-          : el("p", { class: "quiet" }, "No session has done anything of late."),
+          : el("p", { class: "quiet" }, "No recent session."),
         gateway.standings.length > MOST &&
           el(
             "p",
             { class: "quiet" },
-            `${format.counted(gateway.standings.length - MOST, "more session")}, those worth a look also in `,
+            `${format.counted(gateway.standings.length - MOST, "more session")}; those that need attention are also in `,
             el("code", null, "toolguard status"),
           ),
       ),
@@ -71,7 +71,7 @@ export function standings(app, only) {
   ];
 }
 
-/** @param {App} app @param {string} gateway @param {Standing} standing */
+/** @param {App} app @param {string} gateway @param {StandingView} standing */
 function session(app, gateway, standing) {
   const { agent, session: name, left, size, trust, mode, signals, waits, touched } = standing;
   return el(
@@ -93,7 +93,7 @@ function session(app, gateway, standing) {
           { class: "signals" },
           signals.map((signal) => el("li", null, quoted(signal))),
         )
-      : el("p", { class: "quiet" }, "Nothing unusual noticed."),
+      : el("p", { class: "quiet" }, "Nothing unusual."),
     checkpointButton(app, gateway, standing),
   );
 }
@@ -110,12 +110,12 @@ function gauge(label, value, most, text, whose) {
     "aria-valuenow": value,
     "aria-valuetext": text,
   };
-  const told = share < LOW ? `${text}, low` : text;
+  const shown = share < LOW ? `${text}, low` : text;
   return el(
     "div",
     props,
     el("span", { class: "label" }, label),
     bar(share, share < LOW ? "red" : "green"),
-    el("span", null, told),
+    el("span", null, shown),
   );
 }

@@ -1,37 +1,38 @@
-// Whether something stands still on the screen: who presses what has just come or moved meant what was there before.
+// Whether elements stand still on the screen. A press on something that has just appeared or moved was meant for what was
+// there before.
 
 const SETTLES = 700; // ms
 
 /**
- * `look` finds out whether the nodes moved since the last look; `tell` hears it, and again when they have stood still for a
- * while. What came just now has moved. That a person scrolls is no move, that the page does is one.
+ * `check` reports to `onChange` whether the nodes moved since the last check; `onChange` is called again once they have stood
+ * still for `SETTLES`. New nodes count as moved. Scrolling by the user does not count as a move, a shift of the page does.
  * @param {Element[]} nodes
- * @param {(still: boolean) => void} tell
+ * @param {(still: boolean) => void} onChange
  */
-export function steady(nodes, tell) {
+export function steady(nodes, onChange) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let last = place(nodes);
-  const stir = () => {
+  const moved = () => {
     clearTimeout(timer);
-    timer = setTimeout(() => tell(true), SETTLES);
-    tell(false);
+    timer = setTimeout(() => onChange(true), SETTLES);
+    onChange(false);
   };
-  stir();
+  moved();
   return {
-    look: () => {
+    check: () => {
       const now = place(nodes);
-      if (now.seen !== last.seen && now.page !== last.page) stir();
+      if (now.screen !== last.screen && now.page !== last.page) moved();
       last = now;
     },
   };
 }
 
-/** `seen`: where they are on the screen; `page`: where in the page, and how long that is. @param {Element[]} nodes */
+/** `screen`: positions on the screen; `page`: positions in the page, and its length. @param {Element[]} nodes */
 function place(nodes) {
   const boxes = nodes.map((node) => node.getBoundingClientRect());
   const { scrollX, scrollY } = window;
   /** @param {number} x @param {number} y */
-  const told = (x, y) => boxes.map((box) => [box.left + x, box.top + y, box.width].map(Math.round).join(" ")).join();
-  return { seen: told(0, 0), page: `${told(scrollX, scrollY)} ${document.documentElement.scrollHeight}` };
+  const offset = (x, y) => boxes.map((box) => [box.left + x, box.top + y, box.width].map(Math.round).join(" ")).join();
+  return { screen: offset(0, 0), page: `${offset(scrollX, scrollY)} ${document.documentElement.scrollHeight}` };
 }

@@ -1,4 +1,4 @@
-// Light or dark: as the system has it, until the person says otherwise.
+// Light or dark theme: the system's, until the user chooses one.
 
 const KEPT = "toolguard.theme";
 
@@ -12,7 +12,7 @@ export function startTheme(button, changed) {
     const kept = localStorage.getItem(KEPT);
     const theme = kept === "light" || kept === "dark" ? kept : system.matches ? "dark" : "light";
     document.documentElement.dataset["theme"] = theme;
-    button.textContent = theme === "dark" ? "Light theme" : "Dark theme"; // what a press does
+    button.textContent = theme === "dark" ? "Light theme" : "Dark theme"; // the theme that a press switches to
     changed();
   };
   button.addEventListener("click", () => {

@@ -1,4 +1,4 @@
-// A button that is pressed twice: the first press changes what it says, the second one, within a while, is the word.
+// A button that has to be pressed twice: the first press changes its label, the second one, in time, confirms.
 
 import { fill } from "./dom.js";
 
@@ -7,51 +7,51 @@ const APART = 700; // ms: a double click is one press
 
 /**
  * @param {HTMLButtonElement} button
- * @param {string} first what it says at first
- * @param {string} second what it says while the second press is waited for
- * @param {(asks: boolean) => void} tell hears when that begins, and when it ends
+ * @param {string} first the label
+ * @param {string} second the label while a second press is expected
+ * @param {(asks: boolean) => void} onChange called when that begins and when it ends
  */
-export function twice(button, first, second, tell) {
+export function twice(button, first, second, onChange) {
   /** @type {AbortController | null} */
   let asked = null;
   let early = false;
   /** @type {ReturnType<typeof setTimeout>[]} */
   let timers = [];
-  const calm = () => {
+  const reset = () => {
     if (!asked) return;
     asked.abort();
     asked = null;
     early = false;
     for (const timer of timers) clearTimeout(timer);
     fill(button, first);
-    tell(false);
+    onChange(false);
   };
   const wait = () => {
     asked = new AbortController();
     early = true;
-    timers = [setTimeout(settle, APART), setTimeout(calm, WAITS)];
+    timers = [setTimeout(settle, APART), setTimeout(reset, WAITS)];
     fill(button, second);
     button.focus({ preventScroll: true });
     const { signal } = asked;
-    button.addEventListener("blur", calm, { signal });
-    document.addEventListener("keydown", ({ key }) => key === "Escape" && calm(), { signal });
-    document.addEventListener("pointerdown", ({ target }) => target !== button && calm(), { signal, capture: true });
-    tell(true);
+    button.addEventListener("blur", reset, { signal });
+    document.addEventListener("keydown", ({ key }) => key === "Escape" && reset(), { signal });
+    document.addEventListener("pointerdown", ({ target }) => target !== button && reset(), { signal, capture: true });
+    onChange(true);
   };
   const settle = () => {
     early = false;
-    tell(true);
+    onChange(true);
   };
-  button.addEventListener("keydown", (event) => event.repeat && event.preventDefault()); // a key held down is one press
+  button.addEventListener("keydown", (event) => event.repeat && event.preventDefault()); // a key that is held down counts as one press
   return {
-    calm,
-    /** Whether a press now would be taken for a part of the first one. */
+    reset,
+    /** Whether a press now would count as part of the first one. */
     early: () => early,
     /** Whether this press was the second one. */
     press: () => {
       if (!asked) wait();
       else if (!early) {
-        calm();
+        reset();
         return true;
       }
       return false;

@@ -1,4 +1,4 @@
-// One thing that is asked of the server and drawn: loading, failed, stale, or there.
+// A part of the page with data from the server. Its states: loading, loaded, failed, stale.
 
 import { ApiError, token } from "./api.js";
 import { coded, el, fill } from "./dom.js";
@@ -19,7 +19,7 @@ export class View {
 
   /**
    * @param {App} app
-   * @param {HTMLElement} content what `draw` fills
+   * @param {HTMLElement} content filled by `draw`
    * @param {(signal: AbortSignal) => Promise<Data>} load
    * @param {(data: Data) => void} draw
    */
@@ -32,7 +32,7 @@ export class View {
     this.root = el("div", { class: "view" }, this.#notice, this.#waiting, content);
   }
 
-  /** Asks again; what is asked already is dropped. */
+  /** Loads again; a request under way is aborted. */
   async refresh() {
     this.#running?.abort();
     const mine = new AbortController();
@@ -68,10 +68,10 @@ export class View {
 }
 
 /**
- * What went wrong and what can be done about it.
+ * An error and how to fix it.
  * @param {App} app
  * @param {unknown} error
- * @param {boolean} old whether something older is still shown
+ * @param {boolean} old whether older data is still shown
  * @param {() => void} retry
  */
 function problem(app, error, old, retry) {
@@ -80,9 +80,9 @@ function problem(app, error, old, retry) {
   return el(
     "div",
     { class: "notice bad", role: "alert" },
-    el("strong", null, unlock && !token() ? "This dashboard shows nothing without its token." : coded(known.message)),
+    el("strong", null, unlock && !token() ? "This dashboard needs its token." : coded(known.message)),
     known.fix && el("p", null, coded(known.fix)),
-    old && el("p", null, "What you see below is older."),
+    old && el("p", null, "The data below is out of date."),
     el(
       "p",
       { class: "actions" },

@@ -1,4 +1,4 @@
-// One call that waits: what it is, why it waits, how long still, yes or no.
+// A card for one held call: the call, the reason, the time left, and the buttons to decide.
 
 import { badge, bar } from "./parts.js";
 import { el, fill, quoted, set, visible } from "./dom.js";
@@ -8,20 +8,20 @@ import { steady } from "./steady.js";
 import { twice } from "./twice.js";
 
 /** @typedef {import("./app.js").App} App */
-/** @typedef {import("./shapes.js").Held} Held */
+/** @typedef {import("./shapes.js").HeldCallView} HeldCallView */
 
 const URGENT = 30_000; // ms
-const MOVED = "This has just come or moved here, so nothing was done. Look again, then press once more.";
-const AGAIN = "Press once more within 10 s to approve it; Escape takes this back.";
-const NOT_RUN = "It has not run yet: the agent is told so, and repeats the call by itself.";
+const MOVED = "This button has just appeared or moved, so nothing was done. Check the call, then press again.";
+const AGAIN = "Press again within 10 s to approve; Escape cancels.";
+const NOT_RUN = "It has not run yet: the agent is notified and repeats the call by itself.";
 /** @type {Record<string, string>} */
 const ENDS = { approve: "Approved", deny: "Denied", expire: "Expired", consume: "Approved" };
 
-/** @param {App} app @param {Held} first */
+/** @param {App} app @param {HeldCallView} first */
 export function waitingCard(app, first) {
   let held = first;
   let over = "";
-  let sure = false; // that it is over, not only gone from the list
+  let sure = false; // it is over, not just missing from the list
   let unread = false;
   let still = false;
   let busy = false;
@@ -47,7 +47,7 @@ export function waitingCard(app, first) {
     fill(moved, asks ? AGAIN : null);
     allow();
   });
-  const check = el("label", { class: "check" }, seen, el("span", null, "I have seen the whole of it elsewhere"));
+  const check = el("label", { class: "check" }, seen, el("span", null, "I have seen the whole call elsewhere"));
   const choices = el(
     "div",
     { class: "choices" },
@@ -64,7 +64,7 @@ export function waitingCard(app, first) {
     el(
       "p",
       { class: "reason" },
-      quoted(first.reason, "No reason was told."),
+      quoted(first.reason, "No reason given."),
       " ",
       first.code && el("code", null, quoted(first.code)),
     ),
@@ -78,8 +78,8 @@ export function waitingCard(app, first) {
       : el(
           "p",
           { class: "notice" },
-          badge("not shown whole", "amber"),
-          " Parts of this call cannot be shown here. Look at it where it was made before you say yes.",
+          badge("incomplete", "amber"),
+          " Parts of this call cannot be shown here. Check the whole call at its source before you approve it.",
         ),
     el(
       "dl",
@@ -87,29 +87,29 @@ export function waitingCard(app, first) {
       fact("Agent", first.agent),
       fact("Session", first.session),
       fact("Gateway", gateway),
-      fact("Folder", first.cwd, "the agent's own"),
+      fact("Folder", first.cwd, "the agent's workspace"),
     ),
     state,
     choices,
   );
 
   const allow = () => {
-    const focused = document.activeElement; // some browsers take the focus from a button as soon as it is disabled
+    const focused = document.activeElement; // some browsers blur a button as soon as it is disabled
     const ask = held.status === "pending";
     const open = !over && !busy && !unread && held.expires > app.now && app.mayChange;
     choices.hidden = Boolean(over) || !["pending", "approved"].includes(held.status);
     yes.hidden = check.hidden = !ask;
     yes.disabled = !open || !(held.whole || seen.checked);
     no.disabled = !open;
-    const label = ask ? "Deny" : "Take back";
+    const label = ask ? "Deny" : "Withdraw approval";
     if (no.textContent !== label) fill(no, label);
     reason.disabled = seen.disabled = !app.mayChange;
-    if (yes.hidden || yes.disabled) asking.calm();
+    if (yes.hidden || yes.disabled) asking.reset();
     set(yes, "aria-disabled", still && !asking.early() ? null : "true");
     set(no, "aria-disabled", still ? null : "true");
     keepFocus(focused);
   };
-  /** What can be pressed no more leaves the focus to the card. @param {Element | null} focused what had it before */
+  /** A button that can no longer be pressed passes the focus to the card. @param {Element | null} focused */
   const keepFocus = (focused) => {
     if (!(focused instanceof HTMLElement) || !choices.contains(focused)) return;
     if (focused.matches(":disabled") || !focused.offsetParent) root.focus({ preventScroll: true });
@@ -120,7 +120,7 @@ export function waitingCard(app, first) {
     const urgent = !over && pending && remains < URGENT;
     root.classList.toggle("urgent", urgent);
     if (!over && remains <= 0) allow();
-    const more = `${urgent ? "Hurry: " : ""}${format.left(remains)} left${pending ? "" : " to run"}`;
+    const more = `${urgent ? "Expires soon: " : ""}${format.left(remains)} left${pending ? "" : " to run"}`;
     const text = over ? "" : remains > 0 ? more : "Time is up";
     if (left.textContent !== text) left.textContent = text;
     fill(
@@ -135,18 +135,18 @@ export function waitingCard(app, first) {
     allow();
     beat();
   };
-  /** @param {string} text @param {boolean} known else it may come back */
+  /** @param {string} text @param {boolean} known if not, it may come back */
   const end = (text, known) => {
     over = text;
     sure = known;
     unread = false;
-    tell(text);
+    report(text);
     draw();
   };
   /** @param {string} text */
-  const tell = (text) => fill(state, visible(text));
-  /** What is said elsewhere; what the server answered here says more. @param {string} text */
-  const hear = (text) => tell(answer || text);
+  const report = (text) => fill(state, visible(text));
+  /** Shows a decision made elsewhere; the server's own answer is more specific. @param {string} text */
+  const reportElsewhere = (text) => report(answer || text);
   /** @param {"approve" | "deny"} word */
   const decide = async (word) => {
     busy = true;
@@ -161,18 +161,18 @@ export function waitingCard(app, first) {
     const done = await app.change(word, body, () => "");
     busy = false;
     if (done && word === "deny") end(String(done.text), true);
-    else if (done) tell((answer = `${done.text}. ${NOT_RUN}`));
+    else if (done) report((answer = `${done.text}. ${NOT_RUN}`));
     allow();
     void app.loadPending().catch(() => undefined);
   };
-  /** @param {"approve" | "deny"} word @returns {(event: MouseEvent) => void} a key presses what has the focus, wherever it is */
+  /** @param {"approve" | "deny"} word @returns {(event: MouseEvent) => void} a key counts even while the button moves: it presses what is focused */
   function press(word) {
     return ({ detail }) => {
       if (!still && detail) fill(moved, MOVED);
       else if (word === "deny" || asking.press()) void decide(word);
     };
   }
-  /** @param {Held} next */
+  /** @param {HeldCallView} next */
   const update = (next) => {
     const back = unread || (over && !sure);
     const news = held.status !== next.status;
@@ -182,7 +182,7 @@ export function waitingCard(app, first) {
       unread = false;
       fill(state);
     }
-    if ((back || news) && !over && next.status === "approved") hear(`Approved. ${NOT_RUN}`);
+    if ((back || news) && !over && next.status === "approved") reportElsewhere(`Approved. ${NOT_RUN}`);
     draw();
   };
   /** @param {import("./shapes.js").DecisionRow} row */
@@ -190,31 +190,31 @@ export function waitingCard(app, first) {
     const word =
       row.nonce === nonce && row.gateway === gateway && Object.hasOwn(ENDS, row.kind) ? ENDS[row.kind] : undefined;
     if (!word) return;
-    const told = [word, row.person && `by ${row.person}`, at(row.place)].filter(Boolean).join(" ");
-    const text = `${told}${row.kind === "consume" ? "; it has run" : ""}.`;
-    if (row.kind === "approve") return hear(`${text} ${NOT_RUN}`);
+    const decision = [word, row.person && `by ${row.person}`, at(row.place)].filter(Boolean).join(" ");
+    const text = `${decision}${row.kind === "consume" ? "; it has run" : ""}.`;
+    if (row.kind === "approve") return reportElsewhere(`${text} ${NOT_RUN}`);
     end(text, true);
   };
-  /** It is not among those that wait. @param {boolean} unreadable nor can those of its gateway be read */
+  /** The call is no longer listed. @param {boolean} unreadable the held calls of its gateway cannot be read */
   const missing = (unreadable) => {
     if (over || busy || (unread && unreadable)) return;
     unread = unreadable;
     if (unreadable) {
-      tell("It cannot be read at present, so it is not known whether it still waits.");
+      report("This call cannot be read at the moment; it may still be waiting.");
       return draw();
     }
     const late = held.expires <= app.now;
-    if (held.status === "approved") end(late ? "Approved, but it was not run in time." : "Approved, and no longer waiting.", false);
-    else end(late ? "Expired: nobody decided in time." : "Decided elsewhere.", false);
+    if (held.status === "approved") end(late ? "Approved, but it did not run in time." : "Approved, and no longer waiting.", false);
+    else end(late ? "Expired without a decision." : "Decided elsewhere.", false);
   };
 
   const places = steady([yes, no], (now) => {
     still = now;
     allow();
   });
-  if (first.status === "approved") tell(`Approved. ${NOT_RUN}`);
+  if (first.status === "approved") report(`Approved. ${NOT_RUN}`);
   beat();
-  return { root, gateway, update, beat, allow, decided, missing, look: places.look, ended: () => Boolean(over) };
+  return { root, gateway, update, beat, allow, decided, missing, checkMoved: places.check, ended: () => Boolean(over) };
 }
 
 /** @param {string} label @param {string} text @param {string} [none] */

@@ -1,14 +1,14 @@
-"""The newest calls and decisions, one by one: always a few by an index, never a look at all of them."""
+"""The newest calls and decisions: a few rows by an index, never a full scan."""
 
 from __future__ import annotations
 
 import sqlite3
 from typing import Any
 
+from toolguard_engine.metrics.queries.row_values import EXACT, known_money, text, whole
 from toolguard_engine.metrics.queries.sums import MAX_NAME
-from toolguard_engine.metrics.queries.values import EXACT, known_money, text, whole
-from toolguard_engine.metrics.record import OWN
-from toolguard_engine.metrics.shapes import CallRow, DecisionRow, Decisions, Live
+from toolguard_engine.metrics.result_types import CallRow, DecisionRow, Decisions, LiveEvents
+from toolguard_engine.metrics.row_writer import OWN
 
 MOST = 200
 ALLOWED = "allow"
@@ -19,27 +19,27 @@ _CALL = (
 _DECISION = ", ".join(DecisionRow.__struct_fields__)
 
 
-def live(connection: sqlite3.Connection, limit: int = 50) -> Live:
-    """The calls that toolguard wrote last; behind them, where there is room, the newest that were imported. Its own not by
-    when they were made: that comes from a clock, and one that was ahead would keep its calls on top."""
+def live(connection: sqlite3.Connection, limit: int = 50) -> LiveEvents:
+    """The calls that toolguard wrote last, then, if there is room, the newest imported ones. Its own are not ordered by
+    time: a wrong clock would keep its calls on top."""
     wanted = _bounded(limit)
     own = f"SELECT {_CALL} FROM toolguard_calls WHERE source = {OWN} ORDER BY id DESC LIMIT ?"  # noqa: S608 - names of columns
     rows = connection.execute(own, (wanted,)).fetchall()
     if room := wanted - len(rows):
         others = f"SELECT {_CALL} FROM toolguard_calls WHERE source <> {OWN} ORDER BY at DESC, id DESC LIMIT ?"  # noqa: S608
         rows += connection.execute(others, (room,)).fetchall()
-    return Live([_call(row) for row in rows])
+    return LiveEvents([_call(row) for row in rows])
 
 
 def calls_after(connection: sqlite3.Connection, call_id: int, limit: int) -> list[CallRow]:
-    """What toolguard recorded since this call, the oldest first; what was imported is left out."""
+    """What toolguard recorded after this call, the oldest first; imported calls are left out."""
     later = f"SELECT {_CALL} FROM toolguard_calls WHERE id > ? AND source = {OWN} ORDER BY id LIMIT ?"  # noqa: S608 - as above
     return [_call(row) for row in connection.execute(later, (_id(call_id), _bounded(limit)))]
 
 
 def newest(connection: sqlite3.Connection) -> tuple[int, int]:
-    """The ids of the newest call and of the newest verdict; 0 where there is none. Who follows both asks for what comes
-    after these, and asks again first: what was imported moves them too."""
+    """The ids of the newest call and of the newest verdict; 0 if there is none. A reader that follows both asks for rows
+    after these, and asks again first: an import moves them too."""
     call, verdict = connection.execute(
         "SELECT (SELECT max(id) FROM toolguard_calls), (SELECT max(id) FROM toolguard_verdicts)"
     ).fetchone()
@@ -49,7 +49,7 @@ def newest(connection: sqlite3.Connection) -> tuple[int, int]:
 def decisions(
     connection: sqlite3.Connection, limit: int = 50, before: int | None = None, gateway: str = "", kind: str = ""
 ) -> Decisions:
-    """What was not simply let through, or all of one `kind`; older than `before`, where it is given."""
+    """What was not simply allowed, or all of one `kind`; older than `before`, if given."""
     named = {words: value for words, value in (("kind = ?", kind), ("gateway = ?", gateway)) if value}
     conditions = [*named, "id < ?", *(["kind <> 'allow'"] if kind != ALLOWED else [])]
     wanted = _bounded(limit)
@@ -62,7 +62,7 @@ def decisions(
 
 
 def decisions_after(connection: sqlite3.Connection, verdict_id: int, limit: int) -> list[DecisionRow]:
-    """What was not simply let through since this one, the oldest first."""
+    """What was not simply allowed after this one, the oldest first."""
     later = f"SELECT {_DECISION} FROM toolguard_verdicts WHERE kind <> 'allow' AND id > ? ORDER BY id LIMIT ?"  # noqa: S608
     return [_decision(row) for row in connection.execute(later, (_id(verdict_id), _bounded(limit)))]
 

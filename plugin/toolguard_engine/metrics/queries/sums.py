@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from toolguard_engine.metrics.queries.spans import Span
-from toolguard_engine.metrics.queries.values import SUMS, added, text, totals
-from toolguard_engine.metrics.record import DAY_MS
-from toolguard_engine.metrics.shapes import Totals
+from toolguard_engine.metrics.queries.row_values import SUMS, added, text, totals
+from toolguard_engine.metrics.queries.time_ranges import Span
+from toolguard_engine.metrics.result_types import Totals
+from toolguard_engine.metrics.row_writer import DAY_MS
 
 MAX_NAME = 200
 SUMMED = ", ".join(f"total({name})" for name in SUMS)
-"""Unlike `sum` it does not fail where a sum is beyond 64 bits."""
+"""Unlike `sum`, `total` does not fail for a sum beyond 64 bits."""
 
 Key = tuple[str, ...]
 NOWHERE: Mapping[str, str] = MappingProxyType({})
@@ -29,7 +29,7 @@ def by(
     table: str = "",
     only: str = "",
 ) -> dict[Key, Totals]:
-    """The sums of a range for each combination of names in these columns. `where`: columns with the name they must have;
+    """The sums of a range for each combination of values in these columns. `where`: columns with the value they must have;
     `only`: a further condition of ours."""
     found: defaultdict[Key, list[Totals]] = defaultdict(list)
     for row in _rows(connection, columns, span, where, table, only):
@@ -40,7 +40,7 @@ def by(
 def by_bucket(
     connection: sqlite3.Connection, columns: Key, span: Span, where: Mapping[str, str] = NOWHERE
 ) -> dict[Key, dict[int, Totals]]:
-    """The same for each bucket; buckets in which nothing happened are left out."""
+    """The same for each bucket; empty buckets are left out."""
     bucket = f"(at - {span.start:d}) / {span.bucket_ms:d}"
     found: defaultdict[Key, defaultdict[int, list[Totals]]] = defaultdict(lambda: defaultdict(list))
     for row in _rows(connection, (bucket, *columns), span, where):
@@ -55,7 +55,7 @@ def names(values: tuple[Any, ...]) -> Key:
 def _rows(
     connection: sqlite3.Connection, columns: Key, span: Span, where: Mapping[str, str], table: str = "", only: str = ""
 ) -> Iterator[tuple[Any, ...]]:
-    """The columns, the tables and `only` are our own words; names that others gave are parameters."""
+    """The columns, the tables and `only` are ours; values from outside are parameters."""
     source, within, spelled = (table, [], {}) if table else _source(span, {*columns, *where})
     conditions = [
         *within,
@@ -71,7 +71,7 @@ def _rows(
 
 
 def _source(span: Span, asked: set[str]) -> tuple[str, list[str], dict[str, str]]:
-    """The table with the fewest rows that knows these columns, what to look at in it, and how it calls them."""
+    """The table with the fewest rows that has these columns, the condition on it, and its names for them."""
     if "channel" in asked:
         return "toolguard_parts", [f"length = {DAY_MS}", "part = 'channel'"], {"channel": "name"}
     if "agent" not in asked:

@@ -1,4 +1,4 @@
-// Calls that wait for a person, each with what it would do and how long it still waits.
+// The held calls, each with its content and the time left to decide.
 
 import { get } from "../api.js";
 import { el, fill, visible } from "../dom.js";
@@ -12,8 +12,8 @@ import { View } from "../view.js";
 
 /** @type {Pending} */
 const NOT_ASKED = { now: 0, pending: [], problems: [], unread: [] };
-const MOST = 200; // that still wait, and as many that do no more
-const LOOKS = 100; // ms
+const MOST = 200; // waiting cards, and as many finished ones
+const CHECK = 100; // ms
 
 /** @param {App} app @returns {import("../main.js").Tab} */
 export function approvals(app) {
@@ -28,10 +28,10 @@ export function approvals(app) {
   let more = 0;
 
   const draw = () => {
-    const { pending, problems: told, unread } = app.pending ?? NOT_ASKED;
+    const { pending, problems: texts, unread } = app.pending ?? NOT_ASKED;
     fill(
       problems,
-      told.map((text) => el("p", { class: "notice bad" }, visible(text))),
+      texts.map((text) => el("p", { class: "notice bad" }, visible(text))),
     );
     const held = new Map(pending.map((one) => [`${one.nonce} ${one.gateway}`, one]));
     for (const [key, card] of cards) if (!held.has(key)) card.missing(unread.includes(card.gateway));
@@ -48,10 +48,10 @@ export function approvals(app) {
     cards.set(key, card);
     list.append(card.root);
   };
-  /** Those that wait no more stay where they are, so that nothing slides under the pointer. @param {number} but the newest */
-  const drop = (but) => {
+  /** Removes finished cards. They are kept until then so that nothing slides under the pointer. @param {number} keep newest */
+  const drop = (keep) => {
     const ended = [...cards].filter(([, card]) => card.ended());
-    for (const [key, card] of ended.slice(0, Math.max(0, ended.length - but))) {
+    for (const [key, card] of ended.slice(0, Math.max(0, ended.length - keep))) {
       card.root.remove();
       cards.delete(key);
     }
@@ -61,15 +61,15 @@ export function approvals(app) {
     note();
     list.focus({ preventScroll: true });
   };
-  const look = () => {
-    if (list.offsetParent) for (const card of cards.values()) card.look();
+  const checkMoved = () => {
+    if (list.offsetParent) for (const card of cards.values()) card.checkMoved();
   };
   const note = () => {
     fill(hint, cards.size ? null : app.pending?.problems.length ? unknown() : nothing());
     fill(lock, cards.size ? app.lockNote() : null);
     fill(
       foot,
-      more > 0 && el("p", { class: "quiet" }, `and ${format.count(more)} more; all of them: `, command("toolguard pending")),
+      more > 0 && el("p", { class: "quiet" }, `and ${format.count(more)} more; to list them all, run `, command("toolguard pending")),
       [...cards.values()].some((card) => card.ended()) &&
         el("button", { type: "button", class: "small", "data-focus": "clear", on: { click: clear } }, "Clear finished"),
     );
@@ -81,10 +81,11 @@ export function approvals(app) {
     (signal) => get("pending", {}, signal),
     (/** @type {Pending} */ got) => app.hold(got),
   );
-  list.addEventListener("pointerdown", look, true);
-  setInterval(look, LOOKS);
+  list.addEventListener("pointerdown", checkMoved, true);
+  setInterval(checkMoved, CHECK);
   return {
     root: view.root,
+    timeless: true,
     refresh: () => view.refresh(),
     left: () => {
       drop(0);
@@ -107,8 +108,8 @@ export function approvals(app) {
 
 const nothing = () =>
   empty(
-    "Nothing waits",
-    "Calls that need a person appear here the moment they are held. In a terminal: ",
+    "No held calls",
+    "Calls that need approval appear here as soon as they are held. In a terminal: ",
     command("toolguard watch"),
   );
-const unknown = () => empty("Not known whether something waits", "What is said above keeps held calls from being read.");
+const unknown = () => empty("Held calls unknown", "The problem above keeps the held calls from being read.");

@@ -1,4 +1,4 @@
-// Each gateway: how it stands, what it used; on demand its agents, sessions and channels.
+// The state and usage of each gateway; on demand its agents, sessions and channels.
 
 import { get } from "../api.js";
 import { COSTS, Stack, TOKENS, columns } from "../charts.js";
@@ -35,7 +35,7 @@ export function gateways(app) {
         cards,
         empty(
           "No gateway yet",
-          "A gateway appears here when it writes metrics: ",
+          "A gateway appears here once it records metrics. To enable them, run ",
           command("toolguard config set metrics.enabled true"),
         ),
       );
@@ -82,14 +82,14 @@ function card(app, id, row, state, open, toggle) {
   const facts = [
     host && el("span", null, "OpenClaw ", quoted(host)),
     version && el("span", null, "toolguard ", quoted(version)),
-    row?.seen && el("span", null, "wrote ", when(row.seen, app.now)),
+    row?.seen && el("span", null, "active ", when(row.seen, app.now)),
   ];
   return el(
     "article",
     { class: "card gateway", "data-gateway": id },
     el("header", null, el("h3", null, quoted(id, "unnamed")), badges(state)),
     el("p", { class: "facts quiet" }, facts),
-    row?.totals.calls ? used(row) : el("p", { class: "quiet" }, "No model calls in this time."),
+    row?.totals.calls ? used(row) : el("p", { class: "quiet" }, "No model calls in this period."),
     (state?.problems ?? []).map((problem) => el("p", { class: "notice bad" }, quoted(problem))),
     el(
       "div",
@@ -108,14 +108,14 @@ function card(app, id, row, state, open, toggle) {
 
 /** @param {GatewayState | undefined} state */
 function badges(state) {
-  if (!state) return badge("only in the metrics", "quiet");
+  if (!state) return badge("metrics only", "quiet");
   return el(
     "span",
     { class: "badges" },
     state.running ? badge("running", "green") : badge("not running", "quiet"),
     state.killSwitch && badge("stopped", "red"),
     badge(
-      state.mode || "mode not known",
+      state.mode || "mode unknown",
       { enforce: "green", soft: "blue", shadow: "amber", disabled: "red" }[state.mode] ?? "quiet",
     ),
     !state.recording && badge("not recording", "amber"),
@@ -173,7 +173,7 @@ function used({ totals, models }) {
 /** @param {string} label @param {string} text @param {string} [title] */
 const figure = (label, text, title) => el("div", null, el("dt", null, label), el("dd", { title }, text));
 
-/** The inside of one gateway. @param {App} app @param {() => void} close */
+/** The details of one gateway. @param {App} app @param {() => void} close */
 function detail(app, close) {
   let id = "";
   const title = el("h3", { tabindex: "-1" });
@@ -187,7 +187,7 @@ function detail(app, close) {
       get("timeseries", { range: app.range, gateway: id }, signal),
     ]);
   const view = new View(app, content, load, ([got, times]) => {
-    const { gateway, agents, sessions, channels } = /** @type {import("../shapes.js").Gateway} */ (got);
+    const { gateway, agents, sessions, channels } = /** @type {import("../shapes.js").GatewayTotals} */ (got);
     const drawn = columns(times);
     tokens.update(times.at, times.bucketMs, drawn.tokens);
     costs.update(times.at, times.bucketMs, drawn.costs);
@@ -236,6 +236,6 @@ function list(title, shares, all) {
     "section",
     { class: "card" },
     el("h4", null, title),
-    table(title, [title.slice(0, -1), num("Tokens"), "Share", num("Cost")], rows, "None in this time."),
+    table(title, [title.slice(0, -1), num("Tokens"), "Share", num("Cost")], rows, "None in this period."),
   );
 }

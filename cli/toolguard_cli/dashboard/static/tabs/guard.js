@@ -1,4 +1,4 @@
-// What the guard does: over time, one by one, and how each session stands.
+// The guard's decisions over time and one by one, and the state of each session.
 
 import { get } from "../api.js";
 import { Stack } from "../charts.js";
@@ -13,7 +13,7 @@ import { standings } from "../standings.js";
 import { View } from "../view.js";
 
 /** @typedef {import("../app.js").App} App */
-/** @typedef {import("../shapes.js").Guard} Guard */
+/** @typedef {import("../shapes.js").GuardOverview} GuardOverview */
 
 const TOP_CODES = 8;
 
@@ -28,8 +28,8 @@ export function guard(app) {
     { label: "Other stops", color: "pink" },
     { label: "Other", color: "teal" },
   ];
-  const chart = new Stack("What happened", layers, format.compact);
-  const saved = new Stack("Requests saved, an estimate", [{ label: "Requests saved", color: "violet" }], format.compact);
+  const chart = new Stack("Decisions over time", layers, format.compact);
+  const saved = new Stack("Requests saved (estimate)", [{ label: "Requests saved", color: "violet" }], format.compact);
   const charts = el("div", { class: "stack" }, chart.root, saved.root);
   const codes = el("section", { class: "card" });
   const stands = el("section", { class: "stack", "aria-label": "Gateways and sessions" });
@@ -40,11 +40,11 @@ export function guard(app) {
     app,
     numbers,
     (signal) => get("guard", { range: app.range, gateway }, signal),
-    (/** @type {Guard} */ got) => {
+    (/** @type {GuardOverview} */ got) => {
       fill(totals, guardTotals(got.totals, got.savedPerLoop));
       chart.update(got.at, got.bucketMs, grouped(got));
       saved.update(got.at, got.bucketMs, [got.loops.map((loops) => loops * got.savedPerLoop)]);
-      fill(codes, el("h3", null, "Why"), why(got.codes));
+      fill(codes, el("h3", null, "Reasons"), why(got.codes));
     },
   );
 
@@ -76,7 +76,7 @@ export function guard(app) {
   };
 }
 
-/** The columns of the chart. @param {Guard} got */
+/** The columns of the chart. @param {GuardOverview} got */
 function grouped({ at, kinds, loops }) {
   const known = new Set([STOP, ...GROUPS.flatMap((group) => group.kinds)]);
   const others = Object.keys(kinds).filter((kind) => !known.has(kind) && !UNCHARTED.has(kind));
@@ -94,5 +94,5 @@ function why(codes) {
     .map(([code, times]) =>
       el("tr", null, el("th", { scope: "row" }, quoted(code, "no code")), el("td", { class: "num" }, format.count(times))),
     );
-  return table("Reasons by code", ["Code", num("Times")], rows, "Nothing was held, stopped or blocked in this time.");
+  return table("Reasons by code", ["Code", num("Times")], rows, "Nothing was held, stopped or blocked in this period.");
 }

@@ -9,9 +9,9 @@ import { View } from "../view.js";
 /** @typedef {import("../app.js").App} App */
 /** @typedef {import("../shapes.js").CallRow} CallRow */
 
-const KEPT = 200; // so that one gateway among many has its own 50
+const KEPT = 200; // more than are shown, so that a filter for one gateway still finds some
 const SHOWN = 50;
-const TELL = 10_000; // ms between two summaries for screen readers
+const SUMMARY = 10_000; // ms between two summaries for screen readers
 
 /** @typedef {import("../dom.js").Child} Child */
 /** @typedef {{ label: string, kind?: string, cell: (call: CallRow, now: number) => Child | Child[], title?: (call: CallRow) => string }} Column */
@@ -31,10 +31,10 @@ const COLUMNS = [
     title: ({ cacheRead, cacheWrite }) => `${format.count(cacheRead)} read, ${format.count(cacheWrite)} written`,
   },
   { label: "Cost", kind: "num", cell: ({ costUsd, estimated }) => format.cost(costUsd, estimated) },
-  { label: "Took", kind: "num", cell: ({ durationMs }) => format.duration(durationMs) },
+  { label: "Duration", kind: "num", cell: ({ durationMs }) => format.duration(durationMs) },
   {
     label: "Outcome",
-    cell: ({ outcome }) => badge(outcome || "not known", outcome === "completed" ? "green" : "red"),
+    cell: ({ outcome }) => badge(outcome || "unknown", outcome === "completed" ? "green" : "red"),
   },
   { label: "Session", kind: "long", cell: ({ session }) => quoted(session) },
 ];
@@ -46,12 +46,12 @@ export function live(app) {
   /** @type {Map<number, HTMLTableRowElement>} */ const rows = new Map();
   let gateway = "";
   let paused = false;
-  let unsaid = 0;
-  let newest = 0; // the highest id that was shown
+  let unannounced = 0;
+  let newest = 0; // the highest id shown
   let frame = 0;
-  let said = Date.now();
+  let announcedAt = Date.now();
 
-  const tell = el("p", { class: "sr-only", "aria-live": "polite" });
+  const announcement = el("p", { class: "sr-only", "aria-live": "polite" });
   const waiting = el("span", { class: "quiet" });
   const pause = el("button", { type: "button", "aria-pressed": "false", on: { click: () => hold(!paused) } }, "Pause");
   const filter = el("span");
@@ -60,7 +60,7 @@ export function live(app) {
   const grid = el(
     "table",
     { class: "wide", role: "table" },
-    el("caption", { class: "sr-only" }, "The last model calls, the newest first"),
+    el("caption", { class: "sr-only" }, "The latest model calls, newest first"),
     el(
       "thead",
       { role: "rowgroup" },
@@ -72,12 +72,12 @@ export function live(app) {
     ),
     list,
   );
-  const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The last model calls" }, grid);
+  const scroll = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The latest model calls" }, grid);
   const body = el(
     "div",
     { class: "stack" },
     el("div", { class: "controls" }, pause, filter, waiting),
-    tell,
+    announcement,
     hint,
     el("section", { class: "card" }, scroll),
   );
@@ -110,7 +110,7 @@ export function live(app) {
   const hold = (on) => {
     paused = on;
     pause.setAttribute("aria-pressed", String(on));
-    fill(pause, on ? "Go on" : "Pause");
+    fill(pause, on ? "Resume" : "Pause");
     if (!on) {
       calls = merged(late, calls);
       late = [];
@@ -120,24 +120,24 @@ export function live(app) {
 
   /** @param {CallRow} call */
   const take = (call) => {
-    unsaid += 1;
+    unannounced += 1;
     if (paused) late = merged([call], late);
     else calls = merged([call], calls);
-    frame ||= requestAnimationFrame(() => ((frame = 0), draw())); // many at once are drawn once
+    frame ||= requestAnimationFrame(() => ((frame = 0), draw())); // one redraw for many calls
   };
 
-  /** One sentence for all that came, not one for each. */
+  /** Announces all new calls in one sentence. */
   const summary = () => {
-    if (!unsaid || Date.now() - said < TELL) return;
-    fill(tell, `${format.count(unsaid)} new model ${unsaid === 1 ? "call" : "calls"}.`);
-    [unsaid, said] = [0, Date.now()];
+    if (!unannounced || Date.now() - announcedAt < SUMMARY) return;
+    fill(announcement, `${format.counted(unannounced, "new model call")}.`);
+    [unannounced, announcedAt] = [0, Date.now()];
   };
 
   const view = new View(
     app,
     body,
     (signal) => get("live", { limit: KEPT }, signal),
-    (/** @type {import("../shapes.js").Live} */ got) => {
+    (/** @type {import("../shapes.js").LiveEvents} */ got) => {
       if (paused)
         late = merged(
           got.calls.filter((call) => !calls.some(({ id }) => id === call.id)),
@@ -150,23 +150,24 @@ export function live(app) {
   );
   return {
     root: view.root,
+    timeless: true,
     refresh: () => view.refresh(),
     event: (event) => (event.type === "call" ? take(event.call) : event.type === "beat" ? summary() : undefined),
     changed: (what) => what === "state" && narrow(),
   };
 }
 
-/** Each once, the newest first, no more than are kept. @param {CallRow[]} fresh @param {CallRow[]} old */
+/** Each call once, newest first, at most `KEPT`. @param {CallRow[]} fresh @param {CallRow[]} old */
 function merged(fresh, old) {
   const byId = new Map([...old, ...fresh].map((call) => [call.id, call]));
   return [...byId.values()].sort((one, other) => other.at - one.at || other.id - one.id).slice(0, KEPT);
 }
 
 /**
- * On a phone each row is a card; the roles keep it a row.
+ * On a phone each row is styled as a card; the roles keep it a table row.
  * @param {CallRow} call
  * @param {number} now
- * @param {boolean} fresh it came while somebody looked
+ * @param {boolean} fresh whether it arrived after the first draw
  */
 function line(call, now, fresh) {
   return el(

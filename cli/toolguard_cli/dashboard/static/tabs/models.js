@@ -1,4 +1,4 @@
-// Models beside each other: what they used, cost and how fast they were.
+// The usage, cost and speed of each model.
 
 import { get } from "../api.js";
 import { el, fill, quoted } from "../dom.js";
@@ -51,14 +51,14 @@ export function models(app) {
       el(
         "section",
         { class: "card" },
-        el("p", { class: "quiet" }, "≈ marks what is, in part, an estimate from the price table. – is not known."),
+        el("p", { class: "quiet" }, "≈: partly estimated from the price table. –: not known."),
         el(
           "div",
           { class: "scroll", tabindex: "0", role: "region", "aria-label": "Models" },
           el(
             "table",
             { class: "wide", role: "table" },
-            el("caption", { class: "sr-only" }, `Models in the last ${app.span}; the headings sort`),
+            el("caption", { class: "sr-only" }, `Models in the last ${app.span}; the column headings sort the table`),
             el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, COLUMNS.map(heading))),
             el("tbody", { role: "rowgroup" }, sorted.map(line)),
           ),
@@ -67,7 +67,7 @@ export function models(app) {
     );
   };
 
-  /** What is not known comes last, either way. @param {ModelRow} one @param {ModelRow} other */
+  /** Unknown values are last in either direction. @param {ModelRow} one @param {ModelRow} other */
   const order = (one, other) => {
     const of = COLUMNS[by]?.of ?? (() => 0);
     const [left, right] = [of(one), of(other)];
@@ -104,7 +104,7 @@ export function models(app) {
   return { root: view.root, refresh: () => view.refresh(), follows: ["call"] };
 }
 
-/** On a phone each row is a card; the roles keep it a row. @param {ModelRow} row */
+/** On a phone each row is styled as a card; the roles keep it a table row. @param {ModelRow} row */
 function line(row) {
   return el(
     "tr",

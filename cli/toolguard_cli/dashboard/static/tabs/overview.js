@@ -1,4 +1,4 @@
-// What all gateways used and cost, and what the guard did.
+// The usage and cost of all gateways, and what the guard did.
 
 import { get } from "../api.js";
 import { COSTS, Stack, TOKENS, columns } from "../charts.js";
@@ -9,14 +9,14 @@ import { costNote, costOf, nameCell, nothingYet, num, shareCell, table, total, t
 import { View } from "../view.js";
 
 /** @typedef {import("../app.js").App} App */
-/** @typedef {import("../shapes.js").Overview} Overview */
+/** @typedef {import("../shapes.js").MetricsOverview} MetricsOverview */
 /** @typedef {import("../shapes.js").Share} Share */
 /** @typedef {import("../shapes.js").Timeseries} Timeseries */
 
 const TOP = 8;
 
-/** What of each range is still running. */
-const RUNNING = { "24h": "the running hour", "7d": "the running 6 hours", "30d": "the running day" };
+/** The incomplete bucket of each range. */
+const RUNNING = { "24h": "the current hour", "7d": "the current 6 hours", "30d": "the current day" };
 
 /** @param {App} app @returns {import("../main.js").Tab} */
 export function overview(app) {
@@ -38,7 +38,7 @@ export function overview(app) {
     guard,
   );
 
-  /** @param {AbortSignal} signal @returns {Promise<[Overview, Timeseries]>} */
+  /** @param {AbortSignal} signal @returns {Promise<[MetricsOverview, Timeseries]>} */
   const load = (signal) =>
     Promise.all([get("overview", { range: app.range }, signal), get("timeseries", { range: app.range }, signal)]);
   const view = new View(app, body, load, ([now, times]) => {
@@ -54,25 +54,25 @@ export function overview(app) {
   return { root: view.root, refresh: () => view.refresh(), follows: ["call", "decision"] };
 }
 
-/** Where this range is empty and others are not. @param {Overview} now */
+/** Shown if this range is empty but older data exists. @param {MetricsOverview} now */
 function quiet({ totals, last, now }) {
   if (totals.calls || last === null) return null;
-  return el("p", { class: "notice" }, "No model calls in this time; the last one was ", when(last, now), ".");
+  return el("p", { class: "notice" }, "No model calls in this period; the last one was ", when(last, now), ".");
 }
 
-/** Since when it counts, and what is compared. @param {Overview} overview @param {number} size of a bucket, ms */
+/** The start of the range, and how it is compared. @param {MetricsOverview} overview @param {number} size of a bucket, ms */
 function reaches({ range, start, previous }, size) {
   const since = `Since ${format.bucket(start, size)}${size >= format.DAY ? " (UTC)" : ""}`;
-  return previous ? `${since}; comparisons leave out ${RUNNING[range]}.` : `${since}.`;
+  return previous ? `${since}; comparisons exclude ${RUNNING[range]}.` : `${since}.`;
 }
 
-/** @param {Overview} overview @param {string} span */
+/** @param {MetricsOverview} overview @param {string} span */
 function usage({ totals, ended, previous }, span) {
   const { input, output, cacheRead, cacheWrite } = totals;
   const exact = format.compact(totals.total) === format.count(totals.total) ? "" : `${format.count(totals.total)}: `;
   const parts =
     totals.total &&
-    `${exact}${format.compact(input)} in (not from the cache), ${format.compact(output)} out, ${format.compact(cacheRead + cacheWrite)} cache`;
+    `${exact}${format.compact(input)} in (uncached), ${format.compact(output)} out, ${format.compact(cacheRead + cacheWrite)} cache`;
   const mean = totals.timed ? `${format.duration(totals.durationMs / totals.timed)} each on average` : "";
   const rate = totals.calls ? `${format.percent(totals.failed / totals.calls)} of all calls` : "";
   return [
@@ -133,7 +133,7 @@ function top(title, shares, all) {
     "section",
     { class: "card" },
     el("h3", null, `Top ${title.toLowerCase()}`),
-    table(`Top ${title.toLowerCase()}`, [one, num("Tokens"), "Share", num("Cost")], rows, "None in this time."),
+    table(`Top ${title.toLowerCase()}`, [one, num("Tokens"), "Share", num("Cost")], rows, "None in this period."),
     more,
   );
 }

@@ -1,0 +1,1 @@
+"""Held calls and grants as the user sees them."""

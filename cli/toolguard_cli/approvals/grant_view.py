@@ -1,0 +1,86 @@
+"""Grants as the commands show and log them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from math import ceil
+from typing import Any
+
+import msgspec
+
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import tables
+from toolguard_engine.approvals.grant_matching import Grant, is_expired, meaning
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wording import printable
+
+
+def public(grant: Grant, now: float) -> dict[str, Any]:
+    """For scripts: all fields but the signature, and whether it has expired."""
+    fields = {name: value for name, value in msgspec.to_builtins(grant).items() if name != "mac"}
+    return {**fields, "expired": is_expired(grant, now)}
+
+
+def details(grant: Grant, now: float) -> list[str]:
+    """The whole grant, uncut, for the user to read before signing it."""
+    rows = [
+        ("tool", grant.tool),
+        ("pattern", grant.pattern),
+        ("agent", grant.agent or "any"),
+        ("folder", grant.cwd or "any"),
+        *(("param", f"{name} like {glob}") for name, glob in grant.params.items()),
+        ("time", ends(grant, now)),
+        ("by", grant.by),
+        ("reason", grant.reason),
+    ]
+    covers = f"{grant.id} is not signed. It would allow these calls without asking; * stands for {meaning(grant.tool)}"
+    return [covers, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
+
+
+def words(grant: Grant) -> str:
+    """What it covers, in words."""
+    who = f"agent {grant.agent}" if grant.agent else "any agent"
+    limits = [f"{name} like {glob}" for name, glob in grant.params.items()] + ([f"in {grant.cwd}"] if grant.cwd else [])
+    more = f" with {', '.join(limits)}" if limits else ""
+    return printable.cut(f"{who} may call {grant.tool} like `{grant.pattern}`{more}, without asking", 600)
+
+
+def missing(grant_id: str) -> UserError:
+    return UserError(f"there is no grant {printable.cut(grant_id, 40)}", "toolguard grants --all lists all grants")
+
+
+def ends(grant: Grant, now: float) -> str:
+    if not grant.expires:
+        return "it never ends"
+    if is_expired(grant, now):
+        return f"it ended {tables.local(grant.expires)}"
+    return f"it ends {tables.local(grant.expires)} (in {left(grant, now)})"
+
+
+def left(grant: Grant, now: float) -> str:
+    """For a table: `6d23h`, `never ends`, `expired`."""
+    if not grant.expires:
+        return "never ends"
+    return "expired" if is_expired(grant, now) else printable.duration(ceil(grant.expires - now))
+
+
+def log(places: Places, grant: Grant, event: str, why: str, prefix: str = "") -> None:
+    """Appends a line to the audit log; `prefix` begins its reason. Raises `StoreError`."""
+    until = f"{grant.id}, until {audit_log.when(grant.expires) if grant.expires else 'revoked'}"
+    line = audit_log.AuditEvent(
+        id=f"{grant.id}-{event}-{secrets.token_hex(4)}",
+        time=audit_log.when(time.time()),
+        event=event,
+        tool=printable.plain(grant.tool),
+        agent=printable.plain(grant.agent),
+        by=gateway_stores.who(),
+        where="cli",
+        why=why,
+        reason=f"{prefix}: {until}" if prefix else until,
+        shown=words(grant),
+    )
+    stores.audit_log(places.state_dir).append([line])

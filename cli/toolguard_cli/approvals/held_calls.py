@@ -1,0 +1,82 @@
+"""Held calls as the commands show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import HeldCall, Ledger, RefusedError
+from toolguard_engine.wording import printable
+
+SECRET = ("mac", "binding")
+"""The signature of an entry and what it is bound to, which are never shown."""
+
+
+def never_been(places: Places) -> bool:
+    """Whether toolguard has never run in this state directory, which is then probably the wrong one."""
+    try:
+        places.own.lstat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False  # the store reports the error
+    return False
+
+
+def nowhere(places: Places) -> str:
+    return f"toolguard has never run in {printable.plain(str(places.state_dir))} (--state-dir, TOOLGUARD_STATE_DIR)"
+
+
+@contextmanager
+def looked_up(places: Places) -> Iterator[None]:
+    """Around a decision on a nonce: if the nonce is unknown, the `UserError` names the state directory that was searched."""
+    if never_been(places):
+        raise UserError(nowhere(places), "give the state directory of your gateway; toolguard doctor checks it")
+    try:
+        yield
+    except RefusedError as refused:
+        if refused.cause != "unknown":
+            raise
+        answer = replies.explain(refused)
+        raise UserError(f"{answer.text} in {printable.plain(str(places.state_dir))}", answer.fix) from refused
+
+
+def now_known(entries: list[HeldCall], now: float) -> Ledger:
+    """The ledger with expired entries closed."""
+    ledger = Ledger(entries)
+    ledger.sweep(now)
+    return ledger
+
+
+def find(entries: list[HeldCall], prefix: str, now: float, *statuses: str) -> HeldCall:
+    """The entry with this nonce prefix, in one of these states. Raises `RefusedError`."""
+    entry = now_known(entries, now).find(prefix)
+    if entry.status not in statuses:
+        raise RefusedError(entry.status, entry)
+    return entry
+
+
+def public(entry: HeldCall, now: float) -> dict[str, Any]:
+    """For scripts: all fields but the secret ones, and the seconds `left`."""
+    fields = {name: value for name, value in msgspec.to_builtins(entry).items() if name not in SECRET}
+    return {**fields, "left": round(max(0.0, entry.expires - now), 1) if entry.status in ("pending", "approved") else 0}
+
+
+def details(entry: HeldCall, now: float) -> list[str]:
+    """What the user reads before approving."""
+    rows = [
+        ("tool", entry.tool),
+        ("agent", entry.agent),
+        ("session", entry.session),
+        ("call", entry.shown),
+        ("folder", entry.cwd or "the agent's own"),
+        ("held", f"{entry.reason} ({entry.code})" if entry.code else entry.reason),
+    ]
+    head = f"{entry.nonce} waits for approval, {replies.state(entry, now)}"
+    return [head, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]

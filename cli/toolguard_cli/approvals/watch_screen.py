@@ -1,0 +1,243 @@
+"""The live list of held calls: what is on the screen and what a key does. Independent of the terminal.
+
+Invariants: an approval is for the call that the question names, even if the list has changed; if that call is gone, the
+question is too. An approval counts only after the whole call was on the screen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.wording import printable
+
+Style = Literal["", "bold", "reverse", "dim", "yellow"]
+Verb = Literal["approve", "deny", "quit"]
+
+HELP = "j/k or arrows: select   a: approve   d: deny   q: quit"
+CHROME = 5
+"""Lines around the list: title, two blank lines, message or question, help."""
+
+DETAILS = 4
+QUESTION_CHROME = 4
+"""Lines around the call in question: which one, why it is held, a blank line, the question."""
+
+MIN_WIDTH, MIN_HEIGHT = 24, QUESTION_CHROME + 1
+"""A smaller terminal cannot show the question."""
+
+_MORE, _BACK = frozenset({" ", "pagedown", "down", "j"}), frozenset({"pageup", "up", "k"})
+_UP, _DOWN = frozenset({"up", "k"}), frozenset({"down", "j"})
+_NAMES = {"\x1b[A": "up", "\x1bOA": "up", "\x1b[B": "down", "\x1bOB": "down", "\x03": "q", "\x04": "q"}
+_NAMES |= {"\x1b[5~": "pageup", "\x1b[6~": "pagedown"}
+
+
+@dataclass(frozen=True)
+class ScreenView:
+    """The state of the screen besides the calls. `asking`: the nonce that `y` would approve.
+
+    Positions in its call, in characters: `top` is the first on the screen, `page` their number on the screen, and everything
+    before `read` has been on the screen. They count characters, so that resizing the terminal skips none.
+    """
+
+    selected: str = ""
+    asking: str = ""
+    message: str = ""
+    top: int = 0
+    page: int = 0
+    read: int = 0
+
+
+@dataclass(frozen=True)
+class WatchAction:
+    """An action on a call; `nonce` is complete."""
+
+    verb: Verb
+    nonce: str = ""
+
+
+@dataclass(frozen=True)
+class ScreenRow:
+    text: str
+    style: Style = ""
+
+
+def keys(data: str) -> list[str]:
+    """The pressed keys: `up`, `pagedown` and so on, or the character. Other control sequences are ignored."""
+    found: list[str] = []
+    while data:
+        name = next((name for name in _NAMES if data.startswith(name)), "")
+        if name:
+            found.append(_NAMES[name])
+        elif data.startswith(("\x1b[", "\x1bO")):
+            return found
+        elif data[0].isprintable():
+            found.append(data[0].lower())
+        data = data[len(name) or 1 :]
+    return found
+
+
+def settled(view: ScreenView, calls: Sequence[HeldCall]) -> ScreenView:
+    """The view of these calls: keeps the selection if it still exists, and the question while its call waits."""
+    nonces = [entry.nonce for entry in calls]
+    selected = view.selected if view.selected in nonces else (nonces[0] if nonces else "")
+    waiting = {entry.nonce for entry in calls if entry.status == "pending"}
+    return replace(view, selected=selected, asking=view.asking if view.asking in waiting else "")
+
+
+def press(view: ScreenView, key: str, calls: Sequence[HeldCall]) -> tuple[ScreenView, WatchAction | None]:
+    """The new view after a key, and the requested action."""
+    view = settled(view, calls)
+    asked = _asked(view, calls)
+    if asked:
+        return _answer(view, key, len(_text(asked)))
+    if key == "q":
+        return view, WatchAction("quit")
+    if key in _UP | _DOWN:
+        return replace(view, selected=_neighbour(view, key, calls), message=""), None
+    chosen = next((entry for entry in calls if entry.nonce == view.selected), None)
+    if chosen is None or key not in ("a", "d"):
+        return view, None
+    if key == "d":
+        return replace(view, message=""), WatchAction("deny", chosen.nonce)
+    if chosen.status != "pending":
+        return replace(view, message=f"{chosen.nonce} is already approved"), None
+    return ScreenView(view.selected, chosen.nonce), None
+
+
+def _asked(view: ScreenView, calls: Sequence[HeldCall]) -> HeldCall | None:
+    return next((entry for entry in calls if view.asking and entry.nonce == view.asking), None)
+
+
+def _answer(view: ScreenView, key: str, length: int) -> tuple[ScreenView, WatchAction | None]:
+    """The effect of a key while the question is shown. `length`: of the call."""
+    if key in _MORE:
+        ahead = view.top + view.page
+        return replace(view, top=min(ahead, view.read) if ahead < length else view.top), None
+    if key in _BACK:
+        return replace(view, top=max(0, view.top - view.page)), None
+    if key == "y" and view.read < length:
+        return view, None
+    return ScreenView(view.selected), WatchAction("approve", view.asking) if key == "y" else None
+
+
+def shown(view: ScreenView, calls: Sequence[HeldCall], width: int, height: int) -> ScreenView:
+    """The view after its `screen` was drawn at this size, which records what the user has seen."""
+    asked = _asked(view, calls)
+    if asked is None or _too_small(width, height):
+        return view
+    page = sum(len(line) for line in _page(view, asked, width, height))
+    end = view.top + page
+    return replace(view, page=page, read=max(view.read, end) if view.top <= view.read else view.read)
+
+
+def _neighbour(view: ScreenView, key: str, calls: Sequence[HeldCall]) -> str:
+    nonces = [entry.nonce for entry in calls]
+    if not nonces:
+        return ""
+    at = nonces.index(view.selected) + (1 if key in _DOWN else -1)
+    return nonces[min(max(at, 0), len(nonces) - 1)]
+
+
+def screen(view: ScreenView, calls: Sequence[HeldCall], now: float, width: int, height: int) -> list[ScreenRow]:
+    """All lines, none wider than `width`, no more than `height`."""
+    view = settled(view, calls)
+    if asked := _asked(view, calls):
+        return _question(view, asked, width, height)
+    room = max(1, height - CHROME - DETAILS)
+    lines = replies.pending_lines(calls, now, max(20, width - 2))
+    at = next((number for number, entry in enumerate(calls) if entry.nonce == view.selected), 0)
+    first = max(0, min(at - room + 1, len(lines) - room))
+    rows = [
+        ScreenRow(f"{'>' if calls and n == at else ' '} {lines[n]}", _style(n == at, calls, n)) for n in range(len(lines))
+    ]
+    chosen = calls[at] if calls else None
+    body = [ScreenRow(_title(calls), "bold"), ScreenRow(""), *rows[first : first + room], ScreenRow("")]
+    return [
+        ScreenRow(printable.cut(row.text, width), row.style)
+        for row in [*body, *_details(chosen, width), ScreenRow(view.message), ScreenRow(HELP, "dim")]
+    ][:height]
+
+
+def _title(calls: Sequence[HeldCall]) -> str:
+    waiting = sum(entry.status == "pending" for entry in calls)
+    return f"toolguard: {waiting} call{'' if waiting == 1 else 's'} waiting for approval"
+
+
+def _style(selected: bool, calls: Sequence[HeldCall], number: int) -> Style:  # noqa: FBT001
+    if number >= len(calls):
+        return "dim"
+    if selected:
+        return "reverse"
+    return "dim" if calls[number].status != "pending" else ""
+
+
+def _details(chosen: HeldCall | None, width: int) -> list[ScreenRow]:
+    """The selected call, cut to its lines; the question shows all of it."""
+    if chosen is None:
+        return []
+    text = _text(chosen)
+    call = [text[at : at + width] for at in range(0, len(text), width)][: DETAILS - 1]
+    if len(text) > width * (DETAILS - 1):
+        call[-1] = printable.cut(call[-1] + "....", width)
+    return [
+        *(ScreenRow(line) for line in call),
+        ScreenRow(f"session {chosen.session or '-'}; held: {chosen.reason or chosen.code}", "dim"),
+    ]
+
+
+def _text(entry: HeldCall) -> str:
+    """The whole call."""
+    return printable.plain(entry.shown if entry.shown.startswith(f"{entry.tool}(") else f"{entry.tool} {entry.shown}")
+
+
+def _too_small(width: int, height: int) -> bool:
+    return width < MIN_WIDTH or height < MIN_HEIGHT
+
+
+def _question(view: ScreenView, asked: HeldCall, width: int, height: int) -> list[ScreenRow]:
+    """A screen for this call only, one page at a time."""
+    if _too_small(width, height):
+        return [ScreenRow("make the terminal larger"[:width], "yellow")][:height]
+    page = _page(view, asked, width, height)
+    total = len(_text(asked))
+    seen = max(view.read, view.top + sum(len(line) for line in page))
+    rows = [
+        ScreenRow(f"{asked.nonce}: agent {asked.agent or '-'}, session {asked.session or '-'}", "bold"),
+        ScreenRow(f"held: {asked.reason or asked.code}", "dim"),
+        ScreenRow(""),
+        *(ScreenRow(line) for line in page),
+        ScreenRow(_ask(asked.nonce, seen, total), "yellow"),
+    ]
+    return [ScreenRow(printable.cut(row.text, width), row.style) for row in rows]
+
+
+def _ask(nonce: str, seen: int, total: int) -> str:
+    if seen < total:
+        return f"Approve {nonce}? space: read on ({total - seen} more characters), n: no"
+    return f"Approve {nonce}? y: yes, any other key: no"
+
+
+def _page(view: ScreenView, asked: HeldCall, width: int, height: int) -> list[str]:
+    """The lines of the call that are on the screen."""
+    room = height - QUESTION_CHROME
+    return [line for line, _ in zip(_wrapped(_text(asked)[view.top :], width), range(room), strict=False)]
+
+
+def _wrapped(text: str, width: int) -> Iterator[str]:
+    """The text in lines of at most `width` columns, complete."""
+    start = columns = 0
+    for at, sign in enumerate(text):
+        wide = _columns(sign)
+        if columns + wide > width:
+            yield text[start:at]
+            start, columns = at, 0
+        columns += wide
+    yield text[start:]
+
+
+def _columns(sign: str) -> int:
+    """The most columns that a terminal may use, because a line that is too long would lose its end."""
+    return 1 if sign.isascii() else 2

@@ -1,0 +1,54 @@
+"""The commands, in the order of `toolguard --help`. A new command needs a module with an `app`, and a line here."""
+
+from __future__ import annotations
+
+from toolguard_cli.terminal.lazy_group import LazyCommand, LazyGroup
+
+
+def _listed(module: str, summary: str, new_name: str = "") -> LazyCommand:
+    return LazyCommand(f"toolguard_cli.commands.{module}", summary, new_name)
+
+
+class RootGroup(LazyGroup):
+    """`toolguard`."""
+
+    table = {  # noqa: RUF012 - a ClassVar, declared in the base class
+        "install": _listed("install", "Install the plugin into the gateway and enable it."),
+        "uninstall": _listed("uninstall", "Remove the plugin from the gateway."),
+        "migrate": _listed("migrate", "Take over from the plugins that toolguard replaces."),
+        "status": _listed("show_status", "Show whether the guard is running and what it has done."),
+        "doctor": _listed("run_doctor", "Check that the guard really guards."),
+        "approve": _listed("approve", "Let a held call run once."),
+        "deny": _listed("deny", "Refuse a held call, or withdraw an unused approval."),
+        "pending": _listed("pending", "List the calls that wait for approval."),
+        "watch": _listed("watch", "Watch held calls; approve or deny them with a key."),
+        "usage": _listed("usage", "Show model calls, their tokens and their cost."),
+        "dashboard": _listed("show_dashboard", "Open the dashboard of agent activity, cost and held calls."),
+        "grant": _listed("grant", "Allow calls of one kind for a while, without asking."),
+        "grants": _listed("grants", "List the grants."),
+        "revoke": _listed("revoke", "Revoke a grant."),
+        "kill-switch": _listed("kill_switch", "Stop every tool call of every agent, or allow them again."),
+        "checkpoint": _listed("checkpoint", "Refill the agents' risk budgets after a review."),
+        "check": _listed("check", "Show what the guard would decide about a call, and why."),
+        "replay": _listed("replay", "Show what would have been held in past sessions."),
+        "tune": _listed("tune", "Find calls you always approve, and how to avoid the prompts."),
+        "demo": _listed("demo", "Watch a real gateway loop, and the guard break the loop."),
+        "rules": _listed("own_rules", "List, add and test your own rules."),
+        "constraints": _listed("own_rules", "The former name of rules; goes with the next release.", "rules"),
+        "audit": _listed("audit", "Read, verify and export the audit log."),
+        "config": _listed("config_commands", "Read, check and change the gateway's config."),
+    }
+
+
+class ConfigGroup(LazyGroup):
+    """`toolguard config`."""
+
+    table = {  # noqa: RUF012 - as above
+        "validate": _listed("config_validate", "Find everything that is wrong in the config."),
+        "get": _listed("config_get", "Print one value as JSON, as the gateway sees it."),
+        "set": _listed("config_set", "Change one value."),
+        "unset": _listed("config_unset", "Remove a value, so that its default applies."),
+        "accept": _listed("config_accept", "Accept settings that became weaker."),
+        "show": _listed("config_show", "List toolguard's settings, their values and where they come from."),
+        "schema": _listed("config_schema", "Print the JSON schema of toolguard's settings."),
+    }

@@ -1,0 +1,61 @@
+"""`toolguard config accept`: a user accepts settings that guard less than before."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, Reason, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.person import require_human
+from toolguard_cli.policy import accepted_view
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import confirm as asking
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.wording import printable
+
+NOTHING = "no setting is weaker than what was accepted: nothing to do"
+
+
+app = command_app()
+
+
+@app.command(
+    epilog=examples("toolguard config accept", "toolguard config accept --dry-run", "toolguard config accept --yes --json"),
+)
+def command(
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
+    reason: Reason = "",
+    dry_run: DryRun = False,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Accept settings that became weaker.
+
+    If the gateway runs with settings that guard less than before, status, doctor and the dashboard report it until a user
+    accepts them or restores the settings. Shows all of them and asks.
+    """
+    places = paths.find(state_dir, config)
+    finish(run(places, yes=yes, dry_run=dry_run, reason=reason, as_json=as_json), as_json=as_json)
+
+
+def run(places: Places, *, yes: bool, dry_run: bool, reason: str, as_json: bool) -> Result:
+    """Accepts what was shown, or nothing if something else became weaker meanwhile. Raises `UserError`."""
+    require_human.refuse(places, accepted_view.COMMAND, loosens=not dry_run)
+    with gateway_stores.user_errors():
+        seen = accepted_view.found(places)
+        texts = [accepted_view.words(each) for each in seen]
+        data = {"dryRun": dry_run, "accepted": [accepted_view.public(each) for each in seen]}
+        if not seen:
+            return Result(accepted_view.COMMAND, data, (Line("ok", NOTHING),))
+        if dry_run:
+            return Result(accepted_view.COMMAND, data, tuple(Line("ok", f"would accept: {text}") for text in texts))
+        if not yes and not asking.confirm(texts, "Accept?", as_json=as_json, what="what became weaker"):
+            message = Line("info", "nothing was accepted; toolguard status keeps showing it")
+            return Result(accepted_view.COMMAND, {"dryRun": False, "accepted": []}, (message,), 1)
+        accepted_view.accept(places, seen, gateway_stores.decision(reason))
+    lines = [Line("ok", printable.plain(f"accepted: {each.text}")) for each in seen]
+    return Result(accepted_view.COMMAND, data, (*lines, Line("info", "settings are compared with this from now on")))

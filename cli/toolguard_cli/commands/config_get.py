@@ -1,0 +1,99 @@
+"""`toolguard config get`: one value, as the gateway sees it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from toolguard_cli.commands.command_options import ConfigPath, Json, Root, Setting, StateDir, command_app, examples, finish
+from toolguard_cli.hostconfig import config_tree, env_vars, finding
+from toolguard_cli.hostconfig.config_tree import ConfigTree
+from toolguard_cli.operations import setting_names
+from toolguard_cli.operations.setting_names import NamedSetting
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
+from toolguard_cli.validation import schema_check
+from toolguard_cli.validation.subject import DEFAULTS, OWN, value_at
+from toolguard_engine.config import plugin_manifest
+
+AGENT_DEPTH = 2
+"""The steps to an agent: `agents` and its id."""
+
+
+app = command_app()
+
+
+@app.command(
+    epilog=examples("toolguard config get mode", "toolguard config get plugins.allow", "toolguard config get --root agents"),
+)
+def command(
+    path: Setting, root: Root = False, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False
+) -> None:
+    """Print one value as JSON, as the gateway sees it.
+
+    Follows includes, substitutes variables and applies the defaults of toolguard's settings. --json also shows the source.
+    """
+    finish(run(paths.find(state_dir, config), path, root=root), as_json=as_json)
+
+
+@dataclass(frozen=True)
+class FoundSetting:
+    """A value and where it comes from: `file`, `default`, or `general` for an agent without one of its own."""
+
+    value: Any
+    source: str
+    file: str = ""
+    line: int = 0
+
+
+def run(places: Places, path: str, *, root: bool) -> Result:
+    """Raises `UserError` if there is no value."""
+    tree = config_tree.read(places.config)
+    named = setting_names.resolve(path, tree, root=root)
+    setting_names.refuse_other_agents(named, path, tree, "toolguard config get")
+    found = look(tree, named)
+    if found is None:
+        raise UserError(*missing(tree, named))
+    data = {"path": named.whole, "value": found.value, "source": found.source, "file": found.file, "line": found.line}
+    return Result("config get", data, printed=json.dumps(found.value, indent=2, ensure_ascii=False))
+
+
+def look(tree: ConfigTree, named: NamedSetting) -> FoundSetting | None:
+    """The value with variables substituted; objects of ours include the defaults of missing keys."""
+    part = tree.part(named.steps)
+    default = value_at(DEFAULTS, named.setting) if named.is_ours else None
+    if part is not None:
+        spot = finding.finding(tree, named.steps, "info", "")
+        return FoundSetting(_over(env_vars.filled(part.value), default), "file", spot.file, spot.line)
+    if default is not None:
+        return FoundSetting(default, "default")
+    general = _general(named)
+    behind = look(tree, general) if general else None
+    return FoundSetting(behind.value, "general", behind.file, behind.line) if behind else None
+
+
+def _over(value: Any, default: Any) -> Any:
+    if isinstance(value, dict) and isinstance(default, dict):
+        return {**default, **{key: _over(item, default.get(key)) for key, item in value.items()}}
+    return value
+
+
+def _general(named: NamedSetting) -> NamedSetting | None:
+    """The setting for all agents that an agent's setting overrides; None if there is none."""
+    agents, _, *setting = named.setting if len(named.setting) > AGENT_DEPTH else ("", "")
+    if not named.is_ours or named.schema is None or agents != "agents":
+        return None
+    return NamedSetting((*OWN, *setting), schema_check.at(plugin_manifest.config_schema(), tuple(setting)))
+
+
+def missing(tree: ConfigTree, named: NamedSetting) -> tuple[str, str]:
+    """The message for a missing value, and its fix."""
+    if not named.is_ours:
+        return f"{tree.path} has no {named.whole}", "toolguard config show lists toolguard's settings"
+    if named.schema is not None:
+        words = plugin_manifest.build()["uiHints"].get(finding.name(named.setting), {})
+        return f"{named.whole} is not set, and has no default", words.get("help", "toolguard config set gives it a value")
+    return f"there is no setting {named.whole}", setting_names.nearest(named) or "toolguard config show lists all settings"

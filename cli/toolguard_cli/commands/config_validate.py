@@ -1,0 +1,90 @@
+"""`toolguard config validate`: every error in the config, with its place and its fix. Changes nothing."""
+
+from __future__ import annotations
+
+from toolguard_cli import validation
+from toolguard_cli.commands.command_options import (
+    ConfigPath,
+    Json,
+    Offline,
+    StateDir,
+    announce_openclaw,
+    command_app,
+    examples,
+    finish,
+)
+from toolguard_cli.hostconfig import config_tree, openclaw_check
+from toolguard_cli.operations import answer_lines
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_cli.validation import ConfigFinding, file_texts
+
+CHECKED = "its JSON5, includes, our settings, the plugins it names, files, ports"
+
+
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard config validate", "toolguard config validate --offline --json"))
+def command(offline: Offline = False, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
+    """Find everything that is wrong in the config.
+
+    Checks its JSON5 and includes, toolguard's settings, the plugins it names, files and ports, and asks OpenClaw if it is on
+    PATH. Errors are shown with file, line and column. Nothing is changed; the exit code is 1 on any error.
+    """
+    announce_openclaw(offline=offline, as_json=as_json)
+    finish(run(paths.find(state_dir, config), offline=offline), as_json=as_json)
+
+
+def run(places: Places, *, offline: bool, openclaw: tuple[str, ...] | None = None) -> Result:
+    """Exit code 1 on any error. `openclaw`: the command that runs OpenClaw; by default the one on PATH."""
+    asked = () if offline else openclaw_check.command() if openclaw is None else openclaw
+    try:
+        tree = config_tree.read(places.config)
+    except UserError as error:
+        why = _why(offline=offline, found=bool(asked))
+        return _result(places, [file_texts.faults(error, places.config)], [places.config.name], why)
+    found = validation.findings(tree, places, openclaw=asked)
+    why = "" if asked and validation.can_be_asked(tree) else _why(offline=offline, found=bool(asked))
+    return _result(places, found, [str(file.path) for file in tree.files], why)
+
+
+def _why(*, offline: bool, found: bool) -> str:
+    """Why OpenClaw was not asked."""
+    if offline:
+        return "OpenClaw was not asked (--offline)"
+    return "OpenClaw was not asked: it cannot read this config either" if found else "OpenClaw was not asked: none on PATH"
+
+
+def _result(places: Places, found: list[ConfigFinding], files: list[str], not_asked: str) -> Result:
+    errors = len(validation.errors(found))
+    warnings = sum(each.level == "warn" for each in found)
+    data = {
+        "config": str(places.config),
+        "files": files,
+        "openclawAsked": not not_asked,
+        "findings": answer_lines.public(found),
+    }
+    return Result(
+        "config validate",
+        data,
+        (*answer_lines.lines(found), *_summary(places, errors, warnings, files, not_asked)),
+        int(errors > 0),
+    )
+
+
+def _summary(places: Places, errors: int, warnings: int, files: list[str], not_asked: str) -> list[Line]:
+    if errors:
+        more = f", {_count(warnings, 'warning')}" if warnings else ""
+        unheard = [Line("info", f"{not_asked}; more may follow")] if not_asked else []
+        return [Line("info", f"{_count(errors, 'error')}{more}; the gateway or the guard does not work like this"), *unheard]
+    more = f" and {len(files) - 1} included" if len(files) > 1 else ""
+    state = f"no errors, {_count(warnings, 'warning')}" if warnings else "nothing is wrong"
+    asked = not_asked or "OpenClaw was asked too"
+    return [Line("ok", f"{places.config}{more}: {state} (checked: {CHECKED}; {asked})")]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'s' if number > 1 else ''}"

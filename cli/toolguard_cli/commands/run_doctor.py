@@ -1,0 +1,271 @@
+"""`toolguard doctor`: checks that the guard really guards. `--fix` repairs what is safe to repair; `--live` proves it
+on a temporary gateway."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any
+
+import msgspec
+import typer
+
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.doctor import guard_verdict
+from toolguard_cli.doctor.check_list import TABLE, ListedCheck
+from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, Guards, Status
+from toolguard_cli.hostconfig import config_tree, env_vars
+from toolguard_cli.person import require_human
+from toolguard_cli.setup import install_record
+from toolguard_cli.setup.plugin_entry import ENTRY
+from toolguard_cli.system import paths, subprocesses
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import confirm as asking
+from toolguard_cli.terminal import progress
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.config import settings
+from toolguard_engine.stores.locked import StoreError
+
+AT_ONCE = 4
+"""Checks that run at the same time."""
+SLOW = frozenset({"hook-order", "whole-config"})
+"""They ask OpenClaw, so they begin first."""
+TICK = 0.1
+_KINDS: dict[Guards, Status] = {"yes": "ok", "partly": "warn", "observes": "warn", "no": "error"}
+_GROUP, _ID = max(len(row.group) for row in TABLE), max(len(row.id) for row in TABLE)
+
+
+app = command_app()
+
+
+@app.command(
+    epilog=examples("toolguard doctor", "toolguard doctor --fix", "toolguard doctor --live", "toolguard doctor --json")
+)
+def command(
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired without losing anything.")] = False,
+    yes: Annotated[bool, typer.Option("-y", "--yes", help="With --fix: do not ask.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: show what would be done; write nothing.")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Also prove it on a temporary gateway with a scripted model.")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Check that the guard really guards.
+
+    Each problem is shown with its fix. The last line says GUARDED, partly guarded, OBSERVING or NOT guarded. OBSERVING means
+    mode shadow: calls are judged and logged, but never held or blocked. The exit code is 1 if any check fails or the last
+    line says NOT guarded, and 0 otherwise, even if there are warnings. Asking OpenClaw for its hooks takes some seconds.
+
+    --fix shows what it would repair and asks, then checks again. --live starts your OpenClaw in a temporary folder, without
+    your settings and with a scripted model only; it takes up to a minute.
+    """
+    if (yes or dry_run) and not fix:
+        raise typer.BadParameter("only has an effect with --fix", param_hint="--yes" if yes else "--dry-run")
+    places = paths.find(state_dir, config)
+    finish(run(places, fix=fix, yes=yes, dry_run=dry_run, live=live, as_json=as_json), as_json=as_json)
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """The result of one check, and the steps that would repair it."""
+
+    row: ListedCheck
+    check: Check
+    steps: list[Fix]
+
+    @property
+    def data(self) -> dict[str, Any]:
+        return {**asdict(self.check), "group": self.row.group, "fixable": bool(self.steps)}
+
+
+@dataclass(frozen=True)
+class Repair:
+    """An attempted repair. `problem`: why it failed; `note`: what is left to do."""
+
+    words: str
+    note: str = ""
+    problem: str = ""
+
+
+def run(
+    places: Places,
+    *,
+    openclaw: tuple[str, ...] | None = None,
+    fix: bool = False,
+    yes: bool = False,
+    dry_run: bool = False,
+    live: bool = False,
+    as_json: bool = False,
+) -> Result:
+    """Exit code 1 if any check is an error or nothing is guarded.
+
+    `openclaw`: the command that runs OpenClaw; by default the one on PATH.
+    """
+    if fix and not dry_run:
+        require_human.refuse(places, "doctor --fix")
+    program = _found() if openclaw is None else openclaw
+    subject = replace(look(places), openclaw=program)
+    if live and not as_json:
+        print("running the other checks first; the live check takes up to a minute", file=sys.stderr, flush=True)  # noqa: T201
+    seen = examine(subject)
+    planned = list({step.words: step for found in seen for step in found.steps}.values()) if fix else []
+    again = shlex.join(["toolguard", "doctor", "--fix", *places.given])
+    if not planned:
+        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix)
+    words = [step.words for step in planned]
+    if dry_run or not (yes or asking.confirm(words, "make these repairs?", as_json=as_json, what="what would be repaired")):
+        return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix, planned=words)
+    repairs = [_repaired(step) for step in planned]
+    subject = replace(look(places), openclaw=program)
+    return _result([*examine(subject), *_proved(subject, live=live, as_json=as_json)], again, fix=fix, repairs=repairs)
+
+
+def _found() -> tuple[str, ...]:
+    program = shutil.which("openclaw")
+    return (program,) if program else ()
+
+
+def look(places: Places) -> DoctorSubject:
+    """The installation at these places, as far as it can be read."""
+    known = _record(places)
+    try:
+        found = config_tree.read(places.config)
+    except UserError as error:
+        return DoctorSubject(places, None, known, error.message)
+    try:
+        own = settings.parse(env_vars.filled(found.get(*ENTRY, "config")))
+    except msgspec.ValidationError:
+        own = settings.Config()  # `settings` reports it
+    return DoctorSubject(places, found, known, settings=own)
+
+
+def _record(places: Places) -> install_record.Record | None:
+    try:
+        return install_record.load(places.record)
+    except UserError:
+        return None  # the interpreter is then searched for elsewhere, as the gateway part does
+
+
+def examine(subject: DoctorSubject) -> list[CheckReport]:
+    """All checks, several at the same time, in the order of the table."""
+    with subprocesses.interruptible(), progress.reporting() as report:
+        futures = _run_checks(subject, report)
+    checks = [(row, futures[row].result()) for row in TABLE]
+    return [CheckReport(row, check, row.fixes(subject) if check.status != "ok" else []) for row, check in checks]
+
+
+def _run_checks(subject: DoctorSubject, report: progress.Report) -> dict[ListedCheck, Future[Check]]:
+    """An interrupt also ends every program that a check waits for, because threads receive no signals."""
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        futures = {row: pool.submit(row.checked, subject) for row in sorted(TABLE, key=lambda row: row.id not in SLOW)}
+        _wait(futures, report)
+    except BaseException:
+        subprocesses.end_all()
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
+    return futures
+
+
+def _wait(futures: dict[ListedCheck, Future[Check]], report: progress.Report) -> None:
+    while left := [row.id for row, future in futures.items() if not future.done()]:
+        what = "asking OpenClaw" if SLOW.issuperset(left) else "checking"
+        report(what, len(futures) - len(left), len(futures))
+        wait(futures.values(), TICK)
+
+
+def _proved(subject: DoctorSubject, *, live: bool, as_json: bool) -> list[CheckReport]:
+    """The checks on a temporary gateway; empty without `--live`."""
+    if not live:
+        return []
+    from toolguard_cli.doctor.live import prove  # noqa: PLC0415 - it imports the whole rig
+
+    report = (lambda _: None) if as_json else progress.Steps()
+    checks = prove(subject.openclaw, subject.places, subject.settings, report)
+    return [_as_found(check) for check in checks]
+
+
+def _as_found(check: Check) -> CheckReport:
+    return CheckReport(ListedCheck("live", check.id, lambda _: check), check, [])
+
+
+def _repaired(step: Fix) -> Repair:
+    try:
+        return Repair(step.words, note=step.perform())
+    except (UserError, StoreError, OSError) as error:
+        return Repair(step.words, problem=str(error))
+
+
+def _result(
+    seen: list[CheckReport], again: str, *, fix: bool, planned: Sequence[str] = (), repairs: Sequence[Repair] = ()
+) -> Result:
+    """`again`: the command that repairs; `planned`: repairs that were not made."""
+    checks = [found.check for found in seen]
+    verdict = guard_verdict.of(checks)
+    lines = [
+        *(line for repair in repairs for line in _repair_lines(repair)),
+        *(line for number, found in enumerate(seen) for line in _lines(found, first=_opens(seen, number))),
+        *(Line("info", f"would repair: {words}") for words in planned),
+        *_summary(seen, "" if fix else again),
+        *_unchanged(seen, planned, fix=fix),
+        Line(_KINDS[verdict.guarded], verdict.words),
+    ]
+    why = [check.id for check in verdict.why]
+    data: dict[str, Any] = {"checks": [found.data for found in seen], "verdict": {"guarded": verdict.guarded, "why": why}}
+    if fix:
+        data |= {"planned": list(planned), "repairs": [asdict(repair) for repair in repairs]}
+    failed = verdict.guarded == "no" or any(check.status == "error" for check in checks)
+    return Result("doctor", data, tuple(lines), int(failed))
+
+
+def _repair_lines(repair: Repair) -> Iterator[Line]:
+    if repair.problem:
+        yield Line("error", f"not repaired: {repair.words}: {repair.problem}")
+        return
+    yield Line("ok", f"repaired: {repair.words}")
+    if repair.note:
+        yield Line("info", f"-> {repair.note}")
+
+
+def _opens(seen: list[CheckReport], number: int) -> bool:
+    return number == 0 or seen[number - 1].row.group != seen[number].row.group
+
+
+def _lines(found: CheckReport, *, first: bool) -> Iterator[Line]:
+    """The group is named at its first check only."""
+    check, indent = found.check, " " * (_GROUP + _ID + 2)
+    detail = check.detail.replace("\n", f"\n{indent}       ")
+    yield Line(check.status, f"{found.row.group if first else '':<{_GROUP}} {check.id:<{_ID}} {detail}")
+    if check.fix:
+        yield Line("info", f"{indent}-> {check.fix}")
+
+
+def _summary(seen: list[CheckReport], again: str) -> Iterator[Line]:
+    errors = sum(found.check.status == "error" for found in seen)
+    warnings = sum(found.check.status == "warn" for found in seen)
+    if not errors and not warnings:
+        yield Line("info", f"all {len(seen)} checks passed")
+        return
+    yield Line("info", f"{len(seen)} checks: {_many(errors, 'error')}, {_many(warnings, 'warning')}")
+    if again and (fixable := sum(bool(found.steps) for found in seen)):
+        yield Line("next", f"{again} (shows what it would do; can repair {fixable} of them)")
+
+
+def _unchanged(seen: list[CheckReport], planned: Sequence[str], *, fix: bool) -> Iterator[Line]:
+    """Why `--fix` repaired nothing."""
+    if planned:
+        yield Line("info", "nothing was changed")
+    elif fix and any(found.check.status != "ok" for found in seen) and not any(found.steps for found in seen):
+        yield Line("info", "--fix cannot repair any of this; each -> says what to do")
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"

@@ -1,0 +1,152 @@
+"""`toolguard dashboard`: shows the address of the running dashboard with its token, or runs one until Ctrl-C."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.dashboard import discovery, open_browser, token
+from toolguard_cli.dashboard.server_settings import DashboardSettings
+from toolguard_cli.person import require_human
+from toolguard_cli.status import cost_format
+from toolguard_cli.system import paths
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.system.tcp_ports import is_loopback
+from toolguard_cli.terminal.result import Line, Result, show
+from toolguard_engine.config.settings import MetricsConfig
+from toolguard_engine.host import metrics_path
+
+COMMAND = "dashboard"
+SETTINGS = "metrics.dashboard"
+SECRET = "anyone with this address can approve and deny, because it contains the token; keep it secret"  # noqa: S105 - a text
+
+
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard dashboard --open", "toolguard dashboard --port 9000", "toolguard dashboard --json"))
+def command(
+    port: Annotated[int | None, typer.Option(min=1, max=65_535, help="[default: metrics.dashboard.port]")] = None,
+    bind: Annotated[str | None, typer.Option(metavar="ADDRESS", help="[default: metrics.dashboard.bind]")] = None,
+    opens: Annotated[bool, typer.Option("--open", help="Open the dashboard in the browser.")] = False,
+    state_dir: StateDir = None,
+    config: ConfigPath = None,
+    as_json: Json = False,
+) -> None:
+    """Open the dashboard of agent activity, cost and held calls.
+
+    Prints the address of the running dashboard, which includes its token. If none is running, it serves one until Ctrl-C.
+    The gateway starts one if metrics.dashboard.enabled is set. With --json it never starts one, and exits with 1 if none is
+    running.
+    """
+    request = DashboardRequest(port, bind, opens)
+    finish(run(paths.find(state_dir, config), request, as_json=as_json), as_json=as_json)
+
+
+@dataclass(frozen=True)
+class DashboardRequest:
+    """The options; `None`: use the settings."""
+
+    port: int | None = None
+    bind: str | None = None
+    opens: bool = False
+
+
+def run(places: Places, request: DashboardRequest, *, as_json: bool) -> Result:
+    """Raises `UserError`."""
+    require_human.refuse(places, COMMAND)
+    metrics = cost_format.settings(places)
+    db = metrics_path.resolve(metrics.db_path)
+    if found := discovery.running(db):
+        return _shown(found, db, request)
+    if as_json:
+        raise UserError("no dashboard is running", "toolguard dashboard starts one; --json only reports a running one")
+    return _serve(places, metrics, db, request)
+
+
+def _shown(found: discovery.Running, db: Path, request: DashboardRequest) -> Result:
+    """The running dashboard, which has proven that it knows the token. Raises `UserError` if another is requested."""
+    address = urlsplit(found.url)
+    host, port = address.hostname or "", address.port or 0
+    if request.port not in (None, port) or (request.bind and _numeric(request.bind, port) != host):
+        raise UserError(
+            f"a dashboard for this metrics file is already running at {found.url} (process {found.pid})",
+            _moved(found, request),
+        )
+    url = open_browser.url(discovery.url(host, port), token.of(db))
+    lines = [_runs(found), Line("next", url), Line("warn", SECRET)]
+    if request.opens:
+        lines.append(open_browser.in_browser(url, db))
+    data = {"url": url, "pid": found.pid, "started": found.started, "version": found.version}
+    return Result(COMMAND, data, tuple(lines))
+
+
+def _runs(about: discovery.Running) -> Line:
+    return Line("ok", f"the dashboard is running at {about.url} (process {about.pid}); open it with the token:")
+
+
+def _moved(found: discovery.Running, request: DashboardRequest) -> str:
+    """How to move it to another address."""
+    if not found.owned:
+        return f"stop that one first: press Ctrl-C where it was started, or run kill {found.pid}"
+    wanted = {"port": request.port, "bind": request.bind}
+    moves = [f"toolguard config set {SETTINGS}.{name} {value}" for name, value in wanted.items() if value]
+    stop = f"toolguard config set {SETTINGS}.enabled false"
+    return f"the gateway runs that one; move it with {' and '.join(moves)}, or stop it with {stop}"
+
+
+def _serve(places: Places, metrics: MetricsConfig, db: Path, request: DashboardRequest) -> Result:
+    """Serves until Ctrl-C."""
+    from toolguard_cli.dashboard import run_server  # noqa: PLC0415 - importing the server takes long
+
+    bind, port = request.bind or metrics.dashboard.bind, request.port or metrics.dashboard.port
+
+    def announce(about: discovery.Running) -> None:
+        url = open_browser.url(about.url, token.of(db))
+        show(Result(COMMAND, {}, tuple(running_lines(about, url, bind, metrics, cost_format.switch(places)))), as_json=False)
+        if request.opens:
+            open_browser.when_it_answers(url, db)
+
+    try:
+        code = run_server.run(DashboardSettings(db, places, bind, port), announce)
+    finally:
+        open_browser.forget(db)
+    if code == run_server.RUNS_ALREADY and (found := discovery.running(db)):
+        return _shown(found, db, request)
+    return Result(COMMAND, {}, (Line("info", "the dashboard has stopped"),), code)
+
+
+def _numeric(bind: str, port: int) -> str:
+    """The address to bind; for a host name, its first address."""
+    try:
+        return str(socket.getaddrinfo(bind, port, type=socket.SOCK_STREAM)[0][4][0])
+    except (OSError, UnicodeError):
+        return bind
+
+
+def running_lines(about: discovery.Running, url: str, bind: str, metrics: MetricsConfig, switch: str) -> list[Line]:
+    """`url`: with the token; `switch`: the command that enables metrics."""
+    lines = [_runs(about), Line("next", url), Line("warn", SECRET)]
+    if not is_loopback(bind):
+        lines.append(
+            Line(
+                "warn",
+                f"{bind} is reachable from other machines and nothing is encrypted: anyone reading the traffic can approve",
+            )
+        )
+        port = urlsplit(url).port
+        lines.append(
+            Line("info", f"-> safer: --bind 127.0.0.1, and from another machine: ssh -L {port}:127.0.0.1:{port} HOST")
+        )
+    if not metrics.enabled:
+        lines.append(Line("info", "metrics are disabled: only held calls and the state of the guard are shown"))
+        lines.append(Line("info", f"-> {switch}"))
+    lines.append(Line("info", "press Ctrl-C to stop it"))
+    return lines

@@ -1,0 +1,179 @@
+"""`toolguard status`: installation, running engines, recent activity and held calls."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolguard_cli.approvals import budgets
+from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.operations import set_kill_switch
+from toolguard_cli.policy import accepted_view
+from toolguard_cli.setup import install_record
+from toolguard_cli.status import overview, usage_lines
+from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.config import conflicts
+from toolguard_engine.config.settings import Config
+from toolguard_engine.stores import call_log, engines
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wording import printable, redact
+
+SECONDS = ((86_400, "d"), (3_600, "h"), (60, "min"))
+TAIL_BYTES = 200_000
+LOG_COLUMNS = ("time", "model", "tool", "action")
+
+
+app = command_app()
+
+
+@app.command(epilog=examples("toolguard status", "toolguard status --json"))
+def command(state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
+    """Show whether the guard is running and what it has done."""
+    finish(run(paths.find(state_dir, config)), as_json=as_json)
+
+
+def run(places: Places) -> Result:
+    known = install_record.load(places.record)
+    running = stores.engines(places.state_dir).running()
+    last = stores.engines(places.state_dir).last()
+    config, wrong = budgets.settings(places), budgets.invalid(places)
+    log = call_log.resolve(conflicts.log_path(config), places.state_dir)
+    entries = tail(log)
+    held = overview.look(places, time.time())
+    used = usage_lines.look(places)
+    weaker = accepted_view.look(places)
+    lines = [
+        *_stopped(held),
+        *_invalid(wrong),
+        *accepted_view.lines(weaker, places),
+        _installed(places, known),
+        *_running(running, last),
+        *_log(log, entries),
+        *overview.lines(replace(held, damaged=[each for each in held.damaged if each[0] != wrong])),
+        *_budgets(held, config),
+        *usage_lines.lines(used),
+    ]
+    if known is None:
+        lines.append(Line("next", "toolguard install"))
+    data = {
+        "installed": known is not None,
+        "installation": _installation(known),
+        "engines": [engines.describe(info) for info in running],
+        "lastEngine": engines.describe(last) if last else None,
+        "log": {"path": str(log), "recent": entries[-5:]},
+        "held": overview.data(held),
+        "killSwitch": set_kill_switch.public(held.thrown),
+        "weakened": accepted_view.data(weaker),
+        "budgets": [budgets.data(each, config) for each in budgets.worth_a_look(held.standings or [], config)],
+        **usage_lines.data(used),
+    }
+    return Result("status", data, tuple(lines))
+
+
+def _installation(known: install_record.Record | None) -> dict[str, Any] | None:
+    if known is None:
+        return None
+    wanted = ("version", "python", "mode", "plugin", "config")
+    return {name: getattr(known, name) for name in wanted}
+
+
+def _stopped(held: overview.StatusOverview) -> list[Line]:
+    """Shown first."""
+    if held.thrown is None:
+        return []
+    return [
+        Line("warn", f"{set_kill_switch.IS_ON}: {set_kill_switch.words(held.thrown)}"),
+        Line("next", f"{set_kill_switch.OFF} lets them run again"),
+    ]
+
+
+def _invalid(why: str) -> list[Line]:
+    return [Line("error", printable.plain(f"the settings are invalid (toolguard config validate): {why}"))] if why else []
+
+
+def _budgets(held: overview.StatusOverview, config: Config) -> list[Line]:
+    if held.standings is None:
+        return []  # damaged, which `overview` reports
+    found = budgets.worth_a_look(held.standings, config)
+    if not found:
+        return [Line("info", text)] if (text := budgets.unused(config)) else []
+    urgent = [bool(each.reported) or budgets.waits(each, config) for each in found]
+    pairs = list(zip(found, urgent, strict=True))[: budgets.SHOWN]
+    lines = [Line("warn" if warn else "info", budgets.words(each, config)) for each, warn in pairs]
+    if (more := len(found) - budgets.SHOWN) > 0:
+        lines.append(Line("info", f"and {more} more budgets that were used"))
+    if any(urgent):
+        lines.append(Line("info", "toolguard checkpoint refills them once you have reviewed what was done"))
+    return lines
+
+
+def _installed(places: Places, known: install_record.Record | None) -> Line:
+    if known is None:
+        return Line("warn", f"not installed in {places.state_dir}")
+    how = "linked from" if known.mode == "link" else "copied to"
+    return Line("ok", f"toolguard {known.version} is installed, {how} {known.plugin}")
+
+
+def _running(running: list[engines.EngineInfo], last: engines.EngineInfo | None) -> list[Line]:
+    if running:
+        return [
+            Line("ok", f"engine {info.pid} of gateway {info.gateway_pid} ({info.host}): {_done(info)}") for info in running
+        ]
+    if last is None:
+        return [Line("info", "no engine has run here yet; the gateway starts it")]
+    return [Line("info", f"no engine is running; the last one: {_done(last)}")]
+
+
+def _done(info: engines.EngineInfo) -> str:
+    return (
+        f"mode {info.mode}, started {ago(info.started)} ago, {info.judged} calls judged, "
+        f"{info.corrected} corrected, {info.loops} loops detected, {info.stopped} runs ended"
+    )
+
+
+def ago(moment: float) -> str:
+    """The time since then, in one unit."""
+    seconds = max(0, int(time.time() - moment))
+    for size, unit in SECONDS:
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"
+
+
+def _log(path: Path, entries: list[dict[str, Any]]) -> list[Line]:
+    if not entries:
+        return [Line("info", f"no malformed call has been logged ({path})")]
+    return [
+        Line("info", f"last malformed calls, from {path}:"),
+        *(Line("info", "  " + "  ".join(_shown(entry.get(name)) for name in LOG_COLUMNS)) for entry in entries[-5:]),
+    ]
+
+
+def _shown(value: object) -> str:
+    """A value of the log, escaped for a terminal because others may have written to the file."""
+    return redact.cut(redact.UNPRINTABLE.sub("?", str(value)))
+
+
+def tail(path: Path) -> list[dict[str, Any]]:
+    """The newest readable lines of the log."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - TAIL_BYTES))
+            newest = deque(file.read().splitlines(), maxlen=50)
+    except OSError:
+        return []
+    found = []
+    for line in newest:
+        try:
+            found.append(msgspec.json.decode(line, type=dict[str, Any]))
+        except msgspec.DecodeError:
+            continue  # the seek cut the first line, or the line is not from toolguard
+    return found

@@ -1,0 +1,44 @@
+"""Approves and denies held calls, as the commands do."""
+
+from __future__ import annotations
+
+from toolguard_cli.approvals import held_calls
+from toolguard_cli.dashboard import known_gateways
+from toolguard_cli.dashboard.api_types import ActionResult, DecisionRequest
+from toolguard_cli.dashboard.problems import ApiError
+from toolguard_cli.dashboard.request_context import RequestContext
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.operations import approve_call, deny_call
+from toolguard_cli.system.errors import UserError
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import RefusedError
+
+PLACE = "dashboard"
+
+
+def approve(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
+    watched = known_gateways.named(visit, asked.gateway)
+    _refuse_gone(watched)
+    config = gateway_stores.settings(watched.places)
+    decision = gateway_stores.decision(asked.why, PLACE)
+    _, message = approve_call.approve(watched.ledger(), asked.nonce, decision, config, unseen=asked.unseen)
+    return ActionResult(message)
+
+
+def deny(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
+    watched = known_gateways.named(visit, asked.gateway)
+    _refuse_gone(watched)
+    config = gateway_stores.settings(watched.places)
+    try:
+        _, text = deny_call.deny(watched.ledger(), asked.nonce, gateway_stores.decision(asked.why, PLACE), config)
+    except RefusedError as refused:
+        if refused.cause != "used" or refused.entry is None:
+            raise
+        late = replies.too_late(refused.entry)
+        raise ApiError(409, refused.cause, late.text, late.fix) from refused
+    return ActionResult(text)
+
+
+def _refuse_gone(watched: known_gateways.WatchedGateway) -> None:
+    if held_calls.never_been(watched.places):
+        raise UserError(held_calls.nowhere(watched.places), "is this gateway still installed? run toolguard doctor")

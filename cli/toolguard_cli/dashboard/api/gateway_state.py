@@ -1,0 +1,100 @@
+"""The current state of the gateways: mode, kill switch, budgets, trust, drift."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import closing
+
+from toolguard_cli.approvals import budgets
+from toolguard_cli.dashboard import known_gateways
+from toolguard_cli.dashboard.api.waiting_calls import described
+from toolguard_cli.dashboard.api_types import GatewayState, GatewayStatus, StandingView, Switch, Weakened
+from toolguard_cli.dashboard.known_gateways import WatchedGateway
+from toolguard_cli.dashboard.request_context import Query, RequestContext
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.policy import accepted_view
+from toolguard_cli.system.errors import UserError
+from toolguard_engine import __version__
+from toolguard_engine.approvals import standing
+from toolguard_engine.config.settings import Config
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.accepted_settings import Notice, mark
+from toolguard_engine.wording import printable
+
+MAX_STANDINGS = 200
+MAX_WEAKENED = 1_000
+RECENT_SECONDS = 86_400.0
+LATEST = 1e11
+"""Seconds since 1970; a later time is invalid."""
+
+
+def state(visit: RequestContext, asked: Query) -> GatewayStatus:
+    del asked
+    found, problems = known_gateways.watched(visit)
+    return GatewayStatus(visit.now, __version__, visit.trusted, [_gateway(each, problems) for each in found], [])
+
+
+def _gateway(watched: WatchedGateway, problems: list[str]) -> GatewayState:
+    config, wrong = budgets.settings(watched.places), budgets.invalid(watched.places)
+    problems = [*problems, *([printable.plain(f"the settings are invalid: {wrong}")] if wrong else [])]
+    if not os.path.isdir(watched.places.state_dir):  # noqa: PTH112 - this one never raises
+        problems.append(printable.plain(f"{watched.places.state_dir} is gone"))
+    known: list[standing.Standing] = []
+    try:
+        with gateway_stores.user_errors(), closing(stores.standings(watched.places.state_dir, patient=True)) as store:
+            known = store.look()
+    except (UserError, OSError) as error:
+        problems.append(described(watched, error))
+    weaker = accepted_view.look(watched.places)
+    problems += [f"cannot check for weaker settings: {weaker.problem}"] if weaker.problem else []
+    return GatewayState(
+        id=watched.id,
+        running=bool(stores.engines(watched.places.state_dir).running()),
+        recording=watched.known is not None and config.metrics.enabled,
+        mode=config.active_mode,
+        kill_switch=_switch(watched),
+        standings=[_standing(each, config) for each in _shown(known, config)],
+        weakened=[_weakened(each) for each in weaker.notices[:MAX_WEAKENED]],
+        weakened_mark=mark(weaker.notices) if weaker.notices else "",
+        host=watched.known.host if watched.known else "",
+        version=watched.known.version if watched.known else "",
+        problems=problems,
+    )
+
+
+def _weakened(notice: Notice) -> Weakened:
+    since = int(notice.since * 1_000) if 0 < notice.since < LATEST else 0
+    return Weakened(notice.setting, printable.plain(notice.text), since)
+
+
+def _switch(watched: WatchedGateway) -> Switch | None:
+    thrown = stores.kill_switch(watched.places.state_dir).thrown()
+    if thrown is None:
+        return None
+    at = int(thrown.at * 1_000) if 0 < thrown.at < LATEST else 0
+    return Switch(at, printable.cut(thrown.by, 100), printable.cut(thrown.why, 300))
+
+
+def _shown(known: list[standing.Standing], config: Config) -> list[standing.Standing]:
+    """Sessions that need attention, then recently active ones, even with a full budget."""
+    first = budgets.worth_a_look(known, config)
+    keys, since = {each.key for each in first}, time.time() - RECENT_SECONDS
+    rest = [each for each in known if each.key not in keys and each.touched > since]
+    return [*first, *sorted(rest, key=lambda each: -each.touched)][:MAX_STANDINGS]
+
+
+def _standing(each: standing.Standing, config: Config) -> StandingView:
+    own = config.for_agent(each.agent)
+    return StandingView(
+        agent=each.agent,
+        session=each.session,
+        spent=each.spent,
+        left=budgets.left(each, config),
+        size=own.budget.size,
+        trust=each.trust,
+        mode=own.active_budget_mode,
+        signals=[budgets.cause(code, own.budget) for code in each.reported],
+        waits=budgets.waits(each, config),
+        touched=int(each.touched * 1_000),
+    )

@@ -1,0 +1,70 @@
+"""The held calls of all gateways."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from toolguard_cli.dashboard import known_gateways
+from toolguard_cli.dashboard.api_types import HeldCallView, Pending
+from toolguard_cli.dashboard.known_gateways import WatchedGateway
+from toolguard_cli.dashboard.request_context import Query, RequestContext
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system.errors import UserError
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.wording import printable
+
+UNSIGNED = "held calls are not signed by toolguard and are left out; run toolguard doctor"
+
+
+def pending(visit: RequestContext, asked: Query) -> Pending:
+    del asked
+    found, problems = known_gateways.watched(visit)
+    return listed(visit, found, problems)
+
+
+def listed(visit: RequestContext, known: list[WatchedGateway], problems: list[str]) -> Pending:
+    """Oldest first. `problems`: added to those found here."""
+    held, unread, now = list[HeldCallView](), list[str](), time.time()
+    for each in known:
+        try:
+            with gateway_stores.user_errors():
+                trusted, others = _read(each)
+            held += [_held(each, entry) for entry in replies.waiting(trusted, now)]
+            problems = [*problems, *([printable.plain(f"{each.id}: {len(others)} {UNSIGNED}")] if others else [])]
+        except (UserError, OSError) as error:
+            problems = [*problems, described(each, error)]
+            unread.append(each.id)
+    return Pending(visit.now, sorted(held, key=lambda one: (one.created, one.nonce)), problems, unread)
+
+
+def _read(watched: WatchedGateway) -> tuple[list[HeldCall], list[HeldCall]]:
+    """Signed and unsigned held calls. Read-only. Raises `UserError`."""
+    if watched.known and not os.path.isdir(watched.places.state_dir):  # noqa: PTH112 - this one never raises
+        raise UserError(f"{watched.places.state_dir} is gone")
+    return watched.ledger().look()
+
+
+def described(watched: WatchedGateway, error: UserError | OSError) -> str:
+    if isinstance(error, OSError):
+        return printable.plain(f"{watched.id}: {error.filename or 'a file'}: {error.strerror or error}")
+    return printable.plain(f"{watched.id}: {error.message}{f'; {error.fix}' if error.fix else ''}")
+
+
+def _held(watched: WatchedGateway, entry: HeldCall) -> HeldCallView:
+    return HeldCallView(
+        gateway=watched.id,
+        nonce=entry.nonce,
+        status=entry.status,
+        tool=entry.tool,
+        agent=entry.agent,
+        session=entry.session,
+        code=entry.code,
+        reason=entry.reason,
+        shown=entry.shown,
+        whole=entry.whole,
+        cwd=entry.cwd,
+        created=int(entry.created * 1_000),
+        expires=int(entry.expires * 1_000),
+    )

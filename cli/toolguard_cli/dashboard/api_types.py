@@ -1,0 +1,198 @@
+"""Requests and answers of the dashboard's API, apart from the metrics (`toolguard_engine.metrics.result_types`).
+
+Every text that is not from a fixed set is untrusted: it comes from models, files or the network, and is shown as plain text.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from toolguard_engine.config.settings import Mode
+from toolguard_engine.metrics.result_types import CallRow, DecisionRow, Shape
+
+GatewayId = Annotated[str, Meta(min_length=1, max_length=200)]
+Nonce = Annotated[str, Meta(pattern="^[0-9a-f]{8}$")]
+Name = Annotated[str, Meta(max_length=200)]
+Text = Annotated[str, Meta(max_length=2_000)]
+
+
+class HeldCallView(Shape, frozen=True):
+    """A call that waits for approval, or was approved and has not run. `whole`: `shown` is the complete call."""
+
+    gateway: str
+    nonce: str
+    status: str
+    tool: str
+    agent: str
+    session: str
+    code: str
+    reason: str
+    shown: str
+    whole: bool
+    cwd: str
+    created: int
+    expires: int
+
+
+class Pending(Shape, frozen=True):
+    """`problems`: why files cannot be read. `unread`: gateways whose held calls cannot be read."""
+
+    now: int
+    pending: list[HeldCallView]
+    problems: list[str]
+    unread: list[str]
+
+
+class Switch(Shape, frozen=True):
+    """A kill switch that is on: since when (0: not known), by whom, why."""
+
+    at: int
+    by: str
+    why: str
+
+
+class StandingView(Shape, frozen=True):
+    """The standing of an agent in a session. `signals`: drift and other findings; `waits`: its next call may wait."""
+
+    agent: str
+    session: str
+    spent: float
+    left: float
+    size: float
+    trust: float
+    mode: str
+    signals: list[str]
+    waits: bool
+    touched: int
+
+
+class Weakened(Shape, frozen=True):
+    """A setting weaker than the accepted one. `setting`: empty if it is not a single setting; `since`: 0 if not known."""
+
+    setting: str
+    text: str
+    since: int
+
+
+class GatewayState(Shape, frozen=True):
+    """The state of a gateway. `recording`: it writes metrics. `mode`: from its settings. `weakened_mark`: identifies all of
+    `weakened`, to accept exactly that."""
+
+    id: str
+    running: bool
+    recording: bool
+    mode: str
+    kill_switch: Switch | None
+    standings: list[StandingView]
+    weakened: list[Weakened]
+    weakened_mark: str
+    host: str
+    version: str
+    problems: list[str]
+
+
+class GatewayStatus(Shape, frozen=True):
+    """`may_change`: the token was given, so changes are permitted. `notes`: warnings of a change."""
+
+    now: int
+    version: str
+    may_change: bool
+    gateways: list[GatewayState]
+    notes: list[str]
+
+
+class Refill(Shape, frozen=True, forbid_unknown_fields=True):
+    """The budget to refill: of this agent in this session, either of which may be empty; with `all` every budget."""
+
+    agent: Text = ""
+    session: Text = ""
+    all: bool = False
+
+
+class ChangeRequest(Shape, frozen=True, forbid_unknown_fields=True):
+    """Exactly one of `mode`, `kill_switch`, `checkpoint` and `accept` (the mark of the weaker settings to accept)."""
+
+    gateway: GatewayId
+    mode: Mode | None = None
+    kill_switch: bool | None = None
+    checkpoint: Refill | None = None
+    accept: Name | None = None
+    why: Text = ""
+
+
+class DecisionRequest(Shape, frozen=True, forbid_unknown_fields=True):
+    """Approves or denies a held call. `unseen`: approve even if parts of the call cannot be shown; ignored for a denial."""
+
+    gateway: GatewayId
+    nonce: Nonce
+    why: Text = ""
+    unseen: bool = False
+
+
+class Reported(Shape, frozen=True, forbid_unknown_fields=True):
+    """An external decision (of the bridge of a plugin that toolguard replaces, of a script), for the log and the feed."""
+
+    gateway: GatewayId
+    tool: Annotated[str, Meta(min_length=1, max_length=200)]
+    decision: Literal["allow", "hold", "block"]
+    code: Name = ""
+    reason: Text = ""
+    agent: Name = ""
+    session: Annotated[str, Meta(max_length=2_000)] = ""
+    shown: Text = ""
+
+
+class ActionResult(Shape, frozen=True):
+    """A change was made; `text` describes it for the user."""
+
+    text: str
+
+
+class Problem(Shape, frozen=True):
+    """Why a request was refused. `code` is stable; `fix`: what to do, if anything."""
+
+    code: str
+    message: str
+    fix: str = ""
+
+
+class ErrorBody(Shape, frozen=True):
+    error: Problem
+
+
+class HelloEvent(Shape, frozen=True, tag_field="type", tag="hello"):
+    """The first message of `/ws`, after the page has sent `{"token": "..."}` (empty if it has none)."""
+
+    now: int
+    may_change: bool
+
+
+class CallEvent(Shape, frozen=True, tag_field="type", tag="call"):
+    call: CallRow
+
+
+class DecisionEvent(Shape, frozen=True, tag_field="type", tag="decision"):
+    decision: DecisionRow
+
+
+class PendingEvent(Shape, frozen=True, tag_field="type", tag="pending"):
+    """All held calls, sent when one of them changes; fields as in `Pending`."""
+
+    now: int
+    pending: list[HeldCallView]
+    problems: list[str]
+    unread: list[str]
+
+
+class StateEvent(Shape, frozen=True, tag_field="type", tag="state"):
+    """The state of a gateway changed: reload `/api/state`."""
+
+
+class TickEvent(Shape, frozen=True, tag_field="type", tag="tick"):
+    """Sent every five seconds, so that silence means that the server is gone, and when `problems` changes: why the metrics
+    file cannot be read."""
+
+    now: int
+    problems: list[str]

@@ -1,0 +1,82 @@
+"""Request handlers of the API: decode the request, run the endpoint in a thread, encode the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import msgspec
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from toolguard_cli.dashboard import problems
+from toolguard_cli.dashboard.problems import ApiError
+from toolguard_cli.dashboard.request_context import Endpoint, RequestContext, Site
+from toolguard_cli.system.errors import UserError
+from toolguard_engine.approvals.ledger import RefusedError
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.wording import printable
+
+Handler = Callable[[Request], Awaitable[Response]]
+
+
+def handler(each: Endpoint, site: Site) -> Handler:
+    decoder = msgspec.json.Decoder(each.asks)
+
+    async def handle(request: Request) -> Response:
+        visit = RequestContext(site, request.scope["trusted"])
+        try:
+            asked = _body(decoder, request.scope["body"]) if each.method == "POST" else _parameters(each, request)
+            answer = await run_in_threadpool(each.work, visit, asked)
+        except (ApiError, RefusedError, StoreError, UserError, OSError) as error:
+            return problems.answer(problems.of(error))
+        data = answer if isinstance(answer, bytes) else encoded(answer)
+        return Response(data, headers=problems.NO_STORE, media_type=each.kind)
+
+    return handle
+
+
+def encoded(answer: Any) -> bytes:
+    try:
+        return msgspec.json.encode(answer)
+    except UnicodeEncodeError:  # a lone surrogate, which a file name may contain
+        return msgspec.json.encode(_printable(msgspec.to_builtins(answer)))
+
+
+async def fault(request: Request, error: Exception) -> Response:
+    """An unexpected exception: logged by the server, not shown to the client."""
+    del request, error
+    return problems.answer(ApiError(500, "fault", "internal error; see the log of the dashboard's server"))
+
+
+def _body(decoder: msgspec.json.Decoder[Any], data: bytes) -> Any:
+    """Raises `ApiError`."""
+    try:
+        return decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise ApiError(422, "values", str(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ApiError(400, "malformed", "the body is not JSON") from error
+
+
+def _parameters(each: Endpoint, request: Request) -> Any:
+    """Raises `ApiError`."""
+    given = request.query_params.multi_items()
+    values = {**dict(given), **request.path_params}
+    if len(values) != len(given) + len(request.path_params):
+        raise ApiError(422, "values", "a parameter is given twice")
+    try:
+        return msgspec.convert(values, each.asks, strict=False)
+    except msgspec.ValidationError as error:
+        raise ApiError(422, "values", str(error)) from error
+
+
+def _printable(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable.plain(value)
+    if isinstance(value, list):
+        return [_printable(each) for each in value]
+    if isinstance(value, dict):
+        return {_printable(name): _printable(each) for name, each in value.items()}
+    return value

@@ -1,0 +1,81 @@
+"""The context of a request: the dashboard, the time, and whether the token was given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import msgspec
+
+from toolguard_cli.dashboard import metrics_file
+from toolguard_cli.dashboard.security import AccessPolicy
+from toolguard_cli.dashboard.server_settings import DashboardSettings
+from toolguard_engine.metrics.database import Connection
+from toolguard_engine.metrics.result_types import Known
+
+JSON = "application/json"
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+@dataclass
+class Memory:
+    """State kept while the server runs: the gateways that record or did, and the name of the own one."""
+
+    known: list[Known] = field(default_factory=list)
+    own: str = ""
+
+
+@dataclass(frozen=True)
+class Site:
+    """State shared by all requests. `started`: milliseconds since 1970; `series`, `base`: see `prometheus`."""
+
+    settings: DashboardSettings
+    door: AccessPolicy
+    started: int = field(default_factory=now_ms)
+    series: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
+    base: dict[str, dict[tuple[object, ...], list[float]]] = field(default_factory=dict)
+    memory: Memory = field(default_factory=Memory)
+
+
+@dataclass(frozen=True)
+class RequestContext:
+    """One request. `trusted`: it came with the token."""
+
+    site: Site
+    trusted: bool = False
+    now: int = field(default_factory=now_ms)
+
+    @property
+    def settings(self) -> DashboardSettings:
+        return self.site.settings
+
+    @contextmanager
+    def metrics(self) -> Iterator[Connection]:
+        with metrics_file.opened(self.settings.db) as connection:
+            yield connection
+
+
+class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The parameters of a request, those in its path too."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """One path of the API. `work` runs in a thread, with a `RequestContext` and an `asks`, and returns an `answers`.
+    `one_of`: members of the body of which exactly one is required."""
+
+    method: Literal["GET", "POST"]
+    path: str
+    work: Callable[[RequestContext, Any], Any]
+    asks: type[msgspec.Struct]
+    answers: Any
+    summary: str
+    kind: str = JSON
+    one_of: tuple[str, ...] = ()
+    refusals: tuple[int, ...] = ()

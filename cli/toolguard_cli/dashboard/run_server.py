@@ -1,0 +1,185 @@
+"""Runs the dashboard's server until a signal arrives or its standard input ends."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext, suppress
+
+import msgspec
+import uvicorn
+
+from toolguard_cli.dashboard import app, discovery, prometheus, token
+from toolguard_cli.dashboard.discovery import Running
+from toolguard_cli.dashboard.request_context import Site
+from toolguard_cli.dashboard.security import AccessPolicy
+from toolguard_cli.dashboard.server_settings import DashboardSettings
+from toolguard_cli.dashboard.vouched import Voucher
+from toolguard_cli.system import subprocesses, tcp_ports
+from toolguard_cli.system.errors import UserError
+from toolguard_engine import __version__
+from toolguard_engine.host import metrics_path
+from toolguard_engine.stores import atomic
+from toolguard_engine.wire import decode_first
+from toolguard_engine.wording import printable
+
+RUNS_ALREADY = 10
+"""The exit code if a dashboard of the same metrics file has the port."""
+
+LAST_PORT = 65_535
+GRACE_SECONDS = 2
+MAX_CONNECTIONS = 300
+MAX_HEAD = 32 * 1024
+MAX_MESSAGE = 4 * 1024
+BACKLOG = 128
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def run(settings: DashboardSettings, on_serving: Callable[[Running], None] | None = None, held: int | None = None) -> int:
+    """The exit code: 0 after a regular end, `RUNS_ALREADY` if one runs. Prints its address to standard output.
+
+    `on_serving`: called with the address instead, once it serves. `held`: a file descriptor whose end of file stops the
+    server, instead of that of standard input; outside of the main thread nothing else does. Raises `UserError`.
+    """
+    if not 0 <= settings.port <= LAST_PORT:
+        raise UserError(f"{settings.port} is not a valid port", f"use a port from 1 to {LAST_PORT}")
+    try:
+        listener = _listening(settings)
+    except OSError as error:
+        return _taken(settings, error)
+    decode_first.read()
+    with closing(listener):
+        token.of(settings.db)
+        address, port = listener.getsockname()[:2]
+        site = Site(settings, AccessPolicy.at(address, port, token.StoredToken(settings.db).now, settings.bind))
+        prometheus.begin(site)
+        about = Running(os.getpid(), discovery.url(address, port), time.time_ns() // 1_000_000, __version__, settings.owned)
+        try:
+            asyncio.run(_serve(site, listener, about, on_serving or _print_address, held))
+        finally:
+            if _is_main():
+                subprocesses.end_all()  # programs that an unfinished change started
+            _forget(settings, about)
+    return 0
+
+
+def _listening(settings: DashboardSettings) -> socket.socket:
+    """Raises `OSError`."""
+    family, kind, protocol, _, name = socket.getaddrinfo(settings.bind, settings.port, type=socket.SOCK_STREAM)[0]
+    listener = socket.socket(family, kind, protocol)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(name)
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener
+
+
+def _taken(settings: DashboardSettings, error: OSError) -> int:
+    where = f"port {settings.port} of {printable.cut(settings.bind, 80)}"
+    if error.errno != errno.EADDRINUSE:
+        fix = "toolguard dashboard --port 8080 --bind 127.0.0.1"
+        raise UserError(f"{where} cannot be used: {error.strerror or error}", fix) from error
+    own = token.known(settings.db)
+    if own and discovery.is_ours(settings.bind, settings.port, own):
+        _print(f"already {discovery.url(settings.bind, settings.port)}")
+        return RUNS_ALREADY
+    free = tcp_ports.free(settings.bind, settings.port)
+    change = "toolguard config set metrics.dashboard.port" if settings.owned else "toolguard dashboard --port"
+    fix = f"{change} {free}" if free else "stop that program"
+    raise UserError(f"{where} is taken by {discovery.taker(settings.port)}", fix) from error
+
+
+def _is_main() -> bool:
+    """Only the main thread handles signals and ends child processes."""
+    return threading.current_thread() is threading.main_thread()
+
+
+async def _serve(
+    site: Site, listener: socket.socket, about: Running, on_serving: Callable[[Running], None], held: int | None
+) -> None:
+    config = uvicorn.Config(
+        app.make(site),
+        http="h11",
+        ws="websockets-sansio",
+        loop="asyncio",
+        lifespan="on",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        ws_max_size=MAX_MESSAGE,
+        limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=GRACE_SECONDS,
+        h11_max_incomplete_event_size=MAX_HEAD,
+    )
+    server = _Server(config, lambda: _serves(site.settings, about, on_serving))
+    loop = asyncio.get_running_loop()
+    for number in _SIGNALS if _is_main() else ():
+        loop.add_signal_handler(number, server.end)
+    if site.settings.owned or held is not None:
+        ends = (held or 0, site.settings.voucher, loop, server.end)
+        threading.Thread(target=_until_input_ends, args=ends, daemon=True).start()
+    await server.serve([listener])
+
+
+class _Server(uvicorn.Server):
+    """Ends with 0 at a signal, and calls `on_startup` when it serves."""
+
+    def __init__(self, config: uvicorn.Config, on_startup: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._on_startup = on_startup
+
+    def end(self) -> None:
+        self.should_exit = True
+
+    def capture_signals(self) -> AbstractContextManager[None]:  # type: ignore[override]
+        return nullcontext()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._on_startup()
+
+
+def _serves(settings: DashboardSettings, about: Running, on_serving: Callable[[Running], None]) -> None:
+    """Publishes the address for `discovery`. If that fails, the server still serves."""
+    with suppress(OSError):
+        atomic.replace(metrics_path.server_path(settings.db), msgspec.json.encode(about), durable=False)
+    with suppress(OSError):
+        on_serving(about)
+
+
+def _forget(settings: DashboardSettings, about: Running) -> None:
+    if discovery.known(settings.db) == about:
+        with suppress(OSError):
+            metrics_path.server_path(settings.db).unlink()
+
+
+def _until_input_ends(
+    source: int, voucher: Voucher | None, loop: asyncio.AbstractEventLoop, end: Callable[[], None]
+) -> None:
+    if voucher:
+        voucher.ended.wait()
+    with suppress(OSError):
+        while os.read(source, 4_096):
+            pass
+    with suppress(RuntimeError):  # it has ended in the meantime
+        loop.call_soon_threadsafe(end)
+
+
+def _print_address(about: Running) -> None:
+    _print(f"listening {about.url}")
+
+
+def _print(line: str) -> None:
+    with suppress(OSError):
+        print(line, flush=True)  # noqa: T201 - for the parent process

@@ -1,0 +1,1 @@
+"""`toolguard doctor`: its checks, its fixes and the live proof."""

@@ -1,0 +1,48 @@
+"""The installed version, and what running engines report about themselves."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from toolguard_cli.doctor.check_types import RESTART, Check, DoctorSubject, shown
+from toolguard_cli.setup import install_record
+from toolguard_engine import __version__
+from toolguard_engine.stores import engines
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wording import printable
+
+
+def ours(subject: DoctorSubject) -> Check:
+    """Compares the installed version with this one. Raises `UserError` if the install record is damaged."""
+    known = subject.record or install_record.load(subject.places.record)
+    if known is None:
+        return Check("toolguard", "warn", f"toolguard {__version__}, not installed here", subject.command("install"))
+    if known.version != __version__:
+        text = f"toolguard {__version__}, but version {printable.plain(known.version)} is installed here"
+        return Check("toolguard", "warn", text, subject.command("install"))
+    return Check("toolguard", "ok", f"toolguard {__version__}", data={"version": __version__})
+
+
+def _away(path: Path) -> str:
+    """The command that moves the file to an unused name."""
+    names = (path.with_name(f"{path.name}.odd{number or ''}") for number in range(1000))
+    return f"mv {shown(path)} {shown(next(name for name in names if not os.path.lexists(name)))}"
+
+
+def running(subject: DoctorSubject) -> Check:
+    infos = stores.engines(subject.places.state_dir).running()
+    data = {"engines": [engines.describe(info) for info in infos]}
+    if odd := stores.engines(subject.places.state_dir).unreadable():
+        text = f"{odd[0]} cannot be read, so the state of this engine is unknown"
+        return Check("running", "warn", text, f"{_away(odd[0])}, then {RESTART}", data)
+    complaints = [text for info in infos for text in (info.config_error, info.log_error) if text]
+    if complaints:
+        return Check("running", "error", printable.plain(complaints[0]), f"fix it, then {RESTART}", data)
+    old = [info for info in infos if info.version != __version__ or info.plugin != __version__]
+    if old:
+        version, plugin = printable.plain(old[0].version), printable.plain(old[0].plugin)
+        text = f"engine {old[0].pid} is toolguard {version}, its plugin {plugin}; this is {__version__}"
+        return Check("running", "warn", text, RESTART, data)
+    names = ", ".join(f"{info.pid} of gateway {info.gateway_pid}" for info in infos)
+    return Check("running", "ok", f"engine {names}" if infos else "no gateway is running with the plugin", data=data)

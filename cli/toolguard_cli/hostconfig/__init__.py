@@ -1,0 +1,1 @@
+"""The gateway's config: read with its includes, edited without losing comments."""

@@ -1,0 +1,116 @@
+"""The stores of one gateway, according to its settings, and their errors as `UserError`.
+
+Only the settings that the stores need are read, so that an error elsewhere does not prevent a denial. Large modules are
+imported only when needed: `toolguard approve` must be fast.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import PLUGIN_ID, Places
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import Decision, RefusedError
+from toolguard_engine.config.settings import Config, parse
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.ports import HeldCallStore
+from toolguard_engine.wording import printable
+
+ENTRY = ("plugins", "entries", PLUGIN_ID, "config")
+NEEDED = ("approvalWindowMs", "pendingTimeoutMs", "storePath")
+MAX_BYTES = 20 * 1024 * 1024
+COMPOSED = (b"$include", b"${")
+_USUAL_FIX = "check that it exists, its owner, its mode and the space on its disk"
+_DAMAGED_FIX = "toolguard doctor --fix"
+
+
+def settings(places: Places) -> Config:
+    """The settings that the stores need; all others have their defaults. Raises `UserError`."""
+    value = entry(places)
+    known = value if isinstance(value, dict) else {}
+    try:
+        return parse({name: known[name] for name in NEEDED if name in known})
+    except msgspec.ValidationError as error:
+        raise UserError(f"{'.'.join(ENTRY)} in {places.config}: {error}", "fix that setting, then try again") from error
+
+
+def entry(places: Places) -> Any:
+    """Toolguard's settings in the gateway's config; None if there are none. Raises `UserError`."""
+    value = _config(places)
+    for step in ENTRY:
+        value = value.get(step) if isinstance(value, dict) else None
+    return value
+
+
+def plugins(places: Places) -> dict[str, Any]:
+    """The `plugins` section of the gateway's config; empty if there is none. Raises `UserError`."""
+    value = _config(places)
+    found = value.get("plugins") if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _config(places: Places) -> Any:
+    """Most configs are plain JSON in one file, which is about 100 times as fast as JSON5."""
+    try:
+        with places.config.open("rb") as file:
+            data = file.read(MAX_BYTES)
+        if not any(sign in data for sign in COMPOSED):
+            return msgspec.json.decode(data)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    from toolguard_cli.hostconfig import config_tree, env_vars  # noqa: PLC0415 - see above
+
+    return env_vars.filled(config_tree.read(places.config).value)
+
+
+def nonces(places: Places, config: Config | None = None) -> HeldCallStore:
+    """The held calls. Raises `UserError`."""
+    known = config or settings(places)
+    if not isinstance(known.store_path, str):
+        return stores.held_calls(places.state_dir)
+    from toolguard_engine.config import conflicts  # noqa: PLC0415 - as below
+    from toolguard_engine.stores import call_log  # noqa: PLC0415 - it brings half of the engine along
+
+    named = conflicts.store_path(known)
+    return stores.held_calls(places.state_dir, call_log.resolve(named, places.state_dir) if named else None)
+
+
+def decision(why: str, where: str = "cli") -> Decision:
+    """A decision of the current user."""
+    return Decision(who(), where, audit_log.plain(why))
+
+
+def who(env: Mapping[str, str] = os.environ) -> str:
+    """The current user: the account, or who uses it through sudo."""
+    uid = os.getuid()
+    try:
+        account = pwd.getpwuid(uid).pw_name
+    except KeyError:
+        account = str(uid)
+    behind = env.get("SUDO_USER", "")
+    return printable.cut(account if behind in ("", account) else f"{behind} (as {account})", 100)
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Turns errors of the stores and refusals of the ledger into a `UserError` with the next step."""
+    try:
+        yield
+    except RefusedError as refused:
+        answer = replies.explain(refused)
+        raise UserError(answer.text, answer.fix) from refused
+    except StoreError as error:
+        text, _, fix = printable.plain(str(error)).rpartition("; ")
+        next_step = _DAMAGED_FIX if error.code == "store.damaged" else fix if text else _USUAL_FIX
+        raise UserError(text or fix, next_step) from error

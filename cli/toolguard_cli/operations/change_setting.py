@@ -1,0 +1,240 @@
+"""Changes one path of the config: checks the whole config with the change before writing it, and reports the diff."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from toolguard_cli import validation
+from toolguard_cli.hostconfig import config_file, config_tree, openclaw_check
+from toolguard_cli.hostconfig.config_tree import ConfigTree
+from toolguard_cli.hostconfig.draft import Draft
+from toolguard_cli.hostconfig.finding import nearest
+from toolguard_cli.operations import answer_lines
+from toolguard_cli.operations import setting_names as names
+from toolguard_cli.person import require_human
+from toolguard_cli.policy import accepted_view
+from toolguard_cli.setup.config_lock import locked
+from toolguard_cli.setup.plugin_entry import ENTRY
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_cli.validation import ConfigFinding, ConfigSubject, entry_settings, file_texts, startup
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wording import printable, redact
+
+PLUGINS = ENTRY[:2]
+MAX_ERRORS = 5
+APPLIED_SOON = "a running gateway applies this by itself within about 8 s"
+APPLIED_LATER = "no gateway with toolguard is running; it applies this when it starts"
+_ON_A_DRAFT = tuple(check for check in validation.CHECKS if check is not file_texts.there)
+"""Without the check that files exist, because the change may create them."""
+
+
+@dataclass(frozen=True)
+class ChangeOptions:
+    """`openclaw`: the command that runs OpenClaw; None for the one on PATH. `vouched`: the caller is known to be a user.
+    `where`: the place recorded in the audit log."""
+
+    root: bool = False
+    dry_run: bool = False
+    offline: bool = False
+    openclaw: tuple[str, ...] | None = None
+    vouched: bool = False
+    where: str = "cli"
+
+    @property
+    def asked(self) -> tuple[str, ...]:
+        return () if self.offline else openclaw_check.command() if self.openclaw is None else self.openclaw
+
+
+@dataclass(frozen=True)
+class Judged:
+    """`left`: errors that existed before. `fresh`: new warnings. `asked`: OpenClaw answered."""
+
+    left: list[ConfigFinding]
+    fresh: list[ConfigFinding]
+    asked: bool = False
+
+
+class SettingChange:
+    """One change of one path. Raises `UserError` if it cannot be made; then nothing was written."""
+
+    def __init__(self, places: Places, command: str, path: str, options: ChangeOptions) -> None:
+        self._caller = None if options.vouched else require_human.caller(places, command, loosens=not options.dry_run)
+        self.places = places
+        self.command = command
+        self.options = options
+        self.openclaw = options.asked
+        self.notes: list[Line] = []
+        self.draft = Draft(config_tree.read(places.config))
+        self.named = names.resolve(path, self.draft.tree, root=options.root)
+        names.refuse_other_agents(self.named, path, self.draft.tree, f"toolguard {command}")
+        names.refuse_missing_entry(self.named, self.draft.tree, self._command("install"))
+
+    def note(self, text: str) -> None:
+        """Adds a line about the change."""
+        self.notes.append(Line("info", printable.plain(text)))
+
+    def _command(self, *words: str) -> str:
+        return ConfigSubject(self.draft.before, self.places).command(*words)
+
+    def make(self, edit: Callable[[Draft], None], action: str, same: str) -> Result:
+        """`action`: what is done; `same`: why there is nothing to do."""
+        edit(self.draft)
+        if not self.draft.changes():
+            return self._result(f"{same}; nothing changes", [], Judged([], []), [])
+        if self.options.dry_run:
+            return self._result(f"would {action}", list(self.draft.diff()), self._judged(), [])
+        shown = self._about()
+        if self._caller is not None:
+            self._caller.require(shown)
+        with locked(self.places):
+            self.draft = Draft(config_tree.read(self.places.config))
+            edit(self.draft)
+            if self._about() != shown:
+                raise UserError("the config was changed meanwhile", "nothing was written; review it, then repeat")
+            judged = self._judged()
+            made = self._made()
+            backups = self.draft.write(again=self._is_backed_up())
+            self.notes += accepted_view.take(self.places, made.weaker, self.options.where)
+        return self._result(action, list(self.draft.diff()), judged, backups, made)
+
+    def _about(self) -> list[str]:
+        """What the user confirms: the setting, its current and its new value, and what becomes weaker."""
+        steps, made = self.named.steps, self._made()
+        old, new = (_value(tree, steps) for tree in (self.draft.before, self.draft.tree))
+        return [
+            f"{self.named.whole}: {old} -> {new}",
+            *made.by_hand,
+            *(f"this guards less: {each.text}" for each in made.weaker),
+        ]
+
+    def _made(self) -> accepted_view.Made:
+        """What guards less with the change. The user who makes it also accepts it."""
+        return accepted_view.made(self.draft.before, self.draft.tree, self.places)
+
+    def _is_backed_up(self) -> bool:
+        """Whether the first backup exists, which is never overwritten."""
+        return any(config_file.backup_path(change.file.path.resolve()).exists() for change in self.draft.changes())
+
+    def _judged(self) -> Judged:
+        """Raises `UserError` if the change would break something. Existing errors elsewhere are allowed."""
+        before, after = self.draft.before, self.draft.tree
+        if before.part(ENTRY) is not None and after.part(ENTRY) is None:
+            raise UserError(f"that would remove toolguard from {after.path}", self._command("uninstall"))
+        if startup.lacks_mode(after) and not startup.lacks_mode(before):
+            whole = printable.cut(self.named.whole, 200)
+            message = f"the gateway does not start without gateway.mode, and this change of {whole} would remove it"
+            raise UserError(
+                message, f"nothing was written; {self._command('config', 'set', 'gateway.mode', 'VALUE')} changes it"
+            )
+        known = _identities(validation.findings(before, self.places))
+        found = validation.findings(after, self.places, checks=_ON_A_DRAFT)
+        self._refuse(self._new_errors(found, known))
+        fresh = [each for each in found if each.level == "warn" and _identity(each) not in known]
+        if not self.openclaw or not validation.can_be_asked(after):
+            self._refuse_unchecked("none is on PATH")
+            return Judged(validation.errors(found), fresh)
+        found = validation.findings(after, self.places, openclaw=self.openclaw, checks=_ON_A_DRAFT)
+        silent = list(filter(openclaw_check.is_silent, found))
+        for each in silent:
+            self._refuse_unchecked(each.message)
+        if self._new_errors(found, known):
+            known |= _identities(validation.findings(before, self.places, openclaw=self.openclaw))
+            self._refuse(self._new_errors(found, known))
+        return Judged(validation.errors(found), [*fresh, *silent], asked=not silent)
+
+    def _refuse(self, wrong: list[ConfigFinding]) -> None:
+        if wrong:
+            raise UserError(
+                "; ".join(answer_lines.by_path(wrong)[:MAX_ERRORS]), f"nothing was written; {self._fix(wrong[0])}"
+            )
+
+    def _fix(self, wrong: ConfigFinding) -> str:
+        """The next step. The fixes of findings about the new value do not apply, because it was not written."""
+        is_value = self._touches(wrong) and self.draft.tree.part(self.named.steps) is not None
+        if is_value and (written := names.as_list(self.named, self.draft.tree.get(*self.named.steps))):
+            return f"write it as a list: {written}"
+        return "choose another value" if is_value or not wrong.fix else wrong.fix
+
+    def _new_errors(self, found: list[ConfigFinding], known: set[tuple[str, str]]) -> list[ConfigFinding]:
+        return [each for each in validation.errors(found) if _identity(each) not in known or self._touches(each)]
+
+    def _touches(self, each: ConfigFinding) -> bool:
+        """Whether an error is in the changed path."""
+        whole = self.named.whole
+        return each.path == whole or each.path.startswith((f"{whole}.", f"{whole}["))
+
+    def _refuse_unchecked(self, why: str) -> None:
+        """Raises `UserError` outside of toolguard's settings, where only OpenClaw knows what the gateway accepts."""
+        known = entry_settings.is_known(self.named.steps, self.draft.tree.get(*self.named.steps))
+        if not known and not self.options.offline and validation.can_be_asked(self.draft.tree):
+            raise UserError(
+                f"only OpenClaw knows whether the gateway accepts {printable.cut(self.named.whole, 200)}, and {why}",
+                "nothing was written; repeat where openclaw is available, or with --offline to skip the check",
+            )
+
+    def _result(
+        self, action: str, diff: list[str], judged: Judged, backups: list[Path], made: accepted_view.Made | None = None
+    ) -> Result:
+        """`made`: computed before writing, because it is accepted then."""
+        dry_run, file = self.options.dry_run, str(nearest(self.draft.tree, self.named.steps).file.path)
+        made = made or self._made()
+        weaker = [printable.plain(each.text) for each in made.weaker]
+        lines = [Line("ok", printable.plain(f"{action} ({file})")), *self.notes]
+        lines += [Line("info", printable.plain(text)) for text in made.by_hand]
+        lines += [Line("warn", f"this guards less: {text}") for text in weaker]
+        lines += [Line("info", f"  {answer_lines.with_tabs(text)}") for text in self._changed_lines(diff)]
+        lines += [Line("info", f"backup of the file: {backup}") for backup in backups]
+        lines += answer_lines.lines(judged.fresh)
+        if judged.left:
+            lines.append(Line("warn", f"an error that existed before: {answer_lines.words(judged.left[0])}"))
+            lines.append(Line("next", f"{self._command('config', 'validate')} shows all errors"))
+        if diff:
+            lines += self._next(judged)
+        data = {
+            "path": self.named.whole,
+            "file": file,
+            "changed": bool(diff),
+            "dryRun": dry_run,
+            "diff": diff,
+            "backups": list(map(str, backups)),
+            "openclawAsked": judged.asked,
+            "weaker": weaker,
+            "byHand": list(map(printable.plain, made.by_hand)),
+            "findings": answer_lines.public([*judged.left, *judged.fresh]),
+        }
+        return Result(self.command, data, tuple(lines))
+
+    def _changed_lines(self, diff: list[str]) -> list[str]:
+        names = {f"{sign} {change.file.path}" for change in self.draft.changes() for sign in ("---", "+++")}
+        return [text for text in diff if text not in names and not text.startswith("@@")]
+
+    def _next(self, judged: Judged) -> list[Line]:
+        lines = []
+        if not judged.asked and not self.named.is_ours:
+            lines.append(Line("warn", "OpenClaw was not asked whether the gateway accepts this"))
+        if self.options.dry_run:
+            return [*lines, Line("info", "nothing was written (--dry-run)")]
+        by_itself = self.named.steps[: len(PLUGINS)] == PLUGINS
+        return [*lines, Line("next", self._by_itself() if by_itself else "restart the gateway")]
+
+    def _by_itself(self) -> str:
+        return APPLIED_SOON if stores.engines(self.places.state_dir).running() else APPLIED_LATER
+
+
+def _value(tree: ConfigTree, steps: config_tree.Steps) -> str:
+    """The value with secrets hidden."""
+    if tree.part(steps) is None:
+        return "not set"
+    return names.shown(redact.redact({str(steps[-1]): tree.get(*steps)})[str(steps[-1])])
+
+
+def _identity(each: ConfigFinding) -> tuple[str, str]:
+    return each.path, each.message
+
+
+def _identities(found: list[ConfigFinding]) -> set[tuple[str, str]]:
+    return {_identity(each) for each in found}

@@ -1,0 +1,139 @@
+"""Refills risk budgets after a review: for `toolguard checkpoint` and the dashboard."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+
+from msgspec import structs
+
+from toolguard_cli.approvals import budgets, held_calls
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.person import require_human
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.standing import Key, Standing, place_in
+from toolguard_engine.config.settings import BudgetConfig, Config
+from toolguard_engine.layers.autonomy.checkpoint_gate import Autonomy, means
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.wording import printable
+
+COUNTED = Config(budget=BudgetConfig(mode="enforce"))
+"""A checkpoint applies to every agent, whatever its budget mode."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Which standings; without a name, all that were used. `exact`: the one with exactly these names, even if empty."""
+
+    agent: str = ""
+    session: str = ""
+    exact: bool = False
+
+    def means(self, standing: Standing) -> bool:
+        if self.exact:
+            return standing.key == (self.agent, place_in(self.session))
+        if self.agent and standing.agent != self.agent:
+            return False
+        return not self.session or standing.session == place_in(self.session)
+
+    @property
+    def words(self) -> str:
+        named = [("agent", self.agent), ("session", self.session)]
+        parts = [f"{what} {name}" for what, name in named if name or self.exact]
+        return printable.cut(printable.plain(" in ".join(parts)), 160)
+
+
+def run(places: Places, chosen: Chosen, *, dry_run: bool) -> Result:
+    caller = require_human.caller(places, "checkpoint", loosens=not dry_run)
+    if caller.doubt:
+        config = budgets.settings(places)
+        wanted, _ = refill(places, chosen, "cli", dry_run=True)
+        caller.require([_refill_line(before, after, config, dry_run=True) for before, after in wanted])
+    changed, more = refill(places, chosen, "cli", dry_run=dry_run)
+    config = budgets.settings(places)
+    lines = [Line("ok", _refill_line(before, after, config, dry_run=dry_run)) for before, after in changed]
+    if not changed:
+        lines = [Line("ok", "no budget was used since the last checkpoint: nothing to refill")]
+    lines += more
+    data = [{**budgets.data(after, config), "leftBefore": budgets.left(before, config)} for before, after in changed]
+    return Result("checkpoint", {"dryRun": dry_run, "changed": data}, tuple(lines))
+
+
+def refill(
+    places: Places, chosen: Chosen, where: str, *, dry_run: bool = False
+) -> tuple[list[tuple[Standing, Standing]], list[Line]]:
+    """The used standings before and after, and further lines. Raises `UserError`."""
+    if held_calls.never_been(places):
+        raise UserError(held_calls.nowhere(places), "give the state directory of your gateway; toolguard doctor checks it")
+    change, store = partial(_refilled, chosen, time.time()), stores.standings(places.state_dir, patient=True)
+    with gateway_stores.user_errors(), closing(store):
+        known = store.look()
+        _refuse_unknown(chosen, known)
+        if dry_run:
+            return [(each, after) for each in known if (after := change(each)) is not None], []
+        changed = store.checkpoint(change)
+    if not changed:
+        return [], []
+    logged = _logged(places, chosen, changed, where)
+    return changed, [*logged, *_lapsed(places, [after.key for _, after in changed], where)]
+
+
+def _lapsed(places: Places, keys: list[Key], where: str) -> list[Line]:
+    """Closes held calls that waited for the checkpoint. The budget stays full even if that fails."""
+    try:
+        closed = gateway_stores.nonces(places).lapse(means(keys), gateway_stores.decision("", where), time.time())
+    except StoreError as error:
+        return [Line("warn", printable.plain(f"{replies.NOT_LAPSED}: {error}"))]
+    return [Line("ok", replies.lapsed(closed))] if closed else []
+
+
+def _refilled(chosen: Chosen, now: float, standing: Standing) -> Standing | None:
+    """The refilled standing, as the engine computes it; None if it is not chosen or unused."""
+    if not chosen.means(standing) or not (standing.spent > 0 or standing.reported or chosen.words):
+        return None
+    after, one = structs.replace(standing), Autonomy()
+    one.remember([after])
+    one.checkpoint(standing.session, now, COUNTED)
+    return after
+
+
+def _refuse_unknown(chosen: Chosen, known: list[Standing]) -> None:
+    if chosen.words and not any(map(chosen.means, known)):
+        raise UserError(f"there is no budget of {chosen.words}", "toolguard status lists the used budgets")
+
+
+def _refill_line(before: Standing, after: Standing, config: Config, *, dry_run: bool) -> str:
+    would = "would refill the " if dry_run else ""
+    return (
+        f"{would}budget of {budgets.name(after)}: {budgets.left(before, config):.2f} was left, "
+        f"{budgets.left(after, config):.2f} is now; trust {before.trust:.2f}, now {after.trust:.2f}"
+    )
+
+
+def _logged(places: Places, chosen: Chosen, changed: list[tuple[Standing, Standing]], where: str) -> list[Line]:
+    """The budget stays full even if the audit log cannot be written."""
+    many = f"{len(changed)} budget{'' if len(changed) == 1 else 's'} full again"
+    line = audit_log.AuditEvent(
+        id=secrets.token_hex(8),
+        time=audit_log.when(time.time()),
+        event="checkpoint",
+        code="budget.checkpoint",
+        agent=printable.plain(chosen.agent),
+        session=audit_log.plain(chosen.session),
+        by=gateway_stores.who(),
+        where=where,
+        reason=f"checkpoint: {many}",
+    )
+    try:
+        stores.audit_log(places.state_dir).append([line])
+    except StoreError as error:
+        return [Line("warn", printable.plain(f"this could not be written to the audit log: {error}"))]
+    return []

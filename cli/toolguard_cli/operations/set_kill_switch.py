@@ -1,0 +1,171 @@
+"""Switches the kill switch: for `toolguard kill-switch` and the dashboard."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import time
+from typing import Any, Literal
+
+from toolguard_cli.approvals import held_calls
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.person import require_human
+from toolguard_cli.policy import not_guarded
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal import tables
+from toolguard_cli.terminal.result import Line, Result
+from toolguard_engine.rules import vocabulary
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.ports import KillSwitchStore
+from toolguard_engine.stores.values import KillSwitchState
+from toolguard_engine.wording import printable
+
+KillSwitchRequest = Literal["on", "off", "status"]
+REQUESTS: tuple[KillSwitchRequest, ...] = ("on", "off", "status")
+IS_ON = "the kill switch is ON: no tool call of any agent runs, whatever the mode"
+IS_OFF = "the kill switch is off: calls are judged as the settings say"
+STOP = "openclaw gateway stop"
+ON, OFF = "toolguard kill-switch on --why '...'", "toolguard kill-switch off"
+
+
+def parse_request(text: str) -> KillSwitchRequest:
+    """Raises `ValueError` with a message for the user."""
+    found = next((request for request in REQUESTS if request == text.strip().lower()), None)
+    if found is not None:
+        return found
+    near = vocabulary.nearest(text.lower(), REQUESTS)
+    raise ValueError(
+        f"{printable.cut(text, 40)!r} is not one of {', '.join(REQUESTS)}{f'; did you mean {near}?' if near else ''}"
+    )
+
+
+def run(places: Places, request: KillSwitchRequest, *, why: str = "") -> Result:
+    if request == "status":
+        thrown = stores.kill_switch(places.state_dir).thrown()
+        return _result(places, thrown, _state(thrown))
+    caller = require_human.caller(places, f"kill-switch {request}", loosens=request == "off")
+    if request == "off":
+        thrown = stores.kill_switch(places.state_dir).thrown()
+        caller.require([f"the kill switch is on: {words(thrown)}", IS_OFF] if thrown else ["the kill switch is not on"])
+    after, lines = throw(places, request, why, "cli")
+    if request == "on":
+        lines += unguarded(places)
+    return _result(places, after, [*lines, Line("next", f"{OFF} lets them run again") if request == "on" else _off_next()])
+
+
+def throw(places: Places, request: KillSwitchRequest, why: str, where: str) -> tuple[KillSwitchState | None, list[Line]]:
+    """The state afterwards, and lines about it. Raises `UserError`."""
+    if held_calls.never_been(places):
+        raise UserError(held_calls.nowhere(places), "give the state directory of your gateway; toolguard doctor checks it")
+    switch = stores.kill_switch(places.state_dir)
+    before = switch.thrown()
+    _set(switch, request, why)
+    after = switch.thrown()
+    lines = _done(request, before, after)
+    if before or after:
+        lines += [*_logged(places, request, why, where), *_running(places)]
+    return after, lines
+
+
+def _set(switch: KillSwitchStore, request: KillSwitchRequest, why: str) -> None:
+    """Raises `UserError` with the actual state."""
+    try:
+        switch.set(on=request == "on", by=gateway_stores.who(), why=audit_log.plain(why))
+    except StoreError as error:
+        problem = printable.plain(str(error))
+        if switch.path.is_dir() and not switch.path.is_symlink():
+            folder = f"its file is a folder, so the switch counts as on: {problem}"
+            by_hand = f"check what is in it, then run: rm -r {printable.plain(shlex.quote(str(switch.path)))}"
+            raise UserError(f"the kill switch could not be switched {request}; {folder}", by_hand) from error
+        if switch.thrown() is not None:
+            still = "it counts as ON as before" if request == "on" else "the kill switch is still ON, no call runs"
+            raise UserError(
+                f"{still}: {problem}", "check the owner and mode of its folder, and the space on its disk"
+            ) from error
+        raise UserError(f"the kill switch is NOT on, calls still run: {problem}", f"stop the gateway: {STOP}") from error
+
+
+def unguarded(places: Places) -> list[Line]:
+    """Warnings if no gateway has the plugin, because then nothing stops a call."""
+    if stores.engines(places.state_dir).running():
+        return []
+    try:
+        found = list(not_guarded.warnings(places, ""))
+    except UserError as error:
+        found = [error.message]
+    lines = [Line("warn", printable.plain(f"nothing is stopped: {text}")) for text in found]
+    return [*lines, Line("next", f"{STOP} stops the gateway itself")] if lines else []
+
+
+def _done(request: KillSwitchRequest, before: KillSwitchState | None, after: KillSwitchState | None) -> list[Line]:
+    if request == "on":
+        same = before is not None and before == after
+        again = f" (it was already on{' and stays unchanged' if same else ''}: {words(before)})" if before else ""
+        return [
+            Line("ok", IS_ON + again),
+            Line("info", "new calls are blocked and end their run; a call that is already running is not stopped"),
+        ]
+    if before is None:
+        return [Line("ok", "the kill switch was not on")]
+    return [Line("ok", f"{IS_OFF}; it was on: {words(before)}")]
+
+
+def _state(thrown: KillSwitchState | None) -> list[Line]:
+    if thrown is None:
+        return [Line("ok", IS_OFF), Line("next", f"{ON} stops everything at once")]
+    return [Line("warn", f"{IS_ON}: {words(thrown)}"), Line("next", f"{OFF} lets them run again")]
+
+
+def _off_next() -> Line:
+    return Line("next", "toolguard status shows held calls and what is left of the budgets")
+
+
+def words(thrown: KillSwitchState) -> str:
+    """The reason, who switched it on and when."""
+    since = f", since {tables.local(thrown.at)}" if thrown.at > 0 else ""
+    by = f" (by {printable.cut(thrown.by, 100)})" if thrown.by else ""
+    return printable.plain(f"{printable.cut(thrown.why, 300) or 'no reason was given'}{by}{since}")
+
+
+def _running(places: Places) -> list[Line]:
+    running = stores.engines(places.state_dir).running()
+    if not running:
+        return [Line("info", "no gateway with the plugin is running here; it applies as soon as one is")]
+    names = ", ".join(str(info.gateway_pid) for info in running)
+    many = "gateway" if len(running) == 1 else "gateways"
+    return [Line("info", f"it applies to the next call of {many} {names}")]
+
+
+def _logged(places: Places, request: KillSwitchRequest, why: str, where: str) -> list[Line]:
+    """The switch stays set even if the audit log cannot be written."""
+    reason = "no tool call runs until it is switched off" if request == "on" else "calls are judged as usual again"
+    line = audit_log.AuditEvent(
+        id=secrets.token_hex(8),
+        time=audit_log.when(time.time()),
+        event="kill-switch",
+        code=f"kill-switch.{request}",
+        by=gateway_stores.who(),
+        where=where,
+        why=audit_log.plain(why),
+        reason=reason,
+    )
+    try:
+        stores.audit_log(places.state_dir).append([line])
+    except StoreError as error:
+        return [Line("warn", printable.plain(f"this could not be written to the audit log: {error}"))]
+    return []
+
+
+def public(thrown: KillSwitchState | None) -> dict[str, Any]:
+    """For scripts."""
+    if thrown is None:
+        return {"on": False}
+    return {"on": True, "by": thrown.by, "why": thrown.why, "at": thrown.at}
+
+
+def _result(places: Places, thrown: KillSwitchState | None, lines: list[Line]) -> Result:
+    gateways = [info.gateway_pid for info in stores.engines(places.state_dir).running()]
+    return Result("kill-switch", {**public(thrown), "gateways": gateways}, tuple(lines))

@@ -1,0 +1,1 @@
+"""Judges calls without a gateway, and reads the user's own rules."""

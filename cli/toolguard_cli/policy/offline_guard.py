@@ -1,0 +1,204 @@
+"""Judges calls in this process as the gateway's guard would: nothing is counted, held or used up.
+
+Uses the gateway's settings, the user's own rules and the grants if there are any; `Basis` says which. If there is no state
+directory, the defaults are used and nothing is created.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_engine.approvals import grant_matching as grants
+from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.config.settings import Config, parse
+from toolguard_engine.effects.call_texts import EXEC_TOOLS
+from toolguard_engine.guard import Guard, inner_call
+from toolguard_engine.host.tool_search import OUTER_TOOL, is_envelope, tool_name
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
+from toolguard_engine.rules.rulebook import Rule, Rulebook
+from toolguard_engine.server.install_paths import included, links_to, measured, own_places
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.call_log import resolve
+from toolguard_engine.wording import printable
+
+if TYPE_CHECKING:
+    from toolguard_engine.rules.judgement import Judgement
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What the verdicts are based on. Paths are empty if the defaults are used."""
+
+    config: str
+    policy: str
+    mode: str
+    threshold: int
+    own_rules: frozenset[str]
+    grants: int
+
+    def words(self) -> str:
+        settings = f"settings of {self.config}" if self.config else "default settings"
+        own = [_counted(len(self.own_rules), "rule of your own", "rules of your own")] if self.own_rules else []
+        own += [_counted(self.grants, "grant", "grants")] if self.grants else []
+        policy = f"{_listed(own) or 'nothing'} from {self.policy}" if self.policy else "no policy.toml"
+        return printable.plain(f"{settings}; {policy}")
+
+    def public(self) -> dict[str, Any]:
+        return {
+            "config": self.config or None,
+            "policy": self.policy or None,
+            "mode": self.mode,
+            "threshold": self.threshold,
+            "ownRules": len(self.own_rules),
+            "grants": self.grants,
+        }
+
+
+class Judging:
+    """Weighs calls with these settings and rules, as a gateway at `host` would."""
+
+    def __init__(
+        self,
+        config: Config,
+        host: Host,
+        book: Rulebook,
+        basis: Basis,
+        given: tuple[Grant, ...] = (),
+    ) -> None:
+        self.config = config
+        self.basis = basis
+        self.book = book
+        self._host = host
+        self._guard = Guard(config, {}, host, book)
+        self._grants = given
+
+    def weigh(self, call: Call) -> Judgement:
+        """The verdict, including grants. `call`: as the gateway receives it, with the Tool Search envelope."""
+        inner = inner_call(call)
+        found = self._guard.weigh(inner)
+        return self._granted(inner, found) if found.decision == "hold" and self._grants else found
+
+    def weigh_bare(self, call: Call) -> Judgement:
+        """The verdict without grants."""
+        return self._guard.weigh(inner_call(call))
+
+    def _granted(self, call: Call, found: Judgement) -> Judgement:
+        grant = grants.covering(call, self._grants, time.time())
+        if grant is None:
+            return found
+        return msgspec.structs.replace(
+            found, decision="allow", code=f"grant.{grant.id}", reason=f"It is covered by the grant {grant.id}."
+        )
+
+    def without(self, names: Iterable[str]) -> Judging:
+        """The same with further rules switched off."""
+        return Judging(self.config, self._host, self.book.without(names), self.basis, self._grants)
+
+    @property
+    def own(self) -> frozenset[str]:
+        """The ids of the user's own rules."""
+        return self.basis.own_rules
+
+    def config_for(self, agent: str) -> Config:
+        return self.config.for_agent(agent)
+
+
+def missing(call: Call) -> str:
+    """What a call lacks, so that the gateway would refuse it; empty if it is complete."""
+    if not call.tool.strip():
+        return "the tool is not named"
+    if not isinstance(call.params, dict):
+        return "params must be an object"
+    if tool_name(call.tool) == OUTER_TOOL and not is_envelope(call.tool, call.params):
+        return f"{OUTER_TOOL} needs the id of a tool"
+    inner = inner_call(call)
+    if not isinstance(inner.params, dict):
+        return "args must be an object"
+    if tool_name(inner.tool) not in EXEC_TOOLS:
+        return "" if inner.tool.strip() else "the tool is not named"
+    command = inner.params.get("command")
+    if command is None:
+        return "command is missing"
+    return "" if _is_command(command) else "command must be a string"
+
+
+def _is_command(value: Any) -> bool:
+    """A string or a list of strings."""
+    return isinstance(value, str) or (
+        isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
+    )
+
+
+def load(places: Places) -> Judging:
+    """Judges with what this gateway uses. Raises `UserError`."""
+    config, config_path = _settings(places)
+    policies = stores.grants(places.state_dir)
+    with gateway_stores.user_errors():
+        given = grants.active(policies.grants(), time.time())
+        own = stores.user_rules(places.state_dir).rules()
+    policy = str(policies.path) if policies.path.exists() else ""
+    mode, threshold = config.active_mode, config.escalation_threshold
+    basis = Basis(config_path, policy, mode, threshold, _ids(own), len(given))
+    book = packs.load().without(config.rules_off).plus(own)
+    return Judging(config, _host(places, config), book, basis, tuple(given))
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """The built-in rules."""
+    return packs.load().rules
+
+
+def own_rules(places: Places) -> tuple[Rule, ...]:
+    """The person's own rules. Raises `UserError`."""
+    with gateway_stores.user_errors():
+        return stores.user_rules(places.state_dir).rules()
+
+
+def _settings(places: Places) -> tuple[Config, str]:
+    entry = gateway_stores.entry(places)
+    if entry is None:
+        return Config(), ""
+    try:
+        return parse(entry), str(places.config)
+    except msgspec.ValidationError as error:
+        where = f"{'.'.join(gateway_stores.ENTRY)} in {places.config}"
+        raise UserError(f"{where}: {error}", "fix that setting; toolguard doctor lists all errors") from error
+
+
+def _host(places: Places, config: Config) -> Host:
+    """The host as the gateway reports it to the engine, without processes."""
+    guarded = [*own_places(), *included(str(places.config))]
+    if isinstance(config.store_path, str):
+        guarded.append(str(resolve(config.store_path, places.state_dir)))
+    file, dashboard = measured(config.metrics)
+    home, state, own = str(Path.home()), str(places.state_dir), str(places.config)
+    return Host(home, state, own, tuple(guarded), metrics=file, dashboard=dashboard, links=links_to(home, state))
+
+
+def _ids(rules: Iterable[Rule]) -> frozenset[str]:
+    return frozenset(rule.id for rule in rules)
+
+
+def _counted(count: int, one: str, many: str) -> str:
+    return f"{count} {one if count == 1 else many}"
+
+
+def _listed(texts: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`; empty for none."""
+    return " and ".join(filter(None, (", ".join(texts[:-1]), *texts[-1:])))
+
+
+def cause(found: Judgement) -> str:
+    """The rule under which a held or blocked call is counted."""
+    own_code = found.code.startswith("rule.") or not found.matches
+    return found.code if own_code else f"rule.{found.matches[0].rule}"

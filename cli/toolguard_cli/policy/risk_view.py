@@ -1,0 +1,68 @@
+"""The risk of a call, and whether its verdict depends on unknown details, for `toolguard check`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from toolguard_cli.policy.offline_guard import Judging
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.layers.autonomy.budget import TRUST, cost
+from toolguard_engine.model.call import Call
+from toolguard_engine.rules import risk_levels
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.rules.rulebook import Rule
+from toolguard_engine.wording import printable
+
+WHO = ("agent", "channel", "requester")
+_OTHERWISE = {"allow": "it may run", "hold": "it would be held", "block": "it would be blocked"}
+_MODES = {
+    "enforce": "with budget.mode enforce it is held if less than that is left",
+    "soft": "with budget.mode soft it is held if less than that is left and the level is HIGH or CRITICAL",
+    "shadow": "with budget.mode shadow it is only logged if less than that is left",
+    "disabled": "with budget.mode disabled nothing is counted",
+}
+
+
+def risk(call: Call, found: Judgement, config: Config) -> dict[str, Any]:
+    """`level`, `cost` (of `budget.size`) and the required `trust` (0 to 1). `call`: without an envelope."""
+    rank, _ = risk_levels.weigh(CallReading(call), found, config)
+    return {"level": risk_levels.LEVELS[rank], "cost": cost(rank, config.budget), "trust": TRUST.needed[rank]}
+
+
+def words(measured: dict[str, Any], found: Judgement, config: Config) -> str:
+    """One line."""
+    if found.decision == "block":
+        return f"{measured['level']}: it never runs, so it costs nothing; trying it takes {-TRUST.violation:.2f} of trust"
+    if measured["level"] == risk_levels.LEVELS[risk_levels.SAFE]:
+        return f"{measured['level']}: no budget and no trust is needed"
+    costs = f"costs {measured['cost']:.2f} of {config.budget.size:.2f}, needs trust {measured['trust']:.2f}"
+    return f"{measured['level']}: {costs}; {_MODES[config.active_budget_mode]}"
+
+
+def depends(judged: Judging, call: Call, found: Judgement) -> Iterator[str]:
+    """The unknown details because of which a call (without an envelope) is held or blocked."""
+    if found.decision == "allow":
+        return
+    doubtful = [(each, lacks) for each in judged.book.viewed if (lacks := _unknown(each, call))]
+    name = next((each.name for each, _ in doubtful if found.code == each.code), "")
+    if not name:
+        return
+    other = judged.without(each.id for each, _ in doubtful).weigh(call)
+    if other.decision == found.decision:
+        return
+    options = [f"--{each}" for each in (*WHO, "at") if any(each in lacks for _, lacks in doubtful)]
+    on = "the time of the call" if options == ["--at"] else "who makes the request"
+    yield f"it depends on {on}: give {', '.join(options)}"
+    yield printable.plain(
+        f"unknown details count as a match for the rule {name}; if they do not match, {_OTHERWISE[other.decision]}"
+    )
+
+
+def _unknown(rule: Rule, call: Call) -> set[str]:
+    """What the rule asks about and the call does not say."""
+    if rule.severity == "advisory":
+        return set()
+    lacks = {name for name in WHO if not getattr(call, name) and not {"*"}.issuperset(getattr(rule, name))}
+    return lacks | ({"at"} if (rule.hours or rule.days) and call.at <= 0 else set())

@@ -1,0 +1,1 @@
+"""What `toolguard status` shows: usage, budgets, stores."""

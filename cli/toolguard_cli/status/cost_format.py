@@ -1,0 +1,61 @@
+"""The metrics settings of a gateway, and the format of costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import PLUGIN_ID, Places
+from toolguard_engine.config.settings import MetricsConfig, parse
+from toolguard_engine.host import metrics_path
+from toolguard_engine.metrics.result_types import Totals
+
+SWITCH = "toolguard config set metrics.enabled true"
+INSTALL = "toolguard install"
+OFF = "metrics are disabled, so nothing is recorded"
+OFF_NOW = "metrics are disabled: these are older records, nothing new is recorded"
+ESTIMATED, UNKNOWN = "~", "?"
+_SMALL_USD = 0.1
+
+
+def settings(places: Places) -> MetricsConfig:
+    """Ignores errors elsewhere in the settings. Raises `UserError`."""
+    value = gateway_stores.entry(places)
+    known = value if isinstance(value, dict) else {}
+    try:
+        return parse({name: known[name] for name in ("metrics",) if name in known}).metrics
+    except msgspec.ValidationError as error:
+        raise UserError(
+            f"{'.'.join(gateway_stores.ENTRY)} in {places.config}: {error}", "fix that setting, then repeat"
+        ) from error
+
+
+def switch(places: Places) -> str:
+    """The command that enables metrics. Raises `UserError`."""
+    entries = gateway_stores.plugins(places).get("entries")
+    installed = isinstance(entries, dict) and PLUGIN_ID in entries
+    return SWITCH if installed else f"{INSTALL}, then {SWITCH}"
+
+
+def path(config: MetricsConfig) -> Path:
+    return metrics_path.resolve(config.db_path)
+
+
+def cost(totals: Totals) -> str:
+    """`~`: part of it is an estimate; `?`: part of it is unknown."""
+    if not totals.calls:
+        return "$0.00"
+    if not totals.priced:
+        return UNKNOWN
+    amount = totals.cost_usd
+    digits = 4 if 0 < amount < _SMALL_USD else 2
+    more = f" + {UNKNOWN}" if totals.priced < totals.calls else ""
+    return f"{ESTIMATED if totals.estimated_usd else ''}${amount:,.{digits}f}{more}"
+
+
+def words(totals: Totals) -> str:
+    many = "1 model call" if totals.calls == 1 else f"{totals.calls:,} model calls"
+    return f"{many}, {totals.total:,} tokens, {cost(totals)}" if totals.calls else "no model call"

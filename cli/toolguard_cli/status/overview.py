@@ -1,0 +1,120 @@
+"""Held calls, grants, budgets and the audit log, for `toolguard status`. A damaged store is reported, not raised."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+
+from toolguard_cli.hostconfig import gateway_stores
+from toolguard_cli.system.errors import UserError
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Line
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.grant_matching import active
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.values import KillSwitchState
+from toolguard_engine.wording import printable
+
+NEWEST_FILES = 2
+
+
+@dataclass(frozen=True)
+class StatusOverview:
+    """`damaged`: (message, fix) by store. `standings`: None if unknown."""
+
+    waiting: list[HeldCall] = field(default_factory=list)
+    grants: int = 0
+    damaged: list[tuple[str, str]] = field(default_factory=list)
+    today: dict[str, int] = field(default_factory=dict)
+    standings: list[Standing] | None = None
+    thrown: KillSwitchState | None = None
+
+
+def look(places: Places, now: float) -> StatusOverview:
+    damaged: list[tuple[str, str]] = []
+    waiting: list[HeldCall] = []
+    grants = 0
+    try:
+        with gateway_stores.user_errors():
+            waiting = replies.waiting(gateway_stores.nonces(places).entries(), now)
+    except UserError as error:
+        damaged.append((error.message, error.fix))
+    try:
+        with gateway_stores.user_errors():
+            grants = len(active(stores.grants(places.state_dir).grants(), now))
+            stores.user_rules(places.state_dir).rules()
+    except UserError as error:
+        damaged.append((f"policy.toml is invalid (toolguard check --rules): {error.message}", error.fix))
+    standings: list[Standing] | None = None
+    try:
+        with gateway_stores.user_errors(), closing(stores.standings(places.state_dir, patient=True)) as store:
+            standings = store.look()
+    except UserError as error:
+        damaged.append((error.message, error.fix))
+    return StatusOverview(
+        waiting, grants, damaged, _today(places, now), standings, stores.kill_switch(places.state_dir).thrown()
+    )
+
+
+def _today(places: Places, now: float) -> dict[str, int]:
+    """The number of audit lines by event since local midnight; reads only the newest files."""
+    midnight = datetime.fromtimestamp(now).astimezone().replace(hour=0, minute=0, second=0, microsecond=0)
+    since = midnight.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    days = {f'"time":"{day:%Y-%m-%d}'.encode() for day in (midnight.astimezone(UTC), datetime.fromtimestamp(now, UTC))}
+    counted: Counter[str] = Counter()
+    with suppress(OSError):
+        for path in stores.audit_log(places.state_dir).files()[-NEWEST_FILES:]:
+            with path.open("rb") as file:
+                counted.update(_event(line, since) for line in file if any(day in line for day in days))
+    counted.pop("", None)
+    return dict(sorted(counted.items()))
+
+
+def _event(line: bytes, since: str) -> str:
+    """The event of a line; empty if it is older than `since`."""
+    try:
+        value = msgspec.json.decode(line, type=dict[str, Any])
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return ""
+    return printable.cut(str(value.get("event", "")), 20) if str(value.get("time", "")) >= since else ""
+
+
+def data(found: StatusOverview) -> dict[str, Any]:
+    pending = [entry for entry in found.waiting if entry.status == "pending"]
+    return {
+        "pending": len(pending),
+        "approvedUnused": len(found.waiting) - len(pending),
+        "oldest": pending[0].nonce if pending else None,
+        "grants": found.grants,
+        "damaged": [message for message, _ in found.damaged],
+        "auditToday": found.today,
+    }
+
+
+def lines(found: StatusOverview) -> list[Line]:
+    shown = [_waiting(found)]
+    if found.grants:
+        shown.append(Line("info", f"{found.grants} grant{'' if found.grants == 1 else 's'} in force (toolguard grants)"))
+    if found.today:
+        events = ", ".join(f"{count} {event}" for event, count in found.today.items())
+        shown.append(Line("info", f"audit log today: {events}"))
+    for message, fix in found.damaged:
+        shown += [Line("error", message), Line("info", f"-> {fix}")]
+    return shown
+
+
+def _waiting(found: StatusOverview) -> Line:
+    pending = [entry for entry in found.waiting if entry.status == "pending"]
+    if not pending:
+        return Line("info", "no call is waiting for approval")
+    many = f"{len(pending)} calls wait" if len(pending) > 1 else "1 call waits"
+    left = replies.state(pending[0], time.time())
+    return Line("warn", f"{many} for approval, the oldest is {pending[0].nonce}, {left} (toolguard pending)")

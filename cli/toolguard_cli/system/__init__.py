@@ -1,0 +1,1 @@
+"""Processes, ports, paths and the errors that the command line reports."""

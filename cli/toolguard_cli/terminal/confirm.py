@@ -1,0 +1,26 @@
+"""Asks the user in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import typer
+
+from toolguard_cli.system.errors import UserError
+
+YES = frozenset({"y", "yes"})
+
+
+def confirm(lines: Sequence[str], question: str, *, as_json: bool, what: str = "the call") -> bool:
+    """Shows the lines, then asks; anything but a yes means no. Raises `UserError` if there is no terminal.
+
+    With `as_json`, or if there is no terminal, the lines go to standard error. `what`: the subject, for the error message.
+    """
+    can_ask = sys.stdin.isatty()
+    for line in lines:
+        typer.echo(f"      {line}", err=as_json or not can_ask)
+    if not can_ask:
+        raise UserError("there is no terminal to ask in", f"review {what} above; if you agree, repeat with --yes")
+    typer.echo(f"{question} [y/N] ", nl=False, err=as_json)
+    return sys.stdin.readline().strip().lower() in YES

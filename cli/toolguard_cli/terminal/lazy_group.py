@@ -1,0 +1,58 @@
+"""A group of commands, each of which is imported when it is called or when its own help is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Any, ClassVar, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+
+
+class LazyCommand(NamedTuple):
+    """`module`: what to import; its `app` is the command. `summary`: its line in the help of the group. `new_name`: what
+    the command is called now, if this is a former name."""
+
+    module: str
+    summary: str
+    new_name: str = ""
+
+
+class LazyGroup(TyperGroup):
+    """A subclass names its commands in `table`, in the order of the help."""
+
+    table: ClassVar[Mapping[str, LazyCommand]] = {}
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands: Any = _Commands(self.table)
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - as in the base class
+        return list(self.table)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - as in the base class
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, command.summary) for name, command in self.table.items()])
+
+
+class _Commands(Mapping[str, Any]):
+    """Imports a command when it is read."""
+
+    def __init__(self, table: Mapping[str, LazyCommand]) -> None:
+        self._table = table
+
+    def __getitem__(self, name: str) -> Any:
+        entry = self._table[name]
+        command = typer.main.get_command(import_module(entry.module).app)
+        command.name = name
+        if entry.new_name:
+            command.help = f"{entry.summary}\n\nSee toolguard {entry.new_name} --help."
+            command.epilog = f"\b\nExample:\n  toolguard {name}"
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table)
+
+    def __len__(self) -> int:
+        return len(self._table)

@@ -1,0 +1,84 @@
+"""The result of a command and how it is shown: lines for the user, or one JSON envelope for scripts.
+
+The envelope is `{"schema": 1, "command", "ok", "data", "messages", "errors"}` for every command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import sys
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import typer
+
+from toolguard_engine.wording.redact import UNPRINTABLE
+
+SCHEMA = 1
+_PARTS = re.compile(r"[^\n\t]+")
+Kind = Literal["ok", "warn", "error", "info", "next", "allow", "hold", "block"]
+_MARKS: dict[Kind, tuple[str, str]] = {
+    "ok": ("ok   ", "green"),
+    "warn": ("warn ", "yellow"),
+    "error": ("error", "red"),
+    "info": ("     ", ""),
+    "next": ("next ", "cyan"),
+    "allow": ("allow", "green"),
+    "hold": ("hold ", "yellow"),
+    "block": ("block", "red"),
+}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line for the user. `next` lines give the next command; the last three kinds are verdicts on a call."""
+
+    kind: Kind
+    text: str
+
+
+@dataclass(frozen=True)
+class Result:
+    """What happened: `data` for scripts, `lines` for people; both say the same. `printed` stands in the place of the lines
+    where the answer is a text to be piped on."""
+
+    command: str
+    data: dict[str, Any] = field(default_factory=dict)
+    lines: tuple[Line, ...] = ()
+    exit_code: int = 0
+    printed: str | None = None
+
+    def envelope(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "command": self.command,
+            "ok": self.exit_code == 0,
+            "data": self.data,
+            "messages": [line.text for line in self.lines if line.kind != "error"],
+            "errors": [line.text for line in self.lines if line.kind == "error"],
+        }
+
+
+def show(result: Result, *, as_json: bool, failed: bool = False) -> None:
+    """Prints a result to standard output, or to standard error if `failed`."""
+    if as_json:
+        print(json.dumps(result.envelope(), ensure_ascii=False))  # noqa: T201 - the command's output
+        return
+    if result.printed is not None:
+        print(result.printed)  # noqa: T201 - the command's output
+        return
+    for line in result.lines:
+        typer.echo(_styled(line), file=sys.stderr if failed else sys.stdout)
+
+
+def _styled(line: Line) -> str:
+    mark, colour = _MARKS[line.kind]
+    shown = typer.style(mark, fg=colour) if colour and not os.environ.get("NO_COLOR") else mark
+    return f"{shown} {_harmless(line.text)}"
+
+
+def _harmless(text: str) -> str:
+    """Replaces control characters except line breaks and tabs, because texts come from files and models."""
+    return _PARTS.sub(lambda part: UNPRINTABLE.sub("?", part[0]), text)

@@ -1,0 +1,36 @@
+"""What an approval is bound to: exactly one call of one agent in one session."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any
+
+import rfc8785
+
+from toolguard_engine.model.call import Call
+
+EXACT = 2**53 - 1
+"""Beyond this JavaScript has no exact integers, so the gateway itself holds a float there (RFC 8785, section 3.2.2.3)."""
+
+
+def bind(call: Call) -> str:
+    """SHA-256, in hex, of the canonical JSON (RFC 8785) of tool, params, agent, session and working directory.
+
+    Never bound to the run or to who asked: a woken agent has another run and another requester. Raises `ValueError` for
+    params that have no canonical form (nested too deeply, a number that JavaScript cannot hold, half a surrogate pair).
+    """
+    bound = {"tool": call.tool, "params": call.params, "agent": call.agent, "session": call.session, "cwd": call.cwd}
+    try:
+        return sha256(rfc8785.dumps(_exact(bound))).hexdigest()
+    except (rfc8785.CanonicalizationError, RecursionError, OverflowError, UnicodeEncodeError) as error:
+        raise ValueError(f"params without a canonical form: {type(error).__name__}") from error
+
+
+def _exact(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(name): _exact(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_exact(item) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > EXACT:
+        return float(value)
+    return value

@@ -1,0 +1,282 @@
+"""What a person allowed beforehand, for a while: calls that a grant covers need not be asked about.
+
+The law, and where in doubt a call is not covered:
+
+- the tool is the same (short name, letter case aside), the agent and the working directory are those of the grant, where
+  it names them, and its time is not over;
+- the pattern covers the call's subject (`SUBJECTS`); of any other tool the canonical JSON of all params. What `*` may
+  stand for is the law of `globs`;
+- every other parameter is one that changes nothing (`free`), or the grant has a glob for it under `params`;
+- a parameter that the grant has a glob for must be there and match, a free one too;
+- whatever has an unexpected type is not covered.
+
+The subject of `message` is the text `<channel> <target> <action>`, `-` for what is absent. The directory of a call is
+its `workdir`, else the one it came with; a relative one is unknown. Times are seconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+import rfc8785
+from msgspec import Meta
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.effects.shell.walk import INTERPRETER
+from toolguard_engine.effects.shell.wrappers import LONG, WRAPPERS
+from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.model.call import Call
+from toolguard_engine.rules.text_globs import Kind, matches, only_stars
+
+GrantId = Annotated[str, Meta(min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+Short = Annotated[str, Meta(max_length=400)]
+Pattern = Annotated[str, Meta(min_length=1, max_length=4_000)]
+
+
+class Grant(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One permission. `agent`, `cwd`: "" is any. `expires`: 0 is never. `params`: a glob for each named parameter.
+
+    `mac` proves that a person gave it (see `stores.files.grants_file`); what is covered does not depend on it.
+    """
+
+    id: GrantId
+    tool: Annotated[str, Meta(min_length=1, max_length=200)]
+    pattern: Pattern
+    agent: Short = ""
+    expires: float = 0.0
+    created: float = 0.0
+    by: Short = ""
+    reason: Short = ""
+    params: dict[str, Pattern] = msgspec.field(default_factory=dict)
+    cwd: Short = ""
+    mac: Short = ""
+
+
+Types = tuple[type, ...]
+_TEXT: Types = (str,)
+_NUMBER: Types = (int, float)
+_ANY: Types = (object,)
+
+
+@dataclass(frozen=True)
+class GrantSubject:
+    """What the pattern of a tool's grant is compared with: these params, and those that are free beside them."""
+
+    kind: Kind
+    params: tuple[str, ...]
+    free: dict[str, Types]
+
+
+_EXEC = GrantSubject(
+    "words",
+    ("command",),
+    {
+        "workdir": _TEXT,
+        "timeout": _NUMBER,
+        "timeoutSeconds": _NUMBER,
+        "background": (bool,),
+        "yieldMs": _NUMBER,
+        "title": _TEXT,
+    },
+)
+_MESSAGE = GrantSubject("address", ("channel", "target", "action"), {"message": _TEXT, "text": _TEXT})
+SUBJECTS = {
+    "exec": _EXEC,
+    "bash": _EXEC,
+    "read": GrantSubject("path", ("path",), {"offset": _NUMBER, "limit": _NUMBER}),
+    "write": GrantSubject("path", ("path",), {"content": _ANY}),
+    "edit": GrantSubject("path", ("path",), {"edits": _ANY, "oldText": _TEXT, "newText": _TEXT}),
+    "web_fetch": GrantSubject("url", ("url",), {"extractMode": _TEXT, "maxChars": _NUMBER}),
+    "browser": GrantSubject("url", ("url",), {}),
+    "message": _MESSAGE,
+}
+
+
+def covering(call: Call, grants: Sequence[Grant], now: float) -> Grant | None:
+    """The first grant that covers this call."""
+    if not isinstance(call.params, dict):
+        return None
+    return next((grant for grant in grants if covers(grant, call, now)), None)
+
+
+def covers(grant: Grant, call: Call, now: float) -> bool:
+    return (
+        tool_name(grant.tool) == tool_name(call.tool)
+        and not is_expired(grant, now)
+        and grant.agent in ("", call.agent)
+        and (not grant.cwd or _folder(grant.cwd) == _directory(call))
+        and _named_params_match(grant, call.params)
+        and _subject_matches(grant, call.params)
+    )
+
+
+def is_expired(grant: Grant, now: float) -> bool:
+    return grant.expires != 0 and not now < grant.expires
+
+
+def active(grants: Sequence[Grant], now: float) -> list[Grant]:
+    """Those that still count."""
+    return [grant for grant in grants if not is_expired(grant, now)]
+
+
+def too_broad(grant: Grant) -> str:
+    """What a person should think about twice before granting it; empty where the pattern limits something."""
+    if only_stars(grant.pattern):
+        return f"the pattern {grant.pattern} covers every call of {grant.tool}"
+    kind = kind_of(grant.tool)
+    if kind == "words" and "*" in grant.pattern.split()[0]:
+        return f"the pattern {grant.pattern} covers every program"
+    if kind == "words" and _runs_any(grant.pattern.split()):
+        return f"the pattern {grant.pattern} covers every program or script that {grant.pattern.split()[0]} can run"
+    if not grant.expires and "*" in grant.pattern:
+        return f"the pattern {grant.pattern} has a *, and it never ends"
+    return ""
+
+
+_READ_SCRIPTS = program_catalogue.programs("shell", "sourcer")
+
+
+def _runs_any(words: list[str]) -> bool:
+    """Whether a `*` may stand for the program that really runs, or for the script of a shell; in doubt it may."""
+    if not any("*" in word for word in words):
+        return False
+    runs = read(" ".join(words)).runs
+    if not runs or any("*" in run.argv[0] for run in runs):
+        return True
+    last = runs[-1]
+    own = [word for word in last.argv if word != UNKNOWN]
+    passed = words[: max(len(words) - len(own), 0)]
+    if any("*" in word or (word[:2] == "--" != word and "=" not in word and word not in LONG) for word in passed):
+        return True
+    if last.name in WRAPPERS:
+        return _may_run(last)
+    if last.name in _READ_SCRIPTS or INTERPRETER.fullmatch(last.name):
+        script = own[2:] if own[1:2] == ["-m"] else own[1:]
+        return not script or script[0].startswith("-") or "*" in script[0]
+    return False
+
+
+def _may_run(run: ProgramRun) -> bool:
+    """Whether a wrapper that runs nothing as it stands may run something with other words for its `*`."""
+    verbs = WRAPPERS[run.name].verb
+    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    return not verbs or any(all(a == b or "*" in b for a, b in zip(verb, words, strict=False)) for verb in verbs)
+
+
+def useless(grant: Grant) -> str:
+    """Why this pattern can never cover a call; empty where it can."""
+    if kind_of(grant.tool) == "url" and "*" in grant.pattern and grant.pattern.strip("*"):
+        host, slash, _ = grant.pattern.partition("://")[2].partition("/")
+        if not host or not slash:
+            return "with * a pattern for addresses needs a / behind the host: https://example.com/**"
+    if kind_of(grant.tool) == "path" and ".." in grant.pattern.split("/"):
+        return "a path with .. is never covered; write it without"
+    words = grant.pattern.split(" ")
+    if kind_of(grant.tool) == "address" and grant.pattern.strip("*") and len(words) != len(_MESSAGE.params):
+        return 'a pattern for messages has three words, "<channel> <target> <action>", - for what is absent'
+    return ""
+
+
+def subject(call: Call) -> str | None:
+    """What a pattern is compared with for this call; None where nothing can cover it."""
+    if not isinstance(call.params, dict):
+        return None
+    known = SUBJECTS.get(tool_name(call.tool))
+    return _shown(known, call.params) if known else _canonical(call.params)
+
+
+def fixed(call: Call) -> dict[str, str]:
+    """The parameters of this call that a grant has to name, each with the glob that is its very value.
+
+    A value with a `*` in it has none: no glob stands for just that text.
+    """
+    known = SUBJECTS.get(tool_name(call.tool))
+    if known is None or not isinstance(call.params, dict):
+        return {}
+    rest = {name: value for name, value in call.params.items() if name not in known.params}
+    named = {name: value for name, value in rest.items() if not isinstance(value, known.free.get(name, ()))}
+    return {str(name): text for name, value in named.items() if (text := _glob(value)) and "*" not in text}
+
+
+def _glob(value: Any) -> str:
+    return value if isinstance(value, str) else _canonical(value) or ""
+
+
+def kind_of(tool: str) -> Kind:
+    """How patterns of this tool are read."""
+    subject = SUBJECTS.get(tool_name(tool))
+    return subject.kind if subject else "json"
+
+
+def _directory(call: Call) -> str:
+    """Where an absolute path says the call runs; otherwise something that no grant names."""
+    workdir = call.params.get("workdir") or call.cwd
+    known = isinstance(workdir, str) and workdir.startswith("/") and ".." not in workdir.split("/")
+    return _folder(workdir) if known else "?"
+
+
+def _folder(path: str) -> str:
+    return path.rstrip("/") or "/"
+
+
+def _named_params_match(grant: Grant, params: dict[Any, Any]) -> bool:
+    return all(name in params and _value_matches(glob, params[name]) for name, glob in grant.params.items())
+
+
+def _value_matches(glob: str, value: Any) -> bool:
+    if not glob.strip("*"):
+        return True
+    if isinstance(value, str):
+        return matches("path", glob, value)
+    text = _canonical(value)
+    return text is not None and matches("json", glob, text)
+
+
+def _subject_matches(grant: Grant, params: dict[Any, Any]) -> bool:
+    subject = SUBJECTS.get(tool_name(grant.tool))
+    if subject is None:
+        text = _canonical(params)
+        return text is not None and matches("json", grant.pattern, text)
+    shown = _shown(subject, params)
+    return shown is not None and _rest_is_free(grant, subject, params) and matches(subject.kind, grant.pattern, shown)
+
+
+def _shown(subject: GrantSubject, params: dict[Any, Any]) -> str | None:
+    """The subject as text; None where it has another type, or is not there."""
+    if subject.kind != "address":
+        value = params.get(subject.params[0])
+        return value if isinstance(value, str) else None
+    words = [params.get(name, "-") for name in subject.params]
+    known = all(isinstance(word, str) and word and not any(sign.isspace() for sign in word) for word in words)
+    return " ".join(words) if known else None
+
+
+def _rest_is_free(grant: Grant, subject: GrantSubject, params: dict[Any, Any]) -> bool:
+    known = {*subject.params, *grant.params}
+    return all(name in known or isinstance(value, subject.free.get(name, ())) for name, value in params.items())
+
+
+def _canonical(value: Any) -> str | None:
+    try:
+        return rfc8785.dumps(value).decode()
+    except (rfc8785.CanonicalizationError, RecursionError, UnicodeError):
+        return None
+
+
+_MEANINGS: dict[Kind, str] = {
+    "words": "harmless words: no option, no quote, nothing that the shell reads",
+    "path": "a name or a part of one; ** crosses /",
+    "url": "a part between slashes; ** crosses /",
+    "address": "one word",
+    "json": "anything within one value",
+}
+
+
+def meaning(tool: str) -> str:
+    """What `*` stands for in a pattern of this tool, for a person."""
+    return _MEANINGS[kind_of(tool)]

@@ -1,0 +1,229 @@
+"""The ledger of held calls: pending, approved, denied, used, expired. Pure; `stores.files.nonces` keeps it on disk.
+
+The law, for each binding (one call of one agent in one session):
+
+- a held call is entered once as `pending` under its nonce; while it waits, the same call finds the same nonce;
+- a person turns `pending` into `approved` or `denied`; `approved` becomes `used` by exactly one call;
+- `pending` and `approved` become `expired` when their time is over; a denial lasts as long as the call would have waited;
+- what is closed (`used`, `denied`, `expired`) never opens again and is remembered for a while, to say what became of it.
+
+All times are seconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Literal
+
+import msgspec
+
+Status = Literal["pending", "approved", "used", "denied", "expired"]
+OPEN: frozenset[Status] = frozenset({"pending", "approved"})
+
+MIN_PREFIX = 4
+MAX_OPEN = 1_000
+MAX_OPEN_OF_SESSION = 100
+MAX_CLOSED = 1_000
+MAX_CLOSED_SHOWN = 200
+REMEMBERED = 24 * 3600.0
+"""Seconds for which a closed nonce is still known."""
+
+SKEW = 5.0
+"""Seconds that the clock may step back without making an approval invalid."""
+
+
+LAPSED = "a checkpoint was given: the agent may try it again"
+"""Why an entry is over that `Ledger.lapse` closed."""
+
+
+class HeldCall(msgspec.Struct, frozen=True, gc=False):
+    """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: see `nonces`.
+
+    `shown`: the call for the person who decides, `whole`: and that is all of it; `cwd`: where it would run.
+    """
+
+    nonce: str
+    binding: str
+    tool: str
+    agent: str
+    session: str
+    run: str
+    code: str
+    reason: str
+    shown: str
+    created: float
+    expires: float
+    status: Status = "pending"
+    decided: float = 0.0
+    by: str = ""
+    where: str = ""
+    why: str = ""
+    whole: bool = True
+    cwd: str = ""
+    mac: str = ""
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """A person's yes or no: who, where (`cli`, `chat`, `native`, `tool`, `dashboard`), why."""
+
+    by: str
+    where: str
+    why: str = ""
+
+
+class RefusedError(Exception):
+    """A nonce that cannot be decided on. `cause` is stable: malformed, unknown, ambiguous, unseen, or the status."""
+
+    def __init__(self, cause: str, entry: HeldCall | None = None, matches: tuple[str, ...] = ()) -> None:
+        super().__init__(cause)
+        self.cause = cause
+        self.entry = entry
+        self.matches = matches
+
+
+class TooManyHeldError(Exception):
+    """More calls wait than one person can look at: no more are entered."""
+
+
+class Ledger:
+    """All entries by nonce. `changed` collects those that are new or differ from what was loaded, `forged` those that
+    `trusted` refused: each entry is asked about before anything is concluded from it, and a refused one is dropped."""
+
+    def __init__(self, entries: Iterable[HeldCall] = (), trusted: Callable[[HeldCall], bool] = lambda entry: True) -> None:  # noqa: ARG005
+        self._entries = {entry.nonce: entry for entry in entries}
+        self._trusted = trusted
+        self.changed: list[HeldCall] = []
+        self.forged: list[HeldCall] = []
+        self.dropped = False
+
+    @property
+    def entries(self) -> list[HeldCall]:
+        return list(self._entries.values())
+
+    def open_entries(self) -> list[HeldCall]:
+        return [entry for entry in self._entries.values() if entry.status in OPEN]
+
+    def sweep(self, now: float) -> None:
+        """Closes what is over and forgets what was closed long ago."""
+        closed = []
+        for entry in self.entries:
+            if entry.status not in OPEN:
+                closed.append(entry)
+            elif (now >= entry.expires or _from_the_future(entry, now)) and self._holds(entry):
+                closed.append(self._put(_closed(entry, "expired", now)))
+        known = [entry for entry in closed if now < entry.decided + REMEMBERED]
+        if len(known) < len(closed) or len(known) > MAX_CLOSED:
+            kept = sorted(known, key=lambda entry: (_answers(entry, now), entry.decided))[-MAX_CLOSED:]
+            self.dropped = True
+            self._entries = {entry.nonce: entry for entry in [*self.open_entries(), *kept]}
+
+    def check(self) -> None:
+        """Drops every entry that is not trusted."""
+        for entry in self.entries:
+            self._holds(entry)
+
+    def waiting(self, binding: str, now: float) -> HeldCall | None:
+        """The entry that answers for this call now: pending, approved, or else a denial that still lasts."""
+        found = [entry for entry in self._entries.values() if entry.binding == binding and _answers(entry, now)]
+        return next((entry for entry in sorted(found, key=_is_closed) if self._holds(entry)), None)
+
+    def enter(self, entry: HeldCall) -> HeldCall:
+        """A new held call. Raises `Full`."""
+        waiting = self.open_entries()
+        if len(waiting) >= MAX_OPEN or sum(known.session == entry.session for known in waiting) >= MAX_OPEN_OF_SESSION:
+            raise TooManyHeldError
+        self._put(entry)
+        return entry
+
+    def use(self, entry: HeldCall, now: float) -> HeldCall:
+        """The approved call runs, this once."""
+        return self._put(_closed(entry, "used", now))
+
+    def find(self, prefix: str) -> HeldCall:
+        """The one entry that a person means; those that can be decided on come first. Raises `Refused`."""
+        wanted = prefix.strip().lower()
+        if len(wanted) < MIN_PREFIX or not set(wanted) <= set("0123456789abcdef"):
+            raise RefusedError("malformed")
+        found = [entry for entry in self.entries if entry.nonce.startswith(wanted) and self._holds(entry)]
+        candidates = [e for e in found if e.status == "pending"] or [e for e in found if e.status == "approved"] or found
+        if not candidates:
+            raise RefusedError("unknown")
+        if len(candidates) > 1:
+            raise RefusedError("ambiguous", matches=tuple(sorted(entry.nonce for entry in candidates)))
+        return candidates[0]
+
+    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
+        """Lets the call through once within `window` seconds. Raises `Refused`.
+
+        `unseen`: the person says yes although not all of the call can be shown.
+        """
+        entry = self.find(prefix)
+        if entry.status != "pending":
+            raise RefusedError(entry.status, entry)
+        if not (entry.whole or unseen):
+            raise RefusedError("unseen", entry)
+        return self._decide(entry, "approved", decision, now, now + window)
+
+    def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> HeldCall:
+        """Refuses a call that waits, or takes a yes back that was not used yet, for `lasts` seconds. Raises `Refused`."""
+        entry = self.find(prefix)
+        if entry.status not in OPEN:
+            raise RefusedError(entry.status, entry)
+        return self._decide(entry, "denied", decision, now, now + lasts)
+
+    def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
+        """Closes what waits and is meant: what it was held for is over. Those that it closed."""
+        found = [entry for entry in self.entries if entry.status == "pending" and means(entry) and self._holds(entry)]
+        decision = Decision(decision.by, decision.where, LAPSED)
+        return [self._decide(_closed(entry, "expired", now), "expired", decision, now, entry.expires) for entry in found]
+
+    def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> HeldCall | None:
+        """What the gateway's own prompt brought: `used`, `denied` or `expired`. None where it is closed already.
+
+        A no there takes back a yes that was given elsewhere meanwhile; a yes there is the one that was used.
+        """
+        entry = self._entries.get(nonce)
+        if entry is None or entry.status not in OPEN or not self._holds(entry):
+            return None
+        if status == "used":
+            known = entry if entry.status == "approved" else self._decide(entry, "approved", decision, now, entry.expires)
+            return self.use(known, now)
+        if status == "expired" and entry.status == "approved":
+            return None
+        lasts = now + entry.expires - entry.created if status == "denied" else entry.expires
+        return self._decide(entry, status, decision, now, lasts)
+
+    def _holds(self, entry: HeldCall) -> bool:
+        ours = any(entry is changed for changed in self.changed)  # made here just now, and not signed yet
+        if ours or self._trusted(entry):
+            return True
+        self.forged.append(entry)
+        self._entries.pop(entry.nonce, None)
+        return False
+
+    def _decide(self, entry: HeldCall, status: Status, decision: Decision, now: float, expires: float) -> HeldCall:
+        who = {"by": decision.by, "where": decision.where, "why": decision.why}
+        return self._put(msgspec.structs.replace(entry, status=status, decided=now, expires=expires, **who))
+
+    def _put(self, entry: HeldCall) -> HeldCall:
+        self._entries[entry.nonce] = entry
+        self.changed.append(entry)
+        return entry
+
+
+def _closed(entry: HeldCall, status: Status, now: float) -> HeldCall:
+    """What is over is kept for its answer only: the whole call is in the audit log."""
+    return msgspec.structs.replace(entry, status=status, decided=now, shown=entry.shown[:MAX_CLOSED_SHOWN])
+
+
+def _is_closed(entry: HeldCall) -> bool:
+    return entry.status not in OPEN
+
+
+def _answers(entry: HeldCall, now: float) -> bool:
+    return entry.status in ("pending", "approved", "denied") and now < entry.expires and not _from_the_future(entry, now)
+
+
+def _from_the_future(entry: HeldCall, now: float) -> bool:
+    """The clock was set back: when the approval's window ends cannot be said any more."""
+    return entry.status == "approved" and now < entry.decided - SKEW

@@ -1,0 +1,156 @@
+"""What a person reads about held calls, in the terminal and in chat: plain text, printable, one line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from math import ceil
+
+from toolguard_engine.approvals.ledger import LAPSED, MIN_PREFIX, OPEN, HeldCall, RefusedError
+from toolguard_engine.wording.printable import cut, duration, plain
+
+MAX_MATCHES = 5
+MAX_LINES = 50
+WIDTH = 120
+"""Characters of a line about one call."""
+
+LOOK = "toolguard pending (in chat: /toolguard pending) lists the calls that wait"
+AGAIN = "if it is still wanted, tell the agent to try once more: the call gets a new nonce"
+
+GO_ON = "tell the agent to go on if it does not by itself"
+NOT_LAPSED = "held calls that waited for it could not be closed; toolguard doctor says what is the matter"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is the matter, in one line, and the next step."""
+
+    text: str
+    fix: str
+
+
+def explain(refused: RefusedError) -> Answer:
+    """Why this nonce cannot be decided on; a different answer for each cause."""
+    entry = refused.entry
+    if entry is None:
+        return _about_prefix(refused)
+    if refused.cause == "unseen":
+        return Answer(
+            f"{entry.nonce} ({_name(entry)}) cannot be shown whole, and a yes is for all of it",
+            f"tell the agent to put it into a file that you can read, or toolguard approve {entry.nonce} --unseen",
+        )
+    if entry.status == "expired" and entry.why == LAPSED:
+        return Answer(f"{entry.nonce} ({_name(entry)}) waits no more since {_when(entry.decided)}: {LAPSED}", GO_ON)
+    if entry.status == "expired":
+        return Answer(f"{entry.nonce} ({_name(entry)}) expired at {_when(entry.decided)}: nobody answered in time", AGAIN)
+    if entry.status == "used":
+        return Answer(
+            f"{entry.nonce} ({_name(entry)}) was used at {_when(entry.decided)}: an approval is good for one call", AGAIN
+        )
+    if entry.status == "denied":
+        return Answer(
+            f"{entry.nonce} ({_name(entry)}) was denied{_by_whom(entry)}",
+            f"a denial stays; from {_when(entry.expires)} on the agent may ask anew, under another nonce",
+        )
+    return Answer(
+        f"{entry.nonce} ({_name(entry)}) is approved already{_by_whom(entry)}",
+        f"tell the agent to repeat the call before {_when(entry.expires)}; toolguard deny {entry.nonce} takes the yes back",
+    )
+
+
+def _about_prefix(refused: RefusedError) -> Answer:
+    if refused.cause == "malformed":
+        return Answer(
+            "that is no nonce",
+            f"a nonce has 8 characters of 0-9 and a-f, the first {MIN_PREFIX} or more are enough; {LOOK}",
+        )
+    if refused.cause == "ambiguous":
+        more = len(refused.matches) - MAX_MATCHES
+        shown = ", ".join(refused.matches[:MAX_MATCHES]) + (f" and {more} more" if more > 0 else "")
+        return Answer(
+            f"{len(refused.matches)} calls begin like that: {shown}", f"give more characters of the one you mean; {LOOK}"
+        )
+    return Answer("no call is known by that nonce", f"it was mistyped, or is long over; {LOOK}")
+
+
+def approved(entry: HeldCall, window_seconds: float) -> str:
+    """What a yes means."""
+    return f"approved {entry.nonce}: {_who(entry)} may run {_name(entry)} once within {_seconds(window_seconds)}"
+
+
+def lapsed(entries: list[HeldCall]) -> str:
+    """What a checkpoint made of held calls; empty where none waited for one."""
+    if not entries:
+        return ""
+    one = len(entries) == 1
+    return f"{len(entries)} held call{'' if one else 's'} {'waits' if one else 'wait'} no more: {GO_ON}"
+
+
+def denied(entry: HeldCall) -> str:
+    """What a no means."""
+    return f"denied {entry.nonce}: {_who(entry)} is told not to try {_name(entry)} again"
+
+
+def refused(entry: HeldCall, *, taken_back: bool) -> str:
+    """What a no in the terminal means; `taken_back`: the call was approved, and had not run yet."""
+    if taken_back:
+        return (
+            f"took the yes for {entry.nonce} back before it was used: it did not run; "
+            "the agent is told not to repeat this call"
+        )
+    return f"denied {entry.nonce}: the agent is told not to repeat this call"
+
+
+def too_late(entry: HeldCall) -> Answer:
+    """A no to a call that ran already."""
+    return Answer(f"too late: {entry.nonce} ran at {_when(entry.decided)}", f"toolguard audit show --nonce {entry.nonce}")
+
+
+def waiting(entries: Iterable[HeldCall], now: float) -> list[HeldCall]:
+    """Those that a person can still decide on, or that are approved and not used yet; the oldest first."""
+    return sorted((e for e in entries if e.status in OPEN and now < e.expires), key=lambda e: (e.created, e.nonce))
+
+
+def pending_lines(entries: Iterable[HeldCall], now: float, width: int = WIDTH) -> list[str]:
+    """One line for each waiting call: nonce, tool, time left, agent, the call; a line that says so where none waits."""
+    found = waiting(entries, now)
+    if not found:
+        return ["no call is waiting"]
+    more = [f"... and {len(found) - MAX_LINES} more"] if len(found) > MAX_LINES else []
+    return [*(cut(_line(entry, now), width) for entry in found[:MAX_LINES]), *more]
+
+
+def _line(entry: HeldCall, now: float) -> str:
+    return f"{entry.nonce}  {_name(entry)}  {state(entry, now)}  {cut(entry.agent, 30) or '-'}  {plain(entry.shown)}"
+
+
+def state(entry: HeldCall, now: float) -> str:
+    """How an entry stands: `4m10s left`, `approved, 20s left`, or what became of it."""
+    if entry.status in OPEN and now >= entry.expires:
+        return "expired"
+    left = f"{duration(ceil(entry.expires - now))} left"
+    return {"pending": left, "approved": f"approved, {left}"}.get(entry.status, entry.status)
+
+
+def _name(entry: HeldCall) -> str:
+    return cut(entry.tool, 40)
+
+
+def _who(entry: HeldCall) -> str:
+    return f"agent {cut(entry.agent, 40)}" if entry.agent else "the agent"
+
+
+def _by_whom(entry: HeldCall) -> str:
+    by = f" by {cut(entry.by, 60)}" if entry.by else ""
+    where = f" ({cut(entry.where, 20)})" if entry.where else ""
+    why = f": {cut(entry.why, WIDTH)}" if entry.why else ""
+    return f"{by}{where} at {_when(entry.decided)}{why}"
+
+
+def _when(moment: float) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else duration(seconds)  # noqa: PLR2004 - two minutes

@@ -1,0 +1,273 @@
+"""The settings under `plugins.entries.toolguard.config`: the only source of their names, ranges and defaults.
+
+`scripts/build_manifest` derives the plugin's JSON schema from these types. Old entries stay valid: `enabled`,
+`maxIdenticalFailures`, `maxFailuresPerTurn`, `logPath`, `logLevel`, `escalationThreshold`, `pendingTimeoutMs`,
+`approvalWindowMs`, `storePath`, `alwaysBlock`, `neverBlock` and `metrics` have the names and defaults of the plugins that
+toolguard replaces, `loopDetection` those of the gateway. `conflicts` checks settings against each other.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+Mode = Literal["enforce", "soft", "shadow", "disabled"]
+LENIENT_FIRST: tuple[Mode, ...] = ("disabled", "shadow", "soft", "enforce")
+FailMode = Literal["closed", "open"]
+LogLevel = Literal["debug", "info", "warn", "error"]
+PinParams = Literal["approved", "always"]
+ApprovalMode = Literal["nonce", "native"]
+RiskLevel = Literal["SAFE", "LOW", "MEDIUM", "HIGH", "CRITICAL"]
+Threshold = Annotated[int, Meta(ge=1, le=100)]
+CallCount = Annotated[int, Meta(ge=1, le=10_000)]
+CountOrOff = Annotated[int, Meta(ge=0, le=10_000)]
+"""0 disables it."""
+
+StepsOrOff = Annotated[int, Meta(ge=0, le=4)]
+HistorySize = Annotated[int, Meta(ge=1, le=1000)]
+WindowSize = Annotated[int, Meta(ge=1, le=100)]
+Port = Annotated[int, Meta(ge=1, le=65_535)]
+Days = Annotated[int, Meta(ge=1, le=3650)]
+DaysOfHours = Annotated[int, Meta(ge=8, le=3650)]
+"""Weekly totals are computed from them, starting on a full hour."""
+
+BudgetSize = Annotated[float, Meta(ge=0.1, le=100)]
+Trust = Annotated[float, Meta(ge=0, le=1)]
+Cost = Annotated[float, Meta(ge=0, le=100)]
+Price = Annotated[float, Meta(ge=0, le=1_000_000)]
+ToolName = Annotated[str, Meta(min_length=1, max_length=200)]
+ToolNames = Annotated[list[ToolName], Meta(max_length=500)]
+RuleName = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9.-]{0,79}$")]
+RuleNames = Annotated[list[RuleName], Meta(max_length=500)]
+FilePath = Annotated[str, Meta(min_length=1, max_length=4096)]
+PendingTimeout = Annotated[int, Meta(ge=60_000, le=600_000)]
+ApprovalWindow = Annotated[int, Meta(ge=10_000, le=120_000)]
+Prefix = Annotated[str, Meta(pattern="^[A-Z][A-Z0-9_]{0,39}$")]
+BindAddress = Annotated[str, Meta(min_length=1, max_length=255)]
+
+HOME_STATE = "~/.openclaw/"
+"""How settings spell the state folder."""
+
+DEFAULT_LOG_PATH = "~/.openclaw/tool-guard.log"
+DEFAULT_METRICS_PATH = "~/.openclaw/metrics.db"
+
+
+class ApprovalConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """How calls are approved. `mode`: by nonce, or in the gateway's own prompt if it can show one."""
+
+    mode: ApprovalMode = "nonce"
+    prefix: Prefix = "TOOLGUARD"
+    wake: bool = True
+    agent_tool: bool = False
+
+
+class Detectors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    generic_repeat: bool = True
+    known_poll_no_progress: bool = True
+    ping_pong: bool = True
+
+
+class CompactionGuard(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    window_size: WindowSize = 3
+
+
+class IdenticalErrors(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The same failure of the same call, if a retry cannot fix it: a note, then the end of the run. 0 disables either."""
+
+    warn: CountOrOff = 3
+    stop: CountOrOff = 6
+
+
+class LoopDetection(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Repetition without progress. `enabled`: true for all checks, absent for only the compaction guard and
+    `identicalErrors`, false for none."""
+
+    enabled: bool | msgspec.UnsetType = msgspec.UNSET
+    history_size: HistorySize = 30
+    warning_threshold: CallCount = 10
+    critical_threshold: CallCount = 20
+    unknown_tool_threshold: CallCount = 10
+    global_circuit_breaker_threshold: CallCount = 30
+    identical_errors: IdenticalErrors = IdenticalErrors()
+    detectors: Detectors = Detectors()
+    post_compaction_guard: CompactionGuard = CompactionGuard()
+
+
+class DashboardConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    enabled: bool = False
+    port: Port = 8080
+    bind: BindAddress = "127.0.0.1"
+
+
+class Retention(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """How many days single calls and hourly and daily totals are kept."""
+
+    raw_days: Days = 30
+    hourly_days: DaysOfHours = 90
+    daily_days: Days = 365
+
+
+class ModelPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """USD per million tokens. Cache tokens cost as much as other input unless set."""
+
+    input: Price
+    output: Price
+    cache_read: Price | msgspec.UnsetType = msgspec.UNSET
+    cache_write: Price | msgspec.UnsetType = msgspec.UNSET
+
+
+ModelPrices = dict[str, ModelPrice]
+"""By `provider/model`; `*` matches anything."""
+
+
+class MetricsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    enabled: bool = False
+    db_path: FilePath = DEFAULT_METRICS_PATH
+    dashboard: DashboardConfig = DashboardConfig()
+    retention: Retention = Retention()
+    prices: ModelPrices = msgspec.field(default_factory=dict)
+
+
+class RiskCosts(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="upper"):
+    safe: Cost = 0.0
+    low: Cost = 0.05
+    medium: Cost = 0.15
+    high: Cost = 0.4
+    critical: Cost = 1.0
+
+
+class DriftConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """Thresholds for drift since a person's last message or checkpoint; 0 disables one."""
+
+    escalating_access: StepsOrOff = 3
+    outward_calls: CountOrOff = 10
+    calls_per_minute: CountOrOff = 60
+    same_resource: CountOrOff = 20
+    warnings: CountOrOff = 5
+    minutes_alone: CountOrOff = 120
+
+
+class BudgetConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """How much risk an agent may take before it needs approval; `risk_costs` is what a call of each level costs."""
+
+    mode: Mode = "shadow"
+    size: BudgetSize = 1.0
+    initial_trust: Trust = 0.7
+    risk_costs: RiskCosts = RiskCosts()
+    tool_risk_map: dict[str, RiskLevel] = msgspec.field(default_factory=dict)
+    drift: DriftConfig = DriftConfig()
+
+
+def _of_agent(general: type[msgspec.Struct], *names: str) -> Any:
+    """The settings that an agent may override (default: all), without defaults."""
+    inner = {field.name: field.type for field in msgspec.structs.fields(general) if field.name in names or not names}
+    kinds = {name: _of_agent(kind) if isinstance(kind, type(msgspec.Struct)) else kind for name, kind in inner.items()}
+    fields = [(name, kind | msgspec.UnsetType, msgspec.UNSET) for name, kind in kinds.items()]
+    return msgspec.defstruct(
+        f"Agent{general.__name__}", fields, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True
+    )
+
+
+if TYPE_CHECKING:
+    AgentLoopDetection = LoopDetection
+    AgentBudget = BudgetConfig
+else:
+    AgentLoopDetection = _of_agent(LoopDetection)
+    AgentBudget = _of_agent(BudgetConfig, "mode")
+
+
+class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", omit_defaults=True):
+    """Settings of one agent; an absent key falls back to the general setting."""
+
+    mode: Mode | msgspec.UnsetType = msgspec.UNSET
+    max_identical_failures: Threshold | msgspec.UnsetType = msgspec.UNSET
+    max_failures_per_turn: Threshold | msgspec.UnsetType = msgspec.UNSET
+    escalation_threshold: Threshold | msgspec.UnsetType = msgspec.UNSET
+    always_block: ToolNames | msgspec.UnsetType = msgspec.UNSET
+    loop_detection: AgentLoopDetection | msgspec.UnsetType = msgspec.UNSET
+    budget: AgentBudget | msgspec.UnsetType = msgspec.UNSET
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """All settings. Paths are as the user wrote them; `~/.openclaw/` stands for the gateway's state directory."""
+
+    enabled: bool = True
+    mode: Mode = "enforce"
+    max_identical_failures: Threshold = 2
+    max_failures_per_turn: Threshold = 5
+    escalation_threshold: Threshold = 36
+    rules_off: RuleNames = msgspec.field(default_factory=list)
+    always_block: ToolNames = msgspec.field(default_factory=list)
+    never_block: ToolNames = msgspec.field(default_factory=lambda: ["memory_search", "memory_get"])
+    pending_timeout_ms: PendingTimeout = 300_000
+    approval_window_ms: ApprovalWindow = 30_000
+    store_path: FilePath | msgspec.UnsetType = msgspec.UNSET
+    pin_params: PinParams = "approved"
+    approval: ApprovalConfig = ApprovalConfig()
+    loop_detection: LoopDetection = LoopDetection()
+    metrics: MetricsConfig = MetricsConfig()
+    budget: BudgetConfig = BudgetConfig()
+    log_path: FilePath = DEFAULT_LOG_PATH
+    log_level: LogLevel = "info"
+    fail_mode: FailMode = "closed"
+    python: FilePath | msgspec.UnsetType = msgspec.UNSET
+    agents: dict[str, AgentConfig] = msgspec.field(default_factory=dict)
+
+    def for_agent(self, agent: str) -> Config:
+        """The settings, overridden by this agent's own."""
+        own = self.agents.get(agent)
+        merged: Config = self if own is None else _overridden(self, own)
+        return merged
+
+    @property
+    def active_mode(self) -> Mode:
+        return self.mode if self.enabled else "disabled"
+
+    @property
+    def active_budget_mode(self) -> Mode:
+        """The more lenient of `mode` and `budget.mode`."""
+        both = (self.active_mode, self.budget.mode)
+        return next(mode for mode in LENIENT_FIRST if mode in both)
+
+
+def _overridden(general: Any, own: msgspec.Struct) -> Any:
+    """`general`, a settings struct, with the set fields of `own`, in nested settings too."""
+    changes: dict[str, Any] = {}
+    for name in own.__struct_fields__:
+        value = getattr(own, name)
+        if value is not msgspec.UNSET:
+            changes[name] = _overridden(getattr(general, name), value) if isinstance(value, msgspec.Struct) else value
+    return msgspec.structs.replace(general, **changes)
+
+
+class _Dashboard(msgspec.Struct, frozen=True, rename="camel"):
+    enabled: bool = False
+    port: Port = DashboardConfig().port
+    bind: BindAddress = DashboardConfig().bind
+
+
+class _Metrics(msgspec.Struct, frozen=True, rename="camel"):
+    db_path: FilePath = DEFAULT_METRICS_PATH
+    dashboard: _Dashboard = _Dashboard()
+
+
+class _Settings(msgspec.Struct, frozen=True):
+    metrics: _Metrics = _Metrics()
+
+
+def metrics_of(raw: object) -> MetricsConfig:
+    """The metrics file and dashboard settings, even if other settings are invalid: as the plugin starts the dashboard
+    (`dashboardCommand`). The defaults if these cannot be read either, because then no dashboard starts."""
+    try:
+        found = msgspec.convert({} if raw is None else raw, _Settings).metrics
+    except (msgspec.ValidationError, RecursionError):
+        return MetricsConfig()
+    page = found.dashboard
+    return MetricsConfig(db_path=found.db_path, dashboard=DashboardConfig(page.enabled, page.port, page.bind))
+
+
+def parse(raw: object) -> Config:
+    """Reads decoded JSON. Raises `msgspec.ValidationError`, whose text names the key (`at `$.mode``)."""
+    return msgspec.convert({} if raw is None else raw, Config)

@@ -1,0 +1,322 @@
+"""What a run of the `openclaw` command line does, judging by the words after the program's name.
+
+An option may obscure where a verb begins. An unknown option is read both with and without a value, and the most severe
+reading counts. `--help` and, for verbs that have it, `--dry-run` only show something, unless they are the value of another
+option.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from toolguard_engine.effects.control_plane import gateway_settings
+from toolguard_engine.effects.control_plane.verb_catalogue import PASSING, UNKNOWN_VERB, VerbCatalogue, load
+from toolguard_engine.effects.shell.command import UNKNOWN
+
+OWN_PROGRAM = re.compile(
+    r"(?:^|[/:])(?:openclaw|clawdbot)(?:@[\w.^~-]*+)?/?$|openclaw\.mjs$"
+    r"|(?:^|[/:])(?:openclaw|clawdbot)/(?:\S*/)?(?:index|entry)\.m?js$",
+    re.IGNORECASE,
+)
+"""A word that starts the gateway's own command line."""
+
+DEFAULT_PORT = "18789"
+_ROOT_VALUED = frozenset({"--profile", "--log-level", "--container"})
+_HELP = frozenset({"--help", "-h"})
+_VERSION = frozenset({"--version", "-V", "-v"})
+_LOCAL = re.compile(rf"^$|localhost|127\.\d|\[?::1|0\.0\.0\.0|[$`{UNKNOWN}]", re.IGNORECASE)
+"""An address that is, or may be, on this machine."""
+
+_GUARD = "toolguard"
+_UPDATE = "--update"
+_MAX_WORDS = 200
+_MAX_READINGS = 16
+_PLUGIN_VERBS = re.compile(r"plugins (?:disable|uninstall|install|update|enable|reload)")
+_PATCHES_SESSION = "sessions.patch"
+_SESSION_FIELDS = frozenset(
+    {
+        "key", "sessionKey", "agentId", "label", "displayName", "archived", "pinned", "unread", "category", "color", "icon",
+        "model", "thinkingLevel", "fastMode", "verboseLevel", "reasoningLevel", "traceLevel", "responseUsage",
+    }
+)  # fmt: skip
+"""Session settings that can change without giving the agent more rights."""
+
+_MODEL_OPTIONS = ("--model", "--fallbacks")
+_METHOD = re.compile(r"[A-Za-z][\w-]*(?:\.[\w-]+)*")
+_UNKNOWN_PART = re.compile(rf"[$`{UNKNOWN}]|^@")
+_NAMES_GUARD = re.compile(r"config\.(?:set|patch|apply)|approval|toolguard")
+
+
+class Operation(NamedTuple):
+    """One operation on the gateway. `target`: the verb and its object. `certain`: whether it is certain."""
+
+    effect: str
+    target: str
+    certain: bool = True
+
+
+class _Reading(NamedTuple):
+    """One reading of the words: the verb, the words after it, and whether the verb is completely known."""
+
+    verb: str
+    rest: tuple[str, ...]
+    known: bool = True
+
+
+def operations(words: Sequence[str], stdin: str | None = None) -> tuple[Operation, ...]:
+    """The operations of `openclaw` with these words; none if it only shows something or does ordinary work. `stdin`: its
+    input, if known."""
+    words = tuple(words[:_MAX_WORDS])
+    found: dict[Operation, None] = {}
+    for reading in _readings(words):
+        for operation in _of(reading, words, stdin):
+            if operation.effect not in PASSING:
+                found[operation] = None
+    return tuple(found)
+
+
+def _readings(words: tuple[str, ...]) -> tuple[_Reading, ...]:
+    """The distinct verbs that these words may be."""
+    found: dict[_Reading, None] = {}
+    waiting: list[tuple[int, str]] = [(0, "")]
+    seen = 0
+    while waiting and seen < _MAX_READINGS:
+        seen += 1
+        at, verb = waiting.pop()
+        reading, others = _read(words, at, verb)
+        found[reading] = None
+        waiting += others
+    return tuple(found)
+
+
+def _read(words: tuple[str, ...], at: int, verb: str) -> tuple[_Reading, list[tuple[int, str]]]:
+    """The verb that begins at a word, and the positions where it may also continue."""
+    catalogue = load()
+    others: list[tuple[int, str]] = []
+    start = at
+    while at < len(words):
+        word = words[at]
+        if word == "--":
+            if verb:
+                break
+            at += 1
+            continue
+        if word.startswith("-") and len(word) > 1:
+            if "=" in word or word in catalogue.plain:
+                at += 1
+            elif word in (catalogue.valued if verb else _ROOT_VALUED):
+                at += 2
+            else:
+                if at + 1 < len(words) and not words[at + 1].startswith("-") and (not verb or verb in catalogue.groups):
+                    others.append((at + 2, verb))
+                at += 1
+            continue
+        longer = _joined(catalogue, verb, word)
+        if not longer:
+            break
+        verb, at, start = longer, at + 1, at + 1
+        if verb not in catalogue.groups:
+            break
+    rest = words[start:]
+    known = (verb not in catalogue.groups or not _plain(rest, catalogue)) if verb else not _plain(rest, catalogue)
+    return _Reading(verb, rest, known), others
+
+
+def _joined(catalogue: VerbCatalogue, verb: str, word: str) -> str:
+    """The verb extended by a word; empty if there is no such verb."""
+    longer = f"{verb} {word}".strip()
+    longer = catalogue.aliases.get(longer, longer)
+    return longer if longer in catalogue.verbs or longer in catalogue.groups else ""
+
+
+def _of(reading: _Reading, words: tuple[str, ...], stdin: str | None) -> Iterator[Operation]:
+    catalogue = load()
+    verb, rest = reading.verb, reading.rest
+    before = words[: len(words) - len(rest)]
+    if _asks(words, _HELP, catalogue) or (not verb and (not words or not _VERSION.isdisjoint(words))):
+        return
+    if _UPDATE in before or (not verb and _UPDATE in rest):
+        yield Operation("run", "openclaw update")
+    if not reading.known:
+        yield Operation(UNKNOWN_VERB, f"openclaw {' '.join((verb, *rest[:1])).strip()}")
+    if not verb or verb not in catalogue.verbs:
+        return
+    if any(gateway_settings.names_unguarded_model(word) for option in _MODEL_OPTIONS for word in _values(rest, option)):
+        yield Operation("agent", f"openclaw {verb} --model")
+    for operation in _by_options(verb, rest, catalogue, stdin):
+        yield _elsewhere(operation, words)
+
+
+def _by_options(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str | None) -> Iterator[Operation]:
+    target = f"openclaw {verb}"
+    given = {word.partition("=")[0] for word in _before_end(rest)}
+    own = catalogue.verbs[verb]
+    extra = [option for option in catalogue.options if verb in option.verbs and not given.isdisjoint(option.names)]
+    dry = catalogue.is_dry(verb) and _asks(rest, frozenset({"--dry-run"}), catalogue)
+    for option in extra:
+        if option.effect == "port":
+            yield _port_operation(rest, target)
+        elif not dry or option.effect == "run":
+            yield Operation(option.effect, f"{target} {next(name for name in option.names if name in given)}")
+    if dry or any(option.instead for option in extra):
+        return
+    if _PLUGIN_VERBS.fullmatch(verb) and any(_GUARD in word.lower() or word == "--all" for word in rest):
+        yield Operation("guard", target)
+    elif _PLUGIN_VERBS.fullmatch(verb) and any(UNKNOWN in word for word in rest):
+        yield Operation("guard", target, certain=False)
+    if own == "setting":
+        yield from _sets(verb, rest, catalogue, stdin)
+    elif own == "shown":
+        path = next(iter(_plain(rest, catalogue)), "")
+        if gateway_settings.is_shown_secret(gateway_settings.names(path)):
+            yield Operation("secret", f"{target} {path}")
+    elif verb == "gateway call":
+        yield from _calls(rest, catalogue)
+    elif own == "guard?":
+        yield Operation("guard", target, certain=False)
+    else:
+        yield Operation(own, target)
+
+
+def _sets(verb: str, rest: tuple[str, ...], catalogue: VerbCatalogue, stdin: str | None) -> Iterator[Operation]:
+    """The settings that a verb changes."""
+    target = f"openclaw {verb}"
+    plain = _plain(rest, catalogue)
+    if verb.startswith("models"):
+        if any(gateway_settings.names_unguarded_model(word) for word in plain):
+            yield Operation("agent", f"{target} {' '.join(plain)}")
+        return
+    changes: list[gateway_settings.SettingEffect] = []
+    for word in _values(rest, "--batch-json"):
+        changes += _batch(word)
+    for path in _values(rest, "--replace-path"):
+        changes.append(gateway_settings.change(gateway_settings.names(path)))
+    if any(word.startswith(("--batch-file", "--file")) for word in rest):
+        changes.append(gateway_settings.SettingEffect("guard", "a file", certain=False))
+    elif verb == "config patch":
+        texts = [stdin] if stdin is not None else list(plain)
+        changes += (
+            map(gateway_settings.of_patch, texts)
+            if texts
+            else [gateway_settings.SettingEffect("guard", "its input", certain=False)]
+        )
+    elif plain:
+        changes.append(gateway_settings.change(gateway_settings.names(plain[0])))
+    elif not changes:
+        changes.append(gateway_settings.SettingEffect(UNKNOWN_VERB, ""))
+    if len(plain) > 1 and gateway_settings.names_unguarded_model(plain[1]):
+        changes.append(gateway_settings.SettingEffect("agent", plain[0]))
+    for each in changes:
+        yield Operation(each.effect, f"{target} {each.path}".strip(), each.certain)
+
+
+def _batch(text: str) -> Iterator[gateway_settings.SettingEffect]:
+    """The changes of `config set --batch-json`."""
+    items = gateway_settings.parsed(text)
+    if not isinstance(items, list) or not all(
+        isinstance(item, dict) and isinstance(item.get("path"), str) for item in items
+    ):
+        yield gateway_settings.unread(text)
+        return
+    for item in items[:_MAX_WORDS]:
+        yield gateway_settings.change(gateway_settings.names(item["path"]))
+        if gateway_settings.chooses_unguarded_model(item.get("value")):
+            yield gateway_settings.SettingEffect("agent", item["path"])
+
+
+def _calls(rest: tuple[str, ...], catalogue: VerbCatalogue) -> Iterator[Operation]:
+    """The effect of a gateway method called from the command line."""
+    methods = [word for word in _plain(rest, catalogue) if _METHOD.fullmatch(word)]
+    method = methods[0] if methods else ""
+    effect = catalogue.method(method)
+    target = f"openclaw gateway call {method}".rstrip()
+    if effect == "setting":
+        if method == "config.apply":
+            yield Operation("guard", target)
+            return
+        found = _in_params(rest)
+        yield Operation(
+            found.effect, f"{target} {found.path}".strip(), found.certain or any(map(_UNKNOWN_PART.search, rest))
+        )
+        return
+    if effect in (UNKNOWN_VERB, "guard") and any(_NAMES_GUARD.search(word) or _UNKNOWN_PART.search(word) for word in rest):
+        effect = "guard"
+    if effect == "shown":
+        effect = "read"
+    if effect == "use":
+        yield from _with_params(method, rest, target)
+    yield Operation(effect, target)
+
+
+def _with_params(method: str, rest: tuple[str, ...], target: str) -> Iterator[Operation]:
+    """Effects of the parameters of an ordinary method: a model that bypasses the guard, or new session rights."""
+    texts = _values(rest, "--params")
+    for params in map(gateway_settings.parsed, texts):
+        if gateway_settings.chooses_unguarded_model(params):
+            yield Operation("agent", target)
+        if method == _PATCHES_SESSION and not (isinstance(params, dict) and _SESSION_FIELDS.issuperset(params)):
+            yield Operation("access", target)
+    if any(map(_UNKNOWN_PART.search, rest)) and not texts:
+        yield Operation("access", target)
+
+
+def _in_params(rest: tuple[str, ...]) -> gateway_settings.SettingEffect:
+    """The settings that the parameters of a method change."""
+    for text in _values(rest, "--params"):
+        params = gateway_settings.parsed(text)
+        if isinstance(params, dict) and isinstance(params.get("raw"), str):
+            return gateway_settings.of_patch(params["raw"])
+    return gateway_settings.unread(" ".join(rest))
+
+
+def _port_operation(rest: tuple[str, ...], target: str) -> Operation:
+    """`--force` ends whatever listens on the port; without a port that is this gateway's own."""
+    ports = _values(rest, "--port")
+    return Operation("guard", f"{target} --force", certain=not ports or DEFAULT_PORT in ports)
+
+
+def _elsewhere(operation: Operation, words: tuple[str, ...]) -> Operation:
+    """The same operation on another gateway, if the words say so: nothing is certain there."""
+    own = _before_end(words)
+    there = _values(own, "--container") or [url for url in _values(own, "--url") if not _LOCAL.search(url)]
+    return operation._replace(certain=False) if there and operation.effect == "guard" else operation
+
+
+def _plain(rest: Sequence[str], catalogue: VerbCatalogue) -> list[str]:
+    """The words that are neither options nor values of options."""
+    found: list[str] = []
+    skip = False
+    for at, word in enumerate(rest):
+        if skip:
+            skip = False
+        elif word == "--":
+            found += rest[at + 1 :]
+            break
+        elif word.startswith("-") and len(word) > 1:
+            skip = word in catalogue.valued
+        else:
+            found.append(word)
+    return found
+
+
+def _values(rest: Sequence[str], option: str) -> list[str]:
+    found = [word.partition("=")[2] for word in rest if word.startswith(f"{option}=")]
+    return found + [after for word, after in itertools.pairwise(rest) if word == option]
+
+
+def _asks(words: Sequence[str], wanted: frozenset[str], catalogue: VerbCatalogue) -> bool:
+    """Whether one of these options is given and is not the value of another one."""
+    own = _before_end(words)
+    return any(
+        word in wanted
+        and (at == 0 or not own[at - 1].startswith("-") or "=" in own[at - 1] or own[at - 1] in catalogue.plain)
+        for at, word in enumerate(own)
+    )
+
+
+def _before_end(words: Sequence[str]) -> Sequence[str]:
+    """The words that may be options: those before a lone `--`."""
+    return words[: words.index("--")] if "--" in words else words

@@ -1,0 +1,110 @@
+"""The catalogue of programs and gateway tools: the only source of sets of such names.
+
+It is maintained in `programs.toml`, which states its rules at the top. `scripts/build_manifest` makes two files from it,
+with all includes resolved: `programs.json` for the engine, and `catalogue.json` for the gateway plugin, with all tools and
+the program roles that the plugin uses.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+SOURCE = "programs.toml"
+MADE = "programs.json"
+GATEWAY_PROGRAMS = ("near_lister", "off_host")
+"""Program roles that the gateway plugin uses."""
+
+_DATA = files("toolguard_manifests")
+_KEYS = frozenset({"means", "includes", "names"})
+
+Roles = dict[str, frozenset[str]]
+
+
+class ProgramCatalogue(msgspec.Struct, frozen=True):
+    """The names that have each role."""
+
+    programs: Roles
+    tools: Roles
+
+
+def programs(*roles: str) -> frozenset[str]:
+    """The programs that have one of these roles. Raises `KeyError` for an unknown role."""
+    return _union(load().programs, roles)
+
+
+def tools(*roles: str) -> frozenset[str]:
+    """The gateway tools that have one of these roles. Raises `KeyError` for an unknown role."""
+    return _union(load().tools, roles)
+
+
+@cache
+def load() -> ProgramCatalogue:
+    """The bundled catalogue, read once from JSON."""
+    return msgspec.json.decode(_DATA.joinpath(MADE).read_bytes(), type=ProgramCatalogue)
+
+
+def from_toml() -> ProgramCatalogue:
+    """The catalogue from its TOML source. Raises `ValueError` as `parse` does."""
+    return parse(source())
+
+
+def source() -> dict[str, Any]:
+    """The tables of `programs.toml`."""
+    return tomllib.loads(_DATA.joinpath(SOURCE).read_text("utf-8"))
+
+
+def parse(table: Mapping[str, Any]) -> ProgramCatalogue:
+    """Raises `ValueError` for a role without a meaning or names, a repeated name, or an unknown `includes`."""
+    return ProgramCatalogue(_roles(table["programs"]), _roles(table["tools"]))
+
+
+def encode(catalogue: ProgramCatalogue) -> str:
+    """JSON with one role per line."""
+    return f'{{"programs": {_encoded(catalogue.programs)}, "tools": {_encoded(catalogue.tools)}}}\n'
+
+
+def for_gateway(catalogue: ProgramCatalogue) -> ProgramCatalogue:
+    """The part of the catalogue that the gateway plugin needs."""
+    return ProgramCatalogue({role: catalogue.programs[role] for role in GATEWAY_PROGRAMS}, catalogue.tools)
+
+
+def _union(known: Roles, roles: tuple[str, ...]) -> frozenset[str]:
+    first, *others = (known[role] for role in roles)
+    return first.union(*others) if others else first
+
+
+def _roles(table: Mapping[str, Mapping[str, Any]]) -> Roles:
+    found: Roles = {}
+    for role in table:
+        _resolve(role, table, found, ())
+    return {role: found[role] for role in table}
+
+
+def _resolve(role: str, table: Mapping[str, Mapping[str, Any]], found: Roles, above: tuple[str, ...]) -> frozenset[str]:
+    if role in found:
+        return found[role]
+    if role not in table or role in above:
+        raise ValueError(f"{above[-1]!r} includes {role!r}, which is not a role or includes it in turn")
+    entry = table[role]
+    if not entry.get("means") or not entry.keys() <= _KEYS:
+        raise ValueError(f"{role!r} needs a meaning, and may otherwise have only includes and names")
+    names = entry.get("names", "").split()
+    included = [_resolve(each, table, found, (*above, role)) for each in entry.get("includes", ())]
+    whole = frozenset(names).union(*included)
+    if len(names) != len(set(names)) or not whole:
+        raise ValueError(f"{role!r} has a repeated name, or no names")
+    if repeated := sorted(frozenset(names) & frozenset[str]().union(*included)):
+        raise ValueError(f"{role!r} repeats names from its includes: {', '.join(repeated)}")
+    found[role] = whole
+    return whole
+
+
+def _encoded(roles: Roles) -> str:
+    lines = (f'"{role}": {msgspec.json.encode(sorted(names)).decode()}' for role, names in roles.items())
+    return "{\n" + ",\n".join(lines) + "\n}"

@@ -1,0 +1,100 @@
+"""The effects of single programs. Each module has `PROGRAMS`, a table from a program's name to the function that finds them.
+
+`file_programs`, `file_readers`, `system_programs`, `unpacking`: files and the system. `network_programs`, `web_programs`,
+`addresses`: other machines. `interpreters`, `code_text`: code. `sql`, `sql_meta_commands`: databases. `agent_programs`,
+`gateway_programs`: other agents and the gateway. `data_flows`, `rebuilt_text`: what several programs do together. `getopt`
+parses options. The functions here make effects on paths, with a path's place and marks, in the same way everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Protocol
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs.getopt import OptionTable
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.shell.place_names import is_secret_name
+from toolguard_engine.effects.shell.places import Where, classify, is_simple, place
+
+
+class Act(Protocol):
+    def __call__(self, run: ProgramRun, where: Where, /) -> Iterable[Effect]: ...
+
+
+_TO_HARDWARE = frozenset(["write", "empty", "move-in"])
+_MANY = 64
+MAX_PATHS = 500
+"""Paths that are examined; any more are reported as a `flood`."""
+_FURTHEST = 4_000
+
+_SECRET = frozenset(["credentials", "device"])
+
+
+def effect_on(kind: str, path: str, run: ProgramRun | None, where: Where, flags: Iterable[str] = ()) -> Effect:
+    """An effect on a path. Writing to a device is `device-write`."""
+    where_to, plain = classify(path, where, run.cwd if run else "")
+    if where_to == "device" and kind in _TO_HARDWARE:
+        kind = "device-write"
+    return Effect(kind, path, where_to, plain.union(flags) if flags else plain, run)
+
+
+def write_effects(path: str, run: ProgramRun | None, where: Where, *flags: str) -> Iterator[Effect]:
+    """The effect of writing a file; none if the output goes to the terminal or is discarded."""
+    if path and path != "-":
+        found = effect_on("write", path, run, where, flags)
+        if found.place != "null":
+            yield found
+
+
+def secrets_read(paths: Iterable[str], run: ProgramRun | None, where: Where, *flags: str) -> Iterator[Effect]:
+    """Reads of credentials and raw devices. Reading anything else is not an effect."""
+    listed = worth_checking(paths)
+    if len(listed) > MAX_PATHS:
+        yield Effect("flood", run=run)
+        listed = listed[:MAX_PATHS] + [
+            path for path in listed[MAX_PATHS:_FURTHEST] if path[:1] in "/~$." or is_secret_name(path)
+        ]
+    for path in listed:
+        if path and place(path, where, run.cwd if run else "") in _SECRET:
+            yield effect_on("read", path, run, where, flags)
+
+
+def worth_checking(paths: Iterable[str]) -> list[str]:
+    """The paths to examine: in a long list, bare names in the current folder are dropped after the first ones."""
+    listed = list(paths)
+    if len(listed) <= _MANY:
+        return listed
+    return listed[:_MANY] + [
+        path for path in listed[_MANY:] if not is_simple(path) or is_secret_name(path.rpartition("/")[2])
+    ]
+
+
+def has_option(options: OptionTable, *names: str) -> bool:
+    """Whether one of these options is given; a long one may be abbreviated, as in getopt."""
+    for given, _ in options.options:
+        if given in names or (len(given) > 3 and any(name.startswith(given) for name in names)):  # noqa: PLR2004 - `--` and 2 letters
+            return True
+    return False
+
+
+def stays_set(options: OptionTable, given: tuple[str, ...], back: tuple[str, ...]) -> bool:
+    """Whether the last of these options is one of `given` and not one of `back`, which revert them."""
+    asked_for = False
+    for name, _ in options.options:
+        if name in back:
+            asked_for = False
+        elif name in given or (len(name) > 3 and any(each.startswith(name) for each in given)):  # noqa: PLR2004 - `--` and 2 letters
+            asked_for = True
+    return asked_for
+
+
+def operands(options: OptionTable, run: ProgramRun) -> list[str]:
+    """The words that are not options. What `xargs` and the like would append counts as one unknown word."""
+    words = [word.text for word in options.operands]
+    if not words and any(name in _ADD_WORDS for name in run.via):
+        return [UNKNOWN]
+    return words
+
+
+_ADD_WORDS = program_catalogue.programs("word_adder")

@@ -1,0 +1,418 @@
+"""What code evidently does to files, services, databases and other machines.
+
+Code is searched, not parsed. Each search takes linear time and is skipped if none of its words is in the code (`any_of`).
+The entry point is `code_effects`; `interpreters` documents the effects.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import islice
+
+from toolguard_engine.effects.programs import effect_on, secrets_read, sql, web_programs, write_effects
+from toolguard_engine.effects.shell.command import Effect, ProgramRun
+from toolguard_engine.effects.shell.places import Where
+
+MAX_FOUND = 64
+MAX_CALLS = 2_000
+MAX_SHOWN = 120
+
+
+def code_effects(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from _files(code, run, where)
+    yield from _method_effects(code, run)
+
+
+@cache
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text)
+
+
+STRING = (
+    r"""[rbfuRBFU@$]{0,2}+(?:"((?>(?:[^"\\]|\\.){0,1000}))"|'((?>(?:[^'\\]|\\.){0,1000}))'|`((?>(?:[^`\\]|\\.){0,1000}))`)"""
+)
+_HOME_CALL = (
+    r"""(?:os\.path\.)?(?:expanduser|join|resolve|Path)\(\s{0,9}+|os\.homedir\(\)\s{0,4}+\+\s{0,4}+|Path\(\s{0,9}+"""
+    r"""|Dir\.home\s{0,4}+\+\s{0,4}+"""
+)
+_HOME_VALUE = (
+    r"""os\.environ(?:\.get\(|\[)['"]HOME['"][\])]|os\.getenv\(['"]HOME['"]\)|process\.env(?:\.HOME|\[['"]HOME['"]\])|(?:pathlib\.)?Path\.home\(\)"""
+    r"""|os\.homedir\(\)|homedir\(\)|Dir\.home|ENV\[['"]HOME['"]\]|\$ENV\{['"]?HOME['"]?\}|getenv\(['"]HOME['"]\)|expanduser\(['"]~['"]\)"""
+)
+_HOME_TAIL = r"""(?:\s{0,3}+[+,/.]\s{0,3}+['"](?P<tail>[^'"\n]{1,300}+)['"])?"""
+_LITERAL = rf"(?:{_HOME_CALL}){{0,3}}+(?:(?P<home>{_HOME_VALUE}){_HOME_TAIL}|{STRING})"
+
+_DELETES_ALL = (
+    r"rmtree|remove_tree|FileUtils\.(?:rm_rf|rm_r|remove_dir|remove_entry(?:_secure)?)|rimraf(?:\.sync|Sync|\.rimraf)?"
+    r"|emptyDir(?:Sync)?|removedirs|del(?:Sync)?\b(?=\(\[)|fse?\.remove|removeSync|rimraf['\"]\)(?:\.\w{1,10})?|trash"
+)
+_DELETES_ONE = (
+    r"os\.(?:remove|unlink|rmdir)|fsp?\.(?:promises\.)?(?:rm|rmdir|unlink)(?:Sync)?|\b(?:rmSync|rmdirSync|unlinkSync)|File\.(?:delete|unlink)"
+    r"|Dir\.(?:rmdir|delete|unlink)|\bunlink|\brmdir|Deno\.remove(?:Sync)?|FileUtils\.rm(?:_f)?|os\.remove|\bfile\.remove|\brm"
+)
+_DELETE = rf"(?:(?P<all>{_DELETES_ALL})|(?P<one>{_DELETES_ONE}))(?:\s{{0,4}}+\(|\s)\s{{0,4}}+{_LITERAL}"
+_PATH_DELETE = rf"Path\(\s{{0,4}}+{STRING}\s{{0,4}}+\)\.(?:unlink|rmdir)"
+_OPEN = (
+    rf"""\b(?:open|fopen|File\.open|io\.open|createWriteStream)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}\s{{0,4}}+\)?\s{{0,4}}+,"""
+    r"""\s{0,4}+(?:mode\s{0,4}+=\s{0,4}+)?['"](?P<mode>[rwaxbt+<>]{1,4})"""
+)
+_WRITE = (
+    r"(?:writeFile(?:Sync)?|appendFile(?:Sync)?|createWriteStream|file_put_contents|File\.(?:write|binwrite)|IO\.write"
+    rf"|Deno\.write\w{{0,14}}|Bun\.write|truncateSync|writeLines)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}"
+)
+_PATH_WRITE = (
+    rf"Path\(\s{{0,4}}+{_LITERAL}\s{{0,4}}+\)(?:\.expanduser\(\))?\.(?:write_text|write_bytes|touch|open\(['\"][wax])"
+)
+_READ = (
+    r"(?:\bopen|readFile(?:Sync)?|file_get_contents|fopen|File\.(?:read|open|readlines)|IO\.read|readlines|slurp"
+    rf"|createReadStream|Deno\.read\w{{0,14}}|Bun\.file|Path)\s{{0,4}}+\(?\s{{0,4}}+{_LITERAL}"
+)
+
+# Words of which a search needs at least one to find anything.
+_DELETING = (
+    "rmtree", "unlink", "removeSync", "rimraf", "emptyDir", "del([", "delSync", "trash", "rm(", "rm '", 'rm "', "rmSync",
+    "rmdir", "rm_r", "rm_f", "os.remove", "remove_tree",
+    "removedirs", "remove_dir", "remove_entry", "fs.remove", "fse.remove", "Deno.remove", "file.remove",
+    "File.delete", "Dir.delete", "rm(",
+)  # fmt: skip
+_WRITING = ("rite", "open", "touch", "put_contents", "appendFile", "truncate")
+_READING = ("open", "read", "get_contents", "Path", "slurp", "file(")
+_SECRETIVE = (
+    "~",
+    "/.",
+    "'.",
+    '".',
+    "/etc",
+    "/proc",
+    "/dev",
+    "HOME",
+    "home",
+    "id_",
+    "key",
+    "Key",
+    "ecret",
+    "red",
+    "oken",
+    "assw",
+    "ookie",
+    "ogin",
+    "pem",
+)
+
+_RECURSIVE = re.compile(r"recursive['\"]?\s{0,4}+(?::|=>?)\s{0,4}+[tT1]")
+
+
+def text_of(match: re.Match[str]) -> str:
+    """The string that a pattern with `STRING` found; `~` for the home folder."""
+    groups = match.groupdict()
+    if groups.get("home"):
+        return f"~/{groups['tail'].lstrip('/')}" if groups.get("tail") else "~"
+    return next((group for group in _strings(match) if group), "")
+
+
+def _strings(match: re.Match[str]) -> list[str | None]:
+    named = set(match.re.groupindex.values())
+    return [match.group(i) for i in range(1, match.re.groups + 1) if i not in named]
+
+
+def found_in(pattern: str, code: str) -> Iterator[re.Match[str]]:
+    for count, match in enumerate(_pattern(pattern).finditer(code)):
+        if count >= MAX_FOUND:
+            return
+        yield match
+
+
+def _files(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    if any_of(_DELETING, code):
+        yield from _deletes(code, run, where)
+    if any_of(_WRITING, code):
+        yield from _writes(code, run, where)
+    if any_of(_READING, code) and any_of(_SECRETIVE, code):
+        for match in found_in(_READ, code):
+            yield from secrets_read([text_of(match)], run, where, "code")
+
+
+_UNNAMED = rf"(?:{_DELETES_ALL})(?:\s{{0,4}}+\(|\s)\s{{0,4}}+(?:[fF]['\"]|[A-Za-z_$(`])"
+_SEARCHES = (
+    "walk(",
+    "glob",
+    "rglob",
+    "scandir",
+    "listdir",
+    "readdir",
+    "Dir.foreach",
+    "Dir.each",
+    "opendir",
+    "Dir[",
+    "find {",
+    "find(",
+    "<*",
+)
+_REMOVES = re.compile(
+    r"(?:os\.(?:remove|unlink|rmdir)|unlinkSync|rmSync|rmtree|rm_rf|rm_f|File\.(?:delete|unlink)|\bunlink)\b\s?\(?\s?(?=[\w$<@&*\[{])"
+    r"|\.unlink\(\s?\)|['\"]unlink['\"]|File\.method\(:(?:delete|unlink)"
+)
+
+
+def _searched(code: str, run: ProgramRun) -> Iterator[Effect]:
+    """Deletes what a search finds, or a folder that the text does not name."""
+    if any_of(_SEARCHES, code) and _REMOVES.search(code):
+        yield Effect("delete-found", clip(code), "unknown", frozenset({"code"}), run)
+    named = {match.start() for match in found_in(_DELETE, code)}
+    for match in found_in(_UNNAMED, code):
+        if match.start() not in named:
+            yield Effect("delete-found", clip(match.group() + "…"), "unknown", frozenset({"code", "recursive"}), run)
+
+
+def _deletes(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from _searched(code, run)
+    for match in found_in(_DELETE, code):
+        path = text_of(match)
+        everything = bool(match.group("all")) or _RECURSIVE.search(code, match.end(), match.end() + 120) is not None
+        flags = ("recursive", "code") if everything else ("code",)
+        if path:
+            yield effect_on("delete", path, run, where, flags)
+    for match in found_in(_PATH_DELETE, code):
+        path = text_of(match)
+        if path:
+            yield effect_on("delete", path, run, where, ("code",))
+
+
+def _writes(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    for match in found_in(_OPEN, code):
+        if set(match.group("mode")) & set("wax>+"):
+            yield from write_effects(text_of(match), run, where, "code")
+    for pattern in (_WRITE, _PATH_WRITE):
+        for match in found_in(pattern, code):
+            yield from write_effects(text_of(match), run, where, "code")
+
+
+# --- methods of clients ---------------------------------------------------------------------------------------------------
+
+_METHOD = re.compile(r"((?>(?:[\w)\]}]{1,40}(?:\?\.|\.|->|::)){1,6}))(\w{1,60}+)[!?]?(?=(\s{0,3}+\(\s{0,3}+.{0,2})?)")
+_VERBS = (
+    "delete", "drop", "destroy", "remove", "clear", "purge", "truncate", "terminate", "wipe", "flush", "empty",
+    "revoke", "cancel",
+    "deactivate", "unpublish", "void", "refund", "del", "erase",
+)  # fmt: skip
+_SINGLE = frozenset(_VERBS) - {"clear", "flush", "empty"}
+_OBJECTS = (
+    "many", "all", "bucket", "database", "table", "cluster", "queue", "topic", "index", "indices", "collection",
+    "instance", "user",
+    "project", "stack", "repo", "key", "secret", "object", "item", "document", "by", "service", "namespace", "role",
+    "policy", "group",
+    "schema", "rule", "synonym", "db", "volume", "snapshot", "image", "domain", "record", "zone", "account",
+    "customer", "subscription",
+    "invoice", "payment", "order", "template", "webhook", "endpoint", "list", "contact", "suppression", "message",
+    "event", "file",
+    "blob", "container", "function", "stream", "keyspace", "backup", "one", "transaction", "token", "session",
+    "certificate", "member",
+    "team", "workspace", "organization", "environment", "flag", "segment", "experiment", "dashboard", "monitor",
+    "pod", "deployment",
+    "node", "vector", "point", "entity", "entities", "row", "data", "store", "vault", "card", "merchant", "plan",
+    "product", "price",
+    "coupon", "source", "app", "site", "release", "branch", "tag", "hook", "config", "resource", "network", "gateway",
+    "route",
+)  # fmt: skip
+_HARMLESS = re.compile(
+    r"listener|prefix|suffix|child|attribute|timeout|interval|immediate|rect|screen|mocks?$|animation|duplicates|dropna|level|property"
+    r"|class|element|handler|headers|cache|whitespace|space|punct|stopword|accents|console|selection|filter|line|color|row_?factory"
+    r"|columns?$|key_?press|(?:drop|remove)?_?while|marker|observer|nan|null|outliers|tags?_?from_?html|html"
+)
+_LOCAL_NAMES = frozenset({
+    "path", "argv", "environ", "map", "set", "cache", "classlist", "style", "dataset", "params", "searchparams",
+    "headers", "list", "m", "s", "d", "arr", "array", "df", "data", "frame", "text", "socket", "stream", "req", "res",
+    "request", "response", "process", "timer", "controller", "task", "future", "signal", "abort", "element", "node", "el",
+    "body", "handlers", "listeners", "sys", "os", "fs", "module", "modules", "require", "exports", "globals", "locals",
+    "self", "this", "keys", "values",
+})  # fmt: skip
+
+
+def methods(code: str) -> Iterator[str]:
+    """Calls that delete, cancel or revoke something at a service: `client.items.delete("x")`, `User.destroy_all`."""
+    if not any_of(_VERBS, code.lower()) and not any_of(_PAYS, code.lower()):
+        return
+    for match in islice(_METHOD.finditer(code), MAX_CALLS):
+        receiver, name, opened = match.groups()
+        verb = next((verb for verb in _VERBS if name.lower().startswith(verb)), "")
+        if name == "create" and receiver.lower().endswith(_PAYS):
+            yield receiver + name
+        if not verb or _HARMLESS.search(name.lower()) or receiver.lower().endswith(_OF_THE_PAGE):
+            continue
+        rest = name[len(verb) :].lower().strip("_")
+        if (
+            rest.startswith(_OBJECTS)
+            if rest
+            else _on_service(receiver, verb, (opened or "").lstrip(" (\t\n")[:1], opened is not None)
+        ):
+            yield receiver + name
+
+
+def _on_service(receiver: str, verb: str, first: str, called: bool) -> bool:  # noqa: FBT001 - a part of the match
+    """Whether a bare verb acts on what a client names: it has a chain of names and an argument that names one thing."""
+    names = [name for name in re.split(r"[?.\->:]{1,4}", receiver) if name]
+    last = names[-1].lower()
+    if not called or verb not in _SINGLE or last in _LOCAL_NAMES:
+        return False
+    if first == ")" and (verb in ("drop", "truncate") or (verb in _ON_ALL and receiver.endswith(")."))):
+        return True
+    return (
+        (len(names) > 1 or last in _CLIENTS or last.endswith("client"))
+        and (first in "'\"`{[" or first.isalnum())
+        and bool(first)
+    )
+
+
+_OF_THE_PAGE = ("storage.", "window.", "document.", "formdata.", "params.", "process.", "console.")
+_ON_ALL = frozenset({"delete", "destroy", "terminate", "purge", "truncate"})
+"""Verbs that may follow a query without an argument: `User.objects.all().delete()`."""
+_PAYS = ("refunds.", "payouts.", "transfers.", "refund.", "payout.")
+_CLIENTS = frozenset({
+    "client", "api", "algolia", "stripe", "braintree", "gateway", "square", "paypal", "twilio", "sendgrid", "mailgun",
+    "postmark", "sns", "sqs", "s3", "ec2", "dynamodb", "db", "firestore", "redis", "mongo", "es", "elastic", "opensearch",
+    "meili", "qdrant", "pinecone", "weaviate", "k8s", "docker", "octokit", "github", "gitlab", "prisma", "supabase",
+    "repo", "bucket", "container", "cluster", "customer", "customers", "users", "user", "accounts", "subscription",
+    "subscriptions", "transaction", "collection", "index",
+})  # fmt: skip
+
+
+def _method_effects(code: str, run: ProgramRun) -> Iterator[Effect]:
+    seen = dict.fromkeys(methods(code))
+    for text in islice(seen, MAX_FOUND):
+        yield Effect("method", text, "remote", frozenset({"code"}), run)
+    if _STATEMENT_WORDS.search(code):
+        for match in found_in(_STATEMENT, code):
+            for statement in sql.statements(text_of(match)):
+                found = sql.flags(statement)
+                if found:
+                    yield Effect("sql", statement[:400], "", found | {"code"}, run)
+
+
+_STATEMENT_WORDS = re.compile(
+    r"(?:drop|DROP|Drop|truncate|TRUNCATE|delete|DELETE|Delete|update|UPDATE|Update|alter|ALTER|grant|GRANT)\s{1,9}+\w"
+)
+_STATEMENT = (
+    r"(?:execute\w{0,12}|query\w{0,12}|raw\w{0,12}|Raw\w{0,12}|\bsql|exec\w{0,6}|prepare|\bdo|\brun|\btext|unsafe)"
+    rf"\s{{0,3}}+\(?\s{{0,3}}+{STRING}"
+)
+
+
+# --- code that contacts other machines or runs received text ----------------------------------------------------------
+
+_SOCKETS = (
+    "socket", "Socket", "fsockopen", "pfsockopen", "TCPServer", "net.connect", "net.createConnection", "createServer",
+    "/inet/tcp",
+    "/inet/udp", "require('net')", 'require("net")', "Net.Sockets", "TCPClient", "SOCK_STREAM", "inet_aton", "Bun.connect",
+)  # fmt: skip
+_CHILDREN = (
+    "/bin/sh", "/bin/bash", "/bin/zsh", "dup2", "pty.spawn", "cmd.exe", "powershell", "'sh'", '"sh"', "'bash'",
+    '"bash"', "bash -i",
+    "sh -i", ">&S", ">&STDIN", "Invoke-Expression", "iex ", "io.popen(", "| getline", "sh <&", "`sh", "fdopen", "IO.popen",
+)  # fmt: skip
+_DECODING = (
+    "b64decode", "atob(", "fromCharCode", "unhexlify", "fromhex", "marshal.loads", "zlib.decompress", "base64_decode",
+    "gzinflate",
+    "str_rot13", "'base64'", '"base64"', "unpack(", "unpack1(", "pack(", "decode('hex')", "rot13", "rot_13",
+    "b85decode", "b32decode",
+    "FromBase64String", "pickle.loads", "decode_base64", "Base64.decode", "hex2bin", "lzma.decompress",
+    "urlsafe_decode", "'hex'",
+    "chr(", "::-1]", ".reverse()",
+)  # fmt: skip
+_ASKING = (
+    "urlopen", "requests.get", "urllib", "http.get", "https.get", "fetch(", "file_get_contents('http",
+    'file_get_contents("http',
+    "open-uri", "Net::HTTP", "URI.open", "LWP::", "HTTP::Tiny", "axios", "DownloadString", "DownloadData",
+    "Invoke-WebRequest",
+    "Invoke-RestMethod", "iwr ", "irm ", "httpx.get", "curl_exec", "wget ", "curl ",
+)  # fmt: skip
+_EVALUATING = (
+    "exec",
+    "eval",
+    "load",
+    "nclude",
+    "require_once",
+    "Function",
+    "function",
+    "runIn",
+    "ex ",
+    "nvoke",
+    "assert",
+    "system(",
+    "iex",
+    "IEX",
+)
+_EVALUATES = re.compile(
+    r"\b(?:exec|eval|assert|instance_eval|class_eval|execfile|runInNewContext|runInThisContext|loadstring|load|create_function|Function"
+    r"|Invoke-Expression|(?i:iex)|include|require_once)(?:\s{0,4}+[({]|\s)|\beval\)|\.exec\(|\|\s{0,4}+(?i:iex)\b|\bsystem\("
+)
+_ENVIRONMENT = re.compile(
+    r"(?:dict|str|repr|dumps|stringify|urlencode|data\s{0,3}+=|json\s{0,3}+=|body\s{0,3}+:)\s{0,4}+[({]?\s{0,4}+"
+    r"(?:dict\()?(?:os\.environ|process\.env|ENV|%ENV|getenv\(\))\b(?!\s{0,3}+[.\[(])"
+)
+_SENDING_WORDS = (
+    "post", "put", "patch", "delete", "Post", "Put", "Patch", "Delete", "POST", "PUT", "PATCH", "DELETE", "data",
+    "send", "Upload",
+)  # fmt: skip
+_SENDING = re.compile(
+    r"(?:requests|httpx|session|client|axios|http|got|superagent|ky|aiohttp)\.(?P<verb>post|put|patch|delete|Delete|Post|Put|Patch)\s{0,4}+\("
+    r"|method['\"]?\s{0,4}+(?::|=>?)\s{0,4}+['\"](?P<method>POST|PUT|PATCH|DELETE|post|put|patch|delete)['\"]"
+    r"|Net::HTTP(?:\.|::)(?P<ruby>[Pp]ost|Put|Patch|Delete)"
+    r"|requests\.request\(\s{0,4}+['\"](?P<asked>POST|PUT|PATCH|DELETE|post|put|patch|delete)['\"]"
+    r"|(?:urlopen|Request)\([^()\n]{0,400}?\bdata\s{0,4}+=(?P<data>)|CURLOPT_POSTFIELDS(?P<fields>)|sendmail\((?P<mail>)|\.sendall?\((?P<socket>)"
+    r"|(?i:Invoke-(?:RestMethod|WebRequest))[^\n]{0,400}?(?i:-Method)\s{1,4}+['\"]?(?P<power>(?i:post|put|patch|delete))"
+    r"|Upload(?:String|File|Data)\((?P<upload>)"
+)
+_ADDRESS = re.compile(r"""(?:https?|wss?|ftp)://[^\s'"`<>)\\]{1,400}""")
+
+
+def network_effects(code: str, run: ProgramRun) -> Iterator[Effect]:
+    if any_of(_SOCKETS, code) and any_of(_CHILDREN, code):
+        yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), run)
+    if any_of(_EVALUATING, code) and _EVALUATES.search(code):
+        if any_of(_ASKING, code) and _EVALUATES.search(_without_regex_calls(code)):
+            yield Effect("run-text", "an address in the code", "", frozenset({"fetched", "code"}), run)
+        elif any_of(_DECODING, code):
+            yield Effect("run-text", "a decoded text in the code", "", frozenset({"decoded", "code"}), run)
+    yield from _sends(code, run)
+
+
+def _without_regex_calls(code: str) -> str:
+    """Removes `/x/.exec(text)` of JavaScript, which evaluates nothing, unlike `child_process`."""
+    return code if "child_process" in code else code.replace(".exec(", ".")
+
+
+def _sends(code: str, run: ProgramRun) -> Iterator[Effect]:
+    if not any_of(_SENDING_WORDS, code):
+        return
+    verbs = []
+    for count, match in enumerate(_SENDING.finditer(code)):
+        if count >= MAX_FOUND:
+            break
+        verbs.append(next((text for text in match.groupdict().values() if text), "POST").upper())
+    if not verbs:
+        return
+    address = _ADDRESS.search(code)
+    to = web_programs.target(address.group() if address else "?")
+    flags = to.flags if address else frozenset[str]()
+    carries = {"code"}
+    if _ENVIRONMENT.search(code):
+        carries.add("credentials")
+    if re.search(r"files\s{0,3}+=|open\(|readFile|file_get_contents|read_text|read_bytes|createReadStream", code):
+        carries.add("file")
+    yield Effect("send", to.url if address else "an address in the code", "remote", flags | carries, run)
+    for verb in dict.fromkeys(verbs):
+        found = web_programs.request_flags(verb, to) if address else frozenset[str]()
+        yield Effect("http", f"{verb} {to.url if address else ''}".rstrip(), "remote", flags | found | {"code"}, run)
+
+
+def any_of(words: tuple[str, ...], code: str) -> bool:
+    for word in words:  # noqa: SIM110 - a generator is 50% slower
+        if word in code:
+            return True
+    return False
+
+
+def clip(code: str) -> str:
+    return code if len(code) <= MAX_SHOWN else code[: MAX_SHOWN - 1] + "…"

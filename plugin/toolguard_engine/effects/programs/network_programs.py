@@ -1,0 +1,398 @@
+"""Programs that contact other machines: what they fetch, send or change there, and whom they give access.
+
+The kinds: `fetch` (a URL or host), `write` of what was fetched (flag `fetched`), `send` (data leaves; the target is the
+destination), `http` (target `"DELETE https://..."`: any method that is more than a query), `copy-out` and `copy-in` (files
+to and from a host), `transfer`, `connect`, `listen`, `tunnel`, `scan`, `remote-shell`. The flags:
+
+- what is sent: `file`, `payload` (a file in the form of an API message), `upload`, `output` (of other programs), `reveals`
+  (it describes the user or the machine), `personal`, `credentials`, `bulk`; how: `mail`, `socket`, `address` (inside the
+  address itself), `dns`, `stream`;
+- the destination: `local` (this machine), `private` (the local network; `lan`: by address), `tls`;
+- the request: `service` (to a program that stores data), `destroys`, `settings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import Act, stays_set, web_programs, write_effects
+from toolguard_engine.effects.programs.getopt import ParsedWord, options
+from toolguard_engine.effects.programs.web_programs import (
+    data_flags,
+    fed,
+    file_flags,
+    host_flags,
+    stdin_flags,
+    table,
+    target,
+)
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.shell.places import Where, place
+
+# --- sockets ------------------------------------------------------------------------------------------------------------
+
+_NC_VALUED = frozenset({
+    "-e", "-c", "-p", "-w", "-s", "-X", "-x", "-q", "-i", "-I", "-O", "-T", "-V", "-g", "-G", "-m", "-M", "--exec",
+    "--sh-exec",
+    "--lua-exec", "--source", "--source-port", "--wait", "--idle-timeout", "--delay", "--proxy", "--proxy-type", "--output",
+    "--max-conns", "--allow", "--deny",
+})  # fmt: skip
+_MANY_PORTS = 20
+_PORT_DIGITS = 6
+
+
+def _nc(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = options(run, _NC_VALUED)
+    host = read.operands[0].text if read.operands else ""
+    flags = host_flags(host)
+    if read.has("-e", "-c", "--exec", "--sh-exec", "--lua-exec") and not (read.has("-c") and not read.last("-c")):
+        yield Effect("remote-shell", host or "any who connect", "remote", flags, run)
+        return
+    if read.has("-l", "--listen"):
+        yield Effect("listen", read.last("-p") or " ".join(word.text for word in read.operands), "", frozenset(), run)
+        return
+    if any(_many(word.text) for word in read.operands[1:]):
+        yield Effect("scan", host, "remote", flags, run)
+        return
+    yield Effect("connect", host, "remote", flags, run)
+    if not read.has("-z") and fed(run):
+        yield Effect(
+            "send",
+            " ".join(word.text for word in read.operands),
+            "remote",
+            flags | stdin_flags(run, where) | {"socket"},
+            run,
+        )
+
+
+def _many(ports: str) -> bool:
+    low, dash, high = ports.partition("-")
+    return (
+        bool(dash)
+        and low.isdigit()
+        and high.isdigit()
+        and len(high) < _PORT_DIGITS
+        and len(low) < _PORT_DIGITS
+        and int(high) - int(low) >= _MANY_PORTS
+    )
+
+
+def _socat(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    addresses = [word for word in run.argv[1:] if not word.startswith("-") or word == "-"]
+    kinds = [address.partition(":")[0].upper() for address in addresses]
+    ends = [
+        address
+        for address, kind in zip(addresses, kinds, strict=True)
+        if kind.startswith(("TCP", "UDP", "SSL", "OPENSSL", "SCTP", "VSOCK"))
+    ]
+    runs_program = any(kind in ("EXEC", "SYSTEM", "SHELL") for kind in kinds)
+    for end in ends:
+        host = end.partition(":")[2].partition(":")[0].partition(",")[0]
+        flags = frozenset({"local"}) if "LISTEN" in end.upper() else host_flags(host)
+        if runs_program:
+            yield Effect("remote-shell", end, "remote", flags, run)
+        elif "LISTEN" in end.upper():
+            yield Effect("listen", end, "", frozenset({"forward"}) if len(ends) > 1 else frozenset(), run)
+        else:
+            yield Effect("connect", host, "remote", flags, run)
+            if fed(run) or any(kind in ("FILE", "OPEN", "GOPEN") for kind in kinds):
+                files = frozenset[str]()
+                for address, kind in zip(addresses, kinds, strict=True):
+                    if kind in ("FILE", "OPEN", "GOPEN"):
+                        files |= file_flags(address.partition(":")[2].partition(",")[0], run, where)
+                yield Effect("send", end, "remote", flags | files | stdin_flags(run, where) | {"socket"}, run)
+
+
+def _telnet(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = options(run, frozenset({"-l", "-e", "-n", "-b", "-X"}))
+    host = read.operands[0].text if read.operands else ""
+    yield Effect("connect", host, "remote", host_flags(host), run)
+    if run.stdin is not None and run.stdin.files:
+        yield Effect("send", host, "remote", host_flags(host) | stdin_flags(run, where) | {"socket"}, run)
+
+
+def _openssl(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    command = run.argv[1] if len(run.argv) > 1 else ""
+    if command == "s_server":
+        yield Effect("listen", "openssl s_server", "", frozenset(), run)
+    elif command == "s_client":
+        end = run.argv[run.argv.index("-connect") + 1] if "-connect" in run.argv[:-1] else ""
+        flags = host_flags(end.partition(":")[0]) | {"tls"}
+        yield Effect("connect", end, "remote", flags, run)
+        sent = stdin_flags(run, where)
+        if sent & {"file", "credentials", "personal"}:
+            yield Effect("send", end, "remote", flags | sent | {"socket"}, run)
+
+
+# --- files to and from hosts --------------------------------------------------------------------------------------------
+
+_SSH_VALUED = frozenset({
+    "-B", "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p", "-Q", "-R", "-S",
+    "-W", "-w",
+})  # fmt: skip
+_SCP_VALUED = frozenset({"-c", "-D", "-F", "-i", "-J", "-l", "-o", "-P", "-S", "-X"})
+_SFTP_VALUED = frozenset({"-B", "-b", "-c", "-D", "-F", "-i", "-J", "-l", "-o", "-P", "-R", "-S", "-s", "-X"})
+_RSYNC_VALUED = frozenset({
+    "-e", "-f", "-B", "-M", "-T", "--rsh", "--filter", "--exclude", "--include", "--exclude-from", "--include-from",
+    "--files-from",
+    "--port", "--password-file", "--timeout", "--contimeout", "--bwlimit", "--rsync-path", "--log-file",
+    "--out-format", "--chmod",
+    "--chown", "--usermap", "--groupmap", "--backup-dir", "--suffix", "--link-dest", "--compare-dest", "--copy-dest",
+    "--temp-dir",
+    "--max-size", "--min-size", "--max-delete", "--info", "--debug", "--partial-dir", "--block-size",
+    "--modify-window", "--address",
+})  # fmt: skip
+
+
+def remote(word: str) -> str:
+    """The host of `user@host:path`, `host::module` or a URL; empty for a local path."""
+    if "://" in word[:12]:
+        return target(word).host
+    before, colon, _ = word.partition(":")
+    if not colon or "/" in before or not before or word.startswith((".", "~")):
+        return ""
+    return before.rpartition("@")[2].strip("[]")
+
+
+def _ssh(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = options(run, _SSH_VALUED)
+    if not read.operands:
+        return
+    host = read.operands[0].text.rpartition("@")[2].partition(":")[0].removeprefix("ssh://")
+    flags = host_flags(host) | {"tls"}
+    yield Effect("connect", host, "remote", flags, run)
+    for forward in read.values("-R", "-w", "-D"):
+        yield Effect("tunnel", f"{forward.text} {host}", "remote", flags, run)
+    for option in read.values("-o"):
+        if option.text.lower().startswith("remoteforward"):
+            yield Effect("tunnel", f"{option.text} {host}", "remote", flags, run)
+    sent = stdin_flags(run, where)
+    if sent or (run.stdin is not None and run.stdin.programs):
+        yield Effect("copy-out", host, "remote", flags | sent | {"stream"}, run)
+
+
+def _copies(
+    run: ProgramRun, operands: tuple[ParsedWord, ...], where: Where, extra: frozenset[str] = frozenset()
+) -> Iterator[Effect]:
+    """Copies all operands but the last to the last; no effect if both are local."""
+    if len(operands) < 2:  # noqa: PLR2004 - a source and a destination
+        return
+    sources, last = operands[:-1], operands[-1]
+    host = remote(last.text)
+    if host:
+        flags = host_flags(host) | {"tls"} | extra
+        for source in sources[:64]:
+            if not remote(source.text):
+                flags |= _bulk(source.text, run, where)
+        yield Effect("copy-out", last.text, "remote", flags, run)
+        return
+    hosts = [remote(source.text) for source in sources]
+    for source, host in zip(sources, hosts, strict=True):
+        if host:
+            yield Effect("copy-in", source.text, "remote", host_flags(host) | {"tls"}, run)
+    if any(hosts):
+        yield from write_effects(last.text, run, where, "fetched", *extra)
+
+
+def _bulk(path: str, run: ProgramRun, where: Where) -> frozenset[str]:
+    found = place(path, where, run.cwd)
+    if found == "credentials":
+        return frozenset({"file", "credentials"})
+    return frozenset({"file", "bulk"}) if found in ("root", "home", "system") else frozenset({"file"})
+
+
+def _scp(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield from _copies(run, options(run, _SCP_VALUED).operands, where)
+
+
+def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = options(run, _RSYNC_VALUED)
+    if read.has("--list-only") or stays_set(read, ("-n", "--dry-run"), ("--no-dry-run", "--no-n")):
+        return
+    deletes = (
+        frozenset({"delete"})
+        if any(name.startswith(("--delete", "--del")) for name, _ in read.options)
+        else frozenset[str]()
+    )
+    if read.has("--remove-source-files"):
+        deletes |= {"moves"}
+    yield from _copies(run, read.operands, where, deletes)
+
+
+def _sftp(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = options(run, _SFTP_VALUED)
+    if read.operands:
+        source = read.operands[0].text
+        host = remote(source) or source.rpartition("@")[2]
+        yield Effect("transfer", source, "remote", host_flags(host) | {"tls"}, run)
+        if len(read.operands) > 1:
+            yield from write_effects(read.operands[1].text, run, where, "fetched")
+
+
+def _ftp(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = options(run, frozenset({"-P", "-e", "-c", "-u", "-p", "-f"}))
+    commands = " ".join((*(word.text for word in read.values("-e", "-c")), (run.stdin.text or "") if run.stdin else ""))[
+        :4096
+    ]
+    host = target(read.operands[0].text).host if read.operands else ""
+    yield Effect("transfer", host or commands[:80], "remote", host_flags(host) if host else frozenset(), run)
+    words = commands.split()
+    for verb, path in pairwise(words):
+        if verb in ("put", "mput", "send", "append", "stor"):
+            yield Effect("copy-out", host, "remote", _bulk(path, run, where), run)
+
+
+_PEER_SENDERS = program_catalogue.programs("peer_sender")
+_SENDERS_BY_VERB = program_catalogue.programs("sender_by_verb")
+_INPUT_MAILERS = program_catalogue.programs("input_mailer")
+_CLOUD_VERBS = frozenset(
+    {"cp", "sync", "mv", "copy", "copyto", "put", "upload", "upload-file", "move", "rsync", "upload-batch", "pipe"}
+)
+
+
+def _to_cloud(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """`aws s3 cp`, `rclone copy` and the like. Deploying is ordinary; keys and whole homes are not."""
+    if _CLOUD_VERBS.isdisjoint(run.argv[1:5]):
+        return
+    words = [word for word in run.argv[2:] if not word.startswith("-")]
+    own = [word for word in words[:12] if not remote(word)]
+    flags = frozenset[str]().union(*(_bulk(word, run, where) for word in own))
+    personal = run.name == "rclone" and any(place(word, where, run.cwd) == "in-home" for word in own) and remote(words[-1])
+    if flags & {"credentials", "bulk"} or personal:
+        yield Effect("copy-out", words[-1], "remote", flags, run)
+
+
+def _put(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """`ncftpput host folder file...`, `croc send file`, `magic-wormhole send file`, `transfer file`."""
+    words = [word for word in run.argv[1:] if not word.startswith("-")]
+    if run.name in _PEER_SENDERS:
+        if "send" not in words[:2] and run.name in _SENDERS_BY_VERB:
+            return
+        words = words[1:]
+    flags = frozenset[str]()
+    for word in words[-8:]:
+        flags |= _bulk(word, run, where)
+    yield Effect("copy-out", run.name, "remote", flags, run)
+
+
+# --- mail -----------------------------------------------------------------------------------------------------------------
+
+_MAIL_VALUED = frozenset({
+    "-s", "-a", "-A", "-c", "-b", "-r", "-S", "-f", "-F", "-e", "-H", "-i", "-q", "--attach", "--subject", "--to",
+    "--from", "--server", "--body", "--header", "--data", "-t", "--attach-type",
+})  # fmt: skip
+
+
+def _mail(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    read = options(run, _MAIL_VALUED)
+    to = [word.text for word in read.operands if "@" in word.text or UNKNOWN in word.text]
+    to += [word.text for word in read.values("--to", "-t") if word.text]
+    if not to and not (fed(run) and run.name in _INPUT_MAILERS):
+        return
+    flags = stdin_flags(run, where)
+    for attached in read.values("-a", "-A", "--attach"):
+        if attached.text and ":" not in attached.text:
+            flags |= file_flags(attached.text.removeprefix("@"), run, where)
+    yield Effect("send", " ".join(to), "remote", flags | {"mail"}, run)
+
+
+# --- tunnels and servers ----------------------------------------------------------------------------------------------
+
+_TUNNELS: dict[str, frozenset[str]] = {
+    "ngrok": frozenset({"http", "tcp", "tls", "start", "tunnel"}),
+    "cloudflared": frozenset({"tunnel", "access"}),
+    "code": frozenset({"tunnel"}),
+    "code-insiders": frozenset({"tunnel"}),
+    "code-server": frozenset(),
+    "localtunnel": frozenset(),
+    "lt": frozenset({"--port", "-p"}),
+    "bore": frozenset({"local", "server"}),
+    "frpc": frozenset(),
+    "frps": frozenset(),
+    "chisel": frozenset({"client", "server"}),
+    "tailscale": frozenset({"funnel"}),
+    "zrok": frozenset({"share"}),
+    "devtunnel": frozenset({"host"}),
+    "inlets": frozenset({"client", "http"}),
+    "inletsctl": frozenset({"create"}),
+    "pagekite": frozenset(),
+    "pagekite.py": frozenset(),
+    "telebit": frozenset({"http", "tcp"}),
+    "tmate": frozenset(),
+    "upterm": frozenset({"host"}),
+    "sshx": frozenset(),
+    "ttyd": frozenset(),
+    "gotty": frozenset(),
+    "wetty": frozenset(),
+    "shellinaboxd": frozenset(),
+    "teleconsole": frozenset(),
+    "gsocket": frozenset(),
+    "gs-netcat": frozenset(),
+    "ligolo": frozenset(),
+    "iodine": frozenset(),
+    "iodined": frozenset(),
+    "dnscat": frozenset(),
+    "dnscat2": frozenset(),
+    "playit": frozenset(),
+    "expose": frozenset({"share"}),
+}
+_TUNNEL_QUESTIONS = frozenset({
+    "list", "info", "--help", "-h", "help", "--version", "-v", "version", "status", "show", "kill", "unregister",
+    "logout", "user",
+    "cleanup", "token", "delete", "-V",
+})  # fmt: skip
+
+
+def _tunnel(run: ProgramRun, _: Where) -> Iterator[Effect]:
+    verbs = _TUNNELS[run.name]
+    words = run.argv[1:]
+    if (verbs and not verbs.intersection(words[:2])) or any(word in _TUNNEL_QUESTIONS for word in words[:3]):
+        return
+    yield Effect("tunnel", " ".join(run.argv[:6]), "remote", frozenset(), run)
+
+
+def _whois(run: ProgramRun, _: Where) -> Iterator[Effect]:
+    """With a given host and port this is a plain socket; looking up a name is ordinary."""
+    read = options(run, frozenset({"-h", "-p", "--host", "--port"}))
+    if read.has("-h", "--host") and read.has("-p", "--port"):
+        host = read.last("-h", "--host")
+        yield Effect("connect", host, "remote", host_flags(host) | {"odd"}, run)
+
+
+def _dns(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """A lookup of a name that contains other programs' output, which is how data leaks through DNS."""
+    if run.name == "ping":
+        for word in run.argv[1:]:
+            if UNKNOWN in word and word[:1].isdigit() and word.count(".") > 1:
+                yield Effect("scan", word.replace(UNKNOWN, "?"), "remote", frozenset({"lan"}), run)
+    for at, feed in run.given:
+        word = run.argv[at] if at < len(run.argv) else ""
+        if (
+            UNKNOWN in word
+            and "." in word.rpartition(UNKNOWN)[2]
+            and set(feed.programs) - {"hostname", "echo", "printf", "date"}
+        ):
+            yield Effect(
+                "send", word.replace(UNKNOWN, "?"), "remote", data_flags(feed, where, run.cwd) | {"address", "dns"}, run
+            )
+
+
+PROGRAMS: dict[str, Act] = web_programs.PROGRAMS | table(
+    (program_catalogue.programs("netcat"), _nc),
+    ({"socat"}, _socat),
+    ({"telnet"}, _telnet),
+    ({"openssl"}, _openssl),
+    (program_catalogue.programs("remote_login"), _ssh),
+    (program_catalogue.programs("scp"), _scp),
+    ({"rsync"}, _rsync),
+    ({"sftp"}, _sftp),
+    (program_catalogue.programs("cloud_copier"), _to_cloud),
+    (program_catalogue.programs("ftp_client"), _ftp),
+    (program_catalogue.programs("file_sender"), _put),
+    (program_catalogue.programs("mail_sender"), _mail),
+    (program_catalogue.programs("dns_client"), _dns),
+    ({"whois"}, _whois),
+    (_TUNNELS, _tunnel),
+)

@@ -1,0 +1,189 @@
+"""Hardware, permissions, owners, file systems, and variables that affect every later program."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, worth_checking
+from toolguard_engine.effects.programs.getopt import OptionTable, options
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.shell.place_names import words as names
+from toolguard_engine.effects.shell.places import Where, place
+
+_NONE: frozenset[str] = frozenset()
+_REFERENCE = frozenset(["--reference", "--from"])
+_OCTAL = re.compile(r"[0-7]{1,5}\Z")
+_OPENS_TO_ALL = re.compile(r"(?:^|,)[ug]{0,2}[oa][ugoa]{0,3}[+=][rxXst]{0,5}w")
+_SETS_ID = re.compile(r"[+=][rwxXt]{0,5}s")
+_RECURSIVE = re.compile(r"--rec|-[a-zA-Z]{0,5}R")
+_WRITE_BIT, _ID_BITS = 0o2, 0o6000
+
+
+def _dd(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    given = dict(word.split("=", 1) for word in run.argv[1:] if "=" in word)
+    source, target = given.get("if", ""), given.get("of", "")
+    yield from secrets_read([source], run, where)
+    if target == "/dev/null" and source in ("/dev/zero", "/dev/urandom", "/dev/random") and "count" not in given:
+        yield Effect("load", run.name, "", _NONE, run)
+    elif target:
+        found = effect_on("write", target, run, where, ["erases"] if place(source, where) == "null" else ["truncates"])
+        if found.place != "null":
+            yield found
+
+
+def _chmod(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    recursive = any(word[:1] == "-" and _RECURSIVE.match(word) for word in run.argv[1:])
+    words = [word for word in run.argv[1:] if word == "-" or not (word.startswith("--") or word in _CHMOD_FLAGS)]
+    if not words:
+        return
+    mode, paths = words[0], words[1:]
+    flags = [*(["recursive"] if recursive else []), *_mode_flags(mode)]
+    yield from (effect_on("permissions", path, run, where, flags) for path in worth_checking(paths))
+
+
+_CHMOD_FLAGS = frozenset(f"-{a}{b}" for a in "RvfcHLPh" for b in ("", *"Rvfc"))
+
+
+def _mode_flags(mode: str) -> Iterator[str]:
+    if _OCTAL.match(mode):
+        bits = int(mode, 8)
+        if bits & _WRITE_BIT:
+            yield "world-writable"
+        if bits & _ID_BITS:
+            yield "setuid"
+        if not bits:
+            yield "none"
+        return
+    mode = mode[:64]
+    if _OPENS_TO_ALL.search(mode):
+        yield "world-writable"
+    if _SETS_ID.search(mode):
+        yield "setuid"
+
+
+def _owned(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """In the workspace, an owner that the text does not name (`$USER`, `$(id -u)`) is assumed to be the user."""
+    words = options(run, _REFERENCE)
+    named = operands(words, run)
+    flags = ["recursive"] if has_option(words, "-R", "--recursive") else []
+    paths = named if words.has("--reference") else named[1:]
+    if not paths:
+        return
+    if named[0].split(":")[0] in ("root", "0"):
+        flags.append("to-root")
+    to_self = not named[0].replace(UNKNOWN, "").strip(":.")
+    for path in worth_checking(paths):
+        found = effect_on("owner", path, run, where, flags)
+        if not (to_self and found.place == "workspace"):
+            yield found
+
+
+def _attributes(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = [word for word in run.argv[1:] if word[:1] not in ("-", "")]
+    flags = ["attributes", *(["recursive"] if any(word.startswith("-") and "R" in word for word in run.argv[1:]) else [])]
+    paths = words if any(word[:1] == "-" and len(word) > 1 and word != "-R" for word in run.argv[1:]) else words[1:]
+    yield from (effect_on("permissions", path, run, where, flags) for path in worth_checking(paths))
+
+
+def _acl(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = options(run, frozenset(["-m", "-x", "--modify", "--remove", "-M", "-X", "--set", "--restore"]))
+    flags = ["attributes", *(["recursive"] if has_option(words, "-R", "--recursive") else [])]
+    yield from (effect_on("permissions", path, run, where, flags) for path in operands(words, run))
+
+
+def _format(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """Makes a file system, a swap area or a partition table: on the last operand, except for the commands of `parted`."""
+    words = options(run, _FORMAT_VALUES)
+    if _only_shows(words, run.name):
+        return
+    for path in operands(words, run):
+        if place(path, where, run.cwd) in ("device", "unknown") or path == operands(words, run)[-1]:
+            yield effect_on("format", path, run, where)
+
+
+_FORMAT_VALUES = names(
+    "-t --type -L --label -U --uuid -b -m -N -O -o -i -I -E -T -S -s -d --filesystem -J -e -r -G -g -W -M -R"
+)
+
+
+def _only_shows(words: OptionTable, program: str) -> bool:
+    """`-n` is a dry run only for ext and ntfs; for all others it takes a label or a size."""
+    if any(name in ("--help", "-h", "--version", "-V") for name, _ in words.options) and not words.has("-F"):
+        return True
+    kind = words.last("-t", "--type") if program == "mkfs" else ""
+    dry = program.endswith(_DRY_RUNS) or (program == "mkfs" and (kind or "ext2").endswith(_DRY_RUNS))
+    return dry and words.has("-n", "--no-action")
+
+
+_DRY_RUNS = ("ext2", "ext3", "ext4", "mke2fs", "ntfs")
+
+
+def _elevated(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    """`sudo` and the like, if they run or edit something. Only words before the command are their own options."""
+    at, argv, shell = 1, run.argv, False
+    while at < len(argv) and argv[at][:1] == "-":
+        if argv[at] in _SHOWS_RIGHTS:
+            return
+        shell = shell or argv[at] in _ROOT_SHELL
+        at += 2 if argv[at] in _SUDO_VALUES else 1
+    if at < len(argv) or shell:
+        yield Effect("elevate", " ".join(argv[at : at + 8])[:120], "", _NONE, run)
+
+
+_SHOWS_RIGHTS = frozenset(["-l", "-ll", "--list", "-V", "--version", "-h", "--help", "-v", "--validate", "-K"])
+_ROOT_SHELL = frozenset(["-i", "-s", "--login", "--shell", "-e", "--edit", "-su", "-is", "-si"])
+_SUDO_VALUES = names("-u --user -g --group -p --prompt -C -r --role -t --type -T -U -D --chdir -R --chroot -a")
+HAZARDOUS_VARIABLES = names(
+    "LD_PRELOAD LD_AUDIT DYLD_INSERT_LIBRARIES DYLD_FORCE_FLAT_NAMESPACE DYLD_LIBRARY_PATH DYLD_FRAMEWORK_PATH "
+    "PROMPT_COMMAND "
+    "BASH_ENV HISTFILE HISTSIZE HISTFILESIZE HISTCONTROL HISTIGNORE PERL5OPT SUDO_ASKPASS LD_DEBUG_OUTPUT"
+)
+
+
+AGENT_VARIABLES = names(
+    "CLAUDE_CONFIG_DIR CODEX_HOME GEMINI_CLI_HOME GEMINI_CLI_SYSTEM_SETTINGS_PATH GOOSE_MODE COPILOT_ALLOW_ALL COPILOT_HOME "
+    "AIDER_YES_ALWAYS OPENCODE_PERMISSION OPENCODE_CONFIG OPENCODE_CONFIG_CONTENT OPENCODE_CONFIG_DIR AMP_SETTINGS_FILE"
+)
+"""Settings that grant permissions to another agent."""
+
+_FOREIGN = ("/tmp/", "/tmp:", "/var/tmp/", "/dev/shm/")  # noqa: S108 - world-writable folders
+_INJECTS = frozenset(["injects"])
+_PERMITS = frozenset(["permits"])
+
+
+def assigned(name: str, value: str, run: ProgramRun) -> Iterator[Effect]:
+    """A variable that makes other programs run, that grants permissions to another agent, or that disables the shell's
+    history."""
+    if name == "PATH" and value.startswith(_FOREIGN):
+        yield Effect("variable", f"PATH={value}", "", _INJECTS, run)
+    if name in AGENT_VARIABLES and value:
+        yield Effect("variable", f"{name}={value}", "", _PERMITS, run)
+    if name not in HAZARDOUS_VARIABLES:
+        return
+    if not name.startswith("HIST"):
+        yield Effect("variable", f"{name}={value}", "", _INJECTS if value else _NONE, run)
+    elif value in ("", "0", "/dev/null", "ignorespace", "ignoreboth", "*"):
+        yield Effect("variable", f"{name}={value}", "", frozenset(["forgets"] if value != "ignoreboth" else []), run)
+
+
+def _exports(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    unset = run.name == "unset"
+    for word in run.argv[1:]:
+        name, equals, value = word.partition("=")
+        if equals or unset:
+            yield from (found for found in assigned(name, value, run) if not unset or "forgets" in found.flags)
+
+
+PROGRAMS: dict[str, Act] = {
+    "dd": _dd, "gdd": _dd, "dcfldd": _dd, "dc3dd": _dd, "ddrescue": _format,
+    "chmod": _chmod, "gchmod": _chmod, "chown": _owned, "gchown": _owned, "chgrp": _owned, "lchown": _owned,
+    "chattr": _attributes, "chflags": _attributes, "setfacl": _acl,
+    "mkfs": _format, "mke2fs": _format, "mkswap": _format, "newfs": _format, "mkdosfs": _format, "mkntfs": _format,
+    **{f"mkfs.{kind}": _format for kind in names("ext2 ext3 ext4 xfs btrfs vfat fat msdos exfat ntfs f2fs jfs "
+        "reiserfs minix cramfs bfs")},
+    **{f"newfs_{kind}": _format for kind in names("apfs hfs msdos exfat udf")},
+    **dict.fromkeys(program_catalogue.programs("elevator"), _elevated),
+    "export": _exports, "declare": _exports, "typeset": _exports, "unset": _exports, "local": _exports, "readonly": _exports,
+}  # fmt: skip

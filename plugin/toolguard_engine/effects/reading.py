@@ -1,0 +1,77 @@
+"""One tool call, read once: what it runs, what that does and where. Each part is worked out on first use and kept.
+
+Whatever judges a call is given its `CallReading` and never reads the call's commands again.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolguard_engine.effects import call_texts, read_only, tools
+from toolguard_engine.effects.call_place import where_of
+from toolguard_engine.effects.shell.command import Effect, ProgramRun, Reading
+from toolguard_engine.effects.shell.effects import effects
+from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.lazy import Lazy
+
+_NO_HOST = Host()
+
+
+class CallReading:
+    """`tool`: the name in the form in which names are compared; `params`: empty where the call has no object of them."""
+
+    def __init__(self, call: Call, host: Host = _NO_HOST) -> None:
+        self.call = call
+        self.host = host
+        self.tool = tool_name(call.tool)
+        self.has_params = isinstance(call.params, dict)
+        self.params: dict[str, Any] = call.params if self.has_params else {}
+        self.executes = self.tool in call_texts.EXEC_TOOLS
+
+    @Lazy
+    def commands(self) -> tuple[str, ...]:
+        """The texts that the call may run in a shell."""
+        return call_texts.commands(self.tool, self.params)
+
+    @Lazy
+    def paths(self) -> tuple[str, ...]:
+        """The files that a file tool names."""
+        return call_texts.paths(self.tool, self.params)
+
+    @Lazy
+    def command_readings(self) -> tuple[Reading, ...]:
+        """One for each of `commands`."""
+        return tuple(read(command) for command in self.commands)
+
+    @Lazy
+    def command_effects(self) -> tuple[tuple[Effect, ...], ...]:
+        """What each of `commands` would do."""
+        return tuple(effects(reading, self.command_where) for reading in self.command_readings)
+
+    @Lazy
+    def tool_effects(self) -> tuple[Effect, ...]:
+        """What the tool does besides running commands."""
+        return () if self.executes else tools.effects(self.call.tool, self.params, self.where)
+
+    @Lazy
+    def runs(self) -> tuple[ProgramRun, ...]:
+        """All programs that the call would run."""
+        return tuple(run for reading in self.command_readings for run in reading.runs)
+
+    @Lazy
+    def command_where(self) -> Where:
+        """The folder of the commands."""
+        return where_of(self.call, self.params, self.host)
+
+    @Lazy
+    def where(self) -> Where:
+        """The folder of the call. Only an executing tool takes it from its parameters."""
+        return self.command_where if self.executes else where_of(self.call, {}, self.host)
+
+    @Lazy
+    def reads_only(self) -> bool:
+        """Whether the call surely changes nothing; False if that cannot be known."""
+        return read_only.is_read_only(self.tool, self.call.params)

@@ -1,0 +1,93 @@
+"""The result types of reading a command line: programs that run (`ProgramRun`) and what they do (`Effect`). Values only.
+
+Words are what a program would get: quotes removed, variables that the same command sets expanded. `UNKNOWN` stands in a word
+for each part that cannot be known from the text alone; no argument of a real program contains that character. Wildcards are
+kept as written.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+UNKNOWN = "\0"
+
+Flaw = Literal["broken", "deep", "long"]
+"""Why a command was not read completely: its syntax, its nesting, its size."""
+
+
+# Structs rather than dataclasses, because a frozen dataclass takes three times as long to create.
+
+
+class Redirect(msgspec.Struct, frozen=True):
+    """`fd` is empty for the default one; `target` is a path or, for `text`, the content of the here-document or
+    here-string."""
+
+    kind: Literal["read", "write", "append", "text"]
+    target: str
+    fd: str = ""
+
+
+class StdinSource(msgspec.Struct, frozen=True):
+    """The standard input of a program, or the output of a substitution.
+
+    `text`: its content, None if unknown. `programs`: the names of the programs that produced it, in order, as in `("curl",
+    "base64")`; `files`: the paths that those among them pass on. `was`: if `text` is None, the text before a program changed
+    it in an unknown way; whatever runs the output is judged by that.
+    """
+
+    text: str | None = None
+    programs: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+    was: str | None = None
+
+
+class ProgramRun(msgspec.Struct, frozen=True):
+    """One program that runs, with wrappers unwrapped: `sudo env A=1 rm -r x` is three runs.
+
+    `name`: `argv[0]` without its folder. `via`: the names of its wrappers, outermost first (`("sudo", "env")`, `("ssh",)`,
+    `("xargs",)`; a substitution is `"$()"`, the body of a function `"()"`). `given`: for positions of `argv`, the output of
+    the substitution in that word. `pipeline` is equal for programs of the same pipeline; `piped`: its output goes to the
+    next one.
+    `cwd`: the folder as far as the command itself sets it (`cd x`), else empty; `UNKNOWN` if it is unknown.
+    """
+
+    argv: tuple[str, ...]
+    name: str
+    via: tuple[str, ...] = ()
+    assigns: tuple[tuple[str, str], ...] = ()
+    redirects: tuple[Redirect, ...] = ()
+    stdin: StdinSource | None = None
+    given: tuple[tuple[int, StdinSource], ...] = ()
+    piped: bool = False
+    pipeline: int = 0
+    cwd: str = ""
+
+
+class Reading(msgspec.Struct, frozen=True):
+    """Everything that a command would run, in the order of its text. `argv` is never empty; `flaws` is empty if reading was
+    complete."""
+
+    runs: tuple[ProgramRun, ...]
+    flaws: frozenset[Flaw] = frozenset()
+
+
+Place = Literal[
+    "", "root", "device", "system", "home", "in-home", "credentials", "startup", "repository", "workspace", "in-workspace",
+    "artefact", "temp", "null", "unknown", "remote",
+]  # fmt: skip
+"""What a path is to the user; `shell.places` defines each."""
+
+
+class Effect(msgspec.Struct, frozen=True):
+    """One thing that a call would do. `target`: the path, host or statement concerned, in a form that can be shown.
+
+    `run`: the program that does it; None for a tool that is not a shell.
+    """
+
+    kind: str
+    target: str = ""
+    place: Place = ""
+    flags: frozenset[str] = frozenset()
+    run: ProgramRun | None = None

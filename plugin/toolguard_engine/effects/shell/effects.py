@@ -1,0 +1,187 @@
+"""The effects of a command: those of all its programs and redirections, in the order of its text.
+
+The kinds, with the flags they may have beside those of the path (`places.marks`):
+
+- `delete`: `recursive`; `forced`; `wiped` (not recoverable); `filtered` (only part of what a search finds); `each` (whatever
+  a search finds: the target is the searched folder); `leftover` (and that is `*.bak` and the like); `rebuilt` (only what can
+  be built again); `mirror` (what the source lacks).
+- `empty`: the file remains, its content does not; `moved-away`: moved to where it cannot be recovered.
+- `write`: created or changed. `truncates`, `append`, `in-place`, `copied`, `unpacked`, `touched` (`dated`: with a forged
+  time);
+  `erases`: the content is zeros or random.
+- `device-write`: a write to hardware. `format`: a new file system on it.
+- `move` (target: the source), `link` (target: the link), `read` (credentials and devices only; `copied`, `linked`,
+  `packed`), `search` (`secrets`: a hunt for them in a wide place), `disguise` (a copy of a shell), `encrypt`, `pack` (a wide
+  place into an archive or a copy).
+- `permissions`: `recursive`, `world-writable`, `setuid`, `none` (for nobody), `attributes`; `owner`: `recursive`, `to-root`.
+- `elevate`: with administrator rights; the target is what runs.
+- `spawn`: starts another agent; the target is its folder.
+- `gateway`: an operation on the gateway itself; the flag is its effect, as `controlplane.toml` explains.
+- `flood`: too many effects to examine. `load`: endless work without a result (`yes > /dev/null`).
+- `variable`: `injects` (other programs load or run something), `forgets` (the shell's history), `permits` (another agent may
+  act without asking).
+
+The modules `network_programs`, `interpreters`, `sql` and `data_flows` of `effects.programs` document further kinds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import (
+    MAX_PATHS,
+    Act,
+    agent_programs,
+    data_flows,
+    effect_on,
+    file_programs,
+    file_readers,
+    gateway_programs,
+    interpreters,
+    network_programs,
+    rebuilt_text,
+    secrets_read,
+    sql,
+    system_programs,
+    unpacking,
+    write_effects,
+)
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
+from toolguard_engine.effects.shell.places import Where, place
+
+_TABLES = (
+    file_programs.PROGRAMS, file_readers.PROGRAMS, system_programs.PROGRAMS, network_programs.PROGRAMS,
+    interpreters.PROGRAMS, sql.PROGRAMS, agent_programs.PROGRAMS,
+    gateway_programs.PROGRAMS, unpacking.PROGRAMS,
+)  # fmt: skip
+PROGRAMS: dict[str, tuple[Act, ...]] = {
+    name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
+}
+_UNKNOWN_HOST = Where()
+_NOTHING = frozenset(["/dev/null", "&1", "&2", "1", "2", "-"])
+_SILENT = program_catalogue.programs("silent") | {""}
+_NO_FLAGS: frozenset[str] = frozenset()
+_ENDLESS: dict[str, Callable[[ProgramRun], bool]] = {
+    "yes": lambda _: True,
+    "cat": lambda run: any(word in run.argv for word in ("/dev/zero", "/dev/urandom", "/dev/random")),
+}
+_TEXT_PRINTERS = program_catalogue.programs("text_printer")
+_SEARCHERS = program_catalogue.programs("file_finder")
+
+
+def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
+    found: list[Effect] = []
+    searches: dict[tuple[str, ...], ProgramRun] = {}
+    for at, run in enumerate(seen.runs):
+        plain = _plain(run.name) not in PROGRAMS and "claw" not in run.name.lower()
+        if plain and not run.redirects and not run.assigns:
+            continue  # most programs
+        if run.name in _SEARCHERS:
+            searches[(*run.via, run.name)] = run
+        for effect in _of(run, where):
+            found_by = searches and run.via and effect.target.endswith(UNKNOWN) and _search_around(run, searches)
+            found.append(_searched(effect, found_by, where) if found_by else effect)
+            if len(found) > MAX_PATHS:
+                severe = list(_severe(seen.runs[at:], where))
+                return (*found, *severe, Effect("flood"), *data_flows.effects(seen, (*found[-PARTNERS:], *severe), where))
+    if any(effect.kind == "run-text" for effect in found):
+        found = _with_address(found)
+    if len(seen.runs) > 1 and any(rebuilt_text.possible(effect) for effect in found):
+        found = list(rebuilt_text.marked(seen, found))
+    return (*found, *data_flows.effects(seen, tuple(found), where))
+
+
+PARTNERS = 100
+"""In a flood, so many of the last effects are combined with the severe ones after them."""
+_SEVERE_KINDS = frozenset(["device-write", "format", "send", "copy-out", "remote-shell", "run-text", "load"])
+
+
+def _severe(runs: tuple[ProgramRun, ...], where: Where) -> Iterator[Effect]:
+    """Severe effects after the limit of a flood, so that padding hides nothing."""
+    count = 0
+    for run in runs:
+        if _plain(run.name) not in PROGRAMS and not run.redirects:
+            continue
+        for effect in _of(run, where):
+            if effect.kind in _SEVERE_KINDS or effect.place in ("root", "home", "device", "credentials"):
+                yield effect
+                count += 1
+                if count > MAX_PATHS:
+                    return
+
+
+def _with_address(found: list[Effect]) -> list[Effect]:
+    """Sets the address as the target of `run-text` for fetched text, if it is known."""
+    address = next((effect.target for effect in found if effect.kind == "fetch"), "")
+    return [
+        replace(effect, target=address) if address and effect.kind == "run-text" and "fetched" in effect.flags else effect
+        for effect in found
+    ]
+
+
+def _plain(name: str) -> str:
+    """A program's name without a version, as `npx` and the like accept it."""
+    return name.partition("@")[0] or name if "@" in name else name
+
+
+def _of(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    acts = PROGRAMS.get(_plain(run.name)) or ((gateway_programs.done,) if "claw" in run.name.lower() else ())
+    if acts and "@" in run.name and "claw" not in run.name.lower():
+        named = replace(run, name=_plain(run.name))
+        yield from (replace(effect, run=run) for act in acts for effect in act(named, where))
+    else:
+        for act in acts:
+            yield from act(run, where)
+    if run.redirects:
+        yield from _redirected(run, where)
+    for name, value in run.assigns:
+        yield from system_programs.assigned(name, value, run)
+
+
+def _redirected(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    for redirect in run.redirects:
+        if redirect.target == "/dev/null" and redirect.fd in ("", "1") and run.name in _ENDLESS and _ENDLESS[run.name](run):
+            yield Effect("load", run.name, "", _NO_FLAGS, run)
+        if redirect.kind == "text" or redirect.target in _NOTHING:
+            continue
+        if redirect.kind == "read":
+            yield from secrets_read([redirect.target], run, where)
+        elif redirect.kind == "append":
+            yield from write_effects(redirect.target, run, where, "append")
+        elif _prints_nothing(run, redirect):
+            yield effect_on("empty", redirect.target, run, where)
+        else:
+            yield from write_effects(redirect.target, run, where, "truncates")
+
+
+def _prints_nothing(run: ProgramRun, redirect: Redirect) -> bool:
+    """Whether the file will be empty: `> f`, `: > f`, `echo -n > f`, `cat /dev/null > f`."""
+    if run.name in _SILENT:
+        return not redirect.fd or redirect.fd == "1"
+    return run.argv[1:] in (("-n",), ("",), ("/dev/null",), ("-n", "")) and run.name in _TEXT_PRINTERS
+
+
+def _search_around(run: ProgramRun, searches: dict[tuple[str, ...], ProgramRun]) -> ProgramRun | None:
+    """The search that starts this program, perhaps through other programs."""
+    for end in range(len(run.via), 0, -1):
+        if run.via[:end] in searches:
+            return searches[run.via[:end]]
+    return None
+
+
+def _searched(effect: Effect, search: ProgramRun, where: Where) -> Effect:
+    """An effect on whatever a search finds, as one on the searched folder."""
+    flags = {"each"} | file_readers.search_flags(search, where)
+    folder = effect.target[: -len(UNKNOWN)].rstrip("/") or ("/" if effect.target.startswith("/") else ".")
+    kind = place(folder, where, search.cwd)
+    if kind in ("workspace", "in-workspace") and file_readers.finds_leftovers(search):
+        flags.add("leftover")
+    return replace(
+        effect,
+        target=folder,
+        place=kind or effect.place,
+        flags=effect.flags | flags,
+    )

@@ -1,0 +1,46 @@
+"""Program names that are not spelled out, such as `/bin/r?` and `r${X}m`, and the risky programs they may stand for."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import translate
+from functools import lru_cache
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import (
+    file_programs,
+    file_readers,
+    interpreters,
+    network_programs,
+    sql,
+    system_programs,
+)
+from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.shell.wrappers import SHELLS, WRAPPERS
+
+MAX_GUESSES = 40
+_LONGEST = 60
+_WILD = re.compile(r"[*?\[\0]")
+_OTHERS = program_catalogue.programs("risky_spelling")
+_KNOWN = sorted(
+    {
+        *(
+            name
+            for table in (file_programs, file_readers, system_programs, network_programs, interpreters, sql)
+            for name in table.PROGRAMS
+        ),
+        *SHELLS, *WRAPPERS, *_OTHERS,
+    }
+)  # fmt: skip
+
+
+def is_open(name: str) -> bool:
+    """Whether a program's name may stand for several. A name that may be any program is not among them."""
+    return _WILD.search(name) is not None and len(name) <= _LONGEST and name not in ("[", "[[") and name.strip("*\0") != ""
+
+
+@lru_cache(maxsize=200)
+def fitting(name: str) -> tuple[str, ...]:
+    """The risky programs that a name may stand for, at most `MAX_GUESSES`."""
+    match = re.compile(translate(name.replace(UNKNOWN, "*"))).match
+    return tuple([known for known in _KNOWN if match(known)][:MAX_GUESSES])

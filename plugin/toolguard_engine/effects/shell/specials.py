@@ -1,0 +1,458 @@
+"""Programs that run others in special ways, and builtins that change the state of the shell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import dropwhile
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import interpreters
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, StdinSource
+from toolguard_engine.effects.shell.expand import ShellState, here
+from toolguard_engine.effects.shell.outputs import NOTHING, known
+from toolguard_engine.effects.shell.walk import ASSIGNMENT, STDIN, Special, Walk
+from toolguard_engine.effects.shell.wrappers import SHELLS, Wrapper, options, value_of
+
+MAX_GIVEN = 50
+"""Words or lines of input that are examined for `xargs` and the like."""
+
+_DECLARING = program_catalogue.programs("declaration")
+
+
+def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
+    """`sh`: runs the text after `-c`, or its standard input."""
+    argv = run.argv
+    at, signs, text = _shell_options(argv)
+    inner = state.fork(run.name)
+    inner.variables.update(run.assigns)
+    if "c" in signs:
+        inner.args = argv[at + 1 :] or ("sh",)
+        text = text or (walk.unknown(run, at) if at < len(argv) else "")
+        return walk.inner_text(text, run, inner) if text else StdinSource(None, (run.name,))
+    script = walk.fed(run) if "s" in signs else _script(walk, run, at)
+    if script:
+        inner.args = ("sh", *argv[at + ("s" not in signs) :])
+        return walk.text(script, inner, None, piped=run.piped, pipeline=run.pipeline)
+    return StdinSource(None, (run.name,))
+
+
+def _shell_options(argv: tuple[str, ...]) -> tuple[int, str, str]:
+    """The position after the options of a shell, their letters, and a text that is attached to one of them."""
+    at, signs, text = 1, "", ""
+    attached = argv[0].endswith("fish")
+    while at < len(argv) and argv[at][:1] in ("-", "+"):
+        option = argv[at]
+        at += 1
+        if option in ("-", "--"):
+            break
+        if option.startswith("--") or option in _SHELL_LONG:
+            name, sign, value = option.partition("=")
+            if name in ("--command", "--commands"):
+                signs += "c"
+                text = value
+                if attached and not sign:
+                    break
+            at += not sign and name.lstrip("-") in ("rcfile", "init-file", "init-command", "config")
+            continue
+        for place, letter in enumerate(option[1:], 2):
+            signs += letter
+            if attached and letter in "cCdDfop":
+                text = option[place:] if letter == "c" else text
+                at += place == len(option) and letter != "c"
+                break
+            at += letter in "oO"
+    return min(at, len(argv)), signs, text
+
+
+_SHELL_LONG = frozenset({"-norc", "-noprofile", "-rcfile", "-init-file", "-login", "-posix", "-noediting", "-restricted"})
+
+
+def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
+    """The content of the script `argv[at]`, or of the standard input; None if unknown."""
+    if at >= len(run.argv) or run.argv[at] in STDIN:
+        return walk.fed(run)
+    if run.argv[at].startswith(("/dev/fd/", "/proc/self/fd/")):
+        return known(walk.opened.get(run.argv[at].rpartition("/")[2]))
+    fed = next((feed for position, feed in run.given if position == at), None) if run.argv[at] == UNKNOWN else None
+    text = known(fed)
+    return walk.scripts(run.argv[at], run.cwd) if text is None else text
+
+
+def _source(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
+    script = _script(walk, run, 1)
+    if script:
+        return walk.text(script, state, None, piped=run.piped, pipeline=run.pipeline)
+    return StdinSource(None, (run.name,))
+
+
+def _scheduled(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
+    if run.stdin and run.stdin.text:
+        walk.text(run.stdin.text, state.fork(run.name), None, piped=False, pipeline=run.pipeline)
+    return NOTHING
+
+
+def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = run.argv
+    at, _ = options(argv, 1, _XARGS)
+    mark = _replaced(argv[1:at])
+    rest = argv[at:]
+    if not rest:
+        return None
+    feed = _listed(walk, run, at) or run.stdin
+    text = known(feed)
+    words = text.replace("'", "").replace('"', "").split()[:MAX_GIVEN] if text else []
+    if text and any(_WHOLE_LINES.fullmatch(option) for option in argv[1:at]):
+        words = text.replace("\0", "\n").splitlines()[:MAX_GIVEN]
+    more = [UNKNOWN] if text and feed and feed.text is None else []
+    inner = state.fork("xargs")
+    if mark:
+        lines = [line.strip() for line in text.splitlines()[:MAX_GIVEN] if line.strip()] if text else []
+        last = NOTHING
+        for line in [*lines, *more] or [UNKNOWN]:
+            filled = tuple(word.replace(mark, line) for word in rest)
+            last = walk.inner(filled, run, inner.fork())
+        return last
+    feeds = feed and StdinSource(None, feed.programs, feed.files)
+    given = ((len(rest), feeds),) if feeds else ()
+    return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
+
+
+def _listed(walk: Walk, run: ProgramRun, end: int) -> StdinSource | None:
+    """The file from which `xargs -a` reads."""
+    for at in range(1, end):
+        name, sign, value = run.argv[at].partition("=")
+        if name not in ("-a", "--arg-file") and not (name.startswith("-a") and name != "-a"):
+            continue
+        place = at if sign or name not in ("-a", "--arg-file") else at + 1
+        path = value if sign else run.argv[at][2:] if place == at else "".join(run.argv[place : place + 1])
+        fed = next((feed for position, feed in run.given if position == place), None)
+        return fed or StdinSource(walk.written(path, run.cwd), (), (path,))
+    return None
+
+
+def _replaced(given: tuple[str, ...]) -> str:
+    """The placeholder for an input line in the command of `xargs`; empty if the input is appended."""
+    for at, option in enumerate(given):
+        if option == "-I":
+            return "".join(given[at + 1 : at + 2])
+        if option in ("-i", "--replace"):
+            return "{}"
+        if option.startswith(("-I", "-i")):
+            return option[2:]
+        if option.startswith("--replace="):
+            return option.removeprefix("--replace=")
+    return ""
+
+
+def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = run.argv
+    at, _ = options(argv, 1, _PARALLEL)
+    end = next((n for n in range(at, len(argv)) if argv[n] in (":::", "::::", ":::+", "::::+")), len(argv))
+    rest = argv[at:end]
+    known = list(argv[end + 1 :]) if end < len(argv) and argv[end].startswith(":::") and argv[end] != "::::" else []
+    if not known and run.stdin and run.stdin.text:
+        known = run.stdin.text.splitlines()
+    inner = state.fork("parallel")
+    for value in known[:MAX_GIVEN] or [UNKNOWN]:
+        if not rest:
+            walk.text(value, inner, None, piped=run.piped, pipeline=run.pipeline)
+            continue
+        filled = tuple(word.replace("{}", value) for word in rest)
+        filled = filled if any("{}" in word for word in rest) else (*filled, value)
+        if len(rest) == 1 or " " in filled[0]:
+            walk.joined(filled, inner, run)
+        else:
+            walk.inner(filled, run, inner)
+    return None
+
+
+def _find(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = run.argv
+    starts = []
+    for word in argv[1:]:
+        if word.startswith(("-", "(", "!", ")")) and word not in ("-L", "-P", "-H"):
+            break
+        starts += [] if word.startswith("-") else [word]
+    at = 1
+    while at < len(argv):
+        if argv[at] not in _EXECUTING:
+            at += 1
+            continue
+        end = next((n for n in range(at + 1, len(argv)) if argv[n] in (";", "+")), len(argv))
+        for start in starts[:MAX_GIVEN] or ["."]:
+            found = f"{start.rstrip('/')}/{UNKNOWN}"
+            filled = tuple(word.replace("{}", found) for word in argv[at + 1 : end])
+            if filled:
+                walk.inner(filled, run, state.fork("find"))
+        at = end + 1
+    return None
+
+
+def _fd(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    argv = run.argv
+    at = next((n for n, word in enumerate(argv) if word in ("-x", "-X", "--exec", "--exec-batch")), 0)
+    if at and argv[at + 1 :]:
+        filled = tuple(word.replace("{}", f"./{UNKNOWN}") for word in argv[at + 1 :])
+        filled = filled if any("{}" in word for word in argv[at + 1 :]) else (*filled, f"./{UNKNOWN}")
+        walk.inner(filled, run, state.fork("fd"))
+    return None
+
+
+def _git(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    spelled = " ".join(run.argv)
+    if (
+        _GIT_RUNS.isdisjoint(run.argv)
+        and "-O" not in spelled
+        and "--open" not in spelled
+        and "-filter" not in spelled
+        and "--exec=" not in spelled
+    ):
+        return None
+    for text in _git_texts(run.argv):
+        walk.inner_text(text, replace(run, piped=False, stdin=None), state.fork("git"))
+    return None
+
+
+def _options_with_commands(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    prefixes = _COMMAND_OPTIONS[run.name]
+    for at, word in enumerate(run.argv):
+        for prefix in prefixes:
+            if word == prefix.rstrip("=") and at + 1 < len(run.argv) and not prefix.endswith("exec="):
+                walk.inner_text(run.argv[at + 1].removeprefix(":").removeprefix("!"), run, state.fork(run.name))
+            elif word.startswith(prefix) and len(word) > len(prefix) and prefix.endswith(("=", "!")):
+                walk.inner_text(word[len(prefix) :], run, state.fork(run.name))
+    return None
+
+
+MAX_SED = 4_000
+_SED_RUNS = re.compile(
+    r"(?:^|[;{\n])\s{0,4}(?:(?:\d{1,9}|\$|/[^/\n]{1,200}/)(?:,(?:\d{1,9}|\$|/[^/\n]{1,200}/))?)?\s{0,4}!?e\s{1,4}([^\n]{1,2000})"
+)
+
+
+def _sed(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """Commands run by the `e` of GNU sed: `sed '1e date'`."""
+    for word in run.argv[1:]:
+        if "e" in word and (found := _SED_RUNS.search(word[:MAX_SED])):
+            walk.inner_text(found[1], replace(run, piped=False, stdin=None), state.fork(run.name))
+    return None
+
+
+def _interpreted(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """Code in one of the rarer languages; `Walk` handles the common ones."""
+    found = interpreters.source(run)
+    for text in interpreters.commands(found[1], found[0]) if found else ():
+        walk.inner_text(text, replace(run, piped=False), state.fork(run.name))
+    return None
+
+
+_EDITOR_CODE = re.compile(r":?\s{0,4}(lua|py(?:thon|x)?3?|ruby|perl|tcl)\s{1,4}(.*)", re.DOTALL)
+_EDITOR_SHELL = re.compile(r":?\s{0,4}set\s{1,4}shell=([^|\n]{1,200})")
+
+
+def _editor(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """Commands given to an editor: `-c ':!sh'`, `-c ':lua os.execute("sh")'`, `+'set shell=sh|shell'`."""
+    for at, word in enumerate(run.argv):
+        if word in ("-c", "--cmd") and at + 1 < len(run.argv):
+            command = run.argv[at + 1]
+        elif word.startswith("+") and len(word) > 1:
+            command = word[1:]
+        else:
+            continue
+        if found := _EDITOR_CODE.match(command[:4096]):
+            for text in interpreters.commands(found[2], _EDITOR_LANGUAGES.get(found[1][:2], "python")):
+                walk.inner_text(text, run, state.fork(run.name))
+        elif found := _EDITOR_SHELL.match(command[:4096]):
+            walk.inner_text(found[1] if "shell" in command[found.end() :] else ":", run, state.fork(run.name))
+        elif command.lstrip(": ").startswith("!"):
+            walk.inner_text(command.lstrip(": !"), run, state.fork(run.name))
+    return None
+
+
+_EDITOR_LANGUAGES = {"lu": "lua", "py": "python", "ru": "ruby", "pe": "perl", "tc": "tcl"}
+
+
+def _cd(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    words = [word for word in run.argv[1:] if not (word.startswith("-") and len(word) > 1)]
+    home, before = state.variables.get("HOME"), state.variables.get("OLDPWD", UNKNOWN)
+    target = words[0] if words else home if isinstance(home, str) else "~"
+    state.assign("OLDPWD", here(state))
+    if target == "-":
+        state.cwd = before if isinstance(before, str) else UNKNOWN
+    elif target.startswith(UNKNOWN):
+        state.cwd = UNKNOWN
+    elif target.startswith(("/", "~", "$")) or not state.cwd or state.cwd == UNKNOWN:
+        state.cwd = target if state.cwd != UNKNOWN or target.startswith(("/", "~")) else UNKNOWN
+    else:
+        state.cwd = f"{state.cwd}/{target}"[:4096]
+    return NOTHING
+
+
+def _declare(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    for word in run.argv[1:]:
+        if found := ASSIGNMENT.fullmatch(word):
+            state.assign(found[1], found[3], append=bool(found[2]))
+    return NOTHING
+
+
+def _unset(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    for word in run.argv[1:]:
+        state.variables.pop(word, None)
+    return NOTHING
+
+
+def _read(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    names = [word for word in run.argv[1:] if word.isidentifier()]
+    text = run.stdin.text if run.stdin else None
+    lines = [UNKNOWN] if text is None else list(dict.fromkeys(text.splitlines()))[: MAX_GIVEN + 1] or [""]
+    if len(lines) > MAX_GIVEN:
+        lines = [*lines[:MAX_GIVEN], UNKNOWN]
+    signs = dict(run.assigns).get("IFS")
+    fields = [_read_into(names, line, signs or "") for line in lines]
+    for at, name in enumerate(names):
+        values = tuple(dict.fromkeys(each[at] for each in fields))
+        state.variables[name] = values if len(values) > 1 else values[0]
+    return NOTHING
+
+
+def _read_into(names: list[str], line: str, signs: str) -> list[str]:
+    """What `read` assigns to each name; the last one gets the rest."""
+    if UNKNOWN in line:
+        return [line] * len(names)
+    for sign in signs.strip():
+        line = line.replace(sign, " ")
+    found = line.split(maxsplit=max(len(names) - 1, 0))
+    return found + [""] * (len(names) - len(found))
+
+
+def _alias(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    for word in run.argv[1:]:
+        name, sign, text = word.partition("=")
+        if sign and name:
+            state.aliases[name] = text
+            walk.inner_text(text, replace(run, piped=False), state.fork("alias"))
+    return NOTHING
+
+
+def _set(_: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    if "--" in run.argv:
+        state.args = ("sh", *run.argv[run.argv.index("--") + 1 :])
+    elif run.argv[1:2] and not run.argv[1].startswith(("-", "+")):
+        state.args = ("sh", *run.argv[1:])
+    return NOTHING
+
+
+def _shift(_: Walk, __: ProgramRun, state: ShellState) -> StdinSource | None:
+    if state.args is not None:
+        state.args = (*state.args[:1], *state.args[2:])
+    return NOTHING
+
+
+_GIT_RUNS = frozenset({"-c", "-x", "--exec", "foreach", "run"})
+"""Words of git, one of which is present if it runs another program."""
+
+
+def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
+    """Commands that git itself runs."""
+    for at, word in enumerate(argv):
+        value = argv[at + 1] if at + 1 < len(argv) else ""
+        if word == "-c" and re.match(r"alias\.[\w.-]{1,80}=", value):
+            text = value.partition("=")[2]
+            yield text[1:] if text.startswith("!") else f"git {text}"
+        elif word == "-c" and (
+            found := re.match(
+                r"(?:core\.(?:pager|editor|sshcommand|fsmonitor)|diff\.external|"
+                r"sequence\.editor|pager\.\w{1,40})=(.*)",
+                value,
+                re.IGNORECASE,
+            )
+        ):
+            yield found[1]
+        elif word in ("-x", "--exec") and "rebase" in argv[:at]:
+            yield value
+        elif word.startswith("--exec=") and "rebase" in argv[:at]:
+            yield word[7:]
+        elif word == "foreach" and "submodule" in argv[:at]:
+            yield " ".join(dropwhile(lambda each: each in ("--recursive", "--quiet"), argv[at + 1 :]))
+        elif word == "run" and "bisect" in argv[:at]:
+            yield " ".join(_quoted(each) for each in argv[at + 1 :])
+        elif word.startswith(("-O", "--open-files-in-pager=")) and "grep" in argv[:MAX_GIVEN]:
+            yield word.removeprefix("-O").removeprefix("--open-files-in-pager=")
+        elif re.fullmatch(r"--(?:env|tree|index|parent|msg|commit|tag-name)-filter", word):
+            yield value
+
+
+_MAKE_SETS = re.compile(r"(\w{1,80})\s{0,8}(?:[:?+]{0,3})=\s{0,8}(.{0,2000})")
+_MAKE_NAMES = re.compile(r"\$\((\w{1,80})\)")
+
+
+def _make(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """The recipes of a makefile that this command wrote."""
+    own = value_of(run.argv, ("-f", "--file", "--makefile"))
+    evaluated = value_of(run.argv, ("--eval",))
+    if not walk.files and not evaluated and own not in STDIN:
+        return None
+    inner = state.fork(run.name)
+    texts = [
+        evaluated,
+        walk.fed(run) if own in STDIN else "",
+        *(walk.scripts(path, run.cwd) for path in (own, *_MAKEFILES) if path),
+    ]
+    for text in filter(None, texts):
+        for line in text.splitlines():
+            if not line.startswith("\t") and (found := _MAKE_SETS.match(line)):
+                inner.variables[found[1]] = found[2]
+            recipe = line.lstrip("\t@-+ ") if line.startswith("\t") else line.partition(";")[2]
+            recipe = recipe or (line if line.startswith("$(shell ") else "")
+            command = _MAKE_NAMES.sub(r"${\1}", recipe).replace("$(shell ", "$(").replace("$$", "$")
+            if command.strip():
+                walk.inner_text(command, replace(run, piped=False, stdin=None), inner.fork())
+    return None
+
+
+_MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
+
+
+def _quoted(word: str) -> str:
+    return (
+        word if word.replace("-", "").replace("/", "").replace(".", "").isalnum() else "'" + word.replace("'", "'\\''") + "'"
+    )
+
+
+_XARGS = Wrapper("nPIdLsaE", flags=frozenset({"--max-lines"}))
+_PARALLEL = Wrapper("jNSnLaI")
+_WHOLE_LINES = re.compile(r"-[rtpox]*(?:0|d.*)|--null|--delimiter.*")
+_EXECUTING = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_COMMAND_OPTIONS = {
+    "tar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
+    "gtar": ("--checkpoint-action=exec=", "--to-command=", "--use-compress-program=", "-I="),
+    "man": ("-P=", "--pager="), "rsync": ("-e=", "--rsh="), "less": ("+!",), "split": ("--filter=",),
+    "zip": ("-TT=", "--unzip-command="), "sort": ("--compress-program=",), "expect": ("-c=",),
+    "mapfile": ("-C=",), "readarray": ("-C=",), "compgen": ("-C=",), "complete": ("-C=",),
+}  # fmt: skip
+_RARER = program_catalogue.programs("rare_interpreter")
+SPECIALS: dict[str, Special] = {
+    **dict.fromkeys(SHELLS, _shell),
+    **dict.fromkeys(_DECLARING, _declare),
+    **dict.fromkeys(program_catalogue.programs("sourcer"), _source),
+    **dict.fromkeys(program_catalogue.programs("scheduler"), _scheduled),
+    **dict.fromkeys(program_catalogue.programs("find_like"), _find),
+    **dict.fromkeys(program_catalogue.programs("fd"), _fd),
+    **dict.fromkeys(program_catalogue.programs("folder_changer"), _cd),
+    **dict.fromkeys(_COMMAND_OPTIONS, _options_with_commands),
+    **dict.fromkeys(program_catalogue.programs("editor_with_commands"), _editor),
+    **dict.fromkeys(_RARER, _interpreted),
+    **dict.fromkeys(program_catalogue.programs("sed"), _sed),
+    **dict.fromkeys(program_catalogue.programs("make"), _make),
+    "xargs": _xargs,
+    "parallel": _parallel,
+    "git": _git,
+    "unset": _unset,
+    "read": _read,
+    "alias": _alias,
+    "set": _set,
+    "shift": _shift,
+}

@@ -1,0 +1,716 @@
+"""Walks the tree of a command line in execution order and collects each program that runs, with wrappers unwrapped."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase as fnmatch
+from posixpath import normpath
+from shlex import quote
+from typing import cast
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
+from toolguard_engine.effects.shell import expand as fields
+from toolguard_engine.effects.shell import guesses
+from toolguard_engine.effects.shell.command import UNKNOWN, Flaw, ProgramRun, Redirect, StdinSource
+from toolguard_engine.effects.shell.expand import ShellState
+from toolguard_engine.effects.shell.outputs import NOTHING, known, printed, together
+from toolguard_engine.effects.shell.parse import MAX_CHARS, parse
+from toolguard_engine.effects.shell.place_names import words as spelled
+from toolguard_engine.effects.shell.syntax_tree import (
+    Command,
+    Group,
+    Literal,
+    Pipeline,
+    Redirection,
+    Script,
+    Simple,
+    Substitution,
+    Word,
+)
+from toolguard_engine.effects.shell.wrappers import NEVER, SHELLS, WRAPPERS, Wrapper, after_verb, options, value_of
+
+MAX_RUNS = 2_000
+MAX_NESTED = 12
+MAX_WRAPPED = 24
+MAX_TOTAL = 2 * MAX_CHARS
+MAX_LOOP = 64
+FORK_BOMB = "fork-bomb"
+"""Name of a function that starts itself twice, or in the background."""
+
+INTERPRETER = re.compile(rf"(?:{'|'.join(sorted(program_catalogue.programs('script_interpreter'), reverse=True))})[\d.]*+")
+_WRITING = {">": "write", ">|": "write", "&>": "write", ">>": "append", "&>>": "append", ">&": "write", "<>": "write"}
+ASSIGNMENT = re.compile(r"([A-Za-z_]\w*+)(\+?)=(.*)", re.DOTALL)
+_COPIERS = program_catalogue.programs("copier")
+_ASSIGNMENT_TAKERS = program_catalogue.programs("assignment_taker")
+_STORING = program_catalogue.programs("input_storer")
+_USUAL = frozenset({"", "0", "1", "2"})
+_OUTPUT = frozenset({"write", "append"})
+_COMMANDS = spelled(
+    "PAGER MANPAGER GIT_PAGER EDITOR VISUAL GIT_EDITOR GIT_SEQUENCE_EDITOR SUDO_EDITOR GIT_SSH_COMMAND GIT_EXTERNAL_DIFF"
+    " GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_PROXY_COMMAND BROWSER LESSOPEN RSYNC_RSH SYSTEMD_PAGER SYSTEMD_EDITOR"
+)
+"""Variables whose value is a command that other programs run."""
+_LOGINS = program_catalogue.programs("login")
+"""Wrappers that start a shell if no program is given."""
+
+STDIN = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+"""Names of the standard input."""
+
+_FOLDERS = re.compile(r"(?<![^\s;|&()<>=:])~([+-])(?=[/\s;|&()<>:]|\Z)")
+_DESCRIPTOR = re.compile(r"\d+-?|-")
+
+
+class _Full(Exception):  # noqa: N818 - not an error: the limit of runs is reached
+    pass
+
+
+class Walk:
+    """Collects the runs. `piped` parameters say whether the output goes to another program.
+
+    `specials`: handlers for programs that are neither wrappers nor plain (`shell.specials`).
+    """
+
+    def __init__(self, specials: Mapping[str, Special]) -> None:
+        self.specials = specials
+        self.runs: list[ProgramRun] = []
+        self.flaws: set[Flaw] = set()
+        self.nested = 0
+        self.wrapped = 0
+        self.total = 0
+        self.pipelines = 0
+        self.called: set[str] = set()
+        self.calls = 0
+        self.files: dict[str, str] = {}
+        self.kept = 0
+        self.opened: dict[str, StdinSource] = {}
+        self.targets: dict[str, str] = {}
+        self.sinks: list[tuple[Script, ShellState]] = []
+
+    def text(self, text: str, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int) -> StdinSource:
+        """Runs a text as shell commands."""
+        self.total += len(text)
+        if self.nested >= MAX_NESTED or self.total > MAX_TOTAL + MAX_CHARS * (self.nested == 0):
+            self.flaws.add("deep" if self.nested >= MAX_NESTED else "long")
+            return StdinSource(None)
+        script, flaws = parse(_FOLDERS.sub(_named_folder, text) if "~+" in text or "~-" in text else text)
+        self.flaws |= flaws
+        self.nested += 1
+        try:
+            found = self.script(script, state, stdin, piped=piped, pipeline=pipeline)
+            if self.nested == 1:
+                self._uncalled(state)
+        except _Full:
+            if self.nested > 1:
+                raise
+            self.flaws.add("long")
+            found = StdinSource(None)
+        finally:
+            self.nested -= 1
+        return found
+
+    def _uncalled(self, state: ShellState, outer: ShellState | None = None) -> None:
+        """Walks functions that nothing called: code that this command does not show may still call them."""
+        for name, body in list(state.functions.items()):
+            if name not in self.called and (outer is None or outer.functions.get(name) is not body):
+                inner = state.fork("()")
+                inner.args = None
+                inner.calling |= {name}
+                self.script(body, inner, None, piped=False, pipeline=0)
+
+    def script(
+        self, script: Script, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        feeds = [self.pipeline(each, state, stdin, piped=piped, pipeline=pipeline) for each in script]
+        if len(feeds) == 1:
+            return feeds[0]
+        known_feeds = [feed for feed in feeds if feed is not NOTHING]
+        return together(known_feeds, exact=True) if known_feeds else NOTHING
+
+    def pipeline(
+        self, pipe: Pipeline, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        if not pipeline:
+            self.pipelines += 1
+            pipeline = self.pipelines
+        feed = stdin
+        last = len(pipe.commands) - 1
+        if last == 0 and not pipe.background:
+            command = pipe.commands[0]
+            if isinstance(command, Simple):
+                return self.simple(command, state, feed, piped=piped, pipeline=pipeline)
+            return self.group(command, state, feed, piped=piped, pipeline=pipeline)
+        if state.calling and self._multiplies(pipe, state):
+            self.add(ProgramRun((FORK_BOMB,), FORK_BOMB, state.via, pipeline=pipeline))
+        for at, command in enumerate(pipe.commands):
+            feed = self.command(command, state, feed, piped=piped or at < last, pipeline=pipeline)
+        return feed or NOTHING
+
+    def _multiplies(self, pipe: Pipeline, state: ShellState) -> bool:
+        """Whether a function starts itself more than once, or continues while it runs again."""
+        names = [command.words[0] for command in pipe.commands if isinstance(command, Simple) and command.words]
+        own = [name for name in names if isinstance(name, str) and name in state.calling]
+        return len(own) > 1 or (bool(own) and pipe.background)
+
+    def command(
+        self, command: Command, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        if isinstance(command, Simple):
+            return self.simple(command, state, stdin, piped=piped, pipeline=pipeline)
+        return self.group(command, state, stdin, piped=piped, pipeline=pipeline)
+
+    def group(
+        self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        if group.kind == "function":
+            if group.name:
+                state.functions[group.name] = group.bodies[0]
+                state.calling -= {group.name}
+            return NOTHING
+        if group.redirects:
+            redirects, fed = self._redirects(group, state)
+            stdin = fed or stdin
+            run = ProgramRun(("{",), "{", state.via, redirects=redirects, stdin=stdin, pipeline=pipeline, cwd=state.cwd)
+            self.add(run)
+            if not piped and _writes(run):
+                bare = Group(group.kind, group.bodies, group.name, group.words)
+                self._keep(run, self.group(bare, state, stdin, piped=True, pipeline=pipeline))
+                return NOTHING
+        shared = pipeline if piped or stdin else 0
+        if group.kind == "(":
+            inner = state.fork()
+            feed = self.script(group.bodies[0], inner, stdin, piped=piped, pipeline=shared)
+            self._uncalled(inner, state)
+            return feed
+        if group.kind in ("for", "select"):
+            return self._loop(group, state, stdin, piped=piped, pipeline=shared)
+        for word in group.words:
+            fields.text_of(word, state, self.capture)
+        conditional = group.kind != "{"
+        state.maybe += conditional
+        try:
+            found = [self.script(body, state, stdin, piped=piped, pipeline=shared) for body in group.bodies]
+        finally:
+            state.maybe -= conditional
+        return found[0] if len(found) == 1 else together(found, exact=False)
+
+    def _loop(
+        self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        values: list[str] = []
+        for word in group.words:
+            values += fields.expand(word, state, self.capture).texts
+        if len(values) > MAX_LOOP:
+            self.flaws.add("long")
+        found: list[StdinSource] = []
+        for value in dict.fromkeys(values[:MAX_LOOP] or [UNKNOWN]):
+            state.variables[group.name] = value
+            found += [self.script(body, state, stdin, piped=piped, pipeline=pipeline) for body in group.bodies]
+        return together(found, exact=True)
+
+    def simple(
+        self, command: Simple, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
+    ) -> StdinSource:
+        words = command.words
+        if command.plain and words and words[0] and "HOME" not in state.variables:
+            argv = cast("tuple[str, ...]", tuple(words))
+            return self.run(
+                ProgramRun(
+                    argv,
+                    _called(argv[0]) if "/" in argv[0] or argv[0].endswith(".exe") else argv[0],
+                    state.via,
+                    (),
+                    (),
+                    stdin,
+                    (),
+                    piped,
+                    pipeline,
+                    state.cwd,
+                ),
+                state,
+            )
+        name = fields.undecided(words, state) if state.variables else ""
+        if name:
+            feed = NOTHING
+            before = state.variables[name]
+            for value in before:
+                state.variables[name] = value
+                feed = self.simple(command, state, stdin, piped=piped, pipeline=pipeline)
+            state.variables[name] = before
+            return feed
+        if "HOME" in state.variables and (moved := _in_home(command, state)):
+            self.simple(moved, state, stdin, piped=piped, pipeline=pipeline)
+        assigns = [self._assigned(each, state) for each in command.assigns] if command.assigns else []
+        for name, value, _ in assigns:
+            if name in _COMMANDS and value:
+                self.text(value, state.fork(name), None, piped=False, pipeline=pipeline)
+        redirects: tuple[Redirect, ...] = ()
+        if command.redirects:
+            redirects, fed = self._redirects(command, state)
+            stdin = fed or stdin
+        found, given = self._expanded(words, state)
+        if not found or not found[0]:
+            for name, value, append in assigns:
+                state.assign(name, value, append=append)
+            if redirects or assigns:
+                set_ = tuple((name, value) for name, value, _ in assigns)
+                self.add(ProgramRun((":",), ":", state.via, set_, redirects, stdin, (), piped, pipeline, state.cwd))
+            found = found[1:]
+            if not found or not found[0]:
+                return NOTHING
+            given = [(at - 1, feed) for at, feed in given if at]
+        own = tuple((name, value) for name, value, _ in assigns)
+        run = ProgramRun(
+            tuple(found), _called(found[0]), state.via, own, redirects, stdin, tuple(given), piped, pipeline, state.cwd
+        )
+        feed = self.run(run, state)
+        if not found[0].strip(UNKNOWN) and found[1:] and found[1][:1] not in ("", "-"):  # may be empty: `$SUDO rm x`
+            shifted = tuple((at - 1, each) for at, each in given if at)
+            inner = self.run(replace(run, argv=tuple(found[1:]), name=_called(found[1]), given=shifted), state)
+            feed = together([feed, inner], exact=False) if inner.text is None else inner
+        return feed
+
+    def _expanded(self, words: list[Word], state: ShellState) -> tuple[list[str], list[tuple[int, StdinSource]]]:
+        argv: list[str] = []
+        given: list[tuple[int, StdinSource]] = []
+        for word in words:
+            if isinstance(word, str):
+                argv.append(word)
+                continue
+            found = fields.expand(word, state, self.capture)
+            if found.cut:
+                self.flaws.add("long")
+            if found.feed is not None:
+                given += [(len(argv) + at, found.feed) for at in range(len(found.texts))]
+            argv += found.texts
+        return argv, given
+
+    def _assigned(self, assign: tuple[str, Word, bool], state: ShellState) -> tuple[str, str, bool]:
+        name, word, append = assign
+        value, feed = fields.text_of(word, state, self.capture)
+        if feed is not None and UNKNOWN in value:
+            state.feeds[name] = feed
+        elif state.feeds:
+            state.feeds.pop(name, None)
+        self.total += len(value)
+        if self.total > MAX_TOTAL + MAX_CHARS:
+            raise _Full
+        return name, value, append
+
+    def _redirects(self, command: Command, state: ShellState) -> tuple[tuple[Redirect, ...], StdinSource | None]:
+        """The redirections, and what they connect to the standard input."""
+        found: list[Redirect] = []
+        fed: StdinSource | None = None
+        for each in command.redirects:
+            target, feed = fields.text_of(each.target, state, self.capture)
+            target = fields.rendered(target, state) if "${" in target else target
+            if each.operator in ("<<", "<<-", "<<<"):
+                text = None if UNKNOWN in target and not target.strip(UNKNOWN) else target
+                fed = self._opened(
+                    each.fd, StdinSource(text, feed.programs if feed else (), (), feed.was if feed else None), fed
+                )
+                found.append(Redirect("text", target, each.fd))
+            elif each.operator == "<":
+                shown = feed if feed and target == UNKNOWN else self._shown(target, state.cwd)
+                fed = self._opened(each.fd, shown, fed)
+                found.append(Redirect("read", target, each.fd))
+            elif each.operator == "<&" or (each.operator == ">&" and _DESCRIPTOR.fullmatch(target)):
+                if each.operator == "<&" and each.fd in ("", "0") and target not in ("-", "0"):
+                    fed = self._descriptor(target)
+                elif each.operator == ">&" and target in self.targets:
+                    found.append(Redirect("append", self.targets[target], each.fd))
+            else:
+                found.append(Redirect("append" if _WRITING[each.operator] == "append" else "write", target, each.fd))
+                if each.fd not in _USUAL:
+                    self.targets[each.fd] = target
+        return tuple(found), fed
+
+    def _opened(self, fd: str, feed: StdinSource, fed: StdinSource | None) -> StdinSource | None:
+        """The standard input after `feed` is opened at a descriptor; another descriptor may become it later."""
+        if fd in _USUAL:
+            return feed
+        self.opened[fd] = feed
+        return fed
+
+    def _descriptor(self, number: str) -> StdinSource:
+        """What was opened at a descriptor; everything that was opened if its number is unknown."""
+        if UNKNOWN in number and self.opened:
+            return together(list(self.opened.values()), exact=False)
+        return self.opened.get(number.rstrip("-")) or StdinSource()
+
+    def _shown(self, path: str, cwd: str) -> StdinSource:
+        """What is read from a path."""
+        text = self.written(path, cwd)
+        return StdinSource(text, (), (path,), self.scripts(path, cwd) if text is None else None)
+
+    def capture(self, part: Substitution, state: ShellState) -> StdinSource:
+        """The output of a substitution. The programs it runs are collected."""
+        inner = state.fork("$()")
+        sinks, self.sinks = self.sinks, []
+        feed = self.script(part.script, inner, None, piped=True, pipeline=0)
+        self._uncalled(inner, state)
+        self.sinks = sinks
+        if part.kind == ">(":
+            self.sinks.append((part.script, state.fork("$()")))
+            return StdinSource(None, feed.programs, feed.files)
+        if _shows(part.script) and (fed := self.runs[-1].stdin):
+            return StdinSource(fed.text, (*fed.programs, "cat"), fed.files, fed.was)
+        return feed
+
+    def run(self, run: ProgramRun, state: ShellState) -> StdinSource:
+        """Runs one program and everything it starts; returns its output."""
+        name = run.name
+        if state.functions and name in state.functions and name not in state.calling:
+            return self._call(run, state)
+        if state.aliases and name in state.aliases:
+            text, inner = state.aliases[name], state.fork()
+            del inner.aliases[name]
+            return self.joined((text, *run.argv[1:]), inner, run)
+        if self.sinks:
+            return self._sunk(run, state)
+        if len(self.runs) >= MAX_RUNS:
+            raise _Full
+        self.runs.append(run)
+        if (self.files or run.given) and (script := self._own(run, state)):
+            ran = self._scripted(script, run, state.fork(name))
+            if "/" in run.argv[0] and self.written(run.argv[0], run.cwd):
+                return ran
+        if guesses.is_open(name):
+            return self._guessed(run, state)
+        special, wrapper = self.specials.get(name), WRAPPERS.get(name)
+        if special is None and wrapper is None:
+            if name in interpreters.PROGRAMS or name in sql.CLIENTS or _is_interpreter(name):
+                self._code(run, state)
+            if name in _COPIERS:
+                self._copy(run)
+            if name in _STORING or (run.redirects and _writes(run)):
+                self._keep(run, self._printed(run))
+            return self._printed(run) if run.piped else NOTHING
+        if self.wrapped >= MAX_WRAPPED:
+            self.flaws.add("deep")
+            return StdinSource(None)
+        self.wrapped += 1
+        feed = special(self, run, state) if special else self._wrapped(run, wrapper, state) if wrapper else None
+        self.wrapped -= 1
+        return printed(run) if feed is None else feed
+
+    def _guessed(self, run: ProgramRun, state: ShellState) -> StdinSource:
+        """Runs a program whose name is not spelled out as each one that it may be."""
+        for name in guesses.fitting(run.name):
+            self.run(replace(run, argv=(name, *run.argv[1:]), name=name), state)
+        return StdinSource(None, (run.name,))
+
+    def fed(self, run: ProgramRun) -> str | None:
+        """The standard input of a program, or the text it was derived from."""
+        return known(run.stdin or self.opened.get("0"))
+
+    def _own(self, run: ProgramRun, state: ShellState) -> str | None:
+        """The content of a program that this command wrote itself, or the text that its unknown name was derived from."""
+        word = run.argv[0]
+        if run.given and run.given[0][0] == 0 and word == UNKNOWN and (was := run.given[0][1].was):
+            return " ".join((was.rstrip("\n"), *map(quote, run.argv[1:])))
+        if not self.files:
+            return None
+        if "/" in word or UNKNOWN in word or guesses.is_open(word):
+            return self.scripts(word, run.cwd)
+        if "PATH" in state.variables or any(variable == "PATH" for variable, _ in run.assigns):
+            return next((text for place, text in self.files.items() if _base(place) == word), None)
+        return None
+
+    def _scripted(self, script: str, run: ProgramRun, inner: ShellState) -> StdinSource:
+        """A script that is started by its name."""
+        name = _shebang(script)
+        if not name:
+            inner.args = run.argv
+            return self.text(script, inner, run.stdin, piped=run.piped, pipeline=run.pipeline)
+        if self.wrapped >= MAX_WRAPPED:
+            self.flaws.add("deep")
+            return StdinSource(None)
+        self.wrapped += 1
+        feed = self.run(replace(run, argv=(name, *run.argv), name=name), inner)
+        self.wrapped -= 1
+        return feed
+
+    def _sunk(self, run: ProgramRun, state: ShellState) -> StdinSource:
+        """A program that has `>(sh)` among its words or redirections."""
+        sinks, self.sinks = self.sinks, []
+        feed = self.run(replace(run, piped=True), state)
+        for script, inner in sinks:
+            self.script(script, inner, feed, piped=run.piped, pipeline=run.pipeline)
+        return feed if run.piped else NOTHING
+
+    def unknown(self, run: ProgramRun, at: int) -> str:
+        """A word that will be run as text; if it is unknown, after the text that it was derived from."""
+        word = run.argv[at]
+        was = next((feed.was for position, feed in run.given if position == at), None) if word == UNKNOWN else None
+        return f"{was}\n{UNKNOWN}" if was else word
+
+    def scripts(self, path: str, cwd: str) -> str | None:
+        """What a shell reads from a file that this command wrote; from all of them if the name is unknown."""
+        if not self.files:
+            return None
+        if (text := self.written(path, cwd)) is not None:
+            return text
+        if UNKNOWN not in path and not any(sign in path for sign in "*?["):
+            return None
+        pattern = _located(path, cwd)
+        return "\n".join(text for place, text in self.files.items() if UNKNOWN in path or fnmatch(place, pattern)) or None
+
+    def written(self, path: str, cwd: str) -> str | None:
+        """The content of a file that this command wrote."""
+        return self.files.get(_located(path, cwd)) if self.files else None
+
+    def _keep(self, run: ProgramRun, feed: StdinSource) -> None:
+        """Records what a program writes to files, if known: it may be run later."""
+        text = feed.text
+        if text is None:
+            text = f"{feed.was}\n{UNKNOWN}\n" if feed.was else None
+        if text is None:
+            return
+        paths = [each.target for each in run.redirects if each.kind in _OUTPUT and each.fd in ("", "1")]
+        if run.name in _STORING:
+            paths += [word.removeprefix("of=") for word in run.argv[1:]]
+        for path in paths:
+            self.kept += len(text)
+            if self.kept > MAX_TOTAL:
+                self.flaws.add("long")
+                return
+            place = _located(path, run.cwd)
+            before = self.files.get(place, "") if any(each.kind == "append" for each in run.redirects) else ""
+            self.files[place] = (before + text)[:MAX_CHARS]
+
+    def _copy(self, run: ProgramRun) -> None:
+        """Records copied, moved or linked content under its new name as well."""
+        words = [word for word in run.argv[1:] if not word.startswith("-")]
+        for source in words[:-1]:
+            text = known(run.stdin) if source in STDIN else self.scripts(source, run.cwd)
+            if _base(source) in SHELLS and text is None:
+                text = f'{_base(source)} "$@"'
+            if text is not None:
+                self.files[_located(words[-1], run.cwd)] = text
+                self.files[_located(f"{words[-1]}/{_base(source)}", run.cwd)] = text
+
+    def _printed(self, run: ProgramRun) -> StdinSource:
+        """The output of a program. `cat` may show what this command wrote."""
+        if self.files and run.name == "cat" and len(run.argv) > 1:
+            texts = [self.written(word, run.cwd) for word in run.argv[1:]]
+            if None not in texts:
+                return StdinSource("".join(text for text in texts if text is not None), ("cat",), run.argv[1:])
+        feed = printed(run)
+        if self.files and feed.text is None and feed.was is None:
+            text = "\n".join(text for word in run.argv[1:] if (text := self.scripts(word, run.cwd)))
+            return StdinSource(None, feed.programs, feed.files, text) if text else feed
+        return feed
+
+    def add(self, run: ProgramRun) -> None:
+        if len(self.runs) >= MAX_RUNS:
+            raise _Full
+        self.runs.append(run)
+
+    def _call(self, run: ProgramRun, state: ShellState) -> StdinSource:
+        self.called.add(run.name)
+        self.calls += 1
+        if self.calls > MAX_RUNS:
+            raise _Full
+        before, via, calling = state.args, state.via, state.calling
+        state.args, state.via, state.calling = run.argv, (*via, "()"), calling | {run.name}
+        self.nested += 1
+        try:
+            if self.nested > MAX_NESTED:
+                self.flaws.add("deep")
+                return StdinSource(None)
+            return self.script(state.functions[run.name], state, run.stdin, piped=run.piped, pipeline=run.pipeline)
+        finally:
+            self.nested -= 1
+            state.args, state.via, state.calling = before, via, calling
+
+    def joined(self, words: tuple[str, ...], state: ShellState, run: ProgramRun) -> StdinSource:
+        return self.inner_text(" ".join(words), run, state)
+
+    def inner(
+        self, argv: tuple[str, ...], run: ProgramRun, state: ShellState, given: tuple[tuple[int, StdinSource], ...] = ()
+    ) -> StdinSource:
+        """Runs the inner program of a wrapper, without its input."""
+        if not argv[0]:
+            return StdinSource(None)
+        return self.run(
+            ProgramRun(argv, _called(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd), state
+        )
+
+    def _wrapped(self, run: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:
+        """Runs the inner program of a wrapper; None if none can be seen."""
+        argv = run.argv
+        at = after_verb(argv, wrapper)
+        if not at or (run.name == "command" and argv[1:2] and argv[1] in ("-v", "-V")):
+            return None
+        inner = state.elsewhere(run.name) if wrapper.away else state.fork(run.name)
+        inner.variables.update(run.assigns)
+        if run.name == "env" and (split := _split_string(argv)):
+            return self.inner_text(split, run, inner)
+        if wrapper.skip == NEVER:
+            if text := value_of(argv, wrapper.text):
+                return self.inner_text(text, run, inner)
+            return self._logged_in(run, inner)
+        at, text = options(argv, at, wrapper)
+        if text:
+            return self.inner_text(text, run, inner)
+        while at < len(argv) and (found := ASSIGNMENT.fullmatch(argv[at])) and run.name in _ASSIGNMENT_TAKERS:
+            inner.variables[found[1]] = found[3]
+            run = replace(run, assigns=(*run.assigns, (found[1], found[3])))
+            at += 1
+        if wrapper.dashes and "--" in argv:
+            at = argv.index("--") + 1
+        elif wrapper.skip:
+            at, text = options(argv, min(at + wrapper.skip, len(argv)), wrapper)
+            if text:
+                return self.inner_text(text, run, inner)
+        if at >= len(argv):
+            return self._logged_in(run, inner)
+        if wrapper.folder and (folder := value_of(argv[:at], wrapper.folder)):
+            inner.cwd = _located(folder, inner.cwd)
+        if wrapper.joined and run.name != "trap":
+            words = tuple(self.unknown(run, n) for n in range(at, len(argv))) if run.given else argv[at:]
+            return self.joined(words, state if run.name == "eval" else inner, run)
+        return self._program_at(run, at, inner)
+
+    def _logged_in(self, run: ProgramRun, inner: ShellState) -> StdinSource | None:
+        """The shell that a wrapper starts if no program is given; `exec` continues with another input."""
+        if run.name == "exec" and run.stdin:
+            self.opened["0"] = run.stdin
+        fed = self.fed(run) if run.name in _LOGINS else None
+        return self.text(fed, inner, None, piped=run.piped, pipeline=run.pipeline) if fed else None
+
+    def _program_at(self, run: ProgramRun, at: int, inner: ShellState) -> StdinSource | None:
+        """The program that begins at one of a wrapper's words."""
+        rest = run.argv[at:]
+        if not rest[0] or (run.name == "sudo" and run.argv[at - 1] in ("-e", "--edit")):
+            return None
+        if run.name == "trap":
+            return self.inner_text(rest[0], run, inner) if len(rest) > 1 else None
+        given = tuple((position - at, feed) for position, feed in run.given if position >= at)
+        inner_run = ProgramRun(
+            rest, _called(rest[0]), inner.via, run.assigns, (), run.stdin, given, run.piped, run.pipeline, inner.cwd
+        )
+        return self.run(inner_run, inner)
+
+    def inner_text(self, text: str, run: ProgramRun, state: ShellState) -> StdinSource:
+        return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
+
+    def _code(self, run: ProgramRun, state: ShellState) -> None:
+        """Shell commands in the code of an interpreter, or in the input of a database client."""
+        if run.name in sql.CLIENTS:
+            self._client(run, state)
+        found = interpreters.source(run)
+        if found is None and self.files:
+            script = next((text for word in run.argv[1:] if (text := self.written(word, run.cwd))), None)
+            found = interpreters.source(replace(run, argv=(run.argv[0], "-"), stdin=StdinSource(script))) if script else None
+        for text in interpreters.commands(found[1], found[0]) if found else ():
+            self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+    def _client(self, run: ProgramRun, state: ShellState) -> None:
+        for word in (*run.argv[1:], known(run.stdin) or ""):
+            for text in sql_meta_commands.started(word):
+                self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+
+def _writes(run: ProgramRun) -> bool:
+    return any(each.kind in _OUTPUT for each in run.redirects)
+
+
+def _in_home(command: Simple, state: ShellState) -> Simple | None:
+    """The command with `~` replaced by the home folder that this command itself set; None if there is no `~`."""
+    home = state.variables["HOME"]
+    targets = [each.target for each in command.redirects]
+    if not isinstance(home, str) or home == "~" or not any(map(_begins_at_home, (*command.words, *targets))):
+        return None
+    redirects = [Redirection(each.operator, _moved(each.target, home), each.fd) for each in command.redirects]
+    return Simple([_moved(word, home) for word in command.words], command.assigns, redirects)
+
+
+def _begins_at_home(word: Word) -> bool:
+    if isinstance(word, str):
+        return word[:1] == "~" and word[1:2] in ("", "/")
+    first = word[0] if word else None
+    return isinstance(first, Literal) and not first.quoted and _begins_at_home(first.text)
+
+
+def _moved(word: Word, home: str) -> Word:
+    """The word with its tilde replaced by that folder, as a quoted part that is not expanded again."""
+    if not _begins_at_home(word):
+        return word
+    text, more = (word, ()) if isinstance(word, str) else (cast("Literal", word[0]).text, word[1:])
+    rest = (Literal(text[1:]),) if len(text) > 1 else ()
+    return (Literal(home, quoted=True), *rest, *more)
+
+
+def _named_folder(match: re.Match[str]) -> str:
+    return "$PWD" if match[1] == "+" else "$OLDPWD"
+
+
+def _split_string(argv: tuple[str, ...]) -> str:
+    """What `env -S` runs: the text after the option, and all words after that."""
+    at = 1
+    while at < len(argv) and (argv[at][:1] == "-" or "=" in argv[at]):
+        word = argv[at]
+        at += 1
+        if word[:2] == "--":
+            name, sign, value = word.partition("=")
+            if name[2:3] == "s" and "--split-string".startswith(name):
+                return _split_words((value,) if sign else (), argv[at:])
+            at += not sign and name in ("--unset", "--chdir")
+            continue
+        for place, letter in enumerate(word[1:] if word[:1] == "-" else "", 2):
+            if letter == "S":
+                return _split_words((word[place:],) if word[place:] else (), argv[at:])
+            if letter in "uCa":
+                at += place == len(word)
+                break
+    return ""
+
+
+def _split_words(own: tuple[str, ...], rest: tuple[str, ...]) -> str:
+    return " ".join((*own, *rest)).replace("\\_", " ")
+
+
+def _is_interpreter(name: str) -> bool:
+    """Whether a name with a version is that of an interpreter: `python3.12`, `node@22`."""
+    return ("@" in name and bool(interpreters.language(name))) or (
+        name[-1].isdigit() and INTERPRETER.fullmatch(name) is not None
+    )
+
+
+def _shebang(text: str) -> str:
+    """The interpreter in the first line of a script, if it is not a shell; else empty."""
+    words = text[2:200].partition("\n")[0].split() if text[:2] == "#!" else []
+    name = next((base for word in words if word[:1] != "-" and (base := _base(word)) != "env"), "")
+    return "" if name in SHELLS or UNKNOWN in name else name
+
+
+def _shows(script: Script) -> bool:
+    """Whether it is just `<file`."""
+    command = script[0].commands[0] if len(script) == 1 and len(script[0].commands) == 1 else None
+    if not isinstance(command, Simple) or command.words or len(command.redirects) != 1:
+        return False
+    return command.redirects[0].operator == "<" and not command.assigns
+
+
+def _located(path: str, cwd: str) -> str:
+    """The key under which a file is found again in the same command."""
+    return normpath(path if path.startswith(("/", "~", "$")) or not cwd else f"{cwd}/{path}")
+
+
+def _base(word: str) -> str:
+    return (word.rpartition("/")[2] or word) if "/" in word else word
+
+
+def _called(word: str) -> str:
+    """The name of a program: without its folder and without the extension it has on Windows."""
+    name = _base(word)
+    return name.removesuffix(".exe") or name
+
+
+Special = Callable[[Walk, ProgramRun, ShellState], StdinSource | None]
+"""What else runs because of a program. Returns its output, or None if that is as for any other program."""

@@ -1,0 +1,2 @@
+"""OpenClaw as toolguard meets it: refusal texts, tool names, Tool Search, plugin loading, and the files toolguard keeps
+there."""

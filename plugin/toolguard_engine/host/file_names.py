@@ -1,0 +1,49 @@
+"""Names of the files that toolguard keeps at fixed places in its folder."""
+
+from __future__ import annotations
+
+KEPT = (
+    "key",
+    "audit.*",
+    "counters.json",
+    "policy.toml",
+    "policy.last-good.toml",
+    "install.json",
+    "last-engine.json",
+    "*.lock",
+    "standings.db*",
+    "kill-switch",
+    "accepted-settings.json",
+)
+"""Globs for the files that no setting can move."""
+
+NAMES = (
+    "key",
+    "audit.jsonl",
+    "audit.head",
+    "counters.json",
+    "policy.toml",
+    "policy.last-good.toml",
+    "install.json",
+    "last-engine.json",
+    "nonces.json.lock",
+    "standings.db",
+    "standings.db-wal",
+    "standings.db-shm",
+    "kill-switch",
+    "accepted-settings.json",
+    "nonces.json",
+    "grants.json",
+)
+"""Full names, including those of stores that a setting can move: what a search could find them by."""
+
+DISTINCTIVE = (
+    "standings.db",
+    "kill-switch",
+    "policy.toml",
+    "policy.last-good.toml",
+    "nonces.json",
+    "last-engine.json",
+    "accepted-settings.json",
+)
+"""Names that hardly any other program uses."""

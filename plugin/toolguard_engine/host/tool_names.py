@@ -1,0 +1,173 @@
+"""What the name of an undescribed tool says about it: `github__delete_file` deletes, `list_issues` only reads.
+
+Rules: only the last part of `server__tool` or `server.tool` counts. It is split into words at capitals and at anything that
+is not a letter. The verb is the first word if that is a verb, otherwise the last word, otherwise the first verb in between.
+A verb that can also be a noun (`list`, `log`, `view`) gives way to another verb at the end: `todo_list_delete` deletes.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+ToolAction = Literal[
+    "", "look", "destroy", "take-away", "let-in", "pay", "send", "publish", "query", "run", "write", "change"
+]
+"""What a tool does, judging by its name; empty if the name does not say."""
+
+MAX_NAME = 200
+_SPLIT = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_SERVER = re.compile(r"__|\.|/|:")
+
+
+@dataclass(frozen=True, slots=True)
+class NameMeaning:
+    """`small`: it concerns something trivial to lose or restore. `many`: it concerns many things at once. `words`: those of
+    the tool's own name; `whole`: including those of its server."""
+
+    action: ToolAction
+    words: frozenset[str] = frozenset()
+    small: bool = False
+    many: bool = False
+    whole: frozenset[str] = frozenset()
+
+
+def words(text: str) -> frozenset[str]:
+    """A set of words from one space-separated text."""
+    return frozenset(text.split())
+
+
+def _table(*rows: tuple[ToolAction, str]) -> dict[str, ToolAction]:
+    return {verb: action for action, verbs in rows for verb in verbs.split()}
+
+
+_VERBS = _table(
+    (
+        "look",
+        (
+            "get list search find read fetch describe show view count check status lookup inspect watch wait "
+            "browse preview diff log logs query browse explain validate verify analyze analyse summarize "
+            "summarise resolve ping test lint estimate calculate compute convert translate compare help "
+            "whoami retrieve load open scan discover suggest recommend poll observe screenshot snapshot "
+            "detect monitor"
+        ),
+    ),
+    (
+        "destroy",
+        (
+            "delete destroy drop purge wipe truncate erase terminate nuke deprovision expunge obliterate shred del "
+            "rm rmdir prune flushall flushdb"
+        ),
+    ),
+    (
+        "take-away",
+        "remove revoke uninstall ban kick kill shutdown deactivate suspend expel evict deregister unpublish reboot",
+    ),
+    ("pay", "pay purchase buy sell withdraw refund wire charge"),
+    ("send", "send email mail sms notify reply forward message dm text call invite broadcast"),
+    ("publish", "publish post tweet deploy release share announce toot"),
+    ("query", "sql"),
+    ("run", "execute exec run eval evaluate invoke spawn shell bash terminal command python ssh"),
+    (
+        "write",
+        "write save append overwrite edit move rename copy upload put patch replace insert mkdir touch symlink download",
+    ),
+    (
+        "change",
+        (
+            "create add update set modify merge close reopen assign enable disable reset clear cancel "
+            "restart start stop apply import export sync restore rollback approve transfer submit place make "
+            "configure register archive migrate grant"
+        ),
+    ),
+)
+_NOUNS = words("list log logs query view status count check watch search file text call mail email message post command")
+_SMALL = words(
+    "label labels reaction reactions tag tags cache caches cookie cookies draft drafts star stars like likes "
+    "favorite favorites bookmark bookmarks breakpoint breakpoints highlight highlights selection cell cells "
+    "shape element elements slide marker annotation watch watcher watchers cart todo todos reminder "
+    "reminders observation observations relation relations pin reviewer reviewers assignee assignees "
+    "duplicates duplicate background whitespace filter filters tab tabs session"
+)
+_MONEY = words(
+    "payment payments fund funds money payout payouts transfer transaction transactions trade trades refund "
+    "wire crypto coins tokens balance purchase subscription"
+)
+_MOVES = words("transfer send create make execute submit place approve pay wire authorize sign")
+_PRICED = words("link links intent intents method methods template status history")
+_MANY = words("all every bulk batch mass everything everyone many multiple")
+_OWNERSHIP = words("ownership owner repository repo account domain")
+_COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
+    # a word of the first set together with one of the second means this action
+    (
+        words("clear reset empty flush format"),
+        words(
+            "database db schema table tables disk drive volume partition trash bin bucket storage queue factory everything"
+        ),
+        "destroy",
+    ),
+    (words("kill stop terminate"), words("shell bash task job process agent run"), "change"),
+    (words("place submit execute"), words("order orders trade trades"), "pay"),
+    (
+        words("grant create add attach set update put assign modify"),
+        words(
+            "permission permissions policy policies role roles access acl collaborator collaborators credential credentials"
+        ),
+        "let-in",
+    ),
+    (words("unlock disarm open"), words("door lock car gate alarm safe garage house"), "let-in"),
+    (words("disable suspend"), words("user account alarm firewall protection logging security mfa guard"), "take-away"),
+)
+_RUN_TOGETHER = ("delete", "destroy", "purge", "wipe", "truncate")
+"""Beginnings of names that lost their capitals: `deleteallmail`."""
+
+_SQL = words("sql query statement psql mysql sqlite postgres postgresql bigquery snowflake")
+
+
+def named(tool: str) -> NameMeaning:
+    """What a tool's name says. Accepts any text; only the end of a long one counts."""
+    return _named(tool[-MAX_NAME:])
+
+
+@lru_cache(maxsize=1024)
+def _named(tool: str) -> NameMeaning:
+    last = _SERVER.split(tool)[-1] or tool
+    found = [word.lower() for word in _SPLIT.findall(last)]
+    whole = frozenset(word.lower() for word in _SPLIT.findall(tool))
+    if not found:
+        return NameMeaning("", whole=whole)
+    known = frozenset(found)
+    return NameMeaning(_action(found, known), known, not known.isdisjoint(_SMALL), not known.isdisjoint(_MANY), whole)
+
+
+def _action(found: list[str], known: frozenset[str]) -> ToolAction:
+    action = _by_verb(found)
+    if action in ("look", "run", "query", "") and not known.isdisjoint(_SQL) and (action != "look" or found[0] == "query"):
+        return "query"
+    if action == "look":
+        return action
+    for verbs, nouns, compound in _COMPOUNDS:
+        if not known.isdisjoint(verbs) and not known.isdisjoint(nouns):
+            return compound
+    if not known.isdisjoint(_MOVES) and _is_payment(known):
+        return "pay"
+    if "transfer" in known and not known.isdisjoint(_OWNERSHIP):
+        return "take-away"
+    return action
+
+
+def _is_payment(known: frozenset[str]) -> bool:
+    """`transfer` is both a verb and a noun, so on its own it is not a payment."""
+    return not (known & _MONEY - {"transfer"}).isdisjoint(known) and known.isdisjoint(_PRICED)
+
+
+def _by_verb(found: list[str]) -> ToolAction:
+    first, last = _VERBS.get(found[0], ""), _VERBS.get(found[-1], "")
+    if first and not (last and found[0] in _NOUNS and last != "look" and found[-1] not in _NOUNS):
+        return first
+    if last and found[-1] not in _NOUNS:
+        return last
+    between = next((action for word in found[1:] if word not in _NOUNS and (action := _VERBS.get(word, ""))), first or last)
+    return between or ("destroy" if found[0].startswith(_RUN_TOGETHER) else "")

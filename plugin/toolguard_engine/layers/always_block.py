@@ -1,0 +1,20 @@
+"""`alwaysBlock`: every call of these tools is held for approval."""
+
+from __future__ import annotations
+
+from toolguard_engine.host.tool_search import tool_names
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.model.call import Verdict
+from toolguard_engine.rules import judgement
+from toolguard_engine.rules.judgement import Judgement
+
+CODE = "approval.always-block"
+REASON = "The settings ask for a person's approval of every call of this tool (alwaysBlock)."
+_HOLD = Verdict("hold", CODE, reason=REASON)
+
+
+def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+    names = given.config.always_block
+    if found.decision == "block" or not names or given.reading.tool not in tool_names(tuple(names)):
+        return None
+    return judgement.changed(found, _HOLD)

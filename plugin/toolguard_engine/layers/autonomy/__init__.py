@@ -1,0 +1,1 @@
+"""Risk-weighted autonomy: the budget, drift, and the checkpoint that they ask for."""

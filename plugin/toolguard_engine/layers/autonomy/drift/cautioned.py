@@ -1,0 +1,14 @@
+"""Accumulated warnings. They are counted where they are given (`autonomy.Autonomy.warned`)."""
+
+from __future__ import annotations
+
+from toolguard_engine.approvals.standing import Seen
+
+CODE = "drift.warnings"
+
+
+def judge(seen: Seen, most: int, who: str) -> str:
+    """From the `most`th warning on."""
+    if not most or seen.warnings < most:
+        return ""
+    return f"{who} was warned {seen.warnings} times since a person last looked; {most} are the limit."

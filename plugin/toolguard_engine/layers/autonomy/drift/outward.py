@@ -1,0 +1,19 @@
+"""External drift: more and more data or words leave this machine."""
+
+from __future__ import annotations
+
+from toolguard_engine.approvals.standing import Seen
+
+CODE = "drift.outward"
+
+
+def judge(seen: Seen, most: int, who: str) -> str:
+    """Of a call that is outward itself: the others are not asked for."""
+    if not most or seen.outward < most:
+        return ""
+    times = seen.outward + 1
+    return f"{who} has sent data or words to the outside {times} times since a person last looked; {most} are allowed."
+
+
+def count(seen: Seen) -> None:
+    seen.outward += 1

@@ -1,0 +1,65 @@
+"""What every layer is given beside the judgement so far: the call as it was read, and the state of the guard.
+
+A layer is a module with `judge(given: LayerInput, found: Judgement) -> Judgement | None`. `found` is the judgement of the
+layers before it; the answer takes its place, None keeps it. The order of the layers is `guard.LAYERS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.terminal_input.running_programs import Processes, RunningProgram, TypedEntry
+from toolguard_engine.layers import self_protection
+from toolguard_engine.layers.provenance.context import RunContexts
+from toolguard_engine.model.call import Call, Run, Verdict
+from toolguard_engine.model.lazy import Lazy
+from toolguard_engine.rules.rulebook import Rulebook
+
+if TYPE_CHECKING:
+    from toolguard_engine.layers.autonomy.checkpoint_gate import Autonomy
+    from toolguard_engine.rules.judgement import Judgement
+
+
+@dataclass(frozen=True, eq=False)
+class LayerInput:
+    """State that is left out has no say: without a `run` nothing repeats, without `autonomy` nothing is counted."""
+
+    reading: CallReading
+    config: Config
+    rules: Rulebook
+    contexts: RunContexts | None = None
+    processes: Processes | None = None
+    """The programs that agents type into."""
+    run: Run | None = None
+    """The run that the call belongs to."""
+    autonomy: Autonomy | None = None
+    kill_switch: str = ""
+    """Why the kill switch is on; empty while it is off."""
+    unreadable_policy: str = ""
+    """What of the user's own rules cannot be read, in words."""
+    store_error: str = ""
+    """Why the standings of the agents cannot be read or saved."""
+    judge_command: Callable[[CallReading], Judgement] | None = None
+    """Judges a command that is typed into a running program."""
+    is_typed: bool = False
+    """Whether this is such a command."""
+
+    @property
+    def call(self) -> Call:
+        return self.reading.call
+
+    @Lazy
+    def entries(self) -> list[tuple[RunningProgram, TypedEntry]] | None:
+        """What is typed into a running program by this call; None if it types nothing."""
+        return self.processes.entries(self.call) if self.processes else None
+
+    @Lazy
+    def harm(self) -> Verdict | None:
+        """What the call would do to the guard itself. If it types into a known program, its `entries` are judged instead."""
+        if self.entries is not None and self.processes and self.processes.knows(self.call):
+            return None
+        return self_protection.of_reading(self.reading)

@@ -1,0 +1,12 @@
+"""What might harm the guard itself is held, unless something else blocks it."""
+
+from __future__ import annotations
+
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.rules import judgement
+from toolguard_engine.rules.judgement import Judgement
+
+
+def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+    harm = given.harm
+    return judgement.changed(found, harm) if harm and found.decision != "block" else None

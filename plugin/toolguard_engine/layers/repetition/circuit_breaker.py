@@ -1,0 +1,41 @@
+"""Calls in a row that bring nothing new, whichever tools they are: any cycle that fits into the history.
+
+It counts whatever other detectors are switched off. The run never ends before the model was warned, nor in the message in
+which it was.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine.config.settings import LoopDetection
+from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
+from toolguard_engine.model.call import Call, Run
+from toolguard_engine.model.history import Past
+from toolguard_engine.wording import loop_notes
+
+CODE = "loop.breaker"
+
+
+def warns_at(settings: LoopDetection) -> int:
+    """0: never; the run ends with the first call that brings nothing new."""
+    critical, last = settings.critical_threshold, settings.global_circuit_breaker_threshold
+    return critical if critical < last else last - 1
+
+
+def on_stale(call: Call, run: Run, settings: LoopDetection) -> Reaction:
+    """A call brought nothing new."""
+    past = run.past
+    past.stale += 1
+    if past.stale < warns_at(settings):
+        return NOTHING
+    return _due(call, run, past, settings)
+
+
+def _due(call: Call, run: Run, past: Past, settings: LoopDetection) -> Reaction:
+    last = settings.global_circuit_breaker_threshold
+    if past.stale == warns_at(settings):
+        past.stale_reported = call.request
+        reason = loop_notes.stale(call, past.stale)
+        return Reaction(CODE, loop_notes.nothing_new(call, past.stale, last), reason=reason)
+    if past.stale < last or past.untold or (warns_at(settings) and call.request and call.request == past.stale_reported):
+        return NOTHING
+    return end(run, CODE, loop_notes.stale(call, past.stale))

@@ -1,0 +1,71 @@
+"""A call that is executed and fails in the same way again and again, for a reason that repeating cannot mend.
+
+Its arguments may vary in numbers as long as the text of the error does not; where that names what it failed at, a file or
+something in quotes, they may vary in anything. Calls of one message are one attempt. A call that succeeded and may have
+changed something clears all counts: what failed before it may work behind it. One that only told something new clears those
+of freely varying calls: the next attempt is made with other knowledge. The same success a second time clears nothing.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine.config.settings import IdenticalErrors
+from toolguard_engine.effects.call_digest import kind_digest
+from toolguard_engine.effects.outcomes import Outcome
+from toolguard_engine.layers.repetition.reaction import NOTHING, Reaction, end
+from toolguard_engine.model.call import Call, Run
+from toolguard_engine.model.history import Count, Past, mixed
+from toolguard_engine.wording import loop_notes
+
+CODE = "loop.same-error"
+MAX_KEYS = 200
+
+
+def may_be_due(past: Past, settings: IdenticalErrors) -> bool:
+    """Whether one more failure could be told of."""
+    most = past.errors_most + 1
+    return 0 < settings.warn <= most or 0 < settings.stop <= most
+
+
+def counts(outcome: Outcome) -> bool:
+    """Whether this may be a failure for this detector."""
+    return outcome.failed and outcome.lasting
+
+
+def on_news(past: Past, *, reads_only: bool) -> None:
+    """A call succeeded, with a result that it did not have lately. `reads_only`: it cannot have changed anything."""
+    past.kind_errors.clear()
+    if not reads_only:
+        past.errors.clear()
+        past.errors_most = 0
+
+
+def on_failure(call: Call, family: int, outcome: Outcome, run: Run, settings: IdenticalErrors) -> Reaction:
+    """`counts` is asked first."""
+    if not (settings.warn or settings.stop):
+        return NOTHING
+    past = run.past
+    count = _counted(past.errors, mixed(family, outcome.result), call.request)
+    if outcome.names:
+        kind = kind_digest(call.tool, call.params)
+        count = max(count, _counted(past.kind_errors, mixed(kind, outcome.result), call.request))
+    past.errors_most = max(past.errors_most, count)
+    return _due(call, count, run, settings) if count else NOTHING
+
+
+def _counted(errors: dict[int, Count], key: int, request: int) -> int:
+    """Counts once more; the count, 0 where it was counted for this request already."""
+    known = errors.pop(key, None) or Count()
+    counted = known.again(request)
+    errors[key] = known  # at the end: the oldest are dropped first
+    if len(errors) > MAX_KEYS:
+        del errors[next(iter(errors))]
+    return known.count if counted else 0
+
+
+def _due(call: Call, count: int, run: Run, settings: IdenticalErrors) -> Reaction:
+    found = loop_notes.failed_alike(call, count)
+    if settings.stop and count >= settings.stop:
+        return end(run, CODE, found)
+    if settings.warn and count == settings.warn:
+        return Reaction(CODE, loop_notes.same_error(call, count, settings.stop), reason=found)
+    return NOTHING

@@ -1,0 +1,45 @@
+"""Whether a rule matches its own examples: how the packs and a person's rules are checked."""
+
+from __future__ import annotations
+
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.layers import constraints, rubric
+from toolguard_engine.layers.provenance.context import RunContext, RunContexts
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.clock_hours import zone
+from toolguard_engine.rules.rulebook import Example, Rule, Rulebook
+
+_THERE = Host("/home/ada", "/home/ada/.openclaw")
+_CWD = "/home/ada/work"
+
+
+def speaks(rule: Rule, example: Example) -> bool:
+    """Whether a rule is about one of its examples, which happens in a person's workspace; what it does not say of the call
+    counts as fitting."""
+    call = call_of(rule, example, _CWD)
+    reading = CallReading(call, _THERE)
+    found = rubric.weighed(reading, Config(), Rulebook((rule,)), _context(example))
+    return constraints.speaks(rule, reading, found.effects) if rule.needs_view else bool(found.matches)
+
+
+def call_of(rule: Rule, example: Example, cwd: str) -> Call:
+    """The call that an example means, by default in the folder `cwd`. A date without an offset is on the rule's clock."""
+    if isinstance(example, str):
+        return Call("exec", {"command": example}, cwd=cwd)
+    moment = example.get("at")
+    if moment is not None and moment.tzinfo is None and rule.timezone:
+        moment = moment.replace(tzinfo=zone(rule.timezone))
+    known = {name: example[name] for name in ("agent", "channel", "requester") if name in example}
+    at = moment.timestamp() if moment is not None else 0.0
+    return Call(example["tool"], example["params"], cwd=example.get("cwd", cwd), at=at, **known)
+
+
+def _context(example: Example) -> RunContext | None:
+    """The texts that were fetched before the call of an example."""
+    if isinstance(example, str) or "heard" not in example:
+        return None
+    ledger = RunContexts()
+    ledger.result("run", "read", {}, example.get("read", ""))
+    ledger.result("run", "web_fetch", {}, example["heard"])
+    return ledger.of("run")

@@ -1,0 +1,190 @@
+"""The guard protects itself: no call approves in the user's place, changes the guard's files or config, or stops it.
+
+A certain finding is blocked and cannot be approved; a possible one is held. Commands are judged by `command_laws`, other
+tools by the paths they name, the gateway's config tool by its action, and messages by the chat commands in them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import unquote
+
+from toolguard_engine.effects import program_catalogue, protected_paths, tools
+from toolguard_engine.effects.control_plane import gateway_tools as controlplane
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.host import tool_names
+from toolguard_engine.layers.self_protection import command_laws, dashboard_requests, installed_gateway
+from toolguard_engine.layers.self_protection.gateway_command_line import CHAT_COMMAND
+from toolguard_engine.layers.self_protection.scene import ProtectionFinding, base, possible_place, strongest
+from toolguard_engine.model.call import Call, Host, Verdict
+
+CODE = "rule.self-protection"
+POSSIBLE = "rule.self-protection.possible"
+
+_READERS = program_catalogue.tools("looks_at_files")
+_MOVES = frozenset({"move", "rename", "mv"})
+_MAX_NESTED = 4
+_MAX_PATH = 4096
+_REMOTE = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
+_HERE = re.compile(r"^//(?:localhost|127\.0\.0\.1)(?=/)", re.IGNORECASE)
+_KEY_LIKE = re.compile(r"key|token|[*?\[%]", re.IGNORECASE)
+"""What every spelling of a secret's path contains."""
+
+_MESSENGERS = program_catalogue.tools("instructs")
+"""Tools whose texts may reach a session as a message."""
+
+_MESSAGE_PARAMS = ("message", "text", "content", "caption", "body", "task", "prompt", "input")
+PATH = "This call would change the files or the configuration of the guard itself."
+KEY = "This call would read a secret that authenticates approvals: the guard's key or the dashboard's token."
+CONFIG = "This call would change the part of the gateway's configuration that keeps the guard in place."
+CHAT = "Only a person may send the guard's chat commands."
+
+
+def judge(call: Call, host: Host) -> Verdict | None:
+    """Block on a certain finding, hold on a possible one."""
+    return of_reading(CallReading(call, host))
+
+
+def of_reading(reading: CallReading) -> Verdict | None:
+    """The same for a call that was read already."""
+    if not reading.has_params:
+        return None
+    found = strongest(_findings(reading))
+    if found is None:
+        return None
+    return Verdict("block", CODE, reason=found.reason) if found.certain else Verdict("hold", POSSIBLE, reason=found.reason)
+
+
+def _findings(reading: CallReading) -> Iterator[ProtectionFinding]:
+    tool, params, host, cwd = reading.tool, reading.params, reading.host, reading.call.cwd
+    folder = _folder(params, cwd) if reading.executes else ""
+    if reading.commands:
+        for text, command in zip(reading.commands, reading.command_readings, strict=True):
+            yield from command_laws.findings(text, command, host, folder)
+    if reading.executes:
+        return
+    for operation in controlplane.operations(tool, params):
+        if operation.effect == "guard":
+            yield ProtectionFinding(CONFIG, operation.certain)
+    if reason := _chat_command(tool, params) or _paths(reading):
+        yield ProtectionFinding(reason)
+    elif reason := _open_paths(reading):
+        yield ProtectionFinding(reason, certain=False)
+    yield from _installed(reading)
+
+
+def _folder(params: dict[str, Any], cwd: str) -> str:
+    """The working directory of a command, if the call names one; `cwd` is the agent's folder."""
+    given = params.get("workdir") or params.get("cwd")
+    folder = given if isinstance(given, str) else ""
+    return f"{cwd}/{folder}" if cwd and folder and not folder.startswith(("/", "~", "$")) else folder or cwd
+
+
+def _chat_command(tool: str, params: dict[str, Any]) -> str:
+    """Whether a tool that sends messages, or an unknown tool, is given one of the guard's chat commands."""
+    if tool in _MESSENGERS:
+        texts = _strings(params, 0)
+    elif tool not in tools.DESCRIBED:
+        texts = (text for name in _MESSAGE_PARAMS if isinstance(text := params.get(name), str))
+    else:
+        return ""
+    return CHAT if any(CHAT_COMMAND.match(text) for text in texts) else ""
+
+
+def _installed(reading: CallReading) -> Iterator[ProtectionFinding]:
+    """Files of the installed gateway that a tool would change."""
+    if _only_reads(reading.tool):
+        return
+    host, cwd = reading.host, reading.call.cwd
+    where = Where(host.home, cwd, cwd, host.state_dir)
+    for path in reading.paths:
+        if ("claw" in path.lower() or host.code) and (
+            found := installed_gateway.of_path(normal(_of_address(path), where), host)
+        ):
+            yield found
+
+
+def _paths(reading: CallReading) -> str:
+    host = reading.host
+    for path in reading.paths:
+        if reason := _path(reading.tool, _of_address(path), host, reading.call.cwd):
+            return reason
+    texts = list(_strings(reading.params, 0))
+    if any(dashboard_requests.visits(text, host) for text in texts):
+        return dashboard_requests.CALL
+    return KEY if any(_is_key(text, host) for text in texts) else ""
+
+
+def _open_paths(reading: CallReading) -> str:
+    """Like `_paths`, for paths with an unknown part: `/proc/self/fd/3/key`."""
+    host = reading.host
+    folders = _own_folders(host, reading.call.cwd)
+    places = (possible_place(_of_address(path), host, folders) for path in reading.paths)
+    return next((reason for place in places if (reason := _reason(reading.tool, place))), "")
+
+
+def _strings(value: Any, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list) and depth < _MAX_NESTED:
+        for item in value.values() if isinstance(value, dict) else value:
+            yield from _strings(item, depth + 1)
+
+
+def _is_key(text: str, host: Host) -> bool:
+    """Whether the whole parameter is a path or a `file:` URL of a secret."""
+    if len(text) > _MAX_PATH or "\n" in text or not _KEY_LIKE.search(text) or _REMOTE.match(text):
+        return False
+    path = _of_address(text)
+    return "/" in path and _path("read", path, host) == KEY
+
+
+def _of_address(text: str) -> str:
+    """The path of a `file:` URL; any other text unchanged."""
+    if text.lstrip()[:5].lower() != "file:":
+        return text
+    return "/" + _HERE.sub("", unquote(text.strip()[5:])).lstrip("/")
+
+
+def _path(tool: str, path: str, host: Host, cwd: str = "") -> str:
+    if not _may_be_ours(path, host):
+        return ""
+    found = protected_paths.kind(path, host) or protected_paths.kind(path, host, _own_folders(host, cwd))
+    if found and tool == "grep" and "." not in base(path.rstrip("/")).lstrip("."):
+        return KEY
+    return _reason(tool, found)
+
+
+def _own_folders(host: Host, cwd: str) -> tuple[str, ...]:
+    """The folders that the agent's relative paths may start from."""
+    return (protected_paths.of(host).state + "/workspace", *((cwd,) if cwd.startswith("/") else ()))
+
+
+def _reason(tool: str, found: str) -> str:
+    """Why this tool must not be given this kind of place; empty if it may."""
+    if found == "key":
+        return KEY
+    if found == "root":
+        return PATH if _takes_away(tool) else ""
+    return PATH if found == "guard" and not _only_reads(tool) else ""
+
+
+def _only_reads(tool: str) -> bool:
+    return tool in _READERS or tool_names.named(tool).action == "look"
+
+
+def _takes_away(tool: str) -> bool:
+    """Whether this tool may delete or move a folder."""
+    name = tool_names.named(tool)
+    return name.action in ("destroy", "take-away") or not name.words.isdisjoint(_MOVES)
+
+
+def _may_be_ours(path: str, host: Host) -> bool:
+    path = path.lower() if path.isascii() else protected_paths.plain(path)
+    return (
+        "toolguard" in path or "claw" in path or ".." in path or "proc/" in path or "*" in path or "?" in path or "[" in path
+        or any(word in path for word in protected_paths.of(host).words)
+    )  # fmt: skip

@@ -1,0 +1,150 @@
+"""Applies every self-protection check to every program that a command runs.
+
+Commands that cannot concern the guard (`glance`) skip the checks. A text that names the guard and is given to a program
+that may run it is judged as a command itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+from toolguard_engine.effects.shell.command import ProgramRun, Reading
+from toolguard_engine.effects.shell.outputs import known, printed
+from toolguard_engine.effects.shell.unwrap import read
+from toolguard_engine.layers.self_protection import (
+    containers,
+    dashboard_requests,
+    file_lists,
+    folders,
+    gateway_command_line,
+    installed_gateway,
+    interpreter_code,
+    own_command_line,
+    process_signals,
+    protected_places,
+    searches,
+)
+from toolguard_engine.layers.self_protection.glance import is_near
+from toolguard_engine.layers.self_protection.scene import (
+    CommandScene,
+    ProtectionFinding,
+    is_elsewhere,
+    is_interpreter,
+    is_textual,
+    reaches_back,
+    texts,
+)
+from toolguard_engine.model.call import Host
+
+LONG = "This command names the guard and is too long to analyze."
+
+_MAX_INNER = 3
+_MAX_TEXTS = 50
+_NAMED = re.compile(r"toolguard|openclaw|clawdbot", re.IGNORECASE)
+_MAY_HARM = re.compile(r"toolguard|openclaw|clawdbot|\bp?kill", re.IGNORECASE)
+_RUNNING = ("COMMAND", "EDITOR", "PAGER", "VISUAL", "ENV", "_RSH", "_SSH", "LESSOPEN", "BROWSER")
+"""Name endings of variables whose values other programs run."""
+
+_MAX_SENTENCE = 2_000
+_SENTENCE = re.compile(r"[\w\s.,:!?-]*")
+_OTHERS = re.compile(r"openclaw|clawdbot|\bp?kill|/|toolguard[^\s]|\btoolguard\s+-", re.IGNORECASE)
+_BEHIND = re.compile(r"\btoolguard\s+(\S*)", re.IGNORECASE)
+_VALUE = re.compile(r"[\w-]{1,40}[=:]")
+_EXPORTS = frozenset({"export", "declare", "env", "typeset"})
+_SESSIONS = frozenset({"tmux", "screen", "byobu", "kitty", "zellij", "wezterm"})
+_SENDS = frozenset({"send-keys", "send"})
+_KEYS = {"space": " ", "enter": "\n", "c-m": "\n", "c-j": "\n", "kpenter": "\n", "tab": " "}
+_UNREAD = frozenset({"long", "deep"})
+_CHECKS: tuple[Callable[[CommandScene], Iterator[ProtectionFinding]], ...] = (
+    own_command_line.findings, gateway_command_line.findings, protected_places.findings, folders.findings,
+    searches.findings, process_signals.findings,
+    interpreter_code.findings, dashboard_requests.findings, installed_gateway.findings, containers.findings,
+    file_lists.findings,
+)  # fmt: skip
+
+
+def findings(command: str, reading: Reading, host: Host, folder: str, depth: int = 0) -> Iterator[ProtectionFinding]:
+    """Why `command`, started in `folder` (empty: the agent's own), must be blocked or held. `reading`: of that command."""
+    if is_near(reading.runs, host, folder):
+        away = _elsewhere(reading.runs)
+        local = tuple(run for run in reading.runs if run not in away) if away else reading.runs
+        yield from _of_scene(CommandScene(local, host, folder, away), local, depth)
+        if away:
+            scene = CommandScene(reading.runs, host, folder)
+            yield from (replace(finding, certain=False) for finding in _of_scene(scene, away, depth))
+    if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command):
+        yield ProtectionFinding(LONG)
+
+
+def _elsewhere(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
+    """The programs that run on another machine or in a container, unless the command may lead back to this machine."""
+    found = tuple(run for run in runs if is_elsewhere(run))
+    return () if found and any(reaches_back(run) for run in runs) else found
+
+
+def _of_scene(scene: CommandScene, runs: tuple[ProgramRun, ...], depth: int) -> Iterator[ProtectionFinding]:
+    """`runs`: the programs whose texts are judged as commands."""
+    for check in _CHECKS:
+        yield from check(scene)
+    yield from _inner(scene, runs, depth)
+
+
+def _inner(scene: CommandScene, runs: tuple[ProgramRun, ...], depth: int) -> Iterator[ProtectionFinding]:
+    if depth >= _MAX_INNER:
+        return
+    given = (text for run in runs for text in _given(run, scene))
+    found = dict.fromkeys(text for text in given if _MAY_HARM.search(text) and not _is_prose(text))
+    for text in list(found)[:_MAX_TEXTS]:
+        yield from findings(text, read(text), scene.host, scene.start, depth + 1)
+
+
+def _is_prose(text: str) -> bool:
+    """Whether a text that names the guard is a plain sentence: no command of the guard, no shell syntax."""
+    if len(text) > _MAX_SENTENCE or not _SENTENCE.fullmatch(text) or _OTHERS.search(text):
+        return False
+    return all(match[1] not in own_command_line.CHANGES for match in _BEHIND.finditer(text))
+
+
+def _given(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
+    """Texts that a program may run in some way unknown here."""
+    if run.name == "git":
+        yield from _git_settings(run, scene)
+    if run.name in _SESSIONS:
+        yield from _typed(run, scene)
+    if is_textual(run) or is_interpreter(run.name) or scene.is_wrapper(run):
+        return
+    for word in run.argv:
+        if " " in word or "\n" in word:
+            yield word.lstrip("!:")
+            if found := _VALUE.match(word):
+                yield word[found.end() :]
+    yield from (value for name, value in run.assigns if name.endswith(_RUNNING))
+    yield from texts(run)
+
+
+def _git_settings(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
+    """Settings that `git` reads from variables: a pager, an editor, an alias."""
+    named = {word.rpartition("=")[2] for word in run.argv[1:] if word.startswith("--config-env")}
+    named |= {after for before, after in pairwise(run.argv) if before == "--config-env"}
+    named = {name.rpartition("=")[2] for name in named}
+    exported = (word.partition("=") for other in scene.runs if other.name in _EXPORTS for word in other.argv[1:])
+    values = [*run.assigns, *((name, value) for name, _, value in exported)]
+    yield from (value.lstrip("!") for name, value in values if name in named or name.startswith("GIT_CONFIG_VALUE_"))
+
+
+def _typed(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
+    """What a terminal session is given to run: typed keys, and files that the same command writes."""
+    if run.name == "tmux" and not _SENDS.isdisjoint(run.argv[1:]):
+        sent = [_keys(each.argv) for each in scene.runs if each.name == "tmux" and not _SENDS.isdisjoint(each.argv[1:])]
+        yield "".join(sent)
+    written = (other for other in scene.runs if other is not run and (other.redirects or other.piped))
+    yield from (text for other in written if (text := known(printed(other))))
+
+
+def _keys(argv: tuple[str, ...]) -> str:
+    at = next(at for at, word in enumerate(argv) if word in _SENDS)
+    target = {at for at, word in enumerate(argv) if argv[at - 1] in ("-t", "-N", "-c") or (word.startswith("-") and at)}
+    return "".join(_KEYS.get(word.lower(), word) for at, word in enumerate(argv[at + 1 :], at + 1) if at not in target)

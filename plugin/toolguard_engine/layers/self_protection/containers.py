@@ -1,0 +1,31 @@
+"""Holds changes to a gateway's folder in a container or on another machine: it may be this gateway's own, mounted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolguard_engine.effects.shell import places
+from toolguard_engine.effects.shell.command import Reading
+from toolguard_engine.effects.shell.effects import effects
+from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.layers.self_protection.scene import FILE_CHANGES, CommandScene, ProtectionFinding, is_elsewhere
+
+REASON = (
+    "This command would change a gateway's files in a container or on another machine; "
+    "they may be this gateway's own files, mounted there."
+)
+_STATE = re.compile(r"/\.(?:openclaw|clawdbot)(?:-[\w.-]{1,60})?(?:/|\Z)", re.IGNORECASE)
+
+
+def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    runs = tuple(run for run in scene.runs if is_elsewhere(run))
+    if not runs or "claw" not in scene.text.lower():
+        return
+    where = Where("/root", "/root", "/root")
+    for effect in effects(Reading(runs), where):
+        if effect.kind in FILE_CHANGES:
+            path = places.normal(effect.target, where, effect.run.cwd if effect.run else "")
+            if _STATE.search(path):
+                yield ProtectionFinding(REASON, certain=False)
+                return

@@ -1,0 +1,148 @@
+"""Finds machine-wide installations of gateway releases in which the guard's hooks do not work.
+
+Installing into a project is ordinary work: nothing starts that copy by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.shell import places
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, is_textual
+from toolguard_engine.model.call import Host
+
+RELEASE = "This would install a gateway release in which the guard may not work, or an unknown one."
+
+OLDEST = (2026, 6, 11)
+"""The first release in which the guard's hooks work; in `_WITHOUT_EMBEDDED` they do not for embedded runs."""
+
+_WITHOUT_EMBEDDED = frozenset({(2026, 8, 2)})
+_NODE = program_catalogue.programs("node_package_manager")
+_MACHINE = program_catalogue.programs("machine_package_manager")
+_VERSIONED = program_catalogue.programs("tool_version_manager")
+_MANAGERS = _NODE | _MACHINE | _VERSIONED
+_FIRST_WORDS = 6
+_INSTALLS = frozenset(
+    {
+        "i", "in", "ins", "inst", "insta", "instal", "install", "isnt", "isnta", "isntal", "isntall", "it", "install-test",
+        "add", "a", "update", "up", "upgrade", "udpate", "global", "link", "ln", "use", "u", "set", "prepare", "hydrate",
+        "reinstall", "pin", "extract", "switch", "-S", "-U", "-i", "-iA", "--install",
+    }
+)  # fmt: skip
+_GLOBALLY = re.compile(
+    r"-\w*g\w*|--glob?(?:al?)?(?:=(?!false|0).*)?|global|--loca(?:t(?:i(?:on?)?)?)?=global|--location-global"
+)
+_FOR_ACCOUNT = re.compile(r"-\w*g\w*|--global|global|-u|--home|--pin(?:=global|=user)?|--path(?:=.*)?|-p")
+_NPM_GLOBAL = re.compile(r"(?i)npm_config_(?:global\s*=\s*['\"]?(?!false|0|['\"]*(?:\s|\Z))|location\s*=\s*['\"]?global)")
+_SET_GLOBAL = re.compile(r"(?im)^\s*(?:global\s*=\s*true|location\s*=\s*[\"']?global)\b")
+_NPM_VARIABLES = {"npm_config_global": ("", "false", "0"), "npm_config_location": ("", "user", "project")}
+"""Variables that make npm install for the whole machine, and their values with which it does not."""
+
+_FOLDER_OPTIONS = frozenset({"--prefix", "-C", "--dir", "--cwd", "--modules-folder", "--global-dir"})
+_MACHINE_PLACES = frozenset({"root", "system", "startup", "unknown"})
+_SPEC = re.compile(
+    r"(?:npm:|[\w.-]+@npm:|homebrew/core/|ubi:\S{0,60}/)?(?:openclaw|clawdbot)(?:-cli)?(?:[@=](.*))?", re.DOTALL
+)
+_RELEASE = re.compile(r"v?(\d{1,5})(?:\.(\d{1,4}))?(?:\.(\d{1,4}))?(?:[-+][\w.+-]{0,60})?")
+_FROM_ELSEWHERE = re.compile(
+    r"(?:openclaw|clawdbot)[^\s]{0,200}(?:\.tgz|\.tar\.gz|\.git|\.rb)|[:/#](?:openclaw|clawdbot)(?:#\S{0,200})?/?\Z"
+)
+_HERE = frozenset({".", "./", "..", "../"})
+_CURRENT = frozenset({"", "latest", "stable"})
+
+
+def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    """Machine-wide installations of the gateway other than its current release."""
+    for run in scene.runs:
+        if scene.is_wrapper(run) or is_textual(run):
+            continue
+        name = _manager(run)
+        if name and not _INSTALLS.isdisjoint(run.argv[1:]) and _is_everywhere(name, run, scene):
+            yield from _specs(run, scene.host)
+
+
+def _manager(run: ProgramRun) -> str:
+    """The package manager among the first words; a Node version manager may start it."""
+    names = (base(word).partition("@")[0].removesuffix("-cli.js") for word in run.argv[:_FIRST_WORDS])
+    return next((name for name in names if name in _MANAGERS), "")
+
+
+def _is_everywhere(name: str, run: ProgramRun, scene: CommandScene) -> bool:
+    words = run.argv[1:]
+    if name in _MACHINE:
+        return True
+    if name in _VERSIONED:
+        return any(map(_FOR_ACCOUNT.fullmatch, words))
+    if name not in _NODE:
+        return False
+    return any(map(_GLOBALLY.fullmatch, words)) or _is_set_global(run, scene) or _is_for_machine(run, scene)
+
+
+def _is_set_global(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether the environment, or a setting that the same command writes, makes the installation global."""
+    assigned = {name.lower(): value.lower() for each in scene.runs for name, value in each.assigns}
+    if any(assigned.get(name, off[0]) not in off for name, off in _NPM_VARIABLES.items()):
+        return True
+    if _NPM_GLOBAL.search(scene.text) or _SET_GLOBAL.search(scene.text):
+        return True
+    return any(
+        other.name == run.name and "set" in other.argv and not {"global", "location"}.isdisjoint(_names(other))
+        for other in scene.runs
+    )
+
+
+def _names(run: ProgramRun) -> set[str]:
+    return {word.partition("=")[0] for word in run.argv[1:]}
+
+
+def _is_for_machine(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether it installs into a system folder or a hidden folder of the home."""
+    given = [value for option, value in pairwise(run.argv) if option in _FOLDER_OPTIONS]
+    given += [value for word in run.argv if (cut := word.partition("="))[0] in _FOLDER_OPTIONS and (value := cut[2])]
+    folders = given or ([run.cwd] if run.cwd else [scene.folder] if scene.folder else [])
+    where = Where(scene.host.home, scene.start, scene.start, scene.protected.state)
+    return any(_is_machine_folder(places.normal(folder, where, run.cwd), where) for folder in folders)
+
+
+def _is_machine_folder(path: str, where: Where) -> bool:
+    if UNKNOWN in path or places.place(path, where) in _MACHINE_PLACES:
+        return True
+    if path.startswith(f"{where.workspace}/") or path == where.workspace:
+        return False
+    hidden = path.removeprefix(f"{where.home}/") if where.home else path
+    return hidden != path and hidden.startswith(".")
+
+
+def _specs(run: ProgramRun, host: Host) -> Iterator[ProtectionFinding]:
+    words = run.argv[1:]
+    for at, word in enumerate(words):
+        if spec := _SPEC.fullmatch(word):
+            after = "".join(words[at + 1 : at + 2])
+            yield from _spec(spec[1] or (after if _RELEASE.fullmatch(after) else ""), host)
+        elif _FROM_ELSEWHERE.search(word) or (word in _HERE and "claw" in base(run.cwd)):
+            yield ProtectionFinding(RELEASE, certain=False)
+
+
+def _spec(spec: str, host: Host) -> Iterator[ProtectionFinding]:
+    if spec in _CURRENT:
+        return
+    found = _RELEASE.fullmatch(spec)
+    if found is None or None in found.groups():
+        yield ProtectionFinding(RELEASE, certain=False)
+        return
+    release = _numbers(spec)
+    if release < OLDEST:
+        yield ProtectionFinding(RELEASE)
+    elif release in _WITHOUT_EMBEDDED or release < _numbers(host.release):
+        yield ProtectionFinding(RELEASE, certain=False)
+
+
+def _numbers(release: str) -> tuple[int, ...]:
+    """`2026.6.11-beta.1` as (2026, 6, 11); empty if it is not a release."""
+    found = _RELEASE.fullmatch(release)
+    return tuple(int(part) for part in found.groups() if part) if found else ()

@@ -1,0 +1,214 @@
+"""Whether a command may concern the guard: one cheap pass over its words, so that all other commands skip the checks.
+
+A command is near if it names the guard, the gateway or one of their files; ends processes; runs an unknown program with a
+word that approves or changes something; or has a path that can lead to a protected place. If in doubt, it is near.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from toolguard_engine.effects import protected_paths
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.host import file_names, metrics_path
+from toolguard_engine.layers.self_protection import dashboard_requests, sqlite_shell
+from toolguard_engine.layers.self_protection.own_command_line import CHANGES
+from toolguard_engine.layers.self_protection.scene import (
+    holds_ours,
+    is_interpreter,
+    place_of,
+    possible_place,
+    resolved,
+    texts,
+)
+from toolguard_engine.model.call import Host
+
+_SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
+_JOINS = re.compile(r"['\"]\s*+[+.]?\s*+['\"]")
+_GLOBS = frozenset("*?[")
+_BLANKS = (UNKNOWN, "$", "*", "?", "[")
+_JOINERS = ("(", "+", "'.'", '"."')
+"""Code that builds a name out of pieces, or calls a function, contains one of these."""
+
+_HIDES = ("64", "hex", "::-1", "rev", "chr", "rot")
+"""Words in code that decodes texts."""
+
+_WALKS = (
+    "walk", "glob", "readdir", "scandir", "listdir", "iterdir", "find", "dir", "tree", "archive", "cpsync", "cp_r",
+    "<..", ".add", "cp(",
+)  # fmt: skip
+"""Words in code that walks or copies folders."""
+
+_ABOVE = ("~", "home", "'/'", '"/"', "'..", '"..', "<..")
+"""Words in code that names a folder above the agent's own."""
+
+_TOKENS = (f"{metrics_path.TOKEN}'", f'{metrics_path.TOKEN}"')
+"""Texts in code that searches for the dashboard's token by its file ending."""
+
+_FOLDERS = ("$HOME", "${HOME", "$PWD", "${PWD")
+"""The home folder and the working directory, inside a word."""
+
+_MAX_PATHS = 400
+"""A command with more paths to resolve is near for that alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Signs:
+    """`words`: any of them in a text makes it near; `starts`: beginnings of paths that may lead to a protected place;
+    `firsts`, `states`: the names after `/` and `~/` on the way there."""
+
+    words: tuple[str, ...]
+    starts: tuple[str, ...]
+    firsts: frozenset[str]
+    states: frozenset[str]
+    workspace: str
+    home: str
+
+
+@lru_cache(maxsize=8)
+def _signs(host: Host) -> _Signs:
+    protected = protected_paths.of(host)
+    common = (
+        "claw", "toolguard", ".open", "kill", "fuser", "systemctl", "gdb", "lldb", "strace", "ltrace", "launchctl",
+        "update-activation", "updateactivation", "setenvironment", "tmux", "locate", *map(str.lower, host.code),
+        *file_names.DISTINCTIVE,
+    )  # fmt: skip
+    folders = (path.rpartition("/")[2].lower() for path in protected.above)
+    links = (link.rpartition("/")[2].lower() for link, _ in host.links)
+    own = (*protected.words, *dashboard_requests.signs(host), *folders, *links)
+    words = (*common, *(word for word in own if not any(sign in word for sign in common)))
+    firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
+    firsts |= {"System", "private", *(link.split("/")[1] for link, _ in host.links if link.startswith("/"))}
+    starts = ("~", "..", *_FOLDERS, "\n/\n", "/*", "/?", "/[", "/proc/", *sorted(f"/{first}" for first in firsts))
+    home = tuple(part for part in protected.home.split("/") if part)
+    below = {parts[len(home)] for parts in (*protected.roots, *protected.places) if parts[: len(home)] == home != parts}
+    states = frozenset({*below, *(tail[0] for tail in protected.tails)})
+    return _Signs(
+        words, starts, firsts | {"", ".", "..", "proc"}, states, protected.state + "/workspace", protected.home.lower()
+    )
+
+
+def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
+    signs = _signs(host)
+    words = _words(runs)
+    text = "\n".join(words)
+    lower = text.lower() if text.isascii() else protected_paths.plain(text)
+    for sign in signs.words:
+        if sign in lower:
+            return True
+    if _moves(runs, host, folder):
+        return True
+    for sign in _JOINERS:
+        if sign in text and any(_code_is_near(run, signs) for run in runs):
+            return True
+    for sign in _BLANKS:
+        if sign in text and any(_hides(run.name) and not CHANGES.isdisjoint(run.argv) for run in runs):
+            return True
+    for start in signs.starts:  # noqa: SIM110 - runs for every call: a generator would double the cost
+        if start in text and _leads(start, words, signs, host, folder):
+            return True
+    return False
+
+
+def _words(runs: tuple[ProgramRun, ...]) -> list[str]:
+    """All texts that programs are given, between two empty words."""
+    words = [""]
+    for run in runs:
+        words += run.argv
+        if run.redirects:
+            words += [each.target for each in run.redirects]
+        if run.assigns:
+            words += [value for _, value in run.assigns]
+        if run.stdin is not None and run.stdin.text:
+            words.append(run.stdin.text)
+    words.append("")
+    return words
+
+
+def _moves(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
+    """Whether a program starts in a folder that is protected or holds a protected place."""
+    cwd = ""
+    for run in runs:
+        if run.cwd != cwd:
+            cwd = run.cwd
+            if _is_inside(cwd, folder, host):
+                return True
+    return bool(folder) and _is_inside("", folder, host)
+
+
+def _hides(name: str) -> bool:
+    """Whether the name of a program has an unknown part."""
+    return not name.isalnum() and any(sign in name for sign in _BLANKS)
+
+
+def _code_is_near(run: ProgramRun, signs: _Signs) -> bool:
+    """Whether code builds or may hide one of the guard's names, or a database shell opens other files."""
+    queries = run.name in sqlite_shell.SHELLS
+    if not queries and not is_interpreter(run.name):
+        return False
+    code = "\n".join([*run.argv, *texts(run)])
+    if (queries and sqlite_shell.opens(code)) or any(sign in code for sign in _TOKENS):
+        return True
+    plain = _JOINS.sub("", code).lower()
+    if any(sign in plain for sign in _WALKS) and any(sign in plain for sign in (*_ABOVE, signs.home)):
+        return True
+    return any(word in plain for word in signs.words) or ("(" in plain and any(sign in plain for sign in _HIDES))
+
+
+@lru_cache(maxsize=256)
+def _is_inside(cwd: str, folder: str, host: Host) -> bool:
+    """Whether a folder is protected, holds a protected place, or may link to one as in `/proc`."""
+    path = _folder(cwd, folder, host)
+    return path.startswith("/proc/") or bool(holds_ours(path, host, "/") or place_of(path, host, ("/",)))
+
+
+def _folder(cwd: str, folder: str, host: Host) -> str:
+    start = _signs(host).workspace
+    start = resolved(folder, host, start) if folder else start
+    return resolved(cwd, host, start) if cwd and UNKNOWN not in cwd else start
+
+
+def _leads(start: str, words: list[str], signs: _Signs, host: Host, folder: str) -> bool:
+    """Whether a word with this beginning is a path to a protected place or to a folder above one."""
+    begin = start.strip("\n")
+    paths = {path for word in words if begin in word for path in _paths(word, signs)}
+    if len(paths) > _MAX_PATHS:
+        return True
+    if not paths:
+        return False
+    base = _folder("", folder, host)
+    return any(
+        place_of(path, host, (base,)) or holds_ours(path, host, base) or possible_place(path, host, (base,))
+        for path in paths
+    )
+
+
+def _paths(word: str, signs: _Signs) -> list[str]:
+    if " " in word or "\n" in word:
+        return []
+    pieces = [word] if word[:1] in "/~." and "=" not in word and ":" not in word else _SPLIT.split(word)
+    return [path for piece in pieces if (path := _path(piece)) and _may_lead(path, signs)]
+
+
+def _path(piece: str) -> str:
+    """The path in a word; one attached to an option begins at its first slash or tilde."""
+    if piece[:1] != "-":
+        return piece
+    starts = [at for sign in ("/", "~", "..") if (at := piece.find(sign)) >= 0]
+    return piece[min(starts) :] if starts else ""
+
+
+def _may_lead(path: str, signs: _Signs) -> bool:
+    """Whether a path can lead to a protected place, judged without resolving it."""
+    if "/.." in path or path.startswith("..") or ("$" in path and any(sign in path for sign in _FOLDERS)):
+        return True
+    first, slash, rest = path.partition("/")
+    if not first:
+        part = rest.partition("/")[0]
+        return part in signs.firsts or not _GLOBS.isdisjoint(part)
+    if first[0] != "~":
+        return False
+    part = rest.partition("/")[0]
+    return not slash or part in signs.states or part in (".", "") or not _GLOBS.isdisjoint(part)

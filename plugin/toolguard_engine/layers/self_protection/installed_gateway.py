@@ -1,0 +1,145 @@
+"""Protects the installed gateway: its code, the service that starts it, and a release in which the guard's hooks work.
+
+The gateway itself reports where its package is (`Host.code`); other paths are recognized by their folders. A package of
+that name in a project is only held.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+
+from toolguard_engine.effects.shell import places
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, Reading
+from toolguard_engine.effects.shell.effects import effects
+from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.effects.shell.wrappers import SHELLS
+from toolguard_engine.layers.self_protection import gateway_releases, service_environment
+from toolguard_engine.layers.self_protection.scene import (
+    FILE_CHANGES,
+    CommandScene,
+    ProtectionFinding,
+    base,
+    is_interpreter,
+    is_textual,
+)
+from toolguard_engine.layers.self_protection.service_environment import OWN_VARIABLE, SERVICE
+from toolguard_engine.model.call import Host
+
+CODE = "This would change the code of the gateway that the guard runs in."
+_PACKAGE = re.compile(r"/node_modules/(?:openclaw|clawdbot)(?:/|\Z)")
+_GLOBAL = re.compile(
+    r"(?:/lib|/npm|/\.npm-global|/global(?:/\d{1,3})?|/\.bun/install/global|/\.volta/\S{1,100})/node_modules/(?:openclaw|clawdbot)"
+)
+_PROGRAM = re.compile(r"/\.?(?:bin|shims)/(?:openclaw|clawdbot)\Z")
+_IN_PROJECT = re.compile(r"/node_modules/\.bin/|/\.openclaw/workspace/")
+_IN_UNKNOWN = re.compile(
+    rf"/{UNKNOWN}[^/]*/(?:[^/]*/){{0,20}}(?:openclaw|clawdbot)/(?:dist|openclaw\.mjs|package\.json|node_modules)(?:/|\Z)"
+)
+"""The gateway's code in an unknown folder."""
+
+_UNIT = re.compile(
+    r"/(?:systemd/(?:user|system)|launchagents|launchdaemons|autostart|init\.d|runit|sv)/(?:[^/]{1,100}/)?[^/]{0,100}(?:openclaw|clawdbot)"
+)
+_ENVIRONMENT = re.compile(
+    r"/environment\.d/|/etc/environment\Z|/\.pam_environment\Z|/systemd/(?:user|system)/|/launchagents/"
+)
+_CHANGES_UNIT = frozenset({"edit", "set-property", "revert", "link", "bind", "mount-image", "preset"})
+_GIT = frozenset({"apply", "am", "checkout", "restore", "pull", "reset", "clean", "merge", "rebase", "stash", "switch"})
+_CHANGERS = frozenset(
+    {
+        "sed", "gsed", "cp", "mv", "rm", "ln", "tee", "dd", "install", "truncate", "patch", "perl", "rsync", "chmod",
+        "tar", "sponge",
+    }
+)  # fmt: skip
+_FINDERS = frozenset({"find", "fd", "fdfind", "locate", "plocate"})
+_RESOLVED = re.compile(r"\bresolve\(\s{0,5}['\"](?:openclaw|clawdbot)|\bwhich\(\s{0,5}['\"](?:openclaw|clawdbot)")
+_CODE_WRITES = re.compile(r"write|append|unlink|rename|\brm\w{0,4}\(|cop(?:y|ied)|['\"][rbt]{0,2}[wax]\+?['\"]")
+_SOUGHT = re.compile(
+    r"(?:openclaw|clawdbot)\S{0,100}(?:dist|js\b|node_modules)|node_modules/(?:openclaw|clawdbot)|\*(?:openclaw|clawdbot)\*"
+)
+_NAMED = re.compile(r"openclaw|clawdbot", re.IGNORECASE)
+
+
+def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    yield from service_environment.findings(scene)
+    yield from gateway_releases.findings(scene)
+    for run in scene.runs:
+        if not is_textual(run) and not scene.is_wrapper(run):
+            yield from _service(run)
+    if "claw" in scene.text.lower() or scene.host.code or any("claw" in run.cwd for run in scene.runs):
+        yield from _changed(scene)
+        if _is_found(scene):
+            yield ProtectionFinding(CODE, certain=False)
+
+
+def _changed(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    where = Where(scene.host.home, scene.start, scene.start, scene.protected.state)
+    for run in scene.runs:
+        if run.name in ("patch", "git") and (
+            found := of_path(places.normal(_patched(run.argv) or "/", where, run.cwd), scene.host)
+        ):
+            yield ProtectionFinding(found.reason, found.certain and run.name == "patch")
+    for effect in effects(Reading(scene.runs), where):
+        if effect.kind in FILE_CHANGES:
+            path = places.normal(effect.target, where, effect.run.cwd if effect.run else "")
+            if found := of_path(path, scene.host):
+                yield found
+            elif _ENVIRONMENT.search(path.lower()) and OWN_VARIABLE.search(scene.text):
+                yield ProtectionFinding(SERVICE)
+
+
+def _is_found(scene: CommandScene) -> bool:
+    """Whether the command searches for the gateway's code, and changes something that may be it."""
+    changes = [run for run in scene.runs if run.name in _CHANGERS]
+    unknown = bool(scene.writers) or any(run in scene.takers or "find" in run.via for run in changes)
+    if _RESOLVED.search(scene.text) and (unknown or any(_CODE_WRITES.search(code) for _, code in scene.codes())):
+        return True
+    if unknown and any(run.name in _FINDERS and any(map(_SOUGHT.search, run.argv[1:])) for run in scene.runs):
+        return True
+    return any(_explores(run) for run in scene.runs)
+
+
+def _explores(run: ProgramRun) -> bool:
+    """Whether `npm explore` runs a program in the gateway's package that may change it."""
+    if not {"explore", "--"} <= set(run.argv) or not any(map(_NAMED.search, run.argv)):
+        return False
+    behind = run.argv[run.argv.index("--") + 1 :]
+    return any(base(word) in _CHANGERS or base(word) in SHELLS or is_interpreter(base(word)) for word in behind)
+
+
+def _patched(argv: tuple[str, ...]) -> str:
+    """The folder in which `patch` or `git` changes files; empty if it changes none."""
+    if argv[0].endswith("git"):
+        return (
+            next((value for option, value in pairwise(argv) if option == "-C"), ".") if _GIT.intersection(argv[1:6]) else ""
+        )
+    for at, word in enumerate(argv[1:], 1):
+        if word in ("-d", "--directory"):
+            return "".join(argv[at + 1 : at + 2]) or "."
+        if word.startswith(("-d", "--directory=")):
+            return word.removeprefix("--directory=").removeprefix("-d")
+    return "."
+
+
+def of_path(path: str, host: Host) -> ProtectionFinding | None:
+    """Why changing the file at this absolute path must be blocked or held."""
+    lower = path.lower()
+    if any(lower == folder.lower() or lower.startswith(f"{folder.lower()}/") for folder in host.code):
+        return ProtectionFinding(CODE)
+    if _UNIT.search(lower):
+        return ProtectionFinding(SERVICE)
+    if _PROGRAM.search(lower):
+        return ProtectionFinding(CODE, certain=not _IN_PROJECT.search(lower))
+    if _IN_UNKNOWN.match(lower):
+        return ProtectionFinding(CODE, certain=False)
+    if _PACKAGE.search(lower) is None:
+        return None
+    return ProtectionFinding(CODE, certain=_GLOBAL.search(lower) is not None)
+
+
+def _service(run: ProgramRun) -> Iterator[ProtectionFinding]:
+    words = run.argv[1:]
+    if run.name == "systemctl" and not _CHANGES_UNIT.isdisjoint(words) and any(map(_NAMED.search, words)):
+        yield ProtectionFinding(SERVICE)

@@ -1,0 +1,199 @@
+"""Finds interpreter code that calls the guard's modules, changes its files, or reads its secrets.
+
+Code is searched with patterns, not parsed. Joined strings, and texts in base64, in hexadecimal or reversed, are searched
+too. Code that only reads the guard's other files may run.
+"""
+
+from __future__ import annotations
+
+import re
+from base64 import b64decode
+from binascii import Error as Base64Error
+from collections.abc import Iterator
+from itertools import islice
+
+from toolguard_engine.effects.protected_paths import Place
+from toolguard_engine.host import file_names, metrics_path
+from toolguard_engine.layers.self_protection.own_command_line import CHANGES, CLI
+from toolguard_engine.layers.self_protection.scene import (
+    AWKS,
+    FILES,
+    KEY,
+    MAX_FOLDERS,
+    SEDS,
+    CommandScene,
+    ProtectionFinding,
+    awk_prints,
+    base,
+    is_interpreter,
+    resolved,
+    sed_prints,
+)
+
+_JOINED = re.compile(r"['\"]\s*+(?:\+\s*+|\.\s*+(?=['\"]))?['\"]")
+_STATE = re.compile(
+    r"\.(?:openclaw|clawdbot)\b(?!['\"]?\s*[/,]\s*['\"]?workspace)|OPENCLAW_(?:STATE_DIR|HOME|CONFIG_PATH)|\.(?:open|claw)\w*[*?\[]"
+)
+_OURS = re.compile(
+    r"toolguard|policy|nonces|standings|openclaw\.json|clawdbot\.json|glob|\*|['\"/]key\b|"
+    + "|".join(re.escape(name) for name in file_names.NAMES if name != "key")
+)
+_TELLING = re.compile("|".join(re.escape(name) for name in file_names.DISTINCTIVE))
+_FROM_HOME = re.compile(r"\bHOME\b|expanduser|\bhome\(|homedir|['\"](?:~|/|/home|/Users|/root)/?['\"]")
+_WALKS = re.compile(r"\bwalk|glob|\bfind\b|readdir|scandir|listdir|iterdir")
+_SECRET = re.compile(r"['\"/]key['\"]")
+_TOKEN_NAME = re.compile(r"[.*]token(?:\.html|\*)?['\"$]")
+_TOKEN_PART = re.compile(r"(?<!\[)(?<!get\()['\"]\w{0,20}token(?:\.html)?['\"]")
+_FROM_ALL_HOME = re.compile(
+    r"(?:\bhome\(\)|homedir\(\)|expanduser\(\s*['\"]~/?['\"]\s*\)|HOME['\"][\])])(?!\s*[/+,])|['\"](?:/|/home|/Users|/root)/?['\"]"
+)
+_HOME_FOLDER = (
+    r"(?:\bhome\(\)|\bhomedir\(\)|expanduser\(\s*['\"]~/?['\"]\s*\)|HOME['\"][\])]|\bENV\{['\"]?HOME['\"]?\}|process\.env\.HOME\b"
+    r"|\bDir\.home\b)"
+)
+_ALL_HOME = re.compile(rf"{_HOME_FOLDER}(?!\s*[/+.]\s*['\"]|\s*,\s*['\"](?![/~]))|['\"](?:/|~|~/|/home|/Users|/root)['\"]")
+_JOINED_TO_HOME = re.compile(rf"{_HOME_FOLDER}\s*(?:[/+.]\s*['\"]/*|,\s*['\"](?!/))([^'\"\n]{{1,200}})['\"]")
+_WALKS_ALL = re.compile(
+    r"\bwalk\w*\(|glob\(|readdir\w*\(|scandir\(|listdir\(|iterdir\(|\bfind\s*\(|File::Find|\bDir\b|RecursiveDirectory|\bls\s+-\w*R"
+)
+_READS = re.compile(r"\bopen(?!claw)|read(?!dir)|slurp|get_contents|copy|\bcat\b|load|send|upload|write")
+_COPIES = re.compile(r"copytree\s*\(|make_archive\s*\(|\bcp(?:Sync)?\s*\(|cp_r\b|copySync\s*\(|\.add\s*\(")
+_HIDDEN_TOO = re.compile(r"DOTMATCH|include_hidden\s*=\s*True|\bdot\s*:\s*true")
+_CHOOSES = re.compile(
+    r"['\"/]\*?\.\w{1,5}['\"$]|\\\.\w{1,5}\$|\*\.\w{1,5}\b|\.suffix|extname|splitext|\.(?:ends|starts)with|\.ends?_with\?"
+)
+"""Code that selects files of one kind, or skips hidden folders."""
+
+_FOLDER = re.compile(
+    r"(?<!path\.insert\(0,)(?<!path\.insert\(0, )(?<!path\.append\()['\"]((?:[~.]|/)[^'\"\n*?\[]{0,200})['\"]"
+)
+_MAX_FOLDERS = 50
+"""Folders named in code that are checked."""
+
+_LINK = re.compile(r"/proc/[^'\"\s]{1,100}/cwd\b")
+_SECRET_FOLDER = re.compile(r"toolguard|\bglob\b|\*")
+_WRITES = re.compile(
+    r"open\w*\s*\([^)\n]{0,200},\s*(?:mode\s*=\s*)?['\"][rbt]*[wax>+]|open\b[^;\n]{0,80}['\"]\+?>|(?<!stdout\.)(?<!stderr\.)write"
+    r"|unlink|remove|rename|rmtree|\brm(?:Sync|dir)?\b|\bmv\b|\bmove\b|copy|\bcp(?:Sync)?\b|chmod|chown|dump\(|symlink|truncate"
+    r"|os\.replace|\.replace\([^,()\n]{0,200}\)|append(?:File|_text)|\bsed\b|\btee\b|put_contents|\btouch\b|delete|O_[WRC][A-Z]"
+    r"|\bexec\b|\beval\b|system|spawn|popen|subprocess|>\s*['\"(]"
+    r"|(?i:\bdelete\s+from\b|\b(?:insert|replace)\b[\s\w]{0,20}\binto\b|\bupdate\s+\S{1,100}\s+set\b|\b(?:drop|alter)\s+table\b|\bvacuum\b)"
+)
+_WHOLE = re.compile(r"rmtree|\brm(?:Sync)?\b|rename|\bmove\b|copytree|make_archive|os\.replace|symlink|\bmv\b|cpSync")
+_IMPORT = re.compile(
+    r"['\"]toolguard_(?:cli|engine)\b|(?:\bimport|\bfrom|import_module|run_module|run_path|__import__|\brequire)\W++(?:[\w./]{0,200}\W)?toolguard_(?:cli|engine)\b"
+)
+_CALLED = re.compile(r"\btoolguard(?:_cli)?[\s,+()\[\]'\"]{1,12}(?:" + "|".join(sorted(CHANGES)) + r")\b")
+_SPLIT = re.compile(r"[\s'\"`=,;|&()<>\[\]{}]+")
+_ENCODED = re.compile(r"[A-Za-z0-9+/_-]{12,}+={0,2}")
+_HEX = re.compile(r"(?>(?:[0-9A-Fa-f]{2})+)")
+_QUOTED = re.compile(r"\"[^\"\n]{4,2000}\"|'[^'\n]{4,2000}'")
+_BACKWARDS = re.compile(r"\[::-1\]|\brevers")
+_MAX_ENCODED = 200
+_EDITORS = SEDS | AWKS
+"""Programs whose code writes with symbols, not words."""
+
+
+def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    for program, code in scene.codes():
+        plain = _with_hidden_texts(code)
+        if text := _about(plain, program, scene):
+            yield ProtectionFinding(text)
+        elif _reads_all_home(plain, scene):
+            yield ProtectionFinding(KEY, certain=False)
+
+
+def _with_hidden_texts(code: str) -> str:
+    """The code with its string pieces joined, followed by the texts that it holds encoded or reversed."""
+    code = _JOINED.sub("", code)
+    code = _JOINED_TO_HOME.sub(r"'~/\1'", code) if "HOME" in code or "home" in code or "~" in code else code
+    hidden = [
+        text for match, _ in zip(_ENCODED.finditer(code), range(_MAX_ENCODED), strict=False) for text in _decoded(match[0])
+    ]
+    if _BACKWARDS.search(code):
+        hidden += [match[0][-2:0:-1] for match in _QUOTED.finditer(code)]
+    return "\n".join([code, *hidden])
+
+
+def _decoded(token: str) -> Iterator[str]:
+    if _HEX.fullmatch(token):
+        yield from _printable(bytes.fromhex(token))
+    digits = token.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        yield from _printable(b64decode(digits + "=" * (-len(digits) % 4)))
+    except Base64Error:
+        return
+
+
+def _printable(data: bytes) -> Iterator[str]:
+    text = data.decode("latin-1").rstrip("\0\n")
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        yield text
+
+
+def _takes_token(code: str, found: set[Place], scene: CommandScene) -> bool:
+    """Whether code searches for the dashboard's token, or builds its name, near where it is kept."""
+    name = base(scene.host.metrics)
+    if not name or "token" not in code:
+        return False
+    if "guard" in found and metrics_path.TOKEN in code:
+        return True
+    listed, named, part = (search(code) for search in (_WALKS.search, _TOKEN_NAME.search, _TOKEN_PART.search))
+    if _is_near(code, found, name, scene):
+        return bool(named or (part and (listed or name.partition(".")[0] in code)))
+    return bool(named and listed and (_FROM_ALL_HOME.search(code) or _quoted(scene.protected.home, code)))
+
+
+def _is_near(code: str, found: set[Place], name: str, scene: CommandScene) -> bool:
+    """Whether code names the token's folder, or the metrics file `name` in the home or in such a folder."""
+    if _STATE.search(code) or _LINK.search(code) or not found.isdisjoint({"root", "guard"}):
+        return True
+    return name in code and bool(_FROM_HOME.search(code) or any(base(above) in code for above in scene.protected.above))
+
+
+def _reads_all_home(code: str, scene: CommandScene) -> bool:
+    """Whether code walks the whole home folder or disk and reads what it finds, or copies it."""
+    walks = _WALKS_ALL.search(code) and _READS.search(code) and not _CHOOSES.search(code)
+    if not walks and not _COPIES.search(code):
+        return False
+    if _ALL_HOME.search(code) or _quoted(scene.protected.home, code):
+        return True
+    copies = walks or "tarfile" in code or any(not match[0].startswith(".add") for match in _COPIES.finditer(code))
+    named = islice(_FOLDER.finditer(code), _MAX_FOLDERS) if copies else ()
+    if any(_holds_secret(match[1], scene) for match in named):
+        return True
+    return "~/**" in code and _HIDDEN_TOO.search(code) is not None
+
+
+def _holds_secret(path: str, scene: CommandScene) -> bool:
+    """Whether a folder named in code holds a secret, seen from any folder that the command may be in."""
+    folders = {scene.here(run) for run in scene.runs if is_interpreter(run.name)} or set(scene.folders)
+    return any(scene.holds_secret(resolved(path, scene.host, folder)) for folder in list(folders)[:MAX_FOLDERS])
+
+
+def _quoted(text: str, code: str) -> bool:
+    return f"'{text}'" in code or f'"{text}"' in code
+
+
+def _about(code: str, program: str, scene: CommandScene) -> str:
+    if "toolguard" in code and program not in _EDITORS and (_IMPORT.search(code) or _CALLED.search(code)):
+        return CLI
+    found = {scene.place(path) for path in set(_SPLIT.split(code)) if "/" in path or "." in path}
+    kept = scene.protected.kept
+    if "key" in found or any(token in code for token in kept[:1]) or _takes_token(code, found, scene):
+        return KEY
+    if (program in SEDS and sed_prints(code.split("\n"))) or (program in AWKS and awk_prints(code)):
+        return ""
+    writes = program in _EDITORS or _WRITES.search(code) is not None
+    if "guard" in found and writes:
+        return FILES
+    if writes and _TELLING.search(code) and _FROM_HOME.search(code) and _WALKS.search(code):
+        return FILES
+    if _LINK.search(code) and _SECRET.search(code) and "toolguard" in code:
+        return KEY
+    if not _STATE.search(code):
+        return FILES if "root" in found and _WHOLE.search(code) else ""
+    if _SECRET.search(code) and _SECRET_FOLDER.search(code):
+        return KEY
+    ours = _OURS.search(code) is not None or any(name in code for name in kept)
+    return FILES if (writes and ours) or _WHOLE.search(code) else ""

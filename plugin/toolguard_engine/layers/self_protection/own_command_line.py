@@ -1,0 +1,140 @@
+"""Blocks the guard's own command line unless its sub-command is read-only, under any name and however it is started."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base, is_interpreter, is_textual
+
+CLI = "This command would use the guard's own command line to change what it allows."
+
+NAMES = frozenset({"toolguard", "openclaw-toolguard", "toolguard_cli", "toolguard_engine"})
+_READ_ONLY = frozenset({"status", "pending", "grants", "check", "usage", "--help", "-h", "--version", "help"})
+_RULES = frozenset({"", "list", "packs", "test", "check", "--help"})
+_SHOWING = {
+    "audit": frozenset({"", "show", "verify", "--help"}),
+    "config": frozenset({"show", "schema", "validate", "--help"}),
+    "constraints": _RULES,
+    "kill-switch": frozenset({"status", "--help"}),
+    "rules": _RULES,
+}
+"""The read-only sub-commands of commands that have some; empty stands for none. `config get` is not among them: it shows
+secrets of the gateway."""
+_BARE = frozenset({"kill-switch", "constraints", "rules"})
+"""Those of them whose read-only sub-commands take no operands."""
+
+ANSWERS = frozenset({"approve", "deny", "grant", "revoke"})
+CHANGES = ANSWERS | frozenset(
+    {
+        "watch", "policy", "install", "uninstall", "migrate", "config", "doctor", "kill-switch", "checkpoint", "dashboard",
+        "constraints", "rules", "tune", "demo", "replay",
+    }
+)  # fmt: skip
+_LINKERS = program_catalogue.programs("program_linker")
+_NAMERS = program_catalogue.programs("program_namer")
+"""Programs that give a program another name."""
+_BINARIES = frozenset({"bin", "Scripts"})
+_FINDERS = program_catalogue.programs("program_locator")
+_VALUED = frozenset({"--state-dir", "--config"})
+_PLACES = frozenset(
+    {"TOOLGUARD_CONFIG", "TOOLGUARD_STATE_DIR", "OPENCLAW_CONFIG_PATH", "OPENCLAW_STATE_DIR", "OPENCLAW_HOME"}
+)
+_CLI_MODULES = frozenset({"toolguard", "toolguard_cli", "toolguard_cli.__main__"})
+_PAGE = ("toolguard_cli", "dashboard")
+"""The module that serves the dashboard; it needs no sub-command."""
+
+_MODULE = re.compile(r"-[A-Za-z]*m(\S*)")
+_GLOB = re.compile(r"[*?\[]")
+_LITERAL = re.compile(r"[A-Za-z]")
+_MAX_GLOB = 256
+
+
+def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    if any(_answers(run, scene) for run in scene.runs):
+        yield ProtectionFinding(CLI)
+
+
+def _answers(run: ProgramRun, scene: CommandScene) -> bool:
+    rest = run.argv[1:]
+    if run.name in NAMES:
+        return _reads_elsewhere(run) or _changes(rest, bare=run.via[-1:] in (("alias",), ("xargs",), ("parallel",)))
+    if (UNKNOWN in run.name or "$" in run.name or _GLOB.search(run.name)) and _may_answer(run.name, rest, scene):
+        return True
+    if is_textual(run) or scene.is_wrapper(run):
+        return False
+    if run.name in _NAMERS and _renames(run):
+        return True
+    if is_interpreter(run.name) and _runs_ours(rest):
+        return True
+    return any(base(word) in NAMES and after in CHANGES for word, after in pairwise(word for word in rest if word != "--"))
+
+
+def _reads_elsewhere(run: ProgramRun) -> bool:
+    """Whether it reads another config: errors quote lines of whatever file that is."""
+    named = any(word.partition("=")[0] == "--config" for word in run.argv)
+    return named or not _PLACES.isdisjoint(name for name, _ in run.assigns)
+
+
+def _may_answer(name: str, rest: tuple[str, ...], scene: CommandScene) -> bool:
+    """Whether a program with a partly unknown name may be the guard's, called with a changing sub-command."""
+    pattern = name.replace(UNKNOWN, "*").replace("$", "*")[:_MAX_GLOB]
+    if not any(fnmatchcase(own, pattern) for own in NAMES):
+        return False
+    verb = "".join(_behind_options(rest)[:1])
+    named = _LITERAL.search(pattern) is not None or "toolguard" in scene.text
+    return verb in ANSWERS or (verb in CHANGES and named)
+
+
+def _behind_options(rest: tuple[str, ...]) -> tuple[str, ...]:
+    while rest and rest[0].startswith("-") and rest[0] not in _READ_ONLY:
+        rest = rest[2 if rest[0] in _VALUED else 1 :]
+    return rest
+
+
+def _changes(rest: tuple[str, ...], *, bare: bool) -> bool:
+    """Whether the guard's command line, called with `rest`, changes anything."""
+    words = _behind_options(rest)
+    if not words:
+        return bare
+    if shows := _SHOWING.get(words[0]):
+        return not shows.intersection(words[1:2] or (() if bare else ("",))) or (words[0] in _BARE and _operands(words[2:]))
+    if words[0] == "doctor":
+        return any(word.startswith(("--f", "$")) or UNKNOWN in word for word in words)
+    return words[0] not in _READ_ONLY and words[1:] != ("--help",)
+
+
+def _operands(rest: tuple[str, ...]) -> bool:
+    """Whether a word is neither an option nor the value of one."""
+    words = [word for before, word in zip(("", *rest), rest, strict=False) if before not in _VALUED]
+    return any(not word.startswith("-") for word in words)
+
+
+def _renames(run: ProgramRun) -> bool:
+    bare = run.name in _LINKERS
+    found = {at for at, feed in run.given if not _FINDERS.isdisjoint(feed.programs)}
+    return any(_is_program(word, bare=bare or at in found) for at, word in enumerate(run.argv) if at)
+
+
+def _is_program(word: str, *, bare: bool) -> bool:
+    """Whether a word names the guard's program, not just a folder of that name. `bare`: a name without a path counts too."""
+    folder, slash, name = word.rpartition("=")[2].rpartition("/")
+    return name in NAMES and (base(folder) in _BINARIES if slash else bare)
+
+
+def _runs_ours(rest: tuple[str, ...]) -> bool:
+    """Whether the arguments of an interpreter run the guard's modules or its console script."""
+    for at, word in enumerate(rest):
+        if match := _MODULE.fullmatch(word):
+            module, after = (match[1], rest[at + 1 :]) if match[1] else ("".join(rest[at + 1 : at + 2]), rest[at + 2 :])
+            return module.partition(".")[0] in NAMES and _changes(after, bare=module not in _CLI_MODULES)
+        if not word.startswith("-"):
+            folders = word.split("/")[-3:]
+            ours = " " not in word and bool(NAMES & set(folders[-2:])) and not word.endswith("toolguard")
+            page = " " not in word and _PAGE in {(*folders[at : at + 2],) for at in range(2)}
+            return (ours or page or base(word) in NAMES) and _changes(rest[at + 1 :], bare=page)
+    return False

@@ -1,0 +1,265 @@
+"""Finds commands that would stop the engine or its gateway: by process id, name, port, service, debugger or code.
+
+Each form gets an `Aim`. A certain hit is blocked: one of our process ids, a name that only we have, the default port of a
+gateway. A possible one is held, with advice to aim better: `pkill node`, a pattern that happens to match our command line,
+a port in the range that gateways use. Ports of ordinary development servers (3000, 5173, 8080) may be cleared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from fnmatch import fnmatchcase
+from functools import lru_cache
+from itertools import pairwise
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, base
+from toolguard_engine.model.call import Host
+
+REASON = "This command would stop the guard or the gateway that it protects."
+POSSIBLE = (
+    "This command may also stop the guard or its gateway. Name one process instead: `pkill -f vite`, "
+    "`kill $(lsof -ti:3000)`."
+)
+
+_NAMES = ("toolguard", "openclaw", "openclaw-gateway", "clawdbot", "node", "mainthread",
+          "python", "python3", "python3.11", "python3.12", "python3.13", "python3.14")  # fmt: skip
+"""Process names of the engine and the gateway; Node names its first thread MainThread."""
+
+_LINES = ("python3 -p -m toolguard_engine", "python -m toolguard_engine", "node openclaw.mjs gateway run",
+          "openclaw-gateway", "/usr/bin/node /usr/lib/node_modules/openclaw/dist/index.js gateway --port 18789")  # fmt: skip
+_MENTION = re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)|\bengine\b|18789|PPID", re.IGNORECASE)
+_PARENT = re.compile(r"PPID|getppid|process\.ppid|\bppid=")
+_CODE = re.compile(r"\bkill(?:pg|Sync)?['\"]?\s*(?:\(|\s['\"]?\w+['\"]?\s*,)([^)\n]*)")
+_NUMBER = re.compile(r"(?<![\w.])-?\d+")
+_MAX_DIGITS = 12
+_DEFAULT_PORT = 18789
+_OUR_PORTS = range(18700, 20000)
+_OWN = ("toolguard", "openclaw", "clawdbot")
+"""Names that no other program has."""
+_OWN_LETTERS = 6
+"""A pattern must have this many letters of such a name to mean it."""
+_PORT = re.compile(r"(?<![\w.-])(\d{1,5})(?:-(\d{1,5}))?(?![\w.])")
+_LISTERS = program_catalogue.programs("process_lister")
+_SEARCHERS = program_catalogue.programs("text_searcher")
+_EDITORS = program_catalogue.programs("line_editor")
+_SEARCHED = re.compile(r"/([^/]{1,64})/|~\s*\"([^\"]{1,64})\"")
+_NAME_LISTERS = program_catalogue.programs("process_name_lister")
+_NAME_KILLERS = program_catalogue.programs("process_name_killer")
+_WHOLE_NAMES = program_catalogue.programs("whole_name_matcher")
+_PORT_KILLERS = program_catalogue.programs("port_killer")
+_SERVICES = program_catalogue.programs("service_manager")
+_CONTAINERS = program_catalogue.programs("container")
+_INSIDE = frozenset({"exec", "run", "create"})
+_SESSION_ENDING = frozenset({"exit"})
+_STOPPING_A_WHILE = frozenset({"restart", "try-restart", "reload-or-restart", "try-reload-or-restart"})
+_BUS_CALLERS = program_catalogue.programs("bus_caller")
+_BUS_CALL = re.compile(r"(?:Stop|Restart|Kill|TryRestart|Freeze)Unit|(?:Disable|Mask)UnitFiles")
+_DEBUGGERS = program_catalogue.programs("debugger")
+_ATTACHES = frozenset({"-p", "--pid", "--attach-pid", "attach"})
+_ATTACHED = re.compile(r"(?:-p|--pid=|--attach-pid=)?(\d{1,12})")
+_ENDING = frozenset(
+    {"stop", "disable", "mask", "kill", "rm", "remove", "delete", "unload", "bootout", "down", "pause", "freeze"}
+)
+_UNITS = ("openclaw-gateway.service", "openclaw-gateway", "openclaw.service", "openclaw")
+_GLOB = re.compile(r"[*?\[]")
+_SERVICE_NAMES = re.compile(r"openclaw|toolguard|clawdbot", re.IGNORECASE)
+_OWN_PATTERN = re.compile(r"toolguard|(?<![./\w])(?:openclaw|clawdbot)")
+_OF_USER = frozenset({"-u", "-U", "--user", "--euid", "--uid"})
+_CHOOSER = re.compile(r"-[uUgGsPt]\w*|--(?:user|uid|euid|group|parent|session).*")
+_MAX_PATTERN = 64
+_MAX_PATTERNS = 50
+"""A `killall` with more names counts as one that includes ours."""
+
+
+class Aim(IntEnum):
+    """What a command that ends processes is aimed at."""
+
+    ELSEWHERE = 0
+    MAYBE_US = 1
+    US = 2
+
+
+def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    aim = max((_ends(run, scene) for run in scene.runs), default=Aim.ELSEWHERE)
+    if aim < Aim.US and any(_kills_listed(run) for run in scene.runs):
+        aim = max(aim, *(_lists_ours(run, scene) for run in scene.runs))
+    if aim < Aim.US:
+        aim = max(aim, *(_by_code(code, scene) for _, code in scene.codes()), Aim.ELSEWHERE)
+    if aim:
+        yield ProtectionFinding(REASON) if aim is Aim.US else ProtectionFinding(POSSIBLE, certain=False)
+
+
+def _kills_listed(run: ProgramRun) -> bool:
+    """Whether it kills processes that another program of this command may have printed."""
+    if run.name == "kill":
+        return any(UNKNOWN in word or "$" in word for word in run.argv)
+    return run.name in _EDITORS and any("kill" in word for word in run.argv)
+
+
+def _lists_ours(run: ProgramRun, scene: CommandScene) -> Aim:
+    """Whether the processes that it lists or filters may include ours."""
+    name, rest = run.name, run.argv[1:]
+    if name in _NAME_LISTERS:
+        return _by_name(run, scene.host)
+    if name in _LISTERS:
+        chosen = [_fits(word, exact=True) for option, word in pairwise(rest) if option in {"-C", "-c"}]
+        return max(*chosen, _our_port(rest) if name != "ps" else Aim.ELSEWHERE, Aim.ELSEWHERE)
+    given = [word for word in rest if not word.startswith("-")]
+    if name in _SEARCHERS and "-v" not in rest:
+        return max(*(_fits(word, exact=False) for word in given[:1]), _our_port(given[:1]), Aim.ELSEWHERE)
+    if name in _EDITORS:
+        searched = (match[1] or match[2] for word in given for match in _SEARCHED.finditer(word))
+        return max((_fits(word, exact=False) for word in searched), default=Aim.ELSEWHERE)
+    return Aim.ELSEWHERE
+
+
+def _our_port(words: Iterable[str]) -> Aim:
+    found = [(int(match[1]), int(match[2] or match[1])) for word in words for match in _PORT.finditer(word)]
+    if any(first <= _DEFAULT_PORT <= last for first, last in found):
+        return Aim.US
+    near = any(first < _OUR_PORTS.stop and last >= _OUR_PORTS.start for first, last in found)
+    return Aim.MAYBE_US if near else Aim.ELSEWHERE
+
+
+@lru_cache(maxsize=4)
+def _mentions_us(text: str) -> bool:
+    return _MENTION.search(text) is not None
+
+
+def _ends(run: ProgramRun, scene: CommandScene) -> Aim:
+    name, rest = run.name, run.argv[1:]
+    if name == "kill":
+        return _by_number(rest, scene)
+    if name in _NAME_KILLERS:
+        return _by_name(run, scene.host)
+    if name == "fuser":
+        options = "".join(word for word in rest if word.startswith("-"))
+        return _by_port(rest, scene) if "k" in options else Aim.ELSEWHERE
+    if any(base(word).partition("@")[0] in _PORT_KILLERS for word in run.argv[:4]):
+        return _by_port(rest, scene)
+    if name in _DEBUGGERS:
+        return _by_debugger(rest, scene.host)
+    if name == "systemctl" and not _SESSION_ENDING.isdisjoint(rest):
+        return Aim.MAYBE_US
+    if name == "systemctl" and not _STOPPING_A_WHILE.isdisjoint(rest):
+        return max((min(_is_service(word, name), Aim.MAYBE_US) for word in rest), default=Aim.ELSEWHERE)
+    if name in _BUS_CALLERS and any(map(_BUS_CALL.search, rest)):
+        return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
+    if name in _SERVICES and not _ENDING.isdisjoint(rest):
+        if name in _CONTAINERS and _runs_inside(rest):
+            return Aim.ELSEWHERE
+        return max((_is_service(word, name) for word in rest), default=Aim.ELSEWHERE)
+    return Aim.ELSEWHERE
+
+
+def _runs_inside(rest: tuple[str, ...]) -> bool:
+    """Whether a program is started in a container: its words follow, and it is judged by itself."""
+    verbs = ((before, word) for before, word in zip(("", *rest), rest, strict=False) if word in _INSIDE or word in _ENDING)
+    before, verb = next(verbs, ("", ""))
+    return verb in _INSIDE and not before.startswith("-")
+
+
+def _by_port(rest: tuple[str, ...], scene: CommandScene) -> Aim:
+    return max(_our_port(rest), Aim.MAYBE_US if _mentions_us(scene.text) else Aim.ELSEWHERE)
+
+
+def _is_service(word: str, manager: str) -> Aim:
+    """Whether a word names one of our services, or for `systemctl` a pattern that matches one."""
+    if _SERVICE_NAMES.search(word):
+        return Aim.MAYBE_US if manager in _CONTAINERS else Aim.US
+    if manager != "systemctl" or len(word) > _MAX_PATTERN or word.startswith("-") or _GLOB.search(word) is None:
+        return Aim.ELSEWHERE
+    return Aim.MAYBE_US if any(fnmatchcase(unit, word.lower()) for unit in _UNITS) else Aim.ELSEWHERE
+
+
+def _by_debugger(rest: tuple[str, ...], host: Host) -> Aim:
+    """Whether a debugger attaches to one of our processes."""
+    values = [value for option, value in pairwise(rest) if option in _ATTACHES]
+    values += [match[1] for word in rest if (match := _ATTACHED.fullmatch(word))]
+    return Aim.US if any(_number(value) in host.pids for value in values) else Aim.ELSEWHERE
+
+
+def _number(text: str) -> int:
+    """The process id that a text spells, or 0."""
+    digits = text.removeprefix("-").lstrip("0")
+    return int(digits) if digits.isdecimal() and len(digits) <= _MAX_DIGITS else 0
+
+
+def _by_number(rest: tuple[str, ...], scene: CommandScene) -> Aim:
+    targets = _targets(rest)
+    if targets is None:
+        return Aim.ELSEWHERE
+    aim = Aim.US if rest == ("-1",) else Aim.ELSEWHERE
+    for target in targets:
+        number = target.rstrip(",")
+        if number == "-1" or _number(number) in scene.host.pids or _PARENT.search(target):
+            return Aim.US
+        if ("$" in target or UNKNOWN in target) and _mentions_us(scene.text):
+            aim = max(aim, Aim.MAYBE_US)
+    return aim
+
+
+def _targets(rest: tuple[str, ...]) -> list[str] | None:
+    """The targets of `kill`; none if it only lists signals or checks whether a process exists."""
+    if rest[:1] in (("-0",), ("-l",), ("-L",), ("-t",)) or rest[:2] == ("-s", "0"):
+        return None
+    if rest[:1] and rest[0] in {"-s", "-n", "--signal"}:
+        rest = rest[2:]
+    elif rest[:1] and rest[0].startswith("-") and rest[0] != "--" and len(rest) > 1:
+        rest = rest[1:]
+    return [word for word in rest if word != "--"]
+
+
+def _by_name(run: ProgramRun, host: Host) -> Aim:
+    """Whether the pattern of `pkill` and similar programs matches one of our processes."""
+    words = run.argv
+    exact = run.name in _WHOLE_NAMES and not any(re.match(r"-\w*r|--regexp", word) for word in words)
+    patterns = [word for word in words[1:] if not word.startswith("-")]
+    if len(patterns) > _MAX_PATTERNS:
+        return Aim.MAYBE_US
+    chosen = max((_fits(word, exact=exact) for word in patterns), default=Aim.ELSEWHERE)
+    if any(option in _OF_USER and user == base(host.home) for option, user in pairwise(words)):
+        return max(chosen, Aim.US if len(patterns) == 1 else Aim.ELSEWHERE)
+    if any(_CHOOSER.fullmatch(word) for word in words[1:]):
+        return max(chosen, Aim.MAYBE_US if len(patterns) <= 1 else Aim.ELSEWHERE)
+    unknown = any("$" in word or UNKNOWN in word for word in patterns)
+    return max(chosen, Aim.MAYBE_US if unknown else Aim.ELSEWHERE)
+
+
+def _fits(pattern: str, *, exact: bool) -> Aim:
+    return _fits_ours(pattern.lower()[:_MAX_PATTERN], exact=exact)
+
+
+@lru_cache(maxsize=256)
+def _fits_ours(pattern: str, *, exact: bool) -> Aim:
+    if any(own in pattern for own in _OWN) and (exact or _OWN_PATTERN.search(pattern)):
+        return Aim.US
+    if exact:
+        return Aim.MAYBE_US if base(pattern) in _NAMES else Aim.ELSEWHERE
+    aim = Aim.ELSEWHERE
+    for option in re.sub(r"[()]", "", pattern).split("|"):
+        glob = option.replace("\\", "").strip("^$").replace("?", "").replace("+", "")
+        glob = glob.replace(".*", "*").replace(".", "?")
+        letters = sum(map(str.isalpha, glob))
+        if glob and (not letters or letters >= _OWN_LETTERS) and any(fnmatchcase(name, f"*{glob}*") for name in _OWN):
+            return Aim.US
+        if glob and any(fnmatchcase(name, f"*{glob}*") for name in (*_NAMES, *_LINES)):
+            aim = Aim.MAYBE_US
+    return aim
+
+
+def _by_code(code: str, scene: CommandScene) -> Aim:
+    """Signals sent by code: `os.kill(1234, 9)`."""
+    found = list(_CODE.finditer(code))
+    if any(_aims_at_us(match[0], scene.host) for match in found):
+        return Aim.US
+    return Aim.MAYBE_US if found and _mentions_us(scene.text) else Aim.ELSEWHERE
+
+
+def _aims_at_us(text: str, host: Host) -> bool:
+    numbers = {_number(number) for number in _NUMBER.findall(text)}
+    return bool(numbers & host.pids) or _PARENT.search(text) is not None or re.search(r"\(\s*+-1\b", text) is not None

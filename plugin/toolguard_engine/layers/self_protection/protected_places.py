@@ -1,0 +1,265 @@
+"""Finds programs that change a protected place or read a secret. Other reads of protected places are allowed.
+
+A program that prints paths (`ls`, `find`, `echo`) may pass them on by a pipe, a substitution or a loop: then every program
+of its pipeline, and every program with an unknown argument, counts as naming the place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolguard_engine.effects import program_catalogue, protected_paths
+from toolguard_engine.effects.protected_paths import Place
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.layers.self_protection import content_searches, sqlite_shell
+from toolguard_engine.layers.self_protection.copies import working_folders
+from toolguard_engine.layers.self_protection.exclusions import COPIERS, SEARCHERS, patterns, without_patterns
+from toolguard_engine.layers.self_protection.scene import (
+    AWKS,
+    FILES,
+    KEY,
+    SEDS,
+    CommandScene,
+    ProtectionFinding,
+    awk_prints,
+    base,
+    hands_on,
+    holds_ours,
+    is_interpreter,
+    place_of,
+    sed_prints,
+    targets,
+    texts,
+)
+
+READERS = program_catalogue.programs("path_reader")
+_SHOWS_CONTENT = program_catalogue.programs("content_reader")
+"""Readers that print a file's contents, never its name."""
+
+_KEYLESS = program_catalogue.programs("metadata_reader")
+_NAMED_IN = "--files0"
+"""An option of `du` that prints names from a file."""
+
+_FINDERS = program_catalogue.programs("file_finder")
+"""Programs that insert what they find; `searches` checks what that is."""
+
+_COPY_TO = program_catalogue.programs("copies_to_operand")
+"""Readers that write to a second operand."""
+
+_ONE_FILE = 2
+_CHECKED = program_catalogue.programs("reader_with_options")
+_WRITING_OPTION = re.compile(r"--(?:output|pre|log-file|LOG-FILE)\b|-\w*o|-[A-Za-z]*O")
+_FIND_WRITES = re.compile(r"-(?:delete|fprint\w*|fls)")
+_FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
+_FIND_TESTS = frozenset({"-path", "-ipath", "-wholename", "-iwholename", "-name", "-iname", "-regex", "-iregex"})
+"""Tests of `find` with a pattern; `searches` checks which files match."""
+
+_IN_PLACE = re.compile(r"-[A-Za-z]*[is]|--(?:inplace|split-exp|from-file).*")
+"""Options with which `yq` writes, or runs an expression from a file."""
+
+_RECURSIVE = re.compile(r"-[A-Za-z]*[rR]|--(?:dereference-)?recursive|--directories=recurse")
+_BRIEF = re.compile(r"-[A-Za-z]*q|--brief")
+_ARCHIVERS = program_catalogue.programs("archiver")
+"""Programs that copy whole folders."""
+_CONTAINERS = program_catalogue.programs("container")
+_COPY_OVER = program_catalogue.programs("remote_copier")
+_REMOTE = re.compile(r"(?!-)[\w.@-]{1,200}:[^\0]*")
+_LOOPBACK = re.compile(r"(?:[\w.-]{1,64}@)?(?:localhost|127\.[\d.]{1,11}|0\.0\.0\.0|\[?::1\]?)\.?:", re.IGNORECASE)
+_PLAIN_COPY = re.compile(r"-[apvnfuiTLPqzC]+|--(?:archive|verbose|preserve(?:=[\w,]{0,60})?)")
+_FINDS = program_catalogue.programs("word_adder")
+"""Programs that add words to another program's."""
+
+_STARTS = frozenset({"run", "create"})
+"""Sub-commands that mount folders into a container."""
+
+_ROOT_CHANGERS = program_catalogue.programs("root_changer")
+_ROOT_CODE = re.compile(r"rmtree|rmdir|rename|unlink|remove|rmSync|\bmove\b|copytree|make_archive|chmod|symlink")
+_SEARCHES = program_catalogue.programs("text_searcher")
+_DEEP_SEARCHERS = _SEARCHES & program_catalogue.programs("deep_searcher")
+_PATTERN_OPTION = re.compile(r"-[A-Za-z]*[ef]|--(?:regexp|file|files)\b")
+_SPLIT = re.compile(r"[\s'\"=,:;|&()<>`]+")
+_SAFE_TARGET = re.compile(r"/dev/(?:null|stdout|stderr|tty)|&?\d|-")
+_DESCRIPTOR = re.compile(r"/(?:proc/[^/]{1,20}(?:/task/[^/]{1,20})?/fd|dev/fd)/(\d{1,9})(?=/|\Z)")
+_ATTACHED = re.compile(r"-[A-Za-z]([/~.].*)")
+
+
+def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    for run in scene.runs:
+        for found, certain in _kinds(run, scene).items():
+            if text := _judged(run, found, scene):
+                yield ProtectionFinding(text, certain and not (found == "root" and text == KEY and _seeks_fixed_text(run)))
+
+
+def _judged(run: ProgramRun, found: Place, scene: CommandScene) -> str:
+    if found == "key" and not (_shows_no_content(run) and len(scene.runs) == 1):
+        return KEY
+    taken = _taken(run, scene)
+    if found == "guard" and not all(_only_reads(each, scene) for each in (run, *taken)):
+        return FILES
+    if _reads_tree(run, found):
+        return KEY
+    if found == "root" and (_changes_root(run, scene) or not all(_only_reads(each, scene) for each in taken)):
+        return FILES
+    return ""
+
+
+def _seeks_fixed_text(run: ProgramRun) -> bool:
+    """Whether it prints only lines with a text that no random secret contains."""
+    asked = content_searches.read(run)
+    return asked is not None and not asked.lax
+
+
+def _shows_no_content(run: ProgramRun) -> bool:
+    return run.name in _KEYLESS and not any(word.startswith(_NAMED_IN) for word in run.argv)
+
+
+def _taken(run: ProgramRun, scene: CommandScene) -> tuple[ProgramRun, ...]:
+    """The programs that may receive a path that this one prints."""
+    if run.name in _SHOWS_CONTENT or not hands_on(run):
+        return ()
+    return (*(other for other in scene.pipelines[run.pipeline] if other is not run), *scene.takers)
+
+
+def _kinds(run: ProgramRun, scene: CommandScene) -> dict[Place, bool]:
+    """The kinds of protected places that a program names or runs in, each with whether that is certain.
+
+    A secret is also named by its bare name beside a state folder (`git -C`) or in an unknown folder. Quoted sentences are
+    skipped: they are judged as commands, or are only text.
+    """
+    paths = set(_paths(run, scene))
+    remote = {word for word in run.argv[1:] if _REMOTE.fullmatch(word)} if _is_remote_copy(run) else set()
+    found: set[Place] = {scene.place(path) for path in paths}
+    inside = run.cwd if run.cwd and UNKNOWN not in run.cwd else scene.folder
+    if inside and place_of(scene.here(run), scene.host, ("/",)) in {"guard", "key"}:
+        found.add("guard")
+    if (not scene.folder and not run.cwd) or UNKNOWN in run.cwd:
+        found |= {place_of(word, scene.host, ()) for word in run.argv if word in protected_paths.CONFIG_NAMES}
+    if (UNKNOWN in run.cwd or "root" in found) and not {"toolguard/key", *scene.protected.kept[:1]}.isdisjoint(run.argv):
+        found.add("key")
+    if run.name in sqlite_shell.SHELLS:
+        walked = sqlite_shell.walked((*run.argv[1:], *texts(run)))
+        found |= {"root" for path in walked if holds_ours(path, scene.host, scene.here(run))}
+    open_paths = {scene.possible(path) for path in paths} - found if not _FINDERS.intersection(run.via[-1:]) else set()
+    if remote and run.argv[-1] in remote:
+        open_paths = {*open_paths, scene.place(run.argv[-1].partition(":")[2])} - found
+    return {place: place in found for place in (*found, *open_paths) if place}
+
+
+def _is_remote_copy(run: ProgramRun) -> bool:
+    """Whether it copies from or to another machine or a container, rather than this machine by a loopback name."""
+    return (run.name in _COPY_OVER or (run.name in _CONTAINERS and "cp" in run.argv[1:3])) and not any(
+        map(_LOOPBACK.match, run.argv)
+    )
+
+
+def _copies_out(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether it plainly copies files to an unprotected place: only its last operand is written."""
+    plain = [word for word in run.argv[1:] if not word.startswith("-")]
+    options = (word for word in run.argv[1:] if word.startswith("-"))
+    if len(plain) <= 1 or not all(map(_PLAIN_COPY.fullmatch, options)) or not _FINDS.isdisjoint(run.via):
+        return False
+    if any(UNKNOWN in word or "{}" in word or "$" in word for word in plain):
+        return False
+    target = plain[-1].partition(":")[2] if _REMOTE.fullmatch(plain[-1]) else plain[-1]
+    return not any(scene.place(path) for path in (target, *(f"{target}/{base(word)}" for word in plain[:-1])))
+
+
+def _paths(run: ProgramRun, scene: CommandScene) -> Iterator[str]:
+    words = [
+        *(scene.own_words(run) if scene.is_wrapper(run) else _named(run)),
+        *(each.target for each in run.redirects if each.kind != "text"),
+        *(value for _, value in run.assigns),
+    ]
+    coded = is_interpreter(run.name)
+    if run.name in sqlite_shell.SHELLS:
+        yield from sqlite_shell.opened((*run.argv[1:], *texts(run)))
+    over = _is_remote_copy(run)
+    for word in words:
+        if over and _REMOTE.fullmatch(word):
+            continue
+        if " " in word or "\n" in word or (coded and "(" in word):
+            continue
+        if attached := _ATTACHED.fullmatch(word):
+            yield attached[1]
+        pieces = [path for path in _SPLIT.split(word) if path and path != "?"]
+        yield from pieces
+        for path in pieces:
+            if "/fd/" in path and (link := _DESCRIPTOR.match(path)):
+                yield from (target + path[link.end() :] for target in scene.descriptors.get(link[1], ()))
+        if run.name in _CONTAINERS:
+            yield from (path.lstrip("/") for path in pieces if path.startswith("/"))
+
+
+def _named(run: ProgramRun) -> tuple[str, ...]:
+    """The words of a program that may name files."""
+    if run.name in SEARCHERS:
+        return _without_pattern(ProgramRun(without_patterns(run), run.name))
+    if run.name == "find":
+        return tuple(word for at, word in enumerate(run.argv) if run.argv[at - 1] not in _FIND_TESTS)
+    if run.name not in COPIERS:
+        return run.argv
+    aside = {at for at, _ in patterns(run)} | working_folders(run)
+    return tuple(word for at, word in enumerate(run.argv) if at not in aside)
+
+
+def _without_pattern(run: ProgramRun) -> tuple[str, ...]:
+    """The words of a search without its pattern, if that is an operand."""
+    argv = run.argv
+    if run.name not in _SEARCHES or any(_PATTERN_OPTION.match(word) for word in argv[1:]):
+        return argv
+    at = next((at for at, word in enumerate(argv[1:], 1) if not word.startswith("-")), 0)
+    return argv if not at else (*argv[:at], *argv[at + 1 :])
+
+
+def _only_reads(run: ProgramRun, scene: CommandScene) -> bool:
+    if any(not _SAFE_TARGET.fullmatch(target) for target in targets(run)):
+        return False
+    if scene.is_wrapper(run) and run.name != "find":
+        return True
+    if run.name in _COPY_OVER or run.name == "cp":
+        return _copies_out(run, scene)
+    if run.name in SEDS:
+        return sed_prints(run.argv[1:])
+    if run.name in sqlite_shell.NAMES:
+        return sqlite_shell.only_reads(run.argv[1:])
+    if run.argv[1:3] == ("-m", "json.tool") and is_interpreter(run.name):
+        return len([word for word in run.argv[3:] if word[:1] != "-"]) == 1
+    if run.name in AWKS:
+        return awk_prints("\n".join(run.argv[1:]))
+    if run.name not in READERS or (run.name in _COPY_TO and len([word for word in run.argv if word[:1] != "-"]) > _ONE_FILE):
+        return False
+    if run.name == "yq" and any(_IN_PLACE.fullmatch(word) for word in run.argv[1:]):
+        return False
+    if run.name == "find":
+        return not _find_changes(run, scene)
+    options = [word for word in run.argv[1:] if word.startswith("-")] if run.name in _CHECKED else []
+    return not any(_WRITING_OPTION.match(option) for option in options)
+
+
+def _find_changes(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether `find` writes, deletes, or runs a program that does more than read."""
+    if any(_FIND_WRITES.fullmatch(word) for word in run.argv):
+        return True
+    runs = [other for other in scene.pipelines[run.pipeline] if "find" in other.via]
+    return any(word in _FIND_RUNS for word in run.argv) and not (runs and all(_only_reads(other, scene) for other in runs))
+
+
+def _reads_tree(run: ProgramRun, found: Place) -> bool:
+    """Whether it prints or copies the contents of every file in a folder."""
+    if run.name in _DEEP_SEARCHERS:
+        return True
+    if run.name.endswith("grep") or run.name == "diff":
+        brief = run.name == "diff" and any(_BRIEF.match(word) for word in run.argv[1:])
+        return not brief and ((run.name == "diff" and found == "root") or any(_RECURSIVE.match(word) for word in run.argv))
+    if run.name in _CONTAINERS:
+        return found == "root" and not _STARTS.isdisjoint(run.argv[1:4])
+    return found == "root" and (run.name in _ARCHIVERS or run.name in sqlite_shell.SHELLS)
+
+
+def _changes_root(run: ProgramRun, scene: CommandScene) -> bool:
+    if run.name == "find":
+        return _find_changes(run, scene)
+    if is_interpreter(run.name):
+        return _ROOT_CODE.search("\n".join(run.argv)) is not None
+    return run.name in _ROOT_CHANGERS or any(scene.place(target) for target in targets(run))

@@ -1,0 +1,378 @@
+"""A command as the self-protection checks see it: what runs, in which folder, and what is protected on this host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from toolguard_engine.effects import program_catalogue, protected_paths
+from toolguard_engine.effects.programs.addresses import canonical
+from toolguard_engine.effects.protected_paths import Place, Protected
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.effects.shell.walk import INTERPRETER
+from toolguard_engine.effects.shell.wrappers import WRAPPERS
+from toolguard_engine.model.call import Host
+
+
+@dataclass(frozen=True, slots=True)
+class ProtectionFinding:
+    """Why a call must not run unasked. `certain`: blocked, without approval; otherwise held."""
+
+    reason: str
+    certain: bool = True
+
+
+def strongest(findings: Iterable[ProtectionFinding]) -> ProtectionFinding | None:
+    """The first certain one, else the first."""
+    possible = None
+    for finding in findings:
+        if finding.certain:
+            return finding
+        possible = possible or finding
+    return possible
+
+
+OWN_WORDS = 16
+"""Words at most that count as a wrapper's own, if they cannot be separated from its program's words."""
+
+MAX_FOLDERS = 8
+MAX_MOVES = 100
+MAX_PATH = 2048
+_MAX_CACHED = 512
+_MAX_NAME = 100
+MAX_CODE = 20_000
+MAX_CODES = 30
+"""Pieces of code that are checked separately; the rest is checked as one."""
+
+FILES = "This command would change the files or the configuration of the guard itself."
+KEY = "This command would read a secret that authenticates approvals: the guard's key or the dashboard's token."
+
+_SCRIPTED = program_catalogue.programs("code_by_script")
+FILE_CHANGES = frozenset({"delete", "empty", "write", "move", "permissions", "owner", "link", "encrypt"})
+"""Kinds of effects that change a file."""
+
+_WRITING = frozenset({"write", "append"})
+_NOWHERE = frozenset({"null", "stdout", "stderr", "tty", "1", "2", ""})
+_GIT_TEXTUAL = frozenset({"commit", "log", "grep", "tag", "notes", "show", "stash", "merge", "branch", "diff", "shortlog"})
+SEDS = program_catalogue.programs("sed")
+AWKS = program_catalogue.programs("awk")
+_AWK_WRITES = re.compile(
+    r"\||system|>(?!=?\s*\d)|@(?:load|include)|^-(?!F|v|-(?:field|assign|version|posix|csv))", re.MULTILINE
+)
+_TEXTUAL = program_catalogue.programs("words_are_text")
+_ELSEWHERE = frozenset(name for name, wrapper in WRAPPERS.items() if wrapper.away)
+_LOOPBACK = re.compile(
+    r"(?:\w{2,10}://)?(?:[^@/\s]{1,64}@)?(?:(?:ip6-)?(?:localhost|loopback)(?:[46]|\.local(?:domain)?|[46]?\.localdomain[46]?)?|127\.[\d.]{1,11}"
+    r"|\[?(?:::1|::ffff:127\.[\d.]{1,11}|::)\]?|0\.0\.0\.0|\$\{?HOSTNAME\}?)\.?(?::\d{1,5})?/?",
+    re.IGNORECASE,
+)
+_HOST_OPTION = re.compile(r"(?:-o)?\s*host(?:name|keyalias)\s*[= ]\s*", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"(?:[^@/\s]{1,64}@)?((?:0x[0-9a-f]{1,8}|\d{1,12})(?:\.(?:0x[0-9a-f]{1,8}|\d{1,12})){0,3})", re.IGNORECASE
+)
+_BY_ADDRESS = frozenset({"ssh", "mosh", "dbclient", "autossh", "rsh"})
+_OWN_NAMES = frozenset({"hostname", "uname", "hostnamectl"})
+"""Programs that print this machine's name."""
+
+_OWN_NAME_FILES = frozenset({"/etc/hostname", "/proc/sys/kernel/hostname"})
+_MOUNT = re.compile(r"-v$|-\w*v[~/.$]|--(?:volume|mount|device|privileged|pid|volumes-from)\b")
+_SEEN_THROUGH = program_catalogue.programs("command_runner", "shell") | WRAPPERS.keys()
+
+_LITERAL = r"(?:'[^'\\\n]{0,2000}'|\"[^\"\\\n#$@{}]{0,2000}\")"
+_PRINTED = re.compile(rf"\s*(?:print|console\.log|puts|echo|say)\s*\(?\s*{_LITERAL}\s*\)?\s*;?\s*")
+"""Code that prints one literal text, in any known interpreter's language."""
+
+_CODE_ARGUMENTS = 3
+_PRINTING = frozenset(
+    {"-n", "-e", "-E", "-r", "-u", "-s", "-ne", "-nE", "-En", "-nr", "--quiet", "--silent", "--regexp-extended"}
+)
+_ADDRESS = r"(?:\d{1,9}|\$|/[^/\n\\]{0,200}/)"
+_SHOWN_LINES = re.compile(
+    rf"\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=](?>(?:\s*;\s*{_ADDRESS}?(?:,{_ADDRESS})?\s*[pdq=])*)\s*;?\s*"
+)
+"""A `sed` script that writes nothing."""
+
+
+def base(word: str) -> str:
+    return word.rpartition("/")[2]
+
+
+def is_interpreter(name: str) -> bool:
+    """Whether a program runs code in its own language."""
+    return len(name) <= _MAX_NAME and _is_interpreter(name)
+
+
+@lru_cache(maxsize=1024)
+def _is_interpreter(name: str) -> bool:
+    plain = name.partition("@")[0]
+    return plain in _SCRIPTED or INTERPRETER.fullmatch(plain) is not None
+
+
+def is_textual(run: ProgramRun) -> bool:
+    """Whether this program treats its arguments as mere text."""
+    if run.name == "git":
+        return bool(_GIT_TEXTUAL.intersection(run.argv[1:4]))
+    return run.name in _TEXTUAL
+
+
+def sed_prints(words: Iterable[str]) -> bool:
+    """Whether `sed`, called with these words, only prints: harmless options and a plain script."""
+    plain = [word for word in words if not word.startswith("-") or word == "-"]
+    options = [word for word in words if word.startswith("-") and word != "-"]
+    return all(word in _PRINTING for word in options) and bool(plain) and _SHOWN_LINES.fullmatch(plain[0]) is not None
+
+
+def awk_prints(code: str) -> bool:
+    """Whether `awk`, called with these words, only prints: it writes and runs nothing, and loads no other code."""
+    return _AWK_WRITES.search(code.replace("||", "")) is None
+
+
+def hands_on(run: ProgramRun) -> bool:
+    """Whether a program's output may be an argument or the input of another program."""
+    return run.piped or "$()" in run.via
+
+
+def targets(run: ProgramRun) -> list[str]:
+    """Files that a program's output is redirected to."""
+    return [each.target for each in run.redirects if each.kind in _WRITING]
+
+
+def sources(run: ProgramRun) -> list[str]:
+    """Files whose contents reach a program's input or arguments."""
+    feeds = (run.stdin, *(feed for _, feed in run.given))
+    return [
+        *(each.target for each in run.redirects if each.kind == "read"),
+        *(path for feed in feeds if feed is not None for path in feed.files),
+    ]
+
+
+def _ends_in(word: str, names: set[str]) -> bool:
+    """Whether a word is one of these file names, in any folder or attached to an option."""
+    last = base(word.rpartition("=")[2]).lstrip("@")
+    return last in names or (last[:1] == "-" and last[2:] in names)
+
+
+def texts(run: ProgramRun) -> Iterator[str]:
+    """Here-documents and other known input of a program."""
+    for each in run.redirects:
+        if each.kind == "text":
+            yield each.target
+    if run.stdin is not None and run.stdin.text:
+        yield run.stdin.text
+
+
+def place_of(path: str, host: Host, folders: tuple[str, ...]) -> Place:
+    return (_place_of if len(path) <= _MAX_CACHED else _place_of.__wrapped__)(path, host, folders)
+
+
+def possible_place(path: str, host: Host, folders: tuple[str, ...]) -> Place:
+    """The kind of place that a path with an unknown part may be."""
+    if UNKNOWN not in path and "$" not in path and "/fd/" not in path:
+        return ""
+    return protected_paths.possible(path[:MAX_PATH], host, folders)
+
+
+def resolved(path: str, host: Host, folder: str) -> str:
+    """`path` as an absolute path, relative to `folder`."""
+    return (_resolved if len(path) <= _MAX_CACHED else _resolved.__wrapped__)(path, host, folder)
+
+
+def holds_ours(path: str, host: Host, folder: str) -> bool:
+    """Whether a folder belongs to the gateway's state or holds a protected place."""
+    return bool(path) and (_holds_ours if len(path) <= _MAX_CACHED else _holds_ours.__wrapped__)(path, host, folder)
+
+
+def lies_below(path: tuple[str, ...], folder: str) -> bool:
+    """Whether a path, given as its parts, lies in a folder; case does not matter."""
+    parts = tuple(part for part in folder.lower().split("/") if part)
+    return tuple(part.lower() for part in path[: len(parts)]) == parts
+
+
+@lru_cache(maxsize=4096)
+def _place_of(path: str, host: Host, folders: tuple[str, ...]) -> Place:
+    return protected_paths.kind(path, host, folders)
+
+
+@lru_cache(maxsize=1024)
+def _resolved(path: str, host: Host, folder: str) -> str:
+    return protected_paths.resolved(path, host, (folder,))[0][:MAX_PATH]
+
+
+@lru_cache(maxsize=1024)
+def _holds_ours(path: str, host: Host, folder: str) -> bool:
+    return protected_paths.is_above(path, host, (folder,))
+
+
+@dataclass(frozen=True)
+class CommandScene:
+    """`folder`: the working directory that the call names; empty for the agent's own. `apart`: programs of the same command
+    that are judged separately."""
+
+    runs: tuple[ProgramRun, ...]
+    host: Host
+    folder: str = ""
+    apart: tuple[ProgramRun, ...] = ()
+
+    @cached_property
+    def protected(self) -> Protected:
+        return protected_paths.of(self.host)
+
+    @cached_property
+    def start(self) -> str:
+        workspace = self.protected.state + "/workspace"
+        return resolved(self.folder, self.host, workspace) if self.folder else workspace
+
+    @cached_property
+    def folders(self) -> tuple[str, ...]:
+        """Folders that a relative path may start from: the first and those the command changes to, protected ones first."""
+        moves = list(dict.fromkeys(run.cwd for run in self.runs if run.cwd and UNKNOWN not in run.cwd))
+        found = dict.fromkeys([self.start, *(resolved(cwd, self.host, self.start) for cwd in moves[-MAX_MOVES:])])
+        near = sorted(found, key=lambda path: not (holds_ours(path, self.host, "/") or place_of(path, self.host, ("/",))))
+        return tuple(near[:MAX_FOLDERS])
+
+    @cached_property
+    def text(self) -> str:
+        """All words, redirection targets and input texts of all programs."""
+        return "\n".join(word for run in self.runs for word in (*run.argv, *targets(run), *texts(run)))
+
+    @cached_property
+    def transparent(self) -> frozenset[tuple[str, ...]]:
+        """Chains of wrappers whose program is among the runs."""
+        return frozenset(run.via[:end] for run in (*self.runs, *self.apart) for end in range(1, len(run.via) + 1))
+
+    @cached_property
+    def takers(self) -> tuple[ProgramRun, ...]:
+        """Programs with an unknown argument, which may be another program's output."""
+        return tuple(run for run in self.runs if not self.is_wrapper(run) and any(UNKNOWN in word for word in run.argv[1:]))
+
+    @cached_property
+    def writers(self) -> tuple[ProgramRun, ...]:
+        """Programs that write to a file with an unknown name, which may be another program's output."""
+        return tuple(run for run in self.runs if any(UNKNOWN in target for target in targets(run)))
+
+    def here(self, run: ProgramRun) -> str:
+        """The folder that a program starts in."""
+        return resolved(run.cwd, self.host, self.start) if run.cwd and UNKNOWN not in run.cwd else self.start
+
+    def is_ours(self, path: str, run: ProgramRun) -> bool:
+        """Whether a path that a program names is a protected place."""
+        return bool(place_of(resolved(path, self.host, self.here(run)), self.host, ("/",)))
+
+    def holds_ours(self, path: str, run: ProgramRun) -> bool:
+        """Whether a folder that a program names belongs to the gateway's state or holds a protected place."""
+        return UNKNOWN not in path and holds_ours(path, self.host, self.here(run))
+
+    def holds_secret(self, folder: str) -> bool:
+        """Whether an absolute folder holds a secret."""
+        return any(lies_below(key, folder) for key in self.protected.keys)
+
+    @cached_property
+    def pipelines(self) -> dict[int, list[ProgramRun]]:
+        found: dict[int, list[ProgramRun]] = {}
+        for run in self.runs:
+            found.setdefault(run.pipeline, []).append(run)
+        return found
+
+    def place(self, path: str) -> Place:
+        return place_of(path, self.host, self.folders)
+
+    def possible(self, path: str) -> Place:
+        return possible_place(path, self.host, self.folders)
+
+    @cached_property
+    def descriptors(self) -> dict[str, list[str]]:
+        """Files that this command opens, by descriptor: `exec 3< x`."""
+        found: dict[str, list[str]] = {}
+        for run in self.runs:
+            for each in run.redirects:
+                if each.fd.isdecimal() and each.kind != "text":
+                    found.setdefault(each.fd, []).append(each.target)
+        return found
+
+    def is_read_later(self, run: ProgramRun) -> bool:
+        """Whether another program of this command names or reads a file that it writes: `find > l; tar -T l`."""
+        printed = (after for before, after in pairwise(run.argv) if before.startswith(("-fprint", "-fls")))
+        written = {base(target) for target in (*targets(run), *printed)} - _NOWHERE
+        return bool(written) and any(
+            other is not run and any(_ends_in(word, written) for word in (*other.argv[1:], *sources(other)))
+            for other in self.runs
+        )
+
+    def is_wrapper(self, run: ProgramRun) -> bool:
+        """Whether a program only runs others that are judged by themselves."""
+        return run.name == "eval" or (run.name in _SEEN_THROUGH and (*run.via, run.name) in self.transparent)
+
+    def own_words(self, run: ProgramRun) -> tuple[str, ...]:
+        """A wrapper's own words, as far as known, without those of a program that is judged separately."""
+        wrapped = self._wrapped.get(run.name, {})
+        inner = max((size for size, argvs in wrapped.items() if run.argv[-size:] in argvs), default=0)
+        return run.argv[: len(run.argv) - inner][:OWN_WORDS]
+
+    @cached_property
+    def _wrapped(self) -> dict[str, dict[int, set[tuple[str, ...]]]]:
+        """The words of separately judged programs, by the wrapper that starts them and the number of words."""
+        found: dict[str, dict[int, set[tuple[str, ...]]]] = {}
+        for run in self.apart:
+            if run.via:
+                found.setdefault(run.via[-1], {}).setdefault(len(run.argv), set()).add(run.argv)
+        return found
+
+    def codes(self) -> Iterator[tuple[str, str]]:
+        """Interpreter names with the code they run: arguments, input, and files that the command itself writes."""
+        running = [not self.is_wrapper(run) and _runs_code(run) for run in self.runs]
+        if not any(running):
+            return
+        named = {word for run, runs in zip(self.runs, running, strict=True) if runs for word in run.argv[1:]}
+        found: dict[tuple[str, str], None] = {}
+        for run, runs in zip(self.runs, running, strict=True):
+            if runs or not named.isdisjoint(targets(run)) or (run.name == "tee" and not named.isdisjoint(run.argv[1:])):
+                found[run.name, "\n".join((*run.argv[1:], *texts(run)))[:MAX_CODE]] = None
+        codes = list(found)
+        yield from codes[:MAX_CODES]
+        if len(codes) > MAX_CODES:
+            yield "", "\n".join(code for _, code in codes[MAX_CODES:])[: 4 * MAX_CODE]
+
+
+def _runs_code(run: ProgramRun) -> bool:
+    if _only_prints(run):
+        return False
+    return (
+        is_interpreter(run.name)
+        or "+runpy" in run.argv[:3]
+        or (not is_textual(run) and any(is_interpreter(base(word)) for word in run.argv[1:6]))
+    )
+
+
+def _only_prints(run: ProgramRun) -> bool:
+    """Whether its code prints one literal text, to the terminal only."""
+    if len(run.argv) != _CODE_ARGUMENTS or hands_on(run) or run.redirects or run.stdin is not None:
+        return False
+    return run.argv[1] in ("-c", "-e", "-r") and _PRINTED.fullmatch(run.argv[2]) is not None
+
+
+def is_elsewhere(run: ProgramRun) -> bool:
+    """Whether it runs on another machine or in a container."""
+    return any(name in _ELSEWHERE for name in run.via)
+
+
+def reaches_back(run: ProgramRun) -> bool:
+    """Whether a program that runs others elsewhere is given this machine's address or one of its folders."""
+    if run.name not in _ELSEWHERE:
+        return False
+    named = any(
+        not _OWN_NAMES.isdisjoint(feed.programs) or not _OWN_NAME_FILES.isdisjoint(feed.files) for _, feed in run.given
+    )
+    numbers = run.name in _BY_ADDRESS
+    return named or any(_is_loopback(word, numbers=numbers) or _MOUNT.match(word) for word in run.argv[1:OWN_WORDS])
+
+
+def _is_loopback(word: str, *, numbers: bool) -> bool:
+    """Whether a word is an address of this machine, in any spelling. `numbers`: a single number may be an address."""
+    word = _HOST_OPTION.sub("", word[:MAX_PATH], count=1)
+    if _LOOPBACK.fullmatch(word):
+        return True
+    number = _NUMBER.fullmatch(word) if numbers else None
+    return number is not None and (number[1] == "0" or canonical(number[1]).startswith("127."))

@@ -1,0 +1,278 @@
+"""Finds searches whose results would expose the guard's secrets or change its files.
+
+A search from a folder above a secret may reach it: a possible finding, if nothing rules it out and something reads what is
+found. It is certain if the search starts in the guard's folders or looks for the secret's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+from toolguard_engine.effects import program_catalogue, protected_paths
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.layers.self_protection import content_searches
+from toolguard_engine.layers.self_protection.exclusions import SEARCHERS, left_out, secrets
+from toolguard_engine.layers.self_protection.file_lists import reads_list
+from toolguard_engine.layers.self_protection.scene import (
+    FILES,
+    KEY,
+    CommandScene,
+    ProtectionFinding,
+    base,
+    hands_on,
+    lies_below,
+    resolved,
+)
+
+_FD = program_catalogue.programs("fd")
+_FD_RUNS = frozenset({"-x", "-X", "--exec", "--exec-batch"})
+_FD_VALUED = frozenset(
+    {"-e", "--extension", "-t", "--type", "-d", "--max-depth", "-E", "--exclude", "-S", "--size", "-j", "--threads", "-c"}
+)
+_HIDDEN = re.compile(r"-[A-Za-z]*[Hu]|--hidden|--unrestricted|-\.")
+_LOCATES = program_catalogue.programs("locate")
+_LISTS = {"ls": re.compile(r"-\w*R|--recursive"), "tree": re.compile(r"-\w*f"), "du": re.compile(r"-\w*a|--all")}
+"""Programs that print every path below a folder, and the option for it."""
+
+_RECURSIVE = re.compile(r"-[A-Za-z]*r|--recursive")
+_BRIEF = re.compile(r"-[A-Za-z]*q|--brief")
+_PLAIN = re.compile(r"[\w.-]{0,200}")
+_PATTERNS = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename"})
+_NOT = frozenset({"!", "-not"})
+_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir", "-delete"})
+_TELLS = program_catalogue.programs("search_result_teller")
+_SHOWS = program_catalogue.programs("search_result_reader")
+_NO_CONTENT = program_catalogue.programs("search_result_keeper")
+"""Programs that show no file contents."""
+
+_FED = program_catalogue.programs("input_archiver")
+_FED_BY = re.compile(r"-@|-T-?|--files-from(?:=-)?|--files0-from=-|-i@")
+"""Options with which archivers read file names from their input."""
+
+_LARGE = re.compile(r"\+\d{1,18}[kMG]")
+_NO_FILES = frozenset({"d", "l", "b", "c", "p", "s"})
+_MAX_GLOB = 256
+_CATCH_ALL = frozenset({"", "*", "*.*", "?*", "*?"})
+_CHANGERS = program_catalogue.programs("search_result_changer")
+_CLAW = re.compile(r"toolguard|claw", re.IGNORECASE)
+
+
+def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    for run in scene.runs:
+        if found := _searched(run, scene):
+            yield found
+
+
+def _searched(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
+    name = run.name
+    if name in SEARCHERS or name == "git":
+        return _grepped(run, scene)
+    if name == "find":
+        return _by_find(run, scene)
+    if name in _FD:
+        return _by_fd(run, scene)
+    if name in _LOCATES:
+        return _found(run, [_loosely(word) for word in run.argv[1:] if not word.startswith("-")], scene, whole="possible")
+    if name == "diff":
+        return _compared(run, scene)
+    option = _LISTS.get(name)
+    if option is None or not any(option.match(word) for word in run.argv[1:]):
+        return None
+    starts = [word for word in run.argv[1:] if not word.startswith("-")] or ["."]
+    return _found(run, [], scene, whole="possible") if any(_holds(word, run, scene) for word in starts) else None
+
+
+def _compared(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
+    """A recursive `diff` of folders."""
+    deep = any(_RECURSIVE.match(word) for word in run.argv[1:]) and not any(_BRIEF.match(word) for word in run.argv[1:])
+    held = deep and any(_holds(word, run, scene) for word in run.argv[1:] if not word.startswith("-"))
+    return ProtectionFinding(KEY, certain=False) if held else None
+
+
+def _grepped(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
+    """A content search: lines of a secret that it may print, and what is done with the files that it lists."""
+    asked = content_searches.read(run)
+    if asked is None:
+        return None
+    starts = [start for start in asked.starts if _holds(start, run, scene)]
+    if asked.patterns and _CLAW.search(asked.patterns[0]) and starts:
+        changed = any(other.name in _CHANGERS for other in _takers(run, scene)) or _writes_to_finds(run, scene)
+        if changed:
+            return ProtectionFinding(FILES)
+    names = [key[-1].lower() for key in secrets(scene)]
+    if not asked.recursive or not asked.lax or not starts or not asked.may_open(names):
+        return None
+    folders = [(start, resolved(start, scene.host, scene.here(run))) for start in starts]
+    if all(left_out(run, scene, folder, start) == "all" for start, folder in folders):
+        return None
+    reads = not asked.names_only or any(_reads(other) for other in _takers(run, scene))
+    return ProtectionFinding(KEY, certain=False) if reads else None
+
+
+def _by_find(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
+    rest = run.argv[1:]
+    while rest and rest[0] in ("-L", "-H", "-P"):
+        rest = rest[1:]
+    starts = rest[: next((at for at, word in enumerate(rest) if word.startswith(("-", "(", "!"))), len(rest))] or (".",)
+    held = [word for word in starts if _holds(word, run, scene)]
+    held = [word for word in held if not _rules_out(rest, resolved(word, scene.host, scene.here(run)), word, scene)]
+    if not held:
+        return None
+    sought = [
+        at for at, word in enumerate(rest[1:]) if word and rest[at] in _PATTERNS and (at < 1 or rest[at - 1] not in _NOT)
+    ]
+    wanted = [rest[at + 1] for at in sought]
+    inside = any(scene.is_ours(word, run) for word in held)
+    whole = "certain" if inside and not any("/" in word for word in wanted) else "possible"
+    return _found(run, [_name(word.lower()[:_MAX_GLOB], scene) for word in wanted], scene, whole=whole)
+
+
+def _name(pattern: str, scene: CommandScene) -> str:
+    """A pattern's glob over names; `*` if a path pattern matches a secret under any name."""
+    name = base(pattern)
+    found = [key for key in secrets(scene) if name != pattern and fnmatchcase("/" + "/".join(key).lower(), pattern)]
+    return "*" if found and not all(fnmatchcase(key[-1].lower(), name) for key in found) else name
+
+
+def _rules_out(rest: tuple[str, ...], start: str, named: str, scene: CommandScene) -> bool:
+    """Whether the tests of `find` exclude every secret below `start`. An `-o` without `-prune` may undo a test."""
+    below = [key for key in secrets(scene) if lies_below(key, start)]
+    if sum(word in ("-o", "-or", ",") for word in rest) > rest.count("-prune"):
+        return False
+    depth = len(_parts(start))
+    for option, value in pairwise(rest):
+        if option == "-maxdepth" and value.isdecimal() and all(len(key) - depth > int(value[:9]) for key in below):
+            return bool(below)
+        if (option == "-size" and _LARGE.fullmatch(value)) or (option == "-type" and value in _NO_FILES):
+            return True
+    return bool(below) and all(_is_passed_by(key, rest, start, named, scene) for key in below)
+
+
+def _is_passed_by(key: tuple[str, ...], rest: tuple[str, ...], start: str, named: str, scene: CommandScene) -> bool:
+    """Whether a folder above the secret is pruned, or its path is excluded."""
+    depth = len(_parts(start))
+    for at, (option, value) in enumerate(pairwise(rest)):
+        if option not in _PATTERNS:
+            continue
+        pattern = value.lower()[:_MAX_GLOB]
+        if option.endswith("name") and "whole" not in option:
+            if "-prune" in rest[at + 2 : at + 4] and any(fnmatchcase(part, pattern) for part in key[depth:]):
+                return True
+            continue
+        pattern = resolved(pattern, scene.host, "/") if pattern.startswith(("~", "$")) else pattern
+        written = start if named.startswith(("/", "~", "$")) else named.rstrip("/")
+        paths = ["/".join((written.lower(), *key[depth:end])) for end in range(depth + 1, len(key) + 1)]
+        negated = at > 0 and rest[at - 1] in _NOT
+        if (negated and fnmatchcase(paths[-1], pattern)) or (
+            "-prune" in rest[at + 2 : at + 4] and any(fnmatchcase(path, pattern) for path in paths)
+        ):
+            return True
+    return False
+
+
+def _by_fd(run: ProgramRun, scene: CommandScene) -> ProtectionFinding | None:
+    wanted, starts = _fd(run.argv[1:])
+    held = [word for word in starts or (".",) if _holds(word, run, scene)]
+    if not held:
+        return None
+    sought = any(_fits(pattern, scene) and pattern not in ("*", "**") for pattern in wanted)
+    if not sought and not any(_HIDDEN.match(word) for word in run.argv[1:]):
+        return None
+    folders = [(word, resolved(word, scene.host, scene.here(run))) for word in held]
+    if all(left_out(run, scene, folder, word) == "all" for word, folder in folders):
+        return None
+    return _found(run, wanted, scene, whole="possible")
+
+
+def _fd(rest: tuple[str, ...]) -> tuple[list[str], tuple[str, ...]]:
+    """The patterns of `fd`, as globs over names, and its starting folders."""
+    end = next((at for at, word in enumerate(rest) if word in _FD_RUNS), len(rest))
+    words = [
+        word for at, word in enumerate(rest[:end]) if not word.startswith("-") and not (at and rest[at - 1] in _FD_VALUED)
+    ]
+    ending = (
+        next((value for option, value in pairwise(rest[:end]) if option in ("-e", "--extension")), "").lstrip(".").lower()
+    )
+    return [_loosely("".join(words[:1])) + (f".{ending}" if ending else "")], tuple(words[1:])
+
+
+def _loosely(pattern: str) -> str:
+    """A glob for names that contain this text; `*` if it is not plain text."""
+    return f"*{pattern.lower()}*" if pattern.strip(".") and _PLAIN.fullmatch(pattern) else "*"
+
+
+def _takers(run: ProgramRun, scene: CommandScene) -> tuple[ProgramRun, ...]:
+    """Programs that may receive what this one finds."""
+    pipeline = scene.pipelines[run.pipeline]
+    inner = tuple(other for other in pipeline if run.name in other.via)
+    if scene.is_read_later(run):
+        return (*inner, *scene.takers, *(other for other in scene.runs if reads_list(other)))
+    if not hands_on(run):
+        return inner
+    fed = (other for other in pipeline if other.name in _FED or any(_FED_BY.fullmatch(word) for word in other.argv[1:]))
+    return (*inner, *scene.takers, *fed)
+
+
+def _writes_to_finds(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether files that it finds may be overwritten: `| while read f; do : > $f; done`."""
+    return (hands_on(run) or scene.is_read_later(run)) and bool(scene.writers)
+
+
+def _found(run: ProgramRun, wanted: list[str], scene: CommandScene, *, whole: str) -> ProtectionFinding | None:
+    """`wanted`: globs over names. `whole`: `certain` or `possible`, if a search for any name finds a secret."""
+    takers = _takers(run, scene)
+    runs = [base(word) for at, word in enumerate(run.argv) if at and run.argv[at - 1] in _RUNS]
+    runs += [other.name for other in takers]
+    runs += ["-delete"] if "-delete" in run.argv else []
+    runs += [">"] if _writes_to_finds(run, scene) else []
+    if not runs or (wanted and not any(_fits(pattern, scene) for pattern in wanted)) or _is_narrowed(run, scene):
+        return None
+    catch_all = _CATCH_ALL.issuperset(wanted)
+    if whole == "certain" and catch_all and not all(name in _TELLS for name in runs):
+        return ProtectionFinding(KEY)
+    names = ("key", *scene.protected.kept[:1])
+    chosen = set(wanted) - _CATCH_ALL
+    secret = any(fnmatchcase(name, pattern) or pattern.endswith("guard/key") for pattern in chosen for name in names)
+    if secret and not all(name in _TELLS for name in runs):
+        return ProtectionFinding(KEY, certain=run.name not in _LOCATES)
+    if not all(name in _SHOWS for name in runs):
+        return ProtectionFinding(FILES, certain=whole == "certain" or any(name in _CHANGERS for name in runs))
+    return ProtectionFinding(KEY, certain=False) if catch_all and any(map(_reads, takers)) else None
+
+
+def _reads(run: ProgramRun) -> bool:
+    """Whether a program that receives files may show their contents. A search for a fixed text does not."""
+    if run.name in _NO_CONTENT:
+        return False
+    asked = content_searches.read(run) if run.name in SEARCHERS else None
+    return asked is None or (asked.lax and not asked.names_only)
+
+
+def _is_narrowed(run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether a `grep` after it filters out all of the guard's paths."""
+    paths = [*("/".join(key).lower() for key in secrets(scene)), *scene.protected.starts, *protected_paths.FILE_NAMES]
+    for other in scene.pipelines[run.pipeline]:
+        if other.name in SEARCHERS and not any(UNKNOWN in word for word in other.argv):
+            asked = content_searches.read(other)
+            if asked is not None and not asked.inverted and asked.patterns and asked.passes_by(paths):
+                return True
+    return False
+
+
+def _fits(pattern: str, scene: CommandScene) -> bool:
+    names = (*protected_paths.FILE_NAMES, *map(str.lower, scene.protected.kept))
+    return any(fnmatchcase(name, pattern) for name in names)
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    return tuple(part for part in path.split("/") if part)
+
+
+def _holds(path: str, run: ProgramRun, scene: CommandScene) -> bool:
+    """Whether a folder belongs to the gateway's state, or holds a protected place or a secret."""
+    if UNKNOWN in path:
+        return False
+    return scene.holds_ours(path, run) or scene.holds_secret(resolved(path, scene.host, scene.here(run)))

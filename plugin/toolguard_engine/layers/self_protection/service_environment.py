@@ -1,0 +1,89 @@
+"""Finds changes to the environment of services with which the gateway could start without the guard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun
+from toolguard_engine.layers.self_protection.scene import CommandScene, ProtectionFinding, is_textual
+
+SERVICE = "This would change the service that starts the gateway, or that service's environment."
+OWN_VARIABLE = re.compile(r"(?:OPENCLAW|CLAWDBOT|TOOLGUARD)_[A-Z_]*")
+_OWN_SET = re.compile(rf"\b{OWN_VARIABLE.pattern}\s*=|\bexport\b[^\n]*\b{OWN_VARIABLE.pattern}")
+_LOADING = frozenset(
+    {
+        "NODE_OPTIONS", "NODE_PATH", "PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PATH", "LD_PRELOAD", "LD_LIBRARY_PATH",
+        "HOME",
+        "XDG_CONFIG_HOME", "DYLD_INSERT_LIBRARIES", "DYLD_LIBRARY_PATH", "BASH_ENV", "NODE_EXTRA_CA_CERTS",
+    }
+)  # fmt: skip
+"""Variables that determine which code or home folder a program uses."""
+
+_SETS = {
+    "systemctl": frozenset({"set-environment", "unset-environment", "import-environment"}),
+    "launchctl": frozenset({"setenv", "unsetenv"}),
+}
+_DBUS = "dbus-update-activation-environment"
+_BUS = frozenset({"busctl", "dbus-send", "gdbus"})
+_BUS_SETS = re.compile(r"(?:Set|Unset|UnsetAndSet|UpdateActivation)Environment")
+_CODE_SETS = re.compile(
+    rf"(?:import|set|unset)-environment|{_BUS_SETS.pattern}|update-activation-environment|launchctl\b.{{0,20}}setenv"
+)
+_NAMES = re.compile(r"[A-Za-z_]\w*")
+_SPLIT = re.compile(r"[\s'\"{}\[\],:;()]+")
+_SOURCES = frozenset({"source", "."})
+
+
+def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    for run in scene.runs:
+        if is_textual(run) or scene.is_wrapper(run) or not _changes(run):
+            continue
+        names = _named(run)
+        if any(OWN_VARIABLE.fullmatch(name) for name in names):
+            yield ProtectionFinding(SERVICE)
+        elif not names.isdisjoint(_LOADING) or any(UNKNOWN in name for name in names):
+            yield ProtectionFinding(SERVICE, certain=False)
+        elif _takes_all(run):
+            yield from _taken(scene)
+    for _, code in scene.codes():
+        if _CODE_SETS.search(code) and OWN_VARIABLE.search(code):
+            yield ProtectionFinding(SERVICE, certain=False)
+
+
+def _changes(run: ProgramRun) -> bool:
+    if run.name in _BUS:
+        return any(map(_BUS_SETS.search, run.argv[1:]))
+    return run.name == _DBUS or not _SETS.get(run.name, frozenset()).isdisjoint(run.argv[1:])
+
+
+def _named(run: ProgramRun) -> set[str]:
+    words = run.argv[1:]
+    if run.name in _BUS:
+        words = tuple(piece for word in words for piece in _SPLIT.split(word))
+    return {word.partition("=")[0] for word in words}
+
+
+def _takes_all(run: ProgramRun) -> bool:
+    """Whether it exports all variables of the shell."""
+    if run.name == _DBUS:
+        return "--all" in run.argv[1:]
+    words = run.argv[1:]
+    if "import-environment" not in words:
+        return False
+    behind = words[words.index("import-environment") + 1 :]
+    return not any(_NAMES.fullmatch(word) for word in behind)
+
+
+def _taken(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    """Variables that the command itself sets before exporting all."""
+    assigned = {name for run in scene.runs for name, _ in run.assigns}
+    if any(map(OWN_VARIABLE.fullmatch, assigned)) or _OWN_SET.search(scene.text):
+        yield ProtectionFinding(SERVICE)
+        return
+    exported = {
+        word.partition("=")[0] for run in scene.runs if run.name in ("export", "declare", "env") for word in run.argv
+    }
+    read = any(run.name in _SOURCES for run in scene.runs)
+    if read or not _LOADING.isdisjoint(assigned | exported) or any(UNKNOWN in name for name in exported):
+        yield ProtectionFinding(SERVICE, certain=False)

@@ -1,0 +1,65 @@
+"""Whether SQLite's shell only reads, and which other files queries of database shells open.
+
+It only reads if its arguments hold one plain query and harmless options. Anything else counts as writing: the shell has
+commands (`.shell`, `.output`) and functions that write any file, and without a query it reads commands from its input.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from toolguard_engine.effects import program_catalogue
+
+NAMES = program_catalogue.programs("sqlite")
+_PLAIN = frozenset(
+    {
+        "-readonly", "-safe", "-json", "-csv", "-line", "-list", "-column", "-box", "-table", "-markdown", "-html", "-quote",
+        "-header", "-noheader", "-batch", "-bail",
+    }
+)  # fmt: skip
+_VALUED = frozenset({"-separator", "-newline", "-nullvalue"})
+_QUERY = re.compile(r"\s*(?:select\b[^;]*;?|\.(?:tables|schema|indexes|databases)(?:\s+[\w%]+)?)\s*", re.IGNORECASE)
+SHELLS = program_catalogue.programs("database_shell")
+"""Programs whose queries can open files."""
+
+_FILES = re.compile(r"\b(?:readfile|fsdir|zipfile|writefile|edit|load_extension|fts3_tokenizer)\b", re.IGNORECASE)
+_OPENS = re.compile(rf"{_FILES.pattern}|\b(?:attach|vacuum|copy|read_\w{{2,20}})\b|^\s*\.\w", re.IGNORECASE | re.MULTILINE)
+_JOINS = re.compile(r"(['\"])\s*+\|\|\s*+\1")
+_NAMED = re.compile(r"'([^'\n]{1,2000})'|\"([^\"\n]{1,2000})\"|(?<!\S)([^\s'\"]{0,2000}/[^\s'\"]{1,2000})")
+_FOLDER = re.compile(r"\bfsdir\s*\(\s*['\"]([^'\"\n]{1,2000})", re.IGNORECASE)
+_MAX_NAMED = 200
+
+
+def only_reads(words: tuple[str, ...]) -> bool:
+    """`words`: the arguments. Two are operands: a file and a query."""
+    plain: list[str] = []
+    rest = list(words)
+    while rest:
+        word = rest.pop(0)
+        option = word.replace("--", "-", 1) if word.startswith("--") else word
+        if option in _VALUED:
+            del rest[:1]
+        elif not word.startswith("-"):
+            plain.append(word)
+        elif option not in _PLAIN:
+            return False
+    return len(plain) == 2 and _QUERY.fullmatch(plain[1]) is not None and not _FILES.search(plain[1])  # noqa: PLR2004
+
+
+def opens(text: str) -> bool:
+    """Whether a query may open other files."""
+    return _OPENS.search(text) is not None
+
+
+def opened(texts: Iterable[str]) -> Iterator[str]:
+    """Names in queries that may be files which the shell opens."""
+    for text in texts:
+        if opens(text):
+            found = _NAMED.finditer(_JOINS.sub("", text))
+            yield from (match[1] or match[2] or match[3] for match, _ in zip(found, range(_MAX_NAMED), strict=False))
+
+
+def walked(texts: Iterable[str]) -> Iterator[str]:
+    """Folders of which queries read all files."""
+    return (match[1] for text in texts for match in _FOLDER.finditer(_JOINS.sub("", text)))

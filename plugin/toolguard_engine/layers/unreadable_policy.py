@@ -1,0 +1,30 @@
+"""If some of the user's own rules cannot be read, and no good version of them is known, calls are held.
+
+They only ever add holds and blocks, so to go on without them is to let through what they were written against.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine.layers.layer_input import LayerInput
+from toolguard_engine.model.call import Verdict
+from toolguard_engine.rules import judgement, risk_levels
+from toolguard_engine.rules.judgement import Judgement
+
+CODE = "policy.unread"
+
+
+def judge(given: LayerInput, found: Judgement) -> Judgement | None:
+    """A hold for every call above SAFE if the guard acts at all."""
+    config = given.config
+    if (
+        not given.unreadable_policy
+        or found.decision != "allow"
+        or found.free
+        or config.active_mode not in ("enforce", "soft")
+    ):
+        return None
+    if risk_levels.weigh(given.reading, found, config)[0] == risk_levels.SAFE:
+        return None
+    own = given.unreadable_policy
+    reason = f"Some of your {own} in policy.toml cannot be read and do not count; run `toolguard doctor` and mend the file."
+    return judgement.of(Verdict("hold", CODE, reason=reason))

@@ -1,0 +1,1 @@
+"""The inner vocabulary of the guard: calls, runs, history, verdicts."""

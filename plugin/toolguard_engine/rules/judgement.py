@@ -1,0 +1,53 @@
+"""What the layers make of a call: the verdict and all that led to it. `guard.weigh` returns it, `check` shows it."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import structs
+
+from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.model.call import Decision, Verdict
+from toolguard_engine.rules.rulebook import Match
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """`clarity`: 1 obvious to 10 ambiguous; `stakes`: 1 trivial to 10 irreversible; `matches`: the strongest first.
+
+    `reason`: one sentence for a person; it names the path or host that the call is about. `text`, `note`: see
+    `model.Verdict`. `ends`: no later layer is asked. `free`: the call costs its agent nothing, as it was not weighed or
+    runs nothing.
+    """
+
+    decision: Decision
+    code: str
+    clarity: int = 1
+    stakes: int = 1
+    effects: tuple[Effect, ...] = ()
+    matches: tuple[Match, ...] = ()
+    reason: str = ""
+    note: str = ""
+    text: str = ""
+    ends: bool = False
+    free: bool = False
+
+    @property
+    def score(self) -> int:
+        return self.clarity * self.stakes
+
+    @property
+    def verdict(self) -> Verdict:
+        return Verdict(self.decision, self.code, self.text, self.reason, self.note)
+
+
+UNJUDGED = Judgement("allow", "allow")
+"""What the first layer is given."""
+
+
+def of(verdict: Verdict, *, ends: bool = False, free: bool = False) -> Judgement:
+    """A verdict without scores."""
+    return Judgement(verdict.decision, verdict.code, reason=verdict.reason, text=verdict.text, ends=ends, free=free)
+
+
+def changed(found: Judgement, verdict: Verdict) -> Judgement:
+    """The scores, matches and note of `found` with another decision."""
+    return structs.replace(found, decision=verdict.decision, code=verdict.code, reason=verdict.reason, free=False)

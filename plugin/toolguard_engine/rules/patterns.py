@@ -1,0 +1,75 @@
+"""Regular expressions that people write: searched by RE2, in time that grows with the text alone, whatever the pattern.
+
+RE2 has no look-around, back-references, atomic groups or possessive repeats, and its `\\w`, `\\d`, `\\s` and `\\b` know
+ASCII only. `\\Z`, Python's end of the text, is accepted beside RE2's own `\\z`.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+MAX_SIZE = 10_000
+"""Instructions of a compiled pattern: `.{0,1000}` has 9,000."""
+
+_MAX_MEMORY = 1 << 20
+"""Bytes that one compiled pattern may use, the states that a search remembers included."""
+
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_ADVICE = (
+    (re.compile(r"\(\?<?[=!]"), "look-ahead and look-behind are not supported; write what must be there without them"),
+    (re.compile(r"\(\?P\Z"), "back-references are not supported; write out what may repeat"),
+    (re.compile(r"escape sequence: \\[1-9]"), "back-references are not supported; write out what may repeat"),
+    (re.compile(r"\(\?>"), "atomic groups are not supported; write (?:...) instead of (?>...)"),
+    (re.compile(r"repetition operator: .\+"), "possessive repeats are not supported; leave out the second +"),
+    (re.compile(r"repetition size"), "nothing can repeat more than 1000 times; write * or + instead"),
+    (re.compile(r"too large"), "it is too large; repeat fewer times, or write * or + instead of {...}"),
+)
+
+
+class Pattern:
+    """A compiled pattern. `size`: how many instructions it has; a search takes at most about that many steps a byte.
+
+    Raises `ValueError` that says in one line what is wrong and what to write instead.
+    """
+
+    __slots__ = ("_search", "size")
+
+    def __init__(self, text: str) -> None:
+        import re2  # noqa: PLC0415 - only where somebody wrote a pattern: its library takes 10 ms to load
+
+        options = re2.Options()
+        options.log_errors, options.never_capture, options.max_mem = False, True, _MAX_MEMORY
+        text = _ESCAPE.sub(lambda found: r"\z" if found[1] == "Z" else found[0], text)
+        try:
+            compiled = re2.compile(text.encode(errors="replace"), options)
+        except re2.error as error:
+            raise ValueError(_explained(error.args[0])) from None
+        self._search, self.size = compiled.search, int(compiled.programsize)
+        if self.size > MAX_SIZE:
+            raise ValueError(_explained("too large"))
+
+    def search(self, text: str) -> bool:
+        """Whether the pattern is somewhere in the text."""
+        return self._search(text.encode(errors="replace")) is not None
+
+
+@lru_cache(maxsize=1_000)
+def compiled(text: str) -> Pattern:
+    """Raises as `Pattern`."""
+    return Pattern(text)
+
+
+def why_refused(text: str) -> str:
+    """Why this cannot be a pattern; empty where it can."""
+    try:
+        compiled(text)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+def _explained(error: bytes | str) -> str:
+    message = error.decode(errors="replace") if isinstance(error, bytes) else str(error)
+    advice = next((advice for sign, advice in _ADVICE if sign.search(message)), "")
+    return advice or f"not a regular expression: {message}"

@@ -1,0 +1,350 @@
+"""Rules: what they look like, which of them speak about a call. Pure; `rules` reads them, `layers.rubric` weighs them.
+
+A rule is a table in TOML:
+
+    [[rule]]
+    id = "vcs.push-force"           # "<pack>.<name>", unique
+    run = ["git push"]              # programs with their sub-commands; or `effect = [...]`; or `tool = [...]`
+    any = ["-f", "--force", "+*"]   # at least one of these options or words
+    none = ["--dry-run", "-n"]      # none of these
+    clarity = 2                     # what it adds to the tool's own clarity and stakes ...
+    stakes = 3
+    verdict = "block"               # ... or instead: never approvable
+    reason = "It overwrites history that others may have."
+    matches = ["git push -f"]       # examples: commands, or calls `{tool = "write", params = {...}}`, that it speaks about
+    passes = ["git push"]           # and such that no rule of the whole book holds
+
+What a rule may ask for; all that it names must hold of one and the same program, effect or call:
+
+- `run`: `"git push"`, `"docker|podman rm"`, `"aws * delete-*"`. The first word is the program's name, alternatives by `|`,
+  globs allowed. The others are the words behind it that are no options; an option before them may have one value
+  (`git -C x push`), so a wanted word is looked for behind each option and the one word after it. `**` is up to four
+  words, `!list|get` any word but these.
+- `no_run`: programs (globs allowed) that it does not speak about.
+- `any`, `all`, `none`: options and words. `-f` is found in a cluster (`-xfd`); `-delete` is one word, with one dash or two;
+  `--force` also as `--force=x` and as a beginning of 4 letters or more (`--forc`; of `--hard` 3 do); everything else is a
+  glob over a whole word. `--force=false` is no `--force`. For `none` no word counts behind a lone `--`, before what
+  takes it back (`--no-dry-run`) or as the value of another option (`-m --help`), and its `-h` and `-V` count alone only.
+- `arg`, `no_arg`: a regular expression that some (no) word behind the program's name must contain.
+- `via`: names of wrappers, one of which is around the program (`["xargs"]`).
+- `unless`: a regular expression; words (for `arg`) and targets (for `effect`) that contain it do not count.
+- `effect`: kinds (see `vocabulary`); `place`, `no_place`: where; `flags` (all of them), `no_flags` (none of them);
+  `text`: a regular expression that the effect's target must contain.
+- `tool`: names of tools; `params`: parameter name to regular expression (searched in its text).
+
+`exec` and what else runs commands is judged by `run` and `effect`; every other tool by `effect` and `tool`. Rules that also
+ask where a call comes from, when, or to which paths (`Rule.needs_view`) are looked up by `layers.constraints`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+
+import msgspec
+
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading
+from toolguard_engine.rules.rule_form import Example, InvalidRuleError, Rule, rule_from
+from toolguard_engine.rules.terms import (
+    Search,
+    Unwanted,
+    WantedTerms,
+    follows,
+    found_in,
+    found_in_some,
+    is_glob,
+    search_for,
+    starts,
+    word_test,
+)
+
+__all__ = ["Example", "InvalidRuleError", "Match", "Rule", "Rulebook", "rule_from"]
+
+_SHOWN = 120
+_REMEMBERED = 4_000
+_MAX_REMEMBERED_NAME = 200
+_MANY_WORDS = 40
+_ASKING = "hV"
+"""`-h` and `-V` ask for help and the version where they stand alone; in a cluster as `-sV` they mean other things."""
+_MOST_WORDS = 1_000
+"""Of a longer command the words at its two ends count, half of them each: no rule could read all in time."""
+
+
+class Match(msgspec.Struct, frozen=True):
+    """A rule that speaks about a call: what it adds, or that it blocks; `target`: what it is about, as one can show it."""
+
+    rule: str
+    reason: str
+    clarity: int = 0
+    stakes: int = 0
+    blocks: bool = False
+    target: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """One text of a rule's `run`: the rule's place in the book, and the sub-commands it wants."""
+
+    at: int
+    wanted: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Program:
+    """The forms that speak about one program: by its first sub-command, and those that name none."""
+
+    by_word: Mapping[str, tuple[_Form, ...]]
+    other: tuple[_Form, ...]
+
+
+class _About(msgspec.Struct, frozen=True):
+    """What a rule asks of an effect whose kind and place fit. `plain`: it asks nothing of the program behind it."""
+
+    at: int
+    flags: frozenset[str]
+    no_flags: frozenset[str]
+    text: Search | None
+    unless: Search | None
+    plain: bool
+
+    def fits(self, effect: Effect) -> bool:
+        if not (self.flags <= effect.flags and self.no_flags.isdisjoint(effect.flags)):
+            return False
+        if self.text is not None and not found_in(self.text, effect.target):
+            return False
+        return self.unless is None or not found_in(self.unless, effect.target)
+
+
+class _Terms:
+    """What a rule asks of the words of a program."""
+
+    __slots__ = ("_all", "_any", "_arg", "_no_arg", "_none", "_unless", "_via")
+
+    def __init__(self, rule: Rule, *, shipped: bool) -> None:
+        self._via = rule.via
+        self._arg, self._no_arg, self._unless = _searches(rule.arg, rule.no_arg, rule.unless, shipped=shipped)
+        self._any = WantedTerms(rule.any) if rule.any else None
+        self._all = tuple(WantedTerms((item,)) for item in rule.all)
+        self._none = Unwanted(rule.none, _ASKING) if rule.none else None
+
+    def hold(self, run: ProgramRun) -> bool:
+        words = run.argv[1:]
+        if self._any is not None and not self._any.is_in(words):
+            return False
+        if self._all and not all(wanted.is_in(words) for wanted in self._all):
+            return False
+        if self._via and not any(name in run.via for name in self._via):
+            return False
+        if self._none is not None and self._none.lasts(run.name, words[: words.index("--")] if "--" in words else words):
+            return False
+        if self._arg is not None and not found_in_some(self._arg, words, self._unless):
+            return False
+        return self._no_arg is None or not found_in_some(self._no_arg, words)
+
+
+class Rulebook:
+    """All rules that count, looked up by program, effect and tool, so that a harmless call costs next to nothing."""
+
+    def __init__(self, rules: Iterable[Rule], *, shipped: int = 0) -> None:
+        """`shipped`: so many of the rules, from the first on, come with toolguard."""
+        self.rules = tuple(rules)
+        self._shipped = shipped
+        self.viewed = tuple(rule for rule in self.rules if rule.needs_view)
+        """Those that are not looked up here but by `layers.constraints`."""
+        self._named: dict[str, list[tuple[int, str]]] = {}
+        self._globbed: list[tuple[int, str, str]] = []
+        self._effects: dict[str, list[int]] = {}
+        self._by_place: dict[tuple[str, str], tuple[_About, ...]] = {}
+        self._tools: dict[str, list[int]] = {}
+        self._programs: dict[str, _Program | None] = {}
+        self._terms: dict[int, _Terms] = {}
+        for at, rule in enumerate(self.rules):
+            if not rule.needs_view:
+                self._enter(at, rule)
+
+    def without(self, names: Iterable[str]) -> Rulebook:
+        """The book with these rules (`"vcs.push-force"`) and packs (`"vcs"`) switched off."""
+        off = frozenset(names)
+        kept = [(rule.id not in off and rule.pack not in off) for rule in self.rules]
+        return Rulebook(compress(self.rules, kept), shipped=sum(kept[: self._shipped]))
+
+    def plus(self, rules: Iterable[Rule]) -> Rulebook:
+        """The book with a user's own rules behind all others."""
+        return Rulebook((*self.rules, *rules), shipped=self._shipped)
+
+    def for_command(self, reading: Reading, effects: tuple[Effect, ...]) -> tuple[Match, ...]:
+        """The rules that speak about a command, each once, in the order of the book."""
+        found: dict[int, Match] = {}
+        for run in reading.runs:
+            try:
+                program = self._programs[run.name]
+            except KeyError:
+                program = self._learn(run.name)
+            if program is not None:
+                self._judge(program, run if len(run.argv) <= _MOST_WORDS else _ends(run), found)
+        for effect in effects:
+            for about in self._about(effect):
+                at = about.at
+                if at not in found and not self.rules[at].tool and self._effect_fits(about, effect):
+                    found[at] = _match(self.rules[at], effect.target)
+        return _in_order(found)
+
+    def for_call(self, tool: str, params: dict[str, object], effects: tuple[Effect, ...]) -> tuple[Match, ...]:
+        """The rules that speak about a call of another tool."""
+        found: dict[int, Match] = {}
+        for at in self._tools.get(tool, ()):
+            rule = self.rules[at]
+            if not rule.effect and self._params_fit(at, params):
+                found[at] = _match(rule, tool)
+        for effect in effects:
+            for about in self._about(effect):
+                rule = self.rules[about.at]
+                here = not rule.tool or (tool in rule.tool and self._params_fit(about.at, params))
+                if about.at not in found and here and self._effect_fits(about, effect):
+                    found[about.at] = _match(rule, effect.target)
+        return _in_order(found)
+
+    def _enter(self, at: int, rule: Rule) -> None:
+        for kind in rule.effect:
+            self._effects.setdefault(kind, []).append(at)
+        for tool in rule.tool:
+            self._tools.setdefault(tool, []).append(at)
+        for text in () if rule.effect else rule.run:
+            programs, _, words = text.partition(" ")
+            programs = "|".join(name.rpartition("/")[2] or name for name in programs.split("|"))
+            if is_glob(programs):
+                self._globbed.append((at, programs, words))
+                continue
+            for name in programs.split("|"):
+                self._named.setdefault(name, []).append((at, words))
+
+    def _learn(self, name: str) -> _Program | None:
+        """All that the book has about a program, kept for the next time unless the name is absurdly long."""
+        known = [*self._named.get(name, ()), *((at, words) for at, names, words in self._globbed if word_test(names)(name))]
+        forms = [_Form(at, tuple(words.split())) for at, words in known if not _named_in(self.rules[at].no_run, name)]
+        program = _program(forms)
+        if len(name) > _MAX_REMEMBERED_NAME:
+            return program
+        if len(self._programs) >= _REMEMBERED:
+            self._programs.clear()
+        self._programs[name] = program
+        return program
+
+    def _judge(self, program: _Program, run: ProgramRun, found: dict[int, Match]) -> None:
+        argv = run.argv
+        first = starts(argv, (1,))
+        for start in first if program.by_word else ():
+            for form in program.by_word.get(argv[start], ()):
+                if form.at not in found and self._form_fits(form, run, first):
+                    found[form.at] = _match(self.rules[form.at], _shown(run))
+        spoken: dict[str, bool] = {}
+        for form in program.other:
+            if form.at not in found and _may_fit(form, argv, spoken) and self._form_fits(form, run, first):
+                found[form.at] = _match(self.rules[form.at], _shown(run))
+
+    def _form_fits(self, form: _Form, run: ProgramRun, first: Sequence[int]) -> bool:
+        return (not form.wanted or follows(run.argv, form.wanted, first)) and self._terms_of(form.at).hold(run)
+
+    def _terms_of(self, at: int) -> _Terms:
+        terms = self._terms.get(at)
+        if terms is None:
+            terms = self._terms[at] = _Terms(self.rules[at], shipped=at < self._shipped)
+        return terms
+
+    def _about(self, effect: Effect) -> tuple[_About, ...]:
+        """The rules about effects of this kind in this place, in the order of the book."""
+        key = effect.kind, effect.place
+        known = self._by_place.get(key)
+        if known is None:
+            rules = ((at, self.rules[at]) for at in self._effects.get(effect.kind, ()))
+            known = self._by_place[key] = tuple(
+                self._asked_of_effect(at, rule)
+                for at, rule in rules
+                if (not rule.place or effect.place in rule.place) and effect.place not in rule.no_place
+            )
+        return known
+
+    def _asked_of_effect(self, at: int, rule: Rule) -> _About:
+        text, unless = _searches(rule.text, rule.unless, shipped=at < self._shipped)
+        return _About(at, frozenset(rule.flags), frozenset(rule.no_flags), text, unless, _asks_no_program(rule))
+
+    def _params_fit(self, at: int, params: Mapping[str, object]) -> bool:
+        return all(
+            _text_has(params.get(name), search_for(pattern, shipped=at < self._shipped))
+            for name, pattern in self.rules[at].params
+        )
+
+    def _effect_fits(self, about: _About, effect: Effect) -> bool:
+        return about.fits(effect) and (about.plain or self._program_fits(about.at, effect.run))
+
+    def _program_fits(self, at: int, run: ProgramRun | None) -> bool:
+        """Whether the program behind an effect is one that the rule means; rules that name none mean all."""
+        rule = self.rules[at]
+        if run is None:
+            return not (rule.run or rule.any or rule.all or rule.arg or rule.via)
+        if _named_in(rule.no_run, run.name):
+            return False
+        wanted = [text.split() for text in rule.run]
+        if wanted and not any(word_test(words[0])(run.name) and follows(run.argv, words[1:]) for words in wanted):
+            return False
+        return self._terms_of(at).hold(run)
+
+
+def _asks_no_program(rule: Rule) -> bool:
+    asked = (rule.run, rule.no_run, rule.any, rule.all, rule.none, rule.arg, rule.no_arg, rule.via)
+    return not any(asked)
+
+
+def _program(forms: list[_Form]) -> _Program | None:
+    if not forms:
+        return None
+    by_word: dict[str, list[_Form]] = {}
+    other: list[_Form] = []
+    for form in forms:
+        if not form.wanted or is_glob(form.wanted[0]):
+            other.append(form)
+            continue
+        for word in form.wanted[0].split("|"):
+            by_word.setdefault(word, []).append(form)
+    return _Program({word: tuple(known) for word, known in by_word.items()}, tuple(other))
+
+
+def _ends(run: ProgramRun) -> ProgramRun:
+    half = _MOST_WORDS // 2
+    return ProgramRun((*run.argv[:half], *run.argv[-half:]), run.name, run.via)
+
+
+def _may_fit(form: _Form, argv: tuple[str, ...], spoken: dict[str, bool]) -> bool:
+    """A quick look for the last word of a form, which most commands do not have; `spoken`: what was found so far."""
+    if not form.wanted or len(argv) > _MANY_WORDS:
+        return True
+    last = form.wanted[-1]
+    if last not in spoken:
+        spoken[last] = any(map(word_test(last), argv[1:]))
+    return spoken[last]
+
+
+def _named_in(names: tuple[str, ...], name: str) -> bool:
+    return bool(names) and bool(word_test("|".join(names))(name))
+
+
+def _searches(*patterns: str, shipped: bool) -> tuple[Search | None, ...]:
+    return tuple(search_for(pattern, shipped=shipped) if pattern else None for pattern in patterns)
+
+
+def _text_has(value: object, search: Search) -> bool:
+    return value is not None and found_in(search, value if isinstance(value, str) else str(value))
+
+
+def _match(rule: Rule, target: str) -> Match:
+    return Match(rule.id, rule.reason, rule.clarity, rule.stakes, rule.verdict == "block", target)
+
+
+def _shown(run: ProgramRun) -> str:
+    text = " ".join((run.name, *run.argv[1:])).replace(UNKNOWN, "?")
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+def _in_order(found: dict[int, Match]) -> tuple[Match, ...]:
+    return tuple(found[at] for at in sorted(found)) if found else ()

@@ -1,0 +1,234 @@
+"""What a rule's words mean: sub-commands, options, globs and regular expressions, and whether a program's words fit them.
+
+The laws:
+- What a rule asks for is looked up in a table or tested in time that grows with the text alone: a regular expression
+  that a person wrote is searched by RE2 (`patterns`), one that comes with toolguard by `re`, which is faster on short
+  texts (a test bounds what it can cost); of a text of more than `LONGEST` characters only the two ends of that length are
+  searched.
+- An option that is switched off (`--force=false`) is not there. Behind a lone `--` nothing lets a call through, nor does
+  what is taken back later (`--dry-run --no-dry-run`) or is the value of another option (`-o -s`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import translate
+from functools import lru_cache
+
+from toolguard_engine.rules import patterns
+
+Search = Callable[[str], object]
+
+LONGEST = 4_000
+"""No longer text is searched as a whole."""
+
+_WILD = re.compile(r"[*?\[]")
+_LONGEST_NAME = 200
+_FAR = 4
+_SHORT = re.compile(r"-[A-Za-z0-9?@#]\Z")
+_ONE_DASH = re.compile(r"-[^-].")
+_CLUSTER = re.compile(r"-[A-Za-z0-9]++")
+_OFF = frozenset(("false", "none", "no", "0", "off"))
+_VALUED_ANYWHERE = (
+    "--description --message --comment --reason --title --body --notes --name --namespace --context --set --var --filter"
+    " --config --timeout --user --host --tag --format --exclude --include --label --selector -var -var-file"
+)
+_VALUED_BY: dict[str, str] = {
+    "git": "-e --exclude -o --push-option -m --message -C -c -F --file --receive-pack --exec --repo --author --date",
+    "apt apt-get aptitude": "-o --option -c --config-file -t --target-release --default-release -a",
+    "dnf yum zypper": "-c -x --exclude --setopt --enablerepo --disablerepo --installroot --releasever",
+    "rsync": "-e --rsh -f --filter -B -M -T --temp-dir --exclude --include --files-from --log-file --backup-dir --suffix",
+    "kubectl oc k3s": "-n --namespace -l --selector -o --output -f --filename -c --context --cluster --kubeconfig -k --user"
+    " --field-selector --timeout --grace-period --as --token --server",
+    "helm": "--description -n --namespace --set --set-string --set-file -f --values --kube-context --timeout --kubeconfig"
+    " --history-max --cascade --version --post-renderer -l --selector",
+    "terraform tofu terragrunt": "-var -var-file -target -state -state-out -backup -lock-timeout -parallelism -chdir"
+    " -replace --var --var-file --target",
+    "npm pnpm yarn bun": "--tag --otp --access --registry -w --workspace --prefix -C --filter -F --userconfig --loglevel",
+    "docker podman": "-f --filter --format --context -H --host --config -l --log-level",
+    "aws gcloud az": "--profile --region --query --output --project --format --filter --account --subscription"
+    " --resource-group",
+}
+_ABBREVIATED = 6
+"""Two dashes and four letters; of a shorter option all but one."""
+
+
+def is_glob(word: str) -> bool:
+    """Whether a wanted word is more than a list of names."""
+    return word[:1] == "!" or _WILD.search(word) is not None
+
+
+@lru_cache(maxsize=4_000)
+def word_test(wanted: str) -> Callable[[str], object]:
+    """A test for one sub-command or program name: alternatives by `|`, each of which may be a glob; `!` is none of them."""
+    if wanted[:1] == "!":
+        unwanted = word_test(wanted[1:])
+        return lambda word: not unwanted(word)
+    if wanted == "*":
+        return str.__len__
+    choices = wanted.split("|")
+    plain = frozenset(choice for choice in choices if not is_glob(choice))
+    if len(plain) == len(choices):
+        return plain.__contains__
+    heads = tuple(choice[:-1] for choice in choices if choice[-1] == "*" and not is_glob(choice[:-1]))
+    tails = tuple(choice[1:] for choice in choices if choice[0] == "*" and not is_glob(choice[1:]))
+    others = [choice for choice in choices if is_glob(choice.strip("*")) or (choice[0] == choice[-1] == "*")]
+    others += [choice for choice in choices if choice not in plain and "*" in choice.strip("*")]
+    match = re.compile("|".join(map(translate, dict.fromkeys(others))) or "(?!)").match
+
+    def test(word: str) -> object:
+        if word in plain or word.startswith(heads) or word.endswith(tails):
+            return True
+        return bool(others) and len(word) <= _LONGEST_NAME and match(word)
+
+    return test
+
+
+def starts(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
+    """Where from these places on the next word that is no option can stand: each option may have one value."""
+    if len(places) == 1 and places[0] < len(argv) and argv[places[0]][:1] != "-":
+        return places
+    found: list[int] = []
+    seen = set(places)
+    pending = list(seen)
+    while pending:
+        here = pending.pop()
+        if here >= len(argv):
+            continue
+        word = argv[here]
+        if word[:1] != "-" or word == "-":
+            found.append(here)
+            continue
+        valued = "=" not in word and word != "--" and here + 1 < len(argv) and argv[here + 1][:1] != "-"
+        for after in (here + 1, here + 2) if valued else (here + 1,):
+            if after not in seen:
+                seen.add(after)
+                pending.append(after)
+    return found
+
+
+def follows(argv: Sequence[str], wanted: Sequence[str], first: Sequence[int] | None = None) -> bool:
+    """Whether these sub-commands stand behind the program's name. `**` is up to four words of any kind.
+
+    `first`: what `starts` says of the place behind the name, where it is known.
+    """
+    places: Sequence[int] = (1,) if first is None else first
+    for word in wanted:
+        if word == "**":
+            places = _further(argv, places)
+            continue
+        test = word_test(word)
+        places = [start + 1 for start in starts(argv, places) if test(argv[start])]
+        if not places:
+            return False
+    return True
+
+
+def _further(argv: Sequence[str], places: Sequence[int]) -> Sequence[int]:
+    """These places, and those up to four words behind them."""
+    reached = dict.fromkeys(places)
+    for _ in range(_FAR):
+        places = [start + 1 for start in starts(argv, places) if start + 1 not in reached]
+        if not places:
+            break
+        reached.update(dict.fromkeys(places))
+    return tuple(reached)
+
+
+class WantedTerms:
+    """A set of options and words, any one of which is asked for; the letters in `alone` are found in no cluster."""
+
+    __slots__ = ("_exact", "_globs", "_letters", "_longs")
+
+    def __init__(self, items: Iterable[str], alone: str = "") -> None:
+        globs = [item for item in items if _WILD.search(item) and not _SHORT.match(item)]
+        plain = [item for item in items if item not in globs]
+        self._letters = "".join(item[1] for item in plain if _SHORT.match(item) and item[1] not in alone)
+        self._longs = tuple(item for item in plain if item.startswith("--") and item != "--" and "=" not in item)
+        self._exact = frozenset([*plain, *("-" + item for item in plain if _ONE_DASH.match(item))])
+        self._globs = re.compile("|".join(map(translate, globs))) if globs else None
+
+    def is_in(self, words: Sequence[str]) -> bool:
+        """Whether some word is one of them."""
+        if not self._exact.isdisjoint(words):
+            return True
+        globs = self._globs
+        for word in words:
+            if globs is not None and globs.match(word[:LONGEST]):
+                return True
+            if word[:1] == "-" and word != "-" and self._option(word):
+                return True
+        return False
+
+    def _option(self, word: str) -> bool:
+        """Whether it is one of the options in another form: with a value, in a cluster, abbreviated."""
+        head, valued, value = word.partition("=")
+        if valued and value.lower() in _OFF:
+            return False
+        if valued and head in self._exact:
+            return True
+        if word[1] == "-":
+            return any(long.startswith(head) and len(head) >= min(_ABBREVIATED, len(long) - 1) for long in self._longs)
+        cluster = _CLUSTER.match(head) if self._letters else None
+        return cluster is not None and any(letter in cluster[0] for letter in self._letters)
+
+
+class Unwanted(WantedTerms):
+    """Options and words that let a call through: those count that are neither taken back nor the value of an option."""
+
+    __slots__ = ()
+
+    def lasts(self, program: str, words: Sequence[str]) -> bool:
+        """Whether one of them counts in the end."""
+        if not self.is_in(words):
+            return False
+        valued = _VALUED.get(program, _COMMONLY_VALUED)
+        kept: list[str] = []
+        for before, word in zip(("", *words), words, strict=False):
+            if word[:1] == "-" and self._takes_back(word):
+                kept.clear()
+            elif word[:1] != "-" or not _awaits(before, valued):
+                kept.append(word)
+        return self.is_in(kept)
+
+    def _takes_back(self, word: str) -> bool:
+        head, switched, value = word.partition("=")
+        if switched:
+            return value.lower() in _OFF and self._option(head)
+        return head.startswith("--no-") and f"--{head[5:]}" in self._longs
+
+
+def _awaits(word: str, valued: frozenset[str]) -> bool:
+    """Whether the next word is the value of this option, or of the last one in this cluster."""
+    if word in valued:
+        return True
+    return word[:1] == "-" and word[1:2] != "-" and f"-{word[-1]}" in valued and _CLUSTER.fullmatch(word) is not None
+
+
+_COMMONLY_VALUED = frozenset(_VALUED_ANYWHERE.split())
+_VALUED = {
+    name: _COMMONLY_VALUED.union(given.split()) for programs, given in _VALUED_BY.items() for name in programs.split()
+}
+
+
+@lru_cache(maxsize=4_000)
+def search_for(pattern: str, *, shipped: bool = False) -> Search:
+    """Tells whether a rule's regular expression is somewhere in a text; `shipped`: the rule comes with toolguard."""
+    return re.compile(pattern).search if shipped else patterns.compiled(pattern).search
+
+
+def found_in(search: Search, text: str) -> bool:
+    """Whether it is somewhere in the text, of which only the ends count where it is very long."""
+    if len(text) <= LONGEST:
+        return bool(search(text))
+    return bool(search(text[:LONGEST]) or search(text[-LONGEST:]))
+
+
+def found_in_some(search: Search, words: Sequence[str], unless: Search | None = None) -> bool:
+    """Whether it is somewhere in one of the words in which `unless` is not."""
+    for word in words:
+        found = search(word) if len(word) <= LONGEST else found_in(search, word)
+        if found and (unless is None or not found_in(unless, word)):
+            return True
+    return False

@@ -1,0 +1,62 @@
+"""What an engine is made of, and with which settings: the only place that constructs its parts."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from toolguard_engine.rules import packs
+from toolguard_engine.server import tool_hints
+from toolguard_engine.server.clock import Clock, SystemClock
+from toolguard_engine.server.engine_context import Context, Intervals
+from toolguard_engine.server.held_calls_step import HeldCalls
+from toolguard_engine.server.install_paths import links_to, own_places, package_of
+from toolguard_engine.server.loop import Engine, Parts
+from toolguard_engine.server.metrics_step import Metrics
+from toolguard_engine.server.output import Output
+from toolguard_engine.server.pipe import Pipe
+from toolguard_engine.server.policy_step import Includes, PolicyWatch
+from toolguard_engine.server.published_engine import Published
+from toolguard_engine.server.records_step import Records
+from toolguard_engine.server.session import Session
+from toolguard_engine.server.session_state import Setup
+from toolguard_engine.server.settings_step import SettingsWatch
+
+
+def engine(pipe: Pipe, clock: Clock | None = None, intervals: Intervals | None = None) -> Engine:
+    """An engine that has not been greeted yet, by default on the clock of this machine."""
+    clock = clock or SystemClock()
+    intervals = intervals or Intervals()
+    output, includes = Output(pipe), Includes()
+    held = HeldCalls(output, clock, intervals.poll)
+    context = Context(_session(clock, includes, held), output, clock, intervals)
+    records = Records(context)
+    return Engine(
+        Parts(
+            pipe=pipe,
+            context=context,
+            held=held,
+            policy=PolicyWatch(context, includes),
+            records=records,
+            settings=SettingsWatch(context, records),
+            metrics=Metrics(context, held),
+            published=Published(context, records),
+        )
+    )
+
+
+def _session(clock: Clock, includes: Includes, held: HeldCalls) -> Session:
+    return Session(
+        Setup(
+            hints=tool_hints.load(),
+            clock=clock.now,
+            pid=os.getpid(),
+            book=packs.load(),
+            home=str(Path.home()),
+            guarded=own_places(),
+            included=includes.read,
+            links=links_to,
+            package=package_of,
+            open_approvals=held.open,
+        )
+    )

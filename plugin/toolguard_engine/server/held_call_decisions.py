@@ -1,0 +1,158 @@
+"""Calls that ask for a person: covered by a grant, approved before, or held under a nonce. The only part of deciding that
+touches the disk, and only for calls that ask.
+
+`Approvals` stands between the pure guard and the stores. Whatever goes wrong here is a named verdict, and never a yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from toolguard_engine.approvals import grant_matching as grants
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.binding import bind
+from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError, TooManyHeldError
+from toolguard_engine.config.settings import Config
+from toolguard_engine.model.call import Call, Verdict
+from toolguard_engine.stores import audit_log
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.ports import GrantSource, HeldCallStore
+from toolguard_engine.wire import messages
+from toolguard_engine.wording import approval as approval_texts
+from toolguard_engine.wording import correction
+from toolguard_engine.wording.redact import cut
+
+MAX_TITLE, MAX_DESCRIPTION = 80, 512
+"""What the gateway's own prompt takes."""
+MAX_PROMPT_REASON, MAX_PROMPT_CALL = 120, 360
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What became of a call that asked. `entry`: the held call it is now or was; `fresh`: it is new in the book."""
+
+    verdict: Verdict
+    entry: HeldCall | None = None
+    fresh: bool = False
+
+
+class Approvals:
+    """Settles holds. `clock`: seconds since 1970."""
+
+    def __init__(self, nonces: HeldCallStore, policies: GrantSource, clock: Callable[[], float]) -> None:
+        self._nonces = nonces
+        self._policies = policies
+        self._clock = clock
+        self.trouble = ""
+
+    def settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
+        """The final verdict on a call that a layer holds."""
+        prefix = config.approval.prefix
+        try:
+            settled = self._settle(verdict, call, config)
+        except StoreError as error:
+            self.trouble = str(error)
+            return Settled(Verdict("block", error.code, approval_texts.out_of_order(prefix, error.code), str(error)))
+        except TooManyHeldError:
+            code = "approval.too-many"
+            return Settled(Verdict("block", code, approval_texts.out_of_order(prefix, code), "too many calls wait already"))
+        except ValueError as error:
+            code = "approval.unbindable"
+            return Settled(Verdict("block", code, approval_texts.blocked(prefix, str(error)), str(error)))
+        self.trouble = ""
+        return settled
+
+    def _settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
+        now = self._clock()
+        if grant := grants.covering(call, self._policies.grants(), now):
+            return Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
+        prefix = config.approval.prefix
+        presented = self._nonces.present(_request(verdict, call, config, now), now)
+        entry = presented.entry
+        if presented.outcome == "used":
+            return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)
+        if presented.outcome == "denied":
+            return Settled(Verdict("block", "approval.denied", approval_texts.denied(prefix, entry.why), entry.why), entry)
+        text = approval_texts.held(prefix, entry.nonce, verdict.reason, call)
+        return Settled(Verdict("hold", "approval.pending", text, verdict.reason), entry, presented.fresh)
+
+    def is_decided(self, nonce: str) -> bool:
+        """Whether the call held under this nonce waits no more: asking again brings news. An unreadable store has none."""
+        now = self._clock()
+        try:
+            waiting = [entry.nonce for entry in self._nonces.entries() if entry.status == "pending" and now < entry.expires]
+        except StoreError:
+            return False
+        return nonce not in waiting
+
+    def decide(self, message: messages.PersonDecision, config: Config) -> messages.DecisionReply:
+        """A yes or no that came through the gateway."""
+        now = self._clock()
+        decision = Decision(audit_log.plain(message.by), message.where, audit_log.plain(message.why))
+        try:
+            if message.action == "pending":
+                text = "\n".join(replies.pending_lines(self._nonces.entries(), now))
+            elif message.action == "approve":
+                window = config.approval_window_ms / 1000
+                text = replies.approved(self._nonces.approve(message.nonce, decision, now, window), int(window))
+            else:
+                lasts = config.pending_timeout_ms / 1000
+                text = replies.denied(self._nonces.deny(message.nonce, decision, now, lasts))
+        except RefusedError as refused:
+            answer = replies.explain(refused)
+            return messages.DecisionReply(message.id, ok=False, text=f"{answer.text}\n{answer.fix}".strip())
+        except StoreError as error:
+            return messages.DecisionReply(message.id, ok=False, text=f"{error}\nRun `toolguard doctor` in a terminal.")
+        return messages.DecisionReply(message.id, ok=True, text=text)
+
+    def lapse(self, means: Callable[[HeldCall], bool], decision: Decision) -> str:
+        """Closes the held calls that a checkpoint answers; what became of them, in words. Never raises."""
+        try:
+            return replies.lapsed(self._nonces.lapse(means, decision, self._clock()))
+        except StoreError as error:
+            self.trouble = str(error)
+            return replies.NOT_LAPSED
+
+    def resolved(self, message: messages.Resolved) -> HeldCall | None:
+        """Enters what the gateway's own prompt brought; None where that was closed already, or cannot be entered.
+
+        Where nobody could be asked, there is nothing to enter: the call goes on waiting under its nonce.
+        """
+        if message.outcome == "unavailable":
+            return None
+        decision = Decision(audit_log.plain(message.by), "native")
+        try:
+            return self._nonces.settle(message.nonce, message.outcome, decision, self._clock())
+        except StoreError as error:
+            self.trouble = str(error)
+            return None
+
+
+def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:
+    """The same call for the gateway's own prompt, within what that can show, for as long as it waits."""
+    return messages.Prompt(
+        nonce=entry.nonce,
+        title=cut(f"{entry.tool} waits for your approval", MAX_TITLE - 20),
+        description=f"{cut(entry.reason, MAX_PROMPT_REASON)} {approval_texts.ends(entry.shown, MAX_PROMPT_CALL)}",
+        timeout_ms=max(1_000, int((entry.expires - now) * 1000)),
+    )
+
+
+def _request(verdict: Verdict, call: Call, config: Config, now: float) -> HeldCall:
+    text, whole = approval_texts.disclosed(call)
+    return HeldCall(
+        nonce="",
+        binding=bind(call),
+        tool=correction.name(call.tool),
+        agent=call.agent,
+        session=call.session,
+        run=call.run,
+        code=verdict.code,
+        reason=approval_texts.line(verdict.reason),
+        shown=text,
+        whole=whole,
+        cwd=call.cwd,
+        created=now,
+        expires=now + config.pending_timeout_ms / 1000,
+    )

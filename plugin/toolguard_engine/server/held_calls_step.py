@@ -1,0 +1,59 @@
+"""The watch over held calls: agents are woken when a person has decided in another process."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from toolguard_engine.config import conflicts
+from toolguard_engine.config.settings import Config
+from toolguard_engine.server.clock import Clock, Every
+from toolguard_engine.server.held_call_decisions import Approvals
+from toolguard_engine.server.output import Output
+from toolguard_engine.server.wake_watcher import Wakes
+from toolguard_engine.stores import call_log
+from toolguard_engine.stores import open as stores
+from toolguard_engine.wire import messages
+
+
+class HeldCalls:
+    """Opens the store of held calls once the gateway has said where it is, and polls it while calls wait there."""
+
+    def __init__(self, output: Output, clock: Clock, poll: float) -> None:
+        self._output = output
+        self._clock = clock
+        self._poll = Every(clock, poll)
+        self._wakes: Wakes | None = None
+        self.path = Path()
+        """Where the store is."""
+
+    def open(self, hello: messages.Hello, config: Config) -> Approvals:
+        state_dir = Path(hello.state_dir)
+        named = conflicts.store_path(config)
+        nonces = stores.held_calls(state_dir, call_log.resolve(named, state_dir) if named else None, hello.gateway)
+        self.path = nonces.path
+        self._wakes = Wakes(nonces.path, nonces, self._clock.time, wake=config.approval.wake)
+        return Approvals(nonces, stores.grants(state_dir), self._clock.time)
+
+    @property
+    def next(self) -> float:
+        """When to poll, by the monotonic clock."""
+        return self._poll.next if self._wakes and self._wakes.watching else math.inf
+
+    def poll(self) -> None:
+        """Where it is due."""
+        if self._wakes and self._wakes.watching and self._poll.due():
+            self._poll.restart()
+            self._output.send_all(self._wakes.poll())
+            self._output.complain(self._wakes.trouble)
+
+    def follow(self, message: messages.Incoming, answer: messages.Wire | None) -> None:
+        """What an answer means for the watch."""
+        if self._wakes is None:
+            return
+        if isinstance(answer, messages.VerdictAnswer) and answer.decision == "hold":
+            self._wakes.look()
+        elif isinstance(message, messages.RunEnd):
+            self._output.send_all(self._wakes.ended(message.session))
+        elif isinstance(message, messages.PersonDecision | messages.Resolved):
+            self._wakes.look()

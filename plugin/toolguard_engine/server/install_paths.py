@@ -1,0 +1,157 @@
+"""Where toolguard and its settings lie: what the engine guards, and what `toolguard check` judges by."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+
+import toolguard_engine
+from toolguard_engine.config.settings import MetricsConfig
+from toolguard_engine.host import metrics_path
+from toolguard_engine.stores import atomic, gateway_config
+
+MAX_LINKS = 100
+MAX_ENTRIES = 2_000
+"""Of a folder in which links are looked for."""
+
+_KEY = "$include"
+MAX_LIST = 20_000
+"""Characters of one list of names."""
+_LIST = re.compile(r"""["']?\s{0,20}:\s{0,20}\[""")
+_VALUE = re.compile(r"""["']?\s{0,20}:\s{0,20}(\[[^\]]{0,20000}\]|"[^"\n]{1,4096}"|'[^'\n]{1,4096}')""")
+_NAME = re.compile(r""""([^"\n]{1,4096})"|'([^'\n]{1,4096})'""")
+
+
+def own_places() -> tuple[str, ...]:
+    """What the engine and the command line are made of: a virtual environment as a whole, else our packages in it."""
+    packages = Path(toolguard_engine.__file__).parent.parent
+    if sys.prefix != sys.base_prefix:
+        return (sys.prefix, str(packages))
+    names = ("toolguard_engine", "toolguard_cli", "toolguard_manifests")
+    return (*(str(packages / name) for name in names), str(Path(sys.executable).with_name("toolguard")))
+
+
+def links_to(home: str, state: str) -> tuple[tuple[str, str], ...]:
+    """The symbolic links that lead to the home or the state folder, or to one above them, as (link, where it leads).
+
+    Looked at are these folders themselves, those above them, and what lies in the home folder; others may exist.
+    """
+    targets = [path for path in (home, state) if path and "\0" not in path]
+    found: dict[str, str] = {}
+    for path in targets:
+        real = os.path.realpath(path)
+        if real != path:
+            found[real] = path
+    ends = [f"{os.path.realpath(path)}/" for path in targets]
+    folders = [each for path in targets for each in (path, f"{path}/workspace", *map(str, Path(path).parents))]
+    for folder in dict.fromkeys(folders):
+        for link in _links_in(folder):
+            real = os.path.realpath(link)
+            if link not in targets and real != "/" and any(end.startswith(f"{real}/") for end in ends):
+                found.setdefault(link, real)
+    return tuple(found.items())[:MAX_LINKS]
+
+
+def _links_in(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            yield from (entry.path for entry in islice(entries, MAX_ENTRIES) if entry.is_symlink())
+    except OSError:
+        return
+
+
+def package_of(script: str) -> tuple[str, ...]:
+    """The folder of the package that a script belongs to, under every name; nothing where it is not the gateway's."""
+    found: dict[str, None] = {}
+    if not script or "\0" in script:
+        return ()
+    for path in (Path(script), Path(os.path.realpath(script))):
+        for folder in list(path.parents)[:4]:
+            if (folder / "package.json").is_file():
+                if folder.name in ("openclaw", "clawdbot") or (folder / "openclaw.mjs").is_file():
+                    found[str(folder)] = None
+                break
+    return tuple(found)
+
+
+def measured(config: MetricsConfig) -> tuple[str, str]:
+    """The metrics file, and where the dashboard listens (empty where it is off), as `model.Host` has them."""
+    page = config.dashboard
+    return str(metrics_path.resolve(config.db_path)), f"{page.bind}:{page.port}" if page.enabled else ""
+
+
+def included(config_path: str) -> tuple[str, ...]:
+    """The files that the gateway's config takes in with `$include`: the guard's settings may lie in any of them.
+
+    Read as text, without the grammar of JSON5: what a comment names is guarded too. What cannot be read names nothing. Where
+    there is more than `config.limits` allows, the whole folder of the config is guarded with what was found.
+    """
+    if not config_path:
+        return ()
+    main = Path(config_path)
+    found, is_all = _included(main)
+    guarded = found if is_all else [*found, main.parent]
+    return tuple(dict.fromkeys(each for path in guarded for each in (str(path), os.path.realpath(path))))
+
+
+def _included(main: Path) -> tuple[list[Path], bool]:
+    """The files, and whether these are all of them."""
+    found: dict[Path, None] = {}
+    todo, left = [main], gateway_config.MAX_BYTES
+    while todo:
+        path = todo.pop()
+        data = _content(path, left)
+        for name in _names(data[:left].decode("utf-8", "replace")):
+            if name is None or (len(found) == gateway_config.MAX_FILES and path.parent / name not in found):
+                return list(found), False
+            if path.parent / name not in found:
+                found[path.parent / name] = None
+                todo.append(path.parent / name)
+        left -= len(data)
+        if left < 0:
+            return list(found), False
+    return list(found), True
+
+
+def stamps(paths: Iterable[str]) -> tuple[tuple[int, int], ...]:
+    """By what one sees that a file has changed; zeros for one that is not there."""
+    return tuple(map(_stamp, paths))
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return 0, 0
+    return found.st_mtime_ns, found.st_size
+
+
+def _content(path: Path, limit: int) -> bytes:
+    """Of a file; one byte more than the limit where it has more. Nothing where it cannot be read."""
+    try:
+        with atomic.opened(path) as file:
+            return file.read(limit + 1)
+    except (OSError, ValueError):
+        return b""
+
+
+def _names(text: str) -> Iterator[str | None]:
+    """What stands behind each `$include`, each once; None for a list that is too long to be read. A value ends where the
+    next begins, so no character is read twice."""
+    seen: set[str] = set()
+    at = text.find(_KEY)
+    while at >= 0:
+        start, at = at + len(_KEY), text.find(_KEY, at + len(_KEY))
+        end = at if at >= 0 else len(text)
+        value = _VALUE.match(text, start, end)
+        if value is None and end - start > MAX_LIST and _LIST.match(text, start, end):
+            yield None
+        for name in _NAME.finditer(value[1]) if value else ():
+            named = name[1] or name[2]
+            if named not in seen and "\0" not in named:
+                seen.add(named)
+                yield named

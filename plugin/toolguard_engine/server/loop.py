@@ -1,0 +1,206 @@
+"""The loop around the core: reads lines from the gateway part, writes answers, then the records.
+
+Answers leave before anything is written to disk, except for what restricts: what was spent, what is held. The engine ends
+when its input ends, and so with its gateway, however that one died. No line can end it: what cannot be read is answered
+with a block where it was about a call, else with an error; so is what reveals a bug. Silence alone is the fail mode.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+
+from toolguard_engine.config import conflicts
+from toolguard_engine.server.engine_context import Context, Intervals
+from toolguard_engine.server.held_calls_step import HeldCalls
+from toolguard_engine.server.metrics_step import Metrics
+from toolguard_engine.server.outbox import fault
+from toolguard_engine.server.pipe import Pipe
+from toolguard_engine.server.policy_step import PolicyWatch
+from toolguard_engine.server.published_engine import Published
+from toolguard_engine.server.records_step import Records
+from toolguard_engine.server.settings_step import SettingsWatch
+from toolguard_engine.wire import messages
+from toolguard_engine.wire.line_reader import Lines
+
+RULES_EVERY = Intervals.rules
+"""Seconds until a changed rule counts at the latest."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the loop drives. `serve_setup` builds them."""
+
+    pipe: Pipe
+    context: Context
+    held: HeldCalls
+    policy: PolicyWatch
+    records: Records
+    settings: SettingsWatch
+    metrics: Metrics
+    published: Published
+
+
+class Engine:
+    """One engine. `run` returns when the input ends."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.parts = parts
+        self.session = parts.context.session
+        self._pipe = parts.pipe
+        self._output = parts.context.output
+        self._clock = parts.context.clock
+        self._lines = Lines(messages.MAX_LINE)
+
+    def run(self) -> None:
+        try:
+            while self.turn():
+                pass
+        except BrokenPipeError:
+            pass  # the gateway is gone, and nobody is left to tell
+        finally:
+            self._leave()
+
+    def turn(self) -> bool:
+        """Answers the next bytes, or does what is due while there are none. False once the input has ended."""
+        due = self.next_due()
+        if due < math.inf and not self._pipe.ready(max(0.0, due - self._clock.monotonic())):
+            self._do_what_is_due()
+            return True
+        if data := self._pipe.read():
+            self._take(data)
+        return bool(data)
+
+    def next_due(self) -> float:
+        """When something is to be done without being asked, by the monotonic clock; infinity where nothing is."""
+        parts = self.parts
+        return min(parts.published.next, parts.held.next, parts.records.next_retry, parts.metrics.next, parts.settings.next)
+
+    def _do_what_is_due(self) -> None:
+        parts = self.parts
+        self._do(
+            parts.published.publish_news,
+            parts.held.poll,
+            parts.records.retry_events,
+            parts.metrics.record_after_silence,
+            parts.settings.retry,
+        )
+
+    def _take(self, data: bytes) -> None:
+        parts = self.parts
+        self._do(parts.policy.look_at_rules, parts.policy.look_at_switch, parts.policy.look_at_includes)
+        for line, too_long in self._lines.feed(data):
+            self._answer(line, too_long=too_long)
+        self._do(
+            parts.records.write_events,
+            parts.metrics.record,
+            self._report_approvals,
+            parts.records.write_log,
+            parts.records.report_standings,
+            self._do_what_is_due,
+        )
+
+    def _do(self, *steps: Callable[[], object]) -> None:
+        """Each of them, whatever becomes of the others."""
+        for step in steps:
+            self._output.safely(step)
+
+    def _report_approvals(self) -> None:
+        if self.session.approvals:
+            self._output.complain(self.session.approvals.trouble)
+
+    def _answer(self, line: bytes, *, too_long: bool) -> None:
+        if not line.strip():
+            return
+        answer = self.decide(line, too_long=too_long)
+        if answer is not None:
+            self._send_answer(answer, line)
+        if isinstance(answer, messages.Ready):
+            parts = self.parts
+            self._do(
+                parts.records.restore,
+                parts.policy.begin_rules,
+                parts.policy.look_at_switch,
+                parts.metrics.begin,
+                parts.settings.compare,
+            )
+
+    def decide(self, line: bytes, *, too_long: bool = False) -> messages.Wire | None:
+        """The answer to one line, if there is to be one. Never raises but `BrokenPipeError`."""
+        if too_long:
+            return self._unreadable(messages.leading(line), f"a line of more than {messages.MAX_LINE} bytes")
+        try:
+            message = messages.decode(line)
+        except messages.ProtocolError as error:
+            return self._unreadable(error.leading, str(error))
+        try:
+            answer = self.session.answer(message)
+        except Exception as error:  # noqa: BLE001 - a bug must become an answer, or the call would hang
+            return self._failed(message, error)
+        self._follow(message, answer)
+        self.parts.published.note()
+        return answer
+
+    def _follow(self, message: messages.Incoming, answer: messages.Wire | None) -> None:
+        """What a message means beside its answer."""
+        if isinstance(answer, messages.Ready):
+            self._begin()
+        if isinstance(message, messages.PersonDecision) and message.action == "kill-switch":
+            self.parts.policy.expire_switch()  # what was answered holds from the next call on
+            self._do(self.parts.policy.look_at_switch)
+        self._do(partial(self.parts.held.follow, message, answer))
+
+    def _unreadable(self, leading: messages.Leading, reason: str) -> messages.Wire:
+        self.parts.published.note()
+        return self.session.unreadable(leading, reason)
+
+    def _failed(self, message: messages.Incoming, error: Exception) -> messages.Wire:
+        self._output.send(messages.Log("error", f"the engine could not decide: {fault(error)}; please report this"))
+        self.parts.published.note()
+        return self.session.failed(message, error)
+
+    def _send_answer(self, answer: messages.Wire, line: bytes) -> None:
+        try:
+            data = messages.encode(answer)
+        except Exception as error:  # noqa: BLE001 - no answer at all would be silence
+            data = messages.encode(self._unreadable(messages.leading(line), f"its answer cannot be written: {fault(error)}"))
+        self._output.write(data)
+
+    def _begin(self) -> None:
+        """The gateway has introduced itself: now it is known where things are. A step that fails stops no other."""
+        parts = self.parts
+        self._output.forget_complaints()
+        parts.published.begin()
+        parts.policy.expire_switch()
+        self._do(
+            parts.policy.begin_switch,
+            parts.records.begin_audit,
+            parts.records.begin_counters,
+            parts.records.begin_standings,
+            parts.settings.begin,
+            parts.records.begin_log,
+            self._name_problems,
+        )
+
+    def _name_problems(self) -> None:
+        for problem in conflicts.problems(self.session.config):
+            self._output.complain(f"{'.'.join(problem.path)}: {problem.text}")
+
+    def _leave(self) -> None:
+        if self.session.hello is None:
+            return
+        parts = self.parts
+        steps: Iterable[Callable[[], object]] = (
+            parts.settings.report_end,
+            parts.records.save_counters,
+            parts.records.close_standings,
+            partial(parts.records.write_events, patient=True),
+            parts.published.retire,
+            parts.metrics.end,  # last: it may have to wait
+        )
+        for step in steps:
+            with suppress(BrokenPipeError):
+                self._output.safely(step)

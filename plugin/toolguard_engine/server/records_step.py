@@ -1,0 +1,143 @@
+"""What the engine keeps on disk: the audit log, the log of malformed calls, the counts of runs, how the agents stand."""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import structs
+
+from toolguard_engine.config import conflicts
+from toolguard_engine.rules import risk_levels
+from toolguard_engine.server.clock import Every
+from toolguard_engine.server.engine_context import Context
+from toolguard_engine.server.session import CODE_REWRITTEN
+from toolguard_engine.server.verdicts import CODE_ERROR, CODE_UNREADABLE
+from toolguard_engine.stores import audit_log, call_log
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import Busy, Damaged, StoreError
+from toolguard_engine.stores.ports import AuditLogStore, CallLogStore, CounterStore, StandingsStore
+from toolguard_engine.wire import messages
+
+LOUD = (("security", CODE_REWRITTEN), ("error", CODE_ERROR), ("error", CODE_UNREADABLE))
+"""Events, with their codes, that are reported in the gateway's log too."""
+
+MAX_UNSAVED = 1_000
+
+
+class Records:
+    """Opens these files once the gateway has said where they are, and writes what the session has for them."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._session = context.session
+        self._output = context.output
+        self._log: CallLogStore | None = None
+        self._audit: AuditLogStore | None = None
+        self._counters: CounterStore | None = None
+        self._standings: StandingsStore | None = None
+        self._unsaved: list[audit_log.AuditEvent] = []
+        self._retry = Every(context.clock, context.intervals.retry)
+        self.log_error = ""
+
+    def begin_audit(self) -> None:
+        self._audit = stores.audit_log(self._context.state_dir)
+
+    def begin_counters(self) -> None:
+        self._counters = stores.counters(self._context.state_dir)
+
+    def begin_standings(self) -> None:
+        self._output.safely(self.close_standings)
+        self._session.standings = self._standings = stores.standings(self._context.state_dir)
+
+    def begin_log(self) -> None:
+        self.log_error = ""
+        path = conflicts.log_path(self._session.config)
+        self._log = stores.call_log(call_log.resolve(path, self._context.state_dir))
+
+    def restore(self) -> None:
+        """What an engine before this one counted in runs that are still under way."""
+        if self._counters is None:
+            return
+        risk_levels.load()  # not while the first call waits
+        self._session.restore(patient=True)
+        try:
+            self._session.remember(self._counters.load())
+        except Damaged as error:
+            self._output.complain(f"the counts of an earlier engine are lost: {error}")
+        except StoreError:
+            pass  # there was nothing to read; that nothing can be written is reported when it is tried
+
+    def write_log(self) -> None:
+        """The malformed calls."""
+        records = self._session.outbox.take_records()
+        if self._log is None:
+            return
+        for line in records:
+            if news := self._log.append(line):
+                self.log_error = news
+                self._output.send(messages.Log("warn", f"{news}; malformed calls are not logged"))
+
+    def write_events(self, *, patient: bool = False) -> None:
+        """The lines for the audit log that no store writes itself."""
+        self._retry.restart()
+        fresh = self._session.outbox.take_events()
+        for event in fresh:
+            if (event.event, event.code) in LOUD:
+                self._output.send(messages.Log("error", f"SECURITY: {event.tool} {event.reason}"))
+        self._unsaved += fresh
+        if not self._unsaved or self._audit is None:
+            return
+        try:
+            self._audit.append(self._unsaved, patient=patient)
+        except Busy:
+            pass  # soon again: no other session waits for this
+        except StoreError as error:
+            self._output.complain(f"the audit log cannot be written: {error}")
+            self._unsaved = self._unsaved[-MAX_UNSAVED:]
+        else:
+            self._unsaved = []
+
+    @property
+    def next_retry(self) -> float:
+        """When to try again to write lines of the audit log, by the monotonic clock."""
+        return self._retry.next if self._unsaved else math.inf
+
+    def retry_events(self) -> None:
+        """Where it is due."""
+        if self._unsaved and self._retry.due():
+            self.write_events()
+
+    def write_first(self, events: list[audit_log.AuditEvent]) -> None:
+        """Lines that belong in the audit log before something else is written. Raises `StoreError`."""
+        gateway = self._session.hello.gateway if self._session.hello else ""
+        assert self._audit is not None  # noqa: S101 - it is there before the weakenings
+        try:
+            self._audit.append([structs.replace(event, gateway=gateway) for event in events], patient=False)
+        except Busy:
+            raise
+        except StoreError as error:
+            self._output.complain(
+                f"the audit log cannot be written: {error}; not in it: {'; '.join(each.reason for each in events)}"
+            )
+            raise
+
+    def report_standings(self) -> None:
+        """What there is to say of them. What was spent is written before its answer, in `session`."""
+        if self._standings is not None:
+            self._output.complain(self._standings.trouble)
+        self._output.send_all(self._session.outbox.take_log())
+
+    def close_standings(self) -> None:
+        if self._standings is not None:
+            self._standings.close()
+
+    def save_counters(self) -> None:
+        self._session.save_standings()
+        changed = self._session.take_touched()
+        if not changed or self._counters is None:
+            return
+        try:
+            self._counters.save(changed)
+        except StoreError as error:
+            self._session.guard.keep_touched(changed)
+            self._output.complain("" if isinstance(error, Busy) else f"counts cannot be saved: {error}")

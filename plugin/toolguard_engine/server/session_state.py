@@ -1,0 +1,80 @@
+"""What the parts of a session share: the settings, the guard, the stores as protocols, and the counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from toolguard_engine.config.settings import Config
+from toolguard_engine.guard import Guard
+from toolguard_engine.rules.rulebook import Rulebook
+from toolguard_engine.server.held_call_decisions import Approvals
+from toolguard_engine.stores.ports import KillSwitchStore, StandingsStore, WeakeningsStore
+from toolguard_engine.wire import messages
+from toolguard_engine.wording.correction import Hints
+
+Clock = Callable[[], datetime]
+
+
+@dataclass
+class SessionTally:
+    """What happened since the engine started."""
+
+    judged: int = 0
+    corrected: int = 0
+    loops: int = 0
+    stopped: int = 0
+    held: int = 0
+    blocked: int = 0
+    approved: int = 0
+    repeated: int = 0
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the process gives a session besides the gateway's messages. `home`, `guarded`: see `model.Host`; `included`: the
+    files that the config at this path takes in; `links`: the links that lead to a home folder and a state folder; `package`:
+    the folders of the package that a script belongs to.
+
+    `open_approvals` is called once the gateway has said where its state is.
+    """
+
+    hints: Hints
+    clock: Clock
+    pid: int
+    book: Rulebook | None = None
+    home: str = ""
+    guarded: tuple[str, ...] = ()
+    included: Callable[[str], tuple[str, ...]] = lambda _: ()
+    links: Callable[[str, str], tuple[tuple[str, str], ...]] = lambda _home, _state: ()
+    package: Callable[[str], tuple[str, ...]] = lambda _: ()
+    open_approvals: Callable[[messages.Hello, Config], Approvals] | None = None
+
+
+@dataclass
+class SessionState:
+    """One gateway as its session sees it. Stores are None until it is known where they are."""
+
+    setup: Setup
+    hello: messages.Hello | None = None
+    config: Config = field(default_factory=Config)
+    config_error: str = ""
+    tally: SessionTally = field(default_factory=SessionTally)
+    seams: dict[str, str] = field(default_factory=dict)
+    approvals: Approvals | None = None
+    standings: StandingsStore | None = None
+    kill_switch: KillSwitchStore | None = None
+    weakenings: WeakeningsStore | None = None
+    leaving: str = ""
+    """Why the gateway is about to stop the plugin, if it said so."""
+
+    def __post_init__(self) -> None:
+        self.guard = Guard(self.config, self.setup.hints)
+
+    def now(self) -> float:
+        return self.setup.clock().timestamp()
+
+    def is_shadowed(self, agent: str) -> bool:
+        """Whether the guard only watches this agent."""
+        return self.guard.config_for(agent).active_mode == "shadow"

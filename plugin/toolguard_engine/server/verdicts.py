@@ -1,0 +1,180 @@
+"""The answers about calls that ask whether they may run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.config.settings import Config
+from toolguard_engine.layers import engaged_kill_switch, store_unavailable
+from toolguard_engine.layers.autonomy.checkpoint_gate import ASKS
+from toolguard_engine.model.call import Call, Stop, Verdict
+from toolguard_engine.server.held_call_decisions import Settled, prompt_for
+from toolguard_engine.server.outbox import Outbox, fault
+from toolguard_engine.server.session_state import SessionState
+from toolguard_engine.server.standings_sync import StandingsSync
+from toolguard_engine.wire import messages
+from toolguard_engine.wording import approval as approval_texts
+
+OUT_OF_ORDER = "approval.no-store"
+CODE_ERROR = "guard.error"
+CODE_UNREADABLE = "guard.unreadable"
+APPROVED = ("approval.", "grant.")
+"""Beginnings of the codes of calls that run because they were approved."""
+CHECKPOINT = "budget.checkpoint"
+NO_STOP = Stop("", "")
+
+
+class Verdicts:
+    def __init__(self, state: SessionState, outbox: Outbox, sync: StandingsSync) -> None:
+        self._state = state
+        self._outbox = outbox
+        self._sync = sync
+
+    def judge(self, message: messages.Judge, call: Call) -> messages.Wire:
+        """The answer about one call."""
+        self._state.tally.judged += 1
+        try:
+            return self._judged(message, call)
+        except Exception as error:  # noqa: BLE001 - a bug must not become a yes, nor end the engine for all sessions
+            return self._undecided(message, call, error)
+
+    def _undecided(self, message: messages.Judge, call: Call, error: Exception) -> messages.Wire:
+        """A bug is not silence: the call is blocked whatever the fail mode, also in shadow mode."""
+        return self.blocked_unjudged(message.id, call, CODE_ERROR, f"the guard could not decide: {fault(error)}")
+
+    def blocked_unjudged(self, question: int, call: Call, code: str, reason: str) -> messages.Wire:
+        """The verdict on a call that could not be judged. The kill switch counts; only the mode `disabled` lets it pass."""
+        bare = replace(call, params=None)  # nothing may look at them again
+        config = self._state.guard.config_for(call.agent)
+        if self._state.guard.killed:
+            verdict = engaged_kill_switch.verdict(self._state.guard.killed, config.approval.prefix)
+        elif config.active_mode == "disabled":
+            verdict = Verdict("allow", code, reason=reason)
+        else:
+            verdict = Verdict("block", code, approval_texts.undecided(config.approval.prefix, code), reason)
+        self._outbox.event("error", bare, replace(verdict, code=code, reason=reason))
+        stop = self._counted(bare, verdict) if verdict.decision == "block" else None
+        return _refusal(question, verdict, stop)
+
+    def _counted(self, call: Call, verdict: Verdict) -> Stop | None:
+        """The end of the run where the same comes again and again. A bug in counting changes no verdict."""
+        self._state.tally.blocked += 1
+        try:
+            _, stop = self._state.guard.refused(call, verdict)
+        except Exception as error:  # noqa: BLE001 - the call is blocked all the same
+            self._outbox.warn_once(f"a blocked call could not be counted: {fault(error)}; please report this")
+            return None
+        if stop is not None:
+            self.end_run(call, stop, verdict.reason)
+        return stop
+
+    def _judged(self, message: messages.Judge, call: Call) -> messages.Wire:
+        call = self._state.guard.processes.joined(call)
+        verdict = self._first(call)
+        if self._state.guard.autonomy.has_spent:  # before the answer: who ends the engine behind it gets nothing back
+            self._sync.save()
+        self.report_signals()
+        if verdict.decision == "allow":
+            of_run = verdict.code.startswith("shadow.loop.")  # a run that would have been stopped goes on: that is said once
+            if verdict.code.startswith("shadow.") and not (of_run and self._outbox.is_reported(call.run, verdict.code)):
+                self._outbox.event("would-refuse", call, verdict)
+            acts = self._state.guard.config_for(call.agent).active_mode in ("enforce", "soft")
+            pin = acts and self._state.config.pin_params == "always"
+            if verdict.note:
+                self._outbox.event("note", call, replace(verdict, reason=verdict.note))
+            self._outbox.measured(lambda measure: measure.allowed(call, verdict.code))
+            return self._let_run(message.id, call, verdict.code, note=verdict.note if acts else "", pin=pin)
+        if verdict.decision == "hold":
+            return self._held(message, call, verdict)
+        return self._refuse(message.id, call, verdict)
+
+    def _first(self, call: Call) -> Verdict:
+        """What the guard says, with what others made of how the agent stands: a person's checkpoint, other engines."""
+        self._sync.catch_up(call)
+        reading = self._state.guard.read(call)
+        verdict = self._state.guard.judge_reading(reading)
+        if verdict.code != store_unavailable.CODE:
+            return verdict
+        self._sync.save()
+        return verdict if self._state.guard.lost else self._state.guard.judge_reading(reading)
+
+    def _let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> messages.Wire:
+        self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
+        return messages.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=self._state.guard.wanted(call))
+
+    def report_signals(self) -> None:
+        """What did not hold its call: a held call has a line of its own."""
+        for notice in self._state.guard.autonomy.take_signals():
+            if not notice.held:
+                code = notice.signal.code
+                self._outbox.event(code.partition(".")[0], notice.call, Verdict("allow", code, reason=notice.signal.reason))
+
+    def _held(self, message: messages.Judge, call: Call, asked: Verdict) -> messages.Wire:
+        config = self._state.guard.config_for(call.agent)
+        settled = self._settle(asked, call, config)
+        verdict, entry = settled.verdict, settled.entry
+        if verdict.decision == "allow":
+            self._state.tally.approved += 1
+            self._state.guard.succeeded(call)  # it waits no more, whatever becomes of it
+            if entry is None:
+                self._outbox.event("grant-used", call, verdict)
+            else:
+                self.approved(call, entry, config)
+            return self._let_run(message.id, call, verdict.code, pin=True)
+        if verdict.decision == "hold" and entry and not settled.fresh:
+            self._outbox.event("hold-again", call, verdict, nonce=entry.nonce)
+        prompt = (
+            prompt_for(entry, self._state.setup.clock().timestamp())
+            if verdict.decision == "hold" and entry and entry.whole and message.native
+            else None
+        )
+        return self._refuse(message.id, call, verdict, entry.nonce if entry else "", prompt)
+
+    def approved(self, call: Call, entry: HeldCall, config: Config) -> None:
+        self._state.guard.autonomy.approved(call, entry.code, config)
+        if entry.code.startswith(ASKS) and config.active_budget_mode != "disabled":
+            reason = f"the approval of {entry.nonce} was a checkpoint: the counting begins anew"
+            self._outbox.event("checkpoint", call, Verdict("allow", CHECKPOINT, reason=reason), entry.nonce)
+
+    def _settle(self, asked: Verdict, call: Call, config: Config) -> Settled:
+        if self._state.approvals is None:
+            text = approval_texts.out_of_order(config.approval.prefix, OUT_OF_ORDER)
+            return Settled(Verdict("block", OUT_OF_ORDER, text, "no store of approvals"))
+        return self._state.approvals.settle(asked, call, config)
+
+    def _refuse(
+        self, question: int, call: Call, verdict: Verdict, nonce: str = "", prompt: messages.Prompt | None = None
+    ) -> messages.Wire:
+        held = verdict.decision == "hold"
+        if prompt is not None:  # a person is asked at once, so nothing is refused yet
+            wanted = self._state.guard.wanted(call)
+            self._state.guard.processes.sent(call, keep=False)
+            return messages.VerdictAnswer(question, "hold", verdict.code, verdict.text, prompt=prompt, outcome=wanted)
+        verdict, stop = self._state.guard.refused(call, verdict, nonce if held else "")
+        self._sync.save()
+        self._state.tally.held += held
+        self._state.tally.blocked += not held
+        if not held:
+            self._outbox.event("block", call, verdict, nonce=nonce)
+        if stop is not None:
+            self.end_run(call, stop, verdict.reason)
+        return _refusal(question, verdict, stop)
+
+    def end_run(self, call: Call, stop: Stop, reason: str = "") -> None:
+        """An answer ends the run of this call. Later answers may say so again: it is told and counted once."""
+        if call.run and not self._outbox.is_reported(call.run, stop.code):
+            self._state.tally.stopped += 1
+            self._outbox.event("stop", call, Verdict("block", stop.code, reason=reason))
+
+    def would_end_run(self, call: Call, stop: Stop, reason: str) -> None:
+        """In shadow mode."""
+        code = f"shadow.{stop.code}"
+        if not self._outbox.is_reported(call.run, code):
+            self._outbox.event("would-refuse", call, Verdict("allow", code, reason=reason))
+
+
+def _refusal(question: int, verdict: Verdict, stop: Stop | None) -> messages.VerdictAnswer:
+    """The answer on a call that does not run. `stop`: the end of its run."""
+    end = stop or NO_STOP
+    return messages.VerdictAnswer(question, verdict.decision, verdict.code, verdict.text, stop=end.text, waiting=end.waiting)

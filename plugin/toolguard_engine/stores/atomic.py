@@ -1,0 +1,120 @@
+"""Small files that other processes read: written to a temporary file and moved into place, so that no reader sees half."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+OUR_FOLDER = "toolguard"
+
+
+def own_folder(state_dir: Path) -> Path:
+    """Toolguard's own folder inside the gateway's state directory."""
+    return state_dir / OUR_FOLDER
+
+
+class Unfit(OSError):  # noqa: N818 - named for the condition
+    """The path is not a regular file, or it is larger than toolguard ever writes it."""
+
+
+def read_bounded(path: Path, limit: int) -> bytes:
+    """The content of a file of at most `limit` bytes. Does not block on a pipe. Raises `OSError` (`Unfit` if it is not such
+    a file), and `ValueError` if the name cannot be a path."""
+    with opened(path) as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise Unfit(errno.EFBIG, f"it is larger than {limit} bytes", str(path))
+    return data
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The file, open for reading. Raises as `read_bounded` does."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise Unfit(errno.EINVAL, "it is not a file", str(path))
+        with os.fdopen(handle, "rb", closefd=False) as file:
+            yield file
+    finally:
+        os.close(handle)
+
+
+def replace(
+    path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True, last: Callable[[], None] = lambda: None
+) -> None:
+    """Replaces `path` with `data` atomically. Raises `OSError`; then the old file is untouched.
+
+    `durable`: the data is on disk when this returns; without it a power failure may lose the change.
+    `last`: called right before the file is replaced; an exception keeps the old file.
+    """
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(file.fileno())
+            os.fchmod(file.fileno(), mode)
+        belong_to_folder(Path(beside))
+        last()
+        Path(beside).replace(path)
+    except BaseException:
+        Path(beside).unlink(missing_ok=True)
+        raise
+    if durable:
+        _sync_folder(path.parent)
+
+
+def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
+    """Creates `path` with `data`, atomically and durably; False if something is there already. Raises `OSError`."""
+    make_folder(path.parent)
+    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+            os.fchmod(file.fileno(), mode)
+        belong_to_folder(Path(beside))
+        os.link(beside, path)
+    except FileExistsError:
+        return False
+    except FileNotFoundError:  # a writer of `path` removes temporary files beside it
+        if not os.path.lexists(path):
+            raise
+        return False
+    finally:
+        Path(beside).unlink(missing_ok=True)
+    _sync_folder(path.parent)
+    return True
+
+
+def make_folder(folder: Path) -> None:
+    """Makes a folder that only its owner can read, with its parents."""
+    if not folder.is_dir():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        belong_to_folder(folder)
+
+
+def belong_to_folder(path: Path) -> None:
+    """Gives a file that root made to the owner of its folder, so that the gateway can still use it."""
+    if os.geteuid() != 0:
+        return
+    owner = path.parent.stat()
+    if (owner.st_uid, owner.st_gid) != (0, 0):
+        os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""Stores that keep one file each: locked, read again, changed, written beside and replaced."""

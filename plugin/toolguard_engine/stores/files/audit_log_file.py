@@ -1,0 +1,425 @@
+"""The audit log: what was held, approved, denied, used, expired, blocked and granted, by whom, where and why.
+
+One JSON object a line, `<state dir>/toolguard/audit.jsonl`. Invariants: a line's `prev` is the `hash` of the line before it,
+its `hash` is the SHA-256 of the line without that member, its `seq` is one more than the one before. `audit.head` names the
+last line, signed with our key, so that truncation is detected; later lines continue from there, so that the gap stays
+visible. Half a line, left by a killed process, stays too; the next line records it (`event: "recovered"`) with its hash.
+Characters that could manipulate a terminal are written as JSON escapes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolguard_engine.stores import atomic as files
+from toolguard_engine.stores import signing_key
+from toolguard_engine.stores.audit_log import LOST, TORN, AuditEvent, Verification, when
+from toolguard_engine.stores.files import signing_key_file
+from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock
+from toolguard_engine.stores.state_files import AUDIT_HEAD as HEAD
+from toolguard_engine.stores.state_files import AUDIT_LOG as NAME
+from toolguard_engine.wording import redact
+
+MAX_BYTES = 32 * 1024 * 1024
+MAX_HEAD_BYTES = 4 * 1024
+TAIL = 64 * 1024
+FIRST = "0" * 64
+ATTEMPTS = 3
+"""How often `verify` reads a log that grows meanwhile."""
+
+_HASH = re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
+_ID = re.compile(rb'"id":"([^"\\]{1,100})"')
+_TIME = re.compile(rb'"time":"([^"\\]{1,40})"')
+_ROTATED = re.compile(r"audit\.(\d+)\.jsonl\Z")
+
+
+class _Head(msgspec.Struct, frozen=True):
+    seq: int
+    hash: str
+    mac: str
+
+
+@dataclass(frozen=True)
+class _End:
+    """The end of a log: number and hash of its last whole line, and the bytes after it."""
+
+    seq: int = 0
+    hash: str = FIRST
+    torn: bytes = b""
+
+
+class AuditLog:
+    """The log of one state directory. All processes of the machine append to it."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+        self.path = files.own_folder(state_dir) / NAME
+        self._head = files.own_folder(state_dir) / HEAD
+
+    def append(self, events: Iterable[AuditEvent], *, patient: bool = True) -> None:
+        """Adds the events, except those that are near the end already. Raises `StoreError`.
+
+        Without `patient` it raises `Busy` at once if another process writes.
+        """
+        wanted = list(events)
+        if not wanted and not self.path.exists():
+            return
+        try:
+            with lock(self.path, patient=patient):
+                self._append(wanted)
+        except OSError as error:
+            raise StoreError(f"{self.path}: {error.strerror or error}") from error
+
+    def _append(self, events: list[AuditEvent]) -> None:
+        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            files.belong_to_folder(self.path)
+            tail, end = _read_end(handle)
+            glue = b"\n" if tail and not tail.endswith(b"\n") else b""
+            if not end.seq and (rotated := self._rotated()):
+                tail, end = _rotated_end(rotated[-1], end.torn)
+            lines = self._new_lines(end, [event for event in events if not _has(tail + glue, event.id)])
+            if not lines and not glue:
+                return
+            _write(handle, glue + b"".join(lines))
+            os.fdatasync(handle)
+            full = os.fstat(handle).st_size > MAX_BYTES
+        finally:
+            os.close(handle)
+        if lines:
+            self._remember(lines[-1])
+        if full:
+            self._rotate()
+
+    def _new_lines(self, end: _End, events: list[AuditEvent]) -> list[bytes]:
+        head = self._known_head()
+        seq, prev = self._go_on_from(end, head)
+        if end.seq > 1 and head is None:
+            events = [
+                AuditEvent(secrets.token_hex(8), when(_now()), LOST, reason=f"{HEAD} was missing or not ours"),
+                *events,
+            ]
+        if end.torn:
+            torn = _torn_hash(end.torn)
+            events = [
+                AuditEvent(f"recovered-{torn[:16]}", when(_now()), "recovered", reason=f"half a line: {torn}"),
+                *events,
+            ]
+        lines = []
+        for event in {event.id: event for event in events}.values():
+            seq += 1
+            line, prev = chained(event, seq, prev)
+            lines.append(line)
+        return lines
+
+    def _go_on_from(self, end: _End, head: _Head | None) -> tuple[int, str]:
+        """The line that the next one follows: the last one, unless the head names one that is missing now."""
+        if head is None or (head.seq, head.hash) == (end.seq, end.hash):
+            return end.seq, end.hash
+        mark = f',"hash":"{head.hash}"}}\n'.encode()
+        if head.seq < end.seq and any(mark in path.read_bytes() for path in reversed(self.files())):
+            return end.seq, end.hash
+        return head.seq, head.hash
+
+    def _known_head(self) -> _Head | None:
+        """The head, if it exists and is signed with our key."""
+        try:
+            head = msgspec.json.decode(files.read_bounded(self._head, MAX_HEAD_BYTES), type=_Head)
+        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+        if not os.path.lexists(signing_key_file.path(self._state_dir)):
+            return None
+        return (
+            head
+            if signing_key.fits(signing_key_file.known(self._state_dir), _signed(head.seq, head.hash), head.mac)
+            else None
+        )
+
+    def known(self, ids: Collection[str]) -> set[str]:
+        """Those of these ids that the log has. Reads the end first, then older parts until all are found."""
+        left = set(ids)
+        with suppress(FileNotFoundError), self.path.open("rb") as file:
+            tail = _tail(file.fileno(), TAIL)
+            left = {name for name in left if not _has(tail, name)}
+        for path in reversed(self.files()) if left else []:
+            data = path.read_bytes()
+            left = {name for name in left if not _has(data, name)}
+            if not left:
+                break
+        return set(ids) - left
+
+    def close_torn_line(self) -> None:
+        """Closes half a line that a killed process left. Raises `StoreError`."""
+        self.append([])
+
+    def files(self) -> list[Path]:
+        """All parts of the log, the oldest first."""
+        return [*self._rotated(), *([self.path] if self.path.is_file() else [])]
+
+    def odd(self) -> list[Path]:
+        """What is in the place of the log or its head and is not a file."""
+        return [path for path in (self.path, self._head) if os.path.lexists(path) and not path.is_file()]
+
+    def lines(self) -> Iterator[tuple[Path, int, bytes]]:
+        """Every line with its file and number."""
+        for path in self.files():
+            with path.open("rb") as file:
+                for number, line in enumerate(file, 1):
+                    yield path, number, line
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Every line that can be decoded."""
+        for _, _, line in self.lines():
+            try:
+                value = msgspec.json.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                continue
+            if isinstance(value, dict):
+                yield value
+
+    def ids_since(self, since: float) -> set[str]:
+        """The ids of all events since then (seconds since 1970), and of some before; empty if the log cannot be read."""
+        try:
+            return {name.decode() for data in self._back_to(when(since).encode()) for name in _ID.findall(data)}
+        except OSError:
+            return set()
+
+    def _back_to(self, time: bytes) -> Iterator[bytes]:
+        """Enough of the end of the log to reach back to `time`, the newest part first."""
+        for path in reversed(self.files()):
+            data, length = b"", TAIL
+            with path.open("rb") as file:
+                size = os.fstat(file.fileno()).st_size
+                while not (reached := _began(data) < time) and len(data) < size:
+                    data = _tail(file.fileno(), length)
+                    length *= 8
+            yield data
+            if reached:
+                return
+
+    def verify(self) -> Verification:
+        """Follows the chain. Changes nothing. Raises `StoreError` without a key for the head, and for what is not a file."""
+        if odd := self.odd():
+            raise StoreError(f"{odd[0]} is not a file")
+        try:
+            for _ in range(ATTEMPTS):
+                before = self._state()
+                found = self._verify()
+                if not found.error or self._state() == before:
+                    break
+        except OSError as error:
+            raise StoreError(f"{error.filename or self.path}: {error.strerror or error}") from error
+        return found
+
+    def _state(self) -> list[tuple[str, int, int]]:
+        """Changes if another process wrote meanwhile."""
+        found = [(path.name, path.stat()) for path in [*self.files(), self._head] if path.exists()]
+        return [(name, stat.st_ino, stat.st_size) for name, stat in found]
+
+    def _verify(self) -> Verification:
+        head = files.read_bounded(self._head, MAX_HEAD_BYTES) if self._head.exists() else None
+        chain = _Chain()
+        torn_at = last = ("", 0)
+        for path, number, line in self.lines():
+            last = (path.name, number)
+            error = chain.follow(line)
+            if error:
+                at = torn_at if chain.torn else last
+                return Verification(chain.lines, error, *at, chain.recovered)
+            torn_at = torn_at if chain.torn and chain.torn != line else last
+        error = self._check_head(chain, head)
+        if chain.torn:
+            return Verification(chain.lines, error or TORN, *torn_at, chain.recovered, chain.gaps)
+        return Verification(chain.lines, error, recovered=chain.recovered, gaps=chain.gaps)
+
+    def _check_head(self, chain: _Chain, data: bytes | None) -> str:
+        if data is None:
+            return f"{HEAD} is missing: it cannot be said whether the end was cut off" if chain.lines else ""
+        try:
+            head = msgspec.json.decode(data, type=_Head)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return f"{HEAD} cannot be read"
+        if not signing_key.fits(signing_key_file.known(self._state_dir), _signed(head.seq, head.hash), head.mac):
+            return f"{HEAD} is not signed with our key"
+        if chain.seq < head.seq:
+            return f"the end is missing: there were {head.seq} lines, {chain.seq} are left"
+        if chain.hashes.get(head.seq, head.hash) != head.hash:
+            return f"line {head.seq} is not the one that was written"
+        return ""
+
+    def _remember(self, line: bytes) -> None:
+        end = _end(line)
+        mac = signing_key.sign(signing_key_file.load(self._state_dir), _signed(end.seq, end.hash))
+        clear_leftovers(self._head)
+        files.replace(self._head, msgspec.json.encode(_Head(end.seq, end.hash, mac)), durable=False)
+
+    def _rotated(self) -> list[Path]:
+        return [path for _, path in self._numbered() if path.is_file()]
+
+    def _numbered(self) -> list[tuple[int, Path]]:
+        parts = self.path.parent.glob("audit.*.jsonl")
+        return sorted((int(match[1]), path) for path in parts if (match := _ROTATED.match(path.name)))
+
+    def _rotate(self) -> None:
+        with self.path.open("rb") as file:
+            parsed = _parsed(file.readline())
+        free = max((number + 1 for number, _ in self._numbered()), default=1)
+        first = max(parsed["seq"] if parsed else 1, free)
+        self.path.replace(self.path.with_name(f"audit.{first}.jsonl"))
+
+
+class _Chain:
+    """Follows the lines one by one; keeps the last hashes to compare the head with."""
+
+    def __init__(self) -> None:
+        self.lines = 0
+        self.seq = 0
+        self.prev = ""
+        self.torn = b""
+        """Broken lines, until a line records them as left by a killed process."""
+        self.recovered = 0
+        self.gaps = 0
+        self.hashes: dict[int, str] = {}
+
+    def follow(self, line: bytes) -> str:
+        """Takes the next line; returns its error, or an empty text."""
+        body = line.removesuffix(b"\n")
+        match, parsed = _HASH.search(body), _parsed(body)
+        if not match or parsed is None or line == body:
+            self.torn += line
+            return ""
+        if self.torn:
+            if parsed.get("event") != "recovered" or parsed.get("reason") != f"half a line: {_torn_hash(self.torn)}":
+                return "it is broken"
+            self.torn = b""
+            self.recovered += 1
+        return self._link(body, match, parsed)
+
+    def _link(self, body: bytes, match: re.Match[bytes], parsed: dict[str, Any]) -> str:
+        own = match[1].decode()
+        if not _fits(body, match):
+            return "its content does not fit its hash"
+        if parsed.get("prev") != (self.prev or FIRST) or parsed["seq"] != self.seq + 1:
+            return "it does not follow the line before: lines were removed, added or put elsewhere"
+        self.seq, self.prev = int(parsed["seq"]), own
+        self.lines += 1
+        self.gaps += parsed.get("event") == LOST
+        self.hashes[self.seq] = own
+        self.hashes.pop(self.seq - 1_000, None)
+        return ""
+
+
+def chained(event: AuditEvent, seq: int, prev: str) -> tuple[bytes, str]:
+    """The line for this event, and its hash."""
+    body = _encoded({"seq": seq, "prev": prev, **msgspec.to_builtins(event)})
+    own = sha256(body).hexdigest()
+    return body[:-1] + b',"hash":"' + own.encode() + b'"}\n', own
+
+
+def _encoded(value: Any) -> bytes:
+    """JSON with everything escaped that is not plainly printable."""
+    try:
+        data = msgspec.json.encode(value)
+    except UnicodeEncodeError:  # half a surrogate pair, from an argument that is not UTF-8
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        data = text.encode(errors="replace")
+    return data if data.isascii() and b"\x7f" not in data else redact.UNPRINTABLE.sub(_escape, data.decode()).encode()
+
+
+def _escape(match: re.Match[str]) -> str:
+    return json.dumps(match[0])[1:-1] if match[0] != "\x7f" else "\\u007f"
+
+
+def _write(handle: int, data: bytes) -> None:
+    """Writes all of it or raises `OSError`: a full disk accepts a part first."""
+    while data:
+        data = data[os.write(handle, data) :]
+
+
+def _began(data: bytes) -> bytes:
+    """The time of the first whole line in `data`; later than any if there is none."""
+    found = _TIME.search(data, data.find(b"\n") + 1)
+    return found[1] if found else b"~"
+
+
+def _tail(handle: int, length: int) -> bytes:
+    size = os.fstat(handle).st_size
+    return os.pread(handle, length, max(0, size - length))
+
+
+def _read_end(handle: int) -> tuple[bytes, _End]:
+    """The end of a log; all of it if the usual part holds no whole line."""
+    size = os.fstat(handle).st_size
+    tail = _tail(handle, TAIL)
+    end = _end(tail)
+    if end.seq or size <= TAIL:
+        return tail, end
+    tail = _tail(handle, size)
+    return tail, _end(tail)
+
+
+def _rotated_end(path: Path, torn: bytes) -> tuple[bytes, _End]:
+    """The end of the previous part, if the new one has no whole line yet; `torn` is what it has."""
+    with path.open("rb") as file:
+        tail, end = _read_end(file.fileno())
+    return tail, _End(end.seq, end.hash, end.torn + torn)
+
+
+def _end(tail: bytes) -> _End:
+    stop = len(tail)
+    while stop:
+        start = tail.rfind(b"\n", 0, stop - 1) + 1
+        body = tail[start:stop].removesuffix(b"\n")
+        match, parsed = _HASH.search(body), _parsed(body)
+        if match and parsed and _fits(body, match):
+            return _End(parsed["seq"], match[1].decode(), tail[stop:])
+        stop = start
+    return _End(torn=tail)
+
+
+def _fits(body: bytes, match: re.Match[bytes]) -> bool:
+    return sha256(body[: match.start()] + b"}").hexdigest() == match[1].decode()
+
+
+def _torn_hash(torn: bytes) -> str:
+    return sha256(torn.removesuffix(b"\n")).hexdigest()
+
+
+def _parsed(line: bytes) -> dict[str, Any] | None:
+    try:
+        value = msgspec.json.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    return value if isinstance(value, dict) and isinstance(value.get("seq"), int) else None
+
+
+def _has(data: bytes, name: str) -> bool:
+    """Whether a whole line of `data` is the event of this name; half a line does not count."""
+    mark = b'"id":' + _encoded(name)
+    found = data.find(mark)
+    while found >= 0:
+        end = data.find(b"\n", found)
+        if end >= 0 and _HASH.search(data[found:end]):
+            return True
+        found = data.find(mark, found + 1)
+    return False
+
+
+def _signed(seq: int, own: str) -> bytes:
+    return f"audit:{seq}:{own}".encode()
+
+
+def _now() -> float:
+    return datetime.now(UTC).timestamp()

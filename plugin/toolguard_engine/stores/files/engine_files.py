@@ -1,0 +1,130 @@
+"""Running engines: each keeps a small file about itself, `<state dir>/toolguard/engines/<pid>.json`.
+
+`status` and `doctor` read them. The file of an ended process is moved to `last-engine.json`, so that its findings about the
+gateway are still known after a short `agent --local` run.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+
+from toolguard_engine.stores import atomic
+from toolguard_engine.stores.engines import EngineInfo
+from toolguard_engine.stores.state_files import LAST_ENGINE as LAST
+
+MAX_BYTES = 1024 * 1024
+
+
+def folder(state_dir: Path) -> Path:
+    return atomic.own_folder(state_dir) / "engines"
+
+
+def publish(state_dir: Path, info: EngineInfo) -> None:
+    """Writes this engine's file. Raises `OSError`."""
+    place = folder(state_dir)
+    for made in (atomic.own_folder(state_dir), place):
+        made.mkdir(mode=0o700, parents=True, exist_ok=True)
+    atomic.replace(place / f"{info.pid}.json", msgspec.json.encode(info), durable=False)
+
+
+def retire(state_dir: Path, pid: int) -> None:
+    """This engine has ended: its file becomes the last one."""
+    path = folder(state_dir) / f"{pid}.json"
+    with suppress(FileNotFoundError):  # two engines may sweep at once
+        path.replace(atomic.own_folder(state_dir) / LAST)
+
+
+def sweep(state_dir: Path) -> None:
+    """Retires the files of engines that were killed, the newest last. Raises `OSError`."""
+    found = {path: path.stat().st_mtime for path in folder(state_dir).glob("*.json") if path.exists()}
+    for path in sorted(found, key=lambda path: found[path]):
+        if path.stem.isdecimal() and not alive(int(path.stem)):
+            retire(state_dir, int(path.stem))
+
+
+def running(state_dir: Path) -> list[EngineInfo]:
+    """The engines that run now."""
+    found = [read(path) for path in sorted(folder(state_dir).glob("*.json"))]
+    return [info for info in found if info and alive(info.pid)]
+
+
+def noted(state_dir: Path) -> list[EngineInfo]:
+    """All engines on record, whether or not they run."""
+    found = [read(path) for path in (*sorted(folder(state_dir).glob("*.json")), atomic.own_folder(state_dir) / LAST)]
+    return [info for info in found if info]
+
+
+def last(state_dir: Path) -> EngineInfo | None:
+    """The engine that ended last, if its file can be read."""
+    return read(atomic.own_folder(state_dir) / LAST)
+
+
+def read(path: Path) -> EngineInfo | None:
+    try:
+        return msgspec.json.decode(atomic.read_bounded(path, MAX_BYTES), type=EngineInfo)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def unreadable(state_dir: Path) -> list[Path]:
+    """Files of engines that cannot be read, or their folder."""
+    place = folder(state_dir)
+    if os.path.lexists(place) and not (place.is_dir() and os.access(place, os.R_OK | os.W_OK | os.X_OK)):
+        return [place]
+    known = [*sorted(place.glob("*.json")), atomic.own_folder(state_dir) / LAST]
+    return [path for path in known if read(path) is None and os.path.lexists(path)]
+
+
+def alive(pid: int) -> bool:
+    """Whether this process is a running engine. One that cannot be examined counts as alive."""
+    try:
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+    except FileNotFoundError:
+        return not Path("/proc/self").exists() and _alive_elsewhere(pid)
+    except OSError:
+        return True
+    return b"toolguard_engine" in command
+
+
+def _alive_elsewhere(pid: int) -> bool:
+    """The same on a system without /proc."""
+    import psutil  # noqa: PLC0415 - Linux does not need it, and an engine starts without it
+
+    try:
+        return "toolguard_engine" in " ".join(psutil.Process(pid).cmdline())
+    except psutil.AccessDenied:
+        return True
+    except (psutil.Error, ValueError):
+        return False
+
+
+class EngineFiles:
+    """The engines of one state directory, each in a file of its own."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+
+    def publish(self, info: EngineInfo) -> None:
+        publish(self._state_dir, info)
+
+    def retire(self, pid: int) -> None:
+        retire(self._state_dir, pid)
+
+    def sweep(self) -> None:
+        sweep(self._state_dir)
+
+    def running(self) -> list[EngineInfo]:
+        return running(self._state_dir)
+
+    def noted(self) -> list[EngineInfo]:
+        return noted(self._state_dir)
+
+    def last(self) -> EngineInfo | None:
+        return last(self._state_dir)
+
+    def unreadable(self) -> list[Path]:
+        return unreadable(self._state_dir)

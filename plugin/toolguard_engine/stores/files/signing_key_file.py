@@ -1,0 +1,85 @@
+"""The key that signs toolguard's state: 32 random bytes in `<state dir>/toolguard/key`, mode 0600."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from toolguard_engine.stores import atomic
+from toolguard_engine.stores.signing_key import SigningKeyError
+from toolguard_engine.stores.state_files import KEY as NAME
+
+SIZE = 32
+
+
+def path(state_dir: Path) -> Path:
+    return atomic.own_folder(state_dir) / NAME
+
+
+def load(state_dir: Path) -> bytes:
+    """The key; made at the first use. Raises `SigningKeyError`."""
+    try:
+        if not path(state_dir).exists():
+            _make(path(state_dir))
+    except OSError as error:
+        raise SigningKeyError(f"{path(state_dir)}: {error.strerror or error}") from error
+    return known(state_dir)
+
+
+def known(state_dir: Path) -> bytes:
+    """The key; never made. Raises `SigningKeyError`."""
+    place = path(state_dir)
+    try:
+        _check(place.lstat(), place)
+        key = place.read_bytes()
+    except OSError as error:
+        raise SigningKeyError(f"{place}: {error.strerror or error}") from error
+    if len(key) != SIZE:
+        raise SigningKeyError(f"{place} is not a key of {SIZE} bytes; delete it, and what waits now must be asked for again")
+    return key
+
+
+def _make(place: Path) -> None:
+    """Atomic, and the first process wins: `link` fails if the name exists."""
+    atomic.make_folder(place.parent)
+    handle, beside = tempfile.mkstemp(prefix=".key.", dir=place.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(secrets.token_bytes(SIZE))
+            file.flush()
+            os.fsync(file.fileno())
+        atomic.belong_to_folder(Path(beside))
+        with suppress(FileExistsError):
+            os.link(beside, place)
+    finally:
+        Path(beside).unlink(missing_ok=True)
+
+
+def _check(found: os.stat_result, place: Path) -> None:
+    if not stat.S_ISREG(found.st_mode):
+        raise SigningKeyError(f"{place} is not a regular file; delete it")
+    if found.st_mode & 0o077:
+        raise SigningKeyError(f"{place} can be read by others, so it proves nothing; delete it")
+    if found.st_uid not in (os.geteuid(), 0) and os.geteuid() != 0:
+        raise SigningKeyError(f"{place} belongs to another user; delete it")
+
+
+class SigningKeyFile:
+    """The key of one state directory."""
+
+    def __init__(self, state_dir: Path) -> None:
+        self._state_dir = state_dir
+
+    @property
+    def path(self) -> Path:
+        return path(self._state_dir)
+
+    def load(self) -> bytes:
+        return load(self._state_dir)
+
+    def known(self) -> bytes:
+        return known(self._state_dir)

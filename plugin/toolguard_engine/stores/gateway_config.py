@@ -1,0 +1,121 @@
+"""The gateway's own config, read to learn whether it still loads the plugin. JSON, and the common subset of JSON5.
+
+`$include` is resolved as the gateway does it: files in order, then the keys beside them; objects merge key by key, lists
+are joined. The command line has a full reader, which knows positions.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from functools import reduce
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolguard_engine.config import limits
+from toolguard_engine.stores import atomic
+
+MAX_BYTES = limits.CONFIG_BYTES
+"""For all its files together."""
+MAX_FILES = limits.CONFIG_FILES
+"""A file counts each time it is included. All readers of the config have these limits: `install_paths`, the command line
+(`config_tree`), and the gateway part, which has them from `places.json`."""
+MAX_LEVELS = 10
+INCLUDE = "$include"
+_TOKEN = re.compile(
+    r"""(?P<text>"(?>(?:[^"\\\n]|\\.)*)"|'(?>(?:[^'\\\n]|\\.)*)')|(?P<gap>\s++|//[^\n]*+|/\*(?>(?:[^*]|\*(?!/))*)\*/)"""
+    r"""|(?P<word>[\w$.+-]++)|(?P<sign>[{}\[\],:])""",
+    re.DOTALL,
+)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*+)(?:\.\d++)?(?:[eE][+-]?\d++)?")
+_CLOSING = "}]"
+
+
+def plugins(path: str) -> dict[str, Any] | None:
+    """Its `plugins` member; None if it cannot be read."""
+    try:
+        value = _Reader().read(Path(path), only="plugins")
+    except (OSError, ValueError, RecursionError):  # ValueError: neither JSON nor the JSON5 that is known here
+        return None
+    found = value.get("plugins", {}) if isinstance(value, dict) else None
+    return found if isinstance(found, dict) else None
+
+
+class _Reader:
+    """All methods raise `OSError`, `ValueError` or `RecursionError`."""
+
+    def __init__(self) -> None:
+        self._bytes = 0
+        self._files = 0
+
+    def read(self, path: Path, *, only: str = "", level: int = 0) -> Any:
+        """The value of a file with its includes; with `only`, just that member of an object."""
+        self._files += 1
+        if level > MAX_LEVELS or self._files > MAX_FILES:
+            raise ValueError("it includes too much")
+        data = atomic.read_bounded(path, MAX_BYTES - self._bytes)
+        self._bytes += len(data)
+        return self._whole(_decoded(data), path, only, level)
+
+    def _whole(self, value: Any, path: Path, only: str, level: int) -> Any:
+        if isinstance(value, list):
+            return [self._whole(each, path, "", level) for each in value]
+        if not isinstance(value, dict):
+            return value
+        own = {key: self._whole(each, path, "", level) for key, each in value.items() if key == only or not only}
+        own.pop(INCLUDE, None)
+        if INCLUDE not in value:
+            return own
+        named = value[INCLUDE]
+        parts = [self._included(name, path, only, level) for name in (named if isinstance(named, list) else [named])]
+        return reduce(_merged, [*parts, own] if own else parts, {})
+
+    def _included(self, name: Any, path: Path, only: str, level: int) -> Any:
+        if not isinstance(name, str):
+            raise ValueError("$include names no file")  # noqa: TRY004 - like all that is wrong with the file
+        return self.read(path.parent / name, only=only, level=level + 1)
+
+
+def _merged(below: Any, above: Any) -> Any:
+    if isinstance(below, dict) and isinstance(above, dict):
+        return {**below, **{key: _merged(below[key], each) if key in below else each for key, each in above.items()}}
+    if isinstance(below, list) and isinstance(above, list):
+        return [*below, *above]
+    return above
+
+
+def _decoded(data: bytes) -> Any:
+    """Raises `ValueError`."""
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        return json.loads("".join(_as_json(data.decode())))
+
+
+def _as_json(text: str) -> Iterator[str]:
+    """Without comments and trailing commas, with all names and strings in double quotes."""
+    comma, at = "", 0
+    while at < len(text):
+        token = _TOKEN.match(text, at)
+        if token is None:
+            raise ValueError(f"character {at} is neither JSON nor JSON5")
+        at = token.end()
+        if token["gap"]:
+            continue
+        if token[0] == ",":
+            comma = ","
+            continue
+        yield ("" if token[0] in _CLOSING else comma) + _json_of(token)
+        comma = ""
+
+
+def _json_of(token: re.Match[str]) -> str:
+    found = token[0]
+    if token["text"] and found[0] == "'":
+        return '"' + found[1:-1].replace("\\'", "'").replace('"', '\\"') + '"'
+    if token["word"] and found not in ("true", "false", "null") and not _NUMBER.fullmatch(found):
+        return json.dumps(found)
+    return found

@@ -1,0 +1,93 @@
+"""The only place that constructs stores: each function opens one store of a state directory.
+
+Another backend is chosen here, and nowhere else.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from toolguard_engine.stores import ports
+
+
+def held_calls(state_dir: Path, path: Path | None = None, gateway: str = "") -> ports.HeldCallStore:
+    """`path`: where the setting `storePath` places the file; None for the usual place."""
+    from toolguard_engine.stores.files.nonces import FileNonces
+
+    return FileNonces(state_dir, path, gateway)
+
+
+def grants(state_dir: Path) -> ports.GrantStore:
+    from toolguard_engine.stores.files.grants_file import PolicyFiles
+
+    return PolicyFiles(state_dir)
+
+
+def user_rules(state_dir: Path) -> ports.UserRuleStore:
+    from toolguard_engine.stores.files.user_rules import UserRules
+
+    return UserRules(state_dir)
+
+
+def last_good(state_dir: Path) -> ports.LastGoodStore:
+    from toolguard_engine.stores.files.last_good import LastGood
+
+    return LastGood(state_dir)
+
+
+def user_policy(state_dir: Path) -> ports.UserPolicy:
+    from toolguard_engine.stores.files.policy_watch import OwnPolicy
+
+    return OwnPolicy(state_dir)
+
+
+def audit_log(state_dir: Path) -> ports.AuditLogStore:
+    from toolguard_engine.stores.files.audit_log_file import AuditLog
+
+    return AuditLog(state_dir)
+
+
+def call_log(path: Path) -> ports.CallLogStore:
+    from toolguard_engine.stores.files.call_log_file import CallLog
+
+    return CallLog(path)
+
+
+def counters(state_dir: Path) -> ports.CounterStore:
+    from toolguard_engine.stores.files.counters import Counters
+
+    return Counters(state_dir)
+
+
+def standings(state_dir: Path, *, patient: bool = False) -> ports.StandingsStore:
+    """`patient`: waits longer for other processes; for the command line, where no call waits meanwhile."""
+    from toolguard_engine.stores.sqlite.standings import FileStandings
+
+    return FileStandings(state_dir, patient=patient)
+
+
+def kill_switch(state_dir: Path) -> ports.KillSwitchStore:
+    from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
+
+    return KillSwitchFile(state_dir)
+
+
+def accepted_settings(state_dir: Path) -> ports.AcceptedSettingsStore:
+    from toolguard_engine.stores.files.accepted_settings_file import AcceptedSettings
+
+    return AcceptedSettings(state_dir)
+
+
+def engines(state_dir: Path) -> ports.EngineRegistry:
+    from toolguard_engine.stores.files.engine_files import EngineFiles
+
+    return EngineFiles(state_dir)
+
+
+def signing_key(state_dir: Path) -> ports.SigningKeyStore:
+    from toolguard_engine.stores.files.signing_key_file import SigningKeyFile
+
+    return SigningKeyFile(state_dir)

@@ -1,0 +1,297 @@
+"""What the rest of toolguard needs of its stores. `stores.open` returns implementations; these do not name a backend.
+
+All methods raise `locked.StoreError` unless they state otherwise. Times are seconds since 1970.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:  # annotations only: importing this module stays cheap
+    from toolguard_engine.approvals.grant_matching import Grant
+    from toolguard_engine.approvals.ledger import Decision, HeldCall, Status
+    from toolguard_engine.approvals.standing import Key, Standing
+    from toolguard_engine.config.strictness import EffectiveSettings, StrictnessChange
+    from toolguard_engine.model.call import Run
+    from toolguard_engine.rules.rulebook import Example, Rule
+    from toolguard_engine.stores.accepted_settings import AcceptedState, Log, Notice
+    from toolguard_engine.stores.audit_log import AuditEvent, Verification
+    from toolguard_engine.stores.engines import EngineInfo
+    from toolguard_engine.stores.values import Found, KillSwitchState, Placed, Presented
+
+Tables = list[dict[str, Any]]
+
+
+class HeldCallStore(Protocol):
+    """The ledger of held calls."""
+
+    @property
+    def path(self) -> Path:
+        """The file to watch for changes."""
+
+    def present(self, request: HeldCall, now: float) -> Presented:
+        """Uses up the approval of a call, or holds it under a nonce. `request` is the entry that it would get."""
+
+    def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
+        """See `Ledger.approve`; also raises `ledger.RefusedError`."""
+
+    def deny(self, prefix: str, decision: Decision, now: float, lasts: float) -> HeldCall:
+        """See `Ledger.deny`; also raises `ledger.RefusedError`."""
+
+    def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
+        """See `Ledger.lapse`."""
+
+    def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> HeldCall | None:
+        """See `Ledger.settle`."""
+
+    def entries(self) -> list[HeldCall]:
+        """All trusted entries, the oldest first. Others are removed and reported to the audit log."""
+
+    def look(self) -> tuple[list[HeldCall], list[HeldCall]]:
+        """The trusted entries, and the others. Changes nothing."""
+
+    def sweep(self, now: float) -> None:
+        """Closes expired entries and brings the audit log up to date. Raises `Busy` at once if another process writes."""
+
+
+class GrantSource(Protocol):
+    """The grants that count."""
+
+    def grants(self) -> tuple[Grant, ...]: ...
+
+
+class GrantStore(GrantSource, Protocol):
+    """Grants, signed or not. Also raises `PolicyError` for a file that cannot be understood."""
+
+    path: Path
+
+    def unsigned(self) -> tuple[Grant, ...]:
+        """Those that do not count until they are accepted."""
+
+    def known(self) -> tuple[Grant, ...]:
+        """All of them, read anew and without the key."""
+
+    def add(self, grant: Grant) -> Grant:
+        """Signs and stores a grant; returns it with the id that it got."""
+
+    def accept(self, seen: Grant, log: Callable[[Grant], None]) -> Grant:
+        """Signs a grant that is still equal to `seen`. Calls `log` before the change is stored."""
+
+    def revoke(self, grant_id: str) -> Grant | None:
+        """Removes a grant; None if there is none of this id."""
+
+
+class UserRuleStore(Protocol):
+    """The user's `[[rule]]` tables. Also raises `InvalidRulesError`, except for `look` and `parse`."""
+
+    path: Path
+
+    def look(self) -> Found:
+        """What the file contains; the same object while nothing changes."""
+
+    def rules(self) -> tuple[Rule, ...]:
+        """In file order; the same tuple while nothing changes."""
+
+    def placed(self, matcher: Callable[[Rule, Example], bool] | None = None) -> list[Placed]:
+        """Read anew; `matcher` (whether a rule matches an example) also tests the rules' examples."""
+
+    def parse(self, table: Mapping[str, Any], text: str) -> Found:
+        """The rules of a parsed policy; `text` is for positions. Never raises."""
+
+    def add(self, text: str, *, dry_run: bool = False) -> list[Rule]:
+        """Appends these tables; what is there stays byte for byte."""
+
+
+class LastGoodStore(Protocol):
+    """The user's rules as they were last read without an error."""
+
+    path: Path
+
+    def tables(self, kind: str) -> Tables | None:
+        """None if no good version of this kind is known. Never raises."""
+
+    def keep(self, found: Mapping[str, Tables]) -> None:
+        """Stores these kinds and leaves the others."""
+
+
+class UserPolicy(Protocol):
+    """The user's rules as an engine applies them: the valid ones, and the last good version of all others. Never raises."""
+
+    @property
+    def rules(self) -> tuple[Rule, ...]: ...
+
+    @property
+    def unread(self) -> str:
+        """What cannot be read and has no last good version, in words; empty if there is nothing."""
+
+    @property
+    def faults(self) -> list[str]:
+        """Errors in the file, for the gateway's log."""
+
+    def look(self) -> None:
+        """Applies what has changed."""
+
+
+class AuditLogStore(Protocol):
+    """The hash-chained audit log."""
+
+    path: Path
+
+    def append(self, events: Iterable[AuditEvent], *, patient: bool = True) -> None:
+        """Adds the events, each id once. Without `patient` it raises `Busy` at once if another process writes."""
+
+    def close_torn_line(self) -> None:
+        """Closes half a line that a killed process left."""
+
+    def known(self, ids: Collection[str]) -> set[str]:
+        """Those of these ids that the log has. Raises `OSError`."""
+
+    def files(self) -> list[Path]:
+        """All parts of the log, the oldest first."""
+
+    def odd(self) -> list[Path]:
+        """What is in the place of the log or its head and is not a file."""
+
+    def lines(self) -> Iterator[tuple[Path, int, bytes]]:
+        """Every line with its file and number. Raises `OSError`."""
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """Every line that can be decoded. Raises `OSError`."""
+
+    def verify(self) -> Verification:
+        """Follows the chain. Changes nothing."""
+
+
+class CallLogStore(Protocol):
+    """The log of malformed calls."""
+
+    path: Path
+
+    def append(self, line: dict[str, Any]) -> str:
+        """Writes one line. Never raises; returns why it could not be written, once per cause."""
+
+
+class CounterStore(Protocol):
+    """What the guard counted in each run."""
+
+    def load(self) -> dict[str, Run]: ...
+
+    def look(self) -> None:
+        """Raises `Damaged` if the store is. Changes nothing."""
+
+    def save(self, changed: Mapping[str, Run | None]) -> None:
+        """Merges these runs in; None removes one. Raises `Busy` at once if another process writes."""
+
+
+class StandingsStore(Protocol):
+    """Budgets, trust and drift of the agents. Raises `Busy` if another process writes."""
+
+    path: Path
+    trouble: str
+    """What must be reported about the store, once; empty if there is nothing."""
+
+    def load(self, *, patient: bool = False) -> list[Standing]:
+        """The latest first. `patient`: for an engine that starts, which must know what was spent."""
+
+    def look(self) -> list[Standing]:
+        """As `load`; changes nothing."""
+
+    def other(self, key: Key, ours: Standing | None) -> Standing | None:
+        """The stored standing if another process has changed it; None otherwise."""
+
+    def save(self, changed: dict[Key, Standing]) -> list[Standing]:
+        """Stores all or none. Returns those that are stored with other values than given."""
+
+    def checkpoint(self, change: Callable[[Standing], Standing | None]) -> list[tuple[Standing, Standing]]:
+        """Those that `change` changes, before and after; all or none."""
+
+    def close(self) -> None:
+        """Closes the connection; the next call opens it again."""
+
+
+class KillSwitchStore(Protocol):
+    """The kill switch. A state that cannot be read counts as on."""
+
+    path: Path
+
+    def thrown(self) -> KillSwitchState | None:
+        """None while it is off. Never raises."""
+
+    def why(self) -> str:
+        """One line; empty while it is off. Never raises."""
+
+    def set(self, *, on: bool, by: str, why: str) -> None:
+        """One that is on keeps its first reason and time unless there is a new reason."""
+
+
+class AcceptedSettingsStore(Protocol):
+    """The settings that a user accepted, and which are weaker now."""
+
+    path: Path
+
+    def pending(self) -> list[Notice]:
+        """What is weaker than accepted, the oldest first. Changes nothing."""
+
+    def baseline(self, config: str) -> EffectiveSettings | None:
+        """What was accepted for this config, or for the one that ran last; None if nothing is known."""
+
+    def ran(self, config: str, settings: EffectiveSettings, now: float, log: Log, *, patient: bool = True) -> AcceptedState:
+        """A gateway starts with these settings."""
+
+    def ended(self, config: str, why: str, now: float, log: Log) -> AcceptedState:
+        """The gateway no longer loads the plugin."""
+
+    def accept(self, seen: Sequence[Notice], config: str, decision: Decision, now: float, log: Log) -> list[Notice]:
+        """Accepts all of `seen`. Raises `ChangedMeanwhile` if something else became weaker."""
+
+    def take(self, config: str, changes: Sequence[StrictnessChange], decision: Decision, now: float, log: Log) -> bool:
+        """Accepts changes that a user made; False if nothing is known of this config."""
+
+    def forget(self, config: str) -> None:
+        """Toolguard was uninstalled: the next installation starts anew."""
+
+
+class WeakeningsStore(Protocol):
+    """Settings that guard less than what a user accepted, as texts for a chat."""
+
+    def pending(self) -> list[str]: ...
+
+    def accept(self, decision: Decision, seen: str) -> str: ...
+
+
+class EngineRegistry(Protocol):
+    """The engines of one state directory. Writing raises `OSError`."""
+
+    def publish(self, info: EngineInfo) -> None: ...
+
+    def retire(self, pid: int) -> None:
+        """This engine has ended: its record becomes the last one."""
+
+    def sweep(self) -> None:
+        """Retires engines that were killed."""
+
+    def running(self) -> list[EngineInfo]: ...
+
+    def noted(self) -> list[EngineInfo]:
+        """All engines on record, whether or not they run."""
+
+    def last(self) -> EngineInfo | None:
+        """The engine that ended last."""
+
+    def unreadable(self) -> list[Path]:
+        """Records that cannot be read."""
+
+
+class SigningKeyStore(Protocol):
+    """The key that signs the state. Raises `SigningKeyError`."""
+
+    @property
+    def path(self) -> Path: ...
+
+    def load(self) -> bytes:
+        """The key; made at the first use."""
+
+    def known(self) -> bytes:
+        """The key; never made."""

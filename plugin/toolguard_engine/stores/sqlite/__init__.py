@@ -1,0 +1,1 @@
+"""Stores that keep a SQLite database."""

@@ -1,0 +1,74 @@
+"""What stores take and return, and the errors of `policy.toml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from toolguard_engine.approvals.ledger import HeldCall, Status
+from toolguard_engine.rules.rule_form import Rule
+from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.toml_file import At
+from toolguard_engine.wording.redact import UNPRINTABLE
+
+RULE_TABLE = "rule"
+FORMER_TABLE = "constraint"
+"""What a rule with a severity was called; read like `[[rule]]`."""
+
+
+class KillSwitchState(msgspec.Struct):
+    """Who switched it on, why, and when (seconds since 1970)."""
+
+    by: str = ""
+    why: str = ""
+    at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Presented:
+    """The result for a call that needs approval. `outcome`: `used` (it may run, once), `pending` or `denied`."""
+
+    outcome: Status
+    entry: HeldCall
+    fresh: bool = False
+
+
+class PolicyError(StoreError):
+    """The file cannot be understood; until it is fixed no grant counts. The text names file, line and fix."""
+
+    code = "policy.bad"
+
+
+class InvalidRulesError(StoreError):
+    """A table cannot be understood; the text names file, line, column, the error and the fix."""
+
+    code = "policy.bad-rule"
+
+    def __init__(self, path: Path, at: At, message: str, fix: str) -> None:
+        where = f", line {at.line}" if at.line else ""
+        where += f", column {at.column}" if at.line and at.column else ""
+        super().__init__(UNPRINTABLE.sub("?", f"{path}{where}: {message}; {fix}"))
+        self.path, self.at, self.message, self.fix = path, at, message, fix
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A rule, its position, and its table as written."""
+
+    rule: Rule
+    at: At
+    table: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a file contains. `good`: the valid rules, in file order; `fault`: the first error; `former`: the number of tables
+    that are still called `[[constraint]]`."""
+
+    good: tuple[Placed, ...] = ()
+    fault: StoreError | None = None
+    former: int = 0

@@ -1,0 +1,455 @@
+"""The wire between the gateway part (JavaScript) and the engine: one JSON object a line, both ways.
+
+A question has an `id`, always as the first member, and gets exactly one answer with the same `id`; a note has none. Both
+sides say `v` once, at the start: a gateway part that is older than the engine is told so instead of being misread.
+Unknown members are ignored, so that a newer gateway part may say more.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+VERSION = 1
+MAX_LINE = 8 * 1024 * 1024
+"""Bytes. The gateway part sends no longer line; what comes anyway is refused, not stored."""
+
+Name = Annotated[str, Meta(max_length=100_000)]
+"""Some model servers put whole signatures into the id of a call."""
+
+Text = Annotated[str, Meta(max_length=1_000_000)]
+_MAX_ID = 2**53
+_PLACED = ("type", "tool", "agent", "session", "run")
+Id = Annotated[int, Meta(ge=0, le=_MAX_ID)]
+
+
+class Wire(msgspec.Struct, frozen=True, tag_field="type", rename="camel"):
+    """What all messages have in common: the member `type`."""
+
+
+class Hello(Wire, frozen=True, tag="hello"):
+    """The first question. `config` is the plugin's entry as the gateway holds it. `conversation`: whether its hooks are
+    given the conversation (`allowConversationAccess`); None where the gateway part does not know."""
+
+    id: Id
+    v: int
+    state_dir: Name
+    config: Any = None
+    gateway: Name = ""
+    gateway_pid: int = 0
+    host: Name = ""
+    plugin: Name = ""
+    config_path: Name = ""
+    root: Name = ""
+    conversation: bool | None = None
+    entry: Name = ""
+
+
+class Place(Wire, frozen=True, kw_only=True):
+    """Where in the gateway something happened. `request`: which request to the model it came from, counted in its run; 0
+    where that is not known."""
+
+    agent: Name = ""
+    session: Name = ""
+    run: Name = ""
+    call: Name = ""
+    request: int = 0
+
+
+class Judge(Place, frozen=True, tag="judge"):
+    """May this call run? `cwd`: where a command would run. `native`: the gateway may be able to ask a person itself.
+    `requester`: `owner`, or the id of who asked for it.
+
+    Answer: `VerdictAnswer`.
+    """
+
+    id: Id
+    tool: Name
+    params: Any = None
+    cwd: Name = ""
+    native: bool = False
+    channel: Name = ""
+    requester: Name = ""
+
+
+class ParamsChanged(Place, frozen=True, tag="ran"):
+    """Something else ran than what was judged. `others`: who may have changed it. Answer: `Stopped`."""
+
+    id: Id
+    tool: Name
+    params: Any = None
+    cwd: Name = ""
+    others: Text = ""
+
+
+class PersonDecision(Wire, frozen=True, tag="decide"):
+    """A person's word, or the agent's where that is allowed: `where` is `chat` or `tool`. Answer: `Told`.
+
+    `checkpoint` is for `session`, for all where `nonce` is `all`; for `kill-switch` `nonce` is `on` or `off`; `accept` is
+    for all settings that became weaker, with the mark of what was shown as `nonce`.
+    """
+
+    id: Id
+    action: Literal["approve", "deny", "pending", "checkpoint", "kill-switch", "accept"]
+    where: Literal["chat", "tool"]
+    nonce: Name = ""
+    by: Name = ""
+    why: Name = ""
+    session: Name = ""
+
+
+class Resolved(Wire, frozen=True, tag="resolved"):
+    """What the gateway's own prompt brought for a held call. `unavailable`: there was nobody to ask. Answer: `Pong`."""
+
+    id: Id
+    nonce: Name
+    outcome: Literal["used", "denied", "expired", "unavailable"]
+    by: Name = ""
+
+
+class Unjudged(Place, frozen=True, tag="unjudged"):
+    """The gateway part blocked a call without a verdict of the engine, for the audit log.
+
+    `code`: which bound it broke or what was wrong; `shown`: the beginning of what the call names. It is a question, so that
+    the line is not lost with an engine that is silent. `summed`: not one call, but how many ran and were refused while the
+    engine was silent. Answer: `Pong`.
+    """
+
+    id: Id
+    tool: Name
+    code: Literal["call.too-deep", "call.too-large", "call.no-json", "guard.silent", "guard.unreadable", "guard.error"]
+    reason: Name = ""
+    shown: Name = ""
+    summed: bool = False
+
+
+class Warned(Wire, frozen=True, tag="warned"):
+    """Note: something about the gateway itself that endangers the guard, for the audit log."""
+
+    text: Text
+
+
+class Failed(Place, frozen=True, tag="failed"):
+    """A call came back with this error text. `judged`: it had been asked about before. `missed`: failures of this run that
+    were answered while no engine was there. Answer: `Corrected`."""
+
+    id: Id
+    tool: Name
+    text: Text
+    params: Any = None
+    judged: bool = False
+    missed: int = 0
+    provider: Name = ""
+    model: Name = ""
+
+
+class MessageCall(msgspec.Struct, frozen=True):
+    """One call inside a message of the model."""
+
+    tool: Name
+    params: Any = None
+    call: Name = ""
+
+
+class Message(Place, frozen=True, tag="message"):
+    """The model wants to make these calls: does the run end first? Answer: `Stopped`."""
+
+    id: Id
+    calls: Annotated[list[MessageCall], Meta(max_length=10_000)]
+    provider: Name = ""
+    model: Name = ""
+
+
+class ToolResult(Place, frozen=True, tag="came"):
+    """A call that was judged was executed, and this came of it. A question where it has an id, else a note. Answer: `Noted`.
+
+    `text`: what the model will see of it, its two ends where it is long, `size` characters in all; `rest`: a digest of what
+    was cut out of it, and of images. `status` and `exit_code` as the tool gave them. `vetoed`: it was not executed, the
+    gateway's own loop detection did not let it run. `process`: the id under which a command goes on in the background.
+    """
+
+    tool: Name
+    params: Any = None
+    text: Text = ""
+    size: int = 0
+    failed: bool = False
+    status: Name = ""
+    exit_code: int | None = None
+    id: Id | None = None
+    vetoed: bool = False
+    rest: Annotated[str, Meta(max_length=100)] = ""
+    process: Name = ""
+
+
+class Compacted(Place, frozen=True, tag="compacted"):
+    """Note: the history of this run was made shorter, and the run goes on."""
+
+
+class ToolText(Place, frozen=True, tag="heard"):
+    """Note: a tool came back with a text that may have come from outside, cut. `params`: the short ones."""
+
+    tool: Name
+    text: Text
+    params: Any = None
+
+
+class UserMessage(Place, frozen=True, tag="said"):
+    """Note: somebody wrote to the agent; `owner`: nobody else than the person it works for, as far as the gateway knows.
+
+    `person`: the gateway says that this person did, and not another session or an automation.
+    """
+
+    text: Text
+    owner: bool = True
+    person: bool = False
+
+
+class RunEnd(Wire, frozen=True, tag="run-end"):
+    """Note: a run is over."""
+
+    run: Name
+    session: Name = ""
+
+
+class ModelEnded(Place, frozen=True, tag="model-ended"):
+    """Note: a model call is over. `run` may be that of a request made for a run (`<run>:compaction:...`). `outcome`:
+    `completed`, or the gateway's word for what became of it. `channel`: where somebody last wrote in this session.
+
+    `duration_ms` is what the gateway says, whatever that is.
+    """
+
+    provider: Name = ""
+    model: Name = ""
+    duration_ms: Any = None
+    outcome: Name = ""
+    channel: Name = ""
+
+
+class Used(msgspec.Struct, frozen=True, rename="camel"):
+    """Tokens and cost (USD, all in all) of one model call, as the gateway says, whatever that is."""
+
+    input: Any = 0
+    output: Any = 0
+    cache_read: Any = 0
+    cache_write: Any = 0
+    total_tokens: Any = 0
+    cost: Any = None
+
+
+class ModelAnswer(Place, frozen=True, tag="answered"):
+    """Note: the model's answer was written into the history. `stop`: why it ended (`error` and `aborted` are failures)."""
+
+    provider: Name = ""
+    model: Name = ""
+    usage: Used = Used()
+    stop: Name = ""
+    channel: Name = ""
+
+
+class Seams(Wire, frozen=True, tag="seams"):
+    """Note: which ways into the gateway were seen to work (`works`, `fails`, `unknown`), by name."""
+
+    seams: Annotated[dict[Name, Literal["works", "fails", "unknown"]], Meta(max_length=50)]
+
+
+class Leaving(Wire, frozen=True, tag="leaving"):
+    """Note: the gateway is about to stop the plugin, and says why."""
+
+    reason: Name = ""
+
+
+class Ping(Wire, frozen=True, tag="ping"):
+    """Are you there? Answer: `Pong`."""
+
+    id: Id
+
+
+Note = Compacted | ToolText | UserMessage | Warned | RunEnd | ModelEnded | ModelAnswer | Seams | Leaving
+"""What is told without an id, but for `Came`, which may have one."""
+
+Incoming = Hello | Judge | ParamsChanged | Failed | Message | ToolResult | PersonDecision | Resolved | Unjudged | Ping | Note
+
+
+class Ready(Wire, frozen=True, tag="ready"):
+    """Answer to `Hello`. `config_error` names the key that could not be read; defaults are in force then."""
+
+    id: Id
+    v: int
+    pid: int
+    version: str
+    config_error: str = ""
+
+
+class Prompt(msgspec.Struct, frozen=True, rename="camel"):
+    """What the gateway's own prompt shows."""
+
+    nonce: str
+    title: str
+    description: str
+    timeout_ms: int
+    severity: Literal["info", "warning", "critical"] = "warning"
+
+
+class VerdictAnswer(Wire, frozen=True, tag="verdict", omit_defaults=True):
+    """`pin`: exactly the judged params may run. `stop` ends the run. `prompt`: ask in the gateway's own way first.
+
+    `outcome`: what is wanted when the call has run: nothing, a note (`tell`), or a question (`ask`). `note` goes behind its
+    result. `waiting`: the nonces of held calls, if those are why the run ends.
+    """
+
+    id: Id
+    decision: str
+    code: str
+    text: str = ""
+    pin: bool = False
+    stop: str = ""
+    prompt: Prompt | None = None
+    outcome: Literal["", "tell", "ask"] = ""
+    note: str = ""
+    waiting: tuple[str, ...] = ()
+
+
+class Corrected(Wire, frozen=True, tag="corrected", omit_defaults=True):
+    """`text` replaces the gateway's if it is not empty; `watch`: ask before this run's next calls; `stop` ends it.
+
+    `waiting`: see `VerdictAnswer`.
+    """
+
+    id: Id
+    text: str = ""
+    watch: bool = False
+    stop: str = ""
+    waiting: tuple[str, ...] = ()
+
+
+class Noted(Wire, frozen=True, tag="noted", omit_defaults=True):
+    """`note` goes behind the result of the call; `stop` ends the run."""
+
+    id: Id
+    note: str = ""
+    stop: str = ""
+
+
+class Stopped(Wire, frozen=True, tag="stopped", omit_defaults=True):
+    """`stop` replaces the model's message and ends the run if it is not empty. `waiting`: see `VerdictAnswer`."""
+
+    id: Id
+    stop: str = ""
+    waiting: tuple[str, ...] = ()
+
+
+class DecisionReply(Wire, frozen=True, tag="told"):
+    """Answer to `Decide`, for a person."""
+
+    id: Id
+    ok: bool
+    text: str
+
+
+class Wake(Wire, frozen=True, tag="wake"):
+    """Not asked for: a held call was approved, and its agent should repeat it."""
+
+    nonce: str
+    agent: str
+    session: str
+    text: str
+
+
+class Pong(Wire, frozen=True, tag="pong"):
+    id: Id
+
+
+class Error(Wire, frozen=True, tag="error"):
+    """The line could not be answered. `id` is null where not even that could be read."""
+
+    id: Id | None
+    error: str
+
+
+class Log(Wire, frozen=True, tag="log"):
+    """A line for the gateway's log."""
+
+    level: Literal["debug", "info", "warn", "error"]
+    text: str
+
+
+_decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
+_encoder = msgspec.json.Encoder()
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL
+)
+_MEMBER = re.compile(rb'\s*[{,]\s*"(\w{1,20})"\s*:\s*(\d{1,16}(?=\s*[,}])|"(?:[^"\\]|\\.){0,512}")')
+
+
+LEADING = 2048
+"""Bytes at the beginning of a line in which the members are looked for that say what it was."""
+
+
+@dataclass(frozen=True)
+class Leading:
+    """What the first members of a line say that cannot be read as a whole. `id` is None where that could not be read."""
+
+    id: int | None = None
+    type: str = ""
+    tool: str = ""
+    agent: str = ""
+    session: str = ""
+    run: str = ""
+
+
+class ProtocolError(Exception):
+    """A line that is no message. `leading`: what could be read of it."""
+
+    def __init__(self, message: str, leading: Leading) -> None:
+        super().__init__(message)
+        self.leading = leading
+
+
+def decode(line: bytes) -> Incoming:
+    """One line without its end. Raises `ProtocolError`."""
+    try:
+        try:
+            return _decoder.decode(line)
+        except msgspec.DecodeError:
+            if (repaired := _without_halves(line)) is None:
+                raise
+            return _decoder.decode(repaired)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProtocolError(str(error)[:300], leading(line)) from error
+
+
+def _without_halves(line: bytes) -> bytes | None:
+    """JavaScript writes half a surrogate pair as an escape, which is no text. The line with U+FFFD there; None if none."""
+    repaired = _ESCAPE.sub(lambda match: b"\\ufffd" if match["half"] else match[0], line)
+    return repaired if repaired != line else None
+
+
+def leading(line: bytes) -> Leading:
+    """The members before the first one that is neither a number nor a short text. The first of two with one name counts."""
+    start, at = line[:LEADING], 0
+    found: dict[str, int | str] = {}
+    while match := _MEMBER.match(start, at):
+        at = match.end()
+        found.setdefault(match[1].decode(), _value(match[2]))
+    given = found.get("id")
+    number = given if isinstance(given, int) and given <= _MAX_ID else None
+    texts = {name: value for name in _PLACED if isinstance(value := found.get(name), str)}
+    return Leading(number, **texts)
+
+
+def _value(text: bytes) -> int | str:
+    if text[:1] != b'"':
+        return int(text)
+    try:
+        return msgspec.json.decode(_without_halves(text) or text, type=str)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return text[1:-1].decode("utf-8", "replace")
+
+
+def encode(message: Wire) -> bytes:
+    """One line with its end. The id of an answer is its first member but for the type, which the tag puts first."""
+    return _encoder.encode(message) + b"\n"

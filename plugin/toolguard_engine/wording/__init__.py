@@ -1,0 +1,1 @@
+"""Texts for the model and for people, and their redaction."""

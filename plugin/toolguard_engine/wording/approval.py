@@ -1,0 +1,137 @@
+"""Texts for the model about held and blocked calls.
+
+The first line follows the block-reason protocol: `<PREFIX>_ESCALATE|<nonce>|<reason>` or `<PREFIX>_BLOCK|<reason>`. The
+second says what to do. Reasons are one line, redacted and bounded, so that a call cannot inject lines.
+"""
+
+from __future__ import annotations
+
+from toolguard_engine.model.call import Call
+from toolguard_engine.wording import correction, redact
+
+MAX_REASON = 300
+MAX_CALL = 20_000
+HEAD, TAIL = 3_000, 900
+"""Characters shown of the two ends of a longer call: what matters may come last."""
+
+
+def shown(call: Call) -> str:
+    """A call for its approver: one line, redacted, as complete as possible; omitted characters are counted."""
+    return disclosed(call)[0]
+
+
+def disclosed(call: Call) -> tuple[str, bool]:
+    """`shown`, and whether nothing but secrets was left out."""
+    params, whole = redact.disclose(call.params)
+    text = f"{correction.name(call.tool)}({redact.render(params)})"
+    return (text, whole) if len(text) <= MAX_CALL else (_ends(text, HEAD, TAIL), False)
+
+
+def ends(text: str, limit: int) -> str:
+    """A shown call in at most `limit` characters: whole, or its two ends."""
+    both = limit - len(" ...[1234567 characters not shown]... ")
+    return text if len(text) <= limit else _ends(text, both - both // 2, both // 2)
+
+
+def _ends(text: str, head: int, tail: int) -> str:
+    return f"{text[:head]} ...[{len(text) - head - tail} characters not shown]... {text[-tail:]}"
+
+
+def held(prefix: str, nonce: str, reason: str, call: Call) -> str:
+    """The call is held for the first time."""
+    return (
+        f"{prefix}_ESCALATE|{nonce}|{line(reason)} Call: {redact.cut(shown(call), MAX_REASON)}\n"
+        f"{how(nonce)} Tell the user this, and why you need it. Do not repeat the call before they have approved it."
+    )
+
+
+def still_held(prefix: str, nonce: str) -> str:
+    """The same call again, while it waits."""
+    return (
+        f"{prefix}_ESCALATE|{nonce}|This call is already waiting for a decision.\n"
+        f"Do not repeat it. End your turn now: tell the user what you want to do, and how to approve it: {how(nonce)}"
+    )
+
+
+def ends_waiting(nonces: list[str]) -> str:
+    """The run ends because its calls wait."""
+    one = len(nonces) == 1
+    return f"This turn ends here: {'a call waits' if one else f'{len(nonces)} calls wait'} for approval.\n" + "\n".join(
+        how(nonce) for nonce in nonces
+    )
+
+
+def how(nonce: str) -> str:
+    """How to approve, in one line."""
+    return f"Approve with `toolguard approve {nonce}` in a terminal or `/toolguard approve {nonce}` in chat."
+
+
+def denied(prefix: str, why: str) -> str:
+    reason = f": {line(why)}" if why else ""
+    return (
+        f"{prefix}_BLOCK|A person denied this call{reason}.\n"
+        "Do not retry it, and do not try to get the same result another way. Tell the user, and ask what they want instead."
+    )
+
+
+def blocked(prefix: str, reason: str) -> str:
+    """A rule blocks the call, and no approval is possible."""
+    return f"{prefix}_BLOCK|{line(reason)}\nThis cannot be approved. Do not retry it; tell the user why it was blocked."
+
+
+def stopped(prefix: str, why: str) -> str:
+    """The kill switch is on."""
+    return (
+        f"{prefix}_BLOCK|The kill switch is on: {line(why)}\n"
+        "No tool call of any agent runs until a person switches it off (toolguard kill-switch off). "
+        "Tell the user this, and stop."
+    )
+
+
+def out_of_order(prefix: str, code: str) -> str:
+    """The stores do not work, so nothing can be approved."""
+    return (
+        f"{prefix}_BLOCK|This call needs a person's approval, and approvals are out of order ({code}).\n"
+        "Do not retry it. Tell the user to run `toolguard doctor`."
+    )
+
+
+def undecided(prefix: str, code: str) -> str:
+    """The guard reached no verdict: it could not read the request, or has a bug."""
+    return (
+        f"{prefix}_BLOCK|The guard could not judge this call, so it does not run ({code}).\n"
+        "Do not repeat it unchanged; a simpler call may work. Tell the user to run `toolguard audit show`."
+    )
+
+
+def rewritten(prefix: str, tool: str) -> str:
+    """Another plugin changed a judged call, and the changed one ran."""
+    changed = f"Another plugin changed a call of {correction.name(tool)} after it was judged"
+    return (
+        f"{prefix}_BLOCK|{changed}; the changed call would not have been allowed.\n"
+        "This turn ends here. Tell the user to check the gateway's log and `toolguard audit show`."
+    )
+
+
+def approved(nonce: str, seconds: int, call_shown: str) -> str:
+    """Wakes the agent after an approval."""
+    return (
+        f"[TOOLGUARD] The user approved the call that waited under {nonce}: {redact.cut(call_shown, MAX_REASON)}\n"
+        f"Repeat exactly this call now, within {seconds} seconds and with the same arguments; it runs once. Then continue."
+    )
+
+
+def go_on(nonce: str, call_shown: str) -> str:
+    """Wakes the agent after a checkpoint."""
+    call = redact.cut(call_shown, MAX_REASON)
+    return (
+        f"[TOOLGUARD] The user gave a checkpoint; the call that was held under {nonce} no longer waits: {call}\n"
+        "If it is still wanted, try it again now. Then continue."
+    )
+
+
+def line(text: str) -> str:
+    """A reason as one printable line, redacted and bounded."""
+    clean = redact.redact_text(text)
+    whole = clean if len(clean) <= MAX_REASON else f"{clean[:MAX_REASON]}... ({len(text)} characters)"
+    return redact.UNPRINTABLE.sub(" ", whole)

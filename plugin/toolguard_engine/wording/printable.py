@@ -1,0 +1,25 @@
+"""Text that is safe to print: one line, no control characters, bounded width."""
+
+from __future__ import annotations
+
+from toolguard_engine.wording.redact import UNPRINTABLE
+
+
+def duration(seconds: float) -> str:
+    """`4m10s`, `2h05m`, `3d04h`; never negative."""
+    whole = max(0, int(seconds))
+    for size, small, words in ((86_400, 3_600, "dh"), (3_600, 60, "hm"), (60, 1, "ms")):
+        if whole >= size:
+            return f"{whole // size}{words[0]}{whole % size // small:02d}{words[1]}"
+    return f"{whole}s"
+
+
+def plain(text: str) -> str:
+    """`text` with every character that moves the cursor or hides text replaced by `?`."""
+    return UNPRINTABLE.sub("?", text)
+
+
+def cut(text: str, width: int) -> str:
+    """`text`, printable and at most `width` characters; ends in three dots if shortened."""
+    clean = plain(text)
+    return clean if len(clean) <= width else f"{clean[: max(0, width - 3)]}..."[:width]

@@ -1,0 +1,91 @@
+"""The real process over real pipes: it starts, answers, wakes, and ends with its input or by a signal."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from engine_talk import PATIENCE, ProcessTalk, talks
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[[], ProcessTalk]]:
+    with talks(lambda: ProcessTalk(tmp_path / "home")) as made:
+        yield made
+
+
+@pytest.fixture
+def talk(start: Callable[[], ProcessTalk]) -> ProcessTalk:
+    return start()
+
+
+def test_it_answers_and_ends_with_its_input(talk: ProcessTalk, tmp_path: Path) -> None:
+    """Ctrl-C in the terminal of the gateway reaches it too, and is left to the gateway."""
+    ready = talk.hello(tmp_path / "state")
+    assert ready == {"type": "ready", "id": 0, "v": 1, "pid": talk.process.pid, "version": "0.1.0", "configError": ""}
+    talk.process.send_signal(signal.SIGINT)
+    assert talk.failed()["text"].startswith("[TOOL ERROR] read() requires 'path'.")
+    talk.raw(b'{"id":1,"type":"pi')
+    assert talk.end() == (0, [], "")
+
+
+def test_it_ends_where_nothing_was_said(talk: ProcessTalk) -> None:
+    assert talk.end() == (0, [], "")
+
+
+def test_it_ends_where_nobody_reads(talk: ProcessTalk, tmp_path: Path) -> None:
+    talk.hello(tmp_path / "state")
+    talk.out.close()
+    talk.send(id=1, type="ping")
+    talk.into.close()
+    assert talk.process.wait(PATIENCE) == 0
+    assert talk.process.stderr is not None
+    assert talk.process.stderr.read() == b""
+    talk.process.stderr.close()
+    talk.process.stdin = talk.process.stdout = talk.process.stderr = None
+
+
+def test_a_signal_ends_it_at_once(talk: ProcessTalk, tmp_path: Path) -> None:
+    talk.hello(tmp_path / "state")
+    talk.process.terminate()
+    assert talk.process.wait(PATIENCE) == -signal.SIGTERM
+
+
+def test_more_than_a_pipe_holds(talk: ProcessTalk) -> None:
+    talk.raw(b'{"id":7,"type":"judge","tool":"x","params":"' + b"a" * 10_000_000 + b'"}\n')
+    assert "more than 8388608 bytes" in talk.read()["error"]
+    talk.assert_alive()
+
+
+def test_an_approval_by_another_process_wakes_unasked(talk: ProcessTalk, tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    talk.hello(state, {"alwaysBlock": ["exec"]})
+    call = {"tool": "exec", "params": {"command": "make all"}, "agent": "main", "session": "s", "run": "r"}
+    nonce = talk.ask(id=1, type="judge", **call)["text"].split("|")[1]
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from toolguard_engine.approvals.ledger import Decision\n"
+        "from toolguard_engine.stores.files.nonces import FileNonces\n"
+        "FileNonces(Path(sys.argv[1])).approve(sys.argv[2], Decision('anna', 'cli'), time.time(), 30)\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(state), nonce], check=True, timeout=PATIENCE)
+    assert (woken := talk.read())["type"] == "wake"
+    assert woken["nonce"] == nonce
+    assert talk.end() == (0, [], "")
+
+
+def test_killed_as_soon_as_the_answer_is_read(start: Callable[[], ProcessTalk], tmp_path: Path) -> None:
+    """Six calls at 0.15 use up the budget, whichever engine answered them: what was spent is written before the answer."""
+    decisions = []
+    call = {"type": "judge", "tool": "note_down", "agent": "main", "session": "s", "run": "r"}
+    for number in range(7):
+        talk = start()
+        talk.hello(tmp_path / "state", {"budget": {"mode": "enforce", "toolRiskMap": {"note_down": "MEDIUM"}}})
+        decisions.append(talk.answer([], id=number, params={"text": f"{number}"}, **call)["decision"])
+        talk.kill()
+    assert decisions == ["allow"] * 6 + ["hold"]

@@ -1,0 +1,69 @@
+"""The documentation against what it describes: links, commands, the rooms, and the README's size."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from test_structure import COMMAND_LINE, ENGINE
+from toolguard_cli import main
+
+ROOT = Path(__file__).parent.parent
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")]
+README_LIMIT = 8_000
+
+
+def prose(page: Path) -> str:
+    """The page without its fenced and indented blocks."""
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+    return re.sub(r"^ {4}.*$", "", text, flags=re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as code hosts make them."""
+    headings = re.findall(r"^#+ (.*)$", prose(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_readme_is_one_page() -> None:
+    assert len((ROOT / "README.md").read_bytes()) <= README_LIMIT
+
+
+def test_links_lead_somewhere() -> None:
+    broken = []
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+)\)", prose(page)):
+            if target.startswith("https://"):
+                continue
+            name, _, anchor = target.partition("#")
+            file = page.parent / name if name else page
+            if not file.is_file() or (anchor and anchor not in anchors(file)):
+                broken.append(f"{page.name}: {target}")
+    assert broken == []
+
+
+def test_every_page_is_reachable_from_the_readme() -> None:
+    linked = set(re.findall(r"\]\(([^)\s#]+)", (ROOT / "README.md").read_text("utf-8")))
+    pages = {str(page.relative_to(ROOT)) for page in PAGES} - {"README.md"}
+    assert pages - linked == set()
+
+
+def test_quoted_commands_exist() -> None:
+    listed = CliRunner().invoke(main.app, ["--help"]).output.partition("Commands:\n")[2]
+    known = set(re.findall(r"^  ([a-z-]+) ", listed, re.MULTILINE))
+    quoted = {
+        (page.name, command)
+        for page in PAGES
+        for command in re.findall(r"(?:`|^ {4})toolguard ([a-z][a-z-]*)", page.read_text("utf-8"), re.MULTILINE)
+    }
+    assert quoted
+    assert {(page, command) for page, command in quoted if command not in known} == set(), known
+
+
+def test_the_rooms_are_documented_in_their_order() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+    _, engine, command_line = re.split(r"^### (?:Engine|Command line)$", text.partition("## The way")[0], flags=re.MULTILINE)
+    assert re.findall(r"^\| `(\w+)` \|", engine, re.MULTILINE) == list(ENGINE)
+    assert re.findall(r"^\| `(\w+)` \|", command_line, re.MULTILINE) == list(COMMAND_LINE)

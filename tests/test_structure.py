@@ -1,0 +1,153 @@
+"""The shape of the packages: the order of their rooms, and names that mean one thing."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+ENGINE = (
+    "wire", "model", "host", "wording", "config", "effects", "rules", "approvals", "layers", "guard", "stores", "metrics",
+    "server",
+)  # fmt: skip
+"""From the bottom up: a room imports only from rooms before it."""
+
+COMMAND_LINE = (
+    "system", "terminal", "rig", "person", "hostconfig", "setup", "approvals", "policy", "migrations", "validation",
+    "operations", "dashboard", "status", "doctor", "commands", "fast_path", "main",
+)  # fmt: skip
+PACKAGES = {"toolguard_engine": ("plugin", ENGINE), "toolguard_cli": ("cli", COMMAND_LINE)}
+
+
+def modules(package: str) -> Iterator[tuple[tuple[str, ...], ast.Module]]:
+    """The dotted parts below the package, and the syntax tree, of each module."""
+    folder = ROOT / PACKAGES[package][0] / package
+    for path in sorted(folder.rglob("*.py")):
+        parts = path.relative_to(folder).with_suffix("").parts
+        if parts != ("__main__",):
+            yield parts, ast.parse(path.read_text("utf-8"))
+
+
+def imported(tree: ast.Module, package: str) -> Iterator[str]:
+    """The rooms that a module imports from."""
+    for name in imported_modules(tree):
+        first, _, rest = name.partition(".")
+        if first == package:
+            yield rest.partition(".")[0]
+
+
+def imported_modules(tree: ast.Module) -> Iterator[str]:
+    """Everything that a module imports, as dotted names; `from a import b` is `a.b`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+BACKENDS = ("toolguard_engine.stores.files", "toolguard_engine.stores.sqlite")
+
+
+def test_only_the_stores_name_their_backends() -> None:
+    """Others open a store with `stores.open` and know it by its protocol in `stores.ports`."""
+    found = [
+        f"{package}.{'.'.join(parts)} imports {name}"
+        for package in PACKAGES
+        for parts, tree in modules(package)
+        for name in imported_modules(tree)
+        if name.startswith(BACKENDS) and (package, parts[0]) != ("toolguard_engine", "stores")
+    ]
+    assert found == []
+
+
+def test_stores_are_constructed_in_one_place() -> None:
+    opened = ast.parse((ROOT / "plugin/toolguard_engine/stores/open.py").read_text("utf-8"))
+    classes = {name.rpartition(".")[2] for name in imported_modules(opened) if name.startswith(BACKENDS)}
+    assert len(classes) > 10
+    calls = [
+        f"{package}.{'.'.join(parts)} calls {node.func.id}"
+        for package in PACKAGES
+        for parts, tree in modules(package)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in classes
+        if (package, parts[0]) != ("toolguard_engine", "stores")
+    ]
+    assert calls == []
+
+
+def test_only_stores_and_metrics_use_sqlite() -> None:
+    found = {
+        f"{package}.{parts[0]}"
+        for package in PACKAGES
+        for parts, tree in modules(package)
+        if any(name.partition(".")[0] == "sqlite3" for name in imported_modules(tree))
+    }
+    assert found == {"toolguard_engine.stores", "toolguard_engine.metrics"}
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_rooms_import_only_from_rooms_below_them(package: str) -> None:
+    order = PACKAGES[package][1]
+    found = {parts[0] for parts, _ in modules(package) if parts[0] != "__init__"}
+    assert found == set(order)
+    upward = [
+        f"{'.'.join(parts)} imports {room}"
+        for parts, tree in modules(package)
+        for room in imported(tree, package)
+        if parts[0] in order and room in order and order.index(room) > order.index(parts[0])
+    ]
+    assert upward == []
+
+
+def test_no_module_name_is_used_twice() -> None:
+    places = defaultdict(list)
+    for package in PACKAGES:
+        for parts, _ in modules(package):
+            *folders, name = parts
+            if name not in ("__init__", "__main__"):
+                places[name].append(".".join((package, *folders)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+def test_no_public_class_name_is_used_twice() -> None:
+    places = defaultdict(list)
+    for package in PACKAGES:
+        for parts, tree in modules(package):
+            for node in tree.body:
+                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                    places[node.name].append(".".join((package, *parts)))
+    assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+WORDS = re.compile(r"(?:^|_)(?:told|mend|mends|mended|dear|grave|heard|looks|came|said)(?:_|$)", re.IGNORECASE)
+"""Words that stand for the field's own: reported, fix, expensive, severe, received, reads, result, stated."""
+
+
+def identifiers(tree: ast.Module) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.Attribute):
+            yield node.attr
+        elif isinstance(node, ast.arg):
+            yield node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.keyword) and node.arg:
+            yield node.arg
+
+
+def test_identifiers_use_the_words_of_the_field() -> None:
+    found = {
+        f"{package}.{'.'.join(parts)}: {name}"
+        for package in PACKAGES
+        for parts, tree in modules(package)
+        for name in (*identifiers(tree), *parts)
+        if WORDS.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name))
+    }
+    assert sorted(found) == []
