@@ -6,6 +6,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -24,13 +25,12 @@ COMMAND_LINE = (
 PACKAGES = {"toolguard_engine": ("plugin", ENGINE), "toolguard_cli": ("cli", COMMAND_LINE)}
 
 
-def modules(package: str) -> Iterator[tuple[tuple[str, ...], ast.Module]]:
+@cache
+def modules(package: str) -> list[tuple[tuple[str, ...], ast.Module]]:
     """The dotted parts below the package, and the syntax tree, of each module."""
     folder = ROOT / PACKAGES[package][0] / package
-    for path in sorted(folder.rglob("*.py")):
-        parts = path.relative_to(folder).with_suffix("").parts
-        if parts != ("__main__",):
-            yield parts, ast.parse(path.read_text("utf-8"))
+    found = [(path.relative_to(folder).with_suffix("").parts, path) for path in sorted(folder.rglob("*.py"))]
+    return [(parts, ast.parse(path.read_text("utf-8"))) for parts, path in found if parts != ("__main__",)]
 
 
 def imported(tree: ast.Module, package: str) -> Iterator[str]:

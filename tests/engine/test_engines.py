@@ -132,8 +132,10 @@ def test_replace_leaves_the_old_file_where_it_fails(tmp_path: Path, monkeypatch:
 
 
 def test_alive_on_a_system_without_proc() -> None:
-    command = [sys.executable, "-c", "input()", "toolguard_engine"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE) as engine:
+    command = [sys.executable, "-c", "print(flush=True); input()", "toolguard_engine"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as engine:
+        assert engine.stdout
+        engine.stdout.readline()  # at the start of a program its command line is empty for a moment
         assert engines._alive_elsewhere(engine.pid)
         engine.kill()
     assert not engines._alive_elsewhere(engine.pid)
