@@ -118,6 +118,7 @@ class Engine:
         answer = self.decide(line, too_long=too_long)
         if answer is not None:
             self._send_answer(answer, line)
+            self._do(self.session.settle)
         if isinstance(answer, messages.Ready):
             parts = self.parts
             self._do(
