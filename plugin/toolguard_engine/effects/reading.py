@@ -74,4 +74,6 @@ class CallReading:
     @Lazy
     def reads_only(self) -> bool:
         """Whether the call surely changes nothing; False if that cannot be known."""
+        if self.executes and not read_only.may_be_read_only(self.runs):
+            return False
         return read_only.is_read_only(self.tool, self.call.params)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from toolguard_engine.config import conflicts
+from toolguard_engine.server import warm_up
 from toolguard_engine.server.engine_context import Context, Intervals
 from toolguard_engine.server.held_calls_step import HeldCalls
 from toolguard_engine.server.metrics_step import Metrics
@@ -127,7 +128,14 @@ class Engine:
                 parts.policy.look_at_switch,
                 parts.metrics.begin,
                 parts.settings.compare,
+                self._warm_up,
             )
+
+    def _warm_up(self) -> None:
+        """Until a question waits."""
+        for _ in warm_up.steps(self.session.guard):
+            if self._pipe.ready(0.0):
+                break
 
     def decide(self, line: bytes, *, too_long: bool = False) -> messages.Wire | None:
         """The answer to one line, if there is to be one. Never raises but `BrokenPipeError`."""

@@ -70,7 +70,8 @@ class Autonomy:
         standing, step = self._seen(reading, found, config)
         signals = drift.judge(standing.seen, step, config.budget.drift, budget.agent(standing))
         if step.rank:
-            signals = budget.judge(standing, step.rank, call.tool, config.budget) + signals
+            unless = standing.reported if mode == "shadow" else ()
+            signals = budget.judge(standing, step.rank, call.tool, config.budget, unless) + signals
         if not signals:
             return None
         holds = mode in budget.LOWEST_HELD and step.rank >= budget.LOWEST_HELD[mode]
