@@ -77,7 +77,7 @@ async function open(tree, number) {
   const start = () => {
     const engine = new Engine({ python, args: ["-P", "-m", "toolguard_engine"], cwd: state, env }, { stateDir: state, config: {} }, logger);
     const seams = new Seams(() => {});
-    const hooks = new Hooks(engine, {}, new Runs(), seams, new Trace(seams), undefined, () => state, state);
+    const hooks = new Hooks(engine, {}, new Runs(), seams, new Trace(seams), undefined, () => "/home/u/work", state);
     let round = 0;
     /** One question; whether it was answered before the event loop turned, and after how long. */
     const ask = async (toolName, params) => {

@@ -76,7 +76,7 @@ def worker(tree: Path) -> Iterator[subprocess.Popen[str]]:
     )
     with process:
         yield process
-        assert process.stdin is not None  # noqa: S101 - it was asked for
+        assert process.stdin is not None
         process.stdin.close()
 
 
@@ -117,7 +117,8 @@ def in_turns(
     for number in range(-1, rounds):
         for start in range(0, len(questions), BLOCK):
             for at, process in enumerate(workers):
-                assert process.stdin is not None and process.stdout is not None  # noqa: S101 - both were asked for
+                assert process.stdin is not None
+                assert process.stdout is not None
                 process.stdin.write(json.dumps(questions[start : start + BLOCK]) + "\n")
                 times = json.loads(process.stdout.readline())
                 found[at] += [(one / 1e3, two / 1e3) for one, two in times] if number >= 0 else []
@@ -218,8 +219,7 @@ def turns() -> list[Figure]:
 def cpu_seconds(gateway: int) -> float:
     """What the engine of this gateway has used so far."""
     for status in Path("/proc").glob("[0-9]*/stat"):
-        head, _, rest = status.read_text().rpartition(")")
-        fields = rest.split()
+        fields = status.read_text().rpartition(")")[2].split()
         if int(fields[1]) == gateway and b"toolguard_engine" in (status.parent / "cmdline").read_bytes():
             return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
     raise SystemExit("the gateway has no engine")

@@ -1,7 +1,7 @@
 """Answers questions in this process and says how long each took: the part of `answer` that runs in one checkout.
 
-Started with the folders of that checkout on `PYTHONPATH`. Each line of the input is a JSON list of questions; each line of the
-output a list of nanoseconds, for the answer and for what is done behind it.
+Started with the folders of that checkout on `PYTHONPATH`. Each line of the input is a JSON list of questions; each line of
+the output a list of nanoseconds, for the answer and for what is done behind it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def parts() -> tuple[Any, Any]:
     except ImportError:
         from toolguard_engine import protocol, serve  # type: ignore[attr-defined] # noqa: PLC0415
 
-        return serve.Engine(0, 1)._session, protocol
+        return serve.Engine(0, 1)._session, protocol  # noqa: SLF001
 
 
 def main() -> int:

@@ -21,11 +21,12 @@ _COMMANDS = (
     "find . -name '*.ts' -not -path './node_modules/*' | xargs wc -l",
     "npm test -- --watch=false 2>&1 | tail -20",
     "python3 -m pytest -q tests/unit; python3 -c 'print(1)'",
-    "mkdir -p build && cp a.json build/ && echo \"$HOME\" > notes.txt && rm -rf build/tmp",
-    "curl -s https://example.test/items | jq .name; for f in *.js; do echo \"$f\"; done",
+    'mkdir -p build && cp a.json build/ && echo "$HOME" > notes.txt && rm -rf build/tmp',
+    'curl -s https://example.test/items | jq .name; for f in *.js; do echo "$f"; done',
     "sudo systemctl status nginx; docker ps; kill 1",
 )
-_CALLS = tuple(("exec", {"command": command}) for command in _COMMANDS) + (
+_CALLS = (
+    *(("exec", {"command": command}) for command in _COMMANDS),
     ("read", {"path": "src/index.js"}),
     ("write", {"path": "docs/a.md", "content": "a"}),
 )

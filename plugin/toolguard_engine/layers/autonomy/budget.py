@@ -48,9 +48,7 @@ def cost(rank: int, budget: BudgetConfig) -> float:
     return price
 
 
-def judge(
-    standing: Standing, rank: int, tool: str, budget: BudgetConfig, unless: Collection[str] = ()
-) -> list[Signal]:
+def judge(standing: Standing, rank: int, tool: str, budget: BudgetConfig, unless: Collection[str] = ()) -> list[Signal]:
     """Why a person has to look before this call of a tool. A SAFE call needs neither budget nor trust.
 
     `unless`: codes that need not be said.
