@@ -3,7 +3,7 @@
 //   node scripts/benches/answer.mjs PYTHON STATE_DIR ROUNDS CHECKOUT [OTHER]
 
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Agent, request } from "node:http";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -70,12 +70,14 @@ async function open(tree, number) {
   const part = (name) => import(`${tree}/plugin/gateway/${name}.mjs`);
   const [{ Engine }, { Hooks }, { Runs }, { Seams, Trace }] = await Promise.all(["engine", "hooks", "runs", "seams"].map(part));
   const state = `${stateDir}/${number}`;
+  const hello = { stateDir: state, configPath: `${state}/openclaw.json`, config: {} };
   mkdirSync(state);
+  writeFileSync(hello.configPath, "{}\n");
   let pid = 0;
   const logger = { info() {}, warn() {}, error: console.error, debug: (text) => (pid = Number(/\(pid (\d+)\)/.exec(text)?.[1] ?? pid)) };
   const env = { ...process.env, HOME: state, PYTHONPATH: `${tree}/plugin:${tree}/manifests` };
   const start = () => {
-    const engine = new Engine({ python, args: ["-P", "-m", "toolguard_engine"], cwd: state, env }, { stateDir: state, config: {} }, logger);
+    const engine = new Engine({ python, args: ["-P", "-m", "toolguard_engine"], cwd: state, env }, hello, logger);
     const seams = new Seams(() => {});
     const hooks = new Hooks(engine, {}, new Runs(), seams, new Trace(seams), undefined, () => "/home/u/work", state);
     let round = 0;

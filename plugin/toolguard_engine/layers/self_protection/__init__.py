@@ -61,8 +61,9 @@ def of_reading(reading: CallReading) -> Verdict | None:
 def _findings(reading: CallReading) -> Iterator[ProtectionFinding]:
     tool, params, host, cwd = reading.tool, reading.params, reading.host, reading.call.cwd
     folder = _folder(params, cwd) if reading.executes else ""
-    for text, command in zip(reading.commands, reading.command_readings, strict=True) if reading.commands else ():
-        yield from command_laws.findings(text, command, host, folder)
+    if reading.commands:
+        for text, command in zip(reading.commands, reading.command_readings, strict=True):
+            yield from command_laws.findings(text, command, host, folder)
     if reading.executes:
         return
     for operation in controlplane.operations(tool, params):
