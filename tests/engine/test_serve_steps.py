@@ -112,21 +112,19 @@ def test_the_warm_up_leaves_nothing_behind(talk: Talk, state: Path) -> None:
     assert (session.outbox.take_events(), session.outbox.take_verdicts(), session.outbox.take_records()) == ([], [], [])
 
 
-def test_the_warm_up_ends_where_a_question_waits(talk: Talk, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[int] = []
+def test_the_warm_up_lets_a_question_that_waits_go_first(talk: Talk, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[int] = []
 
     def steps(_: object) -> Iterator[None]:
-        for number in range(5):
-            done.append(number)
+        for number in range(3):
+            said.append(len(talk.pipe.said))
+            if number == 0:
+                talk.pipe.incoming.append(b'{"id":1,"type":"ping"}\n')
             yield
 
     monkeypatch.setattr(warm_up, "steps", steps)
     talk.hello(state)
-    assert done == [0, 1, 2, 3, 4]
-    done.clear()
-    talk.pipe.incoming.append(b'{"id":0,"type":"hello","v":1,"stateDir":"' + os.fsencode(state) + b'"}\n')
-    talk.send(id=1, **JUDGE)
-    assert done == [0]
+    assert said == [1, 2, 2]
     talk.said()
 
 
