@@ -69,7 +69,7 @@ async function httpService() {
 async function open(tree, number) {
   const part = (name) => import(`${tree}/plugin/gateway/${name}.mjs`);
   const [{ Engine }, { Hooks }, { Runs }, { Seams, Trace }] = await Promise.all(["engine", "hooks", "runs", "seams"].map(part));
-  const state = `${stateDir}/${number}`;
+  const state = `${stateDir}/state-of-checkout-${number}`; // no part of a command: a folder of the guard is looked for in each
   const hello = { stateDir: state, configPath: `${state}/openclaw.json`, config: {} };
   mkdirSync(state);
   writeFileSync(hello.configPath, "{}\n");
@@ -112,6 +112,8 @@ for (let round = 0; round < 10; round++) {
   }
 }
 const running = opened.map((tree) => tree.start());
+/** Whoever is asked behind something else finds colder caches, so they change places. */
+const turns = (round) => (round % 2 ? [...running.entries()].reverse() : [...running.entries()]);
 const bare = { hot: [], idle: [] };
 const service = [];
 for (const { engine } of running) await engine.ask({ type: "ping" });
@@ -119,7 +121,7 @@ for (let n = 0; n < 200; n++) await echo.ask();
 let n = 0;
 for (let round = -2; round < ROUNDS * 2; round++) {
   for (const tool of ["exec", "read"]) {
-    for (const [at, { ask }] of running.entries()) {
+    for (const [at, { ask }] of turns(round)) {
       for (let each = 0; each < BLOCK; each++) {
         const { taken, missed } = await ask(tool, params[tool](++n));
         if (round >= 0) (found[at][tool].hot.push(taken), missed && found[at][tool].late.push(taken));
@@ -132,7 +134,7 @@ for (let round = -2; round < ROUNDS * 2; round++) {
 }
 for (let round = 0; round < ROUNDS * 12; round++) {
   for (const tool of ["exec", "read"]) {
-    for (const [at, { ask }] of running.entries()) {
+    for (const [at, { ask }] of turns(round)) {
       await pause(IDLE_MS);
       found[at][tool].idle.push((await ask(tool, params[tool](++n))).taken);
     }
