@@ -196,7 +196,11 @@ class Guard:
 
     def weigh(self, call: Call) -> Judgement:
         """The judgement on a call but for what happened before in its run. Changes nothing."""
-        return _layered(self._stateless(self.read(call)))
+        return self.weigh_reading(self.read(call))
+
+    def weigh_reading(self, reading: CallReading) -> Judgement:
+        """The same for a call that was read already."""
+        return _layered(self._stateless(reading))
 
     def refused(self, call: Call, verdict: Verdict, nonce: str = "") -> tuple[Verdict, Stop | None]:
         """The guard held this call (under `nonce`) or blocked it: what the model is told, and the end of the run, if due."""

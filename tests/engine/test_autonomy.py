@@ -179,6 +179,7 @@ def test_a_signal_is_told_once_until_a_checkpoint() -> None:
 def test_shadow_tells_and_lets_through() -> None:
     agents, config = Autonomy(), settings("shadow")
     assert [goes(agents, "HIGH", config) for _ in range(5)] == [""] * 5
+    agents.settle()
     assert told(agents) == [("budget.exhausted", False)]
     assert of(agents).spent == 2.0
     assert not agents.has_spent

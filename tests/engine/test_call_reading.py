@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from toolguard_engine.effects import read_only
+from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell import unwrap
 from toolguard_engine.guard import LAYERS
+from toolguard_engine.model.call import Call
 from toolguard_engine.rules import packs
 from toolguard_engine.rules.rule_form import rule_from
 from toolguard_engine.server import tool_hints
@@ -65,3 +68,12 @@ def test_all_layers_have_one_shape() -> None:
     assert len(set(LAYERS)) == len(LAYERS)
     shapes = {tuple(layer.judge.__annotations__.values()) for layer in LAYERS}
     assert shapes == {("LayerInput", "Judgement", "Judgement | None")}
+
+
+def test_the_quick_look_at_programs_hides_no_command_that_only_reads() -> None:
+    shown = [example for rule in packs.load().rules for example in (*rule.matches, *rule.passes)]
+    own = ("timeout 5 /usr/bin/ls", "time git log | xargs wc", "LC_ALL=C ls", "[ -f a ] && cat a", "printf '%s' a")
+    params: list[dict[str, Any]] = [{"command": each} for each in (*shown, *own)]
+    reads_only = [each for each in params if read_only.is_read_only("exec", each)]
+    assert len(reads_only) >= len(own)
+    assert [each for each in params if CallReading(Call("exec", each)).reads_only] == reads_only

@@ -40,6 +40,7 @@ def checkpoint(scene: Scene, session: str) -> str:
 
 def lines(scene: Scene) -> list[tuple[str, str]]:
     """What the session itself has for the audit log."""
+    scene.session.settle()
     return [(event.event, event.code) for event in scene.session.outbox.take_events()]
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from engine_talk import Talk
+from toolguard_engine.server import warm_up
+from toolguard_engine.server.session_state import SessionTally
 from toolguard_engine.stores.files.kill_switch_file import KillSwitchFile
 
 STEPS = [
@@ -98,3 +101,45 @@ def test_the_files_of_the_config_are_read_again_only_where_one_changed(talk: Tal
     talk.send(id=4, **JUDGE)
     assert searched[1:] == [[]]
     talk.said()
+
+
+def test_the_warm_up_leaves_nothing_behind(talk: Talk, state: Path) -> None:
+    talk.hello(state)
+    session = talk.engine.session
+    assert session.tally == SessionTally()
+    assert session.take_touched() == {}
+    assert session.guard.autonomy.take_changed() == {}
+    assert (session.outbox.take_events(), session.outbox.take_verdicts(), session.outbox.take_records()) == ([], [], [])
+
+
+def test_the_warm_up_lets_a_question_that_waits_go_first(talk: Talk, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[int] = []
+
+    def steps(_: object) -> Iterator[None]:
+        for number in range(3):
+            said.append(len(talk.pipe.said))
+            if number == 0:
+                talk.pipe.incoming.append(b'{"id":1,"type":"ping"}\n')
+            yield
+
+    monkeypatch.setattr(warm_up, "steps", steps)
+    talk.hello(state)
+    assert said == [1, 2, 2]
+    talk.said()
+
+
+def test_a_call_is_counted_when_its_answer_has_left(talk: Talk, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk.hello(state, {"budget": {"mode": "shadow"}})
+    counted = talk.engine.session.guard.autonomy.settle
+    said: list[list[str]] = []
+
+    def settle() -> None:
+        said.append([each["type"] for each in talk.pipe.said])
+        counted()
+
+    monkeypatch.setattr(talk.engine.session, "settle", settle)
+    talk.send(id=1, type="judge", tool="write", params={"path": "a", "content": "b"}, agent="main", session="s", run="r")
+    assert said == [["verdict"]]
+    talk.said()
+    (standing,) = talk.engine.session.guard.autonomy.take_changed().values()
+    assert standing.spent > 0

@@ -8,6 +8,7 @@ toolguard replaces, `loopDetection` those of the gateway. `conflicts` checks set
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
@@ -190,7 +191,7 @@ class AgentConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, renam
     budget: AgentBudget | msgspec.UnsetType = msgspec.UNSET
 
 
-class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel", dict=True):
     """All settings. Paths are as the user wrote them; `~/.openclaw/` stands for the gateway's state directory."""
 
     enabled: bool = True
@@ -221,11 +222,11 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="ca
         merged: Config = self if own is None else _overridden(self, own)
         return merged
 
-    @property
+    @cached_property
     def active_mode(self) -> Mode:
         return self.mode if self.enabled else "disabled"
 
-    @property
+    @cached_property
     def active_budget_mode(self) -> Mode:
         """The more lenient of `mode` and `budget.mode`."""
         both = (self.active_mode, self.budget.mode)

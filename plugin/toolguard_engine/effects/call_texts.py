@@ -26,7 +26,7 @@ def commands(tool: str, params: Any) -> tuple[str, ...]:
     if not isinstance(params, dict):
         return ()
     if tool in EXEC_TOOLS:
-        return (_executed(params), *_in_environment(params))
+        return (_executed(params), *_in_environment(params)) if params.get("env") else (_executed(params),)
     extract = _EXTRACTORS.get(tool)
     if extract is None:
         return tools.commands(tool, params)

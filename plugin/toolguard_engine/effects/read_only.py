@@ -10,11 +10,12 @@ elsewhere, as another user, or with programs that a folder's settings name: git 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from toolguard_engine.effects import program_catalogue, read_only_git
+from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.effects.shell.plain import PlainWord, plain
 from toolguard_engine.host.tool_names import words
 from toolguard_engine.host.tool_search import tool_name
@@ -57,6 +58,11 @@ def is_read_only(tool: str, params: Any) -> bool:
     return _is_read_only_command(command, elsewhere=any(params.get(folder) for folder in _FOLDERS))
 
 
+def may_be_read_only(runs: Iterable[ProgramRun]) -> bool:
+    """A quick look at the programs of a command: False if one of them is not known to be read-only with any words."""
+    return all(run.name in _READERS or run.name in _CHECKED or run.name in _TIMERS for run in runs)
+
+
 @lru_cache(maxsize=64)  # asked more than once per call, and polls repeat
 def _is_read_only_command(command: str, *, elsewhere: bool) -> bool:
     read = plain(command)
@@ -74,6 +80,7 @@ _SETTING = re.compile(
     r"(?:LC_[A-Z]{1,20}|LANG)=[\w.@-]*|TZ=\w[\w/+-]*|(?:NO_COLOR|COLUMNS|LINES)=\d*|(?:GIT_)?PAGER=cat", re.ASCII
 )
 _DURATION = re.compile(r"\d{1,6}[smh]?")
+_TIMERS = ("time", "timeout")
 Words = Sequence[PlainWord]
 
 
@@ -82,7 +89,7 @@ def _read_only_program(argv: Words) -> str:
     at = 0
     while at < len(argv) and argv[at].kind == "sure" and _SETTING.fullmatch(argv[at].text):
         at += 1
-    while at < len(argv) and argv[at].kind == "sure" and argv[at].text in ("time", "timeout"):
+    while at < len(argv) and argv[at].kind == "sure" and argv[at].text in _TIMERS:
         if argv[at].text == "timeout":
             at += 1
             if at == len(argv) or argv[at].kind != "sure" or not _DURATION.fullmatch(argv[at].text):

@@ -44,12 +44,12 @@ class CallReading:
     @Lazy
     def command_readings(self) -> tuple[Reading, ...]:
         """One for each of `commands`."""
-        return tuple(read(command) for command in self.commands)
+        return tuple([read(command) for command in self.commands])
 
     @Lazy
     def command_effects(self) -> tuple[tuple[Effect, ...], ...]:
         """What each of `commands` would do."""
-        return tuple(effects(reading, self.command_where) for reading in self.command_readings)
+        return tuple([effects(reading, self.command_where) for reading in self.command_readings])
 
     @Lazy
     def tool_effects(self) -> tuple[Effect, ...]:
@@ -59,7 +59,8 @@ class CallReading:
     @Lazy
     def runs(self) -> tuple[ProgramRun, ...]:
         """All programs that the call would run."""
-        return tuple(run for reading in self.command_readings for run in reading.runs)
+        readings = self.command_readings
+        return readings[0].runs if len(readings) == 1 else tuple(run for reading in readings for run in reading.runs)
 
     @Lazy
     def command_where(self) -> Where:
@@ -74,4 +75,6 @@ class CallReading:
     @Lazy
     def reads_only(self) -> bool:
         """Whether the call surely changes nothing; False if that cannot be known."""
+        if self.executes and not read_only.may_be_read_only(self.runs):
+            return False
         return read_only.is_read_only(self.tool, self.call.params)

@@ -7,7 +7,7 @@ refuses those, and an exemption must not bring back the endless loop.
 from __future__ import annotations
 
 from toolguard_engine.config.settings import Config
-from toolguard_engine.host.tool_search import is_envelope, tool_name, tool_names
+from toolguard_engine.host.tool_search import OUTER_TOOL, is_envelope, tool_name, tool_names
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.rules import judgement
@@ -20,7 +20,7 @@ EXEMPT = Verdict("allow", "allow.exempt")
 
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     """A command that is typed is judged even if `exec` is exempt: the call is one of another tool."""
-    exempt = None if given.is_typed else of(given.call, given.config)
+    exempt = None if given.is_typed else of(given.reading.call, given.config)
     return judgement.of(exempt, ends=True, free=True) if exempt else None
 
 
@@ -28,6 +28,7 @@ def of(call: Call, config: Config) -> Verdict | None:
     """The verdict on a call that is not judged."""
     if config.active_mode == "disabled":
         return DISABLED
-    if is_envelope(call.tool, call.params):
+    tool = tool_name(call.tool)
+    if tool == OUTER_TOOL and is_envelope(tool, call.params):
         return ENVELOPE
-    return EXEMPT if config.never_block and tool_name(call.tool) in tool_names(tuple(config.never_block)) else None
+    return EXEMPT if config.never_block and tool in tool_names(tuple(config.never_block)) else None

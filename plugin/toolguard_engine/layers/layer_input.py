@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolguard_engine.rules.judgement import Judgement
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class LayerInput:
     """State that is left out has no say: without a `run` nothing repeats, without `autonomy` nothing is counted."""
 

@@ -1,4 +1,4 @@
-"""The inner vocabulary of the guard. Frozen values; only `Run` changes, and only the guard changes it."""
+"""The inner vocabulary of the guard. Values; only `Run` changes, and only the guard changes it."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ Action = Literal["corrected", "loop-detected", "limit", "stopped"]
 """What the guard did about a malformed call; in shadow mode, what it would have done."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Call:
     """One tool call, already looked through Tool Search: `tool` is what really runs, `searched` that it came that way.
 
     `requester`: who asked for it, `owner` or the sender's id; `at`: when, in seconds since 1970. Empty or 0 where not known.
+    Nothing changes it. It is not declared frozen because one is made for every question, and that takes a microsecond more.
     """
 
     tool: str

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import structs
 
 from toolguard_engine.effects.shell.command import Effect
-from toolguard_engine.model.call import Decision, Verdict
+from toolguard_engine.model.call import ALLOW, Decision, Verdict
 from toolguard_engine.rules.rulebook import Match
 
 
@@ -36,6 +36,8 @@ class Judgement(msgspec.Struct, frozen=True):
 
     @property
     def verdict(self) -> Verdict:
+        if self.code == ALLOW.code and not (self.note or self.reason or self.text):
+            return ALLOW
         return Verdict(self.decision, self.code, self.text, self.reason, self.note)
 
 

@@ -8,12 +8,13 @@ with a block where it was about a call, else with an error; so is what reveals a
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from toolguard_engine.config import conflicts
+from toolguard_engine.server import warm_up
 from toolguard_engine.server.engine_context import Context, Intervals
 from toolguard_engine.server.held_calls_step import HeldCalls
 from toolguard_engine.server.metrics_step import Metrics
@@ -54,6 +55,7 @@ class Engine:
         self._output = parts.context.output
         self._clock = parts.context.clock
         self._lines = Lines(messages.MAX_LINE)
+        self._warm_up: Iterator[None] | None = None
 
     def run(self) -> None:
         try:
@@ -66,6 +68,9 @@ class Engine:
 
     def turn(self) -> bool:
         """Answers the next bytes, or does what is due while there are none. False once the input has ended."""
+        if self._warm_up is not None and not self._pipe.ready(0.0):
+            self._do(self._warm_up_further)
+            return True
         due = self.next_due()
         if due < math.inf and not self._pipe.ready(max(0.0, due - self._clock.monotonic())):
             self._do_what_is_due()
@@ -73,6 +78,12 @@ class Engine:
         if data := self._pipe.read():
             self._take(data)
         return bool(data)
+
+    def _warm_up_further(self) -> None:
+        """One step, while no message waits."""
+        warming, self._warm_up = self._warm_up, None
+        if warming is not None and next(warming, self) is not self:
+            self._warm_up = warming
 
     def next_due(self) -> float:
         """When something is to be done without being asked, by the monotonic clock; infinity where nothing is."""
@@ -118,6 +129,7 @@ class Engine:
         answer = self.decide(line, too_long=too_long)
         if answer is not None:
             self._send_answer(answer, line)
+            self._do(self.session.settle)
         if isinstance(answer, messages.Ready):
             parts = self.parts
             self._do(
@@ -127,6 +139,7 @@ class Engine:
                 parts.metrics.begin,
                 parts.settings.compare,
             )
+            self._warm_up = warm_up.steps(self.session.guard)
 
     def decide(self, line: bytes, *, too_long: bool = False) -> messages.Wire | None:
         """The answer to one line, if there is to be one. Never raises but `BrokenPipeError`."""

@@ -277,6 +277,11 @@ class Session(SessionState):
     def _judge(self, message: messages.Judge) -> messages.Wire:
         return self._verdicts.judge(message, _call(message, message, self.now()))
 
+    def settle(self) -> None:
+        """Does what an answer did not wait for; to be called when it has left, before the next message."""
+        self.guard.autonomy.settle()
+        self._verdicts.report_signals()
+
     def save_standings(self) -> None:
         """Saves what the agents spent; to be called before an answer that depends on it leaves."""
         self._sync.save()

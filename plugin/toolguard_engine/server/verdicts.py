@@ -76,18 +76,25 @@ class Verdicts:
             self._sync.save()
         self.report_signals()
         if verdict.decision == "allow":
-            of_run = verdict.code.startswith("shadow.loop.")  # a run that would have been stopped goes on: that is said once
-            if verdict.code.startswith("shadow.") and not (of_run and self._outbox.is_reported(call.run, verdict.code)):
-                self._outbox.event("would-refuse", call, verdict)
-            acts = self._state.guard.config_for(call.agent).active_mode in ("enforce", "soft")
-            pin = acts and self._state.config.pin_params == "always"
-            if verdict.note:
-                self._outbox.event("note", call, replace(verdict, reason=verdict.note))
-            self._outbox.measured(lambda measure: measure.allowed(call, verdict.code))
-            return self._let_run(message.id, call, verdict.code, note=verdict.note if acts else "", pin=pin)
+            return self._allowed(message.id, call, verdict)
         if verdict.decision == "hold":
             return self._held(message, call, verdict)
         return self._refuse(message.id, call, verdict)
+
+    def _allowed(self, question: int, call: Call, verdict: Verdict) -> messages.Wire:
+        code, note = verdict.code, verdict.note
+        of_run = code.startswith("shadow.loop.")  # a run that would have been stopped goes on: that is said once
+        if code.startswith("shadow.") and not (of_run and self._outbox.is_reported(call.run, code)):
+            self._outbox.event("would-refuse", call, verdict)
+        if note:
+            self._outbox.event("note", call, replace(verdict, reason=note))
+        self._outbox.measured(lambda measure: measure.allowed(call, code))
+        if not note and self._state.config.pin_params != "always":
+            return self._let_run(question, call, code)
+        acts = self._state.guard.config_for(call.agent).active_mode in ("enforce", "soft")
+        return self._let_run(
+            question, call, code, note=note if acts else "", pin=acts and self._state.config.pin_params == "always"
+        )
 
     def _first(self, call: Call) -> Verdict:
         """What the guard says, with what others made of how the agent stands: a person's checkpoint, other engines."""

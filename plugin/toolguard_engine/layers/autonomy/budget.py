@@ -5,6 +5,9 @@ The costs are settings (`budget.riskCosts`); how trust moves, and what each leve
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from functools import lru_cache
+
 import msgspec
 
 from toolguard_engine.approvals.standing import EXACT, Signal, Standing
@@ -45,19 +48,24 @@ def cost(rank: int, budget: BudgetConfig) -> float:
     return price
 
 
-def judge(standing: Standing, rank: int, tool: str, budget: BudgetConfig) -> list[Signal]:
-    """Why a person has to look before this call of a tool. A SAFE call needs neither budget nor trust."""
-    if rank == SAFE:
+def judge(standing: Standing, rank: int, tool: str, budget: BudgetConfig, unless: Collection[str] = ()) -> list[Signal]:
+    """Why a person has to look before this call of a tool. A SAFE call needs neither budget nor trust.
+
+    `unless`: codes that need not be said.
+    """
+    price, needed = cost(rank, budget), TRUST.needed[rank]
+    exhausted = EXHAUSTED not in unless and price > 0 and round(standing.spent + price, EXACT) > budget.size
+    distrusted = DISTRUSTED not in unless and standing.trust < needed
+    if rank == SAFE or not (exhausted or distrusted):
         return []
-    found = []
-    price, who = cost(rank, budget), agent(standing)
+    found, who = [], agent(standing)
     this = f"this call ({correction.name(tool)}, {LEVELS[rank]})"
-    if price > 0 and round(standing.spent + price, EXACT) > budget.size:
+    if exhausted:
         left = "used up" if price <= budget.size else "smaller than the cost"
         spent = f"{_figure(standing.spent)} of {_figure(budget.size)} spent"
         reason = f"The budget of {who} in this session is {left}: {spent}, {this} costs {_figure(price)}."
         found.append(Signal(EXHAUSTED, reason))
-    if standing.trust < (needed := TRUST.needed[rank]):
+    if distrusted:
         has = f"{_figure(standing.trust)}, {this} needs {_figure(needed)}"
         found.append(Signal(DISTRUSTED, f"{who[0].upper()}{who[1:]} is not trusted enough in this session: {has}."))
     return found
@@ -89,7 +97,12 @@ def spoiled(standing: Standing, by: float) -> None:
 
 def agent(standing: Standing) -> str:
     """In words."""
-    return f"agent {correction.name(standing.agent)}" if standing.agent else "an unknown agent"
+    return _in_words(standing.agent)
+
+
+@lru_cache(maxsize=100)
+def _in_words(agent: str) -> str:
+    return f"agent {correction.name(agent)}" if agent else "an unknown agent"
 
 
 def _figure(value: float) -> str:

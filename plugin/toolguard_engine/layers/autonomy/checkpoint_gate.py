@@ -3,6 +3,9 @@
 Pure. `budget.mode` says what follows: `shadow` only tells (`take_signals`), `soft` asks for calls of HIGH and CRITICAL risk,
 `enforce` for every call above SAFE; `disabled` counts nothing. A SAFE call is never held here. Where toolguard as a whole
 only watches (`mode`), so does this; where it is soft, this is no stricter.
+
+In `shadow` no answer waits for the counting: `settle` does it behind the answer. Whatever else asks how an
+agent stands, or changes it, settles first, so that the order of events is the order of the calls.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import msgspec
 
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.standing import MAX_STANDINGS, Key, Seen, Signal, Standing, Standings, place_in, place_of
-from toolguard_engine.config.settings import Config
+from toolguard_engine.config.settings import Config, Mode
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers.autonomy import budget, drift
 from toolguard_engine.layers.autonomy.drift import resource
@@ -52,17 +55,23 @@ class Autonomy:
         self._changed: dict[Key, Standing] = {}
         self._has_spent = False
         self._last: tuple[Judgement, Standing, drift.DriftStep] | None = None
+        self._uncounted: tuple[CallReading, Judgement, Config] | None = None
 
     def judge(self, reading: CallReading, found: Judgement, config: Config) -> Verdict | None:
         """A hold if a person has to look first. Changes nothing but which signals were reported."""
         mode = config.active_budget_mode
-        if mode == "disabled":
+        if mode in ("disabled", "shadow"):
             return None
+        self.settle()
+        return self._judged(reading, found, config, mode)
+
+    def _judged(self, reading: CallReading, found: Judgement, config: Config, mode: Mode) -> Verdict | None:
         call = reading.call
         standing, step = self._seen(reading, found, config)
         signals = drift.judge(standing.seen, step, config.budget.drift, budget.agent(standing))
         if step.rank:
-            signals = budget.judge(standing, step.rank, call.tool, config.budget) + signals
+            unless = standing.reported if mode == "shadow" else ()
+            signals = budget.judge(standing, step.rank, call.tool, config.budget, unless) + signals
         if not signals:
             return None
         holds = mode in budget.LOWEST_HELD and step.rank >= budget.LOWEST_HELD[mode]
@@ -73,10 +82,20 @@ class Autonomy:
     def let_through(self, reading: CallReading, found: Judgement, config: Config) -> None:
         """The call runs: it is paid for, and counted for drift."""
         mode = config.active_budget_mode
-        if mode == "disabled":
-            return
-        if found.decision != "allow":  # toolguard only watches, and nobody asked yet what this call means for the budget
-            self.judge(reading, found, config)
+        self.settle()
+        if mode == "shadow":
+            self._uncounted = reading, found, config
+        elif mode != "disabled":
+            self._count(reading, found, config, mode)
+
+    def settle(self) -> None:
+        """Counts what was let through in shadow mode and is not counted yet."""
+        if self._uncounted is not None:
+            (reading, found, config), self._uncounted = self._uncounted, None
+            self._judged(reading, found, config, "shadow")
+            self._count(reading, found, config, "shadow")
+
+    def _count(self, reading: CallReading, found: Judgement, config: Config, mode: Mode) -> None:
         standing, step = self._seen(reading, found, config)
         drift.count(standing.seen, step)
         if budget.charge(standing, step.rank, config.budget) and mode in budget.LOWEST_HELD:
@@ -87,7 +106,7 @@ class Autonomy:
     def approved(self, call: Call, code: str, config: Config) -> None:
         """A person approved a call that was held under this code; a checkpoint where the code is one of `ASKS`."""
         if config.active_budget_mode != "disabled":
-            standing = self._of(call, config)
+            standing = self._settled(call, config)
             if code.startswith(ASKS):
                 _refill(standing, call.at)
             budget.trust(standing, budget.TRUST.approval)
@@ -96,14 +115,14 @@ class Autonomy:
     def clean(self, call: Call, config: Config) -> None:
         """A call was executed without an error."""
         if config.active_budget_mode != "disabled":
-            standing = self._of(call, config)
+            standing = self._settled(call, config)
             budget.clean(standing)
             self._changes(standing)
 
     def warned(self, call: Call, config: Config) -> None:
         """A detector or an advisory rule spoke about a call."""
         if config.active_budget_mode != "disabled":
-            standing = self._of(call, config)
+            standing = self._settled(call, config)
             standing.seen.warnings += 1
             budget.spoiled(standing, budget.TRUST.warning)
             self._changes(standing)
@@ -111,13 +130,14 @@ class Autonomy:
     def violated(self, call: Call, config: Config) -> None:
         """A call was blocked by a rule, or denied by a person."""
         if config.active_budget_mode != "disabled":
-            standing = self._of(call, config)
+            standing = self._settled(call, config)
             budget.spoiled(standing, budget.TRUST.violation)
             self._changes(standing)
 
     def person(self, agent: str, session: str, now: float, config: Config) -> None:
         """The owner wrote to the agent: drift begins anew, also of what the agent began by itself."""
         if config.active_budget_mode != "disabled" and session:
+            self.settle()
             standing = self._standings.of(agent, place_in(session), config.budget.initial_trust)
             budget.trust(standing, budget.TRUST.message)
             for each in (standing, *self._standings.spawned(agent)):
@@ -132,6 +152,7 @@ class Autonomy:
 
         It counts as an approval. Agents of which nothing is counted are left out.
         """
+        self.settle()
         within = self._standings.within(session)
         found = [each for each in within if config.for_agent(each.agent).active_budget_mode != "disabled"]
         for standing in found:
@@ -142,6 +163,7 @@ class Autonomy:
 
     def known(self, call: Call) -> Standing | None:
         """How this call's agent stands; None before anything is known of it."""
+        self.settle()
         return self._standings.find(call.agent, place_of(call))
 
     def take_signals(self) -> list[BudgetNotice]:
@@ -159,6 +181,7 @@ class Autonomy:
 
     def take_changed(self) -> dict[Key, Standing]:
         """The standings that changed since the last time, by agent and session. They go on changing: write them at once."""
+        self.settle()
         taken, self._changed, self._has_spent = self._changed, {}, False
         return taken
 
@@ -172,6 +195,7 @@ class Autonomy:
         Whole, and only where it has seen more checkpoints. What was counted here meanwhile and is not in it goes with the
         rest: that is what a checkpoint is for, and what restricts (spending, a violation) was written before.
         """
+        self.settle()
         for standing in sorted(standings, key=lambda each: each.touched):  # the one used last is forgotten last
             known = self._standings.find(*standing.key)
             if known is None or known.epoch < standing.epoch:
@@ -183,6 +207,7 @@ class Autonomy:
 
     def take_over(self, standings: list[Standing]) -> None:
         """What is on disk instead of what was to be saved: newer, or with what another engine spent."""
+        self.settle()
         for standing in standings:
             known = self._standings.find(*standing.key)
             if known is None or known.epoch != standing.epoch:
@@ -195,7 +220,12 @@ class Autonomy:
 
     def sweep(self, now: float) -> None:
         """Forgets sessions that were idle for long."""
+        self.settle()
         self._standings.sweep(now)
+
+    def _settled(self, call: Call, config: Config) -> Standing:
+        self.settle()
+        return self._of(call, config)
 
     def _of(self, call: Call, config: Config) -> Standing:
         return self._standings.of(call.agent, place_of(call), config.budget.initial_trust)

@@ -116,16 +116,18 @@ def _of_one(call: Call) -> ModuleType:
 
 def wanted(call: Call, run: Run, config: Config) -> Wanted:
     """Whether what comes of this call may have to be answered (`ask`): a note or the end could be due with it."""
-    settings, past = config.loop_detection, run.past
-    if settings.enabled is False or exemptions.of(call, config):
+    settings = config.loop_detection
+    if settings.enabled is False or not _may_be_due(run.past, settings):
         return "tell"
+    return "tell" if exemptions.of(call, config) else "ask"
+
+
+def _may_be_due(past: Past, settings: LoopDetection) -> bool:
     if past.armed or past.untold or identical_errors.may_be_due(past, settings.identical_errors):
-        return "ask"
-    if settings.enabled is True and (
+        return True
+    return settings.enabled is True and (
         past.hot + IN_FLIGHT >= settings.warning_threshold or past.stale + IN_FLIGHT >= circuit_breaker.warns_at(settings)
-    ):
-        return "ask"
-    return "tell"
+    )
 
 
 def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config, *, asked: bool = True) -> Reaction:
