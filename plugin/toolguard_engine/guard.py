@@ -193,6 +193,9 @@ class Guard:
     def new_turn(self, session: str) -> None:
         """A message was written in this session: what its calls of no known run did before belongs to another turn."""
         self._runs.pop(f"session:{session}", None)
+        for run in self._runs.values():
+            if session and run.session == session:
+                run.past.stale = 0
 
     def weigh(self, call: Call) -> Judgement:
         """The judgement on a call but for what happened before in its run. Changes nothing."""
@@ -240,13 +243,15 @@ class Guard:
         """A call was executed, with or without an error; None: the gateway's own loop detection did not let it run. In
         shadow mode what it leads to is only told. `asked`: whether what it leads to gets to the gateway."""
         config = self.config_for(call.agent)
-        run = self._run(_place_of(call), call.at, touch=False)
+        run = self._run(_place_of(call), touch=False)
+        run.session = call.session
         mattered = run.identical or run.past.matters
         if outcome is None:
             call = inner_call(call)
             reaction = repetition.on_veto(call, run, config)
         else:
             reaction = repetition.on_outcome(call, outcome, run, config, asked=asked)
+        run.used = max(run.used, call.at)
         if call.run and (mattered or run.past.matters or run.stop):
             self._touched[call.run] = run
         if run.stop and not call.run:
