@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import Literal, Protocol
 
 from msgspec import structs
@@ -328,8 +329,9 @@ class Guard:
         return taken
 
     def keep_touched(self, runs: dict[str, Run | None]) -> None:
-        """What could not be saved is told again."""
-        self._touched = {**runs, **self._touched}
+        """What could not be saved is told again; of more than `MAX_RUNS` runs the latest."""
+        kept = {**runs, **self._touched}
+        self._touched = dict(islice(kept.items(), max(0, len(kept) - MAX_RUNS), None))
 
     def remember(self, runs: dict[str, Run]) -> None:
         """What an engine before this one knew of runs that may still be under way."""

@@ -203,6 +203,9 @@ DEAD: dict[str, tuple[Calls, int, int]] = {
     "another comment each time": (lambda n: command(f"cat job.state # attempt number {n}", "queued"), 10, 30),
     "other spaces each time": (lambda n: command(f"cat {' ' * n}job.state", "queued"), 10, 30),
     "more that does nothing each time": (lambda n: command("true; " * n + "cat job.state", "queued"), 10, 30),
+    "more that does nothing behind it": (lambda n: command("cat job.state" + " || true" * n, "queued"), 10, 30),
+    "another spelling each time": (lambda n: command("cat " + "./" * n + "''" * n + "job.state", "queued"), 10, 30),
+    "another spelling of a path each time": (lambda n: read("src/" + "./" * n + "app.py"), 10, 30),
     "another explanation each time": (
         lambda n: Step("exec", {"command": "cat job.state", "description": f"look {n}"}, "queued"), 10, 30
     ),

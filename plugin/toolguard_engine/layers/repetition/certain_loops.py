@@ -45,8 +45,15 @@ _DEVICES = ("/dev/", "/proc/", "/sys/")
 """What is written there once more happens once more."""
 
 _BACKGROUND = re.compile(r"(?<![&>|])&(?=\s|\)|\Z)|\b(?:nohup|setsid)\b")
-_PADDING = re.compile(r"\A\s*(?:(?:true|:)\s*(?:;|&&)\s*)+|(?:\A|^|(?<=[^\\]\s))#[^\n'\"]{0,200}$", re.MULTILINE)
+_PADDING = re.compile(
+    r"\A\s*(?:(?:true|:)\s*(?:;|&&)\s*)+|(?:;|&&|\|\|)\s{0,20}(?:true|:)\s{0,20}(?=;|&&|\|\||\Z)"
+    r"|(?:\A|^|(?<=[^\\]\s))#[^\n'\"]{0,200}$",
+    re.MULTILINE,
+)
 """Comments and commands that do nothing."""
+
+_SPELLING = re.compile(r"['\"\\]|(?<![^\s/'\"=])(?:\./)+")
+"""Quotes, and folders that are the same folder."""
 
 MAX_COMMAND = 4_000
 
@@ -59,7 +66,7 @@ def on_outcome(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) 
         past.progressed_beside()
         past.waits = past.waits or _goes_on(call, outcome)
         return NOTHING
-    key = call_digest(call.tool, params)
+    key = call_digest(call.tool, params if writes else _plain(params))
     result = mixed(key, outcome.exact)
     if past.in_message(result, call.request):
         return NOTHING
@@ -121,8 +128,14 @@ def _command(params: Any) -> str:
 
 
 def _without_padding(params: Any) -> Any:
-    """The command without spaces, comments and commands that make no difference. Quotes are not looked at: what counts as
-    the same call here also returned the same."""
+    """The command without spaces, comments and commands that make no difference."""
     lines = _PADDING.sub("", _command(params)).splitlines()
     spaced = "\n".join(text for line in lines if (text := " ".join(line.split())))
     return params | {"command": spaced} if spaced else params
+
+
+def _plain(params: Any) -> Any:
+    """The texts without what may be spelled either way. Quotes need not be read: the same call also returned the same."""
+    if not isinstance(params, dict):
+        return params
+    return {name: _SPELLING.sub("", value) if isinstance(value, str) else value for name, value in params.items()}
