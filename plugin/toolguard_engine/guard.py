@@ -11,6 +11,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from itertools import islice
 from typing import Literal, Protocol
 
 from msgspec import structs
@@ -193,6 +194,9 @@ class Guard:
     def new_turn(self, session: str) -> None:
         """A message was written in this session: what its calls of no known run did before belongs to another turn."""
         self._runs.pop(f"session:{session}", None)
+        for run in self._runs.values():
+            if session and run.session == session:
+                run.past.stale = 0
 
     def weigh(self, call: Call) -> Judgement:
         """The judgement on a call but for what happened before in its run. Changes nothing."""
@@ -244,13 +248,15 @@ class Guard:
         """A call was executed, with or without an error; None: the gateway's own loop detection did not let it run. In
         shadow mode what it leads to is only told. `asked`: whether what it leads to gets to the gateway."""
         config = self.config_for(call.agent)
-        run = self._run(_place_of(call), call.at, touch=False)
+        run = self._run(_place_of(call), touch=False)
+        run.session = call.session
         mattered = run.identical or run.past.matters
         if outcome is None:
             call = inner_call(call)
             reaction = repetition.on_veto(call, run, config)
         else:
             reaction = repetition.on_outcome(call, outcome, run, config, asked=asked)
+        run.used = max(run.used, call.at)
         if call.run and (mattered or run.past.matters or run.stop):
             self._touched[call.run] = run
         if run.stop and not call.run:
@@ -327,8 +333,9 @@ class Guard:
         return taken
 
     def keep_touched(self, runs: dict[str, Run | None]) -> None:
-        """What could not be saved is told again."""
-        self._touched = {**runs, **self._touched}
+        """What could not be saved is told again; of more than `MAX_RUNS` runs the latest."""
+        kept = {**runs, **self._touched}
+        self._touched = dict(islice(kept.items(), max(0, len(kept) - MAX_RUNS), None))
 
     def remember(self, runs: dict[str, Run]) -> None:
         """What an engine before this one knew of runs that may still be under way."""

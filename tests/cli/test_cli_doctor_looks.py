@@ -72,7 +72,7 @@ def test_whose_the_port_is(subject: DoctorSubject, words: list[str], told: str) 
 @pytest.mark.parametrize(
     ("native", "own", "words"),
     [
-        (None, None, "toolguard's is off, except its guard after a compaction, and identical errors lead to a warning at 3"),
+        (None, None, "(it warns at 10 calls and ends the run at 30), and identical errors lead to a warning at 3"),
         (True, None, "the gateway's own detection is on"),
         (
             False,

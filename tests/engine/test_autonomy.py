@@ -11,7 +11,16 @@ import pytest
 
 from toolguard_engine.approvals import standing
 from toolguard_engine.approvals.standing import IDLE_SECONDS, Standing
-from toolguard_engine.config.settings import AgentBudget, AgentConfig, BudgetConfig, Config, DriftConfig, Mode, RiskCosts
+from toolguard_engine.config.settings import (
+    AgentBudget,
+    AgentConfig,
+    BudgetConfig,
+    Config,
+    DriftConfig,
+    LoopDetection,
+    Mode,
+    RiskCosts,
+)
 from toolguard_engine.effects.outcomes import Outcome
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import Effect
@@ -353,7 +362,7 @@ CAME = Outcome(1)
 
 
 def guard(mode: Mode, general: Mode = "enforce") -> Guard:
-    config = Config(mode=general, budget=BudgetConfig(mode=mode))
+    config = Config(mode=general, budget=BudgetConfig(mode=mode), loop_detection=LoopDetection(enabled=False))
     return Guard(config, tool_hints.load(), Host(HOME, f"{HOME}/.openclaw"), BOOK)
 
 

@@ -11,7 +11,7 @@ import pytest
 from toolguard_engine import guard as module
 from toolguard_engine.config.settings import AgentConfig, Config, Mode
 from toolguard_engine.guard import Guard
-from toolguard_engine.model.call import Call, Correction, Failure, MalformedCall, ParameterProblem, Stop, Verdict
+from toolguard_engine.model.call import Call, Correction, Failure, MalformedCall, ParameterProblem, Run, Stop, Verdict
 from toolguard_engine.server import tool_hints
 
 TEXT = 'Validation failed for tool "read":\n  - path: must have required properties path\n\nReceived arguments:\n{}'
@@ -210,3 +210,10 @@ def test_the_least_recently_failing_run_is_forgotten_first(monkeypatch: pytest.M
     assert list(owner._runs) == ["c", "a", "d"]
     assert fail(owner, replace(CALL, run="a")) == ["limit"]
     assert fail(owner, replace(CALL, run="b")) == ["corrected"]
+
+
+def test_runs_that_cannot_be_saved_are_bounded() -> None:
+    guard = Guard(Config(), {})
+    for start in range(0, 3 * module.MAX_RUNS, module.MAX_RUNS):
+        guard.keep_touched({f"r{number}": Run() for number in range(start, start + module.MAX_RUNS)})
+    assert len(guard.take_touched()) == module.MAX_RUNS

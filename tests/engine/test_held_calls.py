@@ -475,7 +475,7 @@ def test_ordinary_calls_never_touch_the_store(tmp_path: Path) -> None:
     looping = "!n ?n n !n ?n n !n ?n +n"
     assert scene.play(looping) == "go allow corrected go allow loop-detected stop loop.identical/end ."
     scene.session.answer(protocol.RunEnd("r", "s"))
-    assert scene.play("!nopq ?n ?o ?p ?q +n +o +p +q " * 20) == " ".join(["go allow allow allow allow . . . ."] * 20)
+    assert scene.play("!nopq ?n ?o ?p ?q +n +o +p +q " * 5) == " ".join(["go allow allow allow allow . . . ."] * 5)
     assert scene.play("!A ?A !A ?A !A") == "go blocked go blocked stop"
     for message in (
         protocol.ParamsChanged(1, *spelled("n")),

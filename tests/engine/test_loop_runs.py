@@ -145,7 +145,7 @@ COSTS: list[tuple[Tool, dict[str, Any], int, list[int]]] = [
     (poll, {}, 0, []),
     (poll, ON, 23, [10, 15, 20]),
     (ping_pong, ON, 23, [10, 15, 19, 20]),
-    (ping_pong, {}, 0, []),
+    (ping_pong, {}, 32, [10, 30]),
     (transient, {}, 0, []),
     (transient, ON, 23, [10, 15, 20]),
     (moving_poll, ON, 0, []),
@@ -281,6 +281,7 @@ NOTES: list[Callable[[Call], str]] = [
     lambda call: loop_notes.polls(call, 10, 20),
     lambda call: loop_notes.alternates(call, 10, 20),
     lambda call: loop_notes.nothing_new(call, 20, 30),
+    lambda call: loop_notes.leads_nowhere(call, 10, 30),
     lambda call: loop_notes.same_error(call, 3, 6),
 ]
 FOUND: list[Callable[[Call], str]] = [

@@ -258,6 +258,11 @@ def test_memory_is_bounded() -> None:
     runs = [ledger.of(f"r{number}") for number in range(100)]
     assert ledger.size == sum(heard.size for heard in runs if heard) <= hearing.MAX_ALL
     assert max(heard.size for heard in runs if heard) <= hearing.MAX_RUN
+    for number in range(2 * hearing.MAX_RUNS):
+        ledger.result(f"short-{number}", "web_fetch", {"url": "x"}, "a word")
+    assert sum(ledger.of(f"short-{number}") is not None for number in range(2 * hearing.MAX_RUNS)) == hearing.MAX_RUNS
+    for number in range(2 * hearing.MAX_RUNS):
+        ledger.ended(f"short-{number}")
     for number in range(100):
         ledger.ended(f"r{number}")
     assert (ledger.size, ledger.of("r1")) == (0, None)

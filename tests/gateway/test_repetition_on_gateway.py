@@ -129,6 +129,21 @@ def test_the_same_success_again_and_again(stage) -> None:
     goes_on(stage, played.session)
 
 
+def test_a_loop_of_successes_ends_by_default_and_a_poll_goes_on(stage) -> None:
+    files(stage, "state.txt")
+    played = stage.play(repeating(command("cat state.txt"), read("state.txt")))
+    assert played.noted == [10]
+    assert len(played.results) == 30
+    assert LOOP in played.results[-1]
+    assert len(played.requests) == 32
+    assert played.turn.answer == "Stopped."
+    assert stage.codes(played) == ["loop.breaker"] * 2
+    goes_on(stage, played.session)
+    polled = stage.play(once(*[command("sleep 0.01; cat state.txt")] * 35))
+    assert [text.strip() for text in polled.results] == ["This is state.txt."] * 35
+    assert polled.turn.answer == "Done."
+
+
 @pytest.mark.thorough
 def test_three_calls_in_turn(stage) -> None:
     """A longer cycle is the breaker's: nine calls that bring nothing new, after three that did."""

@@ -8,6 +8,9 @@ import { alive, environment, folder, GATEWAY, Log, PYTHON, refusal, until } from
 
 /** @typedef {import("./support.mjs").TestContext} TestContext */
 
+/** In milliseconds: on a busy machine an engine may take longer to start than the gateway part waits for an answer. */
+const LIMIT_MS = 60_000;
+
 /**
  * What the instances of one gateway have in common: each `instance()` is the plugin, loaded once more.
  * @param {TestContext} t
@@ -92,7 +95,7 @@ describe("the end of a core", () => {
   test("end() stops the engine", async (t) => {
     const { instance, log } = gateway(t);
     const one = instance();
-    assert.equal((await one.core?.engine.ask({ type: "ping" }))?.type, "pong");
+    assert.equal((await one.core?.engine.ask({ type: "ping" }, LIMIT_MS))?.type, "pong");
     assert.ok(alive(log.pids[0] ?? 0));
     await one.end();
     assert.ok(!alive(log.pids[0] ?? 0));
@@ -103,11 +106,11 @@ describe("the end of a core", () => {
     const { instance, log } = gateway(t);
     const [one, two, idle] = [instance(), instance(), instance()];
     assert.equal(one.core, two.core);
-    await one.core?.engine.ask({ type: "ping" });
+    await one.core?.engine.ask({ type: "ping" }, LIMIT_MS);
     await one.leave();
     await idle.leave();
     assert.ok(alive(log.pids[0] ?? 0));
-    assert.equal((await two.core?.engine.ask({ type: "ping" }))?.type, "pong");
+    assert.equal((await two.core?.engine.ask({ type: "ping" }, LIMIT_MS))?.type, "pong");
     await two.leave();
     assert.ok(!alive(log.pids[0] ?? 0));
     assert.equal(log.pids.length, 1);
@@ -177,11 +180,11 @@ describe("what a core says", () => {
     const { instance, log } = gateway(t, { python: recorder(heard) });
     const { engine, hooks } = instance().core ?? assert.fail();
     hooks.messageWritten({ message: { role: "user" } }, {}); // no engine yet: only the log hears it
-    assert.equal((await engine.ask({ type: "ping" }))?.type, "pong");
+    assert.equal((await engine.ask({ type: "ping" }, LIMIT_MS))?.type, "pong");
     await until(() => readFileSync(heard, "utf8").includes("seams"), "the first note");
     process.kill(log.pids[0] ?? 0, "SIGKILL");
     await until(() => log.pids[1], "a second engine");
-    assert.equal((await engine.ask({ type: "ping" }))?.type, "pong");
+    assert.equal((await engine.ask({ type: "ping" }, LIMIT_MS))?.type, "pong");
     const told = readFileSync(heard, "utf8").trim().split("\n").map((line) => JSON.parse(line));
     const notes = told.filter(({ type }) => type === "seams").map(({ seams }) => seams.hooks);
     assert.deepEqual(notes, ["works", "works"]);
@@ -212,7 +215,7 @@ describe("what a core brings together", () => {
     environment(t, { OPENCLAW_CONFIG_PATH: undefined });
     const heard = join(folder(), "heard");
     const { api, instance } = gateway(t, { python: recorder(heard) });
-    await instance().core?.engine.ask({ type: "ping" });
+    await instance().core?.engine.ask({ type: "ping" }, LIMIT_MS);
     const state = api.runtime.state.resolveStateDir();
     const [{ configPath, root, stateDir }] = messages(heard, "hello");
     assert.deepEqual({ configPath, root, stateDir }, { configPath: join(state, "openclaw.json"), root: GATEWAY, stateDir: state });
@@ -226,10 +229,10 @@ describe("what a core brings together", () => {
     const heard = join(folder(), "heard");
     const { instance, log } = gateway(t, { python: recorder(heard) });
     const { engine, order } = instance().core ?? assert.fail();
-    await engine.ask({ type: "ping" });
+    await engine.ask({ type: "ping" }, LIMIT_MS);
     shared[STATE] = { registry: { typedHooks: [hook("toolguard"), hook("late")] } };
     order.check();
-    await engine.ask({ type: "ping" });
+    await engine.ask({ type: "ping" }, LIMIT_MS);
     const [{ text }, ...more] = messages(heard, "warned");
     assert.match(text, /^SECURITY: late \(priority -9\) runs after the guard/);
     assert.deepEqual(more, []);

@@ -29,7 +29,7 @@ MAX_REASON = 1_500
 class Outcome(msgspec.Struct, frozen=True):
     """`result`: a digest, equal for outcomes that say the same; `exact`: a digest of everything. Of a failure: `wording`, a
     digest of its text without numbers; `lasting`: a retry cannot fix it; `explained`: its text says why; `names`: it says on
-    what; `cut_off`: the gateway ended the run, so the real outcome is unknown."""
+    what; `cut_off`: the gateway ended the run, so the real outcome is unknown. `running`: a command that goes on."""
 
     result: int
     failed: bool = False
@@ -39,6 +39,7 @@ class Outcome(msgspec.Struct, frozen=True):
     names: bool = False
     cut_off: bool = False
     exact: int = 0
+    running: bool = False
 
 
 ABORTED = "Aborted"
@@ -107,7 +108,7 @@ def outcome(  # noqa: PLR0913
     result = digest(b"%b\0%b" % (masked, context))
     exact = result if masked is data else digest(b"%b\0%b" % (data, context))
     if not failed:
-        return Outcome(result, exact=exact)
+        return Outcome(result, exact=exact, running=state == "running")
     error = _error(text)
     message = _UNINFORMATIVE.sub("", error[:MAX_REASON])
     if error is not text:

@@ -132,7 +132,8 @@ class Identical:
 
 @dataclass(slots=True)
 class Run:
-    """What the guard remembers of one turn of one agent, until it ends. `used`: when it was last heard of."""
+    """What the guard remembers of one turn of one agent, until it ends. `used`: when it was last heard of; `session`: where
+    its calls came from."""
 
     failures: int = 0
     first_request: int = 0
@@ -140,6 +141,7 @@ class Run:
     stop: Stop | None = None
     past: Past = field(default_factory=Past)
     used: float = 0.0
+    session: str = ""
 
 
 @dataclass(frozen=True, slots=True)

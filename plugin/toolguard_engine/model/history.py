@@ -42,7 +42,8 @@ class Past(msgspec.Struct, omit_defaults=True):
     `hot`: no repetition among the steps that count is longer; it is looked at again `hot_left` steps later.
 
     `alternating`: how many of the newest steps are two calls in strict alternation. `stale`: how many calls in a row
-    brought nothing new, `stale_reported`: the request in which the model was told so. `untold`: a note that could not be
+    brought nothing new, `stale_reported`: the request in which the model was told so, `noted_at`: the count at which it was
+    (`certain_loops`). `waits`: something that the run started may still be running. `untold`: a note that could not be
     given behind the result it belongs to, since nobody had asked; it goes behind the next one. `errors`: how often a call
     of a family failed in one way, by the digest of both, `kind_errors`: the same of calls that vary freely, since the
     last success that told something new; `errors_most`: at most how often. `seen`: successes that were news, of exempt
@@ -64,6 +65,8 @@ class Past(msgspec.Struct, omit_defaults=True):
     alternating: int = 0
     stale: int = 0
     stale_reported: int = 0
+    noted_at: int = 0
+    waits: bool = False
     untold: str = ""
     errors: dict[int, Count] = {}
     kind_errors: dict[int, Count] = {}

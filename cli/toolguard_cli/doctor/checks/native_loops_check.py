@@ -100,7 +100,8 @@ def _own(own: LoopDetection) -> str:
     )
     counted = f"identical errors lead to {limits}" if limits else "identical errors are not counted (identicalErrors is 0)"
     if state is None:
-        return f"toolguard's is off, except its guard after a compaction, and {counted}"
+        limits = f"it warns at {own.warning_threshold} calls and ends the run at {own.global_circuit_breaker_threshold}"
+        return f"toolguard's is on for calls that certainly lead nowhere ({limits}), and {counted}"
     ours = f"{own.warning_threshold} calls, blocks at {own.critical_threshold} and {own.global_circuit_breaker_threshold}"
     return f"toolguard's is on (it warns at {ours}); {counted}"
 

@@ -1,8 +1,8 @@
 """What each run has heard: text from outside, text of this machine, and what a person said. Bounded, and gone with the run.
 
-The law: of a text the first `MAX_TEXT` bytes count, of a run the last `MAX_RUN`, of all runs together `MAX_ALL`: the run
-that was quiet longest is forgotten first. Texts are kept in the form of `normal`, in which quoting, capitals, line breaks
-and characters that do not show make no difference. Nothing here is written down anywhere.
+The law: of a text the first `MAX_TEXT` bytes count, of a run the last `MAX_RUN`, of all runs together `MAX_ALL`, and
+`MAX_RUNS` runs count: the one that was quiet longest is forgotten first. Texts are kept in the form of `normal`, in which
+quoting, capitals, line breaks and characters that do not show make no difference. Nothing here is written down anywhere.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from toolguard_engine.effects import program_catalogue, tools
 MAX_TEXT = 65_536
 MAX_RUN = 262_144
 MAX_ALL = 8_388_608
+MAX_RUNS = 1_000
 MAX_TEXTS = 64
 MAX_STATED = 16_384
 MAX_SESSIONS = 256
@@ -188,7 +189,7 @@ class RunContexts:
             _remember_names(context, params)
         where = context.outside if origin == "outside" else context.inside
         self.size += context.add(where, normal(text[:MAX_TEXT])[:MAX_TEXT])
-        while self.size > MAX_ALL and len(self._runs) > 1:
+        while (self.size > MAX_ALL and len(self._runs) > 1) or len(self._runs) > MAX_RUNS:
             _, oldest = self._runs.popitem(last=False)
             self.size -= oldest.size
 

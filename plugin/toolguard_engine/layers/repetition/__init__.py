@@ -10,7 +10,8 @@
 - a call that the gateway's own detection does not let run counts as one that ran and as a block (`host_veto`);
 - calls in a row that bring nothing new end the run, whichever they are (`circuit_breaker`);
 - calls of tools under `neverBlock` are neither counted nor noted, and end no run;
-- with `enabled` absent only `identical_errors` and the guard after a `compaction` count, with false nothing does;
+- with `enabled` absent only `identical_errors`, `certain_loops` and the guard after a `compaction` count, with false
+  nothing does;
 - what one message of the model does twice counts once: it could not know better in between. No run ends in the message in
   which it was first warned.
 """
@@ -30,6 +31,7 @@ from toolguard_engine.layers import exemptions
 from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.layers.repetition import (
     after_compaction,
+    certain_loops,
     circuit_breaker,
     generic_repeat,
     host_veto,
@@ -125,9 +127,9 @@ def wanted(call: Call, run: Run, config: Config) -> Wanted:
 def _may_be_due(past: Past, settings: LoopDetection) -> bool:
     if past.armed or past.untold or identical_errors.may_be_due(past, settings.identical_errors):
         return True
-    return settings.enabled is True and (
-        past.hot + IN_FLIGHT >= settings.warning_threshold or past.stale + IN_FLIGHT >= circuit_breaker.warns_at(settings)
-    )
+    if settings.enabled is not True:
+        return past.stale + IN_FLIGHT >= settings.warning_threshold
+    return past.hot + IN_FLIGHT >= settings.warning_threshold or past.stale + IN_FLIGHT >= circuit_breaker.warns_at(settings)
 
 
 def on_outcome(call: Call, outcome: Outcome, run: Run, config: Config, *, asked: bool = True) -> Reaction:
@@ -151,28 +153,29 @@ def _on_outcome(call: Call, outcome: Outcome, run: Run, config: Config) -> React
     settings, past = config.loop_detection, run.past
     if settings.enabled is False or run.stop is not None:
         return NOTHING
-    exempt = exemptions.of(call, config) is not None
+    exempt = exemptions.of(call, config)
     if (
         not outcome.failed
         and (exempt or past.errors)
         and past.is_news(mixed(call_digest(call.tool, call.params), outcome.result))
     ):
-        _on_news(call, past, exempt=exempt)
+        _on_news(call, past, exempt=exempt is not None)
     if exempt:
+        if exempt is exemptions.EXEMPT and settings.enabled is not True:
+            certain_loops.beside(call, past)
         return NOTHING
     lasting = identical_errors.counts(outcome)
-    if settings.enabled is not True and not lasting and not past.armed:
-        return NOTHING
-    key, family = digests(call.tool, call.params) if outcome.failed else (call_digest(call.tool, call.params), 0)
     found = NOTHING
     if past.armed:
         found = after_compaction.watch(call, outcome, run)
     if lasting and run.stop is None:
+        family = digests(call.tool, call.params)[1]
         found = identical_errors.on_failure(call, family, outcome, run, settings.identical_errors)
-    if settings.enabled is True and run.stop is None:
-        repeats = _on_step(call, key, family, outcome, run, settings)
-        return repeats if repeats.stop or not found.code else found
-    return found
+    if found.stop:
+        return found
+    on_step = _on_step if settings.enabled is True else certain_loops.on_outcome
+    repeats = on_step(call, outcome, run, settings)
+    return repeats if repeats.stop or not found.code else found
 
 
 def _on_news(call: Call, past: Past, *, exempt: bool) -> None:
@@ -183,7 +186,8 @@ def _on_news(call: Call, past: Past, *, exempt: bool) -> None:
         past.progressed_beside()
 
 
-def _on_step(call: Call, key: int, family: int, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
+def _on_step(call: Call, outcome: Outcome, run: Run, settings: LoopDetection) -> Reaction:
+    key, family = digests(call.tool, call.params) if outcome.failed else (call_digest(call.tool, call.params), 0)
     past, result = run.past, mixed(key, outcome.result)
     failed, freely = outcome.failed, outcome.explained
     if freely:
@@ -276,4 +280,8 @@ def on_unknown_tool(call: Call, run: Run, config: Config) -> Stop | None:
 def on_compaction(run: Run, config: Config) -> int:
     """Arms the guard after a compaction; for how many calls, 0 where it is off."""
     settings = config.loop_detection
-    return 0 if settings.enabled is False else after_compaction.arm(run.past, settings)
+    if settings.enabled is False:
+        return 0
+    if settings.enabled is not True:
+        run.past.progressed_beside()
+    return after_compaction.arm(run.past, settings)
