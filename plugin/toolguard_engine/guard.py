@@ -42,6 +42,7 @@ from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.repetition import Reaction
 from toolguard_engine.model.call import Call, Correction, Host, MalformedCall, Run, Stop, Verdict
+from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 from toolguard_engine.rules import judgement
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Rulebook
@@ -64,6 +65,7 @@ VIOLATIONS = ("rule.", "constraint.", "approval.denied")
 MAX_CONFIGS = 1_000
 Outcomes = Literal["", "tell", "ask"]
 TOO_DEEP = Verdict("block", "call.too-deep", reason="Its arguments are nested too deeply to be judged.")
+TOO_INTRICATE = Verdict("hold", rubric.TOO_INTRICATE_CODE, reason=rubric.TOO_INTRICATE)
 IN_SHADOW_TOO = (engaged_kill_switch.CODE, TOO_DEEP.code)
 """Codes of blocks that shadow mode does not lift."""
 
@@ -95,8 +97,17 @@ LAYERS: tuple[Layer, ...] = (
 class Guard:
     """Owns the state of all runs of one gateway."""
 
-    def __init__(self, config: Config, hints: texts.Hints, host: Host | None = None, book: Rulebook | None = None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        hints: texts.Hints,
+        host: Host | None = None,
+        book: Rulebook | None = None,
+        worked: Callable[[], float] | None = None,
+    ) -> None:
+        """`worked`: seconds of processor time used so far."""
         self._config = config
+        self._worked = worked
         self._configs: dict[str, Config] = {}
         self._hints = hints
         self._host = host or Host()
@@ -135,7 +146,7 @@ class Guard:
 
     def read(self, call: Call) -> CallReading:
         """The call as all layers see it."""
-        return CallReading(call, self._host)
+        return CallReading(call, self._host, WorkLimit(self._worked))
 
     def judge(self, call: Call) -> Verdict:
         """Whether this call may run. In shadow mode it may, under the code that would have stopped it."""
@@ -374,13 +385,21 @@ def _layered(given: LayerInput) -> Judgement:
     found = judgement.UNJUDGED
     try:
         for layer in LAYERS:
-            if (changed := layer.judge(given, found)) is not None:
+            if (changed := _of_layer(layer, given, found)) is not None:
                 found = changed
                 if found.ends:
                     break
     except RecursionError:  # the arguments could be decoded, and are too deep for a layer
         return judgement.of(TOO_DEEP)
     return found
+
+
+def _of_layer(layer: Layer, given: LayerInput, found: Judgement) -> Judgement | None:
+    """What a layer makes of a call. One that would take too much work to look at is held, unless another layer blocks it."""
+    try:
+        return layer.judge(given, found)
+    except (TooIntricate, MemoryError):
+        return judgement.changed(found, TOO_INTRICATE) if found.decision == "allow" else None
 
 
 def _place_of(call: Call) -> str:

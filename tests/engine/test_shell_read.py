@@ -328,11 +328,11 @@ def test_sources_of_words() -> None:
     [
         ("echo 'a", "broken"), ('echo "a', "broken"), ("echo $(a", "broken"), ("(a", "broken"), ("if a; then b", "broken"),
         ("a )", "broken"), ("cat <<X\na", "broken"), ("f('x')", "broken"), ("echo " + "$(" * 60, "deep"),
-        ("eval " * 60, "deep"), ("sudo " * 60 + "ls", "deep"), ("a;" * 5000, "long"), ("a " * 40_000, "long"),
+        ("eval " * 60, "deep"), ("sudo " * 60 + "ls", "deep"), ("a;" * 900, "long"),
         ("rm {a..z}{a..z}", "long"), ("rm {1..9}{1..9}{1..9}", "long"), ("rm {1..6500}", ""),
         ("A=ab;" + "A=$A$A;" * 40 + "$A", ""),
     ],
-    ids=range(17),
+    ids=range(16),
 )  # fmt: skip
 def test_flaws(command: str, flaw: str) -> None:
     assert read(command).flaws == ({flaw} if flaw else set())

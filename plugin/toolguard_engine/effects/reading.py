@@ -16,16 +16,19 @@ from toolguard_engine.effects.shell.unwrap import read
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.lazy import Lazy
+from toolguard_engine.model.work_limit import WorkLimit
 
 _NO_HOST = Host()
 
 
 class CallReading:
-    """`tool`: the name in the form in which names are compared; `params`: empty where the call has no object of them."""
+    """`tool`: the name in the form in which names are compared; `params`: empty where the call has no object of them;
+    `work`: what judging it may cost."""
 
-    def __init__(self, call: Call, host: Host = _NO_HOST) -> None:
+    def __init__(self, call: Call, host: Host = _NO_HOST, work: WorkLimit | None = None) -> None:
         self.call = call
         self.host = host
+        self.work = work or WorkLimit()
         self.tool = tool_name(call.tool)
         self.has_params = isinstance(call.params, dict)
         self.params: dict[str, Any] = call.params if self.has_params else {}
@@ -44,12 +47,13 @@ class CallReading:
     @Lazy
     def command_readings(self) -> tuple[Reading, ...]:
         """One for each of `commands`."""
-        return tuple([read(command) for command in self.commands])
+        self.work.admit(sum(map(len, self.commands)))
+        return tuple([read(command, work=self.work) for command in self.commands])
 
     @Lazy
     def command_effects(self) -> tuple[tuple[Effect, ...], ...]:
         """What each of `commands` would do."""
-        return tuple([effects(reading, self.command_where) for reading in self.command_readings])
+        return tuple([effects(reading, self.command_where, self.work) for reading in self.command_readings])
 
     @Lazy
     def tool_effects(self) -> tuple[Effect, ...]:

@@ -25,6 +25,8 @@ CODE = "rubric"
 TOO_LONG_CODE = "rule.too-long"
 TOO_LONG = "It is too long to be read to its end."
 TOO_DEEP = "It is nested too deeply to be read to its end."
+TOO_INTRICATE_CODE = "rule.too-intricate"
+TOO_INTRICATE = "It is too intricate to be judged."
 BROKEN_CLARITY = 2
 """What a command adds whose syntax is broken."""
 
@@ -90,6 +92,8 @@ def _weighed(
         if first is not None:
             return Judgement("hold", f"rule.{first.rule}", clarity, stakes, done, matches, _reason(first))
         return Judgement("hold", CODE, clarity, stakes, done, matches, _by_score(clarity, stakes, done, flaws, config))
+    if "intricate" in flaws:
+        return Judgement("hold", TOO_INTRICATE_CODE, clarity, stakes, done, matches, TOO_INTRICATE)
     if unread := flaws & {"long", "deep"}:
         reason = TOO_LONG if "long" in unread else TOO_DEEP
         return Judgement("hold", TOO_LONG_CODE, clarity, stakes, done, matches, reason)

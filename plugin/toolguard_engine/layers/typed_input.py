@@ -36,7 +36,7 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     found, reads_only = NOTHING, True
     for process, entry in entries:
         for command in entry.commands:
-            reading = CallReading(as_command(given.call, process, command), given.reading.host)
+            reading = CallReading(as_command(given.call, process, command), given.reading.host, given.reading.work)
             found = _stricter(found, judge_command(reading))
             reads_only = reads_only and reading.reads_only
         if entry.doubt:

@@ -50,6 +50,7 @@ def _session(clock: Clock, includes: Includes, held: HeldCalls) -> Session:
         Setup(
             hints=tool_hints.load(),
             clock=clock.now,
+            worked=clock.worked,
             pid=os.getpid(),
             book=packs.load(),
             home=str(Path.home()),

@@ -107,7 +107,7 @@ class Session(SessionState):
         self.outbox.gateway = message.gateway
         self.outbox.measure = Measure() if self.config.metrics.enabled else None
         processes = self.guard.processes
-        self.guard = Guard(self.config, self.setup.hints, self._host(message), self._book())
+        self.guard = Guard(self.config, self.setup.hints, self._host(message), self._book(), self.setup.worked)
         self.guard.processes = processes
         if self.setup.open_approvals:
             self.approvals = self.setup.open_approvals(message, self.config)

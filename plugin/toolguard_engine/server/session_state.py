@@ -33,9 +33,9 @@ class SessionTally:
 
 @dataclass(frozen=True)
 class Setup:
-    """What the process gives a session besides the gateway's messages. `home`, `guarded`: see `model.Host`; `included`: the
-    files that the config at this path takes in; `links`: the links that lead to a home folder and a state folder; `package`:
-    the folders of the package that a script belongs to.
+    """What the process gives a session besides the gateway's messages. `worked`: see `guard.Guard`; `home`, `guarded`: see
+    `model.Host`; `included`: the files that the config at this path takes in; `links`: the links that lead to a home folder
+    and a state folder; `package`: the folders of the package that a script belongs to.
 
     `open_approvals` is called once the gateway has said where its state is.
     """
@@ -50,6 +50,7 @@ class Setup:
     links: Callable[[str, str], tuple[tuple[str, str], ...]] = lambda _home, _state: ()
     package: Callable[[str], tuple[str, ...]] = lambda _: ()
     open_approvals: Callable[[messages.Hello, Config], Approvals] | None = None
+    worked: Callable[[], float] | None = None
 
 
 @dataclass
@@ -70,7 +71,7 @@ class SessionState:
     """Why the gateway is about to stop the plugin, if it said so."""
 
     def __post_init__(self) -> None:
-        self.guard = Guard(self.config, self.setup.hints)
+        self.guard = Guard(self.config, self.setup.hints, worked=self.setup.worked)
 
     def now(self) -> float:
         return self.setup.clock().timestamp()

@@ -13,8 +13,8 @@ import msgspec
 
 UNKNOWN = "\0"
 
-Flaw = Literal["broken", "deep", "long"]
-"""Why a command was not read completely: its syntax, its nesting, its size."""
+Flaw = Literal["broken", "deep", "long", "intricate"]
+"""Why a command was not read completely: its syntax, its nesting, its size, the work that it would take."""
 
 
 # Structs rather than dataclasses, because a frozen dataclass takes three times as long to create.

@@ -51,6 +51,7 @@ from toolguard_engine.effects.programs import (
 )
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Reading, Redirect
 from toolguard_engine.effects.shell.places import Where, place
+from toolguard_engine.model.work_limit import WorkLimit
 
 _TABLES = (
     file_programs.PROGRAMS, file_readers.PROGRAMS, system_programs.PROGRAMS, network_programs.PROGRAMS,
@@ -72,7 +73,9 @@ _TEXT_PRINTERS = program_catalogue.programs("text_printer")
 _SEARCHERS = program_catalogue.programs("file_finder")
 
 
-def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
+def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None = None) -> tuple[Effect, ...]:
+    """`work`: what finding them may cost."""
+    work = work or WorkLimit()
     found: list[Effect] = []
     searches: dict[tuple[str, ...], ProgramRun] = {}
     for at, run in enumerate(seen.runs):
@@ -82,6 +85,7 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
         if run.name in _SEARCHERS:
             searches[(*run.via, run.name)] = run
         for effect in _of(run, where):
+            work.spend(EFFECT)
             found_by = searches and run.via and effect.target.endswith(UNKNOWN) and _search_around(run, searches)
             found.append(_searched(effect, found_by, where) if found_by else effect)
             if len(found) > MAX_PATHS:
@@ -93,6 +97,9 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST) -> tuple[Effect, ...]:
         found = list(rebuilt_text.marked(seen, found))
     return (*found, *data_flows.effects(seen, tuple(found), where))
 
+
+EFFECT = 5
+"""Steps of work for each effect."""
 
 PARTNERS = 100
 """In a flood, so many of the last effects are combined with the severe ones after them."""

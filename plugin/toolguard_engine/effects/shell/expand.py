@@ -14,6 +14,7 @@ from itertools import islice
 
 from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
 from toolguard_engine.effects.shell.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
+from toolguard_engine.model.work_limit import WorkLimit
 
 MAX_VALUE = 8_192
 MAX_FIELDS = 256
@@ -21,6 +22,11 @@ MAX_BRACES = 64
 MAX_NUMBERS = 8
 """In a range like `{1..1000}` the first and last numbers represent the others."""
 MAX_TEMPLATE = 2_000
+_FIELD = 3
+"""Steps of work for each word, and for each one that braces make of it."""
+
+_CHARACTERS = 2_000
+"""That are joined in one step of work."""
 
 KNOWN = {
     "HOME": "~", "OLDPWD": ".", "IFS": " ", "SHELL": "sh", "BASH": "bash",
@@ -47,7 +53,8 @@ Value = str | tuple[str, ...]
 class ShellState:
     """The state of a shell at one point of a command. `args`: `$1` and so on, None if unknown.
 
-    `feeds`: the sources of variables whose values are unknown (`x=$(cat .env)`).
+    `feeds`: the sources of variables whose values are unknown (`x=$(cat .env)`). `work`: what reading may cost; one for all
+    states of a command.
     """
 
     variables: dict[str, Value] = field(default_factory=dict)
@@ -59,17 +66,19 @@ class ShellState:
     maybe: int = 0
     calling: frozenset[str] = frozenset()
     feeds: dict[str, StdinSource] = field(default_factory=dict)
+    work: WorkLimit = field(default_factory=WorkLimit)
 
     def fork(self, *via: str) -> ShellState:
         """A subshell: a copy whose changes do not affect this state."""
+        self.work.spend(2 + (len(self.variables) + len(self.functions) + len(self.via)) / 32)
         return ShellState(
             dict(self.variables), dict(self.functions), dict(self.aliases), self.args, self.via + via, self.cwd, self.maybe,
-            self.calling, dict(self.feeds),
+            self.calling, dict(self.feeds), self.work,
         )  # fmt: skip
 
     def elsewhere(self, *via: str) -> ShellState:
         """A shell on another machine or in a container, which shares none of this state."""
-        return ShellState(via=self.via + via, cwd="", calling=self.calling)
+        return ShellState(via=self.via + via, cwd="", calling=self.calling, work=self.work)
 
     def assign(self, name: str, value: str, *, append: bool = False) -> None:
         """Sets a variable. Under a condition it may also keep its old value."""
@@ -103,8 +112,10 @@ def expand(word: Word, state: ShellState, capture: Captured) -> Fields:
     if isinstance(word, str):
         return Fields([word])
     found = Fields([])
+    state.work.spend(_FIELD)
     for number, parts in enumerate(_braces(word)):
         _split(parts, state, capture, found)
+        state.work.spend(_FIELD)
         if number == MAX_BRACES or len(found.texts) > MAX_FIELDS:
             del found.texts[MAX_FIELDS:]
             found.cut = True
@@ -129,6 +140,7 @@ def text_of(word: Word, state: ShellState, capture: Captured) -> tuple[str, Stdi
     text = ""
     for part in word:
         piece, given = _value(part, state, capture)
+        state.work.spend(1 + (len(text) + len(piece)) / _CHARACTERS)
         feed = feed or given
         text = _joined(text, piece, part)
         if len(text) > MAX_VALUE * 4:
@@ -167,6 +179,7 @@ def _split(parts: Iterable[Part], state: ShellState, capture: Captured, found: F
     current, begun = "", False
     for part in parts:
         value, feed = _value(part, state, capture)
+        state.work.spend(1 + (len(current) + len(value)) / _CHARACTERS)
         found.feed = found.feed or feed
         if isinstance(part, Literal) or part.quoted:
             if isinstance(part, Variable) and part.name == "@" and state.args is not None and not part.operator:
@@ -287,7 +300,10 @@ def _slice(value: str, operand: str) -> str:
 
 def _replace(value: str, operand: str, count: int) -> str:
     old, _, new = operand.partition("/")
-    return UNKNOWN if not old or re.search(r"[*?\[]", old) else value.replace(old, new, count)
+    if not old or re.search(r"[*?\[]", old):
+        return UNKNOWN
+    enough = MAX_VALUE // (len(new) or 1) + 1  # what is longer is cut off
+    return value.replace(old, new, count if count > 0 else enough if len(new) > len(old) else -1)
 
 
 def _changed_folder(value: str, operator: str, operand: str) -> str:
@@ -349,6 +365,7 @@ _CHANGES: dict[str, Callable[[str, str], str]] = {
 }
 
 _PRIVATE = 0xE000
+_SIGNS = re.compile("[\ue000-\uffff]")
 _OPEN, _CLOSE = "\uf8fe", "\uf8ff"
 _INNERMOST = re.compile(r"\{([^{}]*+)\}")
 _RANGE = re.compile(r"(-?\d{1,4}|[A-Za-z])\.\.(-?\d{1,4}|[A-Za-z])(?:\.\.-?\d{1,4})?")
@@ -404,15 +421,14 @@ def _choices(inside: str) -> list[str] | None:
 
 
 def _parts(text: str, parts: tuple[Part, ...]) -> Iterable[Part]:
-    plain = ""
-    for sign in text:
-        at = ord(sign) - _PRIVATE
-        if 0 <= at < len(parts):
-            if plain:
-                yield Literal(plain)
-            plain = ""
+    """The parts of one word that brace expansion made: `chr(_PRIVATE + at)` stands for the part at that position."""
+    begin = 0
+    for sign in _SIGNS.finditer(text):
+        at = ord(sign[0]) - _PRIVATE
+        if at < len(parts):
+            if begin < sign.start():
+                yield Literal(text[begin : sign.start()])
+            begin = sign.end()
             yield parts[at]
-        else:
-            plain += sign
-    if plain or not text:
-        yield Literal(plain)
+    if begin < len(text) or not text:
+        yield Literal(text[begin:])

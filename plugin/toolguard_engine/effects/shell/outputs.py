@@ -15,6 +15,9 @@ from toolguard_engine.effects.shell.expand import ShellState, here
 from toolguard_engine.effects.shell.word_parts import escaped
 
 MAX_TEXT = 65_536
+MAX_SET = 200
+"""Characters of a word that says what `tr` replaces."""
+
 MAX_PROGRAMS = 60
 """Programs of a pipeline, counted from its end, and files that are listed."""
 
@@ -166,6 +169,8 @@ def _sed(run: ProgramRun, fed: StdinSource) -> str | None:
     if fed.text is None or found is None or not found[2] or found[1] in found[2] + found[3]:
         return None
     count = -1 if found[4] == "g" else 1
+    if count < 0 and fed.text.count(found[2]) * len(found[3]) > MAX_TEXT:
+        return None
     return "\n".join(line.replace(found[2], found[3], count) for line in fed.text.split("\n"))
 
 
@@ -190,7 +195,7 @@ def _rev(run: ProgramRun, fed: StdinSource) -> str | None:  # noqa: ARG001 - tab
 
 def _tr(run: ProgramRun, fed: StdinSource) -> str | None:
     words = [word for word in run.argv[1:] if not word.startswith("-")]
-    if fed.text is None:
+    if fed.text is None or any(len(word) > MAX_SET for word in words):
         return None
     if "-d" in run.argv and len(words) == 1 and "[:" not in words[0]:
         return fed.text.translate(dict.fromkeys(map(ord, _range(words[0]))))

@@ -31,6 +31,7 @@ from toolguard_engine.effects.shell.word_parts import (
     Enough,
     WordReader,
 )
+from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
 MAX_CHARS = 65_536
 MAX_ENDLESS = 20
@@ -39,6 +40,12 @@ MAX_ENDLESS = 20
 MAX_STRAYS = 20
 """Misplaced tokens; a text with more of them is not a command."""
 
+
+SIMPLE = 4
+"""Steps of work for each simple command."""
+
+CHARACTERS = 32
+"""That are read in one step of work."""
 
 _DELIMITED = r"(?=[\s;|&()<>]|\Z)(?<![@?*+!](?=\())"
 _TOKEN = re.compile(
@@ -69,13 +76,14 @@ _BEGIN = re.compile(rf"(?![ \t]*+(?:{'|'.join(map(re.escape, sorted(_RESERVED)))
 """The same at the beginning of a command: no reserved words."""
 
 
-def parse(text: str) -> tuple[Script, frozenset[Flaw]]:
-    """The tree of a command line, and the reasons why it may be incomplete."""
-    reader = _Reader(text[:MAX_CHARS])
+def parse(text: str, work: WorkLimit | None = None) -> tuple[Script, frozenset[Flaw]]:
+    """The tree of a command line, and the reasons why it may be incomplete. `work`: what this may cost."""
+    reader = _Reader(text[:MAX_CHARS], work or WorkLimit())
     if len(text) > MAX_CHARS:
         reader.flaws.add("long")
     script: Script = []
     try:
+        reader.work.spend(len(reader.text) / CHARACTERS)
         for _ in range(MAX_STRAYS):
             reader.read(script, NO_STOPS, 0)
             if reader.at >= len(reader.text):
@@ -85,14 +93,16 @@ def parse(text: str) -> tuple[Script, frozenset[Flaw]]:
             reader.flaws.add("long")
     except Enough:
         pass
+    except TooIntricate:
+        reader.flaws.add("intricate")
     return script, frozenset(reader.flaws)
 
 
 class _Reader(WordReader):
     """One pass over the text; `at` is the current position."""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
+    def __init__(self, text: str, work: WorkLimit) -> None:
+        super().__init__(text, work)
         self._waiting: list[tuple[Redirection, str, bool, bool]] = []
         self._token: re.Match[str] | None = None
         self._endless = 0
@@ -248,10 +258,12 @@ class _Reader(WordReader):
             else:
                 break
         command.plain = not (dynamic or command.assigns or command.redirects)
+        self.work.spend(SIMPLE + len(words) / 2)
         return command
 
     def _assign(self, command: Simple, found: re.Match[str], rest: str | None, depth: int) -> None:
         """One assignment. `rest`: its value if it is plain text, None if it is still to be parsed."""
+        self.work.spend(1)
         if found[2] and DYNAMIC.search(found[2]):  # subscripts can run commands
             command.assigns.append(("_", self._inner(found[2], depth), False))
         if not rest and self.text.startswith("(", self.at):
@@ -275,6 +287,7 @@ class _Reader(WordReader):
                 if kind == "end" or token["operator"] != ")":
                     self.flaws.add("broken")
                 return found
+            self.work.spend(1)
             if kind in ("operator", "comment", "joined"):
                 self.at = token.end()
                 continue
@@ -327,20 +340,35 @@ class _Reader(WordReader):
         """The here-documents announced on the line that ends here."""
         waiting, self._waiting = self._waiting, []
         for redirection, name, quoted, tabs in waiting:
-            end = None
-            if self._endless < MAX_ENDLESS:
-                pattern = rf"^{chr(9) + '*' if tabs else ''}{re.escape(name)}\r?$"
-                end = re.compile(pattern, re.MULTILINE).search(self.text, self.at)
+            end = self._body_end(name, tabs=tabs) if self._endless < MAX_ENDLESS else None
             if end is None:  # it may be commands: the first such text is read as both, later ones as commands
                 self._endless += 1
                 self.flaws.add("broken" if self._endless < MAX_ENDLESS else "long")
                 body = self.text[self.at :] if self._endless == 1 else ""
             else:
-                body = self.text[self.at : end.start()]
-                self.at = min(end.end() + 1, len(self.text))
+                body = self.text[self.at : end[0]]
+                self.at = min(end[1] + 1, len(self.text))
             if tabs:
                 body = _LEADING_TABS.sub("", body)
             redirection.target = body if quoted or not DYNAMIC.search(body) else self._inner(body, depth)
+
+    def _body_end(self, name: str, *, tabs: bool) -> tuple[int, int] | None:
+        """Where the line that ends a here-document begins and ends; `tabs`: it may be indented with tabs."""
+        text, line = self.text, self.at
+        wanted = "\n" if tabs else f"\n{name}"
+        while True:
+            self.work.spend(1 / 4)
+            start = line
+            while tabs and text.startswith("\t", start):
+                start += 1
+            end = start + len(name)
+            if text.startswith(name, start):
+                end += text.startswith("\r", end)
+                if end >= len(text) or text[end] == "\n":
+                    return line, end
+            line = text.find(wanted, line) + 1
+            if not line:
+                return None
 
     def _one(self, depth: int) -> Script:
         """The body of a function: one command, usually a compound one."""
@@ -407,6 +435,7 @@ class _Reader(WordReader):
         words: list[Word] = ["[["]
         while (token := _TOKEN.match(self.text, self.at)) and token.lastgroup != "end":
             kind = token.lastgroup
+            self.work.spend(1)
             if kind in ("operator", "redirect"):
                 self.at = token.end()
                 if token[0].endswith("\n"):
@@ -439,6 +468,7 @@ class _Reader(WordReader):
                     "complex",
                 ):
                     before = self.at
+                    self.work.spend(1)
                     group.words.append(self._next_word(depth))
                     if self.at == before:
                         self.stray()
@@ -456,6 +486,7 @@ class _Reader(WordReader):
         if found := _IN.match(self.text, self.at):
             self.at = found.end()
         while True:
+            self.work.spend(SIMPLE)
             pattern = _CASE_PATTERN.match(self.text, self.at)
             if pattern is None:
                 self.flaws.add("broken")

@@ -55,7 +55,11 @@ def fits(pattern: str, name: str) -> bool:
 
 
 def shell_fits(part: str, name: str) -> bool:
-    return part.lower() == name or (GLOB.search(part) is not None and _glob(name, part.lower()))
+    pattern = part.lower()
+    if pattern == name:
+        return True
+    wild = GLOB.search(pattern)
+    return wild is not None and name.startswith(pattern[: wild.start()]) and _glob(name, pattern)
 
 
 def may_be(part: str, name: str) -> bool:

@@ -271,3 +271,4 @@ HIDDEN_IN_ROOT: Final = (
     "opt", "root", "sbin",
     "dev/sda", "dev/nvme0n1", "dev/mem", "Users", "System", "Library",
 )  # fmt: skip
+MOST_HIDDEN_PARTS: Final = 1 + max(name.count("/") for name in (*HIDDEN_IN_HOME, *HIDDEN_IN_ROOT))

@@ -219,10 +219,14 @@ def _guessed(full: str, where: Where) -> str:
     in_home = _below(full, home) or _home_part(full)
     known = names.HIDDEN_IN_HOME if in_home else names.HIDDEN_IN_ROOT
     text = in_home or full[1:]
-    count = text.count("/") + 1
+    parts = text.split("/", names.MOST_HIDDEN_PARTS)[: names.MOST_HIDDEN_PARTS]
+    beginnings = ["/".join(parts[: count + 1]) for count in range(len(parts))]
     for name in known:
-        pattern = "/".join(text.split("/")[: name.count("/") + 1])
-        if count > name.count("/") and place_globs.fits(pattern[:MAX_CACHED], name):
+        depth = name.count("/")
+        if depth >= len(parts):
+            continue
+        pattern = beginnings[depth]
+        if pattern[:1] in ("*", "?", "[", name[0]) and place_globs.fits(pattern[:MAX_CACHED], name):
             rest = text[len(pattern) :]
             return f"{home}/{name}{rest}" if in_home else f"/{name}{rest}"
     return full

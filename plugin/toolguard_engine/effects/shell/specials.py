@@ -19,6 +19,9 @@ from toolguard_engine.effects.shell.wrappers import SHELLS, Wrapper, options, va
 MAX_GIVEN = 50
 """Words or lines of input that are examined for `xargs` and the like."""
 
+MAX_FILLED = 16_384
+"""Characters of a word in which placeholders are replaced."""
+
 _DECLARING = program_catalogue.programs("declaration")
 
 
@@ -112,12 +115,19 @@ def _xargs(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None
         lines = [line.strip() for line in text.splitlines()[:MAX_GIVEN] if line.strip()] if text else []
         last = NOTHING
         for line in [*lines, *more] or [UNKNOWN]:
-            filled = tuple(word.replace(mark, line) for word in rest)
+            filled = tuple(_filled(word, mark, line) for word in rest)
             last = walk.inner(filled, run, inner.fork())
         return last
     feeds = feed and StdinSource(None, feed.programs, feed.files)
     given = ((len(rest), feeds),) if feeds else ()
     return walk.inner((*rest, *([*words, *more] or [UNKNOWN])), run, inner, given)
+
+
+def _filled(word: str, mark: str, value: str) -> str:
+    """The word with `value` in place of each `mark`; `UNKNOWN` if that would be too long."""
+    if word.count(mark) * len(value) > MAX_FILLED:
+        return UNKNOWN
+    return word.replace(mark, value)
 
 
 def _listed(walk: Walk, run: ProgramRun, end: int) -> StdinSource | None:
@@ -160,7 +170,7 @@ def _parallel(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | N
         if not rest:
             walk.text(value, inner, None, piped=run.piped, pipeline=run.pipeline)
             continue
-        filled = tuple(word.replace("{}", value) for word in rest)
+        filled = tuple(_filled(word, "{}", value) for word in rest)
         filled = filled if any("{}" in word for word in rest) else (*filled, value)
         if len(rest) == 1 or " " in filled[0]:
             walk.joined(filled, inner, run)
@@ -184,7 +194,7 @@ def _find(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
         end = next((n for n in range(at + 1, len(argv)) if argv[n] in (";", "+")), len(argv))
         for start in starts[:MAX_GIVEN] or ["."]:
             found = f"{start.rstrip('/')}/{UNKNOWN}"
-            filled = tuple(word.replace("{}", found) for word in argv[at + 1 : end])
+            filled = tuple(_filled(word, "{}", found) for word in argv[at + 1 : end])
             if filled:
                 walk.inner(filled, run, state.fork("find"))
         at = end + 1

@@ -1,7 +1,7 @@
 """All programs that a command line runs: walks the tree of `parse` in execution order and unwraps wrappers.
 
 The entry point is `read`. Texts that become commands (`sh -c`, `eval`, here-documents and pipes to a shell, literals in
-interpreter code) are parsed by the same grammar, up to limits of depth and size; reaching a limit is reported in the flaws.
+interpreter code) are parsed by the same grammar, up to limits of depth, size and work; reaching one is noted in the flaws.
 Loops over known words are unrolled; functions and aliases are followed. Nothing is cached: `effects.reading` keeps what a
 call was read as.
 """
@@ -12,11 +12,15 @@ from toolguard_engine.effects.shell.command import UNKNOWN, Reading
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.specials import SPECIALS
 from toolguard_engine.effects.shell.walk import Walk
+from toolguard_engine.model.work_limit import WorkLimit
 
 
-def read(command: str, variables: tuple[tuple[str, str], ...] = ()) -> Reading:
-    """What `command` would run. `variables`: environment variables that the call itself sets."""
+def read(command: str, variables: tuple[tuple[str, str], ...] = (), work: WorkLimit | None = None) -> Reading:
+    """What `command` would run. `variables`: environment variables that the call itself sets. `work`: what this may cost."""
+    if work is None:
+        work = WorkLimit()
+        work.admit(len(command))
     walk = Walk(SPECIALS)
-    state = ShellState(variables=dict(variables))
+    state = ShellState(variables=dict(variables), work=work)
     walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
     return Reading(tuple(walk.runs), frozenset(walk.flaws))

@@ -19,6 +19,7 @@ from toolguard_engine.effects.shell.command import UNKNOWN, Flaw, ProgramRun, Re
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.outputs import NOTHING, known, printed, together
 from toolguard_engine.effects.shell.parse import MAX_CHARS, parse
+from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.place_names import words as spelled
 from toolguard_engine.effects.shell.syntax_tree import (
     Command,
@@ -32,12 +33,20 @@ from toolguard_engine.effects.shell.syntax_tree import (
     Word,
 )
 from toolguard_engine.effects.shell.wrappers import NEVER, SHELLS, WRAPPERS, Wrapper, after_verb, options, value_of
+from toolguard_engine.model.work_limit import TooIntricate
 
-MAX_RUNS = 2_000
+MAX_RUNS = 500
 MAX_NESTED = 12
 MAX_WRAPPED = 24
 MAX_TOTAL = 2 * MAX_CHARS
 MAX_LOOP = 64
+PROGRAM, WORD, PATTERN, GROUP, EXPANSION = 25, 1, 20, 2, 4
+"""Steps of work for each program that runs, each of its words (again for each slash in them) and wildcard patterns, each
+compound command, each command or assignment with expansions."""
+
+CHARACTERS = 16
+"""Of a program's words and input, for one step of work."""
+
 FORK_BOMB = "fork-bomb"
 """Name of a function that starts itself twice, or in the background."""
 
@@ -96,17 +105,17 @@ class Walk:
         if self.nested >= MAX_NESTED or self.total > MAX_TOTAL + MAX_CHARS * (self.nested == 0):
             self.flaws.add("deep" if self.nested >= MAX_NESTED else "long")
             return StdinSource(None)
-        script, flaws = parse(_FOLDERS.sub(_named_folder, text) if "~+" in text or "~-" in text else text)
+        script, flaws = parse(_FOLDERS.sub(_named_folder, text) if "~+" in text or "~-" in text else text, state.work)
         self.flaws |= flaws
         self.nested += 1
         try:
             found = self.script(script, state, stdin, piped=piped, pipeline=pipeline)
             if self.nested == 1:
                 self._uncalled(state)
-        except _Full:
+        except (_Full, TooIntricate) as limit:
             if self.nested > 1:
                 raise
-            self.flaws.add("long")
+            self.flaws.add("long" if isinstance(limit, _Full) else "intricate")
             found = StdinSource(None)
         finally:
             self.nested -= 1
@@ -144,7 +153,7 @@ class Walk:
                 return self.simple(command, state, feed, piped=piped, pipeline=pipeline)
             return self.group(command, state, feed, piped=piped, pipeline=pipeline)
         if state.calling and self._multiplies(pipe, state):
-            self.add(ProgramRun((FORK_BOMB,), FORK_BOMB, state.via, pipeline=pipeline))
+            self.add(ProgramRun((FORK_BOMB,), FORK_BOMB, state.via, pipeline=pipeline), state)
         for at, command in enumerate(pipe.commands):
             feed = self.command(command, state, feed, piped=piped or at < last, pipeline=pipeline)
         return feed or NOTHING
@@ -165,6 +174,7 @@ class Walk:
     def group(
         self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
     ) -> StdinSource:
+        state.work.spend(GROUP)
         if group.kind == "function":
             if group.name:
                 state.functions[group.name] = group.bodies[0]
@@ -174,7 +184,7 @@ class Walk:
             redirects, fed = self._redirects(group, state)
             stdin = fed or stdin
             run = ProgramRun(("{",), "{", state.via, redirects=redirects, stdin=stdin, pipeline=pipeline, cwd=state.cwd)
-            self.add(run)
+            self.add(run, state)
             if not piped and _writes(run):
                 bare = Group(group.kind, group.bodies, group.name, group.words)
                 self._keep(run, self.group(bare, state, stdin, piped=True, pipeline=pipeline))
@@ -232,6 +242,7 @@ class Walk:
                 ),
                 state,
             )
+        state.work.spend(EXPANSION)
         name = fields.undecided(words, state) if state.variables else ""
         if name:
             feed = NOTHING
@@ -257,7 +268,7 @@ class Walk:
                 state.assign(name, value, append=append)
             if redirects or assigns:
                 set_ = tuple((name, value) for name, value, _ in assigns)
-                self.add(ProgramRun((":",), ":", state.via, set_, redirects, stdin, (), piped, pipeline, state.cwd))
+                self.add(ProgramRun((":",), ":", state.via, set_, redirects, stdin, (), piped, pipeline, state.cwd), state)
             found = found[1:]
             if not found or not found[0]:
                 return NOTHING
@@ -290,6 +301,7 @@ class Walk:
 
     def _assigned(self, assign: tuple[str, Word, bool], state: ShellState) -> tuple[str, str, bool]:
         name, word, append = assign
+        state.work.spend(EXPANSION)
         value, feed = fields.text_of(word, state, self.capture)
         if feed is not None and UNKNOWN in value:
             state.feeds[name] = feed
@@ -363,6 +375,7 @@ class Walk:
     def run(self, run: ProgramRun, state: ShellState) -> StdinSource:
         """Runs one program and everything it starts; returns its output."""
         name = run.name
+        state.work.spend(PROGRAM + _steps(run))
         if state.functions and name in state.functions and name not in state.calling:
             return self._call(run, state)
         if state.aliases and name in state.aliases:
@@ -505,7 +518,8 @@ class Walk:
             return StdinSource(None, feed.programs, feed.files, text) if text else feed
         return feed
 
-    def add(self, run: ProgramRun) -> None:
+    def add(self, run: ProgramRun, state: ShellState) -> None:
+        state.work.spend(PROGRAM + _steps(run))
         if len(self.runs) >= MAX_RUNS:
             raise _Full
         self.runs.append(run)
@@ -614,6 +628,22 @@ class Walk:
         for word in (*run.argv[1:], known(run.stdin) or ""):
             for text in sql_meta_commands.started(word):
                 self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+
+def _steps(run: ProgramRun) -> float:
+    """What the words and texts of a program cost everything that judges it."""
+    text = "\n".join(run.argv)
+    characters = len(text)
+    for each in run.redirects:
+        characters += len(each.target)
+    for _, value in run.assigns:
+        characters += len(value) + CHARACTERS
+    if run.stdin is not None:
+        characters += len(known(run.stdin) or "")
+    steps = len(run.argv) * WORD + text.count("/") * WORD + characters / CHARACTERS
+    if "*" in text or "?" in text or "[" in text:
+        steps += PATTERN * sum(1 for word in run.argv if GLOB.search(word))
+    return steps
 
 
 def _writes(run: ProgramRun) -> bool:

@@ -6,6 +6,7 @@ import re
 
 from toolguard_engine.effects.shell.command import UNKNOWN, Flaw
 from toolguard_engine.effects.shell.syntax_tree import Literal, Part, Script, Substitution, Variable, Word
+from toolguard_engine.model.work_limit import WorkLimit
 
 MAX_DEPTH = 40
 MAX_COMMANDS = 2_000
@@ -54,8 +55,9 @@ def _character(match: re.Match[str]) -> str:
 class WordReader:
     """One pass over a text. `at` is the current position, `commands` the number of commands read so far."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, work: WorkLimit) -> None:
         self.text = text
+        self.work = work
         self.at = 0
         self.flaws: set[Flaw] = set()
         self.commands = 0
@@ -114,6 +116,7 @@ class WordReader:
             else:
                 break
         self.at = min(self.at, end)
+        self.work.spend(2 + len(parts))
         return word_of(parts)
 
     def _skip_pattern(self) -> None:
@@ -140,6 +143,7 @@ class WordReader:
             sign = text[self.at]
             if sign == close:
                 self.at += 1
+                self.work.spend(len(parts))
                 return parts
             if sign == "$":
                 parts += self._dollar(depth, quoted=True)
@@ -160,6 +164,7 @@ class WordReader:
                 elif depth < MAX_DEPTH:
                     parts += self.quoted_parts(_IN_DOUBLE, '"', depth + 1)
         self.at = min(self.at, end)
+        self.work.spend(len(parts))
         if close:
             self.flaws.add("broken")
         return parts
@@ -241,7 +246,8 @@ class WordReader:
             self.flaws.add("broken")
         self.at = max(found.end(), self.at + 1)
         inner = _BACKTICK_ESCAPES.sub(r"\1", found[1])
-        reader = type(self)(inner)
+        self.work.spend(2 + len(inner) / 64)
+        reader = type(self)(inner, self.work)
         reader.commands = self.commands
         script: Script = []
         try:
@@ -255,7 +261,8 @@ class WordReader:
 
     def _inner(self, text: str, depth: int) -> Word:
         """A text in which variables and substitutions are special and quotes are not."""
-        reader = type(self)(text)
+        self.work.spend(2 + len(text) / 64)
+        reader = type(self)(text, self.work)
         reader.commands = self.commands
         try:
             return word_of(reader.quoted_parts(_IN_TEXT, "", depth + 1))

@@ -63,7 +63,7 @@ def _findings(reading: CallReading) -> Iterator[ProtectionFinding]:
     folder = _folder(params, cwd) if reading.executes else ""
     if reading.commands:
         for text, command in zip(reading.commands, reading.command_readings, strict=True):
-            yield from command_laws.findings(text, command, host, folder)
+            yield from command_laws.findings(text, command, host, folder, reading.work)
     if reading.executes:
         return
     for operation in controlplane.operations(tool, params):

@@ -38,6 +38,10 @@ from toolguard_engine.layers.self_protection.scene import (
     texts,
 )
 from toolguard_engine.model.call import Host
+from toolguard_engine.model.work_limit import WorkLimit
+
+NEAR = 20
+"""Steps of work for each program of a command that may concern the guard."""
 
 LONG = "This command names the guard and is too long to analyze."
 
@@ -57,7 +61,7 @@ _EXPORTS = frozenset({"export", "declare", "env", "typeset"})
 _SESSIONS = frozenset({"tmux", "screen", "byobu", "kitty", "zellij", "wezterm"})
 _SENDS = frozenset({"send-keys", "send"})
 _KEYS = {"space": " ", "enter": "\n", "c-m": "\n", "c-j": "\n", "kpenter": "\n", "tab": " "}
-_UNREAD = frozenset({"long", "deep"})
+_UNREAD = frozenset({"long", "deep", "intricate"})
 _CHECKS: tuple[Callable[[CommandScene], Iterator[ProtectionFinding]], ...] = (
     own_command_line.findings, gateway_command_line.findings, protected_places.findings, folders.findings,
     searches.findings, process_signals.findings,
@@ -66,15 +70,19 @@ _CHECKS: tuple[Callable[[CommandScene], Iterator[ProtectionFinding]], ...] = (
 )  # fmt: skip
 
 
-def findings(command: str, reading: Reading, host: Host, folder: str, depth: int = 0) -> Iterator[ProtectionFinding]:
-    """Why `command`, started in `folder` (empty: the agent's own), must be blocked or held. `reading`: of that command."""
+def findings(
+    command: str, reading: Reading, host: Host, folder: str, work: WorkLimit, depth: int = 0
+) -> Iterator[ProtectionFinding]:
+    """Why `command`, started in `folder` (empty: the agent's own), must be blocked or held. `reading`: of that command;
+    `work`: what finding that out may cost."""
     if is_near(reading.runs, host, folder):
+        work.spend(NEAR * len(reading.runs))
         away = _elsewhere(reading.runs)
         local = tuple(run for run in reading.runs if run not in away) if away else reading.runs
-        yield from _of_scene(CommandScene(local, host, folder, away), local, depth)
+        yield from _of_scene(CommandScene(local, host, folder, away), local, work, depth)
         if away:
             scene = CommandScene(reading.runs, host, folder)
-            yield from (replace(finding, certain=False) for finding in _of_scene(scene, away, depth))
+            yield from (replace(finding, certain=False) for finding in _of_scene(scene, away, work, depth))
     if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command):
         yield ProtectionFinding(LONG)
 
@@ -85,20 +93,20 @@ def _elsewhere(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
     return () if found and any(reaches_back(run) for run in runs) else found
 
 
-def _of_scene(scene: CommandScene, runs: tuple[ProgramRun, ...], depth: int) -> Iterator[ProtectionFinding]:
+def _of_scene(scene: CommandScene, runs: tuple[ProgramRun, ...], work: WorkLimit, depth: int) -> Iterator[ProtectionFinding]:
     """`runs`: the programs whose texts are judged as commands."""
     for check in _CHECKS:
         yield from check(scene)
-    yield from _inner(scene, runs, depth)
+    yield from _inner(scene, runs, work, depth)
 
 
-def _inner(scene: CommandScene, runs: tuple[ProgramRun, ...], depth: int) -> Iterator[ProtectionFinding]:
+def _inner(scene: CommandScene, runs: tuple[ProgramRun, ...], work: WorkLimit, depth: int) -> Iterator[ProtectionFinding]:
     if depth >= _MAX_INNER:
         return
     given = (text for run in runs for text in _given(run, scene))
     found = dict.fromkeys(text for text in given if _MAY_HARM.search(text) and not _is_prose(text))
     for text in list(found)[:_MAX_TEXTS]:
-        yield from findings(text, read(text), scene.host, scene.start, depth + 1)
+        yield from findings(text, read(text, work=work), scene.host, scene.start, work, depth + 1)
 
 
 def _is_prose(text: str) -> bool:

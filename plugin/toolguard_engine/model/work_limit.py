@@ -1,0 +1,61 @@
+"""What judging one call may cost, counted in steps: the same call always ends in the same way, on every machine.
+
+A step is about a microsecond. Code whose work a call can multiply spends steps as it goes. The budget grows with the text of
+the call, so its cost is at most proportional to its length, and a short text that means much work (functions that call
+functions, nested braces) soon runs out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+BASE = 12_000
+"""Steps for any call, however short."""
+
+PER_CHARACTER = 1
+MOST = 30_000
+"""Steps for any call, however long."""
+
+SECONDS = 0.5
+"""Of processor time for any call: a second limit, for work that no step counts. Waiting on a loaded machine is not work."""
+
+_BETWEEN = 1_000
+"""Steps between two looks at the clock."""
+
+
+class TooIntricate(Exception):  # noqa: N818 - not an error: the budget is used up
+    pass
+
+
+class WorkLimit:
+    """The steps left for one call. `clock`: seconds of processor time used so far."""
+
+    __slots__ = ("_clock", "_end", "_look", "left", "limit")
+
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self.limit = self.left = float(BASE)
+        self._clock = clock
+        self._end = clock() + SECONDS if clock else 0.0
+        self._look = self.left - _BETWEEN
+
+    @property
+    def spent(self) -> float:
+        return self.limit - self.left
+
+    def admit(self, characters: int) -> None:
+        """So much more text of the call itself is read."""
+        more = min(characters * PER_CHARACTER, MOST - self.limit)
+        self.limit += more
+        self.left += more
+        self._look += more
+
+    def spend(self, steps: float) -> None:
+        self.left -= steps
+        if self.left < self._look:
+            self._check()
+
+    def _check(self) -> None:
+        self._look = max(self.left - _BETWEEN, 0.0)
+        if self.left < 0 or (self._clock is not None and self._clock() > self._end):
+            self.left = self._look = -1.0
+            raise TooIntricate
