@@ -514,7 +514,7 @@ def test_a_gateway_that_does_not_start(places: Places, scratch: Path, noted: Pat
             canary.BROKEN,
         )
     ]
-    assert said == ["starting OpenClaw 2026.9.6 with the guard in a throw-away home"]
+    assert said == ["starting OpenClaw 2026.9.6 with the guard in a temporary home"]
     assert picture(places.state_dir) == before
     assert list(scratch.iterdir()) == []
     assert_all_ended(noted)
@@ -626,7 +626,7 @@ def test_steps_are_told_to_persons(
 ) -> None:
     doctor.run(places, openclaw=tuple(fake("ends", noted)), live=True, as_json=as_json)
     told = capsys.readouterr().err
-    assert ("starting OpenClaw 2026.9.6 with the guard in a throw-away home\n" in told) == (not as_json)
+    assert ("starting OpenClaw 2026.9.6 with the guard in a temporary home\n" in told) == (not as_json)
     assert told.startswith("running the other checks first; ") == (not as_json)
 
 

@@ -78,7 +78,6 @@ def agents(config: RuntimeConfig) -> list[Agent]:
 
 
 def _listed(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The agents of `agents.entries`, and of `agents.list` in older releases."""
     for name, agent in list(_dict(_at(value, "entries")).items())[:MAX_AGENTS]:
         yield name, _dict(agent)
     for agent in _list(_at(value, "list"))[:MAX_AGENTS]:
@@ -113,7 +112,6 @@ def _acp(harness: str, role: str) -> Route:
 
 
 def _models(agent: dict[str, Any], defaults: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The models that the agent uses unless a user chooses another one, with their roles."""
     for role in ("model", "subagents.model", "heartbeat.model"):
         steps = role.split(".")
         value = _at(agent, *steps)

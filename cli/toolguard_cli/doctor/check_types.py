@@ -85,11 +85,9 @@ class DoctorSubject:
         return self.user != os.geteuid()
 
     def command(self, *words: str) -> str:
-        """A toolguard command line for this installation."""
         return shlex.join(["toolguard", *words, *self.places.given])
 
     def set_command(self, name: str, value: str) -> str:
-        """The command line that changes one of the plugin's settings."""
         return self.command("config", "set", name, value)
 
 

@@ -12,7 +12,6 @@ from toolguard_engine.wording import printable
 
 
 def lines(found: Iterable[ConfigFinding]) -> list[Line]:
-    """Each finding with its place, the line of the file and its fix."""
     return [line for each in found for line in _lines(each)]
 
 

@@ -74,7 +74,6 @@ class SettingChange:
         names.refuse_missing_entry(self.named, self.draft.tree, self._command("install"))
 
     def note(self, text: str) -> None:
-        """Adds a line about the change."""
         self.notes.append(Line("info", printable.plain(text)))
 
     def _command(self, *words: str) -> str:
@@ -163,7 +162,6 @@ class SettingChange:
         return [each for each in validation.errors(found) if _identity(each) not in known or self._touches(each)]
 
     def _touches(self, each: ConfigFinding) -> bool:
-        """Whether an error is in the changed path."""
         whole = self.named.whole
         return each.path == whole or each.path.startswith((f"{whole}.", f"{whole}["))
 

@@ -38,8 +38,6 @@ def run(places: Places, *, link: bool, dry_run: bool) -> Result:
 
 
 class _Plan:
-    """What is to be done, computed before anything is changed."""
-
     def __init__(self, places: Places, source: Path, *, link: bool) -> None:
         self.places = places
         self.source = source
@@ -160,7 +158,6 @@ def _lines(plan: _Plan, *, done: bool, backups: list[Path]) -> list[Line]:
 
 
 def _steps(plan: _Plan) -> list[tuple[str, str]]:
-    """The steps, as verb and object."""
     steps = []
     if plan.copies:
         steps.append(("copy", f"the plugin to {plan.plugin}"))

@@ -46,7 +46,6 @@ class NamedSetting:
 
     @property
     def setting(self) -> Steps:
-        """The path below toolguard's settings."""
         return self.steps[len(OWN) :]
 
     @property
@@ -178,7 +177,6 @@ def as_the_gateway_calls_it(named: NamedSetting) -> tuple[NamedSetting, str]:
 
 
 def shown(value: Any) -> str:
-    """As JSON, cut for one line."""
     return printable.cut(json.dumps(value, ensure_ascii=False), 120)
 
 

@@ -34,8 +34,6 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 class CheckRequest(msgspec.Struct, frozen=True):
-    """One line."""
-
     tool: str
     params: Any = None
     agent: str = ""
@@ -48,8 +46,6 @@ class CheckRequest(msgspec.Struct, frozen=True):
 
 
 class CheckAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The answer to one line."""
-
     verdict: str
     code: str
     clarity: int
@@ -104,7 +100,6 @@ def _send(answers: list[bytes], sink: int) -> None:
 
 
 def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
-    """The answer to one line, without its end."""
     try:
         asked = _DECODE(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

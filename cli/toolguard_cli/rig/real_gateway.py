@@ -41,8 +41,6 @@ shutil.rmtree(sys.argv[2], ignore_errors=True)
 
 @dataclass(frozen=True)
 class Turn:
-    """The result of one message to the agent."""
-
     ok: bool
     answer: str
     output: str
@@ -263,7 +261,6 @@ def _content(text: str) -> str:
 
 
 def engine_pids(state_dir: Path) -> list[int]:
-    """The processes that run an engine for this state directory, identified by their working directory."""
     import psutil  # noqa: PLC0415 - needed by the rig only
 
     found = []

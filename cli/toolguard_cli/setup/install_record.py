@@ -15,8 +15,6 @@ MAX_BYTES = 16 * 1024 * 1024
 
 
 class StoredEdit(msgspec.Struct, frozen=True):
-    """An `Edit` in its stored form."""
-
     kind: Literal["set", "append", "remove"]
     path: list[str]
     value: Any

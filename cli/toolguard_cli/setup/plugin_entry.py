@@ -36,7 +36,6 @@ class Edit:
 
     @property
     def words(self) -> str:
-        """For messages, after the verb."""
         shown, where = json.dumps(self.value), ".".join(self.path)
         return f"{where}: {shown}" if self.kind == "set" else f"{shown} {'to' if self.kind == 'append' else 'from'} {where}"
 

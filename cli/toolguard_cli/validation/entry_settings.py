@@ -136,7 +136,6 @@ def _change(subject: ConfigSubject, path: Steps) -> str:
 
 
 def agents_are_called_so(subject: ConfigSubject) -> Iterator[ConfigFinding]:
-    """Settings for agent names that the gateway does not use."""
     agents = value_at(subject.own, ("agents",))
     for written in agents if isinstance(agents, dict) else ():
         meant = agent_id(written)

@@ -63,7 +63,6 @@ def _away(subject: DoctorSubject) -> str:
 
 
 def fix(subject: DoctorSubject) -> Iterator[Fix]:
-    """Keeps everything that was written."""
     log = _log(subject)
     for path in log.odd():
         yield Fix(f"move {path} to {stores_check.kept_in(subject)}", partial(stores_check.put_odd_away, subject, path))

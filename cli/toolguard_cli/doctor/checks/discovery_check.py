@@ -25,7 +25,6 @@ def locations(subject: DoctorSubject) -> list[Path]:
 
 
 def linked(subject: DoctorSubject) -> list[Path]:
-    """The folders that `plugins.load.paths` names."""
     paths = subject.get(*LOAD_PATHS)
     named = [path for path in paths if isinstance(path, str) and "\0" not in path] if isinstance(paths, list) else []
     return [_absolute(Path(path), subject) for path in named]
@@ -72,7 +71,7 @@ def _one_of(subject: DoctorSubject, places: list[Path]) -> str:
     foreign = next((path for path in places if path != subject.places.extension and path not in linked(subject)), None)
     if foreign:
         return f"mv {shown(foreign)} {shown(_free(subject.places.state_dir / f'{foreign.name}.aside'))}"
-    return f"take {places[0]} out of plugins.load.paths in {subject.places.config}"
+    return f"remove {places[0]} from plugins.load.paths in {subject.places.config}"
 
 
 def _free(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The stage of the live proof: the user's OpenClaw with the guard in a throw-away home, and a scripted model."""
+"""The stage of the live proof: the user's OpenClaw with the guard in a temporary home, and a scripted model."""
 
 from __future__ import annotations
 
@@ -83,7 +83,6 @@ class Stage:
         return AgentNotice(len(requests), results, turn.answer, turn.ok, turn.seconds)
 
     def engine(self) -> EngineInfo | None:
-        """The engine that this gateway runs."""
         return next(iter(stores.engines(self.home.state_dir).running()), None)
 
     def log(self) -> list[str]:
