@@ -121,7 +121,7 @@ def set_up(program: Openclaw, guard: InstalledGuard, release: str) -> Iterator[S
         home = stack.enter_context(Home(server.base_url, plugins=guard.plugins, extra=quiet, sealed=True))
         folder = guard.put_into(home)
         started = time.monotonic()
-        gateway = Gateway(program, home, within=START_SECONDS, patience=PATIENCE_SECONDS, watched=True)
+        gateway = Gateway(program, home, within=START_SECONDS, patience=PATIENCE_SECONDS)
         stack.callback(gateway.end_group)
         stack.enter_context(gateway)
         yield Stage(home, gateway, server, folder, time.monotonic() - started)
