@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolguard_cli.commands.command_options import Root, Setting, command, command_app
-from toolguard_cli.hostconfig import config_tree, env_vars, finding
+from toolguard_cli.hostconfig import config_tree, env_vars, finding, schema_check
 from toolguard_cli.hostconfig.config_tree import ConfigTree
 from toolguard_cli.operations import setting_names
 from toolguard_cli.operations.setting_names import NamedSetting
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
-from toolguard_cli.validation import schema_check
 from toolguard_cli.validation.subject import DEFAULTS, OWN, value_at
 from toolguard_engine.config import plugin_manifest
 

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from toolguard_cli.commands.command_options import command, command_app
-from toolguard_cli.hostconfig import config_tree, env_vars, finding
+from toolguard_cli.hostconfig import config_tree, env_vars, finding, schema_check
 from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_cli.validation import ConfigSubject, entry_settings, schema_check
+from toolguard_cli.validation import ConfigSubject, entry_settings
 from toolguard_cli.validation.subject import DEFAULTS, OWN, value_at
 from toolguard_engine.config import plugin_manifest
 

@@ -85,7 +85,7 @@ def _plan(places: Places) -> _Plan | None:
         return None
     draft = Draft(config_tree.read(Path(known.config)))
     if draft.before.exists:
-        plugin_entry.undo(draft, known.undoable())
+        plugin_entry.undo(draft, known.edits)
     return _Plan(places, known, draft, [*_stays(draft.tree), *_migrated(places)])
 
 

@@ -71,7 +71,7 @@ class Watch:
 
     def held(self) -> PendingEvent:
         seen = self._seen or Pending(0, [], [], [])
-        return PendingEvent(now_ms(), seen.pending, seen.problems, seen.unread)
+        return PendingEvent(**{**structs.asdict(seen), "now": now_ms()})
 
     def close(self) -> None:
         if self._db is not None:

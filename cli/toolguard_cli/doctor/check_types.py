@@ -99,6 +99,12 @@ def account(user: int) -> str:
         return f"#{user}"
 
 
+def unused(path: Path, between: str = "") -> Path:
+    """This path, or the first unused one with a number appended."""
+    names = (path.with_name(f"{path.name}{between}{number}") for number in range(1, 1000))
+    return next(name for name in (path, *names) if not os.path.lexists(name))
+
+
 def shown(path: Path) -> str:
     """The path, quoted for a shell command."""
     return shlex.quote(str(path))

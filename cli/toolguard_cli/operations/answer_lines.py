@@ -34,10 +34,5 @@ def by_path(found: Iterable[ConfigFinding]) -> list[str]:
     return [printable.plain(f"{path}: {message}" if path else message) for path, message in paths.items()]
 
 
-def with_tabs(text: str) -> str:
-    """A line of a file for the terminal: keeps tabs and escapes other control characters."""
-    return "\t".join(map(printable.plain, text.split("\t")))
-
-
 def public(found: Iterable[ConfigFinding]) -> list[dict[str, Any]]:
     return [asdict(each) for each in found]

@@ -63,7 +63,7 @@ class _Plan:
     def record(self) -> record.Record:
         """All edits since the file was first changed, and its state before."""
         earlier = self.known if self.known and self.known.edits else None
-        now = record.stored(self.edits)
+        now = self.edits
         kept = earlier.edits if earlier else []
         if now and kept[-len(now) :] == now:  # made again, because the install that recorded them was interrupted
             kept = kept[: -len(now)]

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolguard_cli.hostconfig import json5_edit
+from toolguard_cli.hostconfig import schema_check as schema
 from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
 from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.setup.plugin_entry import ENTRY
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.validation import entry_settings
-from toolguard_cli.validation import schema_check as schema
 from toolguard_cli.validation.subject import OWN
 from toolguard_engine.config import plugin_manifest
 from toolguard_engine.wording import printable

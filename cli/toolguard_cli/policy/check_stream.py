@@ -109,19 +109,9 @@ def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
         if lacks := missing(call):
             return _ENCODE(_bad(number, f"{lacks}, so the gateway would refuse this call", asked.id))
         found = judging.weigh(call)
-        reply = CheckAnswer(
-            found.decision,
-            found.code,
-            found.clarity,
-            found.stakes,
-            found.score,
-            descriptions.each(found.effects),
-            [match.rule for match in found.matches],
-            found.reason,
-            found.note,
-            asked.id,
-        )
-        return _ENCODE(reply)
+        effects, rules = descriptions.each(found.effects), [match.rule for match in found.matches]
+        scores = (found.clarity, found.stakes, found.score)
+        return _ENCODE(CheckAnswer(found.decision, found.code, *scores, effects, rules, found.reason, found.note, asked.id))
     except Exception as error:  # noqa: BLE001 - one line must not end the stream for all others
         traceback.print_exc(file=sys.stderr)
         return _ENCODE(_none("hold", ERROR, f"a bug in toolguard: {type(error).__name__}; please report it", asked.id))

@@ -12,6 +12,7 @@ from typing import Any
 
 from toolguard_cli.doctor.check_types import FIX_CONFIG, UNREAD, Check, DoctorSubject
 from toolguard_cli.migrations.hostloops import BLOCK, MAX_AGENTS, agent_id
+from toolguard_cli.validation.subject import value_at
 from toolguard_engine.config.settings import LoopDetection
 from toolguard_engine.wording import printable
 
@@ -56,21 +57,15 @@ def _native_agents(subject: DoctorSubject) -> Iterator[tuple[str, bool | None]]:
     found += list(keyed.items())[:MAX_AGENTS] if _is(keyed, dict) else []
     for written, agent in found:
         if name := agent_id(written):
-            yield name, _switch(_at(agent, *BLOCK))
+            yield name, _switch(value_at(agent, BLOCK))
 
 
 def _is(value: Any, kind: type) -> bool:
     return isinstance(value, kind)
 
 
-def _at(value: Any, *steps: str) -> Any:
-    for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
 def _switch(block: Any) -> bool | None:
-    value = _at(block, "enabled")
+    value = value_at(block, ("enabled",))
     return value if isinstance(value, bool) else None
 
 
