@@ -164,7 +164,7 @@ def play_all(real: downloads.Runtime, server: scripted_model.ScriptedModel, setu
     """The requests of each kind of run under one set-up."""
     found = {}
     with _home(server, *SETUPS[setup]) as home:
-        gateway = Gateway(real, home, watched=True)
+        gateway = Gateway(real, home)
         try:
             started = time.monotonic()
             gateway.start()

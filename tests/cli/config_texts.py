@@ -5,7 +5,8 @@ Each is written as a difference. Lines that begin with a blank stay as they are;
     - the text as it was          + both texts that install makes
     < that with the copied plugin > that with the linked one      = the text as it was, and that with the copied plugin
 
-`LINK` stands for the folder of the plugin. `uninstall` must give every `before` back, byte for byte.
+A line `@ "plugins"` or `@ entries` stands for the lines that install adds from there on: see `_added`. `LINK` stands for the
+folder of the plugin. `uninstall` must give every `before` back, byte for byte.
 """
 
 # ruff: noqa: E501 - a line of a config is a line here
@@ -27,10 +28,31 @@ class Case:
     linked: str
 
 
+def _added(line: str) -> list[str]:
+    """What install adds from `plugins` or `entries` on, up to the bracket that closes `entries` or `load`."""
+    key = line.lstrip()
+    indent, quote = line.removesuffix(key), '"' * key.startswith('"')
+    unit = indent if "plugins" in key else indent[: len(indent) // 2]
+    inner = indent + unit if "plugins" in key else indent
+    return [
+        *([f"+ {indent}{key}: {{"] if "plugins" in key else []),
+        f"+ {inner}{quote}entries{quote}: {{",
+        f"+ {inner}{unit}{quote}toolguard{quote}: {{",
+        f"+ {inner}{unit}{unit}{quote}enabled{quote}: true",
+        f"+ {inner}{unit}}}",
+        f"> {inner}}},",
+        f"> {inner}{quote}load{quote}: {{",
+        f'> {inner}{unit}{quote}paths{quote}: ["LINK"]',
+        f"+ {inner}}}",
+    ]
+
+
 def _case(name: str, difference: str) -> Case:
     newline = "\r\n" if name == "CRLF" else "\n"
     end = "" if name in WITHOUT_END else newline
-    lines = difference.strip("\n").split("\n")
+    lines = [
+        each for line in difference.strip("\n").split("\n") for each in (_added(line[2:]) if line[0] == "@" else [line])
+    ]
 
     def text(marks: str) -> str:
         return newline.join(line[2:] for line in lines if line[0] in marks) + end
@@ -43,30 +65,14 @@ DIFFERENCES = {
     "empty object": """
 - {}
 + {
-+   "plugins": {
-+     "entries": {
-+       "toolguard": {
-+         "enabled": true
-+       }
->     },
->     "load": {
->       "paths": ["LINK"]
-+     }
+@   "plugins"
 +   }
 + }
 """,
     "no line break at the end": """
 - {}
 + {
-+   "plugins": {
-+     "entries": {
-+       "toolguard": {
-+         "enabled": true
-+       }
->     },
->     "load": {
->       "paths": ["LINK"]
-+     }
+@   "plugins"
 +   }
 + }
 """,
@@ -90,15 +96,7 @@ DIFFERENCES = {
     agents: {
       defaults: { workspace: "~/w" }
 +   },
-+   plugins: {
-+     entries: {
-+       toolguard: {
-+         enabled: true
-+       }
->     },
->     load: {
->       paths: ["LINK"]
-+     }
+@   plugins
     }
     // the end
   }
@@ -110,15 +108,7 @@ DIFFERENCES = {
       },
 -     "agents": {}
 +     "agents": {},
-+     "plugins": {
-+         "entries": {
-+             "toolguard": {
-+                 "enabled": true
-+             }
->         },
->         "load": {
->             "paths": ["LINK"]
-+         }
+@     "plugins"
 +     }
   }
 """,
@@ -127,15 +117,7 @@ DIFFERENCES = {
   \t"gateway": {
   \t\t"mode": "local"
 + \t},
-+ \t"plugins": {
-+ \t\t"entries": {
-+ \t\t\t"toolguard": {
-+ \t\t\t\t"enabled": true
-+ \t\t\t}
-> \t\t},
-> \t\t"load": {
-> \t\t\t"paths": ["LINK"]
-+ \t\t}
+@ \t"plugins"
   \t}
   }
 """,
@@ -144,15 +126,7 @@ DIFFERENCES = {
     "gateway": {
       "mode": "local"
 +   },
-+   "plugins": {
-+     "entries": {
-+       "toolguard": {
-+         "enabled": true
-+       }
->     },
->     "load": {
->       "paths": ["LINK"]
-+     }
+@   "plugins"
     }
   }
 """,
@@ -160,15 +134,7 @@ DIFFERENCES = {
   \ufeff{
 -   "gateway": {"mode": "local"}
 +   "gateway": {"mode": "local"},
-+   "plugins": {
-+     "entries": {
-+       "toolguard": {
-+         "enabled": true
-+       }
->     },
->     "load": {
->       "paths": ["LINK"]
-+     }
+@   "plugins"
 +   }
   }
 """,
@@ -195,29 +161,14 @@ DIFFERENCES = {
     "plugins": {
 -     "enabled": true
 +     "enabled": true,
-+     "entries": {
-+       "toolguard": {
-+         "enabled": true
-+       }
->     },
->     "load": {
->       "paths": ["LINK"]
-+     }
+@     "entries"
     }
   }
 """,
     "empty plugins": """
   {
 -   "plugins": {}
-+   "plugins": {
-+     "entries": {
-+       "toolguard": {
-+         "enabled": true
-+       }
->     },
->     "load": {
->       "paths": ["LINK"]
-+     }
+@   "plugins"
 +   }
   }
 """,
@@ -258,14 +209,7 @@ DIFFERENCES = {
     "plugins": {
 -     "allow": ["telegram", "slack"]
 +     "allow": ["telegram", "slack", "toolguard"],
-+     "entries": {
-+       "toolguard": {
-+         "enabled": true
-+       }
->     },
->     "load": {
->       "paths": ["LINK"]
-+     }
+@     "entries"
     }
   }
 """,
@@ -364,15 +308,7 @@ DIFFERENCES = {
     "$include": "base.json5",
     "agents": { "$include": "agents.json5" },
 -   "plugins": {}
-+   "plugins": {
-+     "entries": {
-+       "toolguard": {
-+         "enabled": true
-+       }
->     },
->     "load": {
->       "paths": ["LINK"]
-+     }
+@   "plugins"
 +   }
   }
 """,

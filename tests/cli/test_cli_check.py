@@ -402,7 +402,7 @@ class TestOwnRules:
         policy(places, OWN)
         result = check.rules(places)
         assert (result.exit_code, result.data["problems"]) == (0, [])
-        assert texts(result) == ["user.no-fax holds, exec with it: clarity 6 x stakes 8 = 48: Nobody reads it."]
+        assert texts(result) == ["no-fax holds exec calls, with clarity 6 x stakes 8 = 48: Nobody reads it."]
         settings(places, rulesOff=["user"])
         held = ask(places, "fax send 2")
         assert held.data["code"] == "rule.user.no-fax"
@@ -432,7 +432,7 @@ class TestOwnRules:
         path = policy(places, OWN.replace("fax list", "deploy now"))
         result = check.rules(places)
         assert result.exit_code == 1
-        said = f"{path}, line 1: user.no-fax passes 'deploy now', but the verdict is hold: rule.demo.deploy"
+        said = f"{path}, line 1: no-fax should let 'deploy now' pass, but the verdict is hold (rule.demo.deploy)"
         assert result.data["problems"] == [said]
 
     def test_a_name_that_is_taken(self, places: Places) -> None:
@@ -450,7 +450,7 @@ class TestOwnRules:
 
     def test_a_notice(self, places: Places) -> None:
         policy(places, OWN.replace("= 3", "= 0"))
-        assert "user.no-fax does not hold on its own" in texts(check.rules(places))[0]
+        assert "no-fax does not hold exec calls on its own" in texts(check.rules(places))[0]
 
     def test_a_bad_grant(self, places: Places) -> None:
         policy(places, "[[grant]]\nid = 3\n")

@@ -643,7 +643,7 @@ def test_nobody_here_can_tell(places: Places, tmp_path: Path) -> None:
 def test_a_healthy_file_in_one_line(places: Places, tmp_path: Path) -> None:
     write(places, TEXT)
     before = picture(places.state_dir)
-    checked = "checked: its JSON5, includes, our settings, the plugins it names, files, ports; "
+    checked = "checked: JSON5, includes, toolguard's settings, the plugins it names, files, ports; "
     well = f"{places.config}: nothing is wrong ({checked}"
     assert texts(validate.run(places, offline=True)) == [f"{well}OpenClaw was not asked (--offline))"]
     assert texts(validate.run(places, offline=False, openclaw=())) == [f"{well}OpenClaw was not asked: none on PATH)"]
@@ -675,7 +675,7 @@ def test_faults_with_place_excerpt_and_next_step(places: Places, tmp_path: Path)
         ("info", "      enabled: false,"),
         ("info", "      ^"),
         ("info", "-> toolguard config set plugins.enabled true"),
-        ("info", "2 errors, 1 warning; the gateway or the guard does not work like this"),
+        ("info", "2 errors, 1 warning; the gateway or the guard does not work with this config"),
     ]
     assert result.exit_code == 1
     assert [(each["level"], each["path"], each["line"]) for each in result.data["findings"]] == [
@@ -693,7 +693,7 @@ def test_a_file_that_cannot_be_read(places: Places) -> None:
         ("info", "    b: [1 2],"),
         ("info", "          ^"),
         ("info", "-> fix that line"),
-        ("info", "1 error; the gateway or the guard does not work like this"),
+        ("info", "1 error; the gateway or the guard does not work with this config"),
         ("info", "OpenClaw was not asked: it cannot read this config either; more may follow"),
     ]
     assert (result.exit_code, result.data["openclawAsked"]) == (1, False)

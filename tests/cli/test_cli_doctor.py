@@ -208,7 +208,7 @@ def test_dry_run_only_shows(two_faults: Places) -> None:
 def test_nothing_to_repair(places: Places, there: Host, quick: None) -> None:
     healthy(places)
     there.is_release("2026.5.28")
-    assert texts(doctor.run(places, fix=True, yes=True))[-2].startswith("--fix cannot repair any of this")
+    assert texts(doctor.run(places, fix=True, yes=True))[-2].startswith("--fix cannot repair any of these")
 
 
 def test_fix_repairs_and_looks_again(two_faults: Places) -> None:

@@ -375,7 +375,7 @@ PLUGIN = [
     ),
     Fault(
         "a link beside the copy", plugins(load={"paths": [str(SOURCE)]}), "plugin", "warn", f"two copies: {SOURCE} and X",
-        f"take {SOURCE} out of plugins.load.paths in C",
+        f"remove {SOURCE} from plugins.load.paths in C",
     ),
     Fault(
         "a copy beside the link", copy_beside_link, "plugin", "warn", f"two copies: {SOURCE} and X",

@@ -76,8 +76,8 @@ def test_a_folder_in_the_place_of_the_store(places: Places) -> None:
     assert standings_check.whole(subject).status == "ok"
 
 
-ON, GUARD, OFF = "detection is on (it warns", "detection is off, except its", "detection is off, including its guard"
-BOTH, AFTER = "the two work together", "after a compaction, whichever of the two"
+ON, GUARD, OFF = "detection is on (it warns", "detection is off, except", "detection is off, also"
+BOTH, AFTER = "the gateway checks first", "after a compaction, either of the two"
 
 
 @pytest.mark.parametrize(
@@ -85,13 +85,13 @@ BOTH, AFTER = "the two work together", "after a compaction, whichever of the two
     [
         (None, None, [GUARD, "toolguard's is on for calls that certainly lead nowhere", AFTER], [BOTH]),
         (None, True, [GUARD, "toolguard's is on", AFTER], [BOTH]),
-        (None, False, [GUARD, "toolguard's is off as well"], [BOTH, AFTER]),
+        (None, False, [GUARD, "toolguard's is off, also"], [BOTH, AFTER]),
         (True, None, [ON, "toolguard's is on for calls that certainly lead nowhere", AFTER], [BOTH]),
         (True, True, [ON, "toolguard's is on", BOTH, AFTER], []),
-        (True, False, [ON, "toolguard's is off as well"], [BOTH, AFTER]),
+        (True, False, [ON, "toolguard's is off, also"], [BOTH, AFTER]),
         (False, None, [OFF, "toolguard's is on for calls that certainly lead nowhere"], [BOTH, AFTER]),
         (False, True, [OFF, "toolguard's is on"], [BOTH, AFTER]),
-        (False, False, [OFF, "toolguard's is off as well"], [BOTH, AFTER]),
+        (False, False, [OFF, "toolguard's is off, also"], [BOTH, AFTER]),
     ],
 )
 def test_both_detections(places: Places, native: Any, own: Any, told: list[str], untold: list[str]) -> None:
@@ -108,7 +108,7 @@ def test_whose_threshold_comes_first(places: Places) -> None:
     own = {"enabled": True, "warningThreshold": 8, "criticalThreshold": 25}
     config(places, {"loopDetection": own}, tools={"loopDetection": {"enabled": True}})
     said = native_loops_check.beside(doctor.look(places)).detail
-    assert "the warning is toolguard's, the block is the gateway's, the breaker is the gateway's" in said
+    assert "(warning: toolguard, block: the gateway, breaker: the gateway)" in said
 
 
 def test_agents_that_differ(places: Places) -> None:
@@ -125,9 +125,9 @@ def test_agents_that_differ(places: Places) -> None:
 @pytest.mark.parametrize(
     ("errors", "said"),
     [
-        ({}, "identical errors lead to a warning at 3 and the end of the run at 6"),
-        ({"warn": 0}, "identical errors lead to the end of the run at 6"),
-        ({"warn": 0, "stop": 0}, "identical errors are not counted (identicalErrors is 0)"),
+        ({}, "for identical errors it warns after 3 and ends the run after 6"),
+        ({"warn": 0}, "for identical errors it ends the run after 6"),
+        ({"warn": 0, "stop": 0}, "it does not count identical errors (identicalErrors is 0)"),
     ],
 )
 def test_identical_errors(places: Places, errors: dict[str, int], said: str) -> None:

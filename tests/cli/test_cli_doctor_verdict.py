@@ -25,7 +25,7 @@ def check(name: str, status: Status, detail: str = "so", **data: Any) -> Check:
     ("checks", "guarded", "words"),
     [
         pytest.param([check("plugin", "ok")], "yes", "GUARDED, as far as static checks can show; ", id="all is well"),
-        pytest.param([check("live-stop", "ok")], "yes", "GUARDED, and proved on a throw-away gateway", id="proved"),
+        pytest.param([check("live-stop", "ok")], "yes", "GUARDED, and proved on a temporary gateway", id="proved"),
         pytest.param([check("latency", "warn")], "yes", "GUARDED, as far as ", id="a warning beside it"),
         pytest.param([check("plugin", "error", "gone\nline")], "no", "NOT guarded: plugin: gone", id="not there"),
         pytest.param([check("live-stop", "error")], "no", "NOT guarded: live-stop: so", id="proved that it is not"),

@@ -47,311 +47,200 @@ def told(*results: str, requests: int = 2, answer: str = "Done.", ok: bool = Tru
     return AgentNotice(requests, results, answer, ok, seconds)
 
 
+def ok(name: str, detail: str) -> Check:
+    return Check(f"live-{name}", "ok", detail)
+
+
+def failed(name: str, detail: str, fix: str = proofs.RELEASE) -> Check:
+    return Check(f"live-{name}", "error", detail, fix)
+
+
+def in_one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
 STARTED = Started("2026.9.6", "/s/extensions/toolguard", "/usr/bin/python3", engine=True, own="", about="", seconds=8.04)
 WITH = "OpenClaw 2026.9.6 with the plugin from /s/extensions/toolguard"
 REFUSAL = "blocked plugin candidate: world-writable path"
+NOT_LOADED = f"{WITH}: the gateway runs, but did not load the plugin: "
+ENDED = replace(STARTED, engine=False, own="the engine ended (ENOENT)\x1b[2J", about="loaded toolguard")
+NO_ENGINE = f'{WITH}: the engine does not run with /usr/bin/python3: "the engine ended (ENOENT)?[2J"'
+
+VALID = Valid(told(f"{WORD}\n"), WORD, "works", 1)
+NO_HOOKS = "the gateway loads the plugin but does not call its hooks: it "
+
+FORBIDDEN = Forbidden(told(BLOCK), REASON, ran=False)
+NO_VERDICT = "the verdict does not reach the model: the model received "
+CUT = BLOCK.replace("itself.", "its...")
+
+LOOP = Loop(told(CORRECTION, "[LOOP DETECTED]", "[TOOL ERROR LIMIT]", requests=4, answer=CLOSING), CLOSING, told(WORD), WORD)
+ENDLESS, GOES_ON = "an endless read({}) ended after", "; the session can continue, 2.5 s"
+UNUSABLE = "the session is unusable after a loop was ended: "
+NO_ANSWER = "the loop ended without an answer: after 4 requests the user got "
+
+HELD = HeldObservation(told(ESCALATION), "1a2b3c4d", 0, told("ran", ESCALATION), 1)
+NO_NONCE = "the nonce does not reach the model: the model received "
+OTHER_NONCE = ESCALATION.replace("1a2b3c4d", "99999999")
 
 
-@pytest.mark.parametrize(
-    ("seen", "status", "detail", "fix"),
-    [
-        pytest.param(STARTED, "ok", f"{WITH} and /usr/bin/python3: ready after 8.0 s", "", id="ready"),
-        pytest.param(
-            replace(STARTED, engine=False, own="the engine ended (ENOENT)\x1b[2J", about="loaded toolguard"),
-            "error",
-            f'{WITH}: the engine does not run with /usr/bin/python3: "the engine ended (ENOENT)?[2J"',
-            "fix it",
-            id="no engine",
-        ),
-        pytest.param(
-            replace(STARTED, engine=False, about=REFUSAL),
-            "error",
-            f'{WITH}: the gateway runs, but did not load the plugin: "{REFUSAL}"',
-            proofs.NOT_LOADED,
-            id="refused",
-        ),
-        pytest.param(
-            replace(STARTED, engine=False),
-            "error",
-            f"{WITH}: the gateway runs, but did not load the plugin: its log does not mention it",
-            proofs.NOT_LOADED,
-            id="not loaded",
-        ),
-    ],
-)
-def test_gateway(seen: Started, status: str, detail: str, fix: str) -> None:
-    assert proofs.gateway(seen, "fix it") == Check("live-gateway", status, detail, fix)  # type: ignore[arg-type]
+def corrected(*results: str) -> Check:
+    return proofs.correction(replace(LOOP, notice=replace(LOOP.notice, results=results)))
+
+
+def stopped(**notice: Any) -> Check:
+    return proofs.stop(replace(LOOP, notice=replace(LOOP.notice, **notice)))
+
+
+def stopped_with(answer: str) -> Check:
+    return proofs.stop(replace(LOOP, notice=told(CORRECTION, requests=3, answer=answer)))
+
+
+PROOFS = {
+    "gateway: ready": (
+        proofs.gateway(STARTED, "fix it"),
+        ok("gateway", f"{WITH} and /usr/bin/python3: ready after 8.0 s"),
+    ),
+    "gateway: no engine": (proofs.gateway(ENDED, "fix it"), failed("gateway", NO_ENGINE, "fix it")),
+    "gateway: refused": (
+        proofs.gateway(replace(STARTED, engine=False, about=REFUSAL), ""),
+        failed("gateway", f'{NOT_LOADED}"{REFUSAL}"', proofs.NOT_LOADED),
+    ),
+    "gateway: not loaded": (
+        proofs.gateway(replace(STARTED, engine=False), ""),
+        failed("gateway", f"{NOT_LOADED}its log does not mention it", proofs.NOT_LOADED),
+    ),
+    "hooks: work": (proofs.hooks(VALID), ok("hooks", "a call was judged before it ran, 1.2 s")),
+    "hooks: none": (
+        proofs.hooks(replace(VALID, hooks="unknown", judged=0)),
+        failed("hooks", f"{NO_HOOKS}received no message"),
+    ),
+    "hooks: fail": (proofs.hooks(replace(VALID, hooks="fails")), failed("hooks", f"{NO_HOOKS}received no message")),
+    "hooks: no call judged": (proofs.hooks(replace(VALID, judged=0)), failed("hooks", f"{NO_HOOKS}judged no call")),
+    "hooks: disturbed": (
+        proofs.hooks(replace(VALID, notice=told(BLOCK))),
+        failed("hooks", f'a harmless call failed: the model received "{in_one_line(BLOCK)}"'),
+    ),
+    "block: verbatim": (
+        proofs.block(FORBIDDEN),
+        ok("block", "a forbidden call did not run, and the model received the reason, 1.2 s"),
+    ),
+    "block: it ran": (
+        proofs.block(replace(FORBIDDEN, ran=True)),
+        failed("block", "a call that changes the guard's own files ran: nothing is guarded", proofs.REINSTALL),
+    ),
+    "block: wrapped": (
+        proofs.block(replace(FORBIDDEN, notice=told(f'{{"error": "{BLOCK}"}}'))),
+        failed("block", f'{NO_VERDICT}"{{"error": "{in_one_line(BLOCK)}"}}"'),
+    ),
+    "block: cut": (
+        proofs.block(replace(FORBIDDEN, notice=told(CUT))),
+        failed("block", f'{NO_VERDICT}"{in_one_line(CUT)}"'),
+    ),
+    "block: refused by somebody else": (
+        proofs.block(replace(FORBIDDEN, notice=told("Permission denied"), reason="")),
+        failed("block", 'there was no verdict: the model received "Permission denied"'),
+    ),
+    "block: not asked again": (
+        proofs.block(replace(FORBIDDEN, notice=told(requests=1, answer="Something went wrong"))),
+        failed("block", 'no request to the model after a blocked call: after 1 request the user got "Something went wrong"'),
+    ),
+    "correction: given": (
+        corrected(CORRECTION),
+        ok("correct", "the request after read({}) says what was wrong, and how to correct it"),
+    ),
+    "correction: one request later": (
+        corrected("Validation failed for tool read", CORRECTION),
+        failed("correct", 'for read({}), the model received "Validation failed for tool read"'),
+    ),
+    "correction: no help": (
+        corrected("[TOOL ERROR] it failed"),
+        failed("correct", 'for read({}), the model received "[TOOL ERROR] it failed"'),
+    ),
+    "correction: not asked again": (
+        corrected(),
+        failed("correct", f'no request to the model after read({{}}): after 4 requests the user got "{CLOSING}"'),
+    ),
+    "stop: closing answer": (
+        proofs.stop(LOOP),
+        ok("stop", f"{ENDLESS} 4 requests with the model's own closing answer{GOES_ON}"),
+    ),
+    "stop: as 2026.6.11 does": (
+        stopped_with("[TOOL ERROR LIMIT] 3 calls failed."),
+        ok("stop", f"{ENDLESS} 3 requests with the guard's text as the answer{GOES_ON}"),
+    ),
+    "stop: as 2026.8.2 does": (
+        stopped_with("Read blocked"),
+        ok("stop", f'{ENDLESS} 3 requests with a notice of this release: "Read blocked"{GOES_ON}'),
+    ),
+    "stop: one request too many": (
+        stopped(requests=5),
+        failed("stop", "an endless read({}) was still running after 5 requests"),
+    ),
+    "stop: no answer": (stopped(answer=" \n"), failed("stop", f"{NO_ANSWER}no answer")),
+    "stop: failure": (stopped(ok=False, answer="internal error"), failed("stop", f'{NO_ANSWER}"internal error"')),
+    "stop: broken session": (
+        proofs.stop(replace(LOOP, after=told(requests=0, answer="session is broken", ok=False))),
+        failed("stop", f'{UNUSABLE}after 0 requests the user got "session is broken"'),
+    ),
+    "stop: session without tools": (
+        proofs.stop(replace(LOOP, after=told(BLOCK, answer="It is blocked."))),
+        failed("stop", f'{UNUSABLE}after 2 requests the user got "It is blocked."'),
+    ),
+    "approval: once": (
+        proofs.approval(HELD),
+        ok("approval", "a held call was approved from outside and ran exactly once, 2.5 s"),
+    ),
+    "approval: unasked": (
+        proofs.approval(HeldObservation(told("ran"), "", 1)),
+        failed("approval", "a call that needs an approval ran without one", proofs.REINSTALL),
+    ),
+    "approval: refused by somebody else": (
+        proofs.approval(HeldObservation(told("exec is not available"), "", 0)),
+        failed("approval", 'the call was not held: the model received "exec is not available"'),
+    ),
+    "approval: wrapped": (
+        proofs.approval(replace(HELD, notice=told(f"Error: {ESCALATION}"))),
+        failed("approval", f'{NO_NONCE}"Error: {in_one_line(ESCALATION)}"'),
+    ),
+    "approval: another nonce": (
+        proofs.approval(replace(HELD, notice=told(OTHER_NONCE))),
+        failed("approval", f'{NO_NONCE}"{in_one_line(OTHER_NONCE)}"'),
+    ),
+    "approval: not asked again": (
+        proofs.approval(replace(HELD, notice=told(requests=1))),
+        failed("approval", f"{NO_NONCE}nothing"),
+    ),
+    "approval: never": (
+        proofs.approval(replace(HELD, ran=0, again=told(ESCALATION, ESCALATION))),
+        failed("approval", f'approved once, the call did not run; the model received "{in_one_line(ESCALATION)}"'),
+    ),
+    "approval: twice": (
+        proofs.approval(replace(HELD, ran=2, again=told("ran", "ran"))),
+        failed("approval", 'approved once, the call ran 2 times; the model received "ran"'),
+    ),
+}
+
+
+@pytest.mark.parametrize(("found", "expected"), PROOFS.values(), ids=PROOFS)
+def test_what_facts_mean(found: Check, expected: Check) -> None:
+    assert found == expected
 
 
 @pytest.mark.parametrize(
     ("log", "found"),
     [
-        pytest.param([], ("", ""), id="empty"),
-        pytest.param(["[gateway] log file: /toolguard/openclaw.log", "[plugins] loaded github"], ("", ""), id="of others"),
-        pytest.param(
+        ([], ("", "")),
+        (["[gateway] log file: /toolguard/openclaw.log", "[plugins] loaded github"], ("", "")),
+        (
             ["12:00 [gateway] [plugins] blocked plugin candidate (plugin=toolguard)", "12:01 [gateway] ready"],
             ("", "blocked plugin candidate (plugin=toolguard)"),
-            id="refused",
         ),
-        pytest.param(
-            ["[plugins] [toolguard] starting", "12:01 [plugins] [toolguard] the engine ended"],
-            ("the engine ended", "the engine ended"),
-            id="its own words",
-        ),
+        (["[plugins] [toolguard] starting", "12:01 [plugins] [toolguard] the engine ended"], ("the engine ended",) * 2),
     ],
+    ids=["empty", "of others", "refused", "its own words"],
 )
 def test_what_the_log_says_of_the_plugin(log: list[str], found: tuple[str, str]) -> None:
     assert scenes.last_lines(log) == found
-
-
-VALID = Valid(told(f"{WORD}\n"), WORD, "works", 1)
-
-
-@pytest.mark.parametrize(
-    ("seen", "status", "detail"),
-    [
-        pytest.param(VALID, "ok", "a call was judged before it ran, 1.2 s", id="works"),
-        pytest.param(
-            replace(VALID, hooks="unknown", judged=0),
-            "error",
-            "the gateway loads the plugin but does not call its hooks: it received no message",
-            id="no hook",
-        ),
-        pytest.param(
-            replace(VALID, hooks="fails"),
-            "error",
-            "the gateway loads the plugin but does not call its hooks: it received no message",
-            id="hooks fail",
-        ),
-        pytest.param(
-            replace(VALID, judged=0),
-            "error",
-            "the gateway loads the plugin but does not call its hooks: it judged no call",
-            id="no call judged",
-        ),
-        pytest.param(
-            replace(VALID, notice=told(BLOCK)),
-            "error",
-            f'a harmless call failed: the model received "{" ".join(BLOCK.split())}"',
-            id="disturbed",
-        ),
-    ],
-)
-def test_hooks(seen: Valid, status: str, detail: str) -> None:
-    assert proofs.hooks(seen) == Check("live-hooks", status, detail, "" if status == "ok" else proofs.RELEASE)  # type: ignore[arg-type]
-
-
-FORBIDDEN = Forbidden(told(BLOCK), REASON, ran=False)
-
-
-@pytest.mark.parametrize(
-    ("seen", "status", "detail", "fix"),
-    [
-        pytest.param(
-            FORBIDDEN, "ok", "a forbidden call did not run, and the model received the reason, 1.2 s", "", id="verbatim"
-        ),
-        pytest.param(
-            replace(FORBIDDEN, ran=True),
-            "error",
-            "a call that changes the guard's own files ran: nothing is guarded",
-            proofs.REINSTALL,
-            id="it ran",
-        ),
-        pytest.param(
-            replace(FORBIDDEN, notice=told(f'{{"error": "{BLOCK}"}}')),
-            "error",
-            f'the verdict does not reach the model: the model received "{{"error": "{" ".join(BLOCK.split())}"}}"',
-            proofs.RELEASE,
-            id="wrapped",
-        ),
-        pytest.param(
-            replace(FORBIDDEN, notice=told(BLOCK.replace("itself.", "its..."))),
-            "error",
-            'the verdict does not reach the model: the model received "TOOLGUARD_BLOCK|This call would change the '
-            "files of the "
-            'guard its... This cannot be approved."',
-            proofs.RELEASE,
-            id="cut",
-        ),
-        pytest.param(
-            replace(FORBIDDEN, notice=told("Permission denied"), reason=""),
-            "error",
-            'there was no verdict: the model received "Permission denied"',
-            proofs.RELEASE,
-            id="refused by somebody else",
-        ),
-        pytest.param(
-            replace(FORBIDDEN, notice=told(requests=1, answer="Something went wrong")),
-            "error",
-            'no request to the model after a blocked call: after 1 request the user got "Something went wrong"',
-            proofs.RELEASE,
-            id="not asked again",
-        ),
-    ],
-)
-def test_block(seen: Forbidden, status: str, detail: str, fix: str) -> None:
-    assert proofs.block(seen) == Check("live-block", status, detail, fix)  # type: ignore[arg-type]
-
-
-LOOP = Loop(told(CORRECTION, "[LOOP DETECTED]", "[TOOL ERROR LIMIT]", requests=4, answer=CLOSING), CLOSING, told(WORD), WORD)
-
-
-@pytest.mark.parametrize(
-    ("results", "status", "detail"),
-    [
-        pytest.param(
-            [CORRECTION],
-            "ok",
-            "the request after read({}) says what was wrong, and how to correct it",
-            id="corrected",
-        ),
-        pytest.param(
-            ["Validation failed for tool read", CORRECTION],
-            "error",
-            'for read({}), the model received "Validation failed for tool read"',
-            id="one request later",
-        ),
-        pytest.param(
-            ["[TOOL ERROR] it failed"], "error", 'for read({}), the model received "[TOOL ERROR] it failed"', id="no help"
-        ),
-        pytest.param(
-            [],
-            "error",
-            f'no request to the model after read({{}}): after 4 requests the user got "{CLOSING}"',
-            id="not asked again",
-        ),
-    ],
-)
-def test_correction(results: list[str], status: str, detail: str) -> None:
-    seen = replace(LOOP, notice=replace(LOOP.notice, results=tuple(results)))
-    fix = "" if status == "ok" else proofs.RELEASE
-    assert proofs.correction(seen) == Check("live-correct", status, detail, fix)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    ("seen", "status", "detail"),
-    [
-        pytest.param(
-            LOOP,
-            "ok",
-            "an endless read({}) ended after 4 requests with the model's own closing answer; "
-            "the session can continue, 2.5 s",
-            id="closing answer",
-        ),
-        pytest.param(
-            replace(LOOP, notice=told(CORRECTION, requests=3, answer="[TOOL ERROR LIMIT] 3 calls failed.")),
-            "ok",
-            "an endless read({}) ended after 3 requests with the guard's text as the answer; "
-            "the session can continue, 2.5 s",
-            id="as 2026.6.11 does",
-        ),
-        pytest.param(
-            replace(LOOP, notice=told(CORRECTION, requests=3, answer="Read blocked")),
-            "ok",
-            'an endless read({}) ended after 3 requests with a notice of this release: "Read blocked"; '
-            "the session can continue, "
-            "2.5 s",
-            id="as 2026.8.2 does",
-        ),
-        pytest.param(
-            replace(LOOP, notice=replace(LOOP.notice, requests=5)),
-            "error",
-            "an endless read({}) was still running after 5 requests",
-            id="one request too many",
-        ),
-        pytest.param(
-            replace(LOOP, notice=replace(LOOP.notice, answer=" \n")),
-            "error",
-            "the loop ended without an answer: after 4 requests the user got no answer",
-            id="no answer",
-        ),
-        pytest.param(
-            replace(LOOP, notice=replace(LOOP.notice, ok=False, answer="internal error")),
-            "error",
-            'the loop ended without an answer: after 4 requests the user got "internal error"',
-            id="failure",
-        ),
-        pytest.param(
-            replace(LOOP, after=told(requests=0, answer="session is broken", ok=False)),
-            "error",
-            'the session is unusable after a loop was ended: after 0 requests the user got "session is broken"',
-            id="broken session",
-        ),
-        pytest.param(
-            replace(LOOP, after=told(BLOCK, answer="It is blocked.")),
-            "error",
-            'the session is unusable after a loop was ended: after 2 requests the user got "It is blocked."',
-            id="session without tools",
-        ),
-    ],
-)
-def test_stop(seen: Loop, status: str, detail: str) -> None:
-    fix = "" if status == "ok" else proofs.RELEASE
-    assert proofs.stop(seen) == Check("live-stop", status, detail, fix)  # type: ignore[arg-type]
-
-
-HELD = HeldObservation(told(ESCALATION), "1a2b3c4d", 0, told("ran", ESCALATION), 1)
-
-
-@pytest.mark.parametrize(
-    ("seen", "status", "detail", "fix"),
-    [
-        pytest.param(HELD, "ok", "a held call was approved from outside and ran exactly once, 2.5 s", "", id="once"),
-        pytest.param(
-            HeldObservation(told("ran"), "", 1),
-            "error",
-            "a call that needs an approval ran without one",
-            proofs.REINSTALL,
-            id="unasked",
-        ),
-        pytest.param(
-            HeldObservation(told("exec is not available"), "", 0),
-            "error",
-            'the call was not held: the model received "exec is not available"',
-            proofs.RELEASE,
-            id="refused by somebody else",
-        ),
-        pytest.param(
-            replace(HELD, notice=told(f"Error: {ESCALATION}")),
-            "error",
-            f'the nonce does not reach the model: the model received "Error: {" ".join(ESCALATION.split())}"',
-            proofs.RELEASE,
-            id="wrapped",
-        ),
-        pytest.param(
-            replace(HELD, notice=told(ESCALATION.replace("1a2b3c4d", "99999999"))),
-            "error",
-            'the nonce does not reach the model: the model received "TOOLGUARD_ESCALATE|99999999|It runs a '
-            "command. Approve with "
-            '`toolguard approve 99999999`."',
-            proofs.RELEASE,
-            id="another nonce",
-        ),
-        pytest.param(
-            replace(HELD, notice=told(requests=1)),
-            "error",
-            "the nonce does not reach the model: the model received nothing",
-            proofs.RELEASE,
-            id="not asked again",
-        ),
-        pytest.param(
-            replace(HELD, ran=0, again=told(ESCALATION, ESCALATION)),
-            "error",
-            f'approved once, the call did not run; the model received "{" ".join(ESCALATION.split())}"',
-            proofs.RELEASE,
-            id="never",
-        ),
-        pytest.param(
-            replace(HELD, ran=2, again=told("ran", "ran")),
-            "error",
-            'approved once, the call ran 2 times; the model received "ran"',
-            proofs.RELEASE,
-            id="twice",
-        ),
-    ],
-)
-def test_approval(seen: HeldObservation, status: str, detail: str, fix: str) -> None:
-    assert proofs.approval(seen) == Check("live-approval", status, detail, fix)  # type: ignore[arg-type]
 
 
 def test_quoted_words_are_bounded() -> None:
@@ -514,7 +403,7 @@ def test_a_gateway_that_does_not_start(places: Places, scratch: Path, noted: Pat
             canary.BROKEN,
         )
     ]
-    assert said == ["starting OpenClaw 2026.9.6 with the guard in a throw-away home"]
+    assert said == ["starting OpenClaw 2026.9.6 with the guard in a temporary home"]
     assert picture(places.state_dir) == before
     assert list(scratch.iterdir()) == []
     assert_all_ended(noted)
@@ -626,7 +515,7 @@ def test_steps_are_told_to_persons(
 ) -> None:
     doctor.run(places, openclaw=tuple(fake("ends", noted)), live=True, as_json=as_json)
     told = capsys.readouterr().err
-    assert ("starting OpenClaw 2026.9.6 with the guard in a throw-away home\n" in told) == (not as_json)
+    assert ("starting OpenClaw 2026.9.6 with the guard in a temporary home\n" in told) == (not as_json)
     assert told.startswith("running the other checks first; ") == (not as_json)
 
 

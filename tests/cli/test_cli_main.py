@@ -195,10 +195,10 @@ def test_output_has_no_colour_where_it_is_no_terminal(places: Places) -> None:
 def run(monkeypatch: pytest.MonkeyPatch, raised: BaseException, *arguments: str) -> int | str | None:
     """`toolguard status` in this process, whose command raises this; the exit code."""
 
-    def command(_places: Places) -> None:
+    def command(_record: Path) -> None:
         raise raised
 
-    monkeypatch.setattr(status, "run", command)
+    monkeypatch.setattr(status.install_record, "load", command)
     monkeypatch.setattr(sys, "argv", ["toolguard", "status", *arguments])
     with pytest.raises(SystemExit) as caught:
         main.run()

@@ -37,7 +37,7 @@ def calls(path: Path) -> list[KeptCall]:
 
 
 def test_nothing(places: Places) -> None:
-    with pytest.raises(UserError, match="there is no transcript below"):
+    with pytest.raises(UserError, match="there are no transcripts below"):
         replay.run(places, [])
 
 
@@ -95,7 +95,7 @@ def test_files_and_folders(places: Places, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot read"):
         replay.run(places, [tmp_path / "none"])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="there is no transcript below"):
+    with pytest.raises(UserError, match="there are no transcripts below"):
         replay.run(places, [tmp_path / "empty"])
 
 

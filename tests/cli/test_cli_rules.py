@@ -73,7 +73,7 @@ class TestList:
             "no-prod mandatory 1 blocks every call on /srv/prod/** for anybody but owner",
             "by-night required 10 asks before exec from 22:00 to 06:00",
             "mind advisory 17 notes every call with command ~ gap",
-            f"3 in {path}",
+            f"3 rules in {path}",
         ]
         assert result.data["rules"][2] == {
             "id": "mind",
@@ -169,7 +169,7 @@ def test_check_of_examples(places: Places) -> None:
     policy(places, OWN)
     result = own_rules.try_examples(places)
     assert (result.exit_code, result.data["examples"]) == (0, 2)
-    assert "constraint.no-prod turns out as its 2 examples say" in texts(result)
+    assert "no-prod is valid, and its 2 examples pass" in texts(result)
     policy(places, OWN.replace('"ls /srv/test"', '"ls /srv/prod/x"'))
     result = own_rules.try_examples(places)
     assert result.exit_code == 1

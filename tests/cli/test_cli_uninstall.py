@@ -152,7 +152,7 @@ def test_told_to_people_and_scripts(places: Places, monkeypatch: pytest.MonkeyPa
     kept = f"kept: logs and state in {places.own} and the log of malformed calls"
     assert texts(take_out(places, dry_run=True)) == [
         f"would remove the plugin: {places.extension}",
-        f"would take toolguard's lines out of the config (as it was before the installation): {places.config}",
+        f"would remove toolguard's lines from the config (as it was before the installation): {places.config}",
         kept,
         "nothing was written (--dry-run)",
     ]
@@ -160,8 +160,8 @@ def test_told_to_people_and_scripts(places: Places, monkeypatch: pytest.MonkeyPa
     done = take_out(places)
     assert [(line.kind, line.text) for line in done.lines] == [
         ("ok", f"removed the plugin: {places.extension}"),
-        ("ok", f"took toolguard's lines out of the config (as it was before the installation): {places.config}"),
-        ("info", f"the config with them: {places.config}.toolguard.last.bak"),
+        ("ok", f"removed toolguard's lines from the config (as it was before the installation): {places.config}"),
+        ("info", f"backup of the config with them: {places.config}.toolguard.last.bak"),
         ("info", kept),
         ("next", "restart the gateway"),
     ]
@@ -246,7 +246,7 @@ def test_a_copy_without_a_record(places: Places) -> None:
     before = picture(places.state_dir)
     with pytest.raises(UserError) as caught:
         take_out(places)
-    assert caught.value.message == f"{places.extension} is there, but not the record of its installation"
+    assert caught.value.message == f"{places.extension} exists, but the record of its installation is missing"
     assert caught.value.fix == "run `toolguard install`, then `toolguard uninstall`"
     assert picture(places.state_dir) == before
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolguard_cli.validation import schema_check
+from toolguard_cli.hostconfig import schema_check
 from toolguard_engine.config import plugin_manifest
 from toolguard_engine.config import settings as config
 

@@ -183,7 +183,7 @@ KEPT_BACK = [
     ("tool-guard", {"logPath": None}, "null is not allowed; logPath must be a string of 1 to 4096 characters"),
     ("tool-guard", {"colour": "red"}, "toolguard has no such setting"),
     ("guardian-angel", {"logLevel": "loud"}, '"loud" is not allowed; logLevel must be one of debug, info, warn, error'),
-    ("guardian-angel", {"alwaysBlock": "exec"}, '"exec" is not allowed; alwaysBlock must be a list of names'),
+    ("guardian-angel", {"alwaysBlock": "exec"}, '"exec" is not allowed; alwaysBlock must be a list [ ... ] of at most 500'),
     ("guardian-angel", {"enabled": "yes"}, '"yes" is not allowed; enabled must be true or false'),
     (
         "equilibrium-guard",

@@ -125,7 +125,8 @@ class Stage:
 
 
 @pytest.fixture
-def stage(places: Places, tmp_path: Path) -> Stage:
+def stage(places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
     stage = Stage(places, tmp_path / "w")
     stage.workspace.mkdir()
     places.config.write_text(MAIN.replace("WORKSPACE", str(stage.workspace)))

@@ -123,7 +123,7 @@ def test_an_orphan_that_waited_for_another_gateway(made: Machine) -> None:
 
 
 def test_what_allows_nothing_more_needs_no_terminal(made: Machine) -> None:
-    """The table of all commands is in `test_cli_inside`."""
+    """The table of all commands is in `test_require_human`."""
     made.write_script("kill-switch", "on")
     made.start_gateway()
     made.below_the_gateway(*filled(WAYS["fork twice"], made))

@@ -65,7 +65,6 @@ def worth_a_look(known: Iterable[Standing], config: Config) -> list[Standing]:
 
 
 def left(standing: Standing, config: Config) -> float:
-    """What is left of the budget."""
     return max(0.0, round(_of(standing, config).budget.size - standing.spent, 9))
 
 
@@ -75,7 +74,6 @@ def name(standing: Standing) -> str:
 
 
 def words(standing: Standing, config: Config) -> str:
-    """One line."""
     own = _of(standing, config)
     size, mode = own.budget.size, own.active_budget_mode
     spare = f"{left(standing, config):.2f} of {size:.2f} left{_too_little(_too_costly(standing, own))}"
@@ -126,7 +124,6 @@ def _too_little(ranks: list[int]) -> str:
 
 
 def cause(code: str, own: BudgetConfig) -> str:
-    """A signal in plain words."""
     text = _CAUSES.get(code)
     limits = {field: getattr(own.drift, field) for field in own.drift.__struct_fields__}
     return text.format(**limits) if text else printable.cut(printable.plain(code), WIDTH)

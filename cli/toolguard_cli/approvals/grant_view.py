@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from math import ceil
 from typing import Any
 
@@ -42,7 +40,6 @@ def details(grant: Grant, now: float) -> list[str]:
 
 
 def words(grant: Grant) -> str:
-    """What it covers, in words."""
     who = f"agent {grant.agent}" if grant.agent else "any agent"
     limits = [f"{name} like {glob}" for name, glob in grant.params.items()] + ([f"in {grant.cwd}"] if grant.cwd else [])
     more = f" with {', '.join(limits)}" if limits else ""
@@ -71,14 +68,10 @@ def left(grant: Grant, now: float) -> str:
 def log(places: Places, grant: Grant, event: str, why: str, prefix: str = "") -> None:
     """Appends a line to the audit log; `prefix` begins its reason. Raises `StoreError`."""
     until = f"{grant.id}, until {audit_log.when(grant.expires) if grant.expires else 'revoked'}"
-    line = audit_log.AuditEvent(
-        id=f"{grant.id}-{event}-{secrets.token_hex(4)}",
-        time=audit_log.when(time.time()),
-        event=event,
+    line = gateway_stores.event(
+        event,
         tool=printable.plain(grant.tool),
         agent=printable.plain(grant.agent),
-        by=gateway_stores.who(),
-        where="cli",
         why=why,
         reason=f"{prefix}: {until}" if prefix else until,
         shown=words(grant),

@@ -33,11 +33,15 @@ def nowhere(places: Places) -> str:
     return f"toolguard has never run in {printable.plain(str(places.state_dir))} (--state-dir, TOOLGUARD_STATE_DIR)"
 
 
+def refuse_nowhere(places: Places) -> None:
+    if never_been(places):
+        raise UserError(nowhere(places), "give the state directory of your gateway; toolguard doctor checks it")
+
+
 @contextmanager
 def looked_up(places: Places) -> Iterator[None]:
     """Around a decision on a nonce: if the nonce is unknown, the `UserError` names the state directory that was searched."""
-    if never_been(places):
-        raise UserError(nowhere(places), "give the state directory of your gateway; toolguard doctor checks it")
+    refuse_nowhere(places)
     try:
         yield
     except RefusedError as refused:

@@ -175,7 +175,6 @@ def _style(selected: bool, calls: Sequence[HeldCall], number: int) -> Style:  # 
 
 
 def _details(chosen: HeldCall | None, width: int) -> list[ScreenRow]:
-    """The selected call, cut to its lines; the question shows all of it."""
     if chosen is None:
         return []
     text = _text(chosen)
@@ -189,7 +188,6 @@ def _details(chosen: HeldCall | None, width: int) -> list[ScreenRow]:
 
 
 def _text(entry: HeldCall) -> str:
-    """The whole call."""
     return printable.plain(entry.shown if entry.shown.startswith(f"{entry.tool}(") else f"{entry.tool} {entry.shown}")
 
 
@@ -221,7 +219,6 @@ def _ask(nonce: str, seen: int, total: int) -> str:
 
 
 def _page(view: ScreenView, asked: HeldCall, width: int, height: int) -> list[str]:
-    """The lines of the call that are on the screen."""
     room = height - QUESTION_CHROME
     return [line for line, _ in zip(_wrapped(_text(asked)[view.top :], width), range(room), strict=False)]
 

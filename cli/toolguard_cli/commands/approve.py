@@ -8,11 +8,10 @@ from typing import Annotated
 import typer
 
 from toolguard_cli.approvals import held_calls
-from toolguard_cli.commands.command_options import ConfigPath, Json, Nonce, Reason, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import Nonce, Reason, Yes, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import approve_call
 from toolguard_cli.person import require_human
-from toolguard_cli.system import paths
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
@@ -23,35 +22,26 @@ from toolguard_engine.wording import printable
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard approve 3f9a", "toolguard approve 3f9a51c2 --yes --reason 'release day'"))
-def command(
+@command(app, "toolguard approve 3f9a", "toolguard approve 3f9a51c2 --yes --reason 'release day'")
+def run(
+    places: Places,
     nonce: Nonce,
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
+    *,
+    yes: Yes = False,
     unseen: Annotated[bool, typer.Option("--unseen", help="Approve even if not all of the call can be shown.")] = False,
     reason: Reason = "",
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Result:
     """Let a held call run once.
 
-    Shows the call and asks. The agent may then repeat exactly this call within the approval window (30 s by default; see
+    Shows the call and asks. The agent may then repeat that exact call within the approval window (30 s by default; see
     approvalWindowMs).
-    """
-    places = paths.find(state_dir, config)
-    finish(run(places, nonce, yes=yes, reason=reason, as_json=as_json, unseen=unseen), as_json=as_json)
-
-
-def run(places: Places, prefix: str, *, yes: bool, reason: str, as_json: bool, unseen: bool = False) -> Result:
-    """Looks the prefix up once and then uses the whole nonce, so that the call that is shown is the one that is approved.
-
-    `unseen`: approve even if not all of the call can be shown.
     """
     caller = require_human.caller(places, "approve")
     with gateway_stores.user_errors(), held_calls.looked_up(places):
         config = gateway_stores.settings(places)
         ledger = gateway_stores.nonces(places, config)
-        shown = held_calls.find(ledger.entries(), prefix, time.time(), "pending")
+        shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
         if not (shown.whole or unseen):
             raise RefusedError("unseen", shown)
         details = held_calls.details(shown, time.time())

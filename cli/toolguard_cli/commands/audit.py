@@ -15,9 +15,8 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import command, command_app, examples
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
@@ -40,7 +39,6 @@ COLUMNS = ("seq", *AuditEvent.__struct_fields__)
 FORMULA = ("=", "+", "-", "@", "\t", "\r", "|", "%")
 """A spreadsheet reads a cell that starts with one of these as a formula."""
 
-
 app = command_app()
 
 
@@ -52,18 +50,17 @@ def group() -> None:
     """Read, verify and export the audit log."""
 
 
-@app.command("show", epilog=examples("toolguard audit show --event hold --since 7d", "toolguard audit show --nonce 3f9a"))
+@command(app, "toolguard audit show --event hold --since 7d", "toolguard audit show --nonce 3f9a", name="show")
 def audit_show(
+    places: Places,
+    *,
     last: Annotated[int, typer.Option(min=1, max=100_000, help="Show at most this many of the newest lines.")] = 50,
     event: Annotated[
         str, typer.Option(help="Only this event, for example hold or block; see above.", show_default=False)
     ] = "",
     nonce: Annotated[str, typer.Option(help="Only nonces that start with this.", show_default=False)] = "",
     since: Annotated[str, typer.Option(help="Only the last 30m, 12h or 7d.", show_default=False)] = "",
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Show the newest lines of the audit log.
 
     CODE is the reason: a rule, a constraint, a budget, a loop, the kill switch. Events about calls: hold, hold-again,
@@ -72,28 +69,7 @@ def audit_show(
     the guard: checkpoint, kill-switch, grant, grant-used, revoke, security, error, forged, recovered and head-lost. Events
     about the guard's settings and installation: weakened, restored, accepted and ended.
     """
-    chosen = Filter(event, nonce, since)
-    finish(show(paths.find(state_dir, config), chosen, last), as_json=as_json)
-
-
-@app.command("verify", epilog=examples("toolguard audit verify"))
-def audit_verify(state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
-    """Verify that no line was changed, removed or added."""
-    finish(verify(paths.find(state_dir, config)), as_json=as_json)
-
-
-@app.command("export", epilog=examples("toolguard audit export audit.jsonl", "toolguard audit export - --csv | head"))
-def audit_export(
-    target: Annotated[str, typer.Argument(metavar="FILE", help="A new file, or - for standard output.", show_default=False)],
-    as_csv: Annotated[bool, typer.Option("--csv", help="Write CSV instead of JSON lines.")] = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
-    """Export the log to a file."""
-    result = export(paths.find(state_dir, config), target, as_csv=as_csv)
-    if result is not None:
-        finish(result, as_json=as_json)
+    return show(places, Filter(event, nonce, since), last)
 
 
 @dataclass(frozen=True)
@@ -143,8 +119,9 @@ def _row(event: dict[str, Any]) -> list[str]:
     return [when, text["event"], code, text["nonce"], text["tool"], text["agent"], by, what]
 
 
+@command(app, "toolguard audit verify", name="verify")
 def verify(places: Places) -> Result:
-    """Exit code 1 if the chain is broken."""
+    """Verify that no line was changed, removed or added."""
     log = stores.audit_log(places.state_dir)
     with gateway_stores.user_errors():
         log.close_torn_line()
@@ -166,8 +143,14 @@ def verify(places: Places) -> Result:
     return Result("audit verify", data, lines, 1)
 
 
-def export(places: Places, target: str, *, as_csv: bool) -> Result | None:
-    """Every readable line, as JSON lines or CSV. None if it was written to standard output."""
+@command(app, "toolguard audit export audit.jsonl", "toolguard audit export - --csv | head", name="export")
+def export(
+    places: Places,
+    target: Annotated[str, typer.Argument(metavar="FILE", help="A new file, or - for standard output.", show_default=False)],
+    *,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Write CSV instead of JSON lines.")] = False,
+) -> Result | None:
+    """Export the log to a file."""
     if target == "-":
         with gateway_stores.user_errors():
             _write(stores.audit_log(places.state_dir), sys.stdout, as_csv=as_csv)
@@ -190,12 +173,12 @@ def _write(log: AuditLogStore, file: TextIO, *, as_csv: bool) -> int:
     count = 0
     for count, event in enumerate(log.events(), 1):  # noqa: B007 - the count is returned
         if as_csv:
-            table.writerow([_cell(event.get(name, "")) for name in COLUMNS])
+            table.writerow([safe_cell(event.get(name, "")) for name in COLUMNS])
         else:
             file.write(json.dumps(event, separators=(",", ":"), ensure_ascii=file.isatty()) + "\n")
     return count
 
 
-def _cell(value: object) -> str:
+def safe_cell(value: object) -> str:
     text = printable.plain(str(value))
     return f"'{text}" if text.startswith(FORMULA) else text

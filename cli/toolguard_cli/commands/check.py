@@ -13,11 +13,10 @@ import typer
 
 from toolguard_cli.approvals import narrow_grant
 from toolguard_cli.commands import own_rules
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.policy import check_stream, not_guarded, offline_guard, risk_view, rule_view
 from toolguard_cli.policy.offline_guard import Judging
-from toolguard_cli.system import paths
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables, unquoted_command
 from toolguard_cli.terminal.result import Line, Result
@@ -38,7 +37,6 @@ CODES = """Exit codes: 0 it may run, 4 it would be held, 5 it would be blocked; 
 With --stdin 0, whatever the verdicts.
 
 """
-
 
 if TYPE_CHECKING:
     from toolguard_engine.approvals.grant_matching import Grant
@@ -65,26 +63,26 @@ NO_OBJECT = '--params is not a JSON object; write it like \'{"path": "notes.md"}
 STOPPED = "the kill switch is on: no call runs at all now (toolguard kill-switch status)"
 HEAD = ("RULE", "STATE", "ADDS", "WHY")
 
-
 app = command_app()
 
 
-@app.command(
-    epilog=CODES
-    + examples(
-        "toolguard check 'rm -rf ~/important'",
-        "toolguard check --tool read ~/.ssh/config",
-        """toolguard check --tool write --params '{"path": "notes.md", "content": "hello"}'""",
-        "toolguard check --stdin < calls.jsonl > verdicts.jsonl",
-        "toolguard check --rules",
-        "toolguard check --list",
-    ),
+@command(
+    app,
+    "toolguard check 'rm -rf ~/important'",
+    "toolguard check --tool read ~/.ssh/config",
+    """toolguard check --tool write --params '{"path": "notes.md", "content": "hello"}'""",
+    "toolguard check --stdin < calls.jsonl > verdicts.jsonl",
+    "toolguard check --rules",
+    "toolguard check --list",
+    notes=CODES,
 )
-def command(  # noqa: PLR0913, PLR0917 - the options of a command line
+def check(  # noqa: PLR0913 - the options of a command line
+    places: Places,
     words: Annotated[
         list[str] | None,
         typer.Argument(metavar="COMMAND", help="The command of exec, or the path of read and write.", show_default=False),
     ] = None,
+    *,
     tool: Annotated[str, typer.Option("--tool", help="The tool that is called.")] = "exec",
     params: Annotated[str, typer.Option("--params", metavar="JSON", help="Its arguments.", show_default=False)] = "",
     agent: Annotated[str, typer.Option("--agent", help="The agent that calls it.", show_default=False)] = "",
@@ -97,10 +95,8 @@ def command(  # noqa: PLR0913, PLR0917 - the options of a command line
     stdin: Annotated[bool, typer.Option("--stdin", help="Read calls as JSON lines and print one verdict per line.")] = False,
     check_rules: Annotated[bool, typer.Option("--rules", help="Check your own rules in policy.toml.")] = False,
     list_rules: Annotated[bool, typer.Option("--list", help="List all rules and whether they are on.")] = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Result:
     """Show what the guard would decide about a call, and why.
 
     Nothing runs and nothing is changed. Uses your settings, rules and grants if there are any, and the defaults otherwise.
@@ -110,7 +106,6 @@ def command(  # noqa: PLR0913, PLR0917 - the options of a command line
     requester, at (seconds since 1970) and id. It answers each at once and in order with {"verdict": "allow", "code": ...,
     "clarity": ..., "stakes": ..., "score": ..., "effects": [...], "rules": [...], "reason": ...}. Empty lines are skipped.
     """
-    places = paths.find(state_dir, config)
     chosen = [name for name, given in (("--stdin", stdin), ("--rules", check_rules), ("--list", list_rules)) if given]
     if len(chosen) > 1 or (chosen and (words or params)):
         raise typer.BadParameter(
@@ -119,20 +114,18 @@ def command(  # noqa: PLR0913, PLR0917 - the options of a command line
     if stdin:
         raise typer.Exit(check_stream.run(offline_guard.load(places)))
     if check_rules:
-        result = rules(places)
-    elif list_rules:
-        result = listing(places)
-    else:
-        try:
-            text = text_of(words or [], tool)
-            call = call_of(text, tool, params, agent, working_folder(cwd))
-            call = asked_by(call, channel, requester, at)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from error
-        if len(words or []) > 1 and not as_json:
-            typer.echo("taken as one command; quote it, because your shell expands unquoted words first", err=True)
-        result = run(places, call)
-    finish(result, as_json=as_json)
+        return rules(places)
+    if list_rules:
+        return listing(places)
+    try:
+        call = asked_by(
+            call_of(text_of(words or [], tool), tool, params, agent, working_folder(cwd)), channel, requester, at
+        )
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    if len(words or []) > 1 and not as_json:
+        typer.echo("taken as one command; quote it, because your shell expands unquoted words first", err=True)
+    return run(places, call)
 
 
 def text_of(words: list[str], tool: str) -> str | None:
@@ -152,7 +145,7 @@ def call_of(text: str | None, tool: str, params: str, agent: str, cwd: str) -> C
     if text is not None:
         subject = _subject(tool)
         if subject in given:
-            raise ValueError(f"{subject} is given twice: as an argument and in --params")
+            raise ValueError(f"{subject} is given twice, as an argument and in --params")
         given = {subject: text, **given}
     elif not params:
         raise ValueError("give a command to check, or --params with the arguments of the call")
@@ -190,7 +183,6 @@ def _params(text: str) -> dict[str, Any]:
 
 
 def _subject(tool: str) -> str:
-    """The parameter that the positional argument sets."""
     if tool_name(tool) in EXEC_TOOLS:
         return "command"
     known = grant_matching.SUBJECTS.get(tool_name(tool))
@@ -235,7 +227,6 @@ def run(places: Places, call: Call) -> Result:
 
 
 def public(found: Judgement) -> dict[str, Any]:
-    """The members of a line of `check --stdin`, with the details of each rule."""
     return {
         "verdict": found.decision,
         "code": found.code,
@@ -294,7 +285,6 @@ def _mode(mode: str, decision: str) -> Iterator[Line]:
 
 
 def _ways(judged: Judging, call: Call, found: Judgement, places: Places) -> Iterator[Line]:
-    """How to allow a call that is held or blocked."""
     threshold, config = judged.config_for(call.agent).escalation_threshold, printable.plain(str(places.config))
     if found.decision == "block":
         yield Line("info", "no approval and no grant allows this; if it has to be done, do it yourself")
@@ -358,12 +348,10 @@ def _in_the_way(judged: Judging, call: Call, found: Judgement) -> list[str]:
 
 
 def rules(places: Places) -> Result:
-    """The person's own rules, each tried on its examples. Exit code 1 where one is bad."""
     return own_rules.try_examples(places, "check")
 
 
 def listing(places: Places) -> Result:
-    """All packs and their rules, and whether they are on."""
     judged = offline_guard.load(places)
     known = [*offline_guard.all_rules(), *offline_guard.own_rules(places)]
     packs: dict[str, list[Rule]] = {}
@@ -399,5 +387,4 @@ def _public(rule: Rule, judged: Judging) -> dict[str, Any]:
 
 
 def working_folder(cwd: Path | None) -> str:
-    """The absolute path, as the gateway names it."""
     return str(cwd.expanduser().absolute()) if cwd else ""

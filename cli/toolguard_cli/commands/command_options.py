@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, TypeVar
 
 import typer
 
+from toolguard_cli.system import paths
 from toolguard_cli.terminal.result import Result, show
+
+Run = TypeVar("Run", bound=Callable[..., Result | None])
 
 StateDir = Annotated[
     Path | None,
@@ -19,6 +25,7 @@ ConfigPath = Annotated[
     Path | None, typer.Option("--config", help="The gateway's config file (default: openclaw.json in the state directory).")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
+Yes = Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done; write nothing.")]
 Nonce = Annotated[str, typer.Argument(help="The nonce, or its first 4 or more characters.", show_default=False)]
 Reason = Annotated[str, typer.Option("--reason", help="The reason, for the audit log.", show_default=False)]
@@ -33,13 +40,47 @@ Offline = Annotated[bool, typer.Option("--offline", help="Do not ask OpenClaw.")
 
 
 def command_app() -> typer.Typer:
-    """What a command module registers its command, or the commands of its group, with."""
     return typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
 
 
 def examples(*commands: str) -> str:
     """The end of a command's help; each example on a line of its own."""
     return "\b\nExamples:\n" + "\n".join(f"  {command}" for command in commands)
+
+
+def command(app: typer.Typer, *shown: str, name: str | None = None, notes: str = "", **options: Any) -> Callable[[Run], Run]:
+    """Makes a command of a function that returns its result; `shown` are the examples of its help, `notes` come before them.
+
+    Every command has `--json`, and if its first parameter is `places`, also the options that select them.
+    """
+
+    def register(run: Run) -> Run:
+        own = dict(signature(run, eval_str=True).parameters)
+        selects, wants_json = own.pop("places", None) is not None, "as_json" in own
+        as_json = own.pop("as_json", _option("as_json", bool, default=False))
+        parameters = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in own.values()]
+        if selects:
+            parameters += [_option("state_dir", StateDir, default=None), _option("config", ConfigPath, default=None)]
+        parameters.append(as_json.replace(annotation=Json) if as_json.annotation is bool else as_json)
+
+        @wraps(run)
+        def call(**given: Any) -> None:
+            if selects:
+                given["places"] = paths.find(given.pop("state_dir"), given.pop("config"))
+            shows_json = given["as_json"] if wants_json else given.pop("as_json")
+            if (result := run(**given)) is not None:
+                finish(result, as_json=shows_json)
+
+        call.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        call.__annotations__ = {each.name: each.annotation for each in parameters}
+        app.command(name, epilog=notes + examples(*shown), **options)(call)
+        return run
+
+    return register
+
+
+def _option(name: str, kind: Any, *, default: object) -> Parameter:
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def finish(result: Result, *, as_json: bool) -> None:

@@ -10,8 +10,6 @@ def _listed(module: str, summary: str, new_name: str = "") -> LazyCommand:
 
 
 class RootGroup(LazyGroup):
-    """`toolguard`."""
-
     table = {  # noqa: RUF012 - a ClassVar, declared in the base class
         "install": _listed("install", "Install the plugin into the gateway and enable it."),
         "uninstall": _listed("uninstall", "Remove the plugin from the gateway."),
@@ -34,15 +32,13 @@ class RootGroup(LazyGroup):
         "tune": _listed("tune", "Find calls you always approve, and how to avoid the prompts."),
         "demo": _listed("demo", "Watch a real gateway loop, and the guard break the loop."),
         "rules": _listed("own_rules", "List, add and test your own rules."),
-        "constraints": _listed("own_rules", "The former name of rules; goes with the next release.", "rules"),
+        "constraints": _listed("own_rules", "Former name of rules; removed in the next release.", "rules"),
         "audit": _listed("audit", "Read, verify and export the audit log."),
         "config": _listed("config_commands", "Read, check and change the gateway's config."),
     }
 
 
 class ConfigGroup(LazyGroup):
-    """`toolguard config`."""
-
     table = {  # noqa: RUF012 - as above
         "validate": _listed("config_validate", "Find everything that is wrong in the config."),
         "get": _listed("config_get", "Print one value as JSON, as the gateway sees it."),

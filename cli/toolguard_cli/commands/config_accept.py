@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
-from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, Reason, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import DryRun, Reason, Yes, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.person import require_human
 from toolguard_cli.policy import accepted_view
-from toolguard_cli.system import paths
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
 from toolguard_cli.terminal.result import Line, Result
@@ -18,32 +13,16 @@ from toolguard_engine.wording import printable
 
 NOTHING = "no setting is weaker than what was accepted: nothing to do"
 
-
 app = command_app()
 
 
-@app.command(
-    epilog=examples("toolguard config accept", "toolguard config accept --dry-run", "toolguard config accept --yes --json"),
-)
-def command(
-    yes: Annotated[bool, typer.Option("-y", "--yes", help="Do not ask.")] = False,
-    reason: Reason = "",
-    dry_run: DryRun = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+@command(app, "toolguard config accept", "toolguard config accept --dry-run", "toolguard config accept --yes --json")
+def run(places: Places, *, yes: Yes = False, reason: Reason = "", dry_run: DryRun = False, as_json: bool = False) -> Result:
     """Accept settings that became weaker.
 
     If the gateway runs with settings that guard less than before, status, doctor and the dashboard report it until a user
     accepts them or restores the settings. Shows all of them and asks.
     """
-    places = paths.find(state_dir, config)
-    finish(run(places, yes=yes, dry_run=dry_run, reason=reason, as_json=as_json), as_json=as_json)
-
-
-def run(places: Places, *, yes: bool, dry_run: bool, reason: str, as_json: bool) -> Result:
-    """Accepts what was shown, or nothing if something else became weaker meanwhile. Raises `UserError`."""
     require_human.refuse(places, accepted_view.COMMAND, loosens=not dry_run)
     with gateway_stores.user_errors():
         seen = accepted_view.found(places)
@@ -53,6 +32,7 @@ def run(places: Places, *, yes: bool, dry_run: bool, reason: str, as_json: bool)
             return Result(accepted_view.COMMAND, data, (Line("ok", NOTHING),))
         if dry_run:
             return Result(accepted_view.COMMAND, data, tuple(Line("ok", f"would accept: {text}") for text in texts))
+        # only what was shown is accepted: nothing, if something else became weaker meanwhile
         if not yes and not asking.confirm(texts, "Accept?", as_json=as_json, what="what became weaker"):
             message = Line("info", "nothing was accepted; toolguard status keeps showing it")
             return Result(accepted_view.COMMAND, {"dryRun": False, "accepted": []}, (message,), 1)

@@ -6,37 +6,21 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from toolguard_cli.commands.command_options import ConfigPath, Json, Root, Setting, StateDir, command_app, examples, finish
-from toolguard_cli.hostconfig import config_tree, env_vars, finding
+from toolguard_cli.commands.command_options import Root, Setting, command, command_app
+from toolguard_cli.hostconfig import config_tree, env_vars, finding, schema_check
 from toolguard_cli.hostconfig.config_tree import ConfigTree
 from toolguard_cli.operations import setting_names
 from toolguard_cli.operations.setting_names import NamedSetting
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
-from toolguard_cli.validation import schema_check
 from toolguard_cli.validation.subject import DEFAULTS, OWN, value_at
 from toolguard_engine.config import plugin_manifest
 
 AGENT_DEPTH = 2
 """The steps to an agent: `agents` and its id."""
 
-
 app = command_app()
-
-
-@app.command(
-    epilog=examples("toolguard config get mode", "toolguard config get plugins.allow", "toolguard config get --root agents"),
-)
-def command(
-    path: Setting, root: Root = False, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False
-) -> None:
-    """Print one value as JSON, as the gateway sees it.
-
-    Follows includes, substitutes variables and applies the defaults of toolguard's settings. --json also shows the source.
-    """
-    finish(run(paths.find(state_dir, config), path, root=root), as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -49,8 +33,12 @@ class FoundSetting:
     line: int = 0
 
 
-def run(places: Places, path: str, *, root: bool) -> Result:
-    """Raises `UserError` if there is no value."""
+@command(app, "toolguard config get mode", "toolguard config get plugins.allow", "toolguard config get --root agents")
+def run(places: Places, path: Setting, *, root: Root = False) -> Result:
+    """Print one value as JSON, as the gateway sees it.
+
+    Follows includes, substitutes variables and applies the defaults of toolguard's settings. --json also shows the source.
+    """
     tree = config_tree.read(places.config)
     named = setting_names.resolve(path, tree, root=root)
     setting_names.refuse_other_agents(named, path, tree, "toolguard config get")
@@ -90,7 +78,6 @@ def _general(named: NamedSetting) -> NamedSetting | None:
 
 
 def missing(tree: ConfigTree, named: NamedSetting) -> tuple[str, str]:
-    """The message for a missing value, and its fix."""
     if not named.is_ours:
         return f"{tree.path} has no {named.whole}", "toolguard config show lists toolguard's settings"
     if named.schema is not None:

@@ -6,37 +6,26 @@ from typing import Annotated
 
 import typer
 
-from toolguard_cli.commands.command_options import (
-    ConfigPath,
-    DryRun,
-    Json,
-    Offline,
-    Root,
-    Setting,
-    StateDir,
-    announce_openclaw,
-    command_app,
-    examples,
-    finish,
-)
+from toolguard_cli.commands.command_options import DryRun, Offline, Root, Setting, announce_openclaw, command, command_app
 from toolguard_cli.operations import set_setting
 from toolguard_cli.operations.change_setting import ChangeOptions
-from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.negative_numbers import TakesNegative
+from toolguard_cli.terminal.result import Result
 
 app = command_app()
 
 
-@app.command(
+@command(
+    app,
+    "toolguard config set mode soft",
+    "toolguard config set agents.main.escalationThreshold 50",
+    """toolguard config set alwaysBlock '["gateway", "nodes"]'""",
+    "toolguard config set plugins.entries.toolguard.enabled true --dry-run",
     cls=TakesNegative,
-    epilog=examples(
-        "toolguard config set mode soft",
-        "toolguard config set agents.main.escalationThreshold 50",
-        """toolguard config set alwaysBlock '["gateway", "nodes"]'""",
-        "toolguard config set plugins.entries.toolguard.enabled true --dry-run",
-    ),
 )
-def command(  # noqa: PLR0913, PLR0917 - the options of a command line
+def config_set(
+    places: Places,
     path: Setting,
     value: Annotated[
         str,
@@ -46,13 +35,12 @@ def command(  # noqa: PLR0913, PLR0917 - the options of a command line
             show_default=False,
         ),
     ],
+    *,
     root: Root = False,
     dry_run: DryRun = False,
     offline: Offline = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Result:
     """Change one value.
 
     Before anything is written, the whole config is checked with the change, also by OpenClaw if it is on PATH. A change that
@@ -60,4 +48,4 @@ def command(  # noqa: PLR0913, PLR0917 - the options of a command line
     """
     announce_openclaw(offline=offline, as_json=as_json)
     options = ChangeOptions(root=root, dry_run=dry_run, offline=offline)
-    finish(set_setting.run(paths.find(state_dir, config), path, value, options), as_json=as_json)
+    return set_setting.run(places, path, value, options)

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
-from toolguard_cli.hostconfig import config_tree, env_vars, finding
+from toolguard_cli.commands.command_options import command, command_app
+from toolguard_cli.hostconfig import config_tree, env_vars, finding, schema_check
 from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
-from toolguard_cli.system import paths
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
-from toolguard_cli.validation import ConfigSubject, entry_settings, schema_check
+from toolguard_cli.validation import ConfigSubject, entry_settings
 from toolguard_cli.validation.subject import DEFAULTS, OWN, value_at
 from toolguard_engine.config import plugin_manifest
 
@@ -24,18 +23,7 @@ CHANGED = "*"
 NOT_SET = "(not set)"
 MAX_CELL = 60
 
-
 app = command_app()
-
-
-@app.command(epilog=examples("toolguard config show", "toolguard config show --json"))
-def command(
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
-    """List toolguard's settings, their values and where they come from."""
-    finish(run(paths.find(state_dir, config)), as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -70,7 +58,9 @@ class SettingRow:
         return ", ".join([f"{name}:{self.line}", *sorted(set(_variables(self.written)))])
 
 
+@command(app, "toolguard config show", "toolguard config show --json")
 def run(places: Places) -> Result:
+    """List toolguard's settings, their values and where they come from."""
     tree = config_tree.read(places.config)
     rows = list(_rows(tree))
     lines = tables.table(HEAD, (_cells(row, tree.path.parent) for row in rows), MAX_CELL)

@@ -3,23 +3,10 @@
 from __future__ import annotations
 
 from toolguard_cli.commands import config_get as get
-from toolguard_cli.commands.command_options import (
-    ConfigPath,
-    DryRun,
-    Json,
-    Offline,
-    Root,
-    Setting,
-    StateDir,
-    announce_openclaw,
-    command_app,
-    examples,
-    finish,
-)
+from toolguard_cli.commands.command_options import DryRun, Offline, Root, Setting, announce_openclaw, command, command_app
 from toolguard_cli.operations import setting_names
 from toolguard_cli.operations.change_setting import ChangeOptions, SettingChange
 from toolguard_cli.operations.setting_names import NamedSetting
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Result
@@ -29,23 +16,22 @@ from toolguard_engine.wording import printable
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard config unset mode", "toolguard config unset agents.main --dry-run"))
-def command(
+@command(app, "toolguard config unset mode", "toolguard config unset agents.main --dry-run")
+def unset(
+    places: Places,
     path: Setting,
+    *,
     root: Root = False,
     dry_run: DryRun = False,
     offline: Offline = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Result:
     """Remove a value, so that its default applies.
 
     Comments around it are kept. The removal is checked like a change, and refused if the gateway could not start without it.
     """
     announce_openclaw(offline=offline, as_json=as_json)
-    options = ChangeOptions(root=root, dry_run=dry_run, offline=offline)
-    finish(run(paths.find(state_dir, config), path, options), as_json=as_json)
+    return run(places, path, ChangeOptions(root=root, dry_run=dry_run, offline=offline))
 
 
 def run(places: Places, path: str, options: ChangeOptions) -> Result:

@@ -3,39 +3,28 @@
 from __future__ import annotations
 
 from toolguard_cli import validation
-from toolguard_cli.commands.command_options import (
-    ConfigPath,
-    Json,
-    Offline,
-    StateDir,
-    announce_openclaw,
-    command_app,
-    examples,
-    finish,
-)
+from toolguard_cli.commands.command_options import Offline, announce_openclaw, command, command_app
 from toolguard_cli.hostconfig import config_tree, openclaw_check
 from toolguard_cli.operations import answer_lines
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_cli.validation import ConfigFinding, file_texts
 
-CHECKED = "its JSON5, includes, our settings, the plugins it names, files, ports"
-
+CHECKED = "JSON5, includes, toolguard's settings, the plugins it names, files, ports"
 
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard config validate", "toolguard config validate --offline --json"))
-def command(offline: Offline = False, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
+@command(app, "toolguard config validate", "toolguard config validate --offline --json")
+def validate(places: Places, *, offline: Offline = False, as_json: bool = False) -> Result:
     """Find everything that is wrong in the config.
 
     Checks its JSON5 and includes, toolguard's settings, the plugins it names, files and ports, and asks OpenClaw if it is on
     PATH. Errors are shown with file, line and column. Nothing is changed; the exit code is 1 on any error.
     """
     announce_openclaw(offline=offline, as_json=as_json)
-    finish(run(paths.find(state_dir, config), offline=offline), as_json=as_json)
+    return run(places, offline=offline)
 
 
 def run(places: Places, *, offline: bool, openclaw: tuple[str, ...] | None = None) -> Result:
@@ -52,7 +41,6 @@ def run(places: Places, *, offline: bool, openclaw: tuple[str, ...] | None = Non
 
 
 def _why(*, offline: bool, found: bool) -> str:
-    """Why OpenClaw was not asked."""
     if offline:
         return "OpenClaw was not asked (--offline)"
     return "OpenClaw was not asked: it cannot read this config either" if found else "OpenClaw was not asked: none on PATH"
@@ -78,8 +66,11 @@ def _result(places: Places, found: list[ConfigFinding], files: list[str], not_as
 def _summary(places: Places, errors: int, warnings: int, files: list[str], not_asked: str) -> list[Line]:
     if errors:
         more = f", {_count(warnings, 'warning')}" if warnings else ""
-        unheard = [Line("info", f"{not_asked}; more may follow")] if not_asked else []
-        return [Line("info", f"{_count(errors, 'error')}{more}; the gateway or the guard does not work like this"), *unheard]
+        unasked = [Line("info", f"{not_asked}; more may follow")] if not_asked else []
+        return [
+            Line("info", f"{_count(errors, 'error')}{more}; the gateway or the guard does not work with this config"),
+            *unasked,
+        ]
     more = f" and {len(files) - 1} included" if len(files) > 1 else ""
     state = f"no errors, {_count(warnings, 'warning')}" if warnings else "nothing is wrong"
     asked = not_asked or "OpenClaw was asked too"

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from toolguard_cli.commands.command_options import Json, command_app, examples, finish
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.operations import install_plugin
 from toolguard_cli.rig import downloads, scripted_model
 from toolguard_cli.rig.private_home import Home
@@ -17,35 +17,16 @@ from toolguard_cli.system import paths
 from toolguard_cli.terminal.progress import Steps
 from toolguard_cli.terminal.result import Line, Result
 
-CLOSING = "I could not read the file: my call named no path."
+CLOSING = "I could not read the file: my call did not include a path."
 SHOWN = 56
 
 Progress = Callable[[str], None]
 
-
 app = command_app()
-
-
-@app.command(epilog=examples("toolguard demo", "toolguard demo --requests 20", "toolguard demo --openclaw 2026.6.11"))
-def command(
-    requests: Annotated[
-        int, typer.Option(min=5, max=500, help="How many model requests the run without the guard may make.")
-    ] = 60,
-    openclaw: Annotated[str, typer.Option(help="The OpenClaw release to use.")] = "",
-    as_json: Json = False,
-) -> None:
-    """Watch a real gateway loop, and the guard break the loop.
-
-    Downloads Node and OpenClaw into the cache folder if they are missing. A scripted model on this machine replaces the
-    language model; your own gateway and its state are not touched.
-    """
-    finish(run(requests=requests, version=openclaw, quiet=as_json), as_json=as_json)
 
 
 @dataclass(frozen=True)
 class DemoRow:
-    """One run of the scripted model."""
-
     guard: str
     requests: int
     seconds: float
@@ -53,10 +34,22 @@ class DemoRow:
     answer: str
 
 
-def run(*, requests: int, version: str, quiet: bool) -> Result:
-    """Raises `UserError` if Node, OpenClaw or the gateway cannot be started."""
-    progress: Progress = (lambda _: None) if quiet else Steps()
-    real = downloads.ensure(version or downloads.OPENCLAW_VERSION, progress)
+@command(app, "toolguard demo", "toolguard demo --requests 20", "toolguard demo --openclaw 2026.6.11")
+def run(
+    *,
+    requests: Annotated[
+        int, typer.Option(min=5, max=500, help="How many model requests the run without the guard may make.")
+    ] = 60,
+    openclaw: Annotated[str, typer.Option(help="The OpenClaw release to use.")] = "",
+    as_json: bool = False,
+) -> Result:
+    """Watch a real gateway loop, and the guard break the loop.
+
+    Downloads Node and OpenClaw into the cache folder if they are missing. A scripted model on this machine replaces the
+    language model; your own gateway and its state are not touched.
+    """
+    progress: Progress = (lambda _: None) if as_json else Steps()
+    real = downloads.ensure(openclaw or downloads.OPENCLAW_VERSION, progress)
     script = scripted_model.endless(scripted_model.call("read", {}), CLOSING, give_up_after=requests)
     with scripted_model.ScriptedModel(script) as server, Home(server.base_url) as home:
         gateway = Gateway(real, home)
@@ -83,7 +76,7 @@ def _result(version: str, rows: list[DemoRow], bound: int) -> Result:
     head = f"{'':<9}{'requests':>9}{'seconds':>9}{'tokens':>9}   closing answer"
     table = [Line("info", head), *(Line("info", _row(row, bound)) for row in rows)]
     verdict = (
-        Line("ok", f"OpenClaw {version}: the loop ended after {guarded.requests} requests instead of going on for ever")
+        Line("ok", f"OpenClaw {version}: the loop ended after {guarded.requests} requests instead of continuing forever")
         if broken
         else Line("error", f"OpenClaw {version}: the guard did not shorten the loop")
     )

@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 
 from toolguard_cli.approvals import held_calls
-from toolguard_cli.commands.command_options import ConfigPath, Json, Nonce, Reason, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import Nonce, Reason, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import deny_call
 from toolguard_cli.person import require_human
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
@@ -20,21 +19,15 @@ from toolguard_engine.wording import printable
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard deny 3f9a", "toolguard deny 3f9a --reason 'not on this host'"))
-def command(
-    nonce: Nonce, reason: Reason = "", state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False
-) -> None:
+@command(app, "toolguard deny 3f9a", "toolguard deny 3f9a --reason 'not on this host'")
+def run(places: Places, nonce: Nonce, *, reason: Reason = "") -> Result:
     """Refuse a held call, or withdraw an unused approval."""
-    finish(run(paths.find(state_dir, config), nonce, reason=reason), as_json=as_json)
-
-
-def run(places: Places, prefix: str, *, reason: str) -> Result:
     require_human.refuse(places, "deny", loosens=False)
     with gateway_stores.user_errors(), held_calls.looked_up(places):
         config = gateway_stores.settings(places)
         try:
             ledger, decision = gateway_stores.nonces(places, config), gateway_stores.decision(reason)
-            entry, message = deny_call.deny(ledger, prefix, decision, config)
+            entry, message = deny_call.deny(ledger, nonce, decision, config)
         except RefusedError as refused:
             if refused.cause != "used" or refused.entry is None:
                 raise

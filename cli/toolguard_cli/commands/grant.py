@@ -9,12 +9,11 @@ from typing import Annotated
 import typer
 
 from toolguard_cli.approvals.grant_view import details, ends, public, words
-from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, Reason, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import DryRun, Reason, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import grant_calls
 from toolguard_cli.operations.grant_calls import GrantRequest
 from toolguard_cli.person import require_human
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
@@ -30,18 +29,19 @@ from toolguard_engine.wording import printable
 app = command_app()
 
 
-@app.command(
-    epilog=examples(
-        "toolguard grant 'rm -rf build' --tool exec --for 7d --agent main",
-        "toolguard grant '/srv/site/**' --tool write --for 12h --reason 'new pages'",
-        "toolguard grant 'https://docs.example.com/**' --tool web_fetch --for 30d",
-        "toolguard grant --accept g-1a2b",
-    )
+@command(
+    app,
+    "toolguard grant 'rm -rf build' --tool exec --for 7d --agent main",
+    "toolguard grant '/srv/site/**' --tool write --for 12h --reason 'new pages'",
+    "toolguard grant 'https://docs.example.com/**' --tool web_fetch --for 30d",
+    "toolguard grant --accept g-1a2b",
 )
-def command(  # noqa: PLR0913, PLR0917 - the options of a command line
+def grant(  # noqa: PLR0913 - the options of a command line
+    places: Places,
     pattern: Annotated[
         str | None, typer.Argument(help="The calls to allow; * is the only wildcard.", show_default=False)
     ] = None,
+    *,
     tool: Annotated[str | None, typer.Option("--tool", help="The tool, for example exec.", show_default=False)] = None,
     lasts: Annotated[str | None, typer.Option("--for", help="How long: 30m, 12h, 7d or never. [default: 24h]")] = None,
     agent: Annotated[str, typer.Option("--agent", help="Only this agent.", show_default=False)] = "",
@@ -56,10 +56,8 @@ def command(  # noqa: PLR0913, PLR0917 - the options of a command line
         bool, typer.Option("-y", "--yes", help="Allow a pattern that covers every call; with --accept: do not ask.")
     ] = False,
     dry_run: DryRun = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Result:
     """Allow calls of one kind for a while, without asking.
 
     The pattern is matched against the command of exec, the path of read, write and edit, the URL of web_fetch and browser,
@@ -69,17 +67,14 @@ def command(  # noqa: PLR0913, PLR0917 - the options of a command line
     A grant that was written or changed by hand in policy.toml does not apply until it is signed: --accept ID shows what it
     covers, asks, and signs it. toolguard grants lists unsigned grants.
     """
-    places = paths.find(state_dir, config)
     if accept_id:
         if any(given not in (None, "", []) for given in (pattern, tool, lasts, agent, cwd, param)):
             raise typer.BadParameter("cannot be combined with a pattern or limits", param_hint="--accept")
-        result = accept(places, accept_id, reason=reason, yes=yes, dry_run=dry_run, as_json=as_json)
-    elif pattern is None or tool is None:
+        return accept(places, accept_id, reason=reason, yes=yes, dry_run=dry_run, as_json=as_json)
+    if pattern is None or tool is None:
         raise typer.BadParameter("both are required", param_hint="PATTERN and --tool")
-    else:
-        request = GrantRequest(pattern, tool, "24h" if lasts is None else lasts, agent, cwd, tuple(param or ()), reason)
-        result = run(places, request, yes=yes, dry_run=dry_run)
-    finish(result, as_json=as_json)
+    request = GrantRequest(pattern, tool, "24h" if lasts is None else lasts, agent, cwd, tuple(param or ()), reason)
+    return run(places, request, yes=yes, dry_run=dry_run)
 
 
 def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool) -> Result:
@@ -116,7 +111,7 @@ def _blocked(places: Places, grant: Grant) -> Iterator[str]:
         return  # `check` and `doctor` report the error
     if found.decision == "block":
         yield printable.plain(
-            f"it has no effect on such a call, which is blocked: a grant does not lift a block ({found.code})"
+            f"it has no effect on such a call: the guard blocks it ({found.code}), and a grant does not lift a block"
         )
 
 
@@ -148,4 +143,4 @@ def accept(places: Places, grant_id: str, *, reason: str, yes: bool, dry_run: bo
 
 def _shown(grant: Grant, now: float) -> list[str]:
     broad = grant_matching.too_broad(grant)
-    return [*details(grant, now), *([f"  mind     {broad}"] if broad else [])]
+    return [*details(grant, now), *([f"  caution  {broad}"] if broad else [])]

@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from toolguard_cli.approvals.grant_view import left, public
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
@@ -21,22 +20,14 @@ from toolguard_engine.stores import open as stores
 HEAD = ("ID", "LEFT", "TOOL", "AGENT", "BY", "PATTERN")
 NOT_SIGNED = "not signed"
 
-
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard grants", "toolguard grants --all --json"))
-def command(
-    everything: Annotated[bool, typer.Option("--all", help="Include expired grants.")] = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+@command(app, "toolguard grants", "toolguard grants --all --json")
+def run(
+    places: Places, *, everything: Annotated[bool, typer.Option("--all", help="Include expired grants.")] = False
+) -> Result:
     """List the grants."""
-    finish(run(paths.find(state_dir, config), everything=everything), as_json=as_json)
-
-
-def run(places: Places, *, everything: bool) -> Result:
     now = time.time()
     with gateway_stores.user_errors():
         policies = stores.grants(places.state_dir)
@@ -51,7 +42,6 @@ def run(places: Places, *, everything: bool) -> Result:
 
 
 def _rules(places: Places) -> list[Line]:
-    """Errors of the rules in the same file."""
     try:
         with gateway_stores.user_errors():
             stores.user_rules(places.state_dir).rules()
@@ -61,7 +51,6 @@ def _rules(places: Places) -> list[Line]:
 
 
 def _to_accept(ids: list[str]) -> list[Line]:
-    """The next step for unsigned grants."""
     if not ids:
         return []
     unsigned = (

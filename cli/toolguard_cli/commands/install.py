@@ -6,29 +6,28 @@ from typing import Annotated
 
 import typer
 
-from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import DryRun, command, command_app
 from toolguard_cli.operations import install_plugin
 from toolguard_cli.person import require_human
-from toolguard_cli.system import paths
+from toolguard_cli.system.paths import Places
+from toolguard_cli.terminal.result import Result
 
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard install", "toolguard install --link", "toolguard install --dry-run --json"))
-def command(
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
+@command(app, "toolguard install", "toolguard install --link", "toolguard install --dry-run --json")
+def install(
+    places: Places,
+    *,
     link: Annotated[
         bool, typer.Option("-l", "--link", help="Load the plugin from its source folder, so that changes take effect.")
     ] = False,
     dry_run: DryRun = False,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Install the plugin into the gateway and enable it.
 
     Copies the plugin into the state directory and adds its entry to openclaw.json. Comments and layout of that file are
     kept, and a backup is written beside it. Running it again changes nothing, or updates the copy.
     """
-    places = paths.find(state_dir, config)
     require_human.refuse(places, "install", loosens=not dry_run)
-    finish(install_plugin.run(places, link=link, dry_run=dry_run), as_json=as_json)
+    return install_plugin.run(places, link=link, dry_run=dry_run)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import DryRun, command, command_app
 from toolguard_cli.hostconfig import config_tree, openclaw_check
 from toolguard_cli.hostconfig.config_tree import ConfigTree
 from toolguard_cli.hostconfig.json5_edit import path_name
@@ -21,7 +21,6 @@ from toolguard_cli.person import require_human
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.setup import install_record
 from toolguard_cli.setup.config_lock import locked
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
@@ -32,19 +31,19 @@ COMMAND = "migrate"
 MAX_LEFT = 50
 MAX_DIFF = 400
 
-
 app = command_app()
 
 
-@app.command(
-    epilog=examples(
-        "toolguard migrate --dry-run",
-        "toolguard migrate",
-        "toolguard migrate --from guardian-angel",
-        "toolguard migrate --undo",
-    )
+@command(
+    app,
+    "toolguard migrate --dry-run",
+    "toolguard migrate",
+    "toolguard migrate --from guardian-angel",
+    "toolguard migrate --undo",
 )
-def command(
+def migrate(
+    places: Places,
+    *,
     source: Annotated[
         str,
         typer.Option("--from", metavar="ID", help="Migrate only this one, for example tool-guard or host-loop-detection."),
@@ -56,24 +55,19 @@ def command(
     yes: Annotated[
         bool, typer.Option("-y", "--yes", help="Do not ask; with --undo: even if files were changed since.")
     ] = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Result:
     """Take over from the plugins that toolguard replaces.
 
     Finds tool-guard, guardian-angel, equilibrium-guard, and settings that the gateway's own loop detection no longer knows.
     Shows the plan and asks; then moves their settings with the comments, disables the old entries, puts old held calls aside
     and imports old metrics. Running it again changes nothing.
     """
-    places = paths.find(state_dir, config)
     if undo:
         if source != "auto":
             raise typer.BadParameter("the last migration can only be undone as a whole", param_hint="--from")
-        result = undo_last(places, yes=yes, dry_run=dry_run)
-    else:
-        result = run(places, source=source, dry_run=dry_run, yes=yes, as_json=as_json)
-    finish(result, as_json=as_json)
+        return undo_last(places, yes=yes, dry_run=dry_run)
+    return run(places, source=source, dry_run=dry_run, yes=yes, as_json=as_json)
 
 
 def run(

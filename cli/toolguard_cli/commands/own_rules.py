@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, StateDir, command, command_app, examples, finish
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.person import require_human
 from toolguard_cli.policy import offline_guard, rule_view
@@ -39,14 +39,13 @@ EXAMPLE = (
 )
 HEAD = ("ID", "DOES", "LINE", "WHAT")
 GOOD_HEAD = ("ID", "DOES", "WHAT")
-IN_FORCE = "until the file is fixed, these are in force"
+IN_FORCE = "in force until the file is fixed"
 NONE_COUNT = (
-    "no good version of the others is known: a gateway that starts now holds every call above SAFE in the modes enforce and "
-    "soft until the file is fixed; a running gateway keeps the rules that it read"
+    "no valid version of the other rules is known: until the file is fixed, a gateway that starts now holds every call "
+    "above SAFE in modes enforce and soft; a running gateway keeps the rules that it has read"
 )
 PACKS_HEAD = ("PACK", "RULES", "WHAT FOR")
-NEXT_PACKS = "toolguard rules packs shows samples to begin with"
-
+NEXT_PACKS = "toolguard rules packs lists sample rules to start from"
 
 app = command_app()
 
@@ -58,51 +57,18 @@ app = command_app()
 def rules_root(context: typer.Context, state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
     """List, add and test your own rules. Without a command: list them.
 
-    A rule is a [[rule]] table in policy.toml, in toolguard's folder. It can only add a block, a hold or a note, so it
-    applies once the file is saved.
+    A rule is a [[rule]] table in policy.toml, in toolguard's folder. It can only make the guard stricter, so it takes effect
+    as soon as the file is saved.
     """
     if context.invoked_subcommand is None:
-        rules_list(state_dir, config, as_json)
+        finish(listing(paths.find(state_dir, config)), as_json=as_json)
     elif state_dir or config or as_json:
         raise typer.BadParameter(f"put the options after {context.invoked_subcommand}")
 
 
-@app.command("list", epilog=examples("toolguard rules list --json"))
-def rules_list(state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
-    """List your rules that apply (toolguard check --list: the built-in ones)."""
-    finish(listing(paths.find(state_dir, config)), as_json=as_json)
-
-
-@app.command("packs", epilog=examples("toolguard rules packs"))
-def rules_packs(as_json: Json = False) -> None:
-    """List the sample packs."""
-    finish(packs(), as_json=as_json)
-
-
-@app.command("add", epilog=examples("toolguard rules add production-writes --dry-run"))
-def rules_add(
-    pack: Annotated[str, typer.Argument(help="A name from toolguard rules packs.", show_default=False)],
-    dry_run: DryRun = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
-    """Append a pack of samples to policy.toml, for you to adapt.
-
-    The rules apply at once. The rest of the file is not changed; a pack with an id that already exists is refused.
-    """
-    finish(add(paths.find(state_dir, config), pack, dry_run=dry_run), as_json=as_json)
-
-
-@app.command("check", hidden=True, help="The same as test.")
-@app.command("test", epilog=examples("toolguard rules test"))
-def rules_test(state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
-    """Check every rule on its examples."""
-    finish(try_examples(paths.find(state_dir, config)), as_json=as_json)
-
-
+@command(app, "toolguard rules list --json", name="list")
 def listing(places: Places) -> Result:
-    """Those in force. Exit code 1 where the file cannot be understood."""
+    """List your own rules that are in force (toolguard check --list lists the built-in ones)."""
     if broken := rule_view.broken(places):
         return _faulty(places, rule_view.report(COMMAND, broken))
     own = stores.user_rules(places.state_dir)
@@ -112,7 +78,7 @@ def listing(places: Places) -> Result:
         return Result(COMMAND, {"file": str(own.path), "rules": []}, _none(own.path))
     rows = [(p.rule.name, rule_view.adds(p.rule), str(p.at.line), rule_view.words(p.rule)) for p in found]
     data = [{**rule_view.public(p.rule), "line": p.at.line} for p in found]
-    lines = (*tables.wrapped(HEAD, rows), Line("info", f"{len(found)} in {printable.plain(str(own.path))}"))
+    lines = (*tables.wrapped(HEAD, rows), Line("info", f"{_counted(len(found))} in {printable.plain(str(own.path))}"))
     return Result(COMMAND, {"file": str(own.path), "rules": data}, lines)
 
 
@@ -123,7 +89,7 @@ def _faulty(places: Places, report: Result) -> Result:
     good = [placed.rule for placed in stores.user_rules(places.state_dir).look().good]
     lines = list(report.lines)
     if good:
-        lines.append(Line("info", "can be understood:"))
+        lines.append(Line("info", "these rules are valid:"))
         lines += tables.wrapped(GOOD_HEAD, ((each.name, rule_view.adds(each), rule_view.words(each)) for each in good))
     names = [each.name for each in own.rules]
     lines.append(Line("warn", f"{IN_FORCE}: {printable.plain(', '.join(names)) or 'none'}"))
@@ -133,22 +99,32 @@ def _faulty(places: Places, report: Result) -> Result:
 
 
 def _none(path: Path) -> tuple[Line, ...]:
-    message = f"there are no rules of yours in {printable.plain(str(path))}; one looks like this:"
+    message = f"{printable.plain(str(path))} has no rules; a rule looks like this:"
     shown = [Line("info", ""), *(Line("info", f"    {text}") for text in EXAMPLE), Line("info", "")]
     return Line("info", message), *shown, Line("next", NEXT_PACKS)
 
 
+@command(app, "toolguard rules packs", name="packs")
 def packs() -> Result:
-    """The sample packs."""
+    """List the sample packs."""
     found = {name: sample_packs.ids(name) for name in sample_packs.names()}
     rows = [(name, str(len(ids)), sample_packs.about(name)) for name, ids in found.items()]
     data = [{"pack": name, "about": sample_packs.about(name), "rules": ids} for name, ids in found.items()]
-    message = f"toolguard rules add {next(iter(found))} --dry-run shows one; adapt it to your folders and names"
+    message = f"toolguard rules add {next(iter(found))} --dry-run shows the rules of a pack"
     return Result("rules packs", {"packs": data}, (*tables.table(PACKS_HEAD, rows), Line("next", message)))
 
 
-def add(places: Places, pack: str, *, dry_run: bool) -> Result:
-    """Appends a sample pack to `policy.toml`."""
+@command(app, "toolguard rules add production-writes --dry-run", name="add")
+def add(
+    places: Places,
+    pack: Annotated[str, typer.Argument(help="A name from toolguard rules packs.", show_default=False)],
+    *,
+    dry_run: DryRun = False,
+) -> Result:
+    """Append a sample pack to policy.toml, as a starting point for rules of your own.
+
+    The rules take effect at once. The rest of the file is not changed. A pack is refused if one of its ids already exists.
+    """
     require_human.refuse(places, "rules add", loosens=not dry_run)
     if pack not in sample_packs.names():
         near = vocabulary.nearest(pack, sample_packs.names())
@@ -161,18 +137,27 @@ def add(places: Places, pack: str, *, dry_run: bool) -> Result:
     with gateway_stores.user_errors():
         added = own.add(text, dry_run=dry_run)
     path = printable.plain(str(own.path))
-    lines = [Line("ok", f"{'would add' if dry_run else 'added'} {len(added)} rules to {path}")]
+    lines = [Line("ok", f"{'would add' if dry_run else 'added'} {_counted(len(added))} to {path}")]
     lines += [Line("info", f"{each.name}: {rule_view.words(each)}") for each in added]
     if dry_run:
         lines += [Line("info", ""), *(Line("info", each) for each in text.splitlines())]
     else:
-        lines.append(Line("next", f"they count now; adapt folders and names in {path}, then toolguard rules test"))
+        lines.append(
+            Line("next", f"they are in force now; adapt their folders and names in {path}, then run toolguard rules test")
+        )
     data = {"dryRun": dry_run, "file": str(own.path), "added": [rule_view.public(each) for each in added]}
     return Result("rules add", data, tuple(lines))
 
 
+@command(app, "toolguard rules check", name="check", hidden=True)
+@command(app, "toolguard rules test", name="test")
+def rules_test(places: Places) -> Result:
+    """Check every rule against its examples."""
+    return try_examples(places)
+
+
 def try_examples(places: Places, command: str = "rules test") -> Result:
-    """Every rule on its examples. Exit code 1 where one is bad, or an example turns out otherwise."""
+    """Exit code 1 if a rule is invalid, or an example gets another verdict."""
     if error := rule_view.broken(places):
         return rule_view.report(command, error)
     own = stores.user_rules(places.state_dir)
@@ -201,7 +186,11 @@ def _problems(placed: Placed, judged: offline_guard.Judging, path: Path) -> Iter
         found = judged.weigh_bare(rule_examples.call_of(rule, example, ""))
         if found.decision != "allow":
             shown = printable.cut(str(example), 80)
-            yield f"{where}: {rule.id} passes {shown!r}, but the verdict is {found.decision}: {found.code}"
+            yield f"{where}: {rule.name} should let {shown!r} pass, but the verdict is {found.decision} ({found.code})"
+
+
+def _counted(rules: int) -> str:
+    return f"{rules} rule{'' if rules == 1 else 's'}"
 
 
 def _examples(rule: Rule) -> int:
@@ -209,16 +198,15 @@ def _examples(rule: Rule) -> int:
 
 
 def _comes_to(rule: Rule, threshold: int) -> str:
-    """What a rule comes to, alone."""
     if rule.severity:
         count = _examples(rule)
-        tried = f"turns out as its {count} examples say" if count else "is understood, and has no examples to try"
-        return f"{rule.id} {tried}"
+        tested = f"its {count} examples pass" if count > 1 else "its example passes" if count else "it has no examples"
+        return f"{rule.name} is valid, and {tested}"
     if rule.verdict:
-        return f"{rule.id} blocks: {rule.reason}"
+        return f"{rule.name} blocks: {rule.reason}"
     tool = next((name for name in rule.tool if name not in EXEC_TOOLS), "exec") if rule.tool else "exec"
     clarity, stakes = scores.base(tool, {})
     clarity, stakes = min(scores.MOST, clarity + rule.clarity), min(scores.MOST, stakes + rule.stakes)
     score = clarity * stakes
-    does = "holds" if score >= threshold else f"does not hold on its own (below {threshold})"
-    return f"{rule.id} {does}, {tool} with it: clarity {clarity} x stakes {stakes} = {score}: {rule.reason}"
+    does = f"holds {tool} calls" if score >= threshold else f"does not hold {tool} calls on its own (below {threshold})"
+    return f"{rule.name} {does}, with clarity {clarity} x stakes {stakes} = {score}: {rule.reason}"

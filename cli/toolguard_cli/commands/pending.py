@@ -8,9 +8,8 @@ from typing import Annotated
 import typer
 
 from toolguard_cli.approvals import held_calls
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_cli.system import paths
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
@@ -20,22 +19,16 @@ from toolguard_engine.wording import printable
 
 HEAD = ("NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL")
 
-
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard pending", "toolguard pending --all --json"))
-def command(
+@command(app, "toolguard pending", "toolguard pending --all --json")
+def run(
+    places: Places,
+    *,
     everything: Annotated[bool, typer.Option("--all", help="Include calls that are no longer waiting.")] = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """List the calls that wait for approval."""
-    finish(run(paths.find(state_dir, config), everything=everything), as_json=as_json)
-
-
-def run(places: Places, *, everything: bool) -> Result:
     if held_calls.never_been(places):
         return Result("pending", {"pending": []}, (Line("warn", held_calls.nowhere(places)),))
     with gateway_stores.user_errors():

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.policy import offline_guard, transcripts
 from toolguard_cli.policy.offline_guard import Judging
 from toolguard_cli.policy.transcripts import KeptCall, TranscriptSource
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import progress, tables
@@ -33,38 +32,11 @@ REPORT_EVERY = 50
 
 Seen = Callable[[KeptCall, "Judgement"], None]
 
-
 app = command_app()
-
-
-@app.command(
-    epilog=examples(
-        "toolguard replay",
-        "toolguard replay ~/.openclaw/agents/main/sessions/*.jsonl",
-        "toolguard replay ~/.openclaw/toolguard/audit.jsonl --json",
-    )
-)
-def command(
-    files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Transcripts, folders, logs.", show_default=False)
-    ] = None,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
-    """Show what would have been held in past sessions.
-
-    Judges every tool call in OpenClaw's transcripts (JSON lines or openclaw-agent.sqlite), the audit log or the log of
-    malformed calls with the current settings and rules. Nothing runs and nothing is changed. Without FILE, it reads all
-    sessions of the gateway.
-    """
-    finish(run(paths.find(state_dir, config), list(files or [])), as_json=as_json)
 
 
 @dataclass
 class Counts:
-    """The number of calls by verdict."""
-
     allow: int = 0
     hold: int = 0
     block: int = 0
@@ -82,8 +54,6 @@ class Counts:
 
 @dataclass
 class ByRule:
-    """The effect of one rule; its first call is the example."""
-
     example: str
     where: str
     reason: str
@@ -92,8 +62,6 @@ class ByRule:
 
 @dataclass
 class ReplayReport:
-    """The results for all files."""
-
     counts: Counts = field(default_factory=Counts)
     rules: dict[str, ByRule] = field(default_factory=dict)
     files: list[tuple[TranscriptSource, Counts]] = field(default_factory=list)
@@ -101,11 +69,28 @@ class ReplayReport:
     """Calls that were not stored completely."""
 
 
-def run(places: Places, files: list[Path]) -> Result:
+@command(
+    app,
+    "toolguard replay",
+    "toolguard replay ~/.openclaw/agents/main/sessions/*.jsonl",
+    "toolguard replay ~/.openclaw/toolguard/audit.jsonl --json",
+)
+def run(
+    places: Places,
+    files: Annotated[
+        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Transcripts, folders, logs.", show_default=False)
+    ] = None,
+) -> Result:
+    """Show what would have been held in past sessions.
+
+    Judges every tool call in OpenClaw's transcripts (JSON lines or openclaw-agent.sqlite), the audit log or the log of
+    malformed calls with the current settings and rules. Nothing runs and nothing is changed. Without FILE, it reads all
+    sessions of the gateway.
+    """
     chosen = transcripts.named(files) if files else transcripts.within(places.state_dir / "agents")
     if not chosen:
         raise UserError(
-            f"there is no transcript below {places.state_dir / 'agents'}",
+            f"there are no transcripts below {places.state_dir / 'agents'}",
             "name files or a folder: toolguard replay FILE..., or another gateway with --state-dir",
         )
     judged = offline_guard.load(places)

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from toolguard_cli.approvals.grant_view import log, missing, public, words
-from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, Reason, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import DryRun, Reason, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.person import require_human
-from toolguard_cli.system import paths
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.approvals.grant_matching import Grant
@@ -23,20 +22,15 @@ from toolguard_engine.wording import printable
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard revoke g-1a2b"))
-def command(
+@command(app, "toolguard revoke g-1a2b")
+def run(
+    places: Places,
     grant_id: Annotated[str, typer.Argument(metavar="ID", help="The id that toolguard grants shows.", show_default=False)],
+    *,
     reason: Reason = "",
     dry_run: DryRun = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Revoke a grant."""
-    finish(run(paths.find(state_dir, config), grant_id, reason=reason, dry_run=dry_run), as_json=as_json)
-
-
-def run(places: Places, grant_id: str, *, reason: str, dry_run: bool) -> Result:
     require_human.refuse(places, "revoke", loosens=False)
     with gateway_stores.user_errors():
         policies = stores.grants(places.state_dir)

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import msgspec
 import typer
 
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.doctor import guard_verdict
 from toolguard_cli.doctor.check_list import TABLE, ListedCheck
 from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, Guards, Status
@@ -22,7 +22,7 @@ from toolguard_cli.hostconfig import config_tree, env_vars
 from toolguard_cli.person import require_human
 from toolguard_cli.setup import install_record
 from toolguard_cli.setup.plugin_entry import ENTRY
-from toolguard_cli.system import paths, subprocesses
+from toolguard_cli.system import subprocesses
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import confirm as asking
@@ -39,24 +39,21 @@ TICK = 0.1
 _KINDS: dict[Guards, Status] = {"yes": "ok", "partly": "warn", "observes": "warn", "no": "error"}
 _GROUP, _ID = max(len(row.group) for row in TABLE), max(len(row.id) for row in TABLE)
 
-
 app = command_app()
 
 
-@app.command(
-    epilog=examples("toolguard doctor", "toolguard doctor --fix", "toolguard doctor --live", "toolguard doctor --json")
-)
-def command(
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
+@command(app, "toolguard doctor", "toolguard doctor --fix", "toolguard doctor --live", "toolguard doctor --json")
+def doctor(
+    places: Places,
+    *,
     fix: Annotated[bool, typer.Option("--fix", help="Repair what can be repaired without losing anything.")] = False,
     yes: Annotated[bool, typer.Option("-y", "--yes", help="With --fix: do not ask.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="With --fix: show what would be done; write nothing.")] = False,
     live: Annotated[
         bool, typer.Option("--live", help="Also prove it on a temporary gateway with a scripted model.")
     ] = False,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Result:
     """Check that the guard really guards.
 
     Each problem is shown with its fix. The last line says GUARDED, partly guarded, OBSERVING or NOT guarded. OBSERVING means
@@ -68,14 +65,11 @@ def command(
     """
     if (yes or dry_run) and not fix:
         raise typer.BadParameter("only has an effect with --fix", param_hint="--yes" if yes else "--dry-run")
-    places = paths.find(state_dir, config)
-    finish(run(places, fix=fix, yes=yes, dry_run=dry_run, live=live, as_json=as_json), as_json=as_json)
+    return run(places, fix=fix, yes=yes, dry_run=dry_run, live=live, as_json=as_json)
 
 
 @dataclass(frozen=True)
 class CheckReport:
-    """The result of one check, and the steps that would repair it."""
-
     row: ListedCheck
     check: Check
     steps: list[Fix]
@@ -120,7 +114,7 @@ def run(
     if not planned:
         return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix)
     words = [step.words for step in planned]
-    if dry_run or not (yes or asking.confirm(words, "make these repairs?", as_json=as_json, what="what would be repaired")):
+    if dry_run or not (yes or asking.confirm(words, "Make these repairs?", as_json=as_json, what="what would be repaired")):
         return _result([*seen, *_proved(subject, live=live, as_json=as_json)], again, fix=fix, planned=words)
     repairs = [_repaired(step) for step in planned]
     subject = replace(look(places), openclaw=program)
@@ -260,11 +254,10 @@ def _summary(seen: list[CheckReport], again: str) -> Iterator[Line]:
 
 
 def _unchanged(seen: list[CheckReport], planned: Sequence[str], *, fix: bool) -> Iterator[Line]:
-    """Why `--fix` repaired nothing."""
     if planned:
         yield Line("info", "nothing was changed")
     elif fix and any(found.check.status != "ok" for found in seen) and not any(found.steps for found in seen):
-        yield Line("info", "--fix cannot repair any of this; each -> says what to do")
+        yield Line("info", "--fix cannot repair any of these; the lines that start with -> say what to do")
 
 
 def _many(count: int, what: str) -> str:

@@ -10,12 +10,11 @@ from urllib.parse import urlsplit
 
 import typer
 
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.dashboard import discovery, open_browser, token
 from toolguard_cli.dashboard.server_settings import DashboardSettings
 from toolguard_cli.person import require_human
 from toolguard_cli.status import cost_format
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.system.tcp_ports import is_loopback
@@ -27,27 +26,25 @@ COMMAND = "dashboard"
 SETTINGS = "metrics.dashboard"
 SECRET = "anyone with this address can approve and deny, because it contains the token; keep it secret"  # noqa: S105 - a text
 
-
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard dashboard --open", "toolguard dashboard --port 9000", "toolguard dashboard --json"))
-def command(
+@command(app, "toolguard dashboard --open", "toolguard dashboard --port 9000", "toolguard dashboard --json")
+def dashboard(
+    places: Places,
+    *,
     port: Annotated[int | None, typer.Option(min=1, max=65_535, help="[default: metrics.dashboard.port]")] = None,
     bind: Annotated[str | None, typer.Option(metavar="ADDRESS", help="[default: metrics.dashboard.bind]")] = None,
     opens: Annotated[bool, typer.Option("--open", help="Open the dashboard in the browser.")] = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Result:
     """Open the dashboard of agent activity, cost and held calls.
 
     Prints the address of the running dashboard, which includes its token. If none is running, it serves one until Ctrl-C.
     The gateway starts one if metrics.dashboard.enabled is set. With --json it never starts one, and exits with 1 if none is
     running.
     """
-    request = DashboardRequest(port, bind, opens)
-    finish(run(paths.find(state_dir, config), request, as_json=as_json), as_json=as_json)
+    return run(places, DashboardRequest(port, bind, opens), as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,6 @@ def _runs(about: discovery.Running) -> Line:
 
 
 def _moved(found: discovery.Running, request: DashboardRequest) -> str:
-    """How to move it to another address."""
     if not found.owned:
         return f"stop that one first: press Ctrl-C where it was started, or run kill {found.pid}"
     wanted = {"port": request.port, "bind": request.bind}
@@ -103,7 +99,6 @@ def _moved(found: discovery.Running, request: DashboardRequest) -> str:
 
 
 def _serve(places: Places, metrics: MetricsConfig, db: Path, request: DashboardRequest) -> Result:
-    """Serves until Ctrl-C."""
     from toolguard_cli.dashboard import run_server  # noqa: PLC0415 - importing the server takes long
 
     bind, port = request.bind or metrics.dashboard.bind, request.port or metrics.dashboard.port

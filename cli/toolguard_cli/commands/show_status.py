@@ -11,12 +11,11 @@ from typing import Any
 import msgspec
 
 from toolguard_cli.approvals import budgets
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.operations import set_kill_switch
 from toolguard_cli.policy import accepted_view
 from toolguard_cli.setup import install_record
 from toolguard_cli.status import overview, usage_lines
-from toolguard_cli.system import paths
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.config import conflicts
@@ -29,17 +28,12 @@ SECONDS = ((86_400, "d"), (3_600, "h"), (60, "min"))
 TAIL_BYTES = 200_000
 LOG_COLUMNS = ("time", "model", "tool", "action")
 
-
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard status", "toolguard status --json"))
-def command(state_dir: StateDir = None, config: ConfigPath = None, as_json: Json = False) -> None:
-    """Show whether the guard is running and what it has done."""
-    finish(run(paths.find(state_dir, config)), as_json=as_json)
-
-
+@command(app, "toolguard status", "toolguard status --json")
 def run(places: Places) -> Result:
+    """Show whether the guard is running and what it has done."""
     known = install_record.load(places.record)
     running = stores.engines(places.state_dir).running()
     last = stores.engines(places.state_dir).last()
@@ -85,7 +79,6 @@ def _installation(known: install_record.Record | None) -> dict[str, Any] | None:
 
 
 def _stopped(held: overview.StatusOverview) -> list[Line]:
-    """Shown first."""
     if held.thrown is None:
         return []
     return [
@@ -139,7 +132,6 @@ def _done(info: engines.EngineInfo) -> str:
 
 
 def ago(moment: float) -> str:
-    """The time since then, in one unit."""
     seconds = max(0, int(time.time() - moment))
     for size, unit in SECONDS:
         if seconds >= size:
@@ -162,7 +154,6 @@ def _shown(value: object) -> str:
 
 
 def tail(path: Path) -> list[dict[str, Any]]:
-    """The newest readable lines of the log."""
     try:
         with path.open("rb") as file:
             size = file.seek(0, 2)

@@ -12,11 +12,10 @@ import typer
 
 from toolguard_cli.approvals import narrow_grant
 from toolguard_cli.commands import replay
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.policy import offline_guard, transcripts, tuning
 from toolguard_cli.policy.tuning import Advice, RuleTally
-from toolguard_cli.system import paths
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import progress, tables
 from toolguard_cli.terminal.result import Line, Result
@@ -27,14 +26,13 @@ HEAD = ("RULE", "ASKED", "YES", "NO", "EXPIRED", "MEDIAN", "EXAMPLE")
 LASTS = "30d"
 MAX_SHOWN = 20
 
-
 app = command_app()
 
 
-@app.command(
-    epilog=examples("toolguard tune", "toolguard tune --since 90d --with ~/.openclaw/agents", "toolguard tune --json")
-)
-def command(
+@command(app, "toolguard tune", "toolguard tune --since 90d --with ~/.openclaw/agents", "toolguard tune --json")
+def run(
+    places: Places,
+    *,
     since: Annotated[str, typer.Option("--since", help="How far to look back: 12h, 30d, 8w.")] = "30d",
     at_least: Annotated[int, typer.Option("--at-least", min=1, help="How often a rule must have been approved.")] = 3,
     replayed: Annotated[
@@ -43,21 +41,13 @@ def command(
             "--with", metavar="FILE", help="Also count what would be allowed in these transcripts, or folders of them."
         ),
     ] = None,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+) -> Result:
     """Find calls you always approve, and how to avoid the prompts.
 
     Reads from the audit log how often each rule held a call, what you answered and how fast. For rules that you always
     approved, it suggests the grant or the threshold that would have avoided those prompts, and counts what else that would
     have allowed. Nothing is changed: run the commands that you agree with.
     """
-    result = run(paths.find(state_dir, config), since=since, at_least=at_least, replayed=list(replayed or []))
-    finish(result, as_json=as_json)
-
-
-def run(places: Places, *, since: str, at_least: int, replayed: list[Path]) -> Result:
     after = time.time() - tables.seconds(since)
     judged = offline_guard.load(places)
     with gateway_stores.user_errors():
@@ -65,7 +55,7 @@ def run(places: Places, *, since: str, at_least: int, replayed: list[Path]) -> R
     tallies = tuning.tallies(asked)
     advice = [found for tally in tallies if (found := tuning.advise(tally, asked, judged, at_least))]
     tuning.weigh_against(advice, asked, judged)
-    report = _replay(advice, judged, replayed)
+    report = _replay(advice, judged, replayed or [])
     lines = [*_head(asked, since, places), *_table(tallies)]
     for found in advice:
         lines += _advice(found, len(asked), report, places)
@@ -144,7 +134,6 @@ def _advice(found: Advice, asked: int, report: replay.ReplayReport | None, place
 
 
 def _else(others: tuning.Others, report: replay.ReplayReport | None) -> str:
-    """What else would be allowed."""
     calls = f"{others.count} other call{'' if others.count == 1 else 's'}"
     denied = f", {others.denied} of which you denied" if others.denied else ""
     example = f", like {printable.cut(others.example, 80)}" if others.example else ""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import secrets
 import shlex
-import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from toolguard_cli.commands.command_options import ConfigPath, DryRun, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.command_options import DryRun, command, command_app
 from toolguard_cli.hostconfig import config_file, config_tree, gateway_stores
 from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
 from toolguard_cli.hostconfig.draft import Draft
@@ -17,27 +15,16 @@ from toolguard_cli.migrations import journal
 from toolguard_cli.person import require_human
 from toolguard_cli.setup import install_record, plugin_entry, plugin_folder
 from toolguard_cli.setup.config_lock import locked
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import PLUGIN_ID, Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.config.settings import DEFAULT_METRICS_PATH
 from toolguard_engine.host import metrics_path
-from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wording import printable
 
 app = command_app()
-
-
-@app.command(epilog=examples("toolguard uninstall --dry-run"))
-def command(state_dir: StateDir = None, config: ConfigPath = None, dry_run: DryRun = False, as_json: Json = False) -> None:
-    """Remove the plugin from the gateway.
-
-    openclaw.json is restored to what it was before the installation; later changes by others are kept.
-    """
-    finish(run(paths.find(state_dir, config), dry_run=dry_run), as_json=as_json)
 
 
 @dataclass(frozen=True)
@@ -67,8 +54,12 @@ class _Plan:
         return self.removes_config or all(digests.get(name) == digest for name, digest in before.items())
 
 
-def run(places: Places, *, dry_run: bool) -> Result:
-    """Raises `UserError`; then nothing was changed."""
+@command(app, "toolguard uninstall --dry-run")
+def run(places: Places, *, dry_run: DryRun = False) -> Result:
+    """Remove the plugin from the gateway.
+
+    openclaw.json is restored to what it was before the installation; later changes by others are kept.
+    """
     require_human.refuse(places, "uninstall", loosens=not dry_run)
     plan = _plan(places)
     if plan is not None and not dry_run:
@@ -88,13 +79,13 @@ def _plan(places: Places) -> _Plan | None:
     if known is None:
         if plugin_folder.is_ours(places.extension):
             raise UserError(
-                f"{places.extension} is there, but not the record of its installation",
+                f"{places.extension} exists, but the record of its installation is missing",
                 "run `toolguard install`, then `toolguard uninstall`",
             )
         return None
     draft = Draft(config_tree.read(Path(known.config)))
     if draft.before.exists:
-        plugin_entry.undo(draft, known.undoable())
+        plugin_entry.undo(draft, known.edits)
     return _Plan(places, known, draft, [*_stays(draft.tree), *_migrated(places)])
 
 
@@ -144,15 +135,7 @@ def _perform(plan: _Plan) -> None:
 
 def _acknowledged(plan: _Plan) -> list[Line]:
     """Records in the audit log that a user removed the guard, so that it is not reported as a weakening."""
-    line = audit_log.AuditEvent(
-        id=secrets.token_hex(8),
-        time=audit_log.when(time.time()),
-        event="ended",
-        code="guard.uninstalled",
-        by=gateway_stores.who(),
-        where="cli",
-        reason="toolguard was uninstalled",
-    )
+    line = gateway_stores.event("ended", code="guard.uninstalled", reason="toolguard was uninstalled")
     log, settings = stores.audit_log(plan.places.state_dir), stores.accepted_settings(plan.places.state_dir)
     try:
         if log.files() or settings.path.exists():  # else it never ran
@@ -171,12 +154,12 @@ def _result(plan: _Plan, *, done: bool) -> Result:
     if plan.removes_config:
         lines.append(_line("removed the config that install had created", str(config.path), done=done))
     elif edited:
-        state = "as it was before the installation" if plan.exact else "what else was changed in it is kept"
+        state = "as it was before the installation" if plan.exact else "other changes are kept"
         names = ", ".join(str(change.file.path) for change in changed)
-        lines.append(_line(f"took toolguard's lines out of the config ({state})", names, done=done))
+        lines.append(_line(f"removed toolguard's lines from the config ({state})", names, done=done))
     if done:
         backups = [config_file.backup_path(change.file.path.resolve(), again=True) for change in changed]
-        lines += [Line("info", f"the config with them: {backup}") for backup in backups]
+        lines += [Line("info", f"backup of the config with them: {backup}") for backup in backups]
     if edited and config.get(*plugin_entry.ENTRY, "config"):
         lines.append(Line("warn", "toolguard's settings were removed with its entry; that file still has them"))
     lines += [*plan.notes, *plan.about_old]
@@ -193,7 +176,7 @@ def _result(plan: _Plan, *, done: bool) -> Result:
     return Result("uninstall", data, tuple(lines))
 
 
-_WOULD = {"removed": "remove", "unlinked": "unlink", "took": "take"}
+_WOULD = {"removed": "remove", "unlinked": "unlink"}
 
 
 def _line(what: str, where: str, *, done: bool) -> Line:

@@ -15,11 +15,10 @@ from typing import Annotated, Any, Literal, get_args
 import msgspec
 import typer
 
-from toolguard_cli.commands.audit import FORMULA
-from toolguard_cli.commands.command_options import ConfigPath, Json, StateDir, command_app, examples, finish
+from toolguard_cli.commands.audit import safe_cell
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.status import cost_format
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
@@ -48,26 +47,24 @@ SPELLED = "write it like 30m, 12h, 7d or 2026-11-01"
 _ROUNDED = {HOUR_MS: "from the full hour", DAY_MS: "from the full day"}
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
-
 app = command_app()
 
 
-@app.command(
-    epilog=examples(
-        "toolguard usage",
-        "toolguard usage --by agent --since 24h",
-        "toolguard usage --by day --since 2026-11-01 --csv > usage.csv",
-        "toolguard usage --by session --json",
-    )
+@command(
+    app,
+    "toolguard usage",
+    "toolguard usage --by agent --since 24h",
+    "toolguard usage --by day --since 2026-11-01 --csv > usage.csv",
+    "toolguard usage --by session --json",
 )
-def command(
+def show_usage(
+    places: Places,
+    *,
     by: Annotated[str, typer.Option("--by", help="model, agent, gateway, session or day.")] = "model",
     since: Annotated[str, typer.Option("--since", help="30m, 12h, 7d, or a day like 2026-11-01 (UTC).")] = "7d",
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV for a spreadsheet.")] = False,
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Json = False,
-) -> None:
+    as_json: bool = False,
+) -> Result:
     """Show model calls, their tokens and their cost.
 
     Includes all gateways that write to the same metrics file, and needs metrics.enabled. ~ marks an estimate from a price
@@ -83,7 +80,7 @@ def command(
         parsed(request)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    finish(run(paths.find(state_dir, config), request), as_json=as_json)
+    return run(places, request)
 
 
 @dataclass(frozen=True)
@@ -210,7 +207,6 @@ def _row(one: Share, by: Grouping, total: Totals) -> tuple[str, ...]:
 
 
 def _aligned(head: Sequence[str], rows: list[tuple[str, ...]], by: Grouping) -> tuple[list[str], list[list[str]]]:
-    """Right-aligns the numbers."""
     named = len(_NAMED.get(by, ("name",)))
     widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
     titles = [text.upper() if at < named else text.rjust(widths[at]) for at, text in enumerate(head)]
@@ -218,7 +214,6 @@ def _aligned(head: Sequence[str], rows: list[tuple[str, ...]], by: Grouping) -> 
 
 
 def _widest() -> int:
-    """The width of name columns, which leaves room for the numbers."""
     return tables.MAX_CELL if tables.width() >= WIDE else tables.MAX_CELL // 2
 
 
@@ -233,10 +228,5 @@ def _csv(shares: Sequence[Share]) -> str:
     table.writerow((*NAMES, *Totals.__struct_fields__))
     for one in shares:
         sums: dict[str, Any] = msgspec.structs.asdict(one.totals)
-        table.writerow((*(_cell(getattr(one, name)) for name in NAMES), *sums.values()))
+        table.writerow((*(safe_cell(getattr(one, name)) for name in NAMES), *sums.values()))
     return file.getvalue().removesuffix("\n")
-
-
-def _cell(text: str) -> str:
-    clean = printable.plain(text)
-    return f"'{clean}" if clean.startswith(FORMULA) else clean

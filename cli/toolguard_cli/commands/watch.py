@@ -17,11 +17,10 @@ import typer
 
 from toolguard_cli.approvals import held_calls, watch_screen
 from toolguard_cli.approvals.watch_screen import ScreenView, WatchAction
-from toolguard_cli.commands.command_options import ConfigPath, StateDir, command_app, examples
+from toolguard_cli.commands.command_options import command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.operations import approve_call, deny_call
 from toolguard_cli.person import require_human
-from toolguard_cli.system import paths
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal import tables
@@ -34,25 +33,17 @@ from toolguard_engine.wording import printable
 REDRAW_SECONDS = 0.5
 POLL_SECONDS = 0.1
 
-
 app = command_app()
 
 
-@app.command(epilog=examples("toolguard watch", "toolguard watch --json | tee held.jsonl"))
-def command(
-    state_dir: StateDir = None,
-    config: ConfigPath = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per change.")] = False,
+@command(app, "toolguard watch", "toolguard watch --json | tee held.jsonl")
+def run(
+    places: Places, *, as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per change.")] = False
 ) -> None:
     """Watch held calls; approve or deny them with a key.
 
     If the output is not a terminal, prints one line per change. Press Ctrl-C to stop.
     """
-    run(paths.find(state_dir, config), as_json=as_json)
-
-
-def run(places: Places, *, as_json: bool) -> None:
-    """Until `q` or Ctrl-C. Raises `UserError`."""
     can_press = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
     caller = require_human.caller(places, "watch", loosens=can_press)
     with gateway_stores.user_errors():
@@ -78,7 +69,6 @@ class WatchedCalls:
         self._entries: list[HeldCall] = []
 
     def refresh(self) -> bool:
-        """Whether anything changed."""
         try:
             found = self.ledger.path.stat()
             stamp = (found.st_mtime_ns, found.st_ino)
@@ -98,7 +88,6 @@ class WatchedCalls:
 
 
 def follow(watched: WatchedCalls, *, as_json: bool) -> None:
-    """Prints one line for each waiting call and for each change of one."""
     shown: dict[str, str] = {}
     while True:
         watched.refresh()
@@ -147,7 +136,6 @@ def live(watched: WatchedCalls) -> None:
 
 
 def _done(watched: WatchedCalls, view: ScreenView, act: WatchAction | None) -> ScreenView:
-    """The view after the action. An error becomes its message."""
     if act is None:
         return view
     config = watched.config

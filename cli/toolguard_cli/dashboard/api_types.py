@@ -177,13 +177,8 @@ class DecisionEvent(Shape, frozen=True, tag_field="type", tag="decision"):
     decision: DecisionRow
 
 
-class PendingEvent(Shape, frozen=True, tag_field="type", tag="pending"):
-    """All held calls, sent when one of them changes; fields as in `Pending`."""
-
-    now: int
-    pending: list[HeldCallView]
-    problems: list[str]
-    unread: list[str]
+class PendingEvent(Pending, frozen=True, tag_field="type", tag="pending"):
+    """All held calls, sent when one of them changes."""
 
 
 class StateEvent(Shape, frozen=True, tag_field="type", tag="state"):

@@ -57,7 +57,6 @@ class Watch:
         self.poll()
 
     def poll(self) -> list[Event]:
-        """New rows first, then the other changes."""
         rows, before = list[Event](), self._wrong
         try:
             rows, self._wrong = self._rows(), []
@@ -71,9 +70,8 @@ class Watch:
         return TickEvent(now_ms(), self._wrong)
 
     def held(self) -> PendingEvent:
-        """All held calls as of the last poll."""
         seen = self._seen or Pending(0, [], [], [])
-        return PendingEvent(now_ms(), seen.pending, seen.problems, seen.unread)
+        return PendingEvent(**{**structs.asdict(seen), "now": now_ms()})
 
     def close(self) -> None:
         if self._db is not None:

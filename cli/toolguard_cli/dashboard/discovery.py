@@ -63,7 +63,6 @@ def known(db: Path) -> Running | None:
 
 
 def taker(port: int) -> str:
-    """The program that has a port, in words."""
     pid, command = next(tcp_ports.listeners(port), (0, ""))
     return f"a dashboard for another metrics file (process {pid})" if _OURS.search(command) else tcp_ports.owner(port)
 

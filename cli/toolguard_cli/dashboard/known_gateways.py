@@ -60,7 +60,6 @@ def watched(visit: RequestContext) -> tuple[list[WatchedGateway], list[str]]:
 
 
 def _known(visit: RequestContext) -> tuple[list[Known], list[str]]:
-    """The gateways that record metrics, and those that did before."""
     memory = visit.site.memory
     try:
         with visit.metrics() as db:

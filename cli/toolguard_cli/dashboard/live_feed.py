@@ -51,8 +51,6 @@ class Client:
 
 
 class LiveFeed:
-    """All open pages."""
-
     def __init__(self, site: Site) -> None:
         self._site = site
         self._watch = Watch(site)

@@ -41,7 +41,6 @@ Rows = dict[tuple[str, ...], list[float]]
 
 
 def begin(site: Site) -> None:
-    """Excludes everything recorded so far."""
     with suppress(MetricsError), metrics_file.opened(site.settings.db) as db:
         _begin(site, db)
 

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from functools import cached_property
+from typing import Any, Literal, get_type_hints
 
 import msgspec
 
@@ -67,15 +68,22 @@ class Query(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One path of the API. `work` runs in a thread, with a `RequestContext` and an `asks`, and returns an `answers`.
-    `one_of`: members of the body of which exactly one is required."""
+    """One path of the API. `work` runs in a thread; the types of its parameter `asked` and of its result are those of the
+    request and of the answer. `one_of`: members of the body of which exactly one is required."""
 
     method: Literal["GET", "POST"]
     path: str
     work: Callable[[RequestContext, Any], Any]
-    asks: type[msgspec.Struct]
-    answers: Any
     summary: str
     kind: str = JSON
     one_of: tuple[str, ...] = ()
     refusals: tuple[int, ...] = ()
+
+    @cached_property
+    def asks(self) -> type[msgspec.Struct]:
+        found: type[msgspec.Struct] = get_type_hints(self.work)["asked"]
+        return found
+
+    @cached_property
+    def answers(self) -> Any:
+        return get_type_hints(self.work)["return"] if self.kind == JSON else str

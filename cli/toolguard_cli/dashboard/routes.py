@@ -8,10 +8,8 @@ from msgspec import Meta
 
 from toolguard_cli.dashboard import prometheus, token
 from toolguard_cli.dashboard.api import decisions, gateway_changes, gateway_state, recorded, reported, waiting_calls
-from toolguard_cli.dashboard.api_types import ActionResult, ChangeRequest, DecisionRequest, GatewayStatus, Pending, Reported
 from toolguard_cli.dashboard.request_context import Endpoint, Query, RequestContext
 from toolguard_engine import __version__
-from toolguard_engine.metrics import result_types
 from toolguard_engine.metrics.result_types import Shape
 
 DECIDES = (404, 409)
@@ -40,87 +38,28 @@ def hello(visit: RequestContext, asked: Greeting) -> ServerHello:
 
 
 ENDPOINTS = (
-    Endpoint("GET", "/api/hello", hello, Greeting, ServerHello, "Identifies the server; needs no token."),
-    Endpoint(
-        "GET",
-        "/api/overview",
-        recorded.overview,
-        recorded.Ranged,
-        result_types.MetricsOverview,
-        "Totals of a period, and of the period before.",
-    ),
-    Endpoint(
-        "GET", "/api/timeseries", recorded.timeseries, recorded.Drawn, result_types.Timeseries, "Tokens and cost over time."
-    ),
-    Endpoint(
-        "GET", "/api/gateways", recorded.gateways, recorded.Ranged, result_types.Gateways, "The usage of each gateway."
-    ),
-    Endpoint(
-        "GET",
-        "/api/gateway/{id}",
-        recorded.gateway,
-        recorded.One,
-        result_types.GatewayTotals,
-        "One gateway in detail.",
-        refusals=(404,),
-    ),
-    Endpoint(
-        "GET",
-        "/api/gateway",
-        recorded.gateway,
-        recorded.One,
-        result_types.GatewayTotals,
-        "The same, for names that cannot be part of a path.",
-        refusals=(404,),
-    ),
-    Endpoint("GET", "/api/models", recorded.models, recorded.Ranged, result_types.Models, "The usage of each model."),
-    Endpoint("GET", "/api/live", recorded.live, recorded.Newest, result_types.LiveEvents, "The newest model calls."),
-    Endpoint(
-        "GET",
-        "/api/decisions",
-        recorded.decisions,
-        recorded.DecisionFeed,
-        result_types.Decisions,
-        "The decisions of the guard.",
-    ),
-    Endpoint(
-        "GET",
-        "/api/guard",
-        recorded.guard,
-        recorded.Of,
-        result_types.GuardOverview,
-        "The decisions of the guard, over time.",
-    ),
-    Endpoint("GET", "/api/state", gateway_state.state, Query, GatewayStatus, "The current state of the gateways."),
-    Endpoint("GET", "/api/pending", waiting_calls.pending, Query, Pending, "The held calls."),
-    Endpoint(
-        "POST",
-        "/api/approve",
-        decisions.approve,
-        DecisionRequest,
-        ActionResult,
-        "Lets a held call run once.",
-        refusals=DECIDES,
-    ),
-    Endpoint("POST", "/api/deny", decisions.deny, DecisionRequest, ActionResult, "Refuses a held call.", refusals=DECIDES),
+    Endpoint("GET", "/api/hello", hello, "Identifies the server; needs no token."),
+    Endpoint("GET", "/api/overview", recorded.overview, "Totals of a period, and of the period before."),
+    Endpoint("GET", "/api/timeseries", recorded.timeseries, "Tokens and cost over time."),
+    Endpoint("GET", "/api/gateways", recorded.gateways, "The usage of each gateway."),
+    Endpoint("GET", "/api/gateway/{id}", recorded.gateway, "One gateway in detail.", refusals=(404,)),
+    Endpoint("GET", "/api/gateway", recorded.gateway, "The same, for names that cannot be part of a path.", refusals=(404,)),
+    Endpoint("GET", "/api/models", recorded.models, "The usage of each model."),
+    Endpoint("GET", "/api/live", recorded.live, "The newest model calls."),
+    Endpoint("GET", "/api/decisions", recorded.decisions, "The decisions of the guard."),
+    Endpoint("GET", "/api/guard", recorded.guard, "The decisions of the guard, over time."),
+    Endpoint("GET", "/api/state", gateway_state.state, "The current state of the gateways."),
+    Endpoint("GET", "/api/pending", waiting_calls.pending, "The held calls."),
+    Endpoint("POST", "/api/approve", decisions.approve, "Lets a held call run once.", refusals=DECIDES),
+    Endpoint("POST", "/api/deny", decisions.deny, "Refuses a held call.", refusals=DECIDES),
     Endpoint(
         "POST",
         "/api/state",
         gateway_changes.change,
-        ChangeRequest,
-        GatewayStatus,
         "Changes the mode or the kill switch, gives a checkpoint, or accepts weaker settings: exactly one of them.",
         one_of=gateway_changes.CHANGES,
         refusals=DECIDES,
     ),
-    Endpoint(
-        "POST",
-        "/api/decision",
-        reported.report,
-        Reported,
-        ActionResult,
-        "Records an external decision.",
-        refusals=DECIDES,
-    ),
-    Endpoint("GET", "/metrics", prometheus.scrape, Query, str, "Metrics for Prometheus.", kind="text/plain"),
+    Endpoint("POST", "/api/decision", reported.report, "Records an external decision.", refusals=DECIDES),
+    Endpoint("GET", "/metrics", prometheus.scrape, "Metrics for Prometheus.", kind="text/plain"),
 )

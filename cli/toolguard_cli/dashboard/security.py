@@ -73,7 +73,6 @@ class AccessPolicy:
 
     @property
     def fix(self) -> str:
-        """What to do if the Host is refused."""
         return f"open it as {', '.join(f'http://{name}:{self.port}' for name in sorted(self.names))} or by its number"
 
     def opens(self, given: bytes) -> bool:
@@ -137,8 +136,6 @@ class Security:
 
 
 class _Answering:
-    """Adds the common headers to every answer of the app."""
-
     def __init__(self, send: Send, path: str) -> None:
         self._send = send
         self._cache = "no-cache" if _is_page(path) else "no-store"
@@ -226,6 +223,5 @@ def _unmapped(address: str) -> str:
 
 
 def _split(host: str) -> tuple[str, str]:
-    """Name and port of a Host header."""
     name, colon, port = host.rpartition(":")
     return (name, port) if colon and not port.endswith("]") else (host, str(_HTTP_PORT))

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from toolguard_cli.validation.subject import value_at
+
 Guards = Literal["guarded", "in part", "not guarded"]
 MAX_AGENTS = 200
 MAX_MODELS = 200
@@ -78,10 +80,9 @@ def agents(config: RuntimeConfig) -> list[Agent]:
 
 
 def _listed(value: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The agents of `agents.entries`, and of `agents.list` in older releases."""
-    for name, agent in list(_dict(_at(value, "entries")).items())[:MAX_AGENTS]:
+    for name, agent in list(_dict(value_at(value, ("entries",))).items())[:MAX_AGENTS]:
         yield name, _dict(agent)
-    for agent in _list(_at(value, "list"))[:MAX_AGENTS]:
+    for agent in _list(value_at(value, ("list",)))[:MAX_AGENTS]:
         if isinstance(agent, dict) and isinstance(agent.get("id"), str):
             yield agent["id"], agent
 
@@ -94,13 +95,13 @@ def _bound(bindings: Any) -> Iterator[str]:
 
 
 def _routes(config: RuntimeConfig, name: str, agent: dict[str, Any], bound: set[str]) -> Iterator[Route]:
-    if _at(agent, "runtime", "type") == "acp":
-        yield _acp(str(_at(agent, "runtime", "acp", "agent") or "its harness"), "runtime")
+    if value_at(agent, ("runtime", "type")) == "acp":
+        yield _acp(str(value_at(agent, ("runtime", "acp", "agent")) or "its harness"), "runtime")
         return
     if name in bound:
         yield _acp("its harness", "bindings")
     seen = set()
-    for model, role in _models(agent, _dict(_at(config.agents, "defaults"))):
+    for model, role in _models(agent, _dict(value_at(config.agents, ("defaults",)))):
         runtime = runtime_of(config, agent, model)
         if (model, runtime) not in seen:
             seen.add((model, runtime))
@@ -113,11 +114,10 @@ def _acp(harness: str, role: str) -> Route:
 
 
 def _models(agent: dict[str, Any], defaults: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """The models that the agent uses unless a user chooses another one, with their roles."""
     for role in ("model", "subagents.model", "heartbeat.model"):
-        steps = role.split(".")
-        value = _at(agent, *steps)
-        yield from _named(_at(defaults, *steps) if value is None else value, role)
+        steps = tuple(role.split("."))
+        value = value_at(agent, steps)
+        yield from _named(value_at(defaults, steps) if value is None else value, role)
 
 
 def _named(value: Any, role: str) -> Iterator[tuple[str, str]]:
@@ -131,13 +131,13 @@ def _named(value: Any, role: str) -> Iterator[tuple[str, str]]:
 
 def runtime_of(config: RuntimeConfig, agent: dict[str, Any], model: str) -> str:
     """The id of the runtime that runs this model for this agent; empty if the gateway itself does."""
-    maps = [_dict(agent.get("models")), _dict(_at(config.agents, "defaults", "models"))]
+    maps = [_dict(agent.get("models")), _dict(value_at(config.agents, ("defaults", "models")))]
     model = _spelled_out(model, maps).lower()
     provider, _, name = model.partition("/")
     given = [_runtime(_entry(each, model)) or _runtime(_entry(each, f"{provider}/*")) for each in maps]
-    supplier = _dict(_entry(_dict(_at(config.models, "providers")), provider))
+    supplier = _dict(_entry(_dict(value_at(config.models, ("providers",))), provider))
     own = [each for each in _list(supplier.get("models")) if isinstance(each, dict) and each.get("id") == name]
-    given += [_runtime(each) for each in [*own, supplier, agent, _dict(_at(config.agents, "defaults"))]]
+    given += [_runtime(each) for each in [*own, supplier, agent, _dict(value_at(config.agents, ("defaults",)))]]
     found = next((each for each in given if each and each != "auto"), "")
     if found:
         return SAME.get(found, found)
@@ -150,7 +150,7 @@ def _spelled_out(model: str, maps: list[dict[str, Any]]) -> str:
     """The model for an alias; any other name unchanged."""
     if "/" in model:
         return model
-    named = (key for each in maps for key, value in each.items() if _at(value, "alias") == model)
+    named = (key for each in maps for key, value in each.items() if value_at(value, ("alias",)) == model)
     return next(named, model)
 
 
@@ -159,14 +159,14 @@ def _entry(table: dict[str, Any], name: str) -> Any:
 
 
 def _runtime(entry: Any) -> str:
-    found = _at(entry, "agentRuntime", "id")
+    found = value_at(entry, ("agentRuntime", "id"))
     return found.strip().lower() if isinstance(found, str) else ""
 
 
 def _codex_may_take(config: RuntimeConfig, supplier: dict[str, Any]) -> bool:
     """Whether Codex runs OpenAI models by default: with its plugin, and unless another base URL is set."""
-    entry = _at(config.plugins, "entries", "codex")
-    enabled = _at(entry, "enabled")
+    entry = value_at(config.plugins, ("entries", "codex"))
+    enabled = value_at(entry, ("enabled",))
     address = supplier.get("baseUrl")
     official = not address or "openai.com" in str(address) or "chatgpt.com" in str(address)
     return official and enabled is not False and (enabled is True or config.codex_installed)
@@ -195,19 +195,15 @@ def _claude(config: RuntimeConfig, model: str, role: str, elsewhere: str) -> Rou
     if config.release and config.release < RELAYED:
         why = "this release of OpenClaw calls no hooks for the Claude CLI's own tools"
         return Route(model, role, "claude-cli", "not guarded", why, "update OpenClaw to 2026.9.6 or later")
-    servers = [name for name, each in _dict(_at(config.mcp, "servers")).items() if _at(each, "enabled") is not False]
+    servers = [
+        name for name, each in _dict(value_at(config.mcp, ("servers",))).items() if value_at(each, ("enabled",)) is not False
+    ]
     if servers:
         shown = ", ".join(servers[:3]) + (f" and {len(servers) - 3} more" if len(servers) > 3 else "")  # noqa: PLR2004
         why = f"the Claude CLI calls MCP servers itself ({shown}): judged only if the CLI asks first"
         fix = f"deny these servers to this agent (tools.deny), or {elsewhere}"
         return Route(model, role, "claude-cli", "in part", why, fix)
     return Route(model, role, "claude-cli", "guarded")
-
-
-def _at(value: Any, *steps: str) -> Any:
-    for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
 
 
 def _dict(value: Any) -> dict[str, Any]:

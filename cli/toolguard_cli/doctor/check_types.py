@@ -85,11 +85,9 @@ class DoctorSubject:
         return self.user != os.geteuid()
 
     def command(self, *words: str) -> str:
-        """A toolguard command line for this installation."""
         return shlex.join(["toolguard", *words, *self.places.given])
 
     def set_command(self, name: str, value: str) -> str:
-        """The command line that changes one of the plugin's settings."""
         return self.command("config", "set", name, value)
 
 
@@ -99,6 +97,12 @@ def account(user: int) -> str:
         return pwd.getpwuid(user).pw_name
     except KeyError:
         return f"#{user}"
+
+
+def unused(path: Path, between: str = "") -> Path:
+    """This path, or the first unused one with a number appended."""
+    names = (path.with_name(f"{path.name}{between}{number}") for number in range(1, 1000))
+    return next(name for name in (path, *names) if not os.path.lexists(name))
 
 
 def shown(path: Path) -> str:

@@ -35,7 +35,7 @@ class GuardStatus:
     @property
     def words(self) -> str:
         if self.guarded == "yes" and self.proved:
-            return "GUARDED, and proved on a throw-away gateway"
+            return "GUARDED, and proved on a temporary gateway"
         if self.guarded == "yes":
             return "GUARDED, as far as static checks can show; run `toolguard doctor --live` to prove it"
         reasons = "; ".join(f"{check.id}: {check.detail.partition(chr(10))[0]}" for check in self.why[:SHOWN])

@@ -37,8 +37,6 @@ Steps = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class Spot:
-    """A place in a file. `path`: the steps to it from the top of that file."""
-
     file: ConfigFile
     path: Steps
 
@@ -103,7 +101,6 @@ class ConfigTree:
         return self.main.exists
 
     def get(self, *steps: str | int) -> Any:
-        """The value at this path, or None."""
         part = self.part(steps)
         return None if part is None else part.value
 

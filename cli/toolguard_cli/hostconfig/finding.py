@@ -45,7 +45,6 @@ def at(spot: Spot, level: Level, path: str, message: str, fix: str = "") -> Conf
 
 
 def nearest(tree: ConfigTree, steps: Steps) -> Spot:
-    """The place of the innermost existing part of this path."""
     part = tree.root
     for step in steps:
         inner = part.child(step)

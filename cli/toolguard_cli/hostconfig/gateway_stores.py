@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import os
 import pwd
+import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -89,6 +91,21 @@ def nonces(places: Places, config: Config | None = None) -> HeldCallStore:
 def decision(why: str, where: str = "cli") -> Decision:
     """A decision of the current user."""
     return Decision(who(), where, audit_log.plain(why))
+
+
+def event(kind: str, *, where: str = "cli", **facts: str) -> audit_log.AuditEvent:
+    """A line for the audit log about what the current user does now."""
+    moment = audit_log.when(time.time())
+    return audit_log.AuditEvent(id=secrets.token_hex(8), time=moment, event=kind, by=who(), where=where, **facts)
+
+
+def logged(places: Places, line: audit_log.AuditEvent) -> list[str]:
+    """Appends it to the audit log. What it reports stays in effect even if that fails; then there is a warning."""
+    try:
+        stores.audit_log(places.state_dir).append([line])
+    except StoreError as error:
+        return [printable.plain(f"this could not be written to the audit log: {error}")]
+    return []
 
 
 def who(env: Mapping[str, str] = os.environ) -> str:

@@ -22,7 +22,6 @@ def run(work: Work) -> None:
 
 
 def renamed(work: Work) -> None:
-    """Renames a whole entry if toolguard has none yet."""
     for plugin in work.migration.ids:
         steps, tree = (*ENTRIES, plugin), work.draft.tree
         entry = tree.get(*steps)
@@ -49,7 +48,6 @@ def open_matters(tree: ConfigTree, migration: Migration, plugin: str, *, lies: b
 
 
 def _acts(tree: ConfigTree, migration: Migration, plugin: str, report: MigrationReport) -> list[Move | Left]:
-    """The acts for the settings in `config`; empty if there are none."""
     steps: Steps = (*ENTRIES, plugin, "config")
     if not isinstance(tree.get(*steps), dict):
         return []

@@ -76,7 +76,6 @@ def folder(places: Places) -> Path:
 
 
 def aside(places: Places, number: int) -> Path:
-    """The folder for files that are no longer used."""
     return places.own / "migrated" / str(number)
 
 
@@ -86,7 +85,6 @@ def kept(places: Places, number: int, at: int, which: Literal["before", "after"]
 
 
 def journals(places: Places) -> list[Journal]:
-    """All, the oldest first. Raises `UserError` for one that cannot be read."""
     names = [path for path in folder(places).glob("*.json") if path.stem.isdecimal()]
     return [_load(path) for path in sorted(names, key=lambda path: int(path.stem))]
 

@@ -58,7 +58,6 @@ class Holder:
             yield from self.some(migration, value)
 
     def some(self, migration: Migration, keys: Iterable[str]) -> Iterator[Act]:
-        """The acts for these keys, one by one."""
         for key in keys:
             target = migration.target(key)
             if target is None:

@@ -27,7 +27,6 @@ def workspaces(tree: ConfigTree, places: Places) -> list[Path]:
 
 
 def plugins(tree: ConfigTree, places: Places, ids: list[str]) -> dict[str, list[Path]]:
-    """The folders with one of these plugins, among those that the gateway searches."""
     roots = [places.state_dir, *(workspace / ".openclaw" for workspace in workspaces(tree, places))]
     found: dict[str, list[Path]] = {}
     for plugin in ids:

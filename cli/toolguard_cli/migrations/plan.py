@@ -84,7 +84,6 @@ class Plan:
 
     @property
     def fingerprint(self) -> object:
-        """Equal for plans that do the same."""
         return (
             [(change.file.path, change.file.data, change.text) for change in self.draft.changes()],
             [each.path for each in self.calls],

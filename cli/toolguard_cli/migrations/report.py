@@ -59,12 +59,10 @@ class MigrationReport:
 
 
 def shown(value: Any) -> str:
-    """The value as JSON on one line: bounded, printable, without secrets."""
     return audit_log.plain(json.dumps(value, ensure_ascii=False), MAX_SHOWN)
 
 
 def named(*words: str) -> str:
-    """Names from a config, bounded and printable."""
     return audit_log.plain(" ".join(words), 3 * MAX_SHOWN)
 
 

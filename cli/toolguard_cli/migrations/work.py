@@ -40,7 +40,6 @@ class Work:
 
 
 def names(tree: ConfigTree, steps: tuple[str, ...], plugin: str) -> bool:
-    """Whether the list at this path names the plugin."""
     found = tree.get(*steps)
     return isinstance(found, list) and plugin in found
 

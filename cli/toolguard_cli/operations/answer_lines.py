@@ -12,7 +12,6 @@ from toolguard_engine.wording import printable
 
 
 def lines(found: Iterable[ConfigFinding]) -> list[Line]:
-    """Each finding with its place, the line of the file and its fix."""
     return [line for each in found for line in _lines(each)]
 
 
@@ -33,11 +32,6 @@ def by_path(found: Iterable[ConfigFinding]) -> list[str]:
         messages_by_path.setdefault(each.path, []).append(each.message)
     paths = {path: " / ".join(dict.fromkeys(messages)) for path, messages in messages_by_path.items()}
     return [printable.plain(f"{path}: {message}" if path else message) for path, message in paths.items()]
-
-
-def with_tabs(text: str) -> str:
-    """A line of a file for the terminal: keeps tabs and escapes other control characters."""
-    return "\t".join(map(printable.plain, text.split("\t")))
 
 
 def public(found: Iterable[ConfigFinding]) -> list[dict[str, Any]]:

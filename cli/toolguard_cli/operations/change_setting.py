@@ -11,6 +11,7 @@ from toolguard_cli.hostconfig import config_file, config_tree, openclaw_check
 from toolguard_cli.hostconfig.config_tree import ConfigTree
 from toolguard_cli.hostconfig.draft import Draft
 from toolguard_cli.hostconfig.finding import nearest
+from toolguard_cli.migrations.report import safe_line
 from toolguard_cli.operations import answer_lines
 from toolguard_cli.operations import setting_names as names
 from toolguard_cli.person import require_human
@@ -74,7 +75,6 @@ class SettingChange:
         names.refuse_missing_entry(self.named, self.draft.tree, self._command("install"))
 
     def note(self, text: str) -> None:
-        """Adds a line about the change."""
         self.notes.append(Line("info", printable.plain(text)))
 
     def _command(self, *words: str) -> str:
@@ -163,7 +163,6 @@ class SettingChange:
         return [each for each in validation.errors(found) if _identity(each) not in known or self._touches(each)]
 
     def _touches(self, each: ConfigFinding) -> bool:
-        """Whether an error is in the changed path."""
         whole = self.named.whole
         return each.path == whole or each.path.startswith((f"{whole}.", f"{whole}["))
 
@@ -186,7 +185,7 @@ class SettingChange:
         lines = [Line("ok", printable.plain(f"{action} ({file})")), *self.notes]
         lines += [Line("info", printable.plain(text)) for text in made.by_hand]
         lines += [Line("warn", f"this guards less: {text}") for text in weaker]
-        lines += [Line("info", f"  {answer_lines.with_tabs(text)}") for text in self._changed_lines(diff)]
+        lines += [Line("info", f"  {safe_line(text)}") for text in self._changed_lines(diff)]
         lines += [Line("info", f"backup of the file: {backup}") for backup in backups]
         lines += answer_lines.lines(judged.fresh)
         if judged.left:

@@ -38,8 +38,6 @@ def run(places: Places, *, link: bool, dry_run: bool) -> Result:
 
 
 class _Plan:
-    """What is to be done, computed before anything is changed."""
-
     def __init__(self, places: Places, source: Path, *, link: bool) -> None:
         self.places = places
         self.source = source
@@ -65,7 +63,7 @@ class _Plan:
     def record(self) -> record.Record:
         """All edits since the file was first changed, and its state before."""
         earlier = self.known if self.known and self.known.edits else None
-        now = record.stored(self.edits)
+        now = self.edits
         kept = earlier.edits if earlier else []
         if now and kept[-len(now) :] == now:  # made again, because the install that recorded them was interrupted
             kept = kept[: -len(now)]
@@ -160,7 +158,6 @@ def _lines(plan: _Plan, *, done: bool, backups: list[Path]) -> list[Line]:
 
 
 def _steps(plan: _Plan) -> list[tuple[str, str]]:
-    """The steps, as verb and object."""
     steps = []
     if plan.copies:
         steps.append(("copy", f"the plugin to {plan.plugin}"))

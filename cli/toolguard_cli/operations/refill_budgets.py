@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -71,8 +70,7 @@ def refill(
     places: Places, chosen: Chosen, where: str, *, dry_run: bool = False
 ) -> tuple[list[tuple[Standing, Standing]], list[Line]]:
     """The used standings before and after, and further lines. Raises `UserError`."""
-    if held_calls.never_been(places):
-        raise UserError(held_calls.nowhere(places), "give the state directory of your gateway; toolguard doctor checks it")
+    held_calls.refuse_nowhere(places)
     change, store = partial(_refilled, chosen, time.time()), stores.standings(places.state_dir, patient=True)
     with gateway_stores.user_errors(), closing(store):
         known = store.look()
@@ -82,7 +80,16 @@ def refill(
         changed = store.checkpoint(change)
     if not changed:
         return [], []
-    logged = _logged(places, chosen, changed, where)
+    many = f"{len(changed)} budget{'' if len(changed) == 1 else 's'} full again"
+    line = gateway_stores.event(
+        "checkpoint",
+        where=where,
+        code="budget.checkpoint",
+        agent=printable.plain(chosen.agent),
+        session=audit_log.plain(chosen.session),
+        reason=f"checkpoint: {many}",
+    )
+    logged = [Line("warn", text) for text in gateway_stores.logged(places, line)]
     return changed, [*logged, *_lapsed(places, [after.key for _, after in changed], where)]
 
 
@@ -116,24 +123,3 @@ def _refill_line(before: Standing, after: Standing, config: Config, *, dry_run: 
         f"{would}budget of {budgets.name(after)}: {budgets.left(before, config):.2f} was left, "
         f"{budgets.left(after, config):.2f} is now; trust {before.trust:.2f}, now {after.trust:.2f}"
     )
-
-
-def _logged(places: Places, chosen: Chosen, changed: list[tuple[Standing, Standing]], where: str) -> list[Line]:
-    """The budget stays full even if the audit log cannot be written."""
-    many = f"{len(changed)} budget{'' if len(changed) == 1 else 's'} full again"
-    line = audit_log.AuditEvent(
-        id=secrets.token_hex(8),
-        time=audit_log.when(time.time()),
-        event="checkpoint",
-        code="budget.checkpoint",
-        agent=printable.plain(chosen.agent),
-        session=audit_log.plain(chosen.session),
-        by=gateway_stores.who(),
-        where=where,
-        reason=f"checkpoint: {many}",
-    )
-    try:
-        stores.audit_log(places.state_dir).append([line])
-    except StoreError as error:
-        return [Line("warn", printable.plain(f"this could not be written to the audit log: {error}"))]
-    return []

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
 import shlex
-import time
 from typing import Any, Literal
 
 from toolguard_cli.approvals import held_calls
@@ -58,15 +56,18 @@ def run(places: Places, request: KillSwitchRequest, *, why: str = "") -> Result:
 
 def throw(places: Places, request: KillSwitchRequest, why: str, where: str) -> tuple[KillSwitchState | None, list[Line]]:
     """The state afterwards, and lines about it. Raises `UserError`."""
-    if held_calls.never_been(places):
-        raise UserError(held_calls.nowhere(places), "give the state directory of your gateway; toolguard doctor checks it")
+    held_calls.refuse_nowhere(places)
     switch = stores.kill_switch(places.state_dir)
     before = switch.thrown()
     _set(switch, request, why)
     after = switch.thrown()
     lines = _done(request, before, after)
     if before or after:
-        lines += [*_logged(places, request, why, where), *_running(places)]
+        reason = "no tool call runs until it is switched off" if request == "on" else "calls are judged as usual again"
+        line = gateway_stores.event(
+            "kill-switch", where=where, code=f"kill-switch.{request}", why=audit_log.plain(why), reason=reason
+        )
+        lines += [*(Line("warn", text) for text in gateway_stores.logged(places, line)), *_running(places)]
     return after, lines
 
 
@@ -124,7 +125,6 @@ def _off_next() -> Line:
 
 
 def words(thrown: KillSwitchState) -> str:
-    """The reason, who switched it on and when."""
     since = f", since {tables.local(thrown.at)}" if thrown.at > 0 else ""
     by = f" (by {printable.cut(thrown.by, 100)})" if thrown.by else ""
     return printable.plain(f"{printable.cut(thrown.why, 300) or 'no reason was given'}{by}{since}")
@@ -139,28 +139,7 @@ def _running(places: Places) -> list[Line]:
     return [Line("info", f"it applies to the next call of {many} {names}")]
 
 
-def _logged(places: Places, request: KillSwitchRequest, why: str, where: str) -> list[Line]:
-    """The switch stays set even if the audit log cannot be written."""
-    reason = "no tool call runs until it is switched off" if request == "on" else "calls are judged as usual again"
-    line = audit_log.AuditEvent(
-        id=secrets.token_hex(8),
-        time=audit_log.when(time.time()),
-        event="kill-switch",
-        code=f"kill-switch.{request}",
-        by=gateway_stores.who(),
-        where=where,
-        why=audit_log.plain(why),
-        reason=reason,
-    )
-    try:
-        stores.audit_log(places.state_dir).append([line])
-    except StoreError as error:
-        return [Line("warn", printable.plain(f"this could not be written to the audit log: {error}"))]
-    return []
-
-
 def public(thrown: KillSwitchState | None) -> dict[str, Any]:
-    """For scripts."""
     if thrown is None:
         return {"on": False}
     return {"on": True, "by": thrown.by, "why": thrown.why, "at": thrown.at}

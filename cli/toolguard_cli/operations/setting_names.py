@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from toolguard_cli.hostconfig import json5_edit
+from toolguard_cli.hostconfig import schema_check as schema
 from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
 from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.setup.plugin_entry import ENTRY
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.validation import entry_settings
-from toolguard_cli.validation import schema_check as schema
 from toolguard_cli.validation.subject import OWN
 from toolguard_engine.config import plugin_manifest
 from toolguard_engine.wording import printable
@@ -46,7 +46,6 @@ class NamedSetting:
 
     @property
     def setting(self) -> Steps:
-        """The path below toolguard's settings."""
         return self.steps[len(OWN) :]
 
     @property
@@ -178,7 +177,6 @@ def as_the_gateway_calls_it(named: NamedSetting) -> tuple[NamedSetting, str]:
 
 
 def shown(value: Any) -> str:
-    """As JSON, cut for one line."""
     return printable.cut(json.dumps(value, ensure_ascii=False), 120)
 
 

@@ -44,7 +44,6 @@ class MacOS:
         return None
 
     def clients(self, server: ProcessInfo) -> list[int]:
-        """All clients of that program: their server is not visible."""
         name = Path(server.program).name
         return [
             each.pid for each in self._processes.values() if Path(each.program).name == name and each.tty and each != server

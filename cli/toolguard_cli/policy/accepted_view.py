@@ -93,7 +93,6 @@ def why_unloaded(places: Places) -> str | None:
 
 
 def _changed(places: Places) -> float:
-    """The time of the last change of the config."""
     try:
         return places.config.stat().st_mtime
     except OSError:
@@ -107,7 +106,6 @@ def accept(places: Places, seen: Sequence[Notice], decision: Decision) -> list[N
 
 
 def settings_in(tree: ConfigTree, places: Places) -> EffectiveSettings | None:
-    """The settings in this config; None if they are invalid."""
     entry = env_vars.filled(tree.get(*ENTRY))
     own = entry if isinstance(entry, dict) else {}
     hooks = own.get("hooks")
@@ -122,7 +120,6 @@ def settings_in(tree: ConfigTree, places: Places) -> EffectiveSettings | None:
 
 
 def between(before: ConfigTree, after: ConfigTree, places: Places) -> tuple[StrictnessChange, ...]:
-    """The settings that a change of the config makes weaker."""
     old, new = settings_in(before, places), settings_in(after, places)
     return weaker(old, new) if old and new else ()
 
@@ -176,7 +173,6 @@ def since(before: ConfigTree | None, places: Places) -> tuple[StrictnessChange, 
 
 
 def read(places: Places) -> ConfigTree | None:
-    """The config; None if it cannot be read."""
     try:
         return config_tree.read(places.config)
     except UserError:
@@ -197,13 +193,11 @@ def take(places: Places, changes: Sequence[StrictnessChange], where: str) -> lis
 
 
 def words(notice: Notice) -> str:
-    """One line."""
     since = f", since {tables.local(notice.since)}" if notice.since > 0 else ""
     return f"{printable.plain(notice.text)}{since}"
 
 
 def lines(seen: Weaker, places: Places) -> list[Line]:
-    """For `status`."""
     if seen.problem:
         return [Line("error", f"cannot find out whether settings became weaker: {seen.problem}")]
     found = [Line("warn", f"weaker than the accepted setting: {words(each)}") for each in seen.notices[:MAX_SHOWN]]
@@ -217,7 +211,6 @@ def command(places: Places) -> str:
 
 
 def public(notice: Notice) -> dict[str, Any]:
-    """For scripts."""
     change = notice.change
     return {
         "setting": notice.setting,

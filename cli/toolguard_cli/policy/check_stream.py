@@ -34,8 +34,6 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 class CheckRequest(msgspec.Struct, frozen=True):
-    """One line."""
-
     tool: str
     params: Any = None
     agent: str = ""
@@ -48,8 +46,6 @@ class CheckRequest(msgspec.Struct, frozen=True):
 
 
 class CheckAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The answer to one line."""
-
     verdict: str
     code: str
     clarity: int
@@ -104,7 +100,6 @@ def _send(answers: list[bytes], sink: int) -> None:
 
 
 def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
-    """The answer to one line, without its end."""
     try:
         asked = _DECODE(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -114,19 +109,9 @@ def answer(judging: Judging, line: bytes, number: int = 1) -> bytes:
         if lacks := missing(call):
             return _ENCODE(_bad(number, f"{lacks}, so the gateway would refuse this call", asked.id))
         found = judging.weigh(call)
-        reply = CheckAnswer(
-            found.decision,
-            found.code,
-            found.clarity,
-            found.stakes,
-            found.score,
-            descriptions.each(found.effects),
-            [match.rule for match in found.matches],
-            found.reason,
-            found.note,
-            asked.id,
-        )
-        return _ENCODE(reply)
+        effects, rules = descriptions.each(found.effects), [match.rule for match in found.matches]
+        scores = (found.clarity, found.stakes, found.score)
+        return _ENCODE(CheckAnswer(found.decision, found.code, *scores, effects, rules, found.reason, found.note, asked.id))
     except Exception as error:  # noqa: BLE001 - one line must not end the stream for all others
         traceback.print_exc(file=sys.stderr)
         return _ENCODE(_none("hold", ERROR, f"a bug in toolguard: {type(error).__name__}; please report it", asked.id))

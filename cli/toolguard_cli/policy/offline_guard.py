@@ -89,7 +89,6 @@ class Judging:
         return self._granted(inner, found) if found.decision == "hold" and self._grants else found
 
     def weigh_bare(self, call: Call) -> Judgement:
-        """The verdict without grants."""
         return self._guard.weigh(inner_call(call))
 
     def _granted(self, call: Call, found: Judgement) -> Judgement:
@@ -101,12 +100,10 @@ class Judging:
         )
 
     def without(self, names: Iterable[str]) -> Judging:
-        """The same with further rules switched off."""
         return Judging(self.config, self._host, self.book.without(names), self.basis, self._grants)
 
     @property
     def own(self) -> frozenset[str]:
-        """The ids of the user's own rules."""
         return self.basis.own_rules
 
     def config_for(self, agent: str) -> Config:
@@ -133,14 +130,12 @@ def missing(call: Call) -> str:
 
 
 def _is_command(value: Any) -> bool:
-    """A string or a list of strings."""
     return isinstance(value, str) or (
         isinstance(value, list) and bool(value) and all(isinstance(each, str) for each in value)
     )
 
 
 def load(places: Places) -> Judging:
-    """Judges with what this gateway uses. Raises `UserError`."""
     config, config_path = _settings(places)
     policies = stores.grants(places.state_dir)
     with gateway_stores.user_errors():
@@ -154,12 +149,10 @@ def load(places: Places) -> Judging:
 
 
 def all_rules() -> tuple[Rule, ...]:
-    """The built-in rules."""
     return packs.load().rules
 
 
 def own_rules(places: Places) -> tuple[Rule, ...]:
-    """The person's own rules. Raises `UserError`."""
     with gateway_stores.user_errors():
         return stores.user_rules(places.state_dir).rules()
 

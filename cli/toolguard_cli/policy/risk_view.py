@@ -32,7 +32,6 @@ def risk(call: Call, found: Judgement, config: Config) -> dict[str, Any]:
 
 
 def words(measured: dict[str, Any], found: Judgement, config: Config) -> str:
-    """One line."""
     if found.decision == "block":
         return f"{measured['level']}: it never runs, so it costs nothing; trying it takes {-TRUST.violation:.2f} of trust"
     if measured["level"] == risk_levels.LEVELS[risk_levels.SAFE]:
@@ -61,7 +60,6 @@ def depends(judged: Judging, call: Call, found: Judgement) -> Iterator[str]:
 
 
 def _unknown(rule: Rule, call: Call) -> set[str]:
-    """What the rule asks about and the call does not say."""
     if rule.severity == "advisory":
         return set()
     lacks = {name for name in WHO if not getattr(call, name) and not {"*"}.issuperset(getattr(rule, name))}

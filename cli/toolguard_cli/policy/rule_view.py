@@ -39,7 +39,6 @@ def broken(places: Places) -> StoreError | None:
 
 
 def report(command: str, error: StoreError) -> Result:
-    """The error, its place and its fix."""
     text = printable.plain(str(error))
     message, _, fix = text.rpartition("; ")
     if not isinstance(error, InvalidRulesError):
@@ -50,7 +49,6 @@ def report(command: str, error: StoreError) -> Result:
 
 
 def _excerpt(error: InvalidRulesError) -> list[Line]:
-    """The line, and a mark below its column."""
     try:
         lines = toml_file.text_of(error.path).splitlines()
     except (InvalidTomlError, StoreError):
@@ -76,7 +74,6 @@ def unknown_off(names: Iterable[str], own: Iterable[str] = ()) -> Iterator[tuple
 
 
 def off(judged: offline_guard.Judging) -> list[Line]:
-    """Warnings about `rulesOff`."""
     return [Line("warn", text) for _, text in unknown_off(judged.config.rules_off, judged.own)]
 
 
@@ -93,7 +90,6 @@ def words(rule: Rule) -> str:
 
 
 def adds(rule: Rule) -> str:
-    """What becomes of a call that it is about."""
     return rule.severity or ("blocks" if rule.verdict else f"+{rule.clarity}, +{rule.stakes}")
 
 

@@ -211,7 +211,6 @@ def _call(value: dict[str, Any], params: Any, cwd: str, agent: str) -> Call:
 
 
 def _decoded_text(params: Any) -> Any:
-    """Decodes arguments that a provider sent as text."""
     if not isinstance(params, str):
         return {} if params is None else params
     try:
@@ -234,7 +233,7 @@ def named(paths: list[Path]) -> list[Path]:
     for path in paths:
         inside = within(path) if path.is_dir() else [path]
         if not inside:
-            raise UserError(f"there is no transcript below {path}", "name the file itself")
+            raise UserError(f"there are no transcripts below {path}", "name the file itself")
         found += inside
     return list(dict.fromkeys(found))
 

@@ -52,8 +52,6 @@ class HeldQuestion:
 
 @dataclass(frozen=True)
 class RuleTally:
-    """All calls that one rule held."""
-
     rule: str
     asked: tuple[HeldQuestion, ...]
 
@@ -62,7 +60,6 @@ class RuleTally:
 
     @property
     def median(self) -> float | None:
-        """The median seconds until an answer."""
         known = [each.seconds for each in self.asked if each.seconds is not None]
         return round(statistics.median(known), 1) if known else None
 
@@ -83,16 +80,12 @@ class Others:
 
 @dataclass
 class ByScore:
-    """A threshold and its effect."""
-
     spared: int = 0
     others: Others = field(default_factory=Others)
 
 
 @dataclass
 class ByGrant:
-    """A grant and its effect."""
-
     grant: Grant
     spared: int = 0
     others: Others = field(default_factory=Others)
@@ -155,7 +148,6 @@ def _answer(waiting: HeldQuestion, event: str, at: float) -> None:
 
 
 def tallies(found: list[HeldQuestion]) -> list[RuleTally]:
-    """By rule, most held calls first."""
     by_rule: dict[str, list[HeldQuestion]] = {}
     for each in found:
         by_rule.setdefault(each.rule, []).append(each)
@@ -281,7 +273,6 @@ def _word(column: list[str]) -> str:
 
 
 def _prefixed(texts: list[str]) -> str:
-    """The common folder, as a pattern."""
     folders = {text.rpartition("/")[0] for text in texts}
     folder = folders.pop() if len(folders) == 1 else ""
     return f"{folder}/*" if folder else ""

@@ -34,8 +34,6 @@ Progress = Callable[[str], None]
 
 
 class Openclaw(Protocol):
-    """An OpenClaw that can be run."""
-
     def command(self, *arguments: str) -> list[str]:
         """The command line for these arguments."""
 

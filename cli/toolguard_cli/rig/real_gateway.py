@@ -41,8 +41,6 @@ shutil.rmtree(sys.argv[2], ignore_errors=True)
 
 @dataclass(frozen=True)
 class Turn:
-    """The result of one message to the agent."""
-
     ok: bool
     answer: str
     output: str
@@ -94,11 +92,8 @@ def _is_log(line: str) -> bool:
 
 
 class Gateway:
-    """A running gateway. As a context manager it ends the process, and all that it started, on exit.
-
-    `within`: seconds to start; `patience`: seconds to end by itself. `watched`: even if this process is killed, the
-    gateway ends and its home is deleted.
-    """
+    """A running gateway. As a context manager it ends the process, and all that it started, on exit. Even if this process is
+    killed, the gateway ends and its home is deleted. `within`: seconds to start; `patience`: seconds to end by itself."""
 
     def __init__(
         self,
@@ -107,13 +102,11 @@ class Gateway:
         *,
         within: float = START_SECONDS,
         patience: float = STOP_SECONDS,
-        watched: bool = False,
     ) -> None:
         self.runtime = runtime
         self.home = home
         self.within = within
         self.patience = patience
-        self.watched = watched
         self.log = home.root / "gateway.log"
         self.process: subprocess.Popen[bytes] | None = None
         self._leader: subprocess.Popen[bytes] | None = None
@@ -121,6 +114,7 @@ class Gateway:
 
     def start(self) -> Self:
         """Returns when the gateway accepts messages. Raises `UserError` with the end of its log if it does not."""
+        self._unwatch()
         with self.log.open("ab") as log:
             self.process = self._leader = subprocess.Popen(
                 self.runtime.command("gateway", "run"),
@@ -132,8 +126,7 @@ class Gateway:
                 start_new_session=True,
             )
         with self._ended_on_error():
-            if self.watched:
-                self._watch(self.process)
+            self._watch(self.process)
             self._wait()
         return self
 
@@ -155,6 +148,12 @@ class Gateway:
             cwd="/",
             start_new_session=True,
         )
+
+    def _unwatch(self) -> None:
+        watcher, self._watcher = self._watcher, None
+        if watcher is not None:
+            watcher.kill()
+            watcher.communicate()
 
     def _wait(self) -> None:
         limit = time.monotonic() + self.within
@@ -182,14 +181,13 @@ class Gateway:
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
+        self._unwatch()
 
     def end_group(self) -> None:
         """Kills all remaining processes that it started, and waits until they are gone."""
         if self._leader is not None:
             _end_group(self._leader)
-        if self._watcher is not None:
-            self._watcher.kill()
-            self._watcher.communicate()
+        self._unwatch()
 
     def turn(
         self, message: str, session: str = "agent:main:rehearsal", limit: float = TURN_SECONDS, agent: str = "main"
@@ -263,7 +261,6 @@ def _content(text: str) -> str:
 
 
 def engine_pids(state_dir: Path) -> list[int]:
-    """The processes that run an engine for this state directory, identified by their working directory."""
     import psutil  # noqa: PLC0415 - needed by the rig only
 
     found = []

@@ -55,7 +55,6 @@ class Reply:
 
 
 def call(name: str, arguments: dict[str, Any] | str | None = None) -> Reply:
-    """A reply that is one tool call."""
     return Reply(calls=(ToolCall(name, {} if arguments is None else arguments),))
 
 
@@ -69,15 +68,12 @@ def overflow() -> Reply:
 
 @dataclass(frozen=True)
 class Request:
-    """One request of the gateway. `index` counts from 0."""
-
     index: int
     at: float
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]]
 
     def texts(self, role: str) -> list[str]:
-        """The texts of all messages of one role, oldest first."""
         return [content_text(m.get("content")) for m in self.messages if m.get("role") == role]
 
     @property
@@ -100,7 +96,6 @@ ASIDE = "Nothing to add."
 
 
 def content_text(content: object) -> str:
-    """The text of a message's content, which is a string or a list of parts."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -156,7 +151,6 @@ class ScriptedModel:
 
     @property
     def tokens(self) -> int:
-        """Tokens of all requests and answers so far."""
         return sum(request.tokens + TOKENS_PER_ANSWER for request in self.requests)
 
     def play(self, script: Script, marker: str = "") -> None:

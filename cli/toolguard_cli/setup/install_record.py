@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -12,16 +12,6 @@ from toolguard_cli.system.errors import UserError
 from toolguard_engine.stores import atomic
 
 MAX_BYTES = 16 * 1024 * 1024
-
-
-class StoredEdit(msgspec.Struct, frozen=True):
-    """An `Edit` in its stored form."""
-
-    kind: Literal["set", "append", "remove"]
-    path: list[str]
-    value: Any
-    top: list[str]
-    before: Any
 
 
 class Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -37,15 +27,8 @@ class Record(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     plugin: str
     config: str
     before: str
-    edits: list[StoredEdit]
+    edits: list[Edit]
     others: dict[str, str] = {}
-
-    def undoable(self) -> list[Edit]:
-        return [Edit(e.kind, tuple(e.path), e.value, tuple(e.top), e.before) for e in self.edits]
-
-
-def stored(edits: list[Edit]) -> list[StoredEdit]:
-    return [StoredEdit(e.kind, list(e.path), e.value, list(e.top), e.before) for e in edits]
 
 
 def load(path: Path) -> Record | None:

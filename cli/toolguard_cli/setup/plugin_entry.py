@@ -6,8 +6,9 @@ An `Edit` contains the previous value, so that it can be undone even if the file
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, Literal
+
+import msgspec
 
 from toolguard_cli.hostconfig.config_tree import ConfigTree
 from toolguard_cli.hostconfig.draft import Draft
@@ -24,8 +25,7 @@ HOST_KEYS = frozenset({"enabled", "hooks", "subagent", "llm", "config"})
 """The keys that the gateway accepts in an entry; it does not start with any others."""
 
 
-@dataclass(frozen=True)
-class Edit:
+class Edit(msgspec.Struct, frozen=True):
     """Sets a value at a path, or adds it to or removes it from a list. `top`: the outermost part of the path that is new."""
 
     kind: Literal["set", "append", "remove"]
@@ -36,7 +36,6 @@ class Edit:
 
     @property
     def words(self) -> str:
-        """For messages, after the verb."""
         shown, where = json.dumps(self.value), ".".join(self.path)
         return f"{where}: {shown}" if self.kind == "set" else f"{shown} {'to' if self.kind == 'append' else 'from'} {where}"
 

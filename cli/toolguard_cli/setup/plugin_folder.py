@@ -24,7 +24,6 @@ MAX_MANIFEST_BYTES = 1024 * 1024
 
 
 def source_files(source: Path) -> list[Path]:
-    """The files of the plugin, relative to its folder."""
     return sorted(
         path.relative_to(source) for path in source.iterdir() if path.suffix in (".mjs", ".json") and path.name != MARKER
     )
@@ -35,7 +34,6 @@ def is_ours(target: Path) -> bool:
 
 
 def same(source: Path, target: Path) -> bool:
-    """Whether `target` already is an unchanged copy of `source`."""
     if not is_ours(target):
         return False
     names = source_files(source)
@@ -117,7 +115,6 @@ def _refusal(path: Path, user: int) -> str:
 
 
 def plugin_id(path: Path) -> str:
-    """The id in the manifest of the plugin in this folder; empty if there is none."""
     try:
         value = json.loads(atomic.read_bounded(path / MANIFEST, MAX_MANIFEST_BYTES))
     except (OSError, ValueError, RecursionError):

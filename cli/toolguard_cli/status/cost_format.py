@@ -34,7 +34,6 @@ def settings(places: Places) -> MetricsConfig:
 
 
 def switch(places: Places) -> str:
-    """The command that enables metrics. Raises `UserError`."""
     entries = gateway_stores.plugins(places).get("entries")
     installed = isinstance(entries, dict) and PLUGIN_ID in entries
     return SWITCH if installed else f"{INSTALL}, then {SWITCH}"

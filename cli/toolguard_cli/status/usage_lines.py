@@ -82,7 +82,6 @@ def data(found: Metered) -> dict[str, Any]:
 
 
 def _day(begins: float) -> str:
-    """The label of the period that starts at `begins`."""
     moment = datetime.fromtimestamp(begins).astimezone()
     return "today" if (moment.hour, moment.minute) == (0, 0) else f"since {moment:%H:%M}"
 

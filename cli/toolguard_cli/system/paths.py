@@ -34,12 +34,10 @@ class Places:
 
     @property
     def own(self) -> Path:
-        """Toolguard's own files inside the state directory."""
         return own_folder(self.state_dir)
 
     @property
     def extension(self) -> Path:
-        """The folder of a copied plugin."""
         return self.state_dir / "extensions" / PLUGIN_ID
 
     @property

@@ -11,7 +11,6 @@ from toolguard_engine.wording import printable
 
 
 def owner(number: int) -> str:
-    """The process that listens on this port, in words."""
     pid, command = next(listeners(number), (0, ""))
     return f"process {pid} ({printable.cut(command, 60)})" if pid else "another program"
 
@@ -31,7 +30,6 @@ def bound(address: str, number: int) -> int | None:
 
 
 def free(address: str, taken: int) -> int:
-    """A free port near the taken one; 0 if there is none."""
     return next((number for number in range(taken + 1, min(taken + 100, 65_536)) if bound(address, number) is None), 0)
 
 

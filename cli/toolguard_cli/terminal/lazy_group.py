@@ -37,8 +37,6 @@ class LazyGroup(TyperGroup):
 
 
 class _Commands(Mapping[str, Any]):
-    """Imports a command when it is read."""
-
     def __init__(self, table: Mapping[str, LazyCommand]) -> None:
         self._table = table
 

@@ -65,7 +65,6 @@ def seconds(span: str) -> int:
 
 
 def local(moment: float) -> str:
-    """Formats seconds since 1970 as local time."""
     try:
         return datetime.fromtimestamp(moment).astimezone().strftime("%Y-%m-%d %H:%M:%S")
     except (OverflowError, ValueError, OSError):

@@ -59,10 +59,8 @@ def _behind_options(given: Sequence[str], at: int) -> int:
 
 
 def is_text(word: str) -> bool:
-    """Whether the word was quoted and contains several words."""
     return len(word.split(maxsplit=1)) > 1
 
 
 def joined(words: Sequence[str]) -> str:
-    """The words as one command, each quoted as one word."""
     return words[0] if len(words) == 1 else shlex.join(words)

@@ -8,13 +8,12 @@ from typing import Any
 
 import msgspec
 
-from toolguard_cli.hostconfig import env_vars
+from toolguard_cli.hostconfig import env_vars, schema_check
 from toolguard_cli.hostconfig.config_tree import Steps
 from toolguard_cli.hostconfig.finding import ConfigFinding, finding, name
 from toolguard_cli.migrations.hostloops import agent_id
 from toolguard_cli.migrations.old_plugins import migrations
 from toolguard_cli.setup.plugin_entry import ENTRIES, HOST_KEYS
-from toolguard_cli.validation import schema_check
 from toolguard_cli.validation.subject import DEFAULTS, OWN, ConfigSubject, parts, value_at
 from toolguard_engine.config import conflicts, plugin_manifest, settings
 
@@ -136,7 +135,6 @@ def _change(subject: ConfigSubject, path: Steps) -> str:
 
 
 def agents_are_called_so(subject: ConfigSubject) -> Iterator[ConfigFinding]:
-    """Settings for agent names that the gateway does not use."""
     agents = value_at(subject.own, ("agents",))
     for written in agents if isinstance(agents, dict) else ():
         meant = agent_id(written)

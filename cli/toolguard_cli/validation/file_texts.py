@@ -36,7 +36,6 @@ def _not_included(problem: UserError, spot: Spot, steps: Steps) -> ConfigFinding
 
 
 def faults(error: UserError, path: Path) -> ConfigFinding:
-    """The finding for a config that cannot be read at all."""
     return unreadable(error, str(path), ()) or ConfigFinding("error", "", error.message, error.fix, str(path))
 
 

@@ -31,7 +31,6 @@ class ConfigSubject:
 
     @cached_property
     def written(self) -> Any:
-        """Toolguard's settings as written; None if there are none."""
         return self.tree.get(*OWN)
 
     @cached_property
@@ -41,7 +40,6 @@ class ConfigSubject:
 
     @cached_property
     def settings(self) -> settings.Config | None:
-        """None if they are invalid."""
         try:
             return settings.parse(self.own)
         except msgspec.ValidationError:
@@ -60,7 +58,6 @@ class ConfigSubject:
         return first_of((self.own, DEFAULTS), steps)
 
     def command(self, *words: str) -> str:
-        """A toolguard command line for this gateway."""
         return shlex.join(["toolguard", *words, *self.places.given])
 
 
@@ -68,12 +65,10 @@ DEFAULTS: dict[str, Any] = msgspec.to_builtins(settings.Config())
 
 
 def first_of(values: tuple[Any, ...], steps: Steps) -> Any:
-    """The first value at this path; None if there is none."""
     return next((found for value in values if (found := value_at(value, steps)) is not None), None)
 
 
 def value_at(value: Any, steps: Steps) -> Any:
-    """The part of a value at this path; None if there is none."""
     for step in steps:
         if isinstance(value, dict):
             value = value.get(step)
@@ -85,7 +80,6 @@ def value_at(value: Any, steps: Steps) -> Any:
 
 
 def parts(part: Part | None, steps: Steps = ()) -> Iterator[tuple[Steps, Part]]:
-    """This part and all parts in it, each with its path."""
     if part is None:
         return
     yield steps, part

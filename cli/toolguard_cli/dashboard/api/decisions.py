@@ -18,7 +18,7 @@ PLACE = "dashboard"
 
 def approve(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
     watched = known_gateways.named(visit, asked.gateway)
-    _refuse_gone(watched)
+    refuse_gone(watched)
     config = gateway_stores.settings(watched.places)
     decision = gateway_stores.decision(asked.why, PLACE)
     _, message = approve_call.approve(watched.ledger(), asked.nonce, decision, config, unseen=asked.unseen)
@@ -27,7 +27,7 @@ def approve(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
 
 def deny(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
     watched = known_gateways.named(visit, asked.gateway)
-    _refuse_gone(watched)
+    refuse_gone(watched)
     config = gateway_stores.settings(watched.places)
     try:
         _, text = deny_call.deny(watched.ledger(), asked.nonce, gateway_stores.decision(asked.why, PLACE), config)
@@ -39,6 +39,6 @@ def deny(visit: RequestContext, asked: DecisionRequest) -> ActionResult:
     return ActionResult(text)
 
 
-def _refuse_gone(watched: known_gateways.WatchedGateway) -> None:
+def refuse_gone(watched: known_gateways.WatchedGateway) -> None:
     if held_calls.never_been(watched.places):
         raise UserError(held_calls.nowhere(watched.places), "is this gateway still installed? run toolguard doctor")

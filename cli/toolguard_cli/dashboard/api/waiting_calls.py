@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 
+from msgspec import structs
+
 from toolguard_cli.dashboard import known_gateways
 from toolguard_cli.dashboard.api_types import HeldCallView, Pending
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
@@ -53,18 +55,6 @@ def described(watched: WatchedGateway, error: UserError | OSError) -> str:
 
 
 def _held(watched: WatchedGateway, entry: HeldCall) -> HeldCallView:
-    return HeldCallView(
-        gateway=watched.id,
-        nonce=entry.nonce,
-        status=entry.status,
-        tool=entry.tool,
-        agent=entry.agent,
-        session=entry.session,
-        code=entry.code,
-        reason=entry.reason,
-        shown=entry.shown,
-        whole=entry.whole,
-        cwd=entry.cwd,
-        created=int(entry.created * 1_000),
-        expires=int(entry.expires * 1_000),
-    )
+    same = {name: value for name, value in structs.asdict(entry).items() if name in HeldCallView.__struct_fields__}
+    times = {"created": int(entry.created * 1_000), "expires": int(entry.expires * 1_000)}
+    return HeldCallView(**{**same, **times, "gateway": watched.id})

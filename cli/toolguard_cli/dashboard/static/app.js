@@ -2,7 +2,7 @@
 
 import { ApiError, dropToken, get, post, setToken, token } from "./api.js";
 import { ask, say, warn } from "./dialogs.js";
-import { el } from "./dom.js";
+import { button, el } from "./dom.js";
 import { command } from "./parts.js";
 
 /** @typedef {import("./shapes.js").GatewayStatus} GatewayStatus */
@@ -112,7 +112,7 @@ export class App {
     const body = [
       el("p", null, "Changes need this dashboard's token. In a terminal on its machine, run"),
       el("p", null, command("toolguard dashboard --open")),
-      el("p", null, "to open this page with the token, or paste the address that it prints, or the token alone, here."),
+      el("p", null, "to open this page with the token. Or paste here the address that it prints, or only the token."),
     ];
     const typed = await ask({ title: "Enter the token", body, action: "Use it", field: "Token or address", secret: true });
     if (typed === null) return;
@@ -125,23 +125,18 @@ export class App {
   /** Explains why controls are disabled; null if they are not. */
   lockNote() {
     if (this.mayChange) return null;
-    const button = el(
-      "button",
-      { type: "button", class: "link", on: { click: () => this.unlock() }, "data-focus": "lock-note" },
-      "enter its token",
-    );
     return el(
       "p",
       { class: "notice", id: "lock-note" },
       "This page is read-only. To make changes, open it with ",
       command("toolguard dashboard --open"),
       " or ",
-      button,
-      ". From a phone or through a tunnel: on the gateway's machine the token is in a file beside the metrics file, ",
+      button("enter its token", () => this.unlock(), { class: "link", "data-focus": "lock-note" }),
+      ". From a phone or through a tunnel, enter the token from the file beside the metrics file on the gateway's machine, ",
       command("metrics.db.token"),
-      " (the setting ",
+      " (the value of ",
       command("metrics.dbPath"),
-      " plus .token).",
+      " with .token appended).",
     );
   }
 }

@@ -2,6 +2,7 @@
 
 import { el, fill } from "./dom.js";
 import { DAY, bucket, mark } from "./format.js";
+import { legendItem } from "./parts.js";
 import uPlot from "./vendor/uPlot.esm.js";
 
 /** @typedef {{ label: string, color: string }} Layer */
@@ -186,15 +187,7 @@ export class Stack {
     const values = this.#columns.map((column) => (index === null ? sum(column) : (column[index] ?? 0)));
     fill(
       this.#legend,
-      this.#layers.map(({ label, color: name }, i) =>
-        el(
-          "li",
-          null,
-          el("span", { class: `swatch ${name}`, "aria-hidden": "true" }),
-          `${label} `,
-          el("b", null, this.#format(values[i] ?? 0)),
-        ),
-      ),
+      this.#layers.map(({ label, color: name }, i) => legendItem(name, label, this.#format(values[i] ?? 0))),
     );
   }
 

@@ -1,7 +1,7 @@
 // Controls that change a gateway: mode, kill switch, budgets, accepted settings.
 
 import { ask } from "./dialogs.js";
-import { el, quoted, visible } from "./dom.js";
+import { button, el, quoted, visible } from "./dom.js";
 import { MODES, MODE_MEANS } from "./kinds.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -14,16 +14,12 @@ import { MODES, MODE_MEANS } from "./kinds.js";
  * @param {string} place where the button is on the page, to restore the focus
  */
 export function switchButton(app, gateway, on, place) {
-  const click = () => (on ? release(app, gateway) : stop(app, gateway));
-  const props = {
-    type: "button",
+  return button(on ? "Release kill switch" : "Stop everything", () => (on ? release : stop)(app, gateway), {
     class: on ? "" : "danger",
     disabled: !app.mayChange,
     "data-focus": `switch ${place} ${gateway}`,
     title: visible(gateway),
-    on: { click },
-  };
-  return el("button", props, on ? "Release kill switch" : "Stop everything");
+  });
 }
 
 const SLOW = 120_000; // ms: OpenClaw validates its settings before they are changed
@@ -32,15 +28,8 @@ const asking = new Map();
 
 /** @param {App} app @param {string} gateway */
 async function stop(app, gateway) {
-  const body = [
-    el(
-      "p",
-      null,
-      "All tool calls of all agents of ",
-      quoted(gateway),
-      " are blocked, in every mode, until the kill switch is released.",
-    ),
-  ];
+  const effect = " are blocked, in every mode, until the kill switch is released.";
+  const body = [el("p", null, "All tool calls of all agents of ", quoted(gateway), effect)];
   const why = await ask({
     title: "Stop everything?",
     body,
@@ -59,11 +48,7 @@ async function release(app, gateway) {
   const body = [el("p", null, "Tool calls of ", quoted(gateway), " are judged by its settings again.")];
   const why = await ask({ title: "Release the kill switch?", body, action: "Release", field: "Reason (optional)" });
   if (why !== null)
-    await app.change(
-      "state",
-      { gateway, killSwitch: false, why },
-      () => `The kill switch of ${gateway} is off.`,
-    );
+    await app.change("state", { gateway, killSwitch: false, why }, () => `The kill switch of ${gateway} is off.`);
 }
 
 /** @param {App} app @param {GatewayState} gateway */
@@ -89,17 +74,7 @@ const waits = () => el("span", { class: "quiet", role: "status" }, "changing …
 async function changeMode(app, gateway, select) {
   const mode = select.value;
   const body = [
-    el(
-      "p",
-      null,
-      "From ",
-      el("b", null, gateway.mode || "unknown"),
-      " to ",
-      el("b", null, mode),
-      " for ",
-      quoted(gateway.id),
-      ".",
-    ),
+    el("p", null, quoted(gateway.id), " changes from ", el("b", null, gateway.mode || "unknown"), " to ", el("b", null, mode), "."),
     el("p", null, MODE_MEANS[mode] ?? ""),
   ];
   const loose = mode === "shadow" || mode === "disabled";
@@ -141,14 +116,7 @@ export function acceptButton(app, { id, weakened, weakenedMark }) {
     if (why !== null)
       await app.change("state", { gateway: id, accept: weakenedMark, why }, () => `The settings of ${id} are accepted.`);
   };
-  const props = {
-    type: "button",
-    disabled: !app.mayChange,
-    "data-focus": `accept ${id}`,
-    title: visible(id),
-    on: { click },
-  };
-  return el("button", props, "Accept");
+  return button("Accept", click, { disabled: !app.mayChange, "data-focus": `accept ${id}`, title: visible(id) });
 }
 
 /**
@@ -164,12 +132,6 @@ export function checkpointButton(app, gateway, { agent, session }) {
     const answer = await ask({ title: "Checkpoint", body, action: "Refill the budget" });
     if (answer !== null) await app.change("state", { gateway, checkpoint: { agent, session } }, () => "The budget is refilled.");
   };
-  const props = {
-    type: "button",
-    class: "small",
-    disabled: !app.mayChange,
-    "data-focus": `checkpoint ${gateway} ${agent} ${session}`,
-    on: { click },
-  };
-  return el("button", props, "Checkpoint");
+  const focus = `checkpoint ${gateway} ${agent} ${session}`;
+  return button("Checkpoint", click, { class: "small", disabled: !app.mayChange, "data-focus": focus });
 }

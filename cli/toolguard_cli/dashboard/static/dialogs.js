@@ -1,6 +1,6 @@
 // Dialogs and toasts.
 
-import { coded, el } from "./dom.js";
+import { button, coded, el } from "./dom.js";
 
 const STAYS = 8000; // ms
 const MOST = 3;
@@ -34,8 +34,8 @@ export function ask({ title, body, action, tone = "primary", field, secret = fal
       el(
         "div",
         { class: "actions" },
-        el("button", { type: "button", on: { click: () => dialog.close() } }, "Cancel"),
-        el("button", { type: "button", class: tone, on: { click: () => done(field ? input.value : "") } }, action),
+        button("Cancel", () => dialog.close()),
+        button(action, () => done(field ? input.value : ""), { class: tone }),
       ),
     );
     /** @type {string | null} */
@@ -73,7 +73,7 @@ export function say(text, tone = "good") {
 /** Shows a toast that stays until it is dismissed. @param {string} text */
 export function warn(text) {
   const note = el("p", { class: "toast bad kept" }, coded(text));
-  note.append(el("button", { type: "button", class: "small", on: { click: () => note.remove() } }, "Dismiss"));
+  note.append(button("Dismiss", () => note.remove(), { class: "small" }));
   put(note);
 }
 

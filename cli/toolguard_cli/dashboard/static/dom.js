@@ -1,35 +1,12 @@
 // Creates elements. Data becomes text nodes; neither this module nor the rest of the page ever parses it as markup.
 
 /** Attributes that may be set, with any `aria-...` and `data-...`. None of them runs or fetches anything. */
-const SAFE = new Set([
-  "class",
-  "id",
-  "role",
-  "type",
-  "name",
-  "value",
-  "for",
-  "label",
-  "title",
-  "scope",
-  "colspan",
-  "tabindex",
-  "dir",
-  "lang",
-  "datetime",
-  "min",
-  "max",
-  "maxlength",
-  "placeholder",
-  "autocomplete",
-  "hidden",
-  "disabled",
-  "checked",
-  "open",
-  "rows",
-  "inert",
-  "spellcheck",
-]);
+const SAFE = new Set(
+  (
+    "class id role type name value for label title scope colspan tabindex dir lang datetime min max maxlength placeholder " +
+    "autocomplete hidden disabled checked open rows inert spellcheck"
+  ).split(" "),
+);
 const ALSO = /^(?:aria|data)-[a-z0-9-]+$/;
 const UNSAFE_TAGS = new Set(["script", "style", "iframe", "object", "embed", "link", "base", "meta", "template"]);
 
@@ -53,6 +30,13 @@ export function el(tag, props, ...children) {
   node.append(...kept(children));
   return node;
 }
+
+/**
+ * @param {Child | Child[]} text
+ * @param {() => unknown} click
+ * @param {Props} [props]
+ */
+export const button = (text, click, props = {}) => el("button", { type: "button", ...props, on: { click } }, text);
 
 /**
  * @param {HTMLElement} node

@@ -1,7 +1,7 @@
 // The decisions, newest first; older ones on demand.
 
 import { get } from "./api.js";
-import { el, fill, quoted, visible } from "./dom.js";
+import { button, el, fill, quoted, visible } from "./dom.js";
 import { CHOICES, at, named } from "./kinds.js";
 import { choice, empty, kindBadge, when } from "./parts.js";
 import { View } from "./view.js";
@@ -21,7 +21,7 @@ export function feed(app) {
   /** @type {number | null} */ let next = null;
   const list = el("ol", { class: "feed" });
   const hint = el("div");
-  const more = el("button", { type: "button", hidden: true, on: { click: () => older() } }, "Show older");
+  const more = button("Show older", () => older(), { hidden: true });
   const kinds = choice(
     "Kind",
     [

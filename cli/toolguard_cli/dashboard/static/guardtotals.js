@@ -25,7 +25,7 @@ export function guardTotals(guard, each = guard.loops ? guard.requestsSaved / gu
       text: `${guard.requestsSaved ? "≈ " : ""}${compact(guard.requestsSaved)}`,
       detail: `estimate: ${how}`,
     }),
-    card("held", "Held", guard.held, `of ${counted(guard.judged, "call")} that reached the guard (malformed calls do not)`),
+    card("held", "Held", guard.held, `of ${counted(guard.judged, "call")} that were judged (malformed calls are not)`),
     card("approved", "Approved", guard.approved, `${count(guard.denied)} denied, ${count(guard.expired)} expired`),
     card(
       "blocked",

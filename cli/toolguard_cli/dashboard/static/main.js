@@ -3,7 +3,7 @@
 import { App } from "./app.js";
 import { dropToken, takeToken, token } from "./api.js";
 import { recolor } from "./charts.js";
-import { coded, el, fill, quoted, visible } from "./dom.js";
+import { button, coded, el, fill, quoted, visible } from "./dom.js";
 import { say } from "./dialogs.js";
 import * as format from "./format.js";
 import { acceptButton, switchButton } from "./controls.js";
@@ -46,7 +46,7 @@ const app = new App(onChanged, reconnect);
 const socket = new Socket(onEvent, onConnection, onRefused);
 /** @type {Map<string, Tab>} */
 const made = new Map();
-/** @type {Map<string, { button: HTMLButtonElement, panel: HTMLElement }>} */
+/** @type {Map<string, { tab: HTMLButtonElement, panel: HTMLElement }>} */
 const places = new Map();
 let open = "Overview";
 let asked = 0;
@@ -87,14 +87,10 @@ function startRange() {
 function startTabs() {
   for (const name of Object.keys(MAKERS)) {
     const slug = name.toLowerCase();
-    const button = el(
-      "button",
-      { type: "button", role: "tab", id: `tab-${slug}`, "aria-controls": slug, on: { click: () => go(name) } },
-      name,
-    );
+    const tab = button(name, () => go(name), { role: "tab", id: `tab-${slug}`, "aria-controls": slug });
     const panel = el("section", { role: "tabpanel", id: slug, "aria-labelledby": `tab-${slug}`, hidden: true });
-    places.set(name, { button, panel });
-    byId("tabs").append(button);
+    places.set(name, { tab, panel });
+    byId("tabs").append(tab);
     byId("main").append(panel);
   }
   byId("tabs").addEventListener("keydown", onTabKey);
@@ -121,12 +117,12 @@ function go(name) {
 function show(name) {
   if (name !== open) made.get(open)?.left?.();
   open = name;
-  for (const [other, { button, panel }] of places) {
-    button.setAttribute("aria-selected", String(other === name));
-    button.tabIndex = other === name ? 0 : -1;
+  for (const [other, { tab, panel }] of places) {
+    tab.setAttribute("aria-selected", String(other === name));
+    tab.tabIndex = other === name ? 0 : -1;
     panel.hidden = other !== name;
   }
-  places.get(name)?.button.scrollIntoView({ block: "nearest", inline: "nearest" });
+  places.get(name)?.tab.scrollIntoView({ block: "nearest", inline: "nearest" });
   if (!made.has(name)) {
     const tab = MAKERS[/** @type {keyof MAKERS} */ (name)](app);
     made.set(name, tab);
@@ -146,7 +142,7 @@ function onTabKey(event) {
   event.preventDefault();
   const name = names[to % names.length] ?? open;
   go(name);
-  places.get(name)?.button.focus();
+  places.get(name)?.tab.focus();
 }
 
 function again() {
@@ -186,8 +182,8 @@ function onEvent(event) {
 function onChanged(what) {
   if (what === "pending") {
     const waiting = title();
-    const button = places.get("Approvals")?.button;
-    if (button) fill(button, "Approvals", waiting ? el("span", { class: "count" }, ` ${format.count(waiting)}`) : null);
+    const tab = places.get("Approvals")?.tab;
+    if (tab) fill(tab, "Approvals", waiting ? el("span", { class: "count" }, ` ${format.count(waiting)}`) : null);
     announce();
   } else {
     byId("unlock").hidden = app.state === null || app.mayChange;
@@ -285,26 +281,23 @@ function moreThan(count) {
 /** The server is silent: the page shows old data. */
 function stale() {
   if (socket.state !== "stale") return null;
-  const retry = el("button", { type: "button", "data-focus": "reconnect", on: { click: reconnect } }, "Try now");
-  return el(
-    "p",
-    { class: "notice bad stale-note", role: "alert" },
-    `No response from the server since ${format.time(socket.received)}. The data below is from that time. `,
-    retry,
-  );
+  const text = `No response from the server since ${format.time(socket.received)}. The data below is from that time. `;
+  return notice(text, retry());
 }
 
 /** Another program listens on the dashboard's port, or the dashboard has a new token. */
 function foreign() {
-  const retry = el("button", { type: "button", "data-focus": "reconnect", on: { click: reconnect } }, "Try now");
-  const enter = el("button", { type: "button", "data-focus": "enter", on: { click: () => app.unlock() } }, "Enter token");
-  return el("p", { class: "notice bad stale-note", role: "alert" }, coded(FOREIGN), retry, enter);
+  return notice(coded(FOREIGN), retry(), button("Enter token", () => app.unlock(), { "data-focus": "enter" }));
 }
 
 /** @param {string} problem */
 function unreadable(problem) {
-  return el("p", { class: "notice bad stale-note", role: "alert" }, "The metrics cannot be read: ", quoted(problem));
+  return notice("The metrics cannot be read: ", quoted(problem));
 }
+
+/** @param {...(import("./dom.js").Child | import("./dom.js").Child[])} content */
+const notice = (...content) => el("p", { class: "notice bad stale-note", role: "alert" }, ...content);
+const retry = () => button("Try now", reconnect, { "data-focus": "reconnect" });
 
 /** @param {import("./shapes.js").Switch | null} thrown */
 function since(thrown) {

@@ -29,6 +29,10 @@ export const bar = (share, color = "accent") =>
 /** A share in words and as a bar. @param {number} share */
 export const shareCell = (share) => el("span", { class: "share" }, bar(share), el("span", null, format.percent(share)));
 
+/** An entry of a legend. @param {string} color @param {Child} label @param {string} value */
+export const legendItem = (color, label, value) =>
+  el("li", null, el("span", { class: `swatch ${color}`, "aria-hidden": "true" }), label, " ", el("b", null, value));
+
 /** @param {string} text */
 export const command = (text) => el("code", { class: "command" }, text);
 
@@ -99,11 +103,30 @@ export function table(caption, heads, rows, none = "Nothing here yet.") {
   );
 }
 
+/**
+ * A table of what each of these used.
+ * @param {string} caption
+ * @param {string} one the heading of their names
+ * @param {import("./shapes.js").Share[]} shares
+ * @param {number} all tokens
+ * @param {"agent" | "provider"} [by] what is shown beside the name
+ */
+export function shareTable(caption, one, shares, all, by = "provider") {
+  const rows = shares.map((share) =>
+    el(
+      "tr",
+      null,
+      el("th", { scope: "row", class: by === "agent" && share.agent ? "long" : null }, quoted(share.name, "unnamed"), " ", share[by] && el("small", null, quoted(share[by]))),
+      el("td", { class: "num" }, format.compact(share.totals.total)),
+      el("td", null, shareCell(all ? share.totals.total / all : 0)),
+      el("td", { class: "num", title: costNote(share.totals) }, costOf(share.totals)),
+    ),
+  );
+  return table(caption, [one, num("Tokens"), "Share", num("Cost")], rows, "None in this period.");
+}
+
 /** A heading of a column of numbers. @param {string} text */
 export const num = (text) => el("th", { scope: "col", class: "num" }, text);
-
-/** @param {string} name */
-export const nameCell = (name) => el("th", { scope: "row" }, quoted(name, "unnamed"));
 
 /**
  * @param {string} title

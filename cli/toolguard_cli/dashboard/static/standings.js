@@ -13,17 +13,17 @@ const MOST = 50;
 
 /** The effect of each budget mode. @type {Record<string, string>} */
 const BUDGET_MEANS = {
-  enforce: "calls wait",
-  soft: "high-stakes calls wait",
+  enforce: "calls are held",
+  soft: "high-stakes calls are held",
   shadow: "only noted",
   disabled: "not counted",
 };
 /** @type {[string, string][]} */
 const MEANINGS = [
-  ["Budget", "the risk that a session may take before a user reviews it; each risky call uses some of it."],
+  ["Budget", "the risk that a session may take before somebody reviews it; each risky call uses up some of it."],
   ["Trust", "rises with normal calls and approvals, falls with warnings and violations; riskier calls need more of it."],
-  ["Checkpoint", "confirms that you have reviewed what was done, and refills the budget."],
-  ["Only noted (shadow)", "the budget is counted, but no call waits for it, in any mode of the gateway."],
+  ["Checkpoint", "confirms that you have reviewed what the agent did, and refills its budget."],
+  ["Only noted (shadow)", "spending is recorded, but no call is held for it, whatever the mode of the gateway."],
 ];
 
 /** @param {App} app @param {string} only the one gateway to show; empty for all */
@@ -58,7 +58,7 @@ export function standings(app, only) {
               { class: "standings" },
               gateway.standings.slice(0, MOST).map((one) => session(app, gateway.id, one)),
             )
-          : el("p", { class: "quiet" }, "No recent session."),
+          : el("p", { class: "quiet" }, "No recent sessions."),
         gateway.standings.length > MOST &&
           el(
             "p",
@@ -81,7 +81,7 @@ function session(app, gateway, standing) {
     el(
       "p",
       { class: "badges" },
-      waits && badge("next call may wait", "amber"),
+      waits && badge("next call may be held", "amber"),
       badge(`budget: ${BUDGET_MEANS[mode] ?? mode} (${mode})`, "quiet"),
       touched ? when(touched, app.now) : null,
     ),

@@ -1,7 +1,7 @@
 // A part of the page with data from the server. Its states: loading, loaded, failed, stale.
 
 import { ApiError, token } from "./api.js";
-import { coded, el, fill } from "./dom.js";
+import { button, coded, el, fill } from "./dom.js";
 import { skeleton } from "./parts.js";
 
 /** @typedef {import("./app.js").App} App */
@@ -86,8 +86,8 @@ function problem(app, error, old, retry) {
     el(
       "p",
       { class: "actions" },
-      el("button", { type: "button", on: { click: retry }, "data-focus": "retry" }, "Try again"),
-      unlock && el("button", { type: "button", on: { click: () => app.unlock() } }, "Enter token"),
+      button("Try again", retry, { "data-focus": "retry" }),
+      unlock && button("Enter token", () => app.unlock()),
     ),
   );
 }

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
 
-from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, shown
+from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, shown, unused
 from toolguard_cli.doctor.checks import stores_check
 from toolguard_cli.doctor.checks.key_check import RENEWED
 from toolguard_engine.stores import audit_log, signing_key, state_files
@@ -56,14 +56,12 @@ def _unexplained(log: AuditLogStore) -> int:
 def _away(subject: DoctorSubject) -> str:
     """The command that moves the log, but not its locks, to an unused folder."""
     own = own_folder(subject.places.state_dir)
-    names = ["audit-broken", *(f"audit-broken.{number}" for number in range(1, 1_000))]
-    away = shown(next(own / name for name in names if not (own / name).exists()))
+    away = shown(unused(own / "audit-broken", "."))
     head = f" {shown(own / state_files.AUDIT_HEAD)}" if (own / state_files.AUDIT_HEAD).exists() else ""
     return f"inspect it, then move it away to begin a new one: mkdir {away} && mv {shown(own)}/audit.*jsonl{head} {away}"
 
 
 def fix(subject: DoctorSubject) -> Iterator[Fix]:
-    """Keeps everything that was written."""
     log = _log(subject)
     for path in log.odd():
         yield Fix(f"move {path} to {stores_check.kept_in(subject)}", partial(stores_check.put_odd_away, subject, path))

@@ -45,7 +45,6 @@ def whole(subject: DoctorSubject) -> Check:
 
 
 def _findings(subject: DoctorSubject, openclaw: Sequence[str] = ()) -> list[ConfigFinding]:
-    """Errors and warnings, without those that other checks report."""
     if subject.config is None:
         return []
     found = validation.findings(subject.config, subject.places, openclaw=openclaw, checks=_CHECKS, env=subject.env)
@@ -60,7 +59,6 @@ def _is_reported_elsewhere(found: ConfigFinding) -> bool:
 
 
 def _result(name: str, found: list[ConfigFinding], success: str) -> Check:
-    """The first and most severe finding, and the number of others."""
     data = {"findings": [asdict(each) for each in found]}
     if not found:
         return Check(name, "ok", success, data=data)

@@ -38,7 +38,6 @@ def served(subject: DoctorSubject) -> Check:
 
 
 def _silent(subject: DoctorSubject) -> Check:
-    """The result if it is enabled and does not respond."""
     own = subject.settings.metrics.dashboard
     where, data = f"{own.bind}:{own.port}", _data(subject)
     problem = tcp_ports.bound(own.bind, own.port)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 from toolguard_cli.doctor import fixes
-from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, shown
+from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, shown, unused
 from toolguard_cli.doctor.read_once import json_object
 from toolguard_cli.setup import plugin_folder
 from toolguard_cli.setup.plugin_entry import LOAD_PATHS
@@ -25,7 +24,6 @@ def locations(subject: DoctorSubject) -> list[Path]:
 
 
 def linked(subject: DoctorSubject) -> list[Path]:
-    """The folders that `plugins.load.paths` names."""
     paths = subject.get(*LOAD_PATHS)
     named = [path for path in paths if isinstance(path, str) and "\0" not in path] if isinstance(paths, list) else []
     return [_absolute(Path(path), subject) for path in named]
@@ -71,14 +69,8 @@ def _one_of(subject: DoctorSubject, places: list[Path]) -> str:
         return f"rm -r {shown(stray)}"
     foreign = next((path for path in places if path != subject.places.extension and path not in linked(subject)), None)
     if foreign:
-        return f"mv {shown(foreign)} {shown(_free(subject.places.state_dir / f'{foreign.name}.aside'))}"
-    return f"take {places[0]} out of plugins.load.paths in {subject.places.config}"
-
-
-def _free(path: Path) -> Path:
-    """This path, or the first unused one with a number appended."""
-    names = (path.with_name(f"{path.name}{number or ''}") for number in range(1000))
-    return next(name for name in names if not os.path.lexists(name))
+        return f"mv {shown(foreign)} {shown(unused(subject.places.state_dir / f'{foreign.name}.aside'))}"
+    return f"remove {places[0]} from plugins.load.paths in {subject.places.config}"
 
 
 def _was_linked(subject: DoctorSubject) -> bool:

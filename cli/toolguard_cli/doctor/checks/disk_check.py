@@ -36,7 +36,6 @@ def _written(subject: DoctorSubject) -> list[Path]:
 
 
 def _existing(place: Path) -> Path:
-    """The folder itself, or its nearest existing parent."""
     while not place.is_dir() and place != place.parent:
         place = place.parent
     return place

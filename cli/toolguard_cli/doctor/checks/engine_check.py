@@ -115,7 +115,6 @@ def latency(subject: DoctorSubject) -> Check:
 
 
 def _measured(program: str, scratch: str) -> tuple[float, float]:
-    """The median times of a verdict and of an echo, in ms."""
     with _asked([program, *ARGUMENTS], scratch) as engine, _asked([program, "-I", "-S", "-c", ECHO], scratch) as echo:
         engine.ask(_hello(scratch))
         pairs = [(engine.ask(_call(number)), echo.ask(_call(number))) for number in range(1, ROUNDS + 1)]

@@ -57,7 +57,6 @@ def enforced(subject: DoctorSubject) -> Check:
 
 
 def _weak(subject: DoctorSubject) -> Iterator[tuple[str, str]]:
-    """Each weakness, and the command that fixes it."""
     own = subject.settings
     if own.mode == "shadow":
         yield (

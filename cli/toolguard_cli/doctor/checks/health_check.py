@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
-from toolguard_cli.doctor.check_types import RESTART, Check, DoctorSubject, shown
+from toolguard_cli.doctor.check_types import RESTART, Check, DoctorSubject, shown, unused
 from toolguard_cli.setup import install_record
 from toolguard_engine import __version__
 from toolguard_engine.stores import engines
@@ -24,18 +21,18 @@ def ours(subject: DoctorSubject) -> Check:
     return Check("toolguard", "ok", f"toolguard {__version__}", data={"version": __version__})
 
 
-def _away(path: Path) -> str:
-    """The command that moves the file to an unused name."""
-    names = (path.with_name(f"{path.name}.odd{number or ''}") for number in range(1000))
-    return f"mv {shown(path)} {shown(next(name for name in names if not os.path.lexists(name)))}"
-
-
 def running(subject: DoctorSubject) -> Check:
     infos = stores.engines(subject.places.state_dir).running()
     data = {"engines": [engines.describe(info) for info in infos]}
     if odd := stores.engines(subject.places.state_dir).unreadable():
         text = f"{odd[0]} cannot be read, so the state of this engine is unknown"
-        return Check("running", "warn", text, f"{_away(odd[0])}, then {RESTART}", data)
+        return Check(
+            "running",
+            "warn",
+            text,
+            f"mv {shown(odd[0])} {shown(unused(odd[0].with_name(odd[0].name + '.odd')))}, then {RESTART}",
+            data,
+        )
     complaints = [text for info in infos for text in (info.config_error, info.log_error) if text]
     if complaints:
         return Check("running", "error", printable.plain(complaints[0]), f"fix it, then {RESTART}", data)

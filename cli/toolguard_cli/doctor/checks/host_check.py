@@ -76,7 +76,6 @@ def _seen_version(subject: DoctorSubject) -> str:
 
 
 def _seen(subject: DoctorSubject) -> list[EngineInfo]:
-    """The running engines, and the one that ended last."""
     last = stores.engines(subject.places.state_dir).last()
     return [*stores.engines(subject.places.state_dir).running(), *([last] if last else [])]
 

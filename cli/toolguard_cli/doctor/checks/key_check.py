@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
-import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -14,8 +12,8 @@ from toolguard_cli.doctor import fixes
 from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, shown
 from toolguard_cli.doctor.checks import stores_check
 from toolguard_cli.hostconfig import gateway_stores
-from toolguard_engine.stores import audit_log, signing_key, state_files
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores import signing_key, state_files
 from toolguard_engine.stores.atomic import own_folder
 from toolguard_engine.stores.locked import StoreError, lock
 from toolguard_engine.wording import printable
@@ -101,17 +99,6 @@ def _renewed(subject: DoctorSubject) -> str:
     for path in log.odd():
         stores_check.put_odd_away(subject, path)
     if log.files():
-        log.append([_event()])
+        reason = "a new key was created by `toolguard doctor --fix`"
+        log.append([gateway_stores.event("security", code=RENEWED, reason=reason)])
     return "held calls must be requested again"
-
-
-def _event() -> audit_log.AuditEvent:
-    return audit_log.AuditEvent(
-        id=secrets.token_hex(8),
-        time=audit_log.when(time.time()),
-        event="security",
-        code=RENEWED,
-        by=gateway_stores.who(),
-        where="cli",
-        reason="a new key was created by `toolguard doctor --fix`",
-    )

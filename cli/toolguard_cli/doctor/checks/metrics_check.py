@@ -49,7 +49,6 @@ def _missing(subject: DoctorSubject, path: Path) -> Check:
 
 
 def _closed(subject: DoctorSubject, path: Path) -> tuple[str, str] | None:
-    """Why the gateway cannot write the database, and the fix."""
     info = path.stat()
     if subject.user not in (info.st_uid, 0) and not info.st_mode & stat.S_IWOTH:
         who = account(subject.user)

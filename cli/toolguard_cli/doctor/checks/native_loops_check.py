@@ -12,6 +12,7 @@ from typing import Any
 
 from toolguard_cli.doctor.check_types import FIX_CONFIG, UNREAD, Check, DoctorSubject
 from toolguard_cli.migrations.hostloops import BLOCK, MAX_AGENTS, agent_id
+from toolguard_cli.validation.subject import value_at
 from toolguard_engine.config.settings import LoopDetection
 from toolguard_engine.wording import printable
 
@@ -22,9 +23,9 @@ NATIVE = (10, 20, 30)
 SHOWN = 5
 MALFORMED = "toolguard always ends loops of malformed calls"
 _NATIVE = {
-    True: f"the gateway's own detection is on (it warns at {NATIVE[0]} calls, blocks at {NATIVE[1]} and {NATIVE[2]})",
-    None: "the gateway's own detection is off, except its guard after a compaction",
-    False: "the gateway's own detection is off, including its guard after a compaction",
+    True: f"the gateway's loop detection is on (it warns after {NATIVE[0]} calls, blocks after {NATIVE[1]} and {NATIVE[2]})",
+    None: "the gateway's loop detection is off, except after a compaction",
+    False: "the gateway's loop detection is off, also after a compaction",
 }
 
 
@@ -56,22 +57,15 @@ def _native_agents(subject: DoctorSubject) -> Iterator[tuple[str, bool | None]]:
     found += list(keyed.items())[:MAX_AGENTS] if _is(keyed, dict) else []
     for written, agent in found:
         if name := agent_id(written):
-            yield name, _switch(_at(agent, *BLOCK))
+            yield name, _switch(value_at(agent, BLOCK))
 
 
 def _is(value: Any, kind: type) -> bool:
     return isinstance(value, kind)
 
 
-def _at(value: Any, *steps: str) -> Any:
-    for step in steps:
-        value = value.get(step) if isinstance(value, dict) else None
-    return value
-
-
 def _switch(block: Any) -> bool | None:
-    """The gateway's switch; None if it is not set."""
-    value = _at(block, "enabled")
+    value = value_at(block, ("enabled",))
     return value if isinstance(value, bool) else None
 
 
@@ -83,35 +77,32 @@ def _words(native: bool | None, own: LoopDetection) -> str:  # noqa: FBT001
     state = _state(own)
     parts = [_NATIVE[native], _own(own)]
     if native and state:
-        parts.append(
-            f"the two work together: the gateway checks first, and toolguard counts its blocks like its own; {_first(own)}"
-        )
+        parts.append(f"the gateway checks first, and toolguard counts its blocks; {_first(own)}")
     if native is not False and state is not False:
-        parts.append("after a compaction, whichever of the two first sees the same call too often ends the run")
+        parts.append("after a compaction, either of the two ends a run that repeats the same call")
     return "; ".join(parts)
 
 
 def _own(own: LoopDetection) -> str:
     state, errors = _state(own), own.identical_errors
     if state is False:
-        return "toolguard's is off as well, and identical errors are not counted"
+        return "toolguard's is off, also after a compaction and for identical errors"
     limits = " and ".join(
-        f"{name} at {limit}" for name, limit in (("a warning", errors.warn), ("the end of the run", errors.stop)) if limit
+        f"{what} after {limit}" for what, limit in (("warns", errors.warn), ("ends the run", errors.stop)) if limit
     )
-    counted = f"identical errors lead to {limits}" if limits else "identical errors are not counted (identicalErrors is 0)"
+    counted = f"for identical errors it {limits}" if limits else "it does not count identical errors (identicalErrors is 0)"
     if state is None:
-        limits = f"it warns at {own.warning_threshold} calls and ends the run at {own.global_circuit_breaker_threshold}"
-        return f"toolguard's is on for calls that certainly lead nowhere ({limits}), and {counted}"
-    ours = f"{own.warning_threshold} calls, blocks at {own.critical_threshold} and {own.global_circuit_breaker_threshold}"
-    return f"toolguard's is on (it warns at {ours}); {counted}"
+        limits = f"it warns after {own.warning_threshold} calls and ends the run after {own.global_circuit_breaker_threshold}"
+        return f"toolguard's is on for calls that certainly lead nowhere ({limits}); {counted}"
+    ours = f"{own.warning_threshold} calls, blocks after {own.critical_threshold} and {own.global_circuit_breaker_threshold}"
+    return f"toolguard's is on (it warns after {ours}); {counted}"
 
 
 def _first(own: LoopDetection) -> str:
     """Which detection acts first at each threshold."""
     ours = (own.warning_threshold, own.critical_threshold, own.global_circuit_breaker_threshold)
-    names = ("the warning", "the block", "the breaker")
     owners = [
-        f"{name} is {'toolguard' if one < other else 'the gateway'}'s"
-        for name, one, other in zip(names, ours, NATIVE, strict=True)
+        f"{name} {'toolguard' if one < other else 'the gateway'}"
+        for name, one, other in zip(("warning:", "block:", "breaker:"), ours, NATIVE, strict=True)
     ]
-    return f"the lower threshold acts first: {', '.join(owners)}"
+    return f"the lower threshold takes effect first ({', '.join(owners)})"

@@ -55,7 +55,6 @@ def _program(subject: DoctorSubject) -> str | None:
 
 
 def needed(subject: DoctorSubject) -> str:
-    """The range of Node versions that this OpenClaw supports."""
     engines = package(subject).get("engines")
     named = engines.get("node") if isinstance(engines, dict) else None
     if isinstance(named, str) and re.fullmatch(r"[0-9.<>=| v]{1,200}", named):

@@ -65,7 +65,6 @@ def _is_file_inside(place: Path, entry: str) -> bool:
 
 
 def current(subject: DoctorSubject) -> Check:
-    """Compares the installed copy with the plugin of this toolguard."""
     extension = subject.places.extension
     if not extension.exists() or plugin_folder.same(plugin_source(), extension):
         return Check("plugin-copy", "ok", f"it belongs to toolguard {__version__}")

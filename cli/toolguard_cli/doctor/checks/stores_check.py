@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix
+from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, unused
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_engine.approvals.ledger import OPEN, HeldCall
 from toolguard_engine.config import conflicts
@@ -82,8 +82,7 @@ def put_away(subject: DoctorSubject, path: Path) -> Path:
     """Moves a file into the folder for damaged ones and returns its new path. Raises `OSError`."""
     folder = kept_in(subject)
     atomic.make_folder(folder)
-    names = [path.name, *(f"{path.name}.{number}" for number in range(1, 1_000))]
-    free = next(folder / name for name in names if not (folder / name).exists())
+    free = unused(folder / path.name, ".")
     shutil.move(path, free)
     return free
 

@@ -59,13 +59,13 @@ def prove(openclaw: Sequence[str], places: Places, settings: Config, progress: P
     with subprocesses.interruptible():
         try:
             release = version(program)
-            progress(f"starting OpenClaw {release} with the guard in a throw-away home")
+            progress(f"starting OpenClaw {release} with the guard in a temporary home")
             with set_up(program, own, release) as stage:
                 return _play(stage, release, own, progress)
         except UserError as error:
             return [_not_started(error)]
         except OSError as error:
-            return [Check(proofs.GATEWAY, "error", f"the throw-away home cannot be created: {error}", ROOM)]
+            return [Check(proofs.GATEWAY, "error", f"the temporary home cannot be created: {error}", ROOM)]
 
 
 def _not_started(error: UserError) -> Check:

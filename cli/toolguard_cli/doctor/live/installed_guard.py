@@ -45,13 +45,11 @@ class InstalledGuard:
 
     @property
     def plugins(self) -> dict[str, Any]:
-        """The `plugins` section of the throw-away config."""
         python = {"python": self.named} if self.named else {}
         load = {"load": {"paths": [str(self.folder)]}} if self.folder else {}
         return {**load, "entries": {PLUGIN_ID: {"enabled": True, "config": {**SETTINGS, **python}}}}
 
     def put_into(self, home: Home) -> Path:
-        """The folder from which the gateway of this home loads the plugin."""
         places = places_of(home)
         if self.folder is None:
             plugin_folder.copy(paths.plugin_source(), places.extension, __version__)

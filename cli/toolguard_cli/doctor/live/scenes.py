@@ -19,7 +19,7 @@ from toolguard_engine.stores.engines import EngineInfo
 OWN = "[toolguard]"
 """Marks the plugin's lines in the gateway's log."""
 
-CLOSING = "I could not read it: my call named no path."
+CLOSING = "I could not read it: my call did not include a path."
 DONE = "Done."
 GIVE_UP = 8
 """Number of requests after which the scripted model ends the loop if the guard does not."""

@@ -1,4 +1,4 @@
-"""The stage of the live proof: the user's OpenClaw with the guard in a throw-away home, and a scripted model."""
+"""The stage of the live proof: the user's OpenClaw with the guard in a temporary home, and a scripted model."""
 
 from __future__ import annotations
 
@@ -83,7 +83,6 @@ class Stage:
         return AgentNotice(len(requests), results, turn.answer, turn.ok, turn.seconds)
 
     def engine(self) -> EngineInfo | None:
-        """The engine that this gateway runs."""
         return next(iter(stores.engines(self.home.state_dir).running()), None)
 
     def log(self) -> list[str]:
@@ -122,7 +121,7 @@ def set_up(program: Openclaw, guard: InstalledGuard, release: str) -> Iterator[S
         home = stack.enter_context(Home(server.base_url, plugins=guard.plugins, extra=quiet, sealed=True))
         folder = guard.put_into(home)
         started = time.monotonic()
-        gateway = Gateway(program, home, within=START_SECONDS, patience=PATIENCE_SECONDS, watched=True)
+        gateway = Gateway(program, home, within=START_SECONDS, patience=PATIENCE_SECONDS)
         stack.callback(gateway.end_group)
         stack.enter_context(gateway)
         yield Stage(home, gateway, server, folder, time.monotonic() - started)

@@ -1,7 +1,7 @@
 // The held calls, each with its content and the time left to decide.
 
 import { get } from "../api.js";
-import { el, fill, visible } from "../dom.js";
+import { button, el, fill, visible } from "../dom.js";
 import * as format from "../format.js";
 import { command, empty } from "../parts.js";
 import { waitingCard } from "../waiting.js";
@@ -71,7 +71,7 @@ export function approvals(app) {
       foot,
       more > 0 && el("p", { class: "quiet" }, `and ${format.count(more)} more; to list them all, run `, command("toolguard pending")),
       [...cards.values()].some((card) => card.ended()) &&
-        el("button", { type: "button", class: "small", "data-focus": "clear", on: { click: clear } }, "Clear finished"),
+        button("Clear finished", clear, { class: "small", "data-focus": "clear" }),
     );
   };
 
@@ -112,4 +112,4 @@ const nothing = () =>
     "Calls that need approval appear here as soon as they are held. In a terminal: ",
     command("toolguard watch"),
   );
-const unknown = () => empty("Held calls unknown", "The problem above keeps the held calls from being read.");
+const unknown = () => empty("Held calls unavailable", "Because of the problem above, the held calls cannot be read.");

@@ -3,9 +3,9 @@
 import { get } from "../api.js";
 import { COSTS, Stack, TOKENS, columns } from "../charts.js";
 import { modeChoice, switchButton } from "../controls.js";
-import { el, fill, quoted } from "../dom.js";
+import { button, el, fill, quoted } from "../dom.js";
 import * as format from "../format.js";
-import { badge, costNote, costOf, empty, command, nameCell, num, shareCell, table, when } from "../parts.js";
+import { badge, command, costNote, costOf, empty, legendItem, shareTable, when } from "../parts.js";
 import { View } from "../view.js";
 
 /** @typedef {import("../app.js").App} App */
@@ -95,11 +95,7 @@ function card(app, id, row, state, open, toggle) {
       "div",
       { class: "actions" },
       row &&
-        el(
-          "button",
-          { type: "button", "aria-expanded": String(open), "data-focus": `open ${id}`, on: { click: toggle } },
-          open ? "Close details" : "Details",
-        ),
+        button(open ? "Close details" : "Details", toggle, { "aria-expanded": String(open), "data-focus": `open ${id}` }),
       state && modeChoice(app, state),
       state && switchButton(app, id, state.killSwitch !== null, "card"),
     ),
@@ -148,24 +144,8 @@ function used({ totals, models }) {
     el(
       "ul",
       { class: "legend" },
-      named.map((one, i) =>
-        el(
-          "li",
-          null,
-          el("span", { class: `swatch ${COLORS[i]}`, "aria-hidden": "true" }),
-          quoted(one.name, "unnamed"),
-          " ",
-          el("b", null, format.percent(share(one))),
-        ),
-      ),
-      models.length > named.length &&
-        el(
-          "li",
-          null,
-          el("span", { class: "swatch grey", "aria-hidden": "true" }),
-          "others ",
-          el("b", null, format.percent(Math.max(0, rest))),
-        ),
+      named.map((one, i) => legendItem(COLORS[i] ?? "grey", quoted(one.name, "unnamed"), format.percent(share(one)))),
+      models.length > named.length && legendItem("grey", "others", format.percent(Math.max(0, rest))),
     ),
   );
 }
@@ -201,7 +181,7 @@ function detail(app, close) {
   const root = el(
     "section",
     { class: "stack inside", hidden: true, "aria-label": "Details" },
-    el("header", null, title, el("button", { type: "button", on: { click: close } }, "Close details")),
+    el("header", null, title, button("Close details", close)),
     view.root,
   );
   /** @param {string} gateway */
@@ -218,24 +198,6 @@ function detail(app, close) {
 
 /** @param {string} title @param {Share[]} shares @param {number} all */
 function list(title, shares, all) {
-  const rows = shares
-    .slice(0, LISTED)
-    .map(({ name, agent, totals }) =>
-      el(
-        "tr",
-        null,
-        agent
-          ? el("th", { scope: "row", class: "long" }, quoted(name, "unnamed"), " ", el("small", null, quoted(agent)))
-          : nameCell(name),
-        el("td", { class: "num" }, format.compact(totals.total)),
-        el("td", null, shareCell(all ? totals.total / all : 0)),
-        el("td", { class: "num", title: costNote(totals) }, costOf(totals)),
-      ),
-    );
-  return el(
-    "section",
-    { class: "card" },
-    el("h4", null, title),
-    table(title, [title.slice(0, -1), num("Tokens"), "Share", num("Cost")], rows, "None in this period."),
-  );
+  const listed = shareTable(title, title.slice(0, -1), shares.slice(0, LISTED), all, "agent");
+  return el("section", { class: "card" }, el("h4", null, title), listed);
 }

@@ -1,7 +1,7 @@
 // Model calls as they happen.
 
 import { get } from "../api.js";
-import { el, fill, quoted } from "../dom.js";
+import { button, el, fill, quoted } from "../dom.js";
 import * as format from "../format.js";
 import { badge, choice, nothingYet, when } from "../parts.js";
 import { View } from "../view.js";
@@ -53,7 +53,7 @@ export function live(app) {
 
   const announcement = el("p", { class: "sr-only", "aria-live": "polite" });
   const waiting = el("span", { class: "quiet" });
-  const pause = el("button", { type: "button", "aria-pressed": "false", on: { click: () => hold(!paused) } }, "Pause");
+  const pause = button("Pause", () => hold(!paused), { "aria-pressed": "false" });
   const filter = el("span");
   const hint = el("div");
   const list = el("tbody", { role: "rowgroup" });

@@ -1,7 +1,7 @@
 // The usage, cost and speed of each model.
 
 import { get } from "../api.js";
-import { el, fill, quoted } from "../dom.js";
+import { button, el, fill, quoted } from "../dom.js";
 import * as format from "../format.js";
 import { costNote, costOf, nothingYet, shareCell } from "../parts.js";
 import { View } from "../view.js";
@@ -51,7 +51,7 @@ export function models(app) {
       el(
         "section",
         { class: "card" },
-        el("p", { class: "quiet" }, "≈: partly estimated from the price table. –: not known."),
+        el("p", { class: "quiet" }, "≈: partly estimated from the price table. –: unknown."),
         el(
           "div",
           { class: "scroll", tabindex: "0", role: "region", "aria-label": "Models" },
@@ -88,7 +88,7 @@ export function models(app) {
     return el(
       "th",
       { scope: "col", role: "columnheader", class: text ? "" : "num", "aria-sort": sort },
-      el("button", { type: "button", class: "sort", "data-focus": `sort ${label}`, on: { click } }, label, arrow),
+      button([label, arrow], click, { class: "sort", "data-focus": `sort ${label}` }),
     );
   };
 

@@ -2,10 +2,10 @@
 
 import { get } from "../api.js";
 import { COSTS, Stack, TOKENS, columns } from "../charts.js";
-import { el, fill, quoted } from "../dom.js";
+import { el, fill } from "../dom.js";
 import * as format from "../format.js";
 import { guardTotals } from "../guardtotals.js";
-import { costNote, costOf, nameCell, nothingYet, num, shareCell, table, total, trend, when } from "../parts.js";
+import { costNote, costOf, nothingYet, shareTable, total, trend, when } from "../parts.js";
 import { View } from "../view.js";
 
 /** @typedef {import("../app.js").App} App */
@@ -113,27 +113,8 @@ function usage({ totals, ended, previous }, span) {
 
 /** @param {string} title @param {Share[]} shares @param {number} all */
 function top(title, shares, all) {
-  const rows = shares
-    .slice(0, TOP)
-    .map(({ name, provider, totals }) =>
-      el(
-        "tr",
-        null,
-        provider
-          ? el("th", { scope: "row" }, quoted(name, "unnamed"), " ", el("small", null, quoted(provider)))
-          : nameCell(name),
-        el("td", { class: "num" }, format.compact(totals.total)),
-        el("td", null, shareCell(all ? totals.total / all : 0)),
-        el("td", { class: "num", title: costNote(totals) }, costOf(totals)),
-      ),
-    );
-  const one = title.slice(0, -1);
+  const caption = `Top ${title.toLowerCase()}`;
   const more = shares.length > TOP ? el("p", { class: "quiet" }, `and ${format.count(shares.length - TOP)} more`) : null;
-  return el(
-    "section",
-    { class: "card" },
-    el("h3", null, `Top ${title.toLowerCase()}`),
-    table(`Top ${title.toLowerCase()}`, [one, num("Tokens"), "Share", num("Cost")], rows, "None in this period."),
-    more,
-  );
+  const listed = shareTable(caption, title.slice(0, -1), shares.slice(0, TOP), all);
+  return el("section", { class: "card" }, el("h3", null, caption), listed, more);
 }

@@ -67,7 +67,6 @@ KEYWORDS = STRUCTURE | ANNOTATIONS | _RULES.keys()
 
 
 def misfits(value: Any, schema: dict[str, Any], steps: Steps = ()) -> Iterator[Misfit]:
-    """All errors, outer values first; values of the wrong type are not descended into."""
     broken = next((word for word, rule in _RULES.items() if word in schema and not rule(value, schema[word])), "")
     if broken:
         yield Misfit(steps, f"must be {allowed(schema)}, not {_shown(value)}")

@@ -3,7 +3,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from test_configtree import MAIN
+from test_config_tree import MAIN
 
 from toolguard_cli.hostconfig import config_file, config_tree
 from toolguard_cli.hostconfig.draft import Draft

@@ -21,7 +21,6 @@ from toolguard_cli.doctor.checks import (
     dashboard_check,
     discovery_check,
     hook_order_check,
-    native_loops_check,
     plugin_check,
 )
 from toolguard_cli.hostconfig import openclaw_check
@@ -67,37 +66,6 @@ def test_whose_the_port_is(subject: DoctorSubject, words: list[str], told: str) 
         dashboard_check.served(with_dashboard(subject, port)).detail
         == f"127.0.0.1:{port} is free; it starts with the gateway"
     )
-
-
-@pytest.mark.parametrize(
-    ("native", "own", "words"),
-    [
-        (None, None, "(it warns at 10 calls and ends the run at 30), and identical errors lead to a warning at 3"),
-        (True, None, "the gateway's own detection is on"),
-        (
-            False,
-            True,
-            "including its guard after a compaction; toolguard's is on (it warns at 10 calls, blocks at 20 and 30)",
-        ),
-        (True, True, "the two work together: the gateway checks first"),
-    ],
-)
-def test_two_detections_of_loops(
-    places: Places,
-    native: bool | None,  # noqa: FBT001 - of a table
-    own: bool | None,  # noqa: FBT001
-    words: str,
-) -> None:
-    put_in(places)
-    value = json.loads(places.config.read_text())
-    if native is not None:
-        value["tools"] = {"loopDetection": {"enabled": native}}
-    if own is not None:
-        value["plugins"]["entries"]["toolguard"]["config"] = {"loopDetection": {"enabled": own}}
-    places.config.write_text(json.dumps(value))
-    check = native_loops_check.beside(doctor.look(places))
-    assert check.status == "ok"
-    assert words in check.detail
 
 
 def in_workspace(subject: DoctorSubject, name: str) -> Path:
