@@ -178,7 +178,7 @@ def clear_leftovers(path: Path) -> None:
 
 
 @contextmanager
-def lock(path: Path, *, patient: bool = True, seconds: float = 0.0) -> Iterator[None]:
+def lock(path: Path, *, patient: bool = True, seconds: float | None = None) -> Iterator[None]:
     """The lock that belongs to `path`. Raises `StoreError`; without `patient` it does not wait, otherwise for `seconds`, by
     default `LOCK_SECONDS`."""
     beside = path.with_name(f"{path.name}.lock")
@@ -188,7 +188,7 @@ def lock(path: Path, *, patient: bool = True, seconds: float = 0.0) -> Iterator[
     except (OSError, ValueError) as error:
         raise unusable(beside, error) from error
     try:
-        _acquire(handle, beside, seconds or LOCK_SECONDS if patient else 0.0)
+        _acquire(handle, beside, (LOCK_SECONDS if seconds is None else seconds) if patient else 0.0)
         atomic.belong_to_folder(beside)
         yield
     finally:
