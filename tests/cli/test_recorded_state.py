@@ -1,10 +1,13 @@
-"""State that an earlier version 0.1.0 wrote, in `tests/recorded`: today's engine and command line use it without loss.
+"""State that other versions wrote: today's engine and command line use it without loss.
 
-The databases are stored as SQL. The clock stands where the recording ended, so its held calls have not expired.
+Version 0.1.0 is recorded in `tests/recorded`, the databases as SQL. A newer version is the same recording with members that
+today's version does not know, signed as it would sign them. The clock stands where the recording ended, so its held calls
+have not expired.
 """
 
 from __future__ import annotations
 
+import hmac
 import json
 import shutil
 import sqlite3
@@ -15,11 +18,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from cli_stage import envelope, toolguard
 
 from engine_talk import Talk
+from toolguard_engine.approvals.ledger import Decision
+from toolguard_engine.config.strictness import StrictnessChange
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import Newer
 
 RECORDED = Path(__file__).parent.parent / "recorded"
 STATE = "/srv/gateway/.openclaw"
@@ -29,8 +36,33 @@ NOW = datetime(2026, 9, 6, 12, 0, 20, tzinfo=UTC).timestamp()
 PENDING, APPROVED, DENIED, USED = "47faa24f", "5b58608a", "1d2f15fa", "12491131"
 
 
-@pytest.fixture
-def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+MORE = "ofALaterVersion"
+MORE_VALUE = {"with": ["parts"]}
+
+
+def written_later(own: Path) -> None:
+    """Adds what a newer version may add."""
+    key = (own / "key").read_bytes()
+    calls = json.loads((own / "nonces.json").read_bytes())
+    for entry in [calls, *calls["entries"]]:
+        entry[MORE] = MORE_VALUE
+    for entry in calls["entries"]:
+        entry["mac"] = hmac.digest(key, msgspec.json.encode({**entry, "mac": ""}), "sha256").hex()
+    accepted = json.loads((own / "accepted-settings.json").read_bytes())
+    (known,) = accepted["configs"].values()
+    for part in (accepted, known, known["accepted"]):
+        part[MORE] = MORE_VALUE
+    proof = b"accepted settings " + msgspec.json.encode({**accepted, "mac": ""}, order="sorted")
+    accepted["mac"] = hmac.digest(key, proof, "sha256").hex()
+    counters = json.loads((own / "counters.json").read_bytes())
+    for part in (counters, *counters["runs"].values()):
+        part[MORE] = MORE_VALUE
+    for name, value in (("nonces", calls), ("accepted-settings", accepted), ("counters", counters)):
+        (own / f"{name}.json").write_bytes(msgspec.json.encode(value))
+
+
+@pytest.fixture(params=["older", "newer"])
+def state(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the recorded state directory."""
     state = tmp_path / ".openclaw"
     shutil.copytree(RECORDED, state)
@@ -46,6 +78,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             database.executescript(script.read_text("utf-8"))
         script.unlink()
         script.with_suffix(".db").chmod(0o600)
+    if request.param == "newer":
+        written_later(own)
     (own / "accepted-settings.json.lock").touch()
     monkeypatch.setattr(time, "time", lambda: NOW)
     monkeypatch.setattr(time, "time_ns", lambda: int(NOW) * 1_000_000_000)
@@ -55,6 +89,12 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def engine(state: Path) -> Iterator[Talk]:
     """An engine that begins with this state, with the settings of the recording."""
+    talk = begun(state)
+    yield talk
+    talk.kill()
+
+
+def begun(state: Path) -> Talk:
     talk = Talk()
     talk.clock._start = datetime.fromtimestamp(NOW, UTC)
     config = json.loads((state / "openclaw.json").read_text())["plugins"]["entries"]["toolguard"]["config"]
@@ -62,8 +102,7 @@ def engine(state: Path) -> Iterator[Talk]:
     config["alwaysBlock"] = ["deploy", "exec"]
     ready = talk.hello(state, config, configPath=f"{STATE}/openclaw.json")
     assert (ready["type"], ready["configError"]) == ("ready", "")
-    yield talk
-    talk.kill()
+    return talk
 
 
 def judged(talk: Talk, run: str, tool: str, **params: Any) -> tuple[str, str]:
@@ -180,3 +219,66 @@ def test_an_engine_knows_what_was_spent(engine: Talk, state: Path) -> None:
     (standing,) = stores.standings(state).look()
     assert (standing.agent, standing.session) == ("main", "agent:main:main")
     assert standing.spent > 0.6
+
+
+@pytest.mark.parametrize("state", ["newer"], indirect=True)
+def test_what_is_not_known_is_kept(engine: Talk, state: Path) -> None:
+    own = state / "toolguard"
+    run(state, "kill-switch", "off")
+    engine.later(2)
+    run(state, "approve", PENDING, "--yes")
+    assert judged(engine, "a", "deploy", target="approved") == ("allow", "approval.consumed")
+    run(state, "deny", PENDING)
+    config = str(state / "openclaw.json")
+    change = [StrictnessChange("mode", "enforce", "shadow")]
+    stores.accepted_settings(state).take(config, change, Decision("anna", "cli"), NOW, lambda _: None)
+    engine.end()
+    calls = json.loads((own / "nonces.json").read_bytes())
+    assert {entry["nonce"]: entry["status"] for entry in calls["entries"]} == {
+        PENDING: "denied", APPROVED: "used", DENIED: "denied", USED: "used",
+    }  # fmt: skip
+    assert [part[MORE] for part in (calls, *calls["entries"])] == [MORE_VALUE] * 5
+    assert stores.held_calls(state).look()[1] == []
+    accepted = json.loads((own / "accepted-settings.json").read_bytes())
+    assert accepted["revision"] > 1
+    assert (accepted[MORE], stores.accepted_settings(state).pending()) == (MORE_VALUE, [])
+    counters = json.loads((own / "counters.json").read_bytes())
+    assert (counters[MORE], counters["runs"]["run-90"][MORE]) == (MORE_VALUE, MORE_VALUE)
+
+
+def test_an_older_version_takes_what_today_s_writes(state: Path) -> None:
+    """0.1.0 compares the signature with that of the members that it knows, in their order."""
+    run(state, "approve", PENDING, "--yes")
+    held = stores.held_calls(state)
+    (entry,) = [entry for entry in held.look()[0] if entry.nonce == PENDING]
+    stored = json.loads(held.path.read_bytes())
+    if MORE not in stored:
+        proof = msgspec.json.encode(msgspec.structs.replace(entry, mac=""))
+        assert entry.mac == hmac.digest((state / "toolguard" / "key").read_bytes(), proof, "sha256").hex()
+    assert stored["v"] == 1
+
+
+@pytest.mark.parametrize("state", ["older"], indirect=True)
+@pytest.mark.parametrize("name", ["nonces.json", "accepted-settings.json", "counters.json"])
+def test_a_form_that_is_not_known_is_left_alone(state: Path, name: str) -> None:
+    path = state / "toolguard" / name
+    newer = json.dumps({"v": 2, "entries": {"another": "form"}, "runs": 7, "configs": []}).encode()
+    path.write_bytes(newer)
+    run(state, "kill-switch", "off")
+    engine = begun(state)
+    engine.said()
+    held = name == "nonces.json"
+    found = judged(engine, "a", "deploy", target="approved")
+    assert found == (("block", "store.newer") if held else ("allow", "approval.consumed"))
+    engine.later(5)
+    engine.end()
+    done = toolguard("approve", PENDING, "--yes", "--state-dir", state, "--json")
+    assert (done.returncode, "written by a newer toolguard" in done.stdout) == ((1, True) if held else (0, False))
+    with pytest.raises(Newer, match=r"was written by a newer toolguard; update toolguard"):
+        _ = {
+            "nonces.json": stores.held_calls(state).entries,
+            "accepted-settings.json": stores.accepted_settings(state).pending,
+            "counters.json": stores.counters(state).load,
+        }[name]()
+    assert path.read_bytes() == newer
+    assert list(path.parent.glob("*.corrupt-*")) == []

@@ -500,3 +500,14 @@ def test_garbage_without_bottom_is_half_a_line(tmp_path: Path, garbage: bytes) -
     log.append([AuditEvent("id-2", audit_log.when(2), "hold")])
     assert [event["event"] for event in log.events()] == ["hold", "recovered", "hold"]
     assert log.verify() == Verification(3, recovered=1)
+
+
+def test_a_pipe_in_place_of_the_log_is_refused(tmp_path: Path) -> None:
+    """Opening one without a writer would hang."""
+    log = AuditLog(tmp_path)
+    log.path.parent.mkdir()
+    os.mkfifo(log.path)
+    with pytest.raises(StoreError, match="is not a file; run `toolguard doctor --fix`"):
+        log.append([AuditEvent("a", "2026-01-01T00:00:00.000Z", "hold")])
+    with pytest.raises(OSError, match="it is not a file"):
+        log.known(["a"])

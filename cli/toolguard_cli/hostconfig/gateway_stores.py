@@ -21,7 +21,7 @@ from toolguard_cli.system.paths import PLUGIN_ID, Places
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import Decision, RefusedError
 from toolguard_engine.config.settings import Config, parse
-from toolguard_engine.stores import audit_log
+from toolguard_engine.stores import atomic, audit_log
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import HeldCallStore
@@ -63,7 +63,7 @@ def plugins(places: Places) -> dict[str, Any]:
 def _config(places: Places) -> Any:
     """Most configs are plain JSON in one file, which is about 100 times as fast as JSON5."""
     try:
-        with places.config.open("rb") as file:
+        with atomic.opened(places.config) as file:
             data = file.read(MAX_BYTES)
         if not any(sign in data for sign in COMPOSED):
             return msgspec.json.decode(data)

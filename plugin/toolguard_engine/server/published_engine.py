@@ -8,6 +8,7 @@ from contextlib import suppress
 from toolguard_engine import __version__
 from toolguard_engine.server.clock import Every
 from toolguard_engine.server.engine_context import Context
+from toolguard_engine.server.install_paths import OWN_FILES, stamps
 from toolguard_engine.server.records_step import Records
 from toolguard_engine.stores import call_log, engines
 from toolguard_engine.stores import open as stores
@@ -26,6 +27,8 @@ class Published:
         self._sweep = Every(context.clock, context.intervals.sweep)
         self._is_first = True
         self._has_news = False
+        self._installed = stamps(OWN_FILES)
+        self._replaced = ""
 
     def begin(self) -> None:
         """The gateway introduced itself: the file may belong in another folder than before."""
@@ -45,9 +48,19 @@ class Published:
         """Where it is due."""
         if self._has_news and self._timer.due():
             self._timer.restart()
+            self._look_at_package()
             self.publish()
             self._records.save_counters()
             self._forget_idle()
+
+    def _look_at_package(self) -> None:
+        """The engine goes on with what it has loaded. Only the gateway can start the other one."""
+        if self._replaced or (now := stamps(OWN_FILES)) == self._installed:
+            return
+        what = "removed" if (0, 0) in now else "replaced"
+        self._replaced = f"toolguard was {what} while this gateway ran; calls are still judged by version {__version__}"
+        self._session.ended("guard.replaced", self._replaced)
+        self._context.output.complain(f"{self._replaced}; restart the gateway")
 
     def _forget_idle(self) -> None:
         if self._sweep.due():
@@ -93,6 +106,7 @@ class Published:
             repeated=tally.repeated,
             seams=self._session.seams,
             namespaces=engines.namespaces(),
+            replaced=self._replaced,
         )
 
     def retire(self) -> None:

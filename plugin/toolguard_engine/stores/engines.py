@@ -9,7 +9,8 @@ import msgspec
 
 
 class EngineInfo(msgspec.Struct, rename="camel"):
-    """Times are seconds since 1970. `namespaces`: its user and PID namespaces; empty if the system has none."""
+    """Times are seconds since 1970. `namespaces`: its user and PID namespaces; empty if the system has none.
+    `replaced`: that the package was replaced or removed since the engine started, and what to do."""
 
     pid: int
     gateway_pid: int
@@ -32,6 +33,7 @@ class EngineInfo(msgspec.Struct, rename="camel"):
     repeated: int = 0
     seams: dict[str, str] = {}
     namespaces: list[str] = []
+    replaced: str = ""
 
 
 def describe(info: EngineInfo) -> dict[str, Any]:

@@ -3,22 +3,32 @@
 The lock file is beside it and is never removed. A file that cannot be decoded is kept as `<name>.corrupt-<time>`. While one
 of those exists, nothing is read or written, because the lost state may contain denials; `toolguard doctor --fix` moves it
 away.
+
+Other versions of toolguard share these files. Members that this version does not know are kept when it writes. A file with
+a higher `v` than ours is neither read nor written.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
 
 from toolguard_engine.stores import atomic
 
-T = TypeVar("T")
+
+class _Versioned(Protocol):
+    @property
+    def v(self) -> int: ...
+
+
+T = TypeVar("T", bound=_Versioned)
 
 LOCK_SECONDS = 2.0
 """A lock that is held longer is held by a process that hangs."""
@@ -39,6 +49,15 @@ class Damaged(StoreError):  # noqa: N818 - an answer
     code = "store.damaged"
 
 
+class Newer(StoreError):  # noqa: N818 - an answer
+    """A newer version of toolguard wrote the file, in a form that this one does not know."""
+
+    code = "store.newer"
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(f"{path} was written by a newer toolguard; update toolguard")
+
+
 class Busy(StoreError):  # noqa: N818 - an answer
     """Another process holds the lock."""
 
@@ -51,9 +70,10 @@ def unusable(path: Path, error: OSError | ValueError) -> StoreError:
 
 
 class LockedFile(Generic[T]):
-    """One file with one value of type `kind`; a missing file holds `kind()`. A value that `is_ours` rejects is damaged."""
+    """One file with one value of type `kind`; a missing file holds `kind()`. A value that `is_ours` rejects is damaged; it
+    is given the value and the file's content."""
 
-    def __init__(self, path: Path, kind: type[T], is_ours: Callable[[T], bool] = lambda _: True) -> None:
+    def __init__(self, path: Path, kind: type[T], is_ours: Callable[[T, bytes], bool] = lambda *_: True) -> None:
         self.path = path
         self._kind = kind
         self._is_ours = is_ours
@@ -72,20 +92,44 @@ class LockedFile(Generic[T]):
         except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
         try:
-            value = self._decoder.decode(data)
-            if not self._is_ours(value):
-                raise msgspec.ValidationError("it was not written by toolguard")
-            return value  # noqa: TRY300 - a rejected value is damaged too
+            return self._decoded(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             if not keep_aside:
                 raise Damaged(f"{self.path} is damaged; run `toolguard doctor --fix`") from error
             kept_as = self._keep_aside()
             raise Damaged(f"{self.path} was damaged and is kept as {kept_as}; run `toolguard doctor --fix`") from error
 
-    def write(self, value: T, *, durable: bool = True) -> None:
-        """Replaces the file. Call it under `locked`. Raises `StoreError`; then the old file is untouched."""
+    def _decoded(self, data: bytes) -> T:
+        version = self._kind().v
         try:
-            data = msgspec.json.encode(value)
+            value = self._decoder.decode(data)
+        except msgspec.DecodeError:
+            if msgspec.json.decode(data, type=_Version).v > version:
+                raise Newer(self.path) from None
+            raise
+        if value.v > version:
+            raise Newer(self.path)
+        if not self._is_ours(value, data):
+            raise msgspec.ValidationError("it was not written by toolguard")
+        return value
+
+    def whole(self, value: T) -> T | dict[str, Any]:
+        """`value` with those members of the file that this version does not know. Call it under `locked`, after `read`."""
+        try:
+            content = atomic.read_bounded(self.path, MAX_BYTES)
+        except FileNotFoundError:
+            return value
+        known = msgspec.json.encode(self._decoder.decode(content))
+        if known == content:
+            return value
+        parts = (msgspec.json.decode(part) for part in (msgspec.json.encode(value), known, content))
+        found: dict[str, Any] = _with_unknown(*parts)
+        return found
+
+    def write(self, value: T | dict[str, Any], *, durable: bool = True) -> None:
+        """Replaces the file. Call it under `locked`, after `read`. Raises `StoreError`; then the old file is untouched."""
+        try:
+            data = msgspec.json.encode(value if isinstance(value, dict) else self.whole(value))
             if len(data) > MAX_BYTES:
                 raise StoreError(f"{self.path}: too much to keep: {len(data)} bytes")
             clear_leftovers(self.path)
@@ -134,28 +178,54 @@ def clear_leftovers(path: Path) -> None:
 
 
 @contextmanager
-def lock(path: Path, *, patient: bool = True) -> Iterator[None]:
-    """The lock that belongs to `path`. Raises `StoreError`; without `patient` it does not wait."""
-    from filelock import FileLock, Timeout  # noqa: PLC0415 - 60 ms, and most engines never hold a call
-
+def lock(path: Path, *, patient: bool = True, seconds: float | None = None) -> Iterator[None]:
+    """The lock that belongs to `path`. Raises `StoreError`; without `patient` it does not wait, otherwise for `seconds`, by
+    default `LOCK_SECONDS`."""
     beside = path.with_name(f"{path.name}.lock")
     try:
         atomic.make_folder(path.parent)
-        held = FileLock(beside, timeout=LOCK_SECONDS if patient else 0, poll_interval=LOCK_POLL_SECONDS, mode=0o600)
-        held.acquire()
-    except Timeout as error:
-        raise Busy(f"{beside} is held by another process; if none of yours hangs, try again") from error
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
     except (OSError, ValueError) as error:
         raise unusable(beside, error) from error
-    except NotImplementedError as error:
-        raise StoreError(f"{beside}: {error}") from error
     try:
+        _acquire(handle, beside, (LOCK_SECONDS if seconds is None else seconds) if patient else 0.0)
         atomic.belong_to_folder(beside)
         yield
     finally:
-        held.release()
+        os.close(handle)  # also gives the lock back
+
+
+def _acquire(handle: int, beside: Path, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise Busy(f"{beside} is held by another process; if none of yours hangs, try again") from None
+            time.sleep(LOCK_POLL_SECONDS)
+        except OSError as error:
+            raise unusable(beside, error) from error
+        else:
+            return
 
 
 def _beside(path: Path, prefix: str) -> list[Path]:
     names = os.listdir(path.parent)  # noqa: PTH208 - on the path of every held call
     return [path.with_name(name) for name in sorted(names) if name.startswith(prefix)]
+
+
+class _Version(msgspec.Struct):
+    v: int = 0
+
+
+def _with_unknown(new: Any, known: Any, raw: Any) -> Any:
+    """`new` with the members of `raw` that are not in `known`, which is what this version understands of it."""
+    if new == known:
+        return raw
+    if isinstance(new, dict) and isinstance(known, dict) and isinstance(raw, dict):
+        kept = {key: _with_unknown(value, known.get(key), raw.get(key)) for key, value in new.items()}
+        return {**kept, **{key: value for key, value in raw.items() if key not in known and key not in new}}
+    if isinstance(new, list) and isinstance(known, list) and isinstance(raw, list):
+        return [raw[known.index(item)] if item in known else item for item in new]
+    return new

@@ -5,12 +5,35 @@ Another backend is chosen here, and nowhere else.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from toolguard_engine.stores import ports
+
+
+def load_all() -> None:
+    """Imports what the functions below import where they are called."""
+    import sqlite3  # noqa: F401
+
+    from toolguard_engine.stores.files import (  # noqa: F401
+        accepted_settings_file,
+        audit_log_file,
+        call_log_file,
+        counters,
+        engine_files,
+        grants_file,
+        kill_switch_file,
+        last_good,
+        nonces,
+        policy_watch,
+        signing_key_file,
+        user_rules,
+    )
+    from toolguard_engine.stores.sqlite import standings  # noqa: F401
+
+    if not Path("/proc/self").exists():
+        import psutil  # noqa: F401
 
 
 def held_calls(state_dir: Path, path: Path | None = None, gateway: str = "") -> ports.HeldCallStore:

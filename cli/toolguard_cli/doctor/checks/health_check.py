@@ -36,6 +36,8 @@ def running(subject: DoctorSubject) -> Check:
     complaints = [text for info in infos for text in (info.config_error, info.log_error) if text]
     if complaints:
         return Check("running", "error", printable.plain(complaints[0]), f"fix it, then {RESTART}", data)
+    if replaced := next((info.replaced for info in infos if info.replaced), ""):
+        return Check("running", "warn", printable.plain(replaced), RESTART, data)
     old = [info for info in infos if info.version != __version__ or info.plugin != __version__]
     if old:
         version, plugin = printable.plain(old[0].version), printable.plain(old[0].plugin)

@@ -15,7 +15,7 @@ from toolguard_engine.config import conflicts
 from toolguard_engine.stores import atomic, signing_key, state_files
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.atomic import own_folder
-from toolguard_engine.stores.locked import MAX_BYTES, Damaged, StoreError, corrupt_files, lock
+from toolguard_engine.stores.locked import MAX_BYTES, Damaged, Newer, StoreError, corrupt_files, lock
 from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wording import printable
 
@@ -44,6 +44,9 @@ def whole(subject: DoctorSubject) -> Check:
         trusted, others = ledger(subject).look()
     except signing_key.SigningKeyError:
         return Check("stores", "warn", "unknown without the key", "fix `key` first")
+    except Newer as error:
+        text, _, fix = printable.plain(str(error)).rpartition("; ")
+        return Check("stores", "error", text, fix)
     except StoreError as error:
         return Check("stores", "error", printable.plain(str(error)), "check its owner, mode and disk")
     if others:

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from msgspec import structs
@@ -181,13 +182,14 @@ class AcceptedSettings:
             pass  # if that fails, the next start does it
 
     def _write(self, value: _File) -> None:
-        self._file.write(self._signed(value))
+        self._file.write(self._signed(self._file.whole(value)))
 
-    def _signed(self, value: _File) -> _File:
-        return structs.replace(value, mac=signing_key.sign(signing_key_file.known(self._state_dir), _proof(value)))
+    def _signed(self, value: _File | dict[str, Any]) -> dict[str, Any]:
+        members = msgspec.to_builtins(value)
+        return {**members, "mac": signing_key.sign(signing_key_file.known(self._state_dir), _proof(members))}
 
-    def _is_ours(self, value: _File) -> bool:
-        return signing_key.fits(signing_key_file.known(self._state_dir), _proof(value), value.mac)
+    def _is_ours(self, value: _File, content: bytes) -> bool:
+        return signing_key.fits(signing_key_file.known(self._state_dir), _proof(msgspec.json.decode(content)), value.mac)
 
     def _lines(
         self, after: _File, event: str, notices: tuple[Notice, ...], now: float, decision: Decision | None = None
@@ -222,10 +224,10 @@ def _name(config: str) -> str:
     return path.encode(errors="backslashreplace").decode()
 
 
-def _proof(value: _File) -> bytes:
-    """Raises `StoreError` if a text in it is not Unicode."""
+def _proof(members: dict[str, Any]) -> bytes:
+    """The signed bytes: all members, sorted. Raises `StoreError` if a text in it is not Unicode."""
     try:
-        return b"accepted settings " + msgspec.json.encode(structs.replace(value, mac=""), order="sorted")
+        return b"accepted settings " + msgspec.json.encode({**members, "mac": ""}, order="sorted")
     except UnicodeEncodeError as error:
         raise StoreError(
             f"the settings cannot be kept, a text in them is not Unicode: {printable.plain(str(error))}"

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import secrets
+import stat
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -83,8 +84,10 @@ class AuditLog:
             raise StoreError(f"{self.path}: {error.strerror or error}") from error
 
     def _append(self, events: list[AuditEvent]) -> None:
-        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
         try:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise StoreError(f"{self.path} is not a file; run `toolguard doctor --fix`")
             files.belong_to_folder(self.path)
             tail, end = _read_end(handle)
             glue = b"\n" if tail and not tail.endswith(b"\n") else b""
@@ -150,7 +153,7 @@ class AuditLog:
     def known(self, ids: Collection[str]) -> set[str]:
         """Those of these ids that the log has. Reads the end first, then older parts until all are found."""
         left = set(ids)
-        with suppress(FileNotFoundError), self.path.open("rb") as file:
+        with suppress(FileNotFoundError), files.opened(self.path) as file:
             tail = _tail(file.fileno(), TAIL)
             left = {name for name in left if not _has(tail, name)}
         for path in reversed(self.files()) if left else []:

@@ -244,7 +244,8 @@ def _grant(table: Any, number: int, text: str, path: Path) -> Grant:
     if unknown:
         names = ", ".join(unknown)
         known = ", ".join(Grant.__struct_fields__)
-        _bad(path, _line_of(text, number, unknown[0]), f"a grant has no {names}", f"known are: {known}")
+        newer = "; if a newer toolguard wrote it, update toolguard" if "mac" in table else ""
+        _bad(path, _line_of(text, number, unknown[0]), f"a grant has no {names}", f"known are: {known}{newer}")
     moments = {name: _seconds(table[name]) for name in _TIMES if name in table}
     wrong = next((name for name, moment in moments.items() if moment is None), None)
     if wrong:

@@ -2,6 +2,9 @@
 
 A change and its audit lines are stored together: the lines are written into the same file (`outbox`) and removed when the
 log has them. A process that is killed at any point neither loses nor duplicates a line.
+
+A signature covers all members of an entry, also those that this version does not know, and they are kept when it changes the
+entry. So another version may add members that change no meaning; anything else needs a higher `v`.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -45,9 +48,22 @@ class _File(msgspec.Struct):
     """`mac` signs the outbox: a line that another program put there must not reach the audit log."""
 
     v: int = 1
-    entries: list[HeldCall] = []
-    outbox: list[audit_log.AuditEvent] = []
+    entries: list[msgspec.Raw] = []
+    outbox: list[dict[str, Any]] = []
     mac: str = ""
+
+    def held(self) -> list[HeldCall]:
+        """Raises `msgspec.ValidationError`."""
+        return [_ENTRY.decode(entry) for entry in self.entries]
+
+    def events(self) -> list[audit_log.AuditEvent]:
+        """Raises `msgspec.ValidationError`."""
+        return msgspec.convert(self.outbox, list[audit_log.AuditEvent])
+
+
+def _is_valid(stored: _File, _: bytes) -> bool:
+    """Raises `msgspec.ValidationError`."""
+    return stored.held() is not None and stored.events() is not None
 
 
 class FileNonces:
@@ -57,7 +73,7 @@ class FileNonces:
         self.path = path or atomic.own_folder(state_dir) / NAME
         self._state_dir = state_dir
         self._gateway = gateway
-        self._file = LockedFile(self.path, _File)
+        self._file = LockedFile(self.path, _File, _is_valid)
         self._audit = AuditLog(state_dir)
         self._logged: set[str] = set()
 
@@ -85,22 +101,22 @@ class FileNonces:
         return self._change(lambda ledger: ledger.settle(nonce, status, decision, now), now)
 
     def entries(self) -> list[HeldCall]:
-        signed = self._file.read().entries
-        if not signed:
-            return []
-        own = self._key(signed)
-        trusted = [entry for entry in signed if _trusted(own, entry)]
-        if len(trusted) < len(signed):
+        trusted, others = self._sorted(self._file.read())
+        if others:
             self._change(Ledger.check, time.time())
         return sorted(trusted, key=lambda entry: entry.created)
 
     def look(self) -> tuple[list[HeldCall], list[HeldCall]]:
         """The trusted entries, and the others. Changes nothing. Raises `StoreError`."""
-        signed = self._file.read(keep_aside=False).entries
-        if not signed:
-            return [], []
-        own = self._key(signed)
-        return [entry for entry in signed if _trusted(own, entry)], [entry for entry in signed if not _trusted(own, entry)]
+        return self._sorted(self._file.read(keep_aside=False))
+
+    def _sorted(self, stored: _File) -> tuple[list[HeldCall], list[HeldCall]]:
+        """The trusted entries, and the others."""
+        own = self._key(stored) if stored.entries else b""
+        both: tuple[list[HeldCall], list[HeldCall]] = [], []
+        for entry, raw in zip(stored.held(), stored.entries, strict=True):
+            both[not _trusted(own, raw)].append(entry)
+        return both
 
     def sweep(self, now: float) -> None:
         if self.path.exists():
@@ -110,44 +126,46 @@ class FileNonces:
         """Runs `work` on the current ledger and stores its changes, also if `work` raises."""
         with self._file.locked(patient=patient):
             stored = self._file.read()
-            own = self._key(stored.entries)
-            ledger = Ledger(stored.entries, partial(self._trusted_now, own, closed={}))
+            own = self._key(stored)
+            held = stored.held()
+            raw = {entry.nonce: each for entry, each in zip(held, stored.entries, strict=True)}
+            ledger = Ledger(held, partial(self._trusted_now, own, raw, closed={}))
             ledger.sweep(now)
             try:
                 return work(ledger)
             finally:
-                self._keep(own, stored, ledger, now)
+                self._keep(own, stored, raw, ledger, now)
 
-    def _key(self, signed: list[HeldCall]) -> bytes:
+    def _key(self, stored: _File) -> bytes:
         """The key; never a new one if something is signed already. Raises `StoreError`."""
         place = signing_key_file.path(self._state_dir)
-        if signed and not place.exists():
+        if stored.entries and not place.exists():
             raise signing_key.SigningKeyError(
-                f"{place} is missing, though it has signed {len(signed)} calls; restore it from a backup"
+                f"{place} is missing, though it has signed {len(stored.entries)} calls; restore it from a backup"
             )
         return signing_key_file.load(self._state_dir)
 
-    def _keep(self, own: bytes, stored: _File, ledger: Ledger, now: float) -> None:
-        left = self._not_logged(stored.outbox)
+    def _keep(self, own: bytes, stored: _File, raw: dict[str, msgspec.Raw], ledger: Ledger, now: float) -> None:
+        left = self._not_logged(stored.events())
         forged = [self._forged(entry, now) for entry in ledger.forged]
         if stored.outbox and not signing_key.fits(own, msgspec.json.encode(stored.outbox), stored.mac):
             left, forged = [], [*forged, self._forged_outbox(stored.outbox, now)]
         events = [*left, *forged, *(self._event(entry) for entry in ledger.changed)]
         if ledger.changed or ledger.dropped or forged:
-            changed = {entry.nonce: _signed(own, entry) for entry in ledger.changed}
-            entries = [changed.get(entry.nonce, entry) for entry in ledger.entries]
-            outbox = events[-MAX_OUTBOX:]
+            raw |= {entry.nonce: _signed(own, entry, raw.get(entry.nonce)) for entry in ledger.changed}
+            entries = [raw[entry.nonce] for entry in ledger.entries]
+            outbox = msgspec.to_builtins(events[-MAX_OUTBOX:])
             mac = signing_key.sign(own, msgspec.json.encode(outbox)) if outbox else ""
             self._file.write(_File(entries=entries, outbox=outbox, mac=mac))
         if events:
             self._log(events)
 
-    def _trusted_now(self, own: bytes, entry: HeldCall, closed: dict[float, set[str]]) -> bool:
+    def _trusted_now(self, own: bytes, raw: dict[str, msgspec.Raw], entry: HeldCall, closed: dict[float, set[str]]) -> bool:
         """Signed with our key, and not a copy of an entry that the audit log records as closed.
 
         `closed` caches the ids of all events since a time.
         """
-        if not _trusted(own, entry):
+        if not _trusted(own, raw[entry.nonce]):
             return False
         if entry.status not in OPEN:
             return True
@@ -191,7 +209,7 @@ class FileNonces:
             id=f"{shown['nonce']}-forged", time=audit_log.when(now), event="forged", why=why, gateway=self._gateway, **shown
         )
 
-    def _forged_outbox(self, outbox: list[audit_log.AuditEvent], now: float) -> audit_log.AuditEvent:
+    def _forged_outbox(self, outbox: list[dict[str, Any]], now: float) -> audit_log.AuditEvent:
         name = sha256(msgspec.json.encode(outbox)).hexdigest()[:16]
         why = f"{len(outbox)} lines that waited for the audit log are not signed with our key"
         return audit_log.AuditEvent(
@@ -218,10 +236,30 @@ class FileNonces:
         )
 
 
-def _signed(own: bytes, entry: HeldCall) -> HeldCall:
-    bare = msgspec.structs.replace(entry, mac="")
-    return msgspec.structs.replace(bare, mac=signing_key.sign(own, msgspec.json.encode(bare)))
+def _signed(own: bytes, entry: HeldCall, stored: msgspec.Raw | None) -> msgspec.Raw:
+    """The entry with the members of the stored one that this version does not know, and its signature."""
+    known = msgspec.to_builtins(entry)
+    more = {name: value for name, value in _members(stored).items() if name not in known} if stored else {}
+    members = {**known, **more}
+    return msgspec.Raw(msgspec.json.encode({**members, "mac": signing_key.sign(own, _proof(members))}))
 
 
-def _trusted(own: bytes, entry: HeldCall) -> bool:
-    return signing_key.fits(own, msgspec.json.encode(msgspec.structs.replace(entry, mac="")), entry.mac)
+def _trusted(own: bytes, stored: msgspec.Raw) -> bool:
+    members = _members(stored)
+    try:
+        return signing_key.fits(own, _proof(members), members.get("mac", ""))
+    except (OverflowError, UnicodeEncodeError):  # a number or a text that we never write
+        return False
+
+
+def _proof(members: dict[str, Any]) -> bytes:
+    """The signed bytes: the members in their order, without the signature."""
+    return msgspec.json.encode({**members, "mac": ""})
+
+
+def _members(stored: msgspec.Raw) -> dict[str, Any]:
+    members: dict[str, Any] = msgspec.json.decode(stored)
+    return members
+
+
+_ENTRY = msgspec.json.Decoder(HeldCall)

@@ -21,7 +21,7 @@ import msgspec
 
 from toolguard_engine.approvals.standing import IDLE_SECONDS, MAX_STANDINGS, Base, Key, Standing, merged
 from toolguard_engine.stores import atomic
-from toolguard_engine.stores.locked import Busy, Damaged, StoreError, corrupt_files, unusable
+from toolguard_engine.stores.locked import Busy, Damaged, Newer, StoreError, corrupt_files, unusable
 from toolguard_engine.stores.state_files import STANDINGS as NAME
 from toolguard_engine.stores.state_files import STANDINGS_BESIDE as BESIDE
 from toolguard_engine.stores.transactions import transaction
@@ -324,7 +324,7 @@ def _opened(path: Path, info: os.stat_result, wait: float) -> sqlite3.Connection
 def _refuse_other_schema(path: Path, connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > SCHEMA:
-        raise StoreError(f"{path} was written by a newer toolguard; update toolguard")
+        raise Newer(path)
     if version != SCHEMA:
         raise _NotOurs
 

@@ -1,0 +1,27 @@
+"""Loads all that an engine may need, before it is ready: the package may be replaced or removed while it runs."""
+
+from __future__ import annotations
+
+import base64  # noqa: F401
+import binascii  # noqa: F401
+import codecs
+import difflib  # noqa: F401
+
+import re2  # noqa: F401
+
+from toolguard_engine.effects.control_plane import verb_catalogue
+from toolguard_engine.metrics import database, prices
+from toolguard_engine.rules import risk_levels, scores
+from toolguard_engine.stores import open as stores
+
+
+def load() -> None:
+    """Modules that are otherwise imported where they are used, and the packaged data that they read."""
+    stores.load_all()
+    scores.load()
+    risk_levels.load()
+    verb_catalogue.load()
+    database.migrations()
+    prices.listed()
+    for encoding in ("utf-16-le", "utf-16-be"):
+        codecs.lookup(encoding)
