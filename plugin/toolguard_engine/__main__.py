@@ -10,6 +10,9 @@ import sys
 from toolguard_engine.server.composition import engine
 from toolguard_engine.server.pipe import DescriptorPipe
 
+SWITCH_SECONDS = 0.0005
+"""For which another thread may keep the loop from answering; ten times shorter than Python's own."""
+
 
 def main() -> int:
     if sys.stdin.isatty():
@@ -20,7 +23,10 @@ def main() -> int:
     # Answers own the real standard output. Whatever else would print there lands in the gateway's log instead.
     sink = os.dup(1)
     os.dup2(2, 1)
-    made = engine(DescriptorPipe(0, sink))
+    pipe = DescriptorPipe(0, sink)
+    made = engine(pipe)
+    pipe.watch()
+    sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()
     made.run()
     return 0
