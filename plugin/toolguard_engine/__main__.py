@@ -14,6 +14,8 @@ from toolguard_engine.server.pipe import DescriptorPipe
 
 MEMORY = 1 << 30
 """Bytes of memory that the engine may use, about ten times of what it needs. A call that would need more is held."""
+SWITCH_SECONDS = 0.0005
+"""For which another thread may keep the loop from answering; ten times shorter than Python's own."""
 
 
 def main() -> int:
@@ -26,7 +28,10 @@ def main() -> int:
     sink = os.dup(1)
     os.dup2(2, 1)
     _limit_memory()
-    made = engine(DescriptorPipe(0, sink))
+    pipe = DescriptorPipe(0, sink)
+    made = engine(pipe)
+    pipe.watch()
+    sys.setswitchinterval(SWITCH_SECONDS)
     gc.freeze()
     made.run()
     return 0

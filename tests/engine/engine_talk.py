@@ -15,9 +15,15 @@ from typing import Any
 
 from toolguard_engine.server import composition
 from toolguard_engine.server.loop import Engine
+from toolguard_engine.server.session import Session
+from toolguard_engine.server.store_queue import AtOnce
 
 PATIENCE = 120
 """Seconds until a process that should have ended is killed and the test fails. No test waits for it to pass."""
+
+
+WORKING = b'{"type":"working"}\n'
+"""A process says so whenever the machine is slow."""
 
 
 class Waits(Exception):  # noqa: N818 - not a fault
@@ -58,7 +64,7 @@ class HandedPipe:
         self.silence = 0.0
         self.said: deque[Any] = deque()
 
-    def ready(self, seconds: float) -> bool:
+    def ready(self, seconds: float, other: int = -1) -> bool:  # noqa: ARG002
         if self.incoming or self.has_ended:
             return True
         passed = min(seconds, self.silence)
@@ -123,7 +129,7 @@ class Talk(_Wire):
     def __init__(self) -> None:
         self.clock = StandingClock()
         self.pipe = HandedPipe(self.clock)
-        self.engine: Engine = composition.engine(self.pipe, self.clock)
+        self.engine: Engine = composition.engine(self.pipe, self.clock, worker=AtOnce())
         self.is_over = False
 
     def raw(self, data: bytes) -> None:
@@ -180,7 +186,9 @@ class ProcessTalk(_Wire):
         self.into.flush()
 
     def read(self) -> Any:
-        line = self.out.readline()
+        line = WORKING
+        while line == WORKING:
+            line = self.out.readline()
         assert line.endswith(b"\n"), self.process.stderr.read() if self.process.stderr else b""
         return json.loads(line)
 
@@ -190,7 +198,11 @@ class ProcessTalk(_Wire):
             self.into.close()
         self.process.stdin = None
         out, err = self.process.communicate(timeout=PATIENCE)
-        return self.process.returncode, [json.loads(line) for line in out.splitlines()], err.decode()
+        return (
+            self.process.returncode,
+            [json.loads(line) for line in out.splitlines() if line != WORKING.strip()],
+            err.decode(),
+        )
 
     def kill(self) -> None:
         """As `kill -9` does."""
@@ -200,6 +212,13 @@ class ProcessTalk(_Wire):
             self.into.close()
         self.process.stdin = None
         self.process.communicate(timeout=PATIENCE)
+
+
+def answered(session: Session, message: Any) -> Any:
+    """The answer of a session without a loop, also where a store was needed for it."""
+    answer = session.answer(message)
+    session.setup.queue.settle()
+    return next((late for _, late in session.take_answers()), answer)
 
 
 @contextlib.contextmanager

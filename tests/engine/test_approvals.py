@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from filelock import FileLock
 
+from engine_talk import answered
 from toolguard_engine.approvals import ledger
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.approvals.ledger import HeldCall
@@ -24,6 +25,7 @@ from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
 from toolguard_engine.stores import locked
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval, redact
 
@@ -44,7 +46,10 @@ class Desk:
         self.approvals = Approvals(self.store, stores.grants(state), lambda: self.now)
 
     def ask(self, call: Call = CALL, config: Config = CONFIG) -> Settled:
-        return self.approvals.settle(HOLD, call, config)
+        settled = self.approvals.settle(HOLD, call, config)
+        with suppress(StoreError):
+            self.approvals.write_log()
+        return settled
 
     def held(self, call: Call = CALL) -> str:
         """The nonce under which the call waits."""
@@ -531,20 +536,20 @@ AGENTS = [
 def test_the_agents_own_word(desk: Desk, config: Any, text: str, *, ok: bool) -> None:
     nonce = desk.held()
     session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42, open_approvals=lambda *_: desk.approvals))
-    session.answer(messages.Hello(0, 1, str(desk.state), config))
-    told = session.answer(messages.PersonDecision(1, "approve", "tool", nonce))
+    answered(session, messages.Hello(0, 1, str(desk.state), config))
+    told = answered(session, messages.PersonDecision(1, "approve", "tool", nonce))
     assert told == messages.DecisionReply(1, ok=ok, text=text.format(nonce=nonce))
     assert desk.status(nonce) == ("approved" if ok else "pending")
     if not ok:
-        assert session.answer(messages.PersonDecision(1, "deny", "tool", nonce)) == told
-        assert session.answer(messages.PersonDecision(1, "pending", "tool")) == told
+        assert answered(session, messages.PersonDecision(1, "deny", "tool", nonce)) == told
+        assert answered(session, messages.PersonDecision(1, "pending", "tool")) == told
 
 
 def test_no_store_no_word() -> None:
     session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42))
-    told = session.answer(messages.PersonDecision(1, "approve", "chat", "deadbeef"))
+    told = answered(session, messages.PersonDecision(1, "approve", "chat", "deadbeef"))
     assert told == messages.DecisionReply(1, ok=False, text="Approvals are out of order; run `toolguard doctor`.")
-    assert session.answer(messages.Resolved(2, "deadbeef", "used")) == messages.Pong(2)
+    assert answered(session, messages.Resolved(2, "deadbeef", "used")) == messages.Pong(2)
 
 
 # --- the gateway's own prompt -------------------------------------------------------------------------------------------

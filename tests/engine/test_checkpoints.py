@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from engine_talk import answered
 from test_held_calls import Scene
 from toolguard_engine.approvals.ledger import LAPSED, Decision
 from toolguard_engine.wire import messages
@@ -22,7 +23,7 @@ def scene(tmp_path: Path) -> Scene:
 
 def note(scene: Scene, number: int, **more: Any) -> messages.VerdictAnswer:
     place = scene.place(run=f"r{number}", **more)
-    answer = scene.session.answer(messages.Judge(1, "note_down", {"text": f"line {number}"}, **place))
+    answer = answered(scene.session, messages.Judge(1, "note_down", {"text": f"line {number}"}, **place))
     assert isinstance(answer, messages.VerdictAnswer)
     return answer
 
@@ -33,7 +34,7 @@ def spend(scene: Scene, **more: Any) -> None:
 
 
 def checkpoint(scene: Scene, session: str) -> str:
-    told = scene.session.answer(messages.PersonDecision(1, "checkpoint", "chat", by="ann", session=session))
+    told = answered(scene.session, messages.PersonDecision(1, "checkpoint", "chat", by="ann", session=session))
     assert isinstance(told, messages.DecisionReply)
     return told.text
 
@@ -86,7 +87,7 @@ def test_a_yes_in_the_gateways_own_prompt_is_a_checkpoint_too(scene: Scene) -> N
     assert note(scene, 1, native=True).prompt is not None
     (entry,) = scene.store.entries()
     for _ in range(2):  # once more changes nothing
-        scene.session.answer(messages.Resolved(2, entry.nonce, "used", by="ann"))
+        answered(scene.session, messages.Resolved(2, entry.nonce, "used", by="ann"))
     assert ("checkpoint", "budget.checkpoint") in lines(scene)
     assert [note(scene, number).decision for number in (2, 3, 4)] == ["allow", "allow", "hold"]
 

@@ -19,6 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine_talk import answered
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.model.call import Call
 from toolguard_engine.server import tool_hints
@@ -46,21 +47,21 @@ class Scene:
         clock = lambda: datetime.fromtimestamp(self.now, UTC)  # noqa: E731
         open_approvals = lambda *_: Approvals(self.store, stores.grants(state), lambda: self.now)  # noqa: E731
         self.session = Session(Setup(tool_hints.load(), clock, 42, home="/home/me", open_approvals=open_approvals))
-        self.session.answer(protocol.Hello(0, 1, str(state), {"alwaysBlock": ["exec"], **(config or {})}, gateway="gw"))
+        answered(self.session, protocol.Hello(0, 1, str(state), {"alwaysBlock": ["exec"], **(config or {})}, gateway="gw"))
 
     def place(self, **more: Any) -> dict[str, Any]:
         return {"agent": "main", "session": "s", "run": "r", "request": self.request, **more}
 
     def ask(self, letter: str = "a", **more: Any) -> protocol.VerdictAnswer:
         tool, params = spelled(letter)
-        answer = self.session.answer(protocol.Judge(1, tool, params, **self.place(**more)))
+        answer = answered(self.session, protocol.Judge(1, tool, params, **self.place(**more)))
         assert isinstance(answer, protocol.VerdictAnswer)
         return answer
 
     def message(self, letters: str, **more: Any) -> str:
         self.request += 1
         calls = [protocol.MessageCall(*spelled(letter)) for letter in letters]
-        answer = self.session.answer(protocol.Message(1, calls, **self.place(**more)))
+        answer = answered(self.session, protocol.Message(1, calls, **self.place(**more)))
         assert isinstance(answer, protocol.Stopped)
         return answer.stop
 
@@ -73,7 +74,7 @@ class Scene:
         return next(entry.nonce for entry in self.store.entries() if shown in entry.shown and entry.status == "pending")
 
     def decide(self, action: Any, nonce: str) -> None:
-        told = self.session.answer(protocol.PersonDecision(1, action, "chat", nonce))
+        told = answered(self.session, protocol.PersonDecision(1, action, "chat", nonce))
         assert isinstance(told, protocol.DecisionReply)
         assert told.ok
 
@@ -97,7 +98,7 @@ class Scene:
                 self.decide("approve" if kind == "=" else "deny", self.nonce_of(letter))
             case "+":
                 tool, params = spelled(letter)
-                self.session.answer(protocol.ToolResult(tool, params, **self.place()))
+                answered(self.session, protocol.ToolResult(tool, params, **self.place()))
             case ">":
                 self.now += float(letter)
             case _:
@@ -118,7 +119,7 @@ class Scene:
 
     def failed(self, letter: str) -> str:
         tool, params = spelled(letter)
-        answer = self.session.answer(protocol.Failed(1, tool, TEXT, params, **self.place()))
+        answer = answered(self.session, protocol.Failed(1, tool, TEXT, params, **self.place()))
         assert isinstance(answer, protocol.Corrected)
         if answer.stop:
             return "limit"
@@ -251,7 +252,7 @@ def test_a_held_call_whole(tmp_path: Path) -> None:
 def test_another_turn_is_told_the_whole_again(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     scene.play("?a ?a ?a")
-    scene.session.answer(protocol.RunEnd("r", "s"))
+    answered(scene.session, protocol.RunEnd("r", "s"))
     nonce = scene.nonces()
     assert scene.play("!a ?a !a ?a !a") == "go held go waits stop"
     assert scene.nonces() == nonce
@@ -362,8 +363,8 @@ def test_the_settings_name_the_prefix(tmp_path: Path) -> None:
 
 def test_without_a_store_what_asks_is_blocked() -> None:
     session = Session(Setup({}, lambda: datetime.fromtimestamp(NOW, UTC), 42))
-    session.answer(protocol.Hello(0, 1, "/state", {"alwaysBlock": ["exec"]}))
-    answer = session.answer(protocol.Judge(1, "exec", {}, run="r"))
+    answered(session, protocol.Hello(0, 1, "/state", {"alwaysBlock": ["exec"]}))
+    answer = answered(session, protocol.Judge(1, "exec", {}, run="r"))
     assert isinstance(answer, protocol.VerdictAnswer)
     assert (answer.decision, answer.code) == ("block", "approval.no-store")
 
@@ -376,11 +377,11 @@ def test_through_tool_search_the_inner_call_is_held(tmp_path: Path) -> None:
     tool, params = spelled("a")
     outer = {"id": f"openclaw:core:{tool}", "args": params}
     for word in ("held", "waits"):
-        asked = scene.session.answer(protocol.Judge(1, ENVELOPE, outer, **scene.place()))
+        asked = answered(scene.session, protocol.Judge(1, ENVELOPE, outer, **scene.place()))
         assert asked == protocol.VerdictAnswer(1, "allow", "allow.tool-search")
         assert scene.one("?a") == word
     calls = [protocol.MessageCall(ENVELOPE, outer)]
-    stopped = scene.session.answer(protocol.Message(1, calls, **scene.place()))
+    stopped = answered(scene.session, protocol.Message(1, calls, **scene.place()))
     nonce = scene.nonces()[0]
     end = f"This turn ends here: a call waits for approval.\n{how(nonce)}"
     assert stopped == protocol.Stopped(1, end, waiting=(nonce,))
@@ -396,7 +397,7 @@ def test_a_call_that_a_person_is_asked_about_at_once_counts_as_nothing(tmp_path:
     prompts = {(answer.decision, answer.stop, answer.prompt and answer.prompt.nonce) for answer in answers}
     assert prompts == {("hold", "", nonce)}
     assert scene.session.tally == SessionTally(judged=9)
-    scene.session.answer(protocol.Resolved(1, nonce, "unavailable"))
+    answered(scene.session, protocol.Resolved(1, nonce, "unavailable"))
     assert scene.play("!a ?a !a ?a !a") == "go held go waits stop"
     assert scene.nonces() == [nonce]
 
@@ -425,7 +426,7 @@ RAN: list[tuple[str, dict[str, Any], str, str, list[tuple[str, str, str]]]] = [
 def test_ran(tmp_path: Path, config: Any, letter: str, stop: str, events: list[tuple[str, str, str]]) -> None:
     scene = Scene(tmp_path / "state", config)
     tool, params = spelled(letter)
-    answer = scene.session.answer(protocol.ParamsChanged(3, tool, params, others="evil (priority 0)", **scene.place()))
+    answer = answered(scene.session, protocol.ParamsChanged(3, tool, params, others="evil (priority 0)", **scene.place()))
     assert answer == protocol.Stopped(3, stop)
     assert scene.events() == events
     assert not (tmp_path / "state").exists()
@@ -436,7 +437,7 @@ def test_ran(tmp_path: Path, config: Any, letter: str, stop: str, events: list[t
 
 def test_who_may_have_changed_it_is_told(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
-    scene.session.answer(protocol.ParamsChanged(3, *spelled("a"), others="evil\n(priority 0)", **scene.place()))
+    answered(scene.session, protocol.ParamsChanged(3, *spelled("a"), others="evil\n(priority 0)", **scene.place()))
     event = scene.session.outbox.take_events()[0]
     assert event.reason == ("ran instead of what was judged; approval.always-block; may have changed it: evil?(priority 0)")
     assert event.shown == 'exec({ command: "make a-a" })'
@@ -474,7 +475,7 @@ def test_ordinary_calls_never_touch_the_store(tmp_path: Path) -> None:
     scene.session.approvals = Untouchable()
     looping = "!n ?n n !n ?n n !n ?n +n"
     assert scene.play(looping) == "go allow corrected go allow loop-detected stop loop.identical/end ."
-    scene.session.answer(protocol.RunEnd("r", "s"))
+    answered(scene.session, protocol.RunEnd("r", "s"))
     assert scene.play("!nopq ?n ?o ?p ?q +n +o +p +q " * 5) == " ".join(["go allow allow allow allow . . . ."] * 5)
     assert scene.play("!A ?A !A ?A !A") == "go blocked go blocked stop"
     for message in (
@@ -483,8 +484,8 @@ def test_ordinary_calls_never_touch_the_store(tmp_path: Path) -> None:
         protocol.Warned("w"),
         protocol.Ping(1),
     ):
-        scene.session.answer(message)
-    scene.session.answer(protocol.Seams({"inPlace": "works"}))
+        answered(scene.session, message)
+    answered(scene.session, protocol.Seams({"inPlace": "works"}))
     assert scene.ask("a", run="another").code == "guard.error", "a call that asks does touch it"
     assert not (tmp_path / "state").exists()
 
@@ -500,7 +501,7 @@ def test_a_call_too_deep_to_be_looked_at_never_runs(tmp_path: Path, member: str)
             message = protocol.decode(b'{"id":1,"type":"judge","tool":"exec","run":"r%d","params":%s}' % (depth, params))
         except protocol.ProtocolError:
             continue
-        told.add(msgspec.json.encode(scene.session.answer(message)).partition(b',"text"')[0])
+        told.add(msgspec.json.encode(answered(scene.session, message)).partition(b',"text"')[0])
     assert told <= {
         b'{"type":"verdict","id":1,"decision":"block","code":"%s"' % code
         for code in (b"approval.unbindable", b"call.too-deep")

@@ -266,7 +266,7 @@ class Killed(BaseException):
 def test_a_crash_between_store_and_log(store: FileNonces, state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nonce = approved(store)
 
-    def crash(*_: object) -> None:
+    def crash(*_: object, **__: object) -> None:
         raise Killed
 
     for where in ("append", "_remember"):
@@ -284,7 +284,7 @@ def test_a_crash_between_store_and_log(store: FileNonces, state: Path, monkeypat
 
 
 def die_between(state: Path, where: str) -> None:
-    setattr(AuditLog, where, lambda *_: os.kill(os.getpid(), 9))
+    setattr(AuditLog, where, lambda *_, **__: os.kill(os.getpid(), 9))
     FileNonces(state).present(request(), NOW + 1)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engine_talk import answered
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.rules import packs
 from toolguard_engine.server import tool_hints
@@ -31,9 +32,10 @@ class Scene:
         clock = lambda: datetime.fromtimestamp(NOW, UTC)  # noqa: E731
         open_approvals = lambda *_: Approvals(self.store, stores.grants(state), lambda: NOW)  # noqa: E731
         self.session = Session(Setup(tool_hints.load(), clock, 42, BOOK, "/home/u", open_approvals=open_approvals))
-        self.session.answer(messages.Hello(0, 1, str(state), config))
-        self.session.answer(
-            messages.ToolResult(tool="exec", params={"command": "bash", "pty": True}, process="p", **self.place("c0"))
+        answered(self.session, messages.Hello(0, 1, str(state), config))
+        answered(
+            self.session,
+            messages.ToolResult(tool="exec", params={"command": "bash", "pty": True}, process="p", **self.place("c0")),
         )
 
     def place(self, call: str) -> dict[str, Any]:
@@ -41,14 +43,14 @@ class Scene:
 
     def ask(self, call: str, **params: Any) -> messages.VerdictAnswer:
         self.request += 1
-        answer = self.session.answer(messages.Judge(1, "process", {"sessionId": "p", **params}, **self.place(call)))
+        answer = answered(self.session, messages.Judge(1, "process", {"sessionId": "p", **params}, **self.place(call)))
         assert isinstance(answer, messages.VerdictAnswer)
         return answer
 
     def came(self, call: str, **params: Any) -> messages.Wire | None:
         params = {"sessionId": "p", **params}
         text = {"text": "Wrote.", "size": 6, "status": "running"}
-        return self.session.answer(messages.ToolResult(tool="process", params=params, id=2, **text, **self.place(call)))
+        return answered(self.session, messages.ToolResult(tool="process", params=params, id=2, **text, **self.place(call)))
 
     def type(self, *texts: str) -> list[str]:
         """The verdict codes of these writes; each allowed one runs."""

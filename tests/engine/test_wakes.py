@@ -13,7 +13,7 @@ from filelock import FileLock
 
 from engine_talk import Talk
 from toolguard_engine.approvals.ledger import Decision, HeldCall
-from toolguard_engine.server import wake_watcher
+from toolguard_engine.server import store_queue, wake_watcher
 from toolguard_engine.server.engine_context import Intervals
 from toolguard_engine.server.wake_watcher import Wakes
 from toolguard_engine.stores import locked
@@ -32,7 +32,9 @@ class Watch:
         self.state = state
         self.now = NOW
         self.store = FileNonces(state, path)
-        self.wakes = Wakes(self.store.path, self.store, lambda: self.now, wake=wake)
+        self.said: list[messages.Wake] = []
+        self.queue = store_queue.at_once()
+        self.wakes = Wakes(self.store, lambda: self.now, self.queue, self.said.extend, wake=wake)
 
     def held(self, call: str = "call", session: str = "agent:main:main") -> str:
         """A call is held, as the engine does it."""
@@ -51,8 +53,21 @@ class Watch:
     def use(self, call: str = "call") -> None:
         self.held(call)
 
+    def poll(self) -> list[messages.Wake]:
+        self.wakes.poll()
+        return self.take()
+
+    def take(self) -> list[messages.Wake]:
+        self.queue.settle()
+        said, self.said[:] = list(self.said), []
+        return said
+
+    def ended(self, session: str) -> list[messages.Wake]:
+        self.wakes.ended(session)
+        return self.take()
+
     def woken(self) -> list[str]:
-        return [wake.nonce for wake in self.wakes.poll()]
+        return [wake.nonce for wake in self.poll()]
 
 
 def decide(state: Path, action: str, nonce: str, now: float) -> None:
@@ -74,7 +89,7 @@ def test_a_checkpoint_elsewhere_wakes_each_session_once(watch: Watch) -> None:
     first, _, third = watch.held("a"), watch.held("b"), watch.held("c", "agent:main:other")
     assert watch.woken() == []
     FileNonces(watch.state).lapse(lambda entry: entry.nonce != third, ANNA, NOW)
-    (wake,) = watch.wakes.poll()
+    (wake,) = watch.poll()
     assert (wake.session, wake.text.startswith("[TOOLGUARD] The user gave a checkpoint")) == ("agent:main:main", True)
     assert watch.woken() == []
     FileNonces(watch.state).approve(third, ANNA, NOW, 30)
@@ -96,7 +111,7 @@ def test_an_approval_elsewhere_wakes_the_agent_once(watch: Watch) -> None:
     assert watch.woken() == []
     watch.elsewhere("approve", nonce)
     watch.now += 2
-    assert watch.wakes.poll() == [
+    assert watch.poll() == [
         messages.Wake(
             nonce,
             "main",
@@ -146,16 +161,16 @@ def test_switched_off_it_wakes_nobody(tmp_path: Path) -> None:
     watch.elsewhere("approve", nonce)
     assert watch.woken() == []
     assert watch.wakes.watching
-    assert watch.wakes.ended("agent:main:main") == []
+    assert watch.ended("agent:main:main") == []
 
 
 def test_whoever_was_busy_is_told_again_at_the_end_of_the_run(watch: Watch) -> None:
     nonce = watch.held()
     watch.elsewhere("approve", nonce)
     assert watch.woken() == [nonce]
-    assert watch.wakes.ended("another session") == []
+    assert watch.ended("another session") == []
     watch.now += 10
-    again = watch.wakes.ended("agent:main:main")
+    again = watch.ended("agent:main:main")
     assert [wake.nonce for wake in again] == [nonce]
     assert "within 20 seconds" in again[0].text
     assert watch.woken() == []
@@ -174,7 +189,7 @@ def test_at_the_end_of_the_run_nothing_is_told_that_is_no_more(watch: Watch, cha
     watch.elsewhere("approve", nonce)
     assert watch.woken() == [nonce]
     change(watch, nonce)
-    assert watch.wakes.ended("agent:main:main") == []
+    assert watch.ended("agent:main:main") == []
     assert watch.woken() == []
 
 

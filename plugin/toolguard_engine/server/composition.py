@@ -21,16 +21,20 @@ from toolguard_engine.server.records_step import Records
 from toolguard_engine.server.session import Session
 from toolguard_engine.server.session_state import Setup
 from toolguard_engine.server.settings_step import SettingsWatch
+from toolguard_engine.server.store_queue import StoreQueue, StoreThread, Worker
 
 
-def engine(pipe: Pipe, clock: Clock | None = None, intervals: Intervals | None = None) -> Engine:
-    """An engine that has not been greeted yet, by default on the clock of this machine."""
+def engine(
+    pipe: Pipe, clock: Clock | None = None, intervals: Intervals | None = None, worker: Worker | None = None
+) -> Engine:
+    """An engine that has not been greeted yet, by default on the clock of this machine and with a thread for the stores."""
     preload.load()
     clock = clock or SystemClock()
     intervals = intervals or Intervals()
     output, includes = Output(pipe), Includes()
-    held = HeldCalls(output, clock, intervals.poll)
-    context = Context(_session(clock, includes, held), output, clock, intervals)
+    queue = StoreQueue(worker or StoreThread(), clock, output.safely)
+    held = HeldCalls(output, clock, queue, intervals.poll)
+    context = Context(_session(clock, includes, held, queue), output, queue, clock, intervals)
     records = Records(context)
     return Engine(
         Parts(
@@ -46,7 +50,7 @@ def engine(pipe: Pipe, clock: Clock | None = None, intervals: Intervals | None =
     )
 
 
-def _session(clock: Clock, includes: Includes, held: HeldCalls) -> Session:
+def _session(clock: Clock, includes: Includes, held: HeldCalls, queue: StoreQueue) -> Session:
     return Session(
         Setup(
             hints=tool_hints.load(),
@@ -60,5 +64,6 @@ def _session(clock: Clock, includes: Includes, held: HeldCalls) -> Session:
             links=links_to,
             package=package_of,
             open_approvals=held.open,
+            queue=queue,
         )
     )

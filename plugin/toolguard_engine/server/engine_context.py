@@ -1,4 +1,4 @@
-"""What every part of the server is given: the session, the output, the clock, and how often things are done."""
+"""What every part of the server is given: the session, the output, the queue, the clock, and how often things are done."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from toolguard_engine.metrics.model_calls import WAIT_SECONDS
 from toolguard_engine.server.clock import Clock
 from toolguard_engine.server.output import Output
 from toolguard_engine.server.session import Session
+from toolguard_engine.server.store_queue import StoreQueue
 from toolguard_engine.wire import messages
 
 
@@ -36,6 +37,7 @@ class Intervals:
 class Context:
     session: Session
     output: Output
+    queue: StoreQueue
     clock: Clock
     intervals: Intervals
 

@@ -18,6 +18,7 @@ from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import GrantSource, HeldCallStore
+from toolguard_engine.stores.values import Presented
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import correction
@@ -38,13 +39,24 @@ class Settled:
 
 
 class Approvals:
-    """Settles holds. `clock`: seconds since 1970."""
+    """Settles holds. `clock`: seconds since 1970. Other threads than that of the loop may call all but `is_decided`, one at
+    a time."""
 
     def __init__(self, nonces: HeldCallStore, policies: GrantSource, clock: Callable[[], float]) -> None:
         self._nonces = nonces
         self._policies = policies
         self._clock = clock
         self.trouble = ""
+        self._kept: dict[str, HeldCall] = {}
+        """By binding: approvals that are used up, but for no call that was let run."""
+
+    def keep(self, entry: HeldCall) -> None:
+        """This approval was used up for a call that was not let run: the same call runs with it, within its time."""
+        self._kept[entry.binding] = entry
+
+    def write_log(self) -> None:
+        """Behind the answer: the lines that the last change left for the audit log. Raises `StoreError`."""
+        self._nonces.write_log()
 
     def settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
         """The final verdict on a call that a layer holds."""
@@ -68,7 +80,11 @@ class Approvals:
         if grant := grants.covering(call, self._policies.grants(), now):
             return Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
         prefix = config.approval.prefix
-        presented = self._nonces.present(_request(verdict, call, config, now), now)
+        request = _request(verdict, call, config, now)
+        if (kept := self._kept.pop(request.binding, None)) and now < kept.expires:
+            presented = Presented("used", kept)
+        else:
+            presented = self._nonces.present(request, now, log=False)
         entry = presented.entry
         if presented.outcome == "used":
             return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)
@@ -81,7 +97,8 @@ class Approvals:
         """Whether the call held under this nonce waits no more: asking again brings news. An unreadable store has none."""
         now = self._clock()
         try:
-            waiting = [entry.nonce for entry in self._nonces.entries() if entry.status == "pending" and now < entry.expires]
+            entries, _ = self._nonces.look()
+            waiting = [entry.nonce for entry in entries if entry.status == "pending" and now < entry.expires]
         except StoreError:
             return False
         return nonce not in waiting

@@ -10,6 +10,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.server.clock import Clock, Every
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.server.output import Output
+from toolguard_engine.server.store_queue import StoreQueue
 from toolguard_engine.server.wake_watcher import Wakes
 from toolguard_engine.stores import call_log
 from toolguard_engine.stores import open as stores
@@ -19,9 +20,10 @@ from toolguard_engine.wire import messages
 class HeldCalls:
     """Opens the store of held calls once the gateway has said where it is, and polls it while calls wait there."""
 
-    def __init__(self, output: Output, clock: Clock, poll: float) -> None:
+    def __init__(self, output: Output, clock: Clock, queue: StoreQueue, poll: float) -> None:
         self._output = output
         self._clock = clock
+        self._queue = queue
         self._poll = Every(clock, poll)
         self._wakes: Wakes | None = None
         self.path = Path()
@@ -32,7 +34,7 @@ class HeldCalls:
         named = conflicts.store_path(config)
         nonces = stores.held_calls(state_dir, call_log.resolve(named, state_dir) if named else None, hello.gateway)
         self.path = nonces.path
-        self._wakes = Wakes(nonces.path, nonces, self._clock.time, wake=config.approval.wake)
+        self._wakes = Wakes(nonces, self._clock.time, self._queue, self._output.send_all, wake=config.approval.wake)
         return Approvals(nonces, stores.grants(state_dir), self._clock.time)
 
     @property
@@ -44,16 +46,21 @@ class HeldCalls:
         """Where it is due."""
         if self._wakes and self._wakes.watching and self._poll.due():
             self._poll.restart()
-            self._output.send_all(self._wakes.poll())
+            self._wakes.poll()
+
+    def report(self) -> None:
+        """What is wrong with the store."""
+        if self._wakes:
             self._output.complain(self._wakes.trouble)
 
     def follow(self, message: messages.Incoming, answer: messages.Wire | None) -> None:
         """What an answer means for the watch."""
         if self._wakes is None:
             return
-        if isinstance(answer, messages.VerdictAnswer) and answer.decision == "hold":
-            self._wakes.look()
+        if isinstance(message, messages.Judge):
+            if answer is None or (isinstance(answer, messages.VerdictAnswer) and answer.decision == "hold"):
+                self._wakes.look()
         elif isinstance(message, messages.RunEnd):
-            self._output.send_all(self._wakes.ended(message.session))
+            self._wakes.ended(message.session)
         elif isinstance(message, messages.PersonDecision | messages.Resolved):
             self._wakes.look()

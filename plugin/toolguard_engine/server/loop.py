@@ -27,6 +27,8 @@ from toolguard_engine.server.settings_step import SettingsWatch
 from toolguard_engine.wire import messages
 from toolguard_engine.wire.line_reader import Lines
 
+LEAVE_SECONDS = 1.0
+"""For which an engine that ends waits for a store."""
 RULES_EVERY = Intervals.rules
 """Seconds until a changed rule counts at the latest."""
 
@@ -68,13 +70,17 @@ class Engine:
 
     def turn(self) -> bool:
         """Answers the next bytes, or does what is due while there are none. False once the input has ended."""
+        self._settle()
         if self._warm_up is not None and not self._pipe.ready(0.0):
             self._do(self._warm_up_further)
             return True
-        due = self.next_due()
-        if due < math.inf and not self._pipe.ready(max(0.0, due - self._clock.monotonic())):
-            self._do_what_is_due()
-            return True
+        due, queue = self.next_due(), self.parts.context.queue
+        if due < math.inf or queue.is_busy:
+            seconds = max(0.0, due - self._clock.monotonic())
+            if not self._pipe.ready(seconds, queue.fileno()):
+                queue.drain()
+                self._do_what_is_due()
+                return True
         if data := self._pipe.read():
             self._take(data)
         return bool(data)
@@ -88,7 +94,25 @@ class Engine:
     def next_due(self) -> float:
         """When something is to be done without being asked, by the monotonic clock; infinity where nothing is."""
         parts = self.parts
-        return min(parts.published.next, parts.held.next, parts.records.next_retry, parts.metrics.next, parts.settings.next)
+        others = (parts.published.next, parts.held.next, parts.records.next_retry, parts.metrics.next, parts.settings.next)
+        return min(parts.context.queue.next, *others)
+
+    def _settle(self) -> None:
+        """Sends what had to wait for a store, or waited long enough. The kill switch counts as it is now."""
+        parts = self.parts
+        if parts.context.queue.has_news():
+            parts.policy.expire_switch()
+            self._do(parts.policy.look_at_switch)
+            parts.context.queue.settle()
+            self._send_parked()
+            self._do(parts.held.report)
+            self._write_records()
+
+    def _send_parked(self) -> None:
+        for message, answer in self.session.take_answers():
+            self._follow(message, answer)
+            if answer is not None:
+                self._send_answer(answer, partial(messages.leading, messages.encode(message)))
 
     def _do_what_is_due(self) -> None:
         parts = self.parts
@@ -105,6 +129,11 @@ class Engine:
         self._do(parts.policy.look_at_rules, parts.policy.look_at_switch, parts.policy.look_at_includes)
         for line, too_long in self._lines.feed(data):
             self._answer(line, too_long=too_long)
+        self._write_records()
+
+    def _write_records(self) -> None:
+        """What is written behind an answer."""
+        parts = self.parts
         self._do(
             parts.records.write_events,
             parts.metrics.record,
@@ -128,7 +157,7 @@ class Engine:
             return
         answer = self.decide(line, too_long=too_long)
         if answer is not None:
-            self._send_answer(answer, line)
+            self._send_answer(answer, partial(messages.leading, line))
             self._do(self.session.settle)
         if isinstance(answer, messages.Ready):
             parts = self.parts
@@ -175,11 +204,11 @@ class Engine:
         self.parts.published.note()
         return self.session.failed(message, error)
 
-    def _send_answer(self, answer: messages.Wire, line: bytes) -> None:
+    def _send_answer(self, answer: messages.Wire, leading: Callable[[], messages.Leading]) -> None:
         try:
             data = messages.encode(answer)
         except Exception as error:  # noqa: BLE001 - no answer at all would be silence
-            data = messages.encode(self._unreadable(messages.leading(line), f"its answer cannot be written: {fault(error)}"))
+            data = messages.encode(self._unreadable(leading(), f"its answer cannot be written: {fault(error)}"))
         self._output.write(data)
 
     def _begin(self) -> None:
@@ -207,10 +236,12 @@ class Engine:
             return
         parts = self.parts
         steps: Iterable[Callable[[], object]] = (
+            partial(parts.context.queue.close, LEAVE_SECONDS),
+            self._send_parked,
             parts.settings.report_end,
             parts.records.save_counters,
             parts.records.close_standings,
-            partial(parts.records.write_events, patient=True),
+            parts.records.write_last_events,
             parts.published.retire,
             parts.metrics.end,  # last: it may have to wait
         )

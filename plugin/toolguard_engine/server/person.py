@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-import msgspec
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
 
-from toolguard_engine.approvals.ledger import Decision
+from msgspec import structs
+
+from toolguard_engine.approvals import replies
+from toolguard_engine.approvals.ledger import Decision, HeldCall
 from toolguard_engine.layers.autonomy.checkpoint_gate import means
 from toolguard_engine.model.call import Call, Verdict
-from toolguard_engine.server.outbox import Outbox
+from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.session_state import SessionState
 from toolguard_engine.server.standings_sync import StandingsSync
+from toolguard_engine.server.store_queue import ANSWER_SECONDS, StoreJob
 from toolguard_engine.server.verdicts import CHECKPOINT, Verdicts
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError
@@ -18,7 +24,11 @@ from toolguard_engine.wire import messages
 NATIVE_EVENTS = {"used": "consume", "denied": "deny"}
 EVERYWHERE = "all"
 NO_SESSION = "The gateway does not say which chat this is; refill the budgets of all chats with /toolguard checkpoint all."
+AWAY = "The store of held calls does not answer. Before you try it again, see with /toolguard pending what became of it."
 NOT_THE_AGENT = "The agent may not approve its own calls (approval.agentTool is off)."
+
+T = TypeVar("T")
+Asking = messages.PersonDecision | messages.Resolved
 
 
 class PersonDecisions:
@@ -28,7 +38,8 @@ class PersonDecisions:
         self._sync = sync
         self._verdicts = verdicts
 
-    def decide(self, message: messages.PersonDecision) -> messages.Wire:
+    def decide(self, message: messages.PersonDecision) -> messages.Wire | None:
+        """The answer; None where it follows in `SessionState.answers`."""
         if message.where == "tool" and not (self._state.config.approval.agent_tool and message.action == "approve"):
             return messages.DecisionReply(message.id, ok=False, text=NOT_THE_AGENT)
         if message.action == "checkpoint":
@@ -39,8 +50,38 @@ class PersonDecisions:
             return self._accept(message)
         if self._state.approvals is None:
             return messages.DecisionReply(message.id, ok=False, text="Approvals are out of order; run `toolguard doctor`.")
-        answer = self._state.approvals.decide(message, self._state.config)
-        return self._with_weaker(answer) if message.action == "pending" else answer
+        answered = self._with_weaker if message.action == "pending" else lambda answer: answer
+        away = messages.DecisionReply(message.id, ok=False, text=AWAY)
+        self._ask(message, partial(self._state.approvals.decide, message, self._state.config), answered, away)
+        return None
+
+    def _ask(
+        self, message: Asking, work: Callable[[], T], answered: Callable[[T], messages.Wire], away: messages.Wire,
+        *, always: bool = False,
+    ) -> None:  # fmt: skip
+        """Asks the store beside the loop. `away`: the answer where it does not answer in time."""
+
+        def answer(answer: messages.Wire) -> None:
+            self._state.answers.append((message, answer))
+
+        def failed(error: Exception) -> None:
+            answer(messages.Error(message.id, fault(error)))
+            raise error
+
+        def late(result: T) -> None:
+            answered(result)
+
+        self._state.setup.queue.do(
+            StoreJob(
+                work=work,
+                done=lambda result: answer(answered(result)),
+                failed=failed,
+                overdue=lambda: answer(away),
+                late=late,
+                seconds=ANSWER_SECONDS,
+                always=always,
+            )
+        )
 
     def _accept(self, message: messages.PersonDecision) -> messages.Wire:
         """A person accepts the settings that became weaker."""
@@ -61,9 +102,9 @@ class PersonDecisions:
             found = self._state.weakenings.pending() if self._state.weakenings else []
         except StoreError as error:
             found = [f"Whether settings became weaker is not known: {error}"]
-        return msgspec.structs.replace(answer, text="\n".join([answer.text, *found])) if found else answer
+        return structs.replace(answer, text="\n".join([answer.text, *found])) if found else answer
 
-    def _checkpoint(self, message: messages.PersonDecision) -> messages.Wire:
+    def _checkpoint(self, message: messages.PersonDecision) -> messages.Wire | None:
         """A person looked: the budget of this session and of its agent's subagents, or of all, is full again."""
         everywhere = message.nonce == EVERYWHERE
         if not everywhere and not message.session:
@@ -81,8 +122,11 @@ class PersonDecisions:
         if self._state.approvals is None:
             return messages.DecisionReply(message.id, ok=True, text=done)
         decision = Decision(audit_log.plain(message.by), message.where)
-        closed = self._state.approvals.lapse(means(each.key for each in changed), decision)
-        return messages.DecisionReply(message.id, ok=True, text=f"{done}{closed and f'; {closed}'}")
+        work = partial(self._state.approvals.lapse, means(each.key for each in changed), decision)
+        away = messages.DecisionReply(message.id, ok=True, text=f"{done}; {replies.NOT_LAPSED}")
+        reply = lambda closed: structs.replace(away, text=f"{done}{closed and f'; {closed}'}")  # noqa: E731
+        self._ask(message, work, reply, away, always=True)
+        return None
 
     def _kill_switch(self, message: messages.PersonDecision) -> messages.Wire:
         if message.nonce not in ("on", "off") or self._state.kill_switch is None:
@@ -97,8 +141,15 @@ class PersonDecisions:
         self._outbox.decision("kill-switch", message, f"kill-switch.{message.nonce}", text)
         return messages.DecisionReply(message.id, ok=True, text=f"kill switch {message.nonce}: {text}")
 
-    def resolved(self, message: messages.Resolved) -> messages.Wire:
-        entry = self._state.approvals.resolved(message) if self._state.approvals else None
+    def resolved(self, message: messages.Resolved) -> messages.Wire | None:
+        """The answer; None where it follows in `SessionState.answers`."""
+        if self._state.approvals is None:
+            return self._entered(message, None)
+        work = partial(self._state.approvals.resolved, message)
+        self._ask(message, work, partial(self._entered, message), messages.Pong(message.id), always=True)
+        return None
+
+    def _entered(self, message: messages.Resolved, entry: HeldCall | None) -> messages.Wire:
         if entry and message.outcome == "used":
             call = Call(entry.tool, None, agent=entry.agent, session=entry.session, run=entry.run, at=self._state.now())
             self._verdicts.approved(call, entry, self._state.guard.config_for(entry.agent))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from msgspec import structs
 
@@ -11,6 +12,7 @@ from toolguard_engine.rules import risk_levels
 from toolguard_engine.server.clock import Every
 from toolguard_engine.server.engine_context import Context
 from toolguard_engine.server.session import CODE_REWRITTEN
+from toolguard_engine.server.store_queue import StoreJob
 from toolguard_engine.server.verdicts import CODE_ERROR, CODE_UNREADABLE
 from toolguard_engine.stores import audit_log, call_log
 from toolguard_engine.stores import open as stores
@@ -36,6 +38,7 @@ class Records:
         self._counters: CounterStore | None = None
         self._standings: StandingsStore | None = None
         self._unsaved: list[audit_log.AuditEvent] = []
+        self._is_writing = False
         self._retry = Every(context.clock, context.intervals.retry)
         self.log_error = ""
 
@@ -77,30 +80,48 @@ class Records:
                 self.log_error = news
                 self._output.send(messages.Log("warn", f"{news}; malformed calls are not logged"))
 
-    def write_events(self, *, patient: bool = False) -> None:
-        """The lines for the audit log that no store writes itself."""
+    def write_events(self) -> None:
+        """The lines for the audit log that no store writes itself. They are written beside the loop."""
         self._retry.restart()
+        self._take_events()
+        if self._unsaved and self._audit is not None and not self._is_writing:
+            self._is_writing, lines = True, tuple(self._unsaved)
+            work = partial(self._audit.append, lines, patient=False)
+            done = partial(self._written, len(lines))
+            self._context.queue.do(StoreJob(work=work, done=lambda _: done(), failed=done))
+
+    def _take_events(self) -> None:
         fresh = self._session.outbox.take_events()
         for event in fresh:
             if (event.event, event.code) in LOUD:
                 self._output.send(messages.Log("error", f"SECURITY: {event.tool} {event.reason}"))
         self._unsaved += fresh
-        if not self._unsaved or self._audit is None:
-            return
-        try:
-            self._audit.append(self._unsaved, patient=patient)
-        except Busy:
-            pass  # soon again: no other session waits for this
-        except StoreError as error:
+
+    def _written(self, count: int, error: Exception | None = None) -> None:
+        self._is_writing = False
+        if error is None:
+            del self._unsaved[:count]
+        elif not isinstance(error, Busy):  # then soon again
             self._output.complain(f"the audit log cannot be written: {error}")
             self._unsaved = self._unsaved[-MAX_UNSAVED:]
-        else:
-            self._unsaved = []
+        if error is not None and not isinstance(error, StoreError):
+            raise error
+
+    def write_last_events(self) -> None:
+        """When the engine ends, and no thread does it any more."""
+        self._take_events()
+        if self._unsaved and self._audit is not None:
+            try:
+                self._audit.append(self._unsaved)
+            except StoreError as error:
+                self._written(0, error)
+            else:
+                self._written(len(self._unsaved))
 
     @property
     def next_retry(self) -> float:
         """When to try again to write lines of the audit log, by the monotonic clock."""
-        return self._retry.next if self._unsaved else math.inf
+        return self._retry.next if self._unsaved and not self._is_writing else math.inf
 
     def retry_events(self) -> None:
         """Where it is due."""

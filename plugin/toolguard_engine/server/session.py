@@ -1,6 +1,6 @@
 """One conversation with one gateway: messages in, answers out. No I/O: the clock and the stores are handed in.
 
-The caller writes what `outbox`, `take_touched` and `seams` hold after the answer has left.
+The caller sends what `answers` holds, and writes what `outbox`, `take_touched` and `seams` hold after the answer has left.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Session(SessionState):
         self._person = PersonDecisions(self, self.outbox, self._sync, self._verdicts)
 
     def answer(self, message: messages.Incoming) -> messages.Wire | None:
-        """The answer to one message; None for a note."""
+        """The answer to one message; None for a note, and where the answer follows in `answers`."""
         match message:
             case messages.Judge():
                 return self._judge(message)
@@ -86,6 +86,7 @@ class Session(SessionState):
             case messages.Warned():
                 self.outbox.event("security", Call("", None), Verdict("allow", "security.hook-order", reason=note.text))
             case messages.RunEnd():
+                self._verdicts.run_ended(note.run)
                 self.guard.ended(note.run)
                 self.outbox.measured(lambda measure: measure.run_ended(note.run))
             case messages.Leaving():
@@ -274,7 +275,7 @@ class Session(SessionState):
         """The counts that changed, for the store behind this session."""
         return self.guard.take_touched()
 
-    def _judge(self, message: messages.Judge) -> messages.Wire:
+    def _judge(self, message: messages.Judge) -> messages.Wire | None:
         return self._verdicts.judge(message, _call(message, message, self.now()))
 
     def settle(self) -> None:

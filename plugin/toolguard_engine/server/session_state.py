@@ -10,6 +10,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.rules.rulebook import Rulebook
 from toolguard_engine.server.held_call_decisions import Approvals
+from toolguard_engine.server.store_queue import StoreQueue, at_once
 from toolguard_engine.stores.ports import KillSwitchStore, StandingsStore, WeakeningsStore
 from toolguard_engine.wire import messages
 from toolguard_engine.wording.correction import Hints
@@ -37,7 +38,7 @@ class Setup:
     `model.Host`; `included`: the files that the config at this path takes in; `links`: the links that lead to a home folder
     and a state folder; `package`: the folders of the package that a script belongs to.
 
-    `open_approvals` is called once the gateway has said where its state is.
+    `open_approvals` is called once the gateway has said where its state is. `queue` does what needs the stores.
     """
 
     hints: Hints
@@ -51,6 +52,7 @@ class Setup:
     package: Callable[[str], tuple[str, ...]] = lambda _: ()
     open_approvals: Callable[[messages.Hello, Config], Approvals] | None = None
     worked: Callable[[], float] | None = None
+    queue: StoreQueue = field(default_factory=at_once)
 
 
 @dataclass
@@ -67,6 +69,8 @@ class SessionState:
     standings: StandingsStore | None = None
     kill_switch: KillSwitchStore | None = None
     weakenings: WeakeningsStore | None = None
+    answers: list[tuple[messages.Incoming, messages.Wire | None]] = field(default_factory=list)
+    """What the stores were needed for, with its answer; None: it was answered before, and the store has changed since."""
     leaving: str = ""
     """Why the gateway is about to stop the plugin, if it said so."""
 
@@ -75,6 +79,11 @@ class SessionState:
 
     def now(self) -> float:
         return self.setup.clock().timestamp()
+
+    def take_answers(self) -> list[tuple[messages.Incoming, messages.Wire | None]]:
+        """Those that had to wait for a store, each once."""
+        taken, self.answers = self.answers, []
+        return taken
 
     def is_shadowed(self, agent: str) -> bool:
         """Whether the guard only watches this agent."""

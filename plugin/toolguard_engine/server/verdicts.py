@@ -9,8 +9,8 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.layers import engaged_kill_switch, store_unavailable
 from toolguard_engine.layers.autonomy.checkpoint_gate import ASKS
 from toolguard_engine.model.call import Call, Stop, Verdict
-from toolguard_engine.server.held_call_decisions import Settled, prompt_for
 from toolguard_engine.server.outbox import Outbox, fault
+from toolguard_engine.server.parked_calls import ParkedCalls
 from toolguard_engine.server.session_state import SessionState
 from toolguard_engine.server.standings_sync import StandingsSync
 from toolguard_engine.wire import messages
@@ -30,16 +30,18 @@ class Verdicts:
         self._state = state
         self._outbox = outbox
         self._sync = sync
+        self._parked = ParkedCalls(state, outbox, self)
+        self.run_ended = self._parked.run_ended
 
-    def judge(self, message: messages.Judge, call: Call) -> messages.Wire:
-        """The answer about one call."""
+    def judge(self, message: messages.Judge, call: Call) -> messages.Wire | None:
+        """The answer about one call; None where it follows in `SessionState.answers`."""
         self._state.tally.judged += 1
         try:
             return self._judged(message, call)
         except Exception as error:  # noqa: BLE001 - a bug must not become a yes, nor end the engine for all sessions
-            return self._undecided(message, call, error)
+            return self.undecided(message, call, error)
 
-    def _undecided(self, message: messages.Judge, call: Call, error: Exception) -> messages.Wire:
+    def undecided(self, message: messages.Judge, call: Call, error: Exception) -> messages.Wire:
         """A bug is not silence: the call is blocked whatever the fail mode, also in shadow mode."""
         return self.blocked_unjudged(message.id, call, CODE_ERROR, f"the guard could not decide: {fault(error)}")
 
@@ -69,7 +71,7 @@ class Verdicts:
             self.end_run(call, stop, verdict.reason)
         return stop
 
-    def _judged(self, message: messages.Judge, call: Call) -> messages.Wire:
+    def _judged(self, message: messages.Judge, call: Call) -> messages.Wire | None:
         call = self._state.guard.processes.joined(call)
         verdict = self._first(call)
         if self._state.guard.autonomy.has_spent:  # before the answer: who ends the engine behind it gets nothing back
@@ -79,7 +81,7 @@ class Verdicts:
             return self._allowed(message.id, call, verdict)
         if verdict.decision == "hold":
             return self._held(message, call, verdict)
-        return self._refuse(message.id, call, verdict)
+        return self.refuse(message.id, call, verdict)
 
     def _allowed(self, question: int, call: Call, verdict: Verdict) -> messages.Wire:
         code, note = verdict.code, verdict.note
@@ -90,9 +92,9 @@ class Verdicts:
             self._outbox.event("note", call, replace(verdict, reason=note))
         self._outbox.measured(lambda measure: measure.allowed(call, code))
         if not note and self._state.config.pin_params != "always":
-            return self._let_run(question, call, code)
+            return self.let_run(question, call, code)
         acts = self._state.guard.config_for(call.agent).active_mode in ("enforce", "soft")
-        return self._let_run(
+        return self.let_run(
             question, call, code, note=note if acts else "", pin=acts and self._state.config.pin_params == "always"
         )
 
@@ -106,7 +108,7 @@ class Verdicts:
         self._sync.save()
         return verdict if self._state.guard.lost else self._state.guard.judge_reading(reading)
 
-    def _let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> messages.Wire:
+    def let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> messages.Wire:
         self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
         return messages.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=self._state.guard.wanted(call))
 
@@ -117,26 +119,12 @@ class Verdicts:
                 code = notice.signal.code
                 self._outbox.event(code.partition(".")[0], notice.call, Verdict("allow", code, reason=notice.signal.reason))
 
-    def _held(self, message: messages.Judge, call: Call, asked: Verdict) -> messages.Wire:
-        config = self._state.guard.config_for(call.agent)
-        settled = self._settle(asked, call, config)
-        verdict, entry = settled.verdict, settled.entry
-        if verdict.decision == "allow":
-            self._state.tally.approved += 1
-            self._state.guard.succeeded(call)  # it waits no more, whatever becomes of it
-            if entry is None:
-                self._outbox.event("grant-used", call, verdict)
-            else:
-                self.approved(call, entry, config)
-            return self._let_run(message.id, call, verdict.code, pin=True)
-        if verdict.decision == "hold" and entry and not settled.fresh:
-            self._outbox.event("hold-again", call, verdict, nonce=entry.nonce)
-        prompt = (
-            prompt_for(entry, self._state.setup.clock().timestamp())
-            if verdict.decision == "hold" and entry and entry.whole and message.native
-            else None
-        )
-        return self._refuse(message.id, call, verdict, entry.nonce if entry else "", prompt)
+    def _held(self, message: messages.Judge, call: Call, asked: Verdict) -> messages.Wire | None:
+        if self._state.approvals is not None:
+            self._parked.park(message, call, asked, self._state.approvals)
+            return None
+        text = approval_texts.out_of_order(self._state.guard.config_for(call.agent).approval.prefix, OUT_OF_ORDER)
+        return self.refuse(message.id, call, Verdict("block", OUT_OF_ORDER, text, "no store of approvals"))
 
     def approved(self, call: Call, entry: HeldCall, config: Config) -> None:
         self._state.guard.autonomy.approved(call, entry.code, config)
@@ -144,13 +132,7 @@ class Verdicts:
             reason = f"the approval of {entry.nonce} was a checkpoint: the counting begins anew"
             self._outbox.event("checkpoint", call, Verdict("allow", CHECKPOINT, reason=reason), entry.nonce)
 
-    def _settle(self, asked: Verdict, call: Call, config: Config) -> Settled:
-        if self._state.approvals is None:
-            text = approval_texts.out_of_order(config.approval.prefix, OUT_OF_ORDER)
-            return Settled(Verdict("block", OUT_OF_ORDER, text, "no store of approvals"))
-        return self._state.approvals.settle(asked, call, config)
-
-    def _refuse(
+    def refuse(
         self, question: int, call: Call, verdict: Verdict, nonce: str = "", prompt: messages.Prompt | None = None
     ) -> messages.Wire:
         held = verdict.decision == "hold"

@@ -6,78 +6,114 @@ The file is looked at only while calls of this gateway wait, and read only when 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from toolguard_engine.approvals.ledger import LAPSED, OPEN, HeldCall
+from toolguard_engine.server.store_queue import StoreJob, StoreQueue
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError
 from toolguard_engine.stores.ports import HeldCallStore
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval
 
 MAX_WOKEN = 5_000
+NEVER = (0, 0, 0)
+"""The stamp of no file."""
+
+Say = Callable[[list[messages.Wake]], None]
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What was found: `entries` is None where the file is as it was."""
+
+    stamp: tuple[int, int, int]
+    entries: list[HeldCall] | None
 
 
 class Wakes:
-    """`poll` answers with the agents to wake, if that is wanted. `clock`: seconds since 1970."""
+    """`poll` looks beside the loop; the agents to wake go to `say`, if that is wanted. `clock`: seconds since 1970."""
 
-    def __init__(self, path: Path, nonces: HeldCallStore, clock: Callable[[], float], *, wake: bool) -> None:
-        self._path = path
+    def __init__(
+        self, nonces: HeldCallStore, clock: Callable[[], float], queue: StoreQueue, say: Say, *, wake: bool
+    ) -> None:
         self._nonces = nonces
         self._clock = clock
+        self._queue = queue
+        self._say = say
         self._wanted = wake
         self._seen: tuple[int, int, int] | None = None
         self._open: list[HeldCall] = []
         self._woken: dict[str, int] = {}  # how often; who does not use a yes is not woken for it for ever
+        self._is_looking = False
         self.trouble = ""
 
     @property
     def watching(self) -> bool:
-        """Whether anything waits that a person may decide on."""
-        return bool(self._open) or self._seen is None
+        """Whether anything waits that a person may decide on, and it is not being looked at."""
+        return not self._is_looking and (bool(self._open) or self._seen is None or self._nonces.is_behind)
 
     def look(self) -> None:
         """A call was held just now: look again at the next poll."""
         self._seen = None
 
-    def poll(self) -> list[messages.Wake]:
+    def poll(self) -> None:
         """Wakes for what was approved since the last time; closes what is over. Never raises."""
-        try:
-            return self._poll()
-        except Busy:  # soon it is not: what a person may still decide on is waited for
-            now = self._clock()
-            self._open = [entry for entry in self._open if now < entry.expires]
-            return []
-        except StoreError as error:
-            self.trouble = str(error) if isinstance(error, Damaged) else ""  # others are told when a call needs the store
-            self._open = []
-            return []
-
-    def _poll(self) -> list[messages.Wake]:
         now = self._clock()
-        if any(now >= entry.expires for entry in self._open):
-            self._nonces.sweep(now)
-        if not self._changed():
-            return []
+        is_over = self._nonces.is_behind or any(now >= entry.expires for entry in self._open)
+        self._is_looking, seen, self._seen = True, self._seen, self._seen or NEVER
+        look = partial(self._look, now if is_over else None, seen)
+        self._queue.do(StoreJob(work=look, done=self._found, failed=partial(self._failed, seen)))
+
+    def _look(self, sweep: float | None, seen: tuple[int, int, int] | None) -> _Look:
+        """In the thread of the queue."""
+        if sweep is not None:
+            self._nonces.sweep(sweep)
+        stamp = _stamp(self._nonces.path)
+        return _Look(stamp, None if stamp == seen else self._nonces.entries())
+
+    def _failed(self, seen: tuple[int, int, int] | None, error: Exception) -> None:
+        self._is_looking = False
+        if isinstance(error, Busy):  # soon it is not: what a person may still decide on is waited for
+            now, self._seen = self._clock(), self._seen and seen
+            self._open = [entry for entry in self._open if now < entry.expires]
+            return
+        self.trouble = str(error) if isinstance(error, Damaged) else ""  # others are told when a call needs the store
+        self._open = []
+        if not isinstance(error, StoreError):
+            raise error
+
+    def _found(self, look: _Look) -> None:
+        self._is_looking = False
+        if self._seen is not None:  # nothing was held since it was looked for
+            self._seen = look.stamp
+        if look.entries is None:
+            return
         waited = {entry.nonce for entry in self._open if entry.status == "pending"}
-        entries = self._nonces.entries()
-        self._open = [entry for entry in entries if entry.status in OPEN]
+        self._open = [entry for entry in look.entries if entry.status in OPEN]
         self.trouble = ""
+        if self._wanted:
+            self._say(self._wakes(look.entries, waited))
+
+    def _wakes(self, entries: list[HeldCall], waited: set[str]) -> list[messages.Wake]:
+        now = self._clock()
         approved = [entry for entry in self._open if entry.status == "approved" and not self._woken.get(entry.nonce)]
         lapsed = {entry.session: entry for entry in entries if entry.nonce in waited and entry.why == LAPSED}
         woken = {entry.session for entry in approved}
         wakes = [self._wake(entry, now) for entry in approved]
-        wakes += [_go_on(entry) for session, entry in lapsed.items() if session not in woken]
-        return wakes if self._wanted else []
+        return wakes + [_go_on(entry) for session, entry in lapsed.items() if session not in woken]
 
-    def ended(self, session: str) -> list[messages.Wake]:
+    def ended(self, session: str) -> None:
         """A run of this session is over: whoever was busy when its call was approved is told now, if it still waits."""
         known = [entry for entry in self._open if entry.session == session and self._woken.get(entry.nonce) == 1]
         if not known:
-            return []
+            return
         for entry in known:
             self._woken[entry.nonce] = 0
         self._seen = None
-        return self.poll()
+        if not self._is_looking:
+            self.poll()
 
     def _wake(self, entry: HeldCall, now: float) -> messages.Wake:
         self._woken[entry.nonce] = 2 if entry.nonce in self._woken else 1
@@ -86,15 +122,14 @@ class Wakes:
         text = approval.approved(entry.nonce, max(1, int(entry.expires - now)), entry.shown)
         return messages.Wake(entry.nonce, entry.agent, entry.session, text)
 
-    def _changed(self) -> bool:
-        try:
-            found = self._path.stat()
-        except (OSError, ValueError):  # ValueError: a NUL in the path
-            now = (0, 0, 0)
-        else:
-            now = (found.st_ino, found.st_mtime_ns, found.st_size)
-        changed, self._seen = now != self._seen, now
-        return changed
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """What differs when the file does."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):  # ValueError: a NUL in the path
+        return NEVER
+    return (found.st_ino, found.st_mtime_ns, found.st_size)
 
 
 def _go_on(entry: HeldCall) -> messages.Wake:

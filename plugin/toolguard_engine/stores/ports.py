@@ -25,14 +25,24 @@ Tables = list[dict[str, Any]]
 
 
 class HeldCallStore(Protocol):
-    """The ledger of held calls."""
+    """The ledger of held calls. An engine asks it beside its loop (`server.store_queue`) and answers a call when it has the
+    result: methods may wait for another process or a network."""
 
     @property
     def path(self) -> Path:
         """The file to watch for changes."""
 
-    def present(self, request: HeldCall, now: float) -> Presented:
-        """Uses up the approval of a call, or holds it under a nonce. `request` is the entry that it would get."""
+    def present(self, request: HeldCall, now: float, *, log: bool = True) -> Presented:
+        """Uses up the approval of a call, or holds it under a nonce. `request` is the entry that it would get.
+
+        Without `log` its lines for the audit log are stored with the change, and written by `write_log`.
+        """
+
+    def write_log(self) -> None:
+        """Writes the lines that `present` left. Raises `Busy` at once if another process writes: `sweep` does it."""
+
+    is_behind: bool
+    """Whether such lines could not be written."""
 
     def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
         """See `Ledger.approve`; also raises `ledger.RefusedError`."""

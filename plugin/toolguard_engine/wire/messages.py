@@ -377,6 +377,10 @@ class Log(Wire, frozen=True, tag="log"):
     text: str
 
 
+class Working(Wire, frozen=True, tag="working"):
+    """The engine is busy: what is asked is answered later."""
+
+
 _decoder: msgspec.json.Decoder[Incoming] = msgspec.json.Decoder(Incoming)
 _encoder = msgspec.json.Encoder()
 _ESCAPE = re.compile(

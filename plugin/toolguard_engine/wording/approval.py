@@ -96,6 +96,11 @@ def out_of_order(prefix: str, code: str) -> str:
     )
 
 
+def not_now(prefix: str, reason: str) -> str:
+    """The call needs an approval, and whether it has one is not known now."""
+    return f"{prefix}_BLOCK|This call needs a person's approval, and {reason}.\nIf it is still needed, repeat it once."
+
+
 def undecided(prefix: str, code: str) -> str:
     """The guard reached no verdict: it could not read the request, or has a bug."""
     return (

@@ -12,6 +12,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -76,8 +77,10 @@ class FileNonces:
         self._file = LockedFile(self.path, _File, _is_valid)
         self._audit = AuditLog(state_dir)
         self._logged: set[str] = set()
+        self._unlogged: list[audit_log.AuditEvent] = []
+        self.is_behind = False
 
-    def present(self, request: HeldCall, now: float) -> Presented:
+    def present(self, request: HeldCall, now: float, *, log: bool = True) -> Presented:
         def work(ledger: Ledger) -> Presented:
             known = ledger.waiting(request.binding, now)
             if known is None:
@@ -86,7 +89,14 @@ class FileNonces:
                 return Presented("used", ledger.use(known, now))
             return Presented(known.status, known)
 
-        return self._change(work, now)
+        return self._change(work, now, log=log)
+
+    def write_log(self, *, patient: bool = False) -> None:
+        lines, self._unlogged = self._unlogged, []
+        if lines:
+            self.is_behind = True
+            self._audit.append(lines, patient=patient)
+            self._logged, self.is_behind = {event.id for event in lines}, False
 
     def approve(self, prefix: str, decision: Decision, now: float, window: float, *, unseen: bool = False) -> HeldCall:
         return self._change(lambda ledger: ledger.approve(prefix, decision, now, window, unseen=unseen), now)
@@ -122,7 +132,7 @@ class FileNonces:
         if self.path.exists():
             self._change(lambda ledger: None, now, patient=False)  # noqa: ARG005
 
-    def _change(self, work: Callable[[Ledger], T], now: float, *, patient: bool = True) -> T:
+    def _change(self, work: Callable[[Ledger], T], now: float, *, patient: bool = True, log: bool = True) -> T:
         """Runs `work` on the current ledger and stores its changes, also if `work` raises."""
         with self._file.locked(patient=patient):
             stored = self._file.read()
@@ -134,7 +144,7 @@ class FileNonces:
             try:
                 return work(ledger)
             finally:
-                self._keep(own, stored, raw, ledger, now)
+                self._keep(own, stored, raw, ledger, now, log=log, patient=patient)
 
     def _key(self, stored: _File) -> bytes:
         """The key; never a new one if something is signed already. Raises `StoreError`."""
@@ -145,7 +155,17 @@ class FileNonces:
             )
         return signing_key_file.load(self._state_dir)
 
-    def _keep(self, own: bytes, stored: _File, raw: dict[str, msgspec.Raw], ledger: Ledger, now: float) -> None:
+    def _keep(
+        self,
+        own: bytes,
+        stored: _File,
+        raw: dict[str, msgspec.Raw],
+        ledger: Ledger,
+        now: float,
+        *,
+        log: bool,
+        patient: bool,
+    ) -> None:
         left = self._not_logged(stored.events())
         forged = [self._forged(entry, now) for entry in ledger.forged]
         if stored.outbox and not signing_key.fits(own, msgspec.json.encode(stored.outbox), stored.mac):
@@ -157,8 +177,10 @@ class FileNonces:
             outbox = msgspec.to_builtins(events[-MAX_OUTBOX:])
             mac = signing_key.sign(own, msgspec.json.encode(outbox)) if outbox else ""
             self._file.write(_File(entries=entries, outbox=outbox, mac=mac))
-        if events:
-            self._log(events)
+        self._unlogged, self.is_behind = events, False
+        if log:
+            with suppress(StoreError):  # the lines stay in the outbox; a verdict must not wait for a full disk
+                self.write_log(patient=patient)
 
     def _trusted_now(self, own: bytes, raw: dict[str, msgspec.Raw], entry: HeldCall, closed: dict[float, set[str]]) -> bool:
         """Signed with our key, and not a copy of an entry that the audit log records as closed.
@@ -173,14 +195,6 @@ class FileNonces:
         if ids is None:
             ids = closed[entry.created] = self._audit.ids_since(entry.created)
         return ids.isdisjoint(f"{entry.nonce}-{_EVENTS[status]}" for status in _CLOSED)
-
-    def _log(self, events: list[audit_log.AuditEvent]) -> None:
-        """Lines that cannot be written stay in the outbox; a verdict must not wait for a full disk."""
-        try:
-            self._audit.append(events)
-        except StoreError:
-            return
-        self._logged = {event.id for event in events}
 
     def _not_logged(self, outbox: list[audit_log.AuditEvent]) -> list[audit_log.AuditEvent]:
         unsure = [event for event in outbox if event.id not in self._logged]

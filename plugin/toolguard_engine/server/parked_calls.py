@@ -1,0 +1,147 @@
+"""Calls that ask for a person, while the store of held calls is asked about them.
+
+Nobody else waits for that: a call is parked, the store is asked beside the loop, and the call is answered when the store has
+answered, or blocked after `ANSWER_SECONDS`. What may have changed meanwhile is looked at again before the answer leaves.
+An approval that the store used up for a call that was not let run is kept: the same call runs with it once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+from toolguard_engine.config.settings import Config
+from toolguard_engine.layers import engaged_kill_switch
+from toolguard_engine.model.call import Call, Verdict
+from toolguard_engine.server.held_call_decisions import Approvals, Settled, prompt_for
+from toolguard_engine.server.outbox import Outbox
+from toolguard_engine.server.session_state import SessionState
+from toolguard_engine.server.store_queue import ANSWER_SECONDS, StoreJob
+from toolguard_engine.wire import messages
+from toolguard_engine.wording import approval as approval_texts
+
+if TYPE_CHECKING:
+    from toolguard_engine.server.verdicts import Verdicts
+
+AWAY = "approval.away"
+RUN_OVER = "approval.run-over"
+UNUSED = "approval.unused"
+ENDED = "its run ended before the store of held calls had answered"
+
+
+@dataclass(eq=False)
+class ParkedCall:
+    """`asked`: the verdict of the guard."""
+
+    message: messages.Judge
+    call: Call
+    asked: Verdict
+    approvals: Approvals
+    config: Config
+    run_is_over: bool = False
+
+
+class ParkedCalls:
+    def __init__(self, state: SessionState, outbox: Outbox, verdicts: Verdicts) -> None:
+        self._state = state
+        self._outbox = outbox
+        self._verdicts = verdicts
+        self._waiting: set[ParkedCall] = set()
+
+    def park(self, message: messages.Judge, call: Call, asked: Verdict, approvals: Approvals) -> None:
+        """Asks the store; the answer follows in `SessionState.answers`."""
+        config = self._state.guard.config_for(call.agent)
+        parked = ParkedCall(message, call, asked, approvals, config)
+        self._waiting.add(parked)
+        self._state.setup.queue.do(
+            StoreJob(
+                work=partial(approvals.settle, asked, call, config),
+                done=lambda settled: self._answer(parked, lambda: self._answered(parked, settled)),
+                failed=partial(self._failed, parked),
+                overdue=lambda: self._answer(parked, lambda: self._refused(parked, self._away(parked))),
+                late=partial(self._late, parked),
+                behind=approvals.write_log,
+                seconds=ANSWER_SECONDS,
+            )
+        )
+
+    def run_ended(self, run: str) -> None:
+        """Nobody waits any more for the answers on its calls."""
+        for parked in self._waiting:
+            parked.run_is_over |= parked.call.run == run
+
+    def _answer(self, parked: ParkedCall, make: Callable[[], messages.Wire]) -> None:
+        self._waiting.discard(parked)
+        try:
+            answer = make()
+        except Exception as error:  # noqa: BLE001 - a bug must not become a yes, nor leave the question open
+            answer = self._verdicts.undecided(parked.message, parked.call, error)
+        self._state.answers.append((parked.message, answer))
+
+    def _failed(self, parked: ParkedCall, error: Exception) -> None:
+        self._answer(parked, lambda: self._verdicts.undecided(parked.message, parked.call, error))
+
+    def _refused(self, parked: ParkedCall, verdict: Verdict) -> messages.Wire:
+        return self._verdicts.refuse(parked.message.id, parked.call, verdict)
+
+    def _away(self, parked: ParkedCall) -> Verdict:
+        prefix = parked.config.approval.prefix
+        if self._state.guard.killed:
+            return engaged_kill_switch.verdict(self._state.guard.killed, prefix)
+        reason = f"the store of held calls did not answer within {ANSWER_SECONDS} s"
+        return Verdict("block", AWAY, approval_texts.not_now(prefix, reason), reason)
+
+    def _answered(self, parked: ParkedCall, settled: Settled) -> messages.Wire:
+        """The store has answered in time."""
+        refusal = self._refused_by_now(parked, settled.verdict)
+        if refusal is not None:
+            self._keep(parked, settled)
+            return self._refused(parked, refusal)
+        verdict, entry, call = settled.verdict, settled.entry, parked.call
+        if verdict.decision == "allow":
+            return self._let_run(parked, settled)
+        if verdict.decision == "hold" and entry and not settled.fresh:
+            self._outbox.event("hold-again", call, verdict, nonce=entry.nonce)
+        prompt = (
+            prompt_for(entry, self._state.setup.clock().timestamp())
+            if verdict.decision == "hold" and entry and entry.whole and parked.message.native
+            else None
+        )
+        return self._verdicts.refuse(parked.message.id, call, verdict, entry.nonce if entry else "", prompt)
+
+    def _let_run(self, parked: ParkedCall, settled: Settled) -> messages.Wire:
+        call, entry = parked.call, settled.entry
+        self._state.tally.approved += 1
+        self._state.guard.succeeded(call)  # it waits no more, whatever becomes of it
+        if entry is None:
+            self._outbox.event("grant-used", call, settled.verdict)
+        else:
+            self._verdicts.approved(call, entry, parked.config)
+        return self._verdicts.let_run(parked.message.id, call, settled.verdict.code, pin=True)
+
+    def _refused_by_now(self, parked: ParkedCall, verdict: Verdict) -> Verdict | None:
+        """What has come up since the call was parked; None where nothing has that would keep it from running."""
+        prefix = parked.config.approval.prefix
+        if self._state.guard.killed:
+            return engaged_kill_switch.verdict(self._state.guard.killed, prefix)
+        if verdict.decision != "allow":
+            return None
+        if parked.run_is_over:
+            return Verdict("block", RUN_OVER, approval_texts.not_now(prefix, ENDED), ENDED)
+        again = self._state.guard.judge(parked.call)
+        return again if again.decision == "block" else None
+
+    def _late(self, parked: ParkedCall, settled: Settled) -> None:
+        """It was blocked meanwhile."""
+        self._keep(parked, settled)
+        self._state.answers.append((parked.message, None))
+
+    def _keep(self, parked: ParkedCall, settled: Settled) -> None:
+        entry = settled.entry
+        if settled.verdict.decision != "allow" or entry is None:
+            return
+        parked.approvals.keep(entry)
+        reason = f"the approval of {entry.nonce} is used up, but the call did not run: the same call may run with it once"
+        self._outbox.event("error", parked.call, Verdict("allow", UNUSED, reason=reason), entry.nonce)
