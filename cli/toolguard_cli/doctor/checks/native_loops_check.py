@@ -92,7 +92,9 @@ def _own(own: LoopDetection) -> str:
     )
     counted = f"for identical errors it {limits}" if limits else "it does not count identical errors (identicalErrors is 0)"
     if state is None:
-        limits = f"it warns after {own.warning_threshold} calls and ends the run after {own.global_circuit_breaker_threshold}"
+        limits = (
+            f"it warns after {own.warning_threshold} calls and ends the run after {own.global_circuit_breaker_threshold}"
+        )
         return f"toolguard's is on for calls that certainly lead nowhere ({limits}); {counted}"
     ours = f"{own.warning_threshold} calls, blocks after {own.critical_threshold} and {own.global_circuit_breaker_threshold}"
     return f"toolguard's is on (it warns after {ours}); {counted}"
