@@ -1,7 +1,8 @@
 // The engine process, for the hooks: `ask` (a promise), `askNow` (blocks, at most `SYNC_LIMIT_MS`), `note` (no answer).
 //
 // An answer of null means silence: the engine does not run or took too long. An answer of the type `error` is not silence: the
-// engine could not take this question, or it could not be sent (`isError`). An engine that answers its introduction with an
+// engine could not take this question, or it could not be sent (`isError`). Nor is it silence while the engine says `working`:
+// a question waits on, and after `WORKING_LIMIT_MS` its answer is such an error. An engine that answers its introduction with an
 // error cannot judge; every question then gets that error until another start succeeds. It is retried when the gateway's config
 // has changed, else at most every `RETRY_MS` while questions arrive.
 //
@@ -24,7 +25,7 @@ const LONGEST_REFUSAL = 1_000;
 const ANSWERED = /^\s*\{(?:\s*"type"\s*:\s*"[\w-]{1,40}"\s*,)?\s*"id"\s*:\s*(\d{1,16})\b/;
 
 const FIRST_DELAY_MS = 20;
-const LAST_DELAY_MS = 10_000;
+const LAST_DELAY_MS = 2_000;
 /** Deaths within this time count as a series; after the first ones the engine is restarted at once. */
 const ROW_MS = 10_000;
 const FREE_DEATHS = 4;
@@ -35,8 +36,17 @@ const LOOK_MS = 0.15;
 const LOOK_MAX_LINE = 32_768;
 /** An engine that waits for locks takes up to 3.5 s to write its last rows; the gateway waits 5 s for a plugin. */
 const STOP_LIMIT_MS = 4_000;
-/** After this many unanswered synchronous questions in a row the engine counts as hung. */
-const HUNG_AFTER = 3;
+/** While this many synchronous questions are unanswered, no other one is waited for: the gateway's loop would stand still. */
+const MAX_UNANSWERED = 2;
+const MAX_KEPT_UNANSWERED = 1_000;
+/** An engine that says nothing for so long after an unanswered synchronous question counts as hung. */
+const HUNG_MS = 2_000;
+/** A question waits for an engine that works until shortly before the gateway blocks the call (15 s for each hook). */
+const WORKING_LIMIT_MS = 12_000;
+/** Between two looks whether such an engine still speaks. */
+const WORKING_LOOK_MS = 1_000;
+/** An engine that has not introduced itself by then hangs. A busy machine may take seconds for it. */
+const START_LIMIT_MS = 10_000;
 
 /** @typedef {import("./command.mjs").Command} Command */
 /** @typedef {Record<string, any>} Message */
@@ -82,7 +92,13 @@ export class Engine {
   #nextId = 1;
   /** @type {Map<number, (answer: Message | null) => void>} */
   #waiting = new Map();
-  #unanswered = 0;
+  /** @type {Set<number>} synchronous questions that the engine has not answered yet */
+  #unanswered = new Set();
+  /** When the engine last said anything, and when anything but that it works. */
+  #spokeAt = 0;
+  #answeredAt = 0;
+  /** @type {NodeJS.Timeout | null} */
+  #suspicion = null;
   #disposed = false;
   /** @type {Set<string>} causes that were logged since the engine was last ready */
   #complaints = new Set();
@@ -131,9 +147,14 @@ export class Engine {
     const complaints = new Lines(MAX_LINE, (line) => this.#complain(`engine: ${explained(line)}`));
     child.stdin.on("error", () => {}); // a dying engine closes its pipe; `exit` reports it
     child.stdout.on("data", (data) => this.#child === child && this.#lines?.feed(data));
+    const begin = setTimeout(() => setImmediate(() => this.#mustHaveBegun(child)), START_LIMIT_MS);
+    begin.unref();
     child.stderr.on("data", (data) => complaints.feed(data));
     child.on("error", (error) => this.#complain(`engine: ${error.message}`));
-    child.on("exit", (code, signal) => this.#gone(child, signal ? `signal ${signal}` : `exit code ${code}`));
+    child.on("exit", (code, signal) => {
+      clearTimeout(begin);
+      this.#gone(child, signal ? `signal ${signal}` : `exit code ${code}`);
+    });
     this.#unreference(child);
     child.stdin.write(this.#hello);
   }
@@ -154,7 +175,12 @@ export class Engine {
     return new Promise((resolve) => {
       // This timer keeps the process alive while the answer is pending. After a long block of the event loop, timers run
       // before I/O: `setImmediate` lets the pipe be read first.
-      const timer = setTimeout(() => setImmediate(() => this.#hung(id)), limit);
+      const asked = performance.now();
+      /** @type {NodeJS.Timeout} */
+      let timer;
+      const look = (/** @type {number} */ since) => setImmediate(() => this.#overdue(id, asked, since, wait));
+      const wait = (/** @type {number} */ delay) => void (timer = setTimeout(look, delay, performance.now()));
+      wait(limit);
       this.#waiting.set(id, (answer) => {
         clearTimeout(timer);
         resolve(answer);
@@ -193,14 +219,28 @@ export class Engine {
     this.start();
     const child = this.#child;
     if (!child || this.#disposed) return this.#noAnswer(id);
+    if (this.#unanswered.size >= MAX_UNANSWERED) return this.#tell(child, id, line);
     /** @type {{ message: Message | null } | null} */
     let answer = null;
     this.#waiting.set(id, (got) => (answer = { message: got }));
     const outcome = this.#exchange(child, line, () => answer !== null, limit);
     this.#waiting.delete(id);
-    if (outcome !== "answered") this.#unansweredNow(child, outcome, limit);
-    else this.#unanswered = 0;
+    if (outcome !== "answered") this.#unansweredNow(id, outcome, limit);
     return /** @type {{ message: Message | null } | null} */ (answer)?.message ?? this.#noAnswer(id);
+  }
+
+  /**
+   * A synchronous question that is not waited for. The engine gets it all the same: it counts what happens.
+   * @param {Child} child
+   * @param {number} id
+   * @param {string} line
+   */
+  #tell(child, id, line) {
+    if (this.#unanswered.size < MAX_KEPT_UNANSWERED) {
+      this.#unanswered.add(id);
+      child.stdin.write(line);
+    }
+    return this.#noAnswer(id);
   }
 
   /** @param {Message} message */
@@ -282,28 +322,51 @@ export class Engine {
   }
 
   /**
-   * @param {Child} child
+   * @param {number} id
    * @param {string} outcome
    * @param {number} limit
    */
-  #unansweredNow(child, outcome, limit) {
+  #unansweredNow(id, outcome, limit) {
     this.#complain(`no answer to a synchronous question within ${limit} ms (${outcome})`);
-    if (!this.#ready || outcome === "blind" || outcome === "busy") return; // still starting, or not asked at all
-    this.#unanswered += 1;
-    if (this.#unanswered < HUNG_AFTER) return;
-    this.#unanswered = 0;
+    if (outcome === "blind" || outcome === "busy" || outcome === "closed") return; // not asked at all, or it has ended
+    this.#unanswered.add(id);
+    this.#suspicion ??= setTimeout(() => setImmediate(() => this.#mustHaveSpoken()), HUNG_MS);
+    this.#suspicion.unref();
+  }
+
+  /** Synchronous questions are unanswered for long: an engine that has not said anything since is killed. */
+  #mustHaveSpoken() {
+    this.#suspicion = null;
+    if (!this.#child || !this.#ready || this.#unanswered.size === 0) return;
+    const silent = performance.now() - this.#spokeAt;
+    if (silent < HUNG_MS) {
+      this.#suspicion = setTimeout(() => setImmediate(() => this.#mustHaveSpoken()), HUNG_MS - silent + 1);
+      this.#suspicion.unref();
+    } else this.#child.kill("SIGKILL");
+  }
+
+  /** @param {Child} child */
+  #mustHaveBegun(child) {
+    if (this.#child !== child || this.#ready) return;
+    this.#complain("the engine hangs at its start; restarting it");
     child.kill("SIGKILL");
   }
 
   /**
-   * A question was not answered in time: a hung engine is killed.
+   * A question was not answered in time. An engine that is silent is killed; one that works is waited for.
    * @param {number} id
+   * @param {number} asked when
+   * @param {number} since when it was last looked at
+   * @param {(delay: number) => void} wait looks again after so many milliseconds
    */
-  #hung(id) {
+  #overdue(id, asked, since, wait) {
     if (!this.#waiting.has(id)) return;
-    this.#complain("no answer to a question in time; restarting the engine");
-    this.#child?.kill("SIGKILL");
-    this.#settle(id, null);
+    const isWorking = this.#ready && this.#spokeAt > since;
+    if (isWorking && performance.now() - asked < WORKING_LIMIT_MS) return wait(WORKING_LOOK_MS);
+    const hangs = this.#ready && this.#answeredAt < asked;
+    this.#complain(`no answer to a question in time${hangs ? "; restarting the engine" : ""}`);
+    this.#settle(id, isWorking ? busy(id) : null);
+    if (hangs) this.#child?.kill("SIGKILL");
   }
 
   /**
@@ -335,8 +398,12 @@ export class Engine {
   /** @param {string} line */
   #receive(line) {
     if (this.#isRefused()) return;
+    this.#spokeAt = performance.now();
     const message = parsed(line);
     if (!message) return this.#unreadable(line);
+    if (message.type === "working") return;
+    this.#answeredAt = this.#spokeAt;
+    this.#unanswered.delete(message.id);
     const level = /** @type {keyof Logger} */ (message.level);
     if (message.type === "log") return this.#logger[level]?.(`[toolguard] ${message.text}`);
     if (message.type === "wake") return this.#onEvent(message);
@@ -362,7 +429,7 @@ export class Engine {
     this.#refusal = "";
     this.#retrying = false;
     this.#ready = true;
-    this.#unanswered = 0;
+    this.#unanswered.clear();
     this.#complaints.clear();
     this.#logger.debug?.(`[toolguard] engine ${answer.version} is ready (pid ${answer.pid})`);
     if (answer.configError) this.#logger.error(`[toolguard] ${answer.configError}; default settings are in force`);
@@ -463,6 +530,11 @@ export class Engine {
  */
 function refused(id, why) {
   return { type: "error", id, error: `the engine cannot serve this gateway: ${why}` };
+}
+
+/** @param {number} id */
+function busy(id) {
+  return { type: "error", id, error: "the engine is too busy to answer" };
 }
 
 /** @param {number} id */

@@ -16,7 +16,7 @@ from typing import Any
 from toolguard_engine.server import composition
 from toolguard_engine.server.loop import Engine
 from toolguard_engine.server.session import Session
-from toolguard_engine.server.store_queue import AtOnce
+from toolguard_engine.server.store_queue import AtOnce, Worker
 
 PATIENCE = 120
 """Seconds until a process that should have ended is killed and the test fails. No test waits for it to pass."""
@@ -126,10 +126,10 @@ class _Wire:
 class Talk(_Wire):
     """An engine in this process. What it says is there as soon as `send` or `later` returns."""
 
-    def __init__(self) -> None:
+    def __init__(self, worker: Worker | None = None) -> None:
         self.clock = StandingClock()
         self.pipe = HandedPipe(self.clock)
-        self.engine: Engine = composition.engine(self.pipe, self.clock, worker=AtOnce())
+        self.engine: Engine = composition.engine(self.pipe, self.clock, worker=worker or AtOnce())
         self.is_over = False
 
     def raw(self, data: bytes) -> None:

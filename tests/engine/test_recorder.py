@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from engine_talk import Talk
+from engine_talk import WORKING, Talk
 from toolguard_engine.config.settings import MetricsConfig
 from toolguard_engine.metrics import recorder
 from toolguard_engine.metrics.queries.decision_totals import SAVED_PER_LOOP, guard
@@ -68,7 +68,8 @@ class Engine:
             answer: dict[str, Any] = json.loads(line)
             if answer.get("id") == self.count:
                 return answer
-            self.said.append(answer.get("text", ""))
+            if answer["type"] != "working":
+                self.said.append(answer.get("text", ""))
 
     def held(self, run: str) -> dict[str, Any]:
         """A call that is held: a line of the audit log."""
@@ -84,7 +85,8 @@ class Engine:
     def end(self) -> None:
         self.into.close()
         for line in self.out:
-            self.said.append(json.loads(line).get("text", ""))
+            if line.strip() != WORKING.strip():
+                self.said.append(json.loads(line).get("text", ""))
         assert self.process.wait(PATIENCE) == 0
 
     def kill(self) -> None:
