@@ -29,7 +29,6 @@ from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
 
-CORPUS = Path(__file__).resolve().parents[3] / "shared" / "corpora" / "commands.jsonl"
 TOOLGUARD = Path(sys.executable).with_name("toolguard")
 PARTS = [
     "cd /home/u/project{n}", "git status --short | head -{n}", "grep -rn 'def main{n}' src/ --include=*.py | sort -k2",
@@ -55,13 +54,13 @@ HOSTILE = {
 
 def main() -> int:
     parser = options(__doc__)
-    parser.add_argument("--corpus", type=Path, default=CORPUS, help="labelled commands, one JSON object per line")
+    parser.add_argument("--corpus", type=Path, help="labelled commands, one JSON object per line")
     parser.add_argument(
         "--misses", action="store_true", help="also list the commands whose verdict differs from their label"
     )
     chosen = parser.parse_args()
     guard = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json"), packs.load())
-    rows = [json.loads(line) for line in chosen.corpus.read_text("utf-8").splitlines()] if chosen.corpus.exists() else []
+    rows = [json.loads(line) for line in chosen.corpus.read_text("utf-8").splitlines()] if chosen.corpus else []
     table = quality(guard, rows)
     report([*speed(guard), *stream(), *table.figures()], chosen.json)
     table.show(misses=chosen.misses)
