@@ -42,13 +42,13 @@ HOSTILE = {
 
 def main() -> int:
     parser = options(__doc__)
-    parser.add_argument("--corpus", type=Path, default=CORPUS, help="labelled commands, one JSON object per line")
+    parser.add_argument("--corpus", type=Path, help="labelled commands, one JSON object per line")
     parser.add_argument(
         "--misses", action="store_true", help="also list the commands whose verdict differs from their label"
     )
     chosen = parser.parse_args()
     guard = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json"), packs.load())
-    rows = [json.loads(line) for line in chosen.corpus.read_text("utf-8").splitlines()] if chosen.corpus.exists() else []
+    rows = [json.loads(line) for line in chosen.corpus.read_text("utf-8").splitlines()] if chosen.corpus else []
     table = quality(guard, rows)
     report([*speed(guard), *stream(), *table.figures()], chosen.json)
     table.show(misses=chosen.misses)

@@ -330,13 +330,13 @@ def test_a_person_in_tmux_types_the_code(attached: tuple[Machine, Terminal], tmu
     made, seen = attached
     words = " ".join(["toolguard", "approve", made.entry.nonce, "--yes", *made.at])
     seen.type(f"PATH={Path(sys.executable).parent}:$PATH {words}\n")
-    text = seen.until("Enter alone")
+    text = seen.until("press Enter")
     assert "make release" in text
     seen.type("y\n")
     seen.until("was not approved")
     assert made.status == "pending"
     seen.type(f"PATH={Path(sys.executable).parent}:$PATH {words}\n")
-    code = seen.until("Enter alone").rpartition("Type ")[2].split()[0]
+    code = seen.until("press Enter").rpartition("Type ")[2].split()[0]
     seen.type(f"{code}\n")
     until(lambda: made.status == "approved", seen.seen)
 
@@ -347,7 +347,7 @@ def test_an_agent_that_types_blindly_into_a_persons_tmux(attached: tuple[Machine
     made.below_the_gateway(*tmux, "new-window", made.line)
     made.below_the_gateway(*tmux, "send-keys", "y", "Enter", "yes", "Enter", made.entry.nonce, "Enter")
     (made.root / "go").touch()
-    seen.until("Enter alone")
+    seen.until("press Enter")
     made.below_the_gateway(*tmux, "send-keys", "y", "Enter")
     until((made.root / "code").exists, "the script never ended")
     assert made.status == "pending"

@@ -63,7 +63,7 @@ def audit_show(
 ) -> Result:
     """Show the newest lines of the audit log.
 
-    CODE is the reason: a rule, a constraint, a budget, a loop, the kill switch. Events about calls: hold, hold-again,
+    The code names the reason: a rule, a budget, a loop or the kill switch. Events about calls: hold, hold-again,
     approve, deny, consume (an approved call ran), expire, block, would-refuse (only logged, because the mode is shadow or
     soft), note, stop (the run was ended), budget, drift and external (reported by another program). Events about users and
     the guard: checkpoint, kill-switch, grant, grant-used, revoke, security, error, forged, recovered and head-lost. Events

@@ -20,7 +20,7 @@ def install(
     places: Places,
     *,
     link: Annotated[
-        bool, typer.Option("-l", "--link", help="Load the plugin from its source folder, so that changes take effect.")
+        bool, typer.Option("-l", "--link", help="Load the plugin from its source folder, not from a copy.")
     ] = False,
     dry_run: DryRun = False,
 ) -> Result:

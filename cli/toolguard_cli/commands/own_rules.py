@@ -68,7 +68,10 @@ def rules_root(context: typer.Context, state_dir: StateDir = None, config: Confi
 
 @command(app, "toolguard rules list --json", name="list")
 def listing(places: Places) -> Result:
-    """List your own rules that are in force (toolguard check --list lists the built-in ones)."""
+    """List your own rules that are in force.
+
+    toolguard check --list lists the built-in rules.
+    """
     if broken := rule_view.broken(places):
         return _faulty(places, rule_view.report(COMMAND, broken))
     own = stores.user_rules(places.state_dir)
@@ -121,9 +124,10 @@ def add(
     *,
     dry_run: DryRun = False,
 ) -> Result:
-    """Append a sample pack to policy.toml, as a starting point for rules of your own.
+    """Append a sample pack to policy.toml.
 
-    The rules take effect at once. The rest of the file is not changed. A pack is refused if one of its ids already exists.
+    Its rules are a starting point for your own, and take effect at once. The rest of the file is not changed. A pack is
+    refused if one of its ids already exists.
     """
     require_human.refuse(places, "rules add", loosens=not dry_run)
     if pack not in sample_packs.names():

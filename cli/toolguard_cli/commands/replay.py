@@ -78,7 +78,7 @@ class ReplayReport:
 def run(
     places: Places,
     files: Annotated[
-        list[Path] | None, typer.Argument(metavar="[FILE]...", help="Transcripts, folders, logs.", show_default=False)
+        list[Path] | None, typer.Argument(metavar="FILE", help="Transcripts, folders, logs.", show_default=False)
     ] = None,
 ) -> Result:
     """Show what would have been held in past sessions.
