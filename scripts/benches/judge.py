@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import tree_sitter_bash
-from everyday import CORPUS, commands
+from everyday import commands
 from figures import Figure, options, report
 from tree_sitter import Language, Parser
 

@@ -48,7 +48,9 @@ class CallReading:
     def command_readings(self) -> tuple[Reading, ...]:
         """One for each of `commands`."""
         self.work.admit(sum(map(len, self.commands)))
-        return tuple([read(command, work=self.work) for command in self.commands])
+        found = tuple([read(command, work=self.work) for command in self.commands])
+        self.work.reserve()
+        return found
 
     @Lazy
     def command_effects(self) -> tuple[tuple[Effect, ...], ...]:

@@ -49,6 +49,13 @@ class WorkLimit:
         self.left += more
         self._look += more
 
+    def reserve(self) -> None:
+        """Reading used up the budget: what was found so far is still judged, so that certain harm is blocked, not held."""
+        if self.left < 0:
+            self.limit += BASE
+            self.left = float(BASE)
+            self._look = self.left - _BETWEEN
+
     def spend(self, steps: float) -> None:
         self.left -= steps
         if self.left < self._look:
