@@ -5,8 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from importlib.resources import files as resources
@@ -86,13 +84,6 @@ def test_what_is_there_stays(path: Path) -> None:
     with closing(connect(path)) as connection:
         assert rows(connection, "toolguard_calls", "at, gateway, id, source, total, model") == [(NOON, "home", 1, 1, 0, "")]
         assert connection.execute("SELECT version FROM toolguard_schema").fetchall() == VERSIONS
-
-
-def test_the_engine_starts_without_it() -> None:
-    asked = "import sys, toolguard_engine.__main__; print([name for name in sys.argv[1:] if name in sys.modules])"
-    heavy = [f"toolguard_engine.metrics.{name}" for name in ("database", "recorder", "writer", "follow", "prices")]
-    asking = [sys.executable, "-c", asked, "sqlite3", *heavy]
-    assert subprocess.run(asking, capture_output=True, text=True, check=True).stdout == "[]\n"
 
 
 def test_a_file_with_an_odd_name(tmp_path: Path) -> None:

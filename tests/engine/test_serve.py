@@ -81,6 +81,7 @@ def test_files_after_the_end(talk: Talk, state: Path) -> None:
         "repeated": 0,
         "seams": {"inPlace": "works"},
         "namespaces": namespaces(),
+        "replaced": "",
     }
     assert [path.stat().st_mode & 0o777 for path in (log, last)] == [0o600, 0o600]
     assert list((state / "toolguard" / "engines").iterdir()) == []

@@ -1,0 +1,94 @@
+"""What judging a call may cost: short texts that mean much work are held at once, and honest ones never meet the limit."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolguard_engine.config.settings import Config
+from toolguard_engine.guard import Guard
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.work_limit import BASE, MOST
+from toolguard_engine.rules import packs
+from toolguard_engine.server import tool_hints
+
+HOST = Host(
+    "/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), frozenset({4242}),
+    "/home/u/.openclaw/metrics.db", "127.0.0.1:18787",
+)  # fmt: skip
+GUARD = Guard(Config(), tool_hints.load(), HOST, packs.load())
+OVER = 2_000
+"""Steps that one piece of work may spend before it notices that the budget is used up."""
+
+
+def of(command: str) -> Call:
+    return Call("exec", {"command": command}, cwd="/home/u/work")
+
+
+def spent(command: str) -> float:
+    reading = GUARD.read(of(command))
+    GUARD.judge_reading(reading)
+    return reading.work.spent
+
+
+def bomb(levels: int, words: int, last: str = "x") -> str:
+    """Functions that call the one before several times; the innermost expands braces."""
+    names = string.ascii_lowercase
+    inner = f"{names[0]}() {{ {last} " + " ".join(["{a..z}"] * words) + "; }; "
+    calls = "".join(f"{names[n]}() {{ " + f"{names[n - 1]}; " * words + "}; " for n in range(1, levels))
+    return f"{inner}{calls}{names[levels - 1]}"
+
+
+BOMBS = {
+    "functions": bomb(4, 10),
+    "more functions": bomb(5, 20),
+    "a long variable": "v=" + "a" * 2_000 + "; " + bomb(4, 10, "$v"),
+    "nested braces": "x " + "{a,b}" * 40,
+    "doubled text": "A=ab;" + "A=$A$A;" * 40 + "rm $A",
+}
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_is_held(name: str) -> None:
+    verdict = GUARD.weigh(of(BOMBS[name]))
+    assert verdict.decision == "hold"
+
+
+@pytest.mark.parametrize("name", ["functions", "more functions", "a long variable"])
+def test_its_code_says_why(name: str) -> None:
+    assert GUARD.weigh(of(BOMBS[name])).code == "rule.too-intricate"
+
+
+@pytest.mark.parametrize("words", [5, 10, 40])
+def test_certain_harm_inside_a_bomb_is_no_more_allowed_than_alone(words: int) -> None:
+    assert GUARD.weigh(of("rm -rf ~/.openclaw/toolguard; " + bomb(5, words))).decision == "block"
+
+
+@given(
+    st.integers(1, 12),
+    st.integers(1, 60),
+    st.sampled_from(["x", "$v", "rm", "coproc a*(a)", "echo $(x)", "case $1 in a) x;; esac;"]),
+)
+def test_the_work_is_bounded(levels: int, words: int, last: str) -> None:
+    assert spent(bomb(levels, words, last)) <= MOST + BASE + OVER
+
+
+PIECES = st.sampled_from(
+    ["a() { ", "}; ", "a; ", "b() { ", "b; ", "{a..z}", "$(", ")", "`", "*", "a*(a)", "<<E\nx\nE\n", "${v//a/b}", "$v", "v=$v$v; ",
+     "(( a[", "]))", "for i in ", "; do ", "; done; ", "eval ", "bash -c '", "'", '"', "| sed s/a/bb/g ", "| xargs -I% x % "]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, min_size=1, max_size=80))
+def test_the_work_on_pieces_of_shell_is_bounded(pieces: list[str]) -> None:
+    text = "".join(pieces)
+    assert spent(text) <= min(2 * BASE + len(text), MOST + BASE) + OVER
+
+
+def test_ordinary_work_uses_little_of_it() -> None:
+    ordinary = "cd ~/work && git status && " + " && ".join(f"npm run build:{n} -- --out dist/{n}" for n in range(30))
+    assert spent(ordinary) < BASE / 2
+    assert GUARD.weigh(of(ordinary)).decision == "allow"
