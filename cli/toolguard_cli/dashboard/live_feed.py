@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import msgspec
+from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from toolguard_cli.dashboard.api_types import HelloEvent, StateEvent
@@ -31,9 +32,10 @@ class _First(msgspec.Struct):
 
 
 class Client:
-    """One open page. `code`: why it is to be closed; 0 while it is open."""
+    """One open page. `trusted`: it sent the token. `code`: why it is to be closed; 0 while it is open."""
 
     def __init__(self) -> None:
+        self.trusted = False
         self.queue: asyncio.Queue[str] = asyncio.Queue(MOST_WAITING)
         self.over = asyncio.Event()
         self.code = 0
@@ -56,7 +58,7 @@ class LiveFeed:
         self._watch = Watch(site)
         self._thread = ThreadPoolExecutor(1, "watch")
         self._clients: set[Client] = set()
-        self._greeting = 0
+        self._greeting: dict[asyncio.Timeout, None] = {}
         self._joining = asyncio.Lock()
         self._poller: asyncio.Task[None] | None = None
 
@@ -83,20 +85,9 @@ class LiveFeed:
         self._thread.shutdown(wait=True)
 
     async def _admit(self, socket: WebSocket, client: Client) -> int:
-        """Connections that have not sent a token yet do not count as pages."""
-        if self._greeting >= MOST_GREETING:
-            return LATER
-        self._greeting += 1
-        try:
-            return await self._greet(socket, client)
-        finally:
-            self._greeting -= 1
-
-    async def _greet(self, socket: WebSocket, client: Client) -> int:
         """The close code if the page is rejected, else 0."""
         try:
-            async with asyncio.timeout(TOKEN_SECONDS):
-                message = await socket.receive()
+            message = await self._first(socket)
         except TimeoutError:
             return POLICY
         if message["type"] == "websocket.disconnect":
@@ -108,17 +99,44 @@ class LiveFeed:
         trusted = bool(given) and self._site.door.opens(given.encode("utf-8", "replace"))
         if not trusted and (given or not self._site.door.loopback):
             return WRONG_TOKEN
+        client.trusted = socket.scope["trusted"] = trusted
         async with self._joining:
-            if len(self._clients) >= MOST_CLIENTS:
+            if not self._has_room(client):
                 return LATER
-            await self._join(client, trusted=trusted)
+            await self._join(client)
         return 0
 
-    async def _join(self, client: Client, *, trusted: bool) -> None:
+    async def _first(self, socket: WebSocket) -> Message:
+        """The first message. Connections that have not sent it do not count as pages; beyond `MOST_GREETING` the oldest of
+        them is closed. Raises `TimeoutError`."""
+        if len(self._greeting) >= MOST_GREETING:
+            oldest = next(iter(self._greeting))
+            del self._greeting[oldest]
+            with suppress(RuntimeError):  # its time has just run out
+                oldest.reschedule(0)
+        async with asyncio.timeout(TOKEN_SECONDS) as limit:
+            self._greeting[limit] = None
+            try:
+                return await socket.receive()
+            finally:
+                self._greeting.pop(limit, None)
+
+    def _has_room(self, client: Client) -> bool:
+        """A page with the token takes the place of one without."""
+        if len(self._clients) < MOST_CLIENTS:
+            return True
+        untrusted = next((each for each in self._clients if client.trusted and not each.trusted), None)
+        if untrusted is None:
+            return False
+        self._clients.remove(untrusted)
+        untrusted.end(LATER)
+        return True
+
+    async def _join(self, client: Client) -> None:
         """The page gets every event from its greeting on, so that data it loads afterwards leaves no gap."""
         if self._poller is None or self._poller.done():
             await asyncio.get_running_loop().run_in_executor(self._thread, self._watch.begin)
-        client.put(_text(HelloEvent(now_ms(), trusted)))
+        client.put(_text(HelloEvent(now_ms(), client.trusted)))
         client.put(_text(self._watch.held()))
         client.put(_text(self._watch.tick()))
         self._clients.add(client)

@@ -15,7 +15,8 @@ from contextlib import AbstractContextManager, closing, nullcontext, suppress
 import msgspec
 import uvicorn
 
-from toolguard_cli.dashboard import app, discovery, prometheus, token
+from toolguard_cli.dashboard import app, bounded_connection, discovery, prometheus, token
+from toolguard_cli.dashboard.bounded_connection import BoundedConnection
 from toolguard_cli.dashboard.discovery import Running
 from toolguard_cli.dashboard.request_context import Site
 from toolguard_cli.dashboard.security import AccessPolicy
@@ -34,7 +35,9 @@ RUNS_ALREADY = 10
 
 LAST_PORT = 65_535
 GRACE_SECONDS = 2
-MAX_CONNECTIONS = 300
+HEAD_SECONDS = 5
+"""The time that a connection has for its next request."""
+
 MAX_HEAD = 32 * 1024
 MAX_MESSAGE = 4 * 1024
 BACKLOG = 128
@@ -108,7 +111,7 @@ async def _serve(
 ) -> None:
     config = uvicorn.Config(
         app.make(site),
-        http="h11",
+        http=BoundedConnection,
         ws="websockets-sansio",
         loop="asyncio",
         lifespan="on",
@@ -118,7 +121,8 @@ async def _serve(
         proxy_headers=False,
         server_header=False,
         ws_max_size=MAX_MESSAGE,
-        limit_concurrency=MAX_CONNECTIONS,
+        limit_concurrency=bounded_connection.MOST,
+        timeout_keep_alive=HEAD_SECONDS,
         timeout_graceful_shutdown=GRACE_SECONDS,
         h11_max_incomplete_event_size=MAX_HEAD,
     )

@@ -2,19 +2,35 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import json
 import os
+import select
 import signal
 import socket
 import stat
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import ExitStack, closing, redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 
 import pytest
-from dashboard_stage import LIMIT, NAMES, OWN, Machine, Process, arguments, close, command, machine, process, served, start
+from dashboard_stage import (
+    LIMIT,
+    NAMES,
+    OWN,
+    Machine,
+    Process,
+    Served,
+    arguments,
+    close,
+    command,
+    machine,
+    process,
+    served,
+    start,
+)
 from websockets.exceptions import ConnectionClosedError
 from websockets.sync.client import connect
 
@@ -235,3 +251,47 @@ def test_ipv6(made: Machine) -> None:
 def test_the_gateway_that_was_named_is_shown(made: Machine) -> None:
     with served(made) as server:
         assert OWN in [each["id"] for each in json.loads(server.ask("/api/state").body)["gateways"]]
+
+
+HALF_A_HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1"
+
+
+def half_open(server: Served, count: int, closed_at_end: ExitStack) -> list[socket.socket]:
+    made = []
+    for _ in range(count):
+        made.append(closed_at_end.enter_context(socket.create_connection(("127.0.0.1", server.port), LIMIT)))
+        with suppress(OSError):  # closed already
+            made[-1].sendall(HALF_A_HEAD)
+    return made
+
+
+def test_half_open_connections_do_not_lock_the_owner_out(made: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_server, "HEAD_SECONDS", 10 * LIMIT)
+    with served(made) as server, ExitStack() as stack:
+        own = stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT)))
+        page = stack.enter_context(connect(f"ws://127.0.0.1:{server.port}/ws", open_timeout=LIMIT, proxy=None))
+        page.send(json.dumps({"token": server.token}))
+        with_token = {"authorization": f"Bearer {server.token}"}
+        for before in (0, 500):
+            half_open(server, before, stack)
+            own.request("GET", "/api/hello", headers=with_token)  # on a connection that has shown the token
+            assert own.getresponse().read()
+            assert server.ask("/api/hello", token=server.token).status == 200  # on a new one
+        page.send("still here")
+        assert page.recv(LIMIT)
+
+
+def test_a_head_that_never_ends_is_closed(made: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_server, "HEAD_SECONDS", 1)
+    with served(made) as server, ExitStack() as stack:
+        for one in half_open(server, 20, stack):
+            with suppress(ConnectionResetError):
+                assert one.recv(1) == b""
+        one = stack.enter_context(socket.create_connection(("127.0.0.1", server.port), LIMIT))
+        one.sendall(HALF_A_HEAD + b"\r\n\r\n" + HALF_A_HEAD)
+        with suppress(ConnectionError):
+            for _ in range(10 * LIMIT):  # one byte at a time does not extend it
+                if select.select([one], [], [], 0.1)[0] and not one.recv(65_536):
+                    return
+                one.sendall(b"x")
+            pytest.fail("it is still open")

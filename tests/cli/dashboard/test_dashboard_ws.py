@@ -199,12 +199,15 @@ def test_only_so_many_pages(shared: Served) -> None:
             heard(pages[-1], "hello")
         with opened(shared) as page:
             assert close_code(page) == 1013
+        with opened(shared, json.dumps({"token": shared.token})) as page:  # takes the place of one without
+            assert heard(page, "hello")["mayChange"]
     finally:
         for page in pages:
             page.close()
 
 
-def test_who_says_nothing_takes_no_place(server: Served) -> None:
+def test_who_says_nothing_takes_no_place(server: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_feed, "MOST_GREETING", 50)
     silent = [connect(f"ws://127.0.0.1:{server.port}/ws", open_timeout=LIMIT, proxy=None) for _ in range(60)]
     try:
         with opened(server) as page:
