@@ -76,8 +76,11 @@ def test_the_work_is_bounded(levels: int, words: int, last: str) -> None:
 
 
 PIECES = st.sampled_from(
-    ["a() { ", "}; ", "a; ", "b() { ", "b; ", "{a..z}", "$(", ")", "`", "*", "a*(a)", "<<E\nx\nE\n", "${v//a/b}", "$v",
-     "v=$v$v; ", "(( a[", "]))", "for i in ", "; do ", "; done; ", "eval ", "bash -c '", "'", '"', "| sed s/a/bb/g ", "| xargs -I% x % "]
+    [
+        "a() { ", "}; ", "a; ", "b() { ", "b; ", "{a..z}", "$(", ")", "`", "*", "a*(a)", "<<E\nx\nE\n", "${v//a/b}", "$v",
+        "v=$v$v; ", "(( a[", "]))", "for i in ", "; do ", "; done; ", "eval ", "bash -c '", "'", '"', "| sed s/a/bb/g ",
+        "| xargs -I% x % ",
+    ]
 )  # fmt: skip
 
 
