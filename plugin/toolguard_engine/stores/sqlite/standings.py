@@ -58,8 +58,8 @@ _ADDED = (
     "CREATE TABLE clock (witnessed REAL NOT NULL)",
     "INSERT INTO clock VALUES (0)",
 )
-"""What a file of version 0.1.0 lacks; that version can still use a file that has it. A row without `witnessed` was written by
-it, and is dated when an engine starts."""
+"""What a file of version 0.1.0 lacks; that version can still use a file that has it. A row without `witnessed` was written
+by it, and is dated when an engine starts."""
 
 _SAVE = """
 INSERT INTO standing (agent, session, epoch, revision, touched, body, witnessed)
