@@ -26,6 +26,7 @@ from toolguard_engine.server.session_state import Setup
 from toolguard_engine.stores import locked
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.stores.state_files import EXPIRED_GRANTS
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval, redact
 
@@ -227,6 +228,57 @@ def test_a_grant_leaves_an_approval_unused(desk: Desk) -> None:
     assert desk.status(nonce) == "approved"
     desk.now = NOW + 10
     assert [desk.ask().verdict.code for _ in range(2)] == [ALLOWED_ONCE, "approval.pending"]
+
+
+def test_a_grant_that_was_seen_expired_does_not_come_back(desk: Desk) -> None:
+    desk.grant("rm -rf *", expires=NOW + 10)
+    desk.now = NOW + 10
+    assert desk.ask().verdict.code == "approval.pending"
+    desk.now = NOW
+    assert desk.ask().verdict.code == "approval.pending"
+    later = Desk(desk.state)  # another engine, or the command line
+    assert later.ask().verdict.code == "approval.pending"
+    policy = stores.grants(desk.state)
+    assert policy.active(NOW) == []
+    policy.revoke("g-1")
+    desk.grant("rm -rf *", expires=NOW + 20)
+    assert later.ask().verdict.code == "grant.g-1"
+
+
+def test_a_clock_that_was_ahead_ends_no_later_grant(desk: Desk) -> None:
+    desk.grant("make *", expires=NOW + 10)
+    desk.now = NOW + 8 * 86_400
+    desk.ask()
+    desk.now = NOW
+    desk.grant("rm -rf *", expires=NOW + 60)
+    assert [grant.pattern for grant in stores.grants(desk.state).active(NOW)] == ["rm -rf *"]
+    assert desk.ask().verdict.decision == "allow"
+
+
+def test_only_grants_of_the_policy_are_listed_as_expired(desk: Desk) -> None:
+    path = desk.state / "toolguard" / EXPIRED_GRANTS
+    for number in range(3):
+        desk.now = NOW + number * 100
+        desk.grant("rm -rf *", expires=desk.now - 1)
+        desk.ask()
+        assert len(path.read_text().splitlines()) == 1
+        stores.grants(desk.state).revoke("g-1")
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff\n" * 9, None])
+def test_a_damaged_list_of_expired_grants_stops_nothing(desk: Desk, content: bytes | None) -> None:
+    path = desk.state / "toolguard" / EXPIRED_GRANTS
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if content is None:
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    desk.grant("rm -rf *", expires=NOW + 10)
+    assert desk.ask().verdict.code == "grant.g-1"
+    desk.now = NOW + 10
+    desk.ask()
+    desk.now = NOW
+    assert desk.ask().verdict.decision != "allow"
 
 
 @pytest.mark.parametrize(("pattern", "tool"), [("make *", "exec"), ("rm -rf *", "write"), ("rm -rf build/*", "exec")])

@@ -466,7 +466,10 @@ class Untouched:
 
 
 class Nothing:
-    def grants(self) -> tuple[Grant, ...]:
+    def active(self, _now: float) -> tuple[Grant, ...]:
+        raise AssertionError
+
+    def note_expired(self) -> None:
         raise AssertionError
 
 

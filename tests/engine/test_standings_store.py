@@ -10,12 +10,15 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from msgspec import structs
 
 from toolguard_engine.approvals.standing import IDLE_SECONDS, MAX_STANDINGS, Seen, Standing
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError, corrupt_files
+from toolguard_engine.stores.sqlite import standings
 from toolguard_engine.stores.sqlite.standings import FileStandings
+from toolguard_engine.stores.sqlite.witnessed_clock import WitnessedClock
 
 KEY = ("main", "agent:main:main")
 
@@ -117,13 +120,146 @@ def test_one_that_was_forgotten_does_not_come_back_fresh(store: FileStandings) -
     assert told.spent == 1.05
 
 
-def test_idle_ones_are_forgotten(store: FileStandings) -> None:
-    old = Standing("main", "old", touched=time.time() - IDLE_SECONDS - 60)
-    save(store, old, one())
-    assert [each.session for each in store.load()] == [KEY[1]]
-    store.close()
-    with sqlite3.connect(store.path) as connection:
+class Machine:
+    """The clocks of a machine: the one that can be set, and the monotonic one."""
+
+    def __init__(self) -> None:
+        self.wall, self.ticks = 1e9, 50.0
+
+    def engine(self, state: Path) -> FileStandings:
+        return FileStandings(state, clock=WitnessedClock(lambda: self.wall, lambda: self.ticks))
+
+    def passes(self, seconds: float) -> None:
+        self.wall += seconds
+        self.ticks += seconds
+
+
+def test_what_was_not_used_for_a_week_is_forgotten(tmp_path: Path) -> None:
+    machine = Machine()
+    engine = machine.engine(tmp_path)
+    save(engine, Standing("main", "old", spent=0.5), one())
+    machine.passes(IDLE_SECONDS - 60)
+    save(engine, one(spent=0.7))
+    assert {each.session for each in engine.look()} == {"old", KEY[1]}
+    machine.passes(120)
+    assert engine.other(("main", "old"), None) is None
+    assert save(engine, fresh := Standing("main", "old", spent=0.1)) == []
+    assert fresh.spent == 0.1
+    machine.passes(IDLE_SECONDS - 60)
+    assert [each.session for each in engine.load()] == ["old"]
+    with closing(sqlite3.connect(engine.path)) as connection:
         assert connection.execute("SELECT count(*) FROM standing").fetchone() == (1,)
+
+
+def test_a_clock_that_is_set_wrong_forgets_nothing(tmp_path: Path) -> None:
+    machine = Machine()
+    save(machine.engine(tmp_path), one(spent=0.9))
+    machine.wall += 8 * 86_400
+    wrong = machine.engine(tmp_path)
+    assert [each.spent for each in wrong.load()] == [0.9]
+    machine.passes(5)
+    machine.wall += 8 * 86_400  # also while it runs
+    assert wrong.other(KEY, None) is not None
+    save(wrong, Standing("main", "later", spent=0.2))
+    machine.wall -= 100 * 86_400
+    assert {each.spent for each in machine.engine(tmp_path).load()} == {0.9, 0.2}
+    assert witnessed(wrong.path) == 5.0
+
+
+def test_time_that_two_engines_see_counts_once(tmp_path: Path) -> None:
+    machine = Machine()
+    engines = [machine.engine(tmp_path), machine.engine(tmp_path)]
+    for _ in range(4):
+        machine.passes(1_000)
+        for number, engine in enumerate(engines):
+            save(engine, Standing("main", f"s{number}"))
+    assert witnessed(engines[0].path) == 4_000.0
+
+
+def witnessed(path: Path) -> float:
+    with closing(sqlite3.connect(path)) as connection:
+        (found,) = connection.execute("SELECT witnessed FROM clock").fetchone()
+    return float(found)
+
+
+def test_a_file_of_the_first_version_is_carried_over(store: FileStandings, tmp_path: Path) -> None:
+    save(store, one(touched=5.0), Standing("main", "unspent", touched=9e9))
+    store.close()
+    for sql in ("ALTER TABLE standing DROP COLUMN witnessed", "DROP TABLE clock"):
+        statement(sql)(store.path)
+    assert {each.spent for each in FileStandings(tmp_path).load()} == {0.65, 0.0}
+    machine = Machine()
+    engine = machine.engine(tmp_path)
+    engine.load()
+    machine.passes(IDLE_SECONDS + 60)
+    assert engine.load() == []
+
+
+def test_what_the_first_version_writes_meanwhile_is_not_old(tmp_path: Path) -> None:
+    machine = Machine()
+    engine = machine.engine(tmp_path)
+    save(engine, one())
+    machine.passes(3 * IDLE_SECONDS)
+    engine.load()
+    row = f"'main', 's', 0, 1, 5.0, CAST('{msgspec.json.encode(Standing('main', 's', spent=0.3)).decode()}' AS BLOB)"
+    statement(f"INSERT INTO standing (agent, session, epoch, revision, touched, body) VALUES ({row})")(engine.path)  # noqa: S608
+    assert engine.other(("main", "s"), None) is not None
+    assert [each.spent for each in machine.engine(tmp_path).load()] == [0.3]
+
+
+def test_members_of_a_newer_version_are_kept(store: FileStandings, tmp_path: Path) -> None:
+    save(store, one(seen=Seen(since=5.0)))
+    more = statement("UPDATE standing SET body = CAST(json_set(body, '$.later', 'x', '$.seen.later', json('[1]')) AS BLOB)")
+    more(store.path)
+    engine = FileStandings(tmp_path)
+    (standing,) = engine.load()
+    for spent in (0.7, 0.8):
+        standing.spent = spent
+        assert save(engine, standing) == []
+    save(store, one(spent=0.1))  # it never read them
+    engine.checkpoint(refilled)
+    with closing(sqlite3.connect(store.path)) as connection:
+        (body,) = connection.execute("SELECT body FROM standing").fetchone()
+    stored = msgspec.json.decode(body)
+    assert (stored["later"], stored["seen"]["later"], stored["spent"], stored["epoch"]) == ("x", [1], 0.0, 1)
+
+
+def test_unspent_ones_are_the_first_to_go(store: FileStandings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(standings, "MAX_STORED", 3)
+    save(store, *(Standing("main", f"spent{at}", spent=0.5, touched=at + 1) for at in range(2)))
+    save(store, *(Standing("main", f"s{at}", touched=at + 100) for at in range(3)))
+    assert {each.session for each in store.load()} == {"spent0", "spent1", "s2"}
+    assert store.trouble == ""
+    save(store, *(Standing("main", f"more{at}", spent=0.5, touched=at + 200) for at in range(2)))
+    assert {each.session for each in store.load()} == {"spent1", "more0", "more1"}
+    assert store.trouble.endswith("had more than 3 sessions; partly spent budgets forgotten: 1")
+
+
+def test_a_file_that_is_mostly_unused_gets_smaller(tmp_path: Path) -> None:
+    machine = Machine()
+    engine = machine.engine(tmp_path)
+    save(engine, *(Standing("main", f"s{at}", seen=Seen(resources=dict.fromkeys(range(500), 1))) for at in range(500)))
+    save(engine, kept := one())
+    machine.passes(IDLE_SECONDS - 60)
+    save(engine, kept)
+    engine.close()
+    size = engine.path.stat().st_size
+    machine.passes(120)
+    assert engine.load(patient=True) == [kept]
+    assert engine.path.stat().st_size < size / 10
+
+
+def test_what_the_engine_dropped_is_not_kept_in_memory(store: FileStandings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "_most", 10)
+    kept = one()
+    save(store, kept)
+    for at in range(100):
+        save(store, Standing("main", f"s{at}", spent=0.5))
+        monkeypatch.setattr(store, "_most", 10)
+    assert len(store._known) <= 11
+    assert store.other(KEY, kept) is None
+    kept.spent = 0.7
+    assert save(store, kept) == []  # known as its own, so not added to itself
 
 
 def test_one_that_has_no_time_yet_is_not_old(store: FileStandings) -> None:
@@ -131,13 +267,16 @@ def test_one_that_has_no_time_yet_is_not_old(store: FileStandings) -> None:
     assert len(store.load()) == 1
 
 
-def test_only_so_many_are_kept(store: FileStandings) -> None:
+def test_only_so_many_are_in_memory_and_the_rest_is_on_disk(store: FileStandings) -> None:
     now = time.time()
-    save(store, *(Standing("main", f"s{at}", touched=now + at) for at in range(MAX_STANDINGS + 5)))
+    save(store, *(Standing("main", f"s{at}", spent=0.5, touched=now + at) for at in range(MAX_STANDINGS + 5)))
     kept = store.load()
     assert len(kept) == MAX_STANDINGS
     assert kept[-1].session == "s5"
-    assert len(store.load()) == MAX_STANDINGS
+    found = store.other(("main", "s0"), None)
+    assert found is not None
+    assert found.spent == 0.5
+    assert len(store.checkpoint(refilled)) == MAX_STANDINGS + 5
 
 
 def test_a_checkpoint_is_made_where_it_changes_something(store: FileStandings) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import inf
 from typing import Annotated
 
 import typer
@@ -31,13 +32,14 @@ def run(
     now = time.time()
     with gateway_stores.user_errors():
         policies = stores.grants(places.state_dir)
-        known, signed = policies.known(), policies.grants()
-    found = [grant for grant in known if everything or not is_expired(grant, now)]
-    rows = (_row(grant, left(grant, now) if grant in signed else NOT_SIGNED) for grant in found)
+        known, signed, active = policies.known(), policies.grants(), policies.active(now)
+    ends = {grant.id: inf if grant in signed and grant not in active else now for grant in known}
+    found = [grant for grant in known if everything or not is_expired(grant, ends[grant.id])]
+    rows = (_row(grant, left(grant, ends[grant.id]) if grant in signed else NOT_SIGNED) for grant in found)
     lines = tables.table(HEAD, rows) if found else [_nothing(len(known))]
     lines += _to_accept([grant.id for grant in found if grant not in signed])
     lines += _rules(places)
-    data = [{**public(grant, now), "signed": grant in signed} for grant in found]
+    data = [{**public(grant, ends[grant.id]), "signed": grant in signed} for grant in found]
     return Result("grants", {"grants": data}, tuple(lines))
 
 

@@ -139,7 +139,7 @@ def load(places: Places) -> Judging:
     config, config_path = _settings(places)
     policies = stores.grants(places.state_dir)
     with gateway_stores.user_errors():
-        given = grants.active(policies.grants(), time.time())
+        given = policies.active(time.time())
         own = stores.user_rules(places.state_dir).rules()
     policy = str(policies.path) if policies.path.exists() else ""
     mode, threshold = config.active_mode, config.escalation_threshold

@@ -16,7 +16,6 @@ from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line
 from toolguard_engine.approvals import replies
-from toolguard_engine.approvals.grant_matching import active
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.standing import Standing
 from toolguard_engine.stores import open as stores
@@ -49,7 +48,7 @@ def look(places: Places, now: float) -> StatusOverview:
         damaged.append((error.message, error.fix))
     try:
         with gateway_stores.user_errors():
-            grants = len(active(stores.grants(places.state_dir).grants(), now))
+            grants = len(stores.grants(places.state_dir).active(now))
             stores.user_rules(places.state_dir).rules()
     except UserError as error:
         damaged.append((f"policy.toml is invalid (toolguard check --rules): {error.message}", error.fix))

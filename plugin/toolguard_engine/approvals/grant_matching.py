@@ -119,11 +119,6 @@ def is_expired(grant: Grant, now: float) -> bool:
     return grant.expires != 0 and not now < grant.expires
 
 
-def active(grants: Sequence[Grant], now: float) -> list[Grant]:
-    """Those that still count."""
-    return [grant for grant in grants if not is_expired(grant, now)]
-
-
 def too_broad(grant: Grant) -> str:
     """What a person should think about twice before granting it; empty where the pattern limits something."""
     if only_stars(grant.pattern):

@@ -76,7 +76,7 @@ class Seen(msgspec.Struct):
         return len(self.recent) in (0, SECONDS) and self.in_minute == sum(self.recent)
 
 
-class Standing(msgspec.Struct):
+class Standing(msgspec.Struct, weakref=True):
     """Of one agent in one place (`place_of`). Times are seconds since 1970. The bounds hold for what is decoded.
 
     `spent`: of `budget.size`, more than that where nothing was held. `streak`: clean calls in a row. `epoch`: checkpoints

@@ -55,8 +55,10 @@ class Approvals:
         self._kept[entry.binding] = entry
 
     def write_log(self) -> None:
-        """Behind the answer: the lines that the last change left for the audit log. Raises `StoreError`."""
+        """Behind the answer: the lines that the last change left for the audit log, and which grants have expired. Raises
+        `StoreError`."""
         self._nonces.write_log()
+        self._policies.note_expired()
 
     def settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
         """The final verdict on a call that a layer holds."""
@@ -77,7 +79,7 @@ class Approvals:
 
     def _settle(self, verdict: Verdict, call: Call, config: Config) -> Settled:
         now = self._clock()
-        if grant := grants.covering(call, self._policies.grants(), now):
+        if grant := grants.covering(call, self._policies.active(now), now):
             return Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
         prefix = config.approval.prefix
         request = _request(verdict, call, config, now)

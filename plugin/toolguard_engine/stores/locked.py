@@ -123,7 +123,7 @@ class LockedFile(Generic[T]):
         if known == content:
             return value
         parts = (msgspec.json.decode(part) for part in (msgspec.json.encode(value), known, content))
-        found: dict[str, Any] = _with_unknown(*parts)
+        found: dict[str, Any] = with_unknown(*parts)
         return found
 
     def write(self, value: T | dict[str, Any], *, durable: bool = True) -> None:
@@ -219,12 +219,12 @@ class _Version(msgspec.Struct):
     v: int = 0
 
 
-def _with_unknown(new: Any, known: Any, raw: Any) -> Any:
+def with_unknown(new: Any, known: Any, raw: Any) -> Any:
     """`new` with the members of `raw` that are not in `known`, which is what this version understands of it."""
     if new == known:
         return raw
     if isinstance(new, dict) and isinstance(known, dict) and isinstance(raw, dict):
-        kept = {key: _with_unknown(value, known.get(key), raw.get(key)) for key, value in new.items()}
+        kept = {key: with_unknown(value, known.get(key), raw.get(key)) for key, value in new.items()}
         return {**kept, **{key: value for key, value in raw.items() if key not in known and key not in new}}
     if isinstance(new, list) and isinstance(known, list) and isinstance(raw, list):
         return [raw[known.index(item)] if item in known else item for item in new]

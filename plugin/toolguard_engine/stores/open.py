@@ -22,6 +22,7 @@ def load_all() -> None:
         call_log_file,
         counters,
         engine_files,
+        expired_grants,
         grants_file,
         kill_switch_file,
         last_good,

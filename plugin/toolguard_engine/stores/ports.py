@@ -67,15 +67,22 @@ class HeldCallStore(Protocol):
 
 
 class GrantSource(Protocol):
-    """The grants that count."""
+    """The grants that are signed."""
 
-    def grants(self) -> tuple[Grant, ...]: ...
+    def active(self, now: float) -> Sequence[Grant]:
+        """Those that have not expired, and were never seen expired. Those that have are noted."""
+
+    def note_expired(self) -> None:
+        """Writes which were seen expired."""
 
 
 class GrantStore(GrantSource, Protocol):
     """Grants, signed or not. Also raises `PolicyError` for a file that cannot be understood."""
 
     path: Path
+
+    def grants(self) -> tuple[Grant, ...]:
+        """All that are signed, expired or not."""
 
     def unsigned(self) -> tuple[Grant, ...]:
         """Those that do not count until they are accepted."""

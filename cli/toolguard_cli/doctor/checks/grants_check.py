@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from toolguard_cli.doctor.check_types import Check, DoctorSubject
-from toolguard_engine.approvals.grant_matching import is_expired
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wording import printable
@@ -12,7 +11,7 @@ from toolguard_engine.wording import printable
 def policy(subject: DoctorSubject) -> Check:
     try:
         policies = stores.grants(subject.places.state_dir)
-        granted, unsigned = policies.grants(), policies.unsigned()
+        granted, unsigned, active = policies.grants(), policies.unsigned(), policies.active(subject.now)
     except StoreError as error:
         text, _, fix = printable.plain(str(error)).rpartition("; ")
         blocked = f"{text or fix}: every call that needs an approval is blocked"
@@ -22,7 +21,7 @@ def policy(subject: DoctorSubject) -> Check:
         names = ", ".join(grant.id for grant in unsigned)
         fix = subject.command("grant", "--accept", unsigned[0].id)
         return Check("policy", "warn", f"not signed, so not in force: {names}", fix, data)
-    over = [grant.id for grant in granted if is_expired(grant, subject.now)]
+    over = [grant.id for grant in granted if grant not in active]
     ended = f", {len(over)} of them expired ({subject.command('revoke', over[0])} removes one)" if over else ""
     many = f"{len(granted)} grant{'' if len(granted) == 1 else 's'}" if granted else "no grants"
     return Check("policy", "ok", f"{many}{ended}", data={**data, "expired": over})

@@ -22,9 +22,10 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.approvals.grant_matching import Grant, is_expired
 from toolguard_engine.stores import atomic, signing_key, toml_file
 from toolguard_engine.stores.files import signing_key_file
+from toolguard_engine.stores.files.expired_grants import ExpiredGrants
 from toolguard_engine.stores.locked import StoreError, lock
 from toolguard_engine.stores.state_files import POLICY as NAME
 from toolguard_engine.stores.toml_file import InvalidTomlError, Stamp, TomlPositions, stamp_of
@@ -64,6 +65,7 @@ class PolicyFiles:
     def __init__(self, state_dir: Path) -> None:
         self.path = atomic.own_folder(state_dir) / NAME
         self._state_dir = state_dir
+        self._expired = ExpiredGrants(state_dir)
         self._key_path = signing_key_file.path(state_dir)
         self._stamp: tuple[Stamp, Stamp | None] | None = None
         self._judged: _Judged | PolicyError = _Judged()
@@ -71,6 +73,17 @@ class PolicyFiles:
     def grants(self) -> tuple[Grant, ...]:
         """Those that count, in file order, including expired ones. Raises `PolicyError`, `StoreError`."""
         return self._now().signed
+
+    def active(self, now: float) -> list[Grant]:
+        """Those of `grants` that have not expired, and were never seen expired. Those that have are noted."""
+        granted = self.grants()
+        self._expired.note(grant.mac for grant in granted if is_expired(grant, now))
+        over = self._expired.known() if granted else ()
+        return [grant for grant in granted if grant.mac not in over]
+
+    def note_expired(self) -> None:
+        """Writes which were seen expired. Raises as `grants` does, and `Busy` at once."""
+        self._expired.write({grant.mac for grant in self.grants()})
 
     def unsigned(self) -> tuple[Grant, ...]:
         """Those that do not count until they are accepted. Raises as `grants` does."""

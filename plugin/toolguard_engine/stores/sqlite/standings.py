@@ -3,7 +3,8 @@
 Invariant: what was spent does not come back by accident. A damaged file is kept as `standings.db.corrupt-<time>`, and while
 one of those exists nothing is read or written (`toolguard doctor --fix` moves it away). A change by the user in another
 process is not undone by what an engine knew before. Engines that share the file share the spending: one that finds that
-another wrote since then adds its own part (`standing.merged`).
+another wrote since then adds its own part (`standing.merged`). A row is as old as `witnessed_clock` says, so a clock that
+is set wrong makes no engine forget what was spent. Members of a row that this version does not know are kept.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import os
 import stat
 import tempfile
 import time
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,7 +23,8 @@ import msgspec
 
 from toolguard_engine.approvals.standing import IDLE_SECONDS, MAX_STANDINGS, Base, Key, Standing, merged
 from toolguard_engine.stores import atomic
-from toolguard_engine.stores.locked import Busy, Damaged, Newer, StoreError, corrupt_files, unusable
+from toolguard_engine.stores.locked import Busy, Damaged, Newer, StoreError, corrupt_files, unusable, with_unknown
+from toolguard_engine.stores.sqlite.witnessed_clock import WitnessedClock
 from toolguard_engine.stores.state_files import STANDINGS as NAME
 from toolguard_engine.stores.state_files import STANDINGS_BESIDE as BESIDE
 from toolguard_engine.stores.transactions import transaction
@@ -33,7 +36,15 @@ BUSY_SECONDS = 0.05
 """How long an engine waits for another process: a call may wait for it."""
 
 PATIENT_SECONDS = 2.0
+LATEST = 1e11
+"""What the witnessed clock can show."""
+
 SCHEMA = 1
+MAX_STORED = 100_000
+"""Rows on disk. If an engine that starts finds more, those without spending go first, then those that are idle longest."""
+
+MIN_COMPACTED = 256
+"""Pages; a smaller file is not worth the work."""
 
 _PRAGMAS = ("trusted_schema = OFF", "cell_size_check = ON", "synchronous = NORMAL", "journal_size_limit = 4194304")
 _TABLE = """
@@ -42,19 +53,32 @@ CREATE TABLE standing (
     body BLOB NOT NULL, PRIMARY KEY (agent, session)
 ) WITHOUT ROWID
 """
+_ADDED = (
+    "ALTER TABLE standing ADD COLUMN witnessed REAL",
+    "CREATE TABLE clock (witnessed REAL NOT NULL)",
+    "INSERT INTO clock VALUES (0)",
+)
+"""What a file of version 0.1.0 lacks; that version can still use a file that has it. A row without `witnessed` was written
+by it, and is dated when an engine starts."""
+
 _SAVE = """
-INSERT INTO standing (agent, session, epoch, revision, touched, body) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (agent, session) DO UPDATE
-SET epoch = excluded.epoch, revision = excluded.revision, touched = excluded.touched, body = excluded.body
+INSERT INTO standing (agent, session, epoch, revision, touched, body, witnessed)
+VALUES (?, ?, ?, ?, ?, ?, (SELECT witnessed FROM clock))
+ON CONFLICT (agent, session) DO UPDATE SET epoch = excluded.epoch, revision = excluded.revision,
+touched = excluded.touched, body = excluded.body, witnessed = excluded.witnessed
 """
-_THERE = "SELECT epoch, revision FROM standing WHERE agent = ? AND session = ?"
 _COLUMNS = "SELECT agent, session, epoch, revision, body FROM standing"
-_ONE = f"{_COLUMNS} WHERE agent = ? AND session = ?"
-_KNOWN = f"{_COLUMNS} WHERE touched >= ? ORDER BY touched DESC LIMIT ?"
-_FORGET = "DELETE FROM standing WHERE touched < ?"
-_FORGET_REST = """
-DELETE FROM standing WHERE (agent, session) IN (SELECT agent, session FROM standing ORDER BY touched DESC LIMIT -1 OFFSET ?)
-"""
+_CURRENT = "WHERE coalesce(witnessed, 1e12) >= ?"
+_ONE = f"{_COLUMNS} {_CURRENT} AND agent = ? AND session = ?"
+_THERE = f"SELECT epoch, revision FROM standing {_CURRENT} AND agent = ? AND session = ?"  # noqa: S608 - our own texts
+_KNOWN = f"{_COLUMNS} {_CURRENT} ORDER BY coalesce(witnessed, 1e12) DESC, touched DESC LIMIT ?"
+_DATE = "UPDATE standing SET witnessed = (SELECT witnessed FROM clock) WHERE witnessed IS NULL"
+_FORGET = "DELETE FROM standing WHERE witnessed < ?"
+_HAS_SPENT = "coalesce(json_extract(CAST(body AS TEXT), '$.spent'), 0) > 0"
+_TOO_MANY = f"""
+SELECT agent, session, {_HAS_SPENT} FROM standing ORDER BY {_HAS_SPENT} DESC, witnessed DESC, touched DESC LIMIT -1 OFFSET ?
+"""  # noqa: S608 - our own texts
+_DROP = "DELETE FROM standing WHERE agent = ? AND session = ?"
 _BUSY = "is held by another process; if none of yours hangs, try again"
 _WORDS = {
     "SQLITE_FULL": "cannot grow: the disk is full",
@@ -68,6 +92,8 @@ _DAMAGE = frozenset({"SQLITE_NOTADB", "SQLITE_CORRUPT", "SQLITE_ERROR", "SQLITE_
 
 Change = Callable[[Standing], Standing | None]
 _Row = tuple[object, object, object, object, object]
+_Stored = tuple[Standing, int, bytes]
+"""A standing, its revision, and its body if that has members that this version does not know."""
 
 
 class FileStandings:
@@ -76,18 +102,21 @@ class FileStandings:
     One connection is kept open until `close`. `patient`: for the command line, where no call waits meanwhile.
     """
 
-    def __init__(self, state_dir: Path, *, patient: bool = False) -> None:
+    def __init__(self, state_dir: Path, *, patient: bool = False, clock: WitnessedClock | None = None) -> None:
         self.path = atomic.own_folder(state_dir) / NAME
         self._wait = PATIENT_SECONDS if patient else BUSY_SECONDS
+        self._clock = clock or WitnessedClock()
         self._open: sqlite3.Connection | None = None
         self._file = (0, 0)
         self._known: dict[Key, _Known] = {}
+        self._most = MAX_STANDINGS
         self._lost_file = False
         self.trouble = ""
         """What must be reported about the file, once; empty if there is nothing."""
 
     def load(self, *, patient: bool = False) -> list[Standing]:
-        """Those of the last `IDLE_SECONDS`, at most `MAX_STANDINGS`, the latest first; the rest is removed.
+        """Those of the last `IDLE_SECONDS`, at most `MAX_STANDINGS`, the latest first. Older ones are removed, and all but
+        `MAX_STORED`.
 
         `patient`: for an engine that starts, which could give back what was spent if it did not know them.
         """
@@ -98,14 +127,38 @@ class FileStandings:
             wait = PATIENT_SECONDS if patient else self._wait
             connection.execute(f"PRAGMA busy_timeout = {wait * 1000:.0f}")
             _refuse_damaged(connection)
-            oldest = time.time() - IDLE_SECONDS
             with transaction(connection):
+                oldest = self._advance(connection) - IDLE_SECONDS
+                connection.execute(_DATE)
                 connection.execute(_FORGET, (oldest,))
-                connection.execute(_FORGET_REST, (MAX_STANDINGS,))
-                version, found = _version(connection), _read(connection.execute(_KNOWN, (oldest, MAX_STANDINGS)))
-            self._remember([_Known(each, revision, version, Base.of(each)) for each, revision in reversed(found)])
+                self._drop(connection)
+                version, found = _version(connection), list(_read(connection.execute(_KNOWN, (oldest, MAX_STANDINGS))))
+            known = [_Known.of(each, revision, version, raw) for each, revision, raw in reversed(found)]
+            self._remember(known)
+            if patient:
+                _compact(connection)
             connection.execute(f"PRAGMA busy_timeout = {self._wait * 1000:.0f}")
-            return [each for each, _ in found]
+            return [each for each, *_ in found]
+
+    def _advance(self, connection: sqlite3.Connection) -> float:
+        """Moves the witnessed clock on; what it shows."""
+        stored = _witnessed(connection)
+        now = self._clock.now(stored)
+        if now > stored:
+            connection.execute("UPDATE clock SET witnessed = ?", (now,))
+        return now
+
+    def _oldest(self, connection: sqlite3.Connection) -> float:
+        """What was last written before this is forgotten."""
+        return self._clock.now(_witnessed(connection)) - IDLE_SECONDS
+
+    def _drop(self, connection: sqlite3.Connection) -> None:
+        (count,) = connection.execute("SELECT count(*) FROM standing").fetchone()
+        if count > MAX_STORED:
+            dropped = connection.execute(_TOO_MANY, (MAX_STORED,)).fetchall()
+            connection.executemany(_DROP, [(agent, session) for agent, session, _ in dropped])
+            if spent := sum(has_spent for *_, has_spent in dropped):
+                self.trouble = f"{self.path} had more than {MAX_STORED:,} sessions; partly spent budgets forgotten: {spent}"
 
     def look(self) -> list[Standing]:
         """As `load`; changes nothing, and leaves a damaged file in place."""
@@ -114,8 +167,8 @@ class FileStandings:
             if connection is None:
                 return []
             _refuse_damaged(connection)
-            rows = connection.execute(_KNOWN, (time.time() - IDLE_SECONDS, MAX_STANDINGS))
-            return [standing for standing, _ in _read(rows)]
+            rows = connection.execute(_KNOWN, (self._oldest(connection), MAX_STANDINGS))
+            return [standing for standing, *_ in _read(rows)]
 
     def other(self, key: Key, ours: Standing | None) -> Standing | None:
         """The stored standing if it differs from what this engine knows (`ours`, None if nothing): the user or another
@@ -125,14 +178,14 @@ class FileStandings:
             if connection is None:
                 return None
             version, known = _version(connection), self._known.get(key)
-            if known is None or known.standing is not ours:
+            if known is None or ours is None or known.standing() is not ours:
                 known = None
             elif known.version == version:
                 return None  # no other process has written since
-            found = _read(connection.execute(_ONE, key))
-            if not found:
+            found = next(_read(connection.execute(_ONE, (self._oldest(connection), *key))), None)
+            if found is None:
                 return None
-            ((theirs, revision),) = found
+            theirs, revision, raw = found
             if ours is None or theirs.epoch > ours.epoch:
                 now = theirs
             elif theirs.epoch < ours.epoch or (known and known.revision == revision):
@@ -140,7 +193,7 @@ class FileStandings:
                 return None
             else:
                 now = merged(ours, known.base if known else Base.fresh(ours), theirs)
-            self._remember([_Known(now, revision, version, Base.of(theirs))])
+            self._remember([_Known.of(now, revision, version, raw, theirs)])
             return now
 
     def save(self, changed: dict[Key, Standing]) -> list[Standing]:
@@ -152,37 +205,44 @@ class FileStandings:
             connection = self._made()
             wanted, anew = list(changed.values()), 0
             if self._lost_file:  # other engines write what they know themselves
-                wanted += [each.standing for key, each in self._known.items() if key not in changed]
+                known = [(key, each.standing()) for key, each in self._known.items()]
+                wanted += [standing for key, standing in known if standing is not None and key not in changed]
                 anew = len(wanted)
             with transaction(connection):
-                version = _version(connection)
-                written = [self._written(connection, each, version) for each in wanted]
-            self._remember(written)
+                version, oldest = _version(connection), self._advance(connection) - IDLE_SECONDS
+                stored = [self._written(connection, each, version, oldest) for each in wanted]
+            self._remember([known for _, known in stored])
             if anew:
                 self.trouble = f"{self.path} was removed or replaced while it was in use; {anew} budgets are written anew"
             self._lost_file = False
-            return [each.standing for each, given in zip(written, wanted, strict=True) if each.standing is not given]
+            return [each for (each, _), given in zip(stored, wanted, strict=True) if each is not given]
 
-    def _written(self, connection: sqlite3.Connection, ours: Standing, version: int) -> _Known:
+    def _written(
+        self, connection: sqlite3.Connection, ours: Standing, version: int, oldest: float
+    ) -> tuple[Standing, _Known]:
         """Writes one, unless there is a newer one. Returns the stored one."""
-        epoch, revision = connection.execute(_THERE, ours.key).fetchone() or (-1, 0)
+        epoch, revision = connection.execute(_THERE, (oldest, *ours.key)).fetchone() or (-1, 0)
         known = self._known.get(ours.key)
-        if known is not None and known.standing is not ours:  # forgotten meanwhile, and started anew
+        if known is not None and known.standing() is not ours:  # forgotten meanwhile, and started anew
             known = None
-        if epoch > ours.epoch or (epoch == ours.epoch and (known is None or known.revision != revision)):
-            ((theirs, revision),) = _read(connection.execute(_ONE, ours.key))
+        raw = known.raw if known else b""
+        if epoch > ours.epoch or (revision and (known is None or known.revision != revision)):
+            theirs, revision, raw = next(_read(connection.execute(_ONE, (oldest, *ours.key))))
             if epoch > ours.epoch:
-                return _Known(theirs, revision, version, Base.of(theirs))
-            ours = merged(ours, known.base if known else Base.fresh(ours), theirs)
-        connection.execute(_SAVE, _row(ours, revision + 1))
-        return _Known(ours, revision + 1, version, Base.of(ours))
+                return theirs, _Known.of(theirs, revision, version, raw)
+            if epoch == ours.epoch:
+                ours = merged(ours, known.base if known else Base.fresh(ours), theirs)
+        row = _row(ours, revision + 1, raw)
+        connection.execute(_SAVE, row)
+        return ours, _Known.of(ours, revision + 1, version, raw and row[-1])
 
     def _remember(self, found: list[_Known]) -> None:
         for each in found:
-            self._known.pop(each.standing.key, None)
-            self._known[each.standing.key] = each
-        while len(self._known) > MAX_STANDINGS:
-            del self._known[next(iter(self._known))]
+            if (standing := each.standing()) is not None:
+                self._known[standing.key] = each
+        if len(self._known) > self._most:
+            self._known = {key: each for key, each in self._known.items() if each.standing() is not None}
+            self._most = max(MAX_STANDINGS, 2 * len(self._known))
 
     def checkpoint(self, change: Change) -> list[tuple[Standing, Standing]]:
         """Those that `change` changes, before and after; all or none."""
@@ -191,10 +251,10 @@ class FileStandings:
             if connection is None:
                 return []
             with transaction(connection):
-                known = _read(connection.execute(_KNOWN, (time.time() - IDLE_SECONDS, MAX_STANDINGS)))
-                changed = [(each, after, revision) for each, revision in known if (after := change(each)) is not None]
-                connection.executemany(_SAVE, [_row(after, revision + 1) for _, after, revision in changed])
-            return [(before, after) for before, after, _ in changed]
+                known = _read(connection.execute(_KNOWN, (self._advance(connection) - IDLE_SECONDS, MAX_STORED)))
+                changed = [(each, after, at, raw) for each, at, raw in known if (after := change(each)) is not None]
+                connection.executemany(_SAVE, [_row(after, revision + 1, raw) for _, after, revision, raw in changed])
+            return [(before, after) for before, after, *_ in changed]
 
     def close(self) -> None:
         """Closes the connection; the next call opens it again."""
@@ -269,13 +329,19 @@ class FileStandings:
 
 
 class _Known(NamedTuple):
-    """What was last read or written of a standing. `standing` is the caller's own object, which keeps changing; `revision`
-    counts all writes; `version` is SQLite's `data_version`, which changes when another connection writes."""
+    """What was last read or written of a standing. `standing` refers to the caller's own object, which keeps changing, and
+    does not keep it; `revision` counts all writes; `version` is SQLite's `data_version`, which changes when another
+    connection writes; `raw`: see `_Stored`."""
 
-    standing: Standing
+    standing: weakref.ref[Standing]
     revision: int
     version: int
     base: Base
+    raw: bytes
+
+    @classmethod
+    def of(cls, each: Standing, revision: int, version: int, raw: bytes, stored: Standing | None = None) -> _Known:
+        return cls(weakref.ref(each), revision, version, Base.of(stored or each), raw)
 
 
 class _NotOurs(Exception):  # noqa: N818 - an answer
@@ -294,7 +360,8 @@ def _make(path: Path) -> None:
         connection = sqlite3.connect(beside, isolation_level=None)
         try:
             connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(_TABLE)
+            for statement in (_TABLE, *_ADDED):
+                connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {SCHEMA}")
         finally:
             connection.close()
@@ -315,6 +382,7 @@ def _opened(path: Path, info: os.stat_result, wait: float) -> sqlite3.Connection
         for pragma in _PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
         _refuse_other_schema(path, connection)
+        _add_what_is_missing(connection)
     except BaseException:
         connection.close()
         raise
@@ -329,6 +397,33 @@ def _refuse_other_schema(path: Path, connection: sqlite3.Connection) -> None:
         raise _NotOurs
 
 
+def _add_what_is_missing(connection: sqlite3.Connection) -> None:
+    has_clock = "SELECT 1 FROM sqlite_master WHERE name = 'clock'"
+    if connection.execute(has_clock).fetchone() is None:
+        with transaction(connection):
+            if connection.execute(has_clock).fetchone() is None:  # another process may have been quicker
+                for statement in _ADDED:
+                    connection.execute(statement)
+
+
+def _witnessed(connection: sqlite3.Connection) -> float:
+    found = connection.execute("SELECT witnessed FROM clock").fetchone()
+    if found is None or not isinstance(found[0], float) or not 0 <= found[0] <= LATEST:
+        raise _NotOurs
+    return found[0]
+
+
+def _compact(connection: sqlite3.Connection) -> None:
+    """Makes the file smaller if most of it is unused. What prevents that now does not matter."""
+    import sqlite3  # noqa: PLC0415 - as above
+
+    ((pages,), (free,)) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "freelist_count"))
+    if pages > MIN_COMPACTED and 2 * free > pages:
+        with suppress(sqlite3.OperationalError):
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def _refuse_damaged(connection: sqlite3.Connection) -> None:
     """Checks the whole file: SQLite reads the missing part of a truncated one as zeros."""
     if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
@@ -341,27 +436,30 @@ def _version(connection: sqlite3.Connection) -> int:
     return int(version)
 
 
-def _row(standing: Standing, revision: int) -> tuple[str, str, int, int, float, bytes]:
-    """A standing that was never touched was made just now."""
-    touched = standing.touched or time.time()
-    return standing.agent, standing.session, standing.epoch, revision, touched, msgspec.json.encode(standing)
+def _row(standing: Standing, revision: int, raw: bytes) -> tuple[str, str, int, int, float, bytes]:
+    """A standing that was never touched was made just now. `raw`: see `_Stored`."""
+    touched, body = standing.touched or time.time(), msgspec.json.encode(standing)
+    if raw:
+        parts = (msgspec.json.decode(part) for part in (body, msgspec.json.encode(_DECODER.decode(raw)), raw))
+        body = msgspec.json.encode(with_unknown(*parts))
+    return standing.agent, standing.session, standing.epoch, revision, touched, body
 
 
-def _read(rows: Iterable[_Row]) -> list[tuple[Standing, int]]:
-    """With their revisions."""
+def _read(rows: Iterable[_Row]) -> Iterator[_Stored]:
     try:
-        return [_checked(*row) for row in rows]
+        for row in rows:
+            yield _checked(*row)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise _NotOurs from error
 
 
-def _checked(agent: object, session: object, epoch: object, revision: object, body: object) -> tuple[Standing, int]:
+def _checked(agent: object, session: object, epoch: object, revision: object, body: object) -> _Stored:
     if not isinstance(body, bytes) or not isinstance(revision, int) or revision < 1:
         raise _NotOurs
     standing = _DECODER.decode(body)
     if (standing.agent, standing.session, standing.epoch) != (agent, session, epoch) or not standing.seen.is_sound:
         raise _NotOurs
-    return standing, revision
+    return standing, revision, b"" if msgspec.json.encode(standing) == body else body
 
 
 _DECODER = msgspec.json.Decoder(Standing)
