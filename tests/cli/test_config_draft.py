@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from test_config_tree import MAIN
 from toolguard_cli.hostconfig import config_file, config_tree
 from toolguard_cli.hostconfig.draft import Draft
 from toolguard_cli.system.errors import UserError
+from toolguard_engine.stores import atomic
 
 FILES = {
     MAIN: "{\n  plugins: { $include: 'plugins.json5' }, // kept\n  tools: {\n    // why\n    x: 1, // here\n  },\n}\n",
@@ -110,3 +112,16 @@ def test_a_change_in_the_last_moment_is_not_overwritten(folder: Path, monkeypatc
     with pytest.raises(UserError, match="changed by another process"):
         made.write()
     assert (folder / MAIN).read_text() == "{ by: 'somebody else' }\n"
+
+
+def test_what_a_killed_writer_left_is_removed(folder: Path) -> None:
+    """Only once it is old: another writer may be at work."""
+    kept = [folder / name for name in (f".{MAIN}.young{atomic.TEMPORARY}", f".{MAIN}.original", ".other")]
+    left = [folder / f".{name}.old{atomic.TEMPORARY}" for name in (MAIN, f"{MAIN}.toolguard.bak")]
+    for path in (*kept, *left):
+        path.write_text("a secret")
+    for path in (*kept[1:], *left):
+        os.utime(path, (0, 0))
+    config = config_file.read(folder / MAIN)
+    config_file.write(config, b"{}")
+    assert sorted(path for path in folder.iterdir() if path.name.startswith(".")) == sorted(kept)

@@ -131,6 +131,26 @@ def test_a_full_file_is_turned_over(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ]
 
 
+def test_two_gateways_that_find_the_file_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(call_log, "MAX_BYTES", 16)
+    one, other = CallLog(tmp_path / "a.log"), CallLog(tmp_path / "a.log")
+    for number in (1, 2):
+        one.append({"n": number})
+    opened = call_log._open
+
+    def and_then_the_other(path: Path) -> int:
+        """The other writes right after the first has opened the file."""
+        monkeypatch.setattr(call_log, "_open", opened)
+        handle = opened(path)
+        assert other.append({"n": 3}) == ""
+        return handle
+
+    monkeypatch.setattr(call_log, "_open", and_then_the_other)
+    assert one.append({"n": 4}) == ""
+    assert (tmp_path / "a.log.1").read_text() == '{"n":1}\n{"n":2}\n'
+    assert (tmp_path / "a.log").read_text() == '{"n":3}\n{"n":4}\n'
+
+
 def test_what_cannot_be_written_is_news_once(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     log = CallLog(tmp_path / "file" / "a.log")

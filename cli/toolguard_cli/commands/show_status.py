@@ -20,7 +20,7 @@ from toolguard_cli.system.paths import Places
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.config import conflicts
 from toolguard_engine.config.settings import Config
-from toolguard_engine.stores import call_log, engines
+from toolguard_engine.stores import atomic, call_log, engines
 from toolguard_engine.stores import open as stores
 from toolguard_engine.wording import printable, redact
 
@@ -155,7 +155,7 @@ def _shown(value: object) -> str:
 
 def tail(path: Path) -> list[dict[str, Any]]:
     try:
-        with path.open("rb") as file:
+        with atomic.opened(path) as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - TAIL_BYTES))
             newest = deque(file.read().splitlines(), maxlen=50)

@@ -78,6 +78,7 @@ def write(config: ConfigFile, data: bytes, *, again: bool = False) -> Path | Non
     """
     real = config.path.resolve()
     _refuse_changed(config)
+    atomic.clear_abandoned(real)
     try:
         if config.data is None:
             real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

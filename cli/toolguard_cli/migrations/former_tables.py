@@ -81,7 +81,9 @@ def _replace(path: Path, expected: bytes, data: bytes, backup: Path | None) -> N
     real = path.resolve()
     try:
         with lock(path):
-            if real.read_bytes() != expected:
+            with atomic.opened(real) as file:
+                present = file.read(len(expected) + 1)
+            if present != expected:
                 raise UserError(f"{path} was changed by somebody else just now", "nothing was written; repeat the command")
             mode = real.stat().st_mode & 0o777
             if backup is not None:

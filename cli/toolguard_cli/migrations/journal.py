@@ -91,7 +91,7 @@ def journals(places: Places) -> list[Journal]:
 
 def _load(path: Path) -> Journal:
     try:
-        with path.open("rb") as file:
+        with files.opened(path) as file:
             return msgspec.json.decode(file.read(MAX_BYTES), type=Journal)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         fix = f"move it away, then try again; what that migration changed is kept in {path.with_suffix('')}"
@@ -285,6 +285,7 @@ def _kept_before(places: Places, journal: Journal, at: int) -> bytes | None:
 
 def _bytes(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        with files.opened(path) as file:
+            return file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None

@@ -18,6 +18,7 @@ from toolguard_cli.migrations.old_plugins import Migration
 from toolguard_cli.migrations.report import named as named_path
 from toolguard_cli.setup.plugin_entry import ENTRIES
 from toolguard_cli.system.paths import Places
+from toolguard_engine.stores import atomic
 
 DEFAULT = ".ga-state.json"
 MAX_BYTES = 20 * 1024 * 1024
@@ -77,9 +78,7 @@ def _read(path: Path) -> dict[str, Any] | None:
 
 def _json(path: Path) -> Any:
     try:
-        if not _is_file(path) or path.stat().st_size > MAX_BYTES:
-            return None
-        return json.loads(path.read_bytes())
+        return json.loads(atomic.read_bounded(path, MAX_BYTES)) if _is_file(path) else None
     except (OSError, ValueError, RecursionError):
         return None
 

@@ -32,6 +32,7 @@ from toolguard_engine import __version__
 from toolguard_engine.metrics import importing
 from toolguard_engine.metrics.database import MetricsError
 from toolguard_engine.metrics.importing import Imported
+from toolguard_engine.stores import atomic
 
 STEPS: dict[str, Callable[[Work], None]] = {
     "entries": entries.run,
@@ -176,7 +177,7 @@ def _journal(plan: Plan) -> Journal:
             KeptFile(str(change.file.path), digest(change.file.data), digest(change.data)) for change in plan.draft.changes()
         ],
         moves=[
-            KeptMove(str(each.path), str(aside / f"{at}-{each.path.name}"), digest(each.path.read_bytes()))
+            KeptMove(str(each.path), str(aside / f"{at}-{each.path.name}"), digest(_content(each)))
             for at, each in enumerate(plan.calls)
         ],
         imports=[KeptImport(str(each.path), str(each.into), each.last) for each in plan.databases],
@@ -184,6 +185,10 @@ def _journal(plan: Plan) -> Journal:
             KeptFile(str(each.path), digest(each.before), digest(each.after)) for each in (plan.policy,) if each is not None
         ],
     )
+
+
+def _content(calls: OldCalls) -> bytes:
+    return atomic.read_bounded(calls.path, old_held_calls.MAX_BYTES)
 
 
 def _import(plan: Plan, begun: Journal, tell: Report) -> tuple[list[Imported], list[KeptImport], list[str]]:

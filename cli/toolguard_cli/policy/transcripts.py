@@ -26,7 +26,7 @@ import msgspec
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.guard import inner_call
 from toolguard_engine.model.call import Call
-from toolguard_engine.stores import gateway_database
+from toolguard_engine.stores import atomic, gateway_database
 from toolguard_engine.wire.line_reader import Lines
 from toolguard_engine.wording import redact
 
@@ -81,7 +81,7 @@ class TranscriptSource:
     def calls(self) -> Iterator[KeptCall]:
         """All calls of the file. `error` is set if it cannot be read to the end."""
         try:
-            with self.path.open("rb") as file:
+            with atomic.opened(self.path) as file:
                 head = file.read(len(_MAGIC))
             yield from self._rows() if head == _MAGIC else self._lines()
         except (OSError, gateway_database.GatewayDatabaseError) as error:
@@ -89,7 +89,7 @@ class TranscriptSource:
 
     def _lines(self) -> Iterator[KeptCall]:
         lines, number = Lines(MAX_LINE), 0
-        with self.path.open("rb", buffering=0) as file:
+        with atomic.opened(self.path) as file:
             ended = False
             while not ended:
                 data = file.read(CHUNK)

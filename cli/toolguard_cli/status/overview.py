@@ -18,6 +18,7 @@ from toolguard_cli.terminal.result import Line
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.approvals.standing import Standing
+from toolguard_engine.stores import atomic
 from toolguard_engine.stores import open as stores
 from toolguard_engine.stores.values import KillSwitchState
 from toolguard_engine.wording import printable
@@ -71,7 +72,7 @@ def _today(places: Places, now: float) -> dict[str, int]:
     counted: Counter[str] = Counter()
     with suppress(OSError):
         for path in stores.audit_log(places.state_dir).files()[-NEWEST_FILES:]:
-            with path.open("rb") as file:
+            with atomic.opened(path) as file:
                 counted.update(_event(line, since) for line in file if any(day in line for day in days))
     counted.pop("", None)
     return dict(sorted(counted.items()))

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import errno
+import glob
 import os
 import stat
 import tempfile
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 OUR_FOLDER = "toolguard"
+TEMPORARY = ".toolguard"
+"""The end of the name of a temporary file."""
+
+ABANDONED_SECONDS = 300.0
 
 
 def own_folder(state_dir: Path) -> Path:
@@ -54,7 +60,7 @@ def replace(
     `durable`: the data is on disk when this returns; without it a power failure may lose the change.
     `last`: called right before the file is replaced; an exception keeps the old file.
     """
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, beside = tempfile.mkstemp(TEMPORARY, f".{path.name}.", path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -75,7 +81,7 @@ def replace(
 def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
     """Creates `path` with `data`, atomically and durably; False if something is there already. Raises `OSError`."""
     make_folder(path.parent)
-    handle, beside = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, beside = tempfile.mkstemp(TEMPORARY, f".{path.name}.", path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
@@ -94,6 +100,14 @@ def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
         Path(beside).unlink(missing_ok=True)
     _sync_folder(path.parent)
     return True
+
+
+def clear_abandoned(path: Path) -> None:
+    """Removes temporary files of processes that were killed while they replaced `path`. Those of live ones are younger."""
+    with suppress(OSError):
+        for left in path.parent.glob(f".{glob.escape(path.name)}.*{TEMPORARY}"):
+            if left.lstat().st_mtime < time.time() - ABANDONED_SECONDS:
+                left.unlink()
 
 
 def make_folder(folder: Path) -> None:

@@ -6,7 +6,9 @@ Lines are appended with one `write` each, so that several gateways can share the
 
 from __future__ import annotations
 
+import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +41,19 @@ class CallLog:
         handle = _open(self.path)
         try:
             if os.fstat(handle).st_size + len(data) > MAX_BYTES:
-                self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+                self._turn_over(handle)
                 os.close(handle)
                 handle = _open(self.path)
             os.write(handle, data)
         finally:
             os.close(handle)
+
+    def _turn_over(self, full: int) -> None:
+        """Only one of several gateways moves a full file away; while it does, the others go on where they are."""
+        with suppress(BlockingIOError, FileNotFoundError):
+            fcntl.flock(full, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(self.path.stat(), os.fstat(full)):
+                self.path.replace(self.path.with_name(f"{self.path.name}.1"))
 
 
 def _open(path: Path) -> int:
