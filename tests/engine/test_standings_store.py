@@ -157,13 +157,13 @@ def test_a_clock_that_is_set_wrong_forgets_nothing(tmp_path: Path) -> None:
     machine.wall += 8 * 86_400
     wrong = machine.engine(tmp_path)
     assert [each.spent for each in wrong.load()] == [0.9]
-    machine.passes(5)
+    machine.passes(90)
     machine.wall += 8 * 86_400  # also while it runs
     assert wrong.other(KEY, None) is not None
     save(wrong, Standing("main", "later", spent=0.2))
     machine.wall -= 100 * 86_400
     assert {each.spent for each in machine.engine(tmp_path).load()} == {0.9, 0.2}
-    assert witnessed(wrong.path) == 5.0
+    assert witnessed(wrong.path) == 90.0
 
 
 def test_time_that_two_engines_see_counts_once(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ BUSY_SECONDS = 0.05
 """How long an engine waits for another process: a call may wait for it."""
 
 PATIENT_SECONDS = 2.0
+CLOCK_STEP = 60.0
 LATEST = 1e11
 """What the witnessed clock can show."""
 
@@ -141,10 +142,10 @@ class FileStandings:
             return [each for each, *_ in found]
 
     def _advance(self, connection: sqlite3.Connection) -> float:
-        """Moves the witnessed clock on; what it shows."""
+        """What the witnessed clock shows. It is stored when it has moved on by `CLOCK_STEP`."""
         stored = _witnessed(connection)
         now = self._clock.now(stored)
-        if now > stored:
+        if now - stored >= CLOCK_STEP:
             connection.execute("UPDATE clock SET witnessed = ?", (now,))
         return now
 
