@@ -18,6 +18,7 @@ import effort
 from toolguard_cli.rig.downloads import cache_dir
 
 effort.load_profile()
+os.environ.setdefault("PYTHONFAULTHANDLER", "1")  # pytest enables it in its own processes only
 
 FOREIGN = ("OPENCLAW_", "TOOLGUARD_")
 KEPT = "TOOLGUARD_TEST_"

@@ -18,6 +18,7 @@ from held_stage import hold
 
 from toolguard_cli.commands import run_doctor as doctor
 from toolguard_cli.doctor import check_list
+from toolguard_cli.doctor.check_types import Check
 from toolguard_cli.doctor.checks import engine_check, hook_order_check
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
@@ -108,6 +109,16 @@ def test_the_ids_are_those_of_the_table(places: Places) -> None:
 
 
 @pytest.mark.usefixtures("quick", "there")
+def test_all_types_are_read_before_there_are_threads(places: Places, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads that decode into a type for the first time can end the process with signal 11."""
+    order = []
+    row = check_list.ListedCheck("plugin", "one", lambda _: order.append("check") or Check("one", "ok", ""))  # type: ignore[func-returns-value]
+    monkeypatch.setattr(doctor, "TABLE", (row,))
+    monkeypatch.setattr(doctor.decode_first, "read", lambda: order.append("types"))
+    doctor.examine(doctor.look(places))
+    assert order == ["types", "check"]
+
+
 def test_a_fault_is_shown_with_its_command(places: Places) -> None:
     healthy(places)
     (places.extension / "index.mjs").write_text("old")

@@ -291,6 +291,7 @@ def test_a_disk_that_takes_only_a_part(log: AuditLog, monkeypatch: pytest.Monkey
 
 def test_rotation(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit_log, "MAX_BYTES", 1_500)
+    monkeypatch.setattr(audit_log, "KEPT", 100)
     for number in range(60):
         log.append([event(number)])
         log.append([event(number)])
@@ -309,6 +310,39 @@ def test_rotation(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
             assert log.verify().error, (part.name, change)
             part.write_bytes(data)
     assert log.verify() == Verification(60)
+
+
+def test_retention(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit_log, "MAX_BYTES", 1_500)
+    monkeypatch.setattr(audit_log, "KEPT", 2)
+    for number in range(40):
+        log.append([event(number)])
+        assert log.verify().error == ""
+        assert len(log.files()) <= 4  # one more until the next line
+    assert ids(log)[-1] == "e00039"
+    assert "e00000" not in ids(log)
+    (removal, *_) = [each for each in log.events() if each["event"] == "segment-removed"]
+    assert re.fullmatch(r"audit\.\d+\.jsonl, up to line \d+, [0-9a-f]{64}", removal["reason"])
+    log.append([event(40)])
+    log.files()[0].unlink()  # by somebody else
+    found = log.verify()
+    assert (found.error, found.file, found.line) == (audit_log.NOT_LINKED, log.files()[0].name, 1)
+
+
+def test_killed_before_the_oldest_part_is_removed(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is removed after the next rotation."""
+    monkeypatch.setattr(audit_log, "MAX_BYTES", 1_500)
+    monkeypatch.setattr(audit_log, "KEPT", 2)
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", lambda *_, **__: None)
+        for number in range(40):
+            log.append([event(number)])
+        assert len(log.files()) > 4
+        assert log.verify().error == ""
+    for number in range(40, 80):
+        log.append([event(number)])
+        assert log.verify().error == ""
+    assert len(log.files()) <= 4
 
 
 def test_half_a_line_after_a_rotation(log: AuditLog, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -133,6 +133,22 @@ def test_through_rotations(
     assert counted(opened) == 30
 
 
+@pytest.mark.parametrize("same", [True, False], ids=["the same engine", "the next engine"])
+def test_through_retention(
+    opened: sqlite3.Connection, log: AuditLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, same: bool
+) -> None:
+    monkeypatch.setattr(audit_log, "MAX_BYTES", 1_500)
+    monkeypatch.setattr(audit_log, "KEPT", 2)
+    follower = Follower(tmp_path, "home")
+    for number in range(30):
+        log.append([event(number)])
+        follower = follower if same else Follower(tmp_path, "home")
+        while follower.step(opened, NOW, 0):
+            pass
+    found = opened.execute("SELECT event FROM toolguard_verdicts WHERE kind != 'segment-removed'").fetchall()
+    assert len(found) == len(set(found)) == 30
+
+
 def test_the_next_engine_reads_nothing_twice(
     opened: sqlite3.Connection, log: AuditLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

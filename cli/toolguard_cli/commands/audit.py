@@ -23,7 +23,7 @@ from toolguard_cli.terminal import tables
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.rules import vocabulary
 from toolguard_engine.stores import open as stores
-from toolguard_engine.stores.audit_log import LOST, AuditEvent, moment
+from toolguard_engine.stores.audit_log import LOST, REMOVED, AuditEvent, moment
 from toolguard_engine.stores.ports import AuditLogStore
 from toolguard_engine.wording import printable
 
@@ -31,7 +31,7 @@ HEAD = ("TIME", "EVENT", "CODE", "NONCE", "TOOL", "AGENT", "BY", "WHAT")
 EVENTS = (
     "hold", "hold-again", "approve", "deny", "consume", "expire", "block", "would-refuse", "note", "stop", "budget",
     "drift", "external", "checkpoint", "kill-switch", "grant", "grant-used", "revoke", "security", "error", "forged",
-    "recovered", LOST, "weakened", "restored", "accepted", "ended",
+    "recovered", LOST, REMOVED, "weakened", "restored", "accepted", "ended",
 )  # fmt: skip
 """All events, those about calls first."""
 
@@ -66,8 +66,8 @@ def audit_show(
     The code names the reason: a rule, a budget, a loop or the kill switch. Events about calls: hold, hold-again,
     approve, deny, consume (an approved call ran), expire, block, would-refuse (only logged, because the mode is shadow or
     soft), note, stop (the run was ended), budget, drift and external (reported by another program). Events about users and
-    the guard: checkpoint, kill-switch, grant, grant-used, revoke, security, error, forged, recovered and head-lost. Events
-    about the guard's settings and installation: weakened, restored, accepted and ended.
+    the guard: checkpoint, kill-switch, grant, grant-used, revoke, security, error, forged, recovered, head-lost and
+    segment-removed. Events about the guard's settings and installation: weakened, restored, accepted and ended.
     """
     return show(places, Filter(event, nonce, since), last)
 

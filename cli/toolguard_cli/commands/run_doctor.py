@@ -3,6 +3,7 @@ on a temporary gateway."""
 
 from __future__ import annotations
 
+import faulthandler
 import shlex
 import shutil
 import sys
@@ -30,6 +31,7 @@ from toolguard_cli.terminal import progress
 from toolguard_cli.terminal.result import Line, Result
 from toolguard_engine.config import settings
 from toolguard_engine.stores.locked import StoreError
+from toolguard_engine.wire import decode_first
 
 AT_ONCE = 4
 """Checks that run at the same time."""
@@ -65,6 +67,8 @@ def doctor(
     """
     if (yes or dry_run) and not fix:
         raise typer.BadParameter("only has an effect with --fix", param_hint="--yes" if yes else "--dry-run")
+    if sys.__stderr__ and not faulthandler.is_enabled():
+        faulthandler.enable(sys.__stderr__)
     return run(places, fix=fix, yes=yes, dry_run=dry_run, live=live, as_json=as_json)
 
 
@@ -157,6 +161,7 @@ def examine(subject: DoctorSubject) -> list[CheckReport]:
 
 def _run_checks(subject: DoctorSubject, report: progress.Report) -> dict[ListedCheck, Future[Check]]:
     """An interrupt also ends every program that a check waits for, because threads receive no signals."""
+    decode_first.read()  # checks in several threads decode the same types
     pool = ThreadPoolExecutor(AT_ONCE)
     try:
         futures = {row: pool.submit(row.checked, subject) for row in sorted(TABLE, key=lambda row: row.id not in SLOW)}

@@ -102,7 +102,9 @@ class Follower:
     def _whereabouts(self, connection: sqlite3.Connection, parts: list[Path]) -> tuple[Path, list[Path]]:
         """The part to read now, and the parts after it."""
         if (first := _first_line(parts[0])) != self._first:
-            self._first, self._part = first, 0
+            self._first = first
+            if self._part not in map(_inode, parts[1:]):  # otherwise only the oldest part was removed
+                self._part = 0
         for number, path in enumerate(parts):
             stat = path.stat()
             if stat.st_ino == self._part and stat.st_size >= self._offset:

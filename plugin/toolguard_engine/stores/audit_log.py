@@ -13,6 +13,9 @@ from toolguard_engine.wording import redact
 LOST = "head-lost"
 """An event: the head was lost, so lines before this one may be missing."""
 
+REMOVED = "segment-removed"
+"""An event: the oldest part of the log was removed, as there were enough newer ones."""
+
 TORN = "the last line is cut off"
 """The error of `verify` after a process was killed while it wrote; the next line records and closes it."""
 

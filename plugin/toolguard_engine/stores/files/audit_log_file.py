@@ -4,6 +4,8 @@ One JSON object a line, `<state dir>/toolguard/audit.jsonl`. Invariants: a line'
 its `hash` is the SHA-256 of the line without that member, its `seq` is one more than the one before. `audit.head` names the
 last line, signed with our key, so that truncation is detected; later lines continue from there, so that the gap stays
 visible. Half a line, left by a killed process, stays too; the next line records it (`event: "recovered"`) with its hash.
+A full log becomes `audit.<first seq>.jsonl`; of these the newest `KEPT` are kept. A line (`event: "segment-removed"`) names
+the removed ones and the last hash of each, so that the chain can begin there.
 Characters that could manipulate a terminal are written as JSON escapes.
 """
 
@@ -26,7 +28,7 @@ import msgspec
 
 from toolguard_engine.stores import atomic as files
 from toolguard_engine.stores import signing_key
-from toolguard_engine.stores.audit_log import LOST, TORN, AuditEvent, Verification, when
+from toolguard_engine.stores.audit_log import LOST, REMOVED, TORN, AuditEvent, Verification, when
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.locked import StoreError, clear_leftovers, lock
 from toolguard_engine.stores.state_files import AUDIT_HEAD as HEAD
@@ -34,15 +36,18 @@ from toolguard_engine.stores.state_files import AUDIT_LOG as NAME
 from toolguard_engine.wording import redact
 
 MAX_BYTES = 32 * 1024 * 1024
+KEPT = 10
 MAX_HEAD_BYTES = 4 * 1024
 TAIL = 64 * 1024
 FIRST = "0" * 64
 ATTEMPTS = 3
 """How often `verify` reads a log that grows meanwhile."""
 
+NOT_LINKED = "it does not follow the line before: lines were removed, added or put elsewhere"
 _HASH = re.compile(rb',"hash":"([0-9a-f]{64})"\}\Z')
 _ID = re.compile(rb'"id":"([^"\\]{1,100})"')
 _TIME = re.compile(rb'"time":"([^"\\]{1,40})"')
+_REMOVED = re.compile(r"up to line (\d+), ([0-9a-f]{64})\Z")
 _ROTATED = re.compile(r"audit\.(\d+)\.jsonl\Z")
 
 
@@ -91,8 +96,11 @@ class AuditLog:
             files.belong_to_folder(self.path)
             tail, end = _read_end(handle)
             glue = b"\n" if tail and not tail.endswith(b"\n") else b""
+            surplus: list[Path] = []
             if not end.seq and (rotated := self._rotated()):
                 tail, end = _rotated_end(rotated[-1], end.torn)
+                surplus = rotated[:-KEPT]
+                events = [*map(_removal, surplus), *events]
             lines = self._new_lines(end, [event for event in events if not _has(tail + glue, event.id)])
             if not lines and not glue:
                 return
@@ -103,6 +111,9 @@ class AuditLog:
             os.close(handle)
         if lines:
             self._remember(lines[-1])
+        for path in surplus:
+            with suppress(OSError):  # it is tried again after the next rotation
+                path.unlink()
         if full:
             self._rotate()
 
@@ -157,8 +168,9 @@ class AuditLog:
             tail = _tail(file.fileno(), TAIL)
             left = {name for name in left if not _has(tail, name)}
         for path in reversed(self.files()) if left else []:
-            data = path.read_bytes()
-            left = {name for name in left if not _has(data, name)}
+            with suppress(FileNotFoundError):  # removed just now
+                data = path.read_bytes()
+                left = {name for name in left if not _has(data, name)}
             if not left:
                 break
         return set(ids) - left
@@ -178,7 +190,7 @@ class AuditLog:
     def lines(self) -> Iterator[tuple[Path, int, bytes]]:
         """Every line with its file and number."""
         for path in self.files():
-            with path.open("rb") as file:
+            with suppress(FileNotFoundError), files.opened(path) as file:  # removed just now
                 for number, line in enumerate(file, 1):
                     yield path, number, line
 
@@ -242,6 +254,8 @@ class AuditLog:
                 at = torn_at if chain.torn else last
                 return Verification(chain.lines, error, *at, chain.recovered)
             torn_at = torn_at if chain.torn and chain.torn != line else last
+        if chain.start not in chain.starts:
+            return Verification(0, NOT_LINKED, self.files()[0].name, 1)
         error = self._check_head(chain, head)
         if chain.torn:
             return Verification(chain.lines, error or TORN, *torn_at, chain.recovered, chain.gaps)
@@ -295,6 +309,10 @@ class _Chain:
         self.recovered = 0
         self.gaps = 0
         self.hashes: dict[int, str] = {}
+        self.start = (0, FIRST)
+        """Number and hash of the line before the first one."""
+        self.starts = {self.start}
+        """Where the chain may begin."""
 
     def follow(self, line: bytes) -> str:
         """Takes the next line; returns its error, or an empty text."""
@@ -314,11 +332,15 @@ class _Chain:
         own = match[1].decode()
         if not _fits(body, match):
             return "its content does not fit its hash"
-        if parsed.get("prev") != (self.prev or FIRST) or parsed["seq"] != self.seq + 1:
-            return "it does not follow the line before: lines were removed, added or put elsewhere"
+        if not self.lines:
+            self.start = self.seq, self.prev = parsed["seq"] - 1, str(parsed.get("prev"))
+        if parsed.get("prev") != self.prev or parsed["seq"] != self.seq + 1:
+            return NOT_LINKED
         self.seq, self.prev = int(parsed["seq"]), own
         self.lines += 1
         self.gaps += parsed.get("event") == LOST
+        if parsed.get("event") == REMOVED and (named := _REMOVED.search(str(parsed.get("reason")))):
+            self.starts.add((int(named[1]), named[2]))
         self.hashes[self.seq] = own
         self.hashes.pop(self.seq - 1_000, None)
         return ""
@@ -394,6 +416,12 @@ def _end(tail: bytes) -> _End:
 
 def _fits(body: bytes, match: re.Match[bytes]) -> bool:
     return sha256(body[: match.start()] + b"}").hexdigest() == match[1].decode()
+
+
+def _removal(path: Path) -> AuditEvent:
+    _, end = _rotated_end(path, b"")
+    reason = f"{path.name}, up to line {end.seq}, {end.hash}"
+    return AuditEvent(f"removed-{end.hash[:16]}", when(_now()), REMOVED, reason=reason)
 
 
 def _torn_hash(torn: bytes) -> str:
