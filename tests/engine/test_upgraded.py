@@ -80,6 +80,7 @@ def test_a_package_that_is_removed(tmp_path: Path) -> None:
         assert (ready["type"], ready["configError"]) == ("ready", "")
         shutil.rmtree(folder)
         _drive(talk, state)
+        _wait_until_noticed(talk, state)
         code, _, complaints = talk.end()
     finally:
         talk.kill()
@@ -91,6 +92,14 @@ def test_a_package_that_is_removed(tmp_path: Path) -> None:
     assert last is not None
     assert last.replaced.startswith(told)
     assert line["reason"] == last.replaced
+
+
+def _wait_until_noticed(talk: InstalledTalk, state: Path) -> None:
+    """The engine looks at its package at intervals, while there are calls."""
+    until = time.monotonic() + PATIENCE
+    while not any(event["code"] == "guard.replaced" for event in stores.audit_log(state).events()):
+        assert time.monotonic() < until
+        talk.verdict("exec", {"command": "ls"})
 
 
 def _drive(talk: InstalledTalk, state: Path) -> None:
