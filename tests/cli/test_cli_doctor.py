@@ -119,6 +119,7 @@ def test_all_types_are_read_before_there_are_threads(places: Places, monkeypatch
     assert order == ["types", "check"]
 
 
+@pytest.mark.usefixtures("quick", "there")
 def test_a_fault_is_shown_with_its_command(places: Places) -> None:
     healthy(places)
     (places.extension / "index.mjs").write_text("old")

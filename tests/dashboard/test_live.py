@@ -126,6 +126,7 @@ def test_a_server_that_is_killed_and_comes_back(machine: Machine, visits: Visits
     page = visitor.go("live")
     connection = page.locator("#connection")
     expect(connection).to_have_attribute("data-state", "live")
+    expect(page.locator("tr[data-call]")).to_have_count(1)
     machine.kill()
     expect(connection).to_have_attribute("data-state", "reconnecting")
     expect(connection).to_have_text("Reconnecting")
