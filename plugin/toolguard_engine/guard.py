@@ -42,6 +42,7 @@ from toolguard_engine.layers.layer_input import LayerInput
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.layers.repetition import Reaction
 from toolguard_engine.model.call import Call, Correction, Host, MalformedCall, Run, Stop, Verdict
+from toolguard_engine.model.files import FileMemory, FileSource, NoFiles
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 from toolguard_engine.rules import judgement
 from toolguard_engine.rules.judgement import Judgement
@@ -104,10 +105,12 @@ class Guard:
         host: Host | None = None,
         book: Rulebook | None = None,
         worked: Callable[[], float] | None = None,
+        files: FileSource | None = None,
     ) -> None:
-        """`worked`: seconds of processor time used so far."""
+        """`worked`: seconds of processor time used so far; `files`: the files of this machine."""
         self._config = config
         self._worked = worked
+        self._files = files or NoFiles()
         self._configs: dict[str, Config] = {}
         self._hints = hints
         self._host = host or Host()
@@ -126,6 +129,8 @@ class Guard:
         """How the agents stand: budget, trust, drift."""
         self.processes = Processes()
         """The programs that agents type into."""
+        self.files = FileMemory()
+        """The files that agents made."""
 
     def use(self, book: Rulebook) -> None:
         """Other rules from here on."""
@@ -146,7 +151,7 @@ class Guard:
 
     def read(self, call: Call) -> CallReading:
         """The call as all layers see it."""
-        return CallReading(call, self._host, WorkLimit(self._worked))
+        return CallReading(call, self._host, WorkLimit(self._worked), self._files, self.files)
 
     def judge(self, call: Call) -> Verdict:
         """Whether this call may run. In shadow mode it may, under the code that would have stopped it."""

@@ -15,20 +15,31 @@ from toolguard_engine.effects.shell.places import Where
 from toolguard_engine.effects.shell.unwrap import read
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.files import FileMemory, FileSource, NoFiles
 from toolguard_engine.model.lazy import Lazy
 from toolguard_engine.model.work_limit import WorkLimit
 
 _NO_HOST = Host()
+_NO_FILES = NoFiles()
 
 
 class CallReading:
     """`tool`: the name in the form in which names are compared; `params`: empty where the call has no object of them;
-    `work`: what judging it may cost."""
+    `work`: what judging it may cost; `files`: the files of this machine; `made`: which of them the agents made."""
 
-    def __init__(self, call: Call, host: Host = _NO_HOST, work: WorkLimit | None = None) -> None:
+    def __init__(
+        self,
+        call: Call,
+        host: Host = _NO_HOST,
+        work: WorkLimit | None = None,
+        files: FileSource = _NO_FILES,
+        made: FileMemory | None = None,
+    ) -> None:
         self.call = call
         self.host = host
         self.work = work or WorkLimit()
+        self.files = files
+        self.made = made or FileMemory()
         self.tool = tool_name(call.tool)
         self.has_params = isinstance(call.params, dict)
         self.params: dict[str, Any] = call.params if self.has_params else {}

@@ -1,0 +1,94 @@
+"""Files as the guard sees them: their content when a call runs them, and which of them the agents made.
+
+Deciding is pure, so the guard is handed a `FileSource`. The server gives it one that reads this machine's files, bounded in
+size, number and time; without one every file is `Unread("absent")`. Paths are absolute and normalised.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Literal, Protocol
+
+import msgspec
+
+Origin = Literal["agent", "outside"]
+"""Who wrote the content of a file: the model itself, or somebody whose text a tool call fetched or unpacked."""
+
+WhyUnread = Literal["absent", "forbidden", "not-regular", "too-large", "too-many", "too-slow", "binary"]
+
+MAX_RECORDS = 10_000
+
+
+class FileText(msgspec.Struct, frozen=True):
+    """A regular file. `path`: with all links resolved; `digest`: SHA-256 of its bytes; `identity`: device, inode, size and
+    time of the last change, to notice that it was exchanged after it was judged."""
+
+    path: str
+    text: str
+    digest: str
+    identity: tuple[int, int, int, int]
+
+
+class Unread(msgspec.Struct, frozen=True):
+    """A file whose content is not known."""
+
+    reason: WhyUnread
+
+
+class FileSource(Protocol):
+    def read(self, path: str) -> FileText | Unread: ...
+
+    def resolve(self, path: str) -> str:
+        """The path with its symbolic links followed as far as they exist; the path itself if that takes too long."""
+
+
+class NoFiles:
+    """No file can be read."""
+
+    def read(self, path: str) -> FileText | Unread:  # noqa: ARG002
+        return Unread("absent")
+
+    def resolve(self, path: str) -> str:
+        return path
+
+
+class FileRecord(msgspec.Struct, frozen=True):
+    """A file as a tool call left it. `source`: the tool, or the host that the content came from; `session`: of the call;
+    `digest`: empty where it is not known."""
+
+    origin: Origin
+    source: str = ""
+    session: str = ""
+    digest: str = ""
+
+
+class FileMemory:
+    """What tool calls wrote, copied, moved, linked, fetched or unpacked: the last `MAX_RECORDS` files of all sessions."""
+
+    def __init__(self) -> None:
+        self._records: OrderedDict[str, FileRecord] = OrderedDict()
+
+    def of(self, path: str) -> FileRecord | None:
+        """The record of a file, or of the nearest folder above it that was made as a whole (unpacked, cloned)."""
+        while path and path != "/":
+            if (found := self._records.get(path)) is not None:
+                return found
+            path = path.rpartition("/")[0]
+        return None
+
+    def wrote(self, path: str, record: FileRecord) -> None:
+        self._records[path] = record
+        self._records.move_to_end(path)
+        if len(self._records) > MAX_RECORDS:
+            self._records.popitem(last=False)
+
+    def moved(self, source: str, target: str) -> None:
+        """Also for a folder with what is in it."""
+        inside = source + "/"
+        for path in [path for path in self._records if path == source or path.startswith(inside)]:
+            self.wrote(target + path[len(source) :], self._records.pop(path))
+
+    def removed(self, path: str) -> None:
+        inside = path + "/"
+        for known in [known for known in self._records if known == path or known.startswith(inside)]:
+            del self._records[known]
