@@ -24,6 +24,7 @@ from figures import Figure, milliseconds, options, report
 
 from toolguard_engine.server import composition
 from toolguard_engine.server.loop import Engine
+from toolguard_engine.server.store_queue import AtOnce
 
 CALLS, SESSIONS = 3_650_000, 20_000
 YEAR = 365 * 86_400.0
@@ -63,6 +64,9 @@ class YearClock:
     def now(self) -> datetime:
         return datetime.fromtimestamp(self._at, UTC)
 
+    def worked(self) -> float:
+        return time.thread_time()
+
     def pass_by(self, seconds: float) -> None:
         self._at += seconds
 
@@ -74,11 +78,12 @@ class FedPipe:
         self.data = b""
         self.answers: deque[bytes] = deque(maxlen=PAYERS)
 
-    def ready(self, _: float) -> bool:
-        return True
+    def ready(self, _: float, __: int = -1) -> bool:
+        return bool(self.data)
 
     def read(self) -> bytes:
-        return self.data
+        data, self.data = self.data, b""
+        return data
 
     def write(self, data: bytes) -> None:
         self.answers.append(data)
@@ -94,12 +99,13 @@ class YearOfUse:
 
     def _begin(self) -> None:
         self.pipe = FedPipe()
-        self.engine: Engine = composition.engine(self.pipe, self.clock)
+        self.engine: Engine = composition.engine(self.pipe, self.clock, worker=AtOnce())
         self.send([hello(self.state)])
 
     def send(self, lines: list[Line]) -> None:
         self.pipe.data = b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
-        self.engine.turn()
+        for _ in range(3):  # reads them, sends what waited for a store, does what is due
+            self.engine.turn()
 
     def restart(self) -> None:
         self.pipe.data = b""
