@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from toolguard_cli.approvals.grant_view import log, missing, public, words
+from toolguard_cli.approvals import grant_view
+from toolguard_cli.approvals.grant_view import missing, public, words
 from toolguard_cli.commands.command_options import DryRun, Reason, command, command_app
 from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.person import require_human
@@ -32,24 +34,23 @@ def run(
 ) -> Result:
     """Revoke a grant."""
     require_human.refuse(places, "revoke", loosens=False)
+    problems: list[Line] = []
     with gateway_stores.user_errors():
         policies = stores.grants(places.state_dir)
         if dry_run:
             grant = next((grant for grant in policies.known() if grant.id == grant_id), None)
         else:
-            grant = policies.revoke(grant_id)
+            log = partial(_logged, places, audit_log.plain(reason), problems)
+            grant = policies.revoke(grant_id, log)
     if grant is None:
         raise missing(grant_id)
     lines = [Line("ok", f"{'would revoke' if dry_run else 'revoked'} {grant.id}: {words(grant)}")]
-    if not dry_run:
-        lines += _logged(places, grant, audit_log.plain(reason))
-    return Result("revoke", {"dryRun": dry_run, "grant": public(grant, time.time())}, tuple(lines))
+    return Result("revoke", {"dryRun": dry_run, "grant": public(grant, time.time())}, (*lines, *problems))
 
 
-def _logged(places: Places, grant: Grant, why: str) -> list[Line]:
-    """The grant stays revoked even if the audit log cannot be written."""
+def _logged(places: Places, why: str, problems: list[Line], grant: Grant) -> None:
+    """The grant is revoked even if the audit log cannot be written."""
     try:
-        log(places, grant, "revoke", why)
+        grant_view.log(places, grant, "revoke", why)
     except StoreError as error:
-        return [Line("warn", printable.plain(f"this could not be written to the audit log: {error}"))]
-    return []
+        problems.append(Line("warn", printable.plain(f"this could not be written to the audit log: {error}")))

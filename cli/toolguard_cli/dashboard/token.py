@@ -8,8 +8,6 @@ import re
 import secrets
 import shlex
 import stat
-import tempfile
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -29,7 +27,7 @@ def of(db: Path) -> str:
     path = metrics_path.token_path(db)
     try:
         if not os.path.lexists(path):
-            _make(path)
+            atomic.create(path, f"{secrets.token_hex(BYTES)}\n".encode())  # of several processes, the first one wins
         return _read(path)
     except (OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
@@ -77,21 +75,6 @@ def proof(token: str, port: int, nonce: str) -> str:
 
 def is_same(one: bytes, other: str) -> bool:
     return hmac.compare_digest(one, other.encode())
-
-
-def _make(path: Path) -> None:
-    """Creates the file atomically; of two concurrent writers one wins."""
-    atomic.make_folder(path.parent)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    beside = Path(name)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(f"{secrets.token_hex(BYTES)}\n")
-        atomic.belong_to_folder(beside)
-        with suppress(FileExistsError):
-            os.link(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> str:

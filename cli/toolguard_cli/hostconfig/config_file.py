@@ -78,7 +78,7 @@ def write(config: ConfigFile, data: bytes, *, again: bool = False) -> Path | Non
     """
     real = config.path.resolve()
     _refuse_changed(config)
-    atomic.clear_abandoned(real)
+    atomic.clear_abandoned(real.parent)
     try:
         if config.data is None:
             real.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -93,18 +93,21 @@ def write(config: ConfigFile, data: bytes, *, again: bool = False) -> Path | Non
     return backup
 
 
-def restore(config: ConfigFile, written: bytes) -> None:
+def restore(config: ConfigFile, written: bytes, *, again: bool = False) -> None:
     """Undoes a `write` of `written`, unless the file has changed since. Raises `UserError`."""
     real = config.path.resolve()
+    backup = backup_path(real, again=again)
     if _bytes(config.path) != written:
         return
     try:
         if config.data is None:
             real.unlink()
+        elif _bytes(backup) == config.data:  # needs no space on the disk
+            backup.replace(real)
         else:
             _put(real, config.data, real.stat())
     except OSError as error:
-        raise UserError(f"cannot restore {real}: {error.strerror}", f"its backup is {backup_path(real)}") from error
+        raise UserError(f"cannot restore {real}: {error.strerror}", f"its backup is {backup}") from error
 
 
 def _refuse_changed(config: ConfigFile) -> None:

@@ -89,16 +89,16 @@ class Draft:
 
     def write(self, *, again: bool = False) -> list[Path]:
         """Writes all changed files, or none; returns the backups. `again`: see `config_file.write`. Raises `UserError`."""
-        written: list[FileChange] = []
+        tried: list[FileChange] = []
         backups: list[Path] = []
         try:
             for change in self.changes():
+                tried.append(change)
                 backup = config_file.write(change.file, change.data, again=again)
-                written.append(change)
                 backups += [backup] if backup else []
         except UserError:
-            for change in written:
-                config_file.restore(change.file, change.data)
+            for change in tried:  # the last one may have been written as well
+                config_file.restore(change.file, change.data, again=again)
             raise
         return backups
 

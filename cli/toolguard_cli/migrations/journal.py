@@ -128,6 +128,7 @@ def begin(places: Places, journal: Journal, changes: list[FileChange], rewritten
     """Keeps the files, then writes the journal. Raises `OSError`."""
     files.make_folder(places.own)
     files.make_folder(folder(places))
+    _sweep(places)
     files.make_folder(folder(places) / str(journal.number))
     for at, change in enumerate(changes):
         if change.file.data is not None:
@@ -232,7 +233,8 @@ def restore(places: Places, journal: Journal) -> list[str]:
         lines.append(f"restored {path}" + (f" (backup of the current one: {backup})" if backup else ""))
     lines += [text for at in range(len(journal.rewritten)) if (text := _former(places, journal, at))]
     save(places, msgspec.structs.replace(journal, status="undone"))
-    _sweep(places)
+    with suppress(UserError, OSError):  # all of it is restored
+        _sweep(places)
     return [safe_line(text) for text in lines]
 
 
@@ -248,12 +250,13 @@ def _former(places: Places, journal: Journal, at: int) -> str:
 
 
 def _sweep(places: Places) -> None:
-    """Removes the copies of migrations that were taken back as a whole: they may hold secrets."""
-    for each in journals(places):
-        if each.status == "undone":
-            shutil.rmtree(folder(places) / str(each.number), ignore_errors=True)
+    """Removes the copies of migrations that were taken back as a whole, or never began: they may hold secrets."""
+    needed = {each.number for each in journals(places) if each.status != "undone"}
+    for kept_in in folder(places).iterdir():
+        if kept_in.name.isdecimal() and int(kept_in.name) not in needed:
+            shutil.rmtree(kept_in, ignore_errors=True)
             with suppress(OSError):
-                aside(places, each.number).rmdir()
+                aside(places, int(kept_in.name)).rmdir()
 
 
 def _put_back(move: KeptMove) -> str:

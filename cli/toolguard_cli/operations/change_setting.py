@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -221,7 +222,9 @@ class SettingChange:
         return [*lines, Line("next", self._by_itself() if by_itself else "restart the gateway")]
 
     def _by_itself(self) -> str:
-        return APPLIED_SOON if stores.engines(self.places.state_dir).running() else APPLIED_LATER
+        with suppress(OSError):  # the setting is written
+            return APPLIED_SOON if stores.engines(self.places.state_dir).running() else APPLIED_LATER
+        return APPLIED_SOON
 
 
 def _value(tree: ConfigTree, steps: config_tree.Steps) -> str:

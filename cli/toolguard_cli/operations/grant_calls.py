@@ -15,7 +15,6 @@ from toolguard_engine.approvals import grant_matching
 from toolguard_engine.approvals.grant_matching import Grant
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
-from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import GrantStore
 from toolguard_engine.wording import printable
 from toolguard_engine.wording.redact import UNPRINTABLE
@@ -78,15 +77,11 @@ def check(grant: Grant, *, allow_broad: bool) -> None:
 
 
 def add(places: Places, grant: Grant) -> Grant:
-    """The grant with its id, written to the policy and the audit log, or to neither. Raises `StoreError`."""
+    """The grant with its id. It is in the audit log before it counts. Raises `StoreError`."""
     policies = stores.grants(places.state_dir)
-    named = policies.add(msgspec.structs.replace(grant, id=""))
-    try:
-        grant_view.log(places, named, "grant", named.reason)
-    except StoreError:
-        policies.revoke(named.id)
-        raise
-    return named
+    return policies.add(
+        msgspec.structs.replace(grant, id=""), lambda named: grant_view.log(places, named, "grant", named.reason)
+    )
 
 
 def unsigned(policies: GrantStore, grant_id: str) -> Grant:

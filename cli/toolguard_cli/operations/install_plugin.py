@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
@@ -82,6 +83,12 @@ class _Plan:
         )
 
     @property
+    def is_backed_up(self) -> bool:
+        """Whether toolguard has changed the config before: the first backup is kept."""
+        is_other = self.known is not None and self.known.before != config_file.digest(self.config.main.data)
+        return is_other or config_file.backup_path(self.config.path.resolve()).exists()
+
+    @property
     def changes(self) -> bool:
         same_record = self.known is not None and self.known == self.record
         return bool(self.edits or self.copies or self.removes_copy or not same_record)
@@ -96,8 +103,7 @@ def _perform(plan: _Plan) -> list[Path]:
             record.save(plan.places.record, plan.record)
         if plan.copies:
             plugin_folder.copy(plan.source, plan.places.extension, __version__)
-        again = plan.known is not None or config_file.backup_path(plan.config.path.resolve()).exists()
-        backups = plan.draft.write(again=again)
+        backups = plan.draft.write(again=plan.is_backed_up)
     except (UserError, OSError):
         _take_back(plan, had_copy=had_copy)
         raise
@@ -107,12 +113,15 @@ def _perform(plan: _Plan) -> list[Path]:
 
 
 def _take_back(plan: _Plan, *, had_copy: bool) -> None:
-    if plan.known:
-        record.save(plan.places.record, plan.known)
-    else:
-        plan.places.record.unlink(missing_ok=True)
-    if plan.copies and not had_copy:
-        plugin_folder.remove(plan.places.extension)
+    """As much as the disk allows: the first error is reported. Edits that were recorded and not made do no harm."""
+    with suppress(UserError, OSError):
+        if plan.copies and not had_copy:
+            plugin_folder.remove(plan.places.extension)
+    with suppress(OSError):
+        if plan.known:
+            record.save(plan.places.record, plan.known)
+        else:
+            plan.places.record.unlink(missing_ok=True)
 
 
 def _check_link(source: Path) -> None:

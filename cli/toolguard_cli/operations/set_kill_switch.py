@@ -59,16 +59,22 @@ def throw(places: Places, request: KillSwitchRequest, why: str, where: str) -> t
     held_calls.refuse_nowhere(places)
     switch = stores.kill_switch(places.state_dir)
     before = switch.thrown()
+    logged = (
+        _logged(places, request, why, where) if before and request == "off" else []
+    )  # no call runs before that is in the log
     _set(switch, request, why)
     after = switch.thrown()
-    lines = _done(request, before, after)
-    if before or after:
-        reason = "no tool call runs until it is switched off" if request == "on" else "calls are judged as usual again"
-        line = gateway_stores.event(
-            "kill-switch", where=where, code=f"kill-switch.{request}", why=audit_log.plain(why), reason=reason
-        )
-        lines += [*(Line("warn", text) for text in gateway_stores.logged(places, line)), *_running(places)]
-    return after, lines
+    logged += _logged(places, request, why, where) if after and request == "on" else []
+    return after, [*_done(request, before, after), *logged, *(_running(places) if before or after else [])]
+
+
+def _logged(places: Places, request: KillSwitchRequest, why: str, where: str) -> list[Line]:
+    """A line in the audit log; the answer is a warning where that fails."""
+    reason = "no tool call runs until it is switched off" if request == "on" else "calls are judged as usual again"
+    line = gateway_stores.event(
+        "kill-switch", where=where, code=f"kill-switch.{request}", why=audit_log.plain(why), reason=reason
+    )
+    return [Line("warn", text) for text in gateway_stores.logged(places, line)]
 
 
 def _set(switch: KillSwitchStore, request: KillSwitchRequest, why: str) -> None:
@@ -131,11 +137,11 @@ def words(thrown: KillSwitchState) -> str:
 
 
 def _running(places: Places) -> list[Line]:
-    running = stores.engines(places.state_dir).running()
-    if not running:
+    found = _gateways(places)
+    if not found:
         return [Line("info", "no gateway with the plugin is running here; it applies as soon as one is")]
-    names = ", ".join(str(info.gateway_pid) for info in running)
-    many = "gateway" if len(running) == 1 else "gateways"
+    names = ", ".join(map(str, found))
+    many = "gateway" if len(found) == 1 else "gateways"
     return [Line("info", f"it applies to the next call of {many} {names}")]
 
 
@@ -146,5 +152,12 @@ def public(thrown: KillSwitchState | None) -> dict[str, Any]:
 
 
 def _result(places: Places, thrown: KillSwitchState | None, lines: list[Line]) -> Result:
-    gateways = [info.gateway_pid for info in stores.engines(places.state_dir).running()]
-    return Result("kill-switch", {**public(thrown), "gateways": gateways}, tuple(lines))
+    return Result("kill-switch", {**public(thrown), "gateways": _gateways(places)}, tuple(lines))
+
+
+def _gateways(places: Places) -> list[int]:
+    """The gateways that run here. An error there must not hide that the switch is set."""
+    try:
+        return [info.gateway_pid for info in stores.engines(places.state_dir).running()]
+    except OSError:
+        return []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import secrets
 import shutil
 import stat
 import tempfile
@@ -64,10 +65,24 @@ def copy(source: Path, target: Path, version: str) -> None:
         (beside / MARKER).write_text(json.dumps({"installedBy": "toolguard", "version": version}) + "\n", "utf-8")
         (beside / MARKER).chmod(FILE_MODE)
         beside.chmod(0o755)
-        remove(target)
-        beside.rename(target)
+        _swap(beside, target)
     finally:
         shutil.rmtree(beside, ignore_errors=True)
+
+
+def _swap(beside: Path, target: Path) -> None:
+    """If the new folder cannot be put in its place, the old one comes back."""
+    if not target.exists():
+        beside.rename(target)
+        return
+    away = _away(target)
+    target.rename(away)
+    try:
+        beside.rename(target)
+    except OSError:
+        away.rename(target)
+        raise
+    shutil.rmtree(away, ignore_errors=True)  # `sweep` removes what is left
 
 
 def remove(target: Path) -> bool:
@@ -75,10 +90,15 @@ def remove(target: Path) -> bool:
     refuse_foreign(target)
     if not target.exists():
         return False
-    away = tempfile.mkdtemp(prefix=BESIDE, dir=target.parent.parent)
+    away = _away(target)
     target.rename(away)
     shutil.rmtree(away)
     return True
+
+
+def _away(target: Path) -> Path:
+    """A free name. No folder is made: there may be no space left."""
+    return target.parent.parent / f"{BESIDE}{secrets.token_hex(8)}"
 
 
 def sweep(state_dir: Path) -> None:

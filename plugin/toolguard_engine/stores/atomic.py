@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import glob
 import os
 import stat
 import tempfile
@@ -55,7 +54,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 def replace(
     path: Path, data: bytes, mode: int = 0o600, *, durable: bool = True, last: Callable[[], None] = lambda: None
 ) -> None:
-    """Replaces `path` with `data` atomically. Raises `OSError`; then the old file is untouched.
+    """Replaces `path` with `data` atomically. Raises `OSError`; then the old file is untouched, unless the error says so.
 
     `durable`: the data is on disk when this returns; without it a power failure may lose the change.
     `last`: called right before the file is replaced; an exception keeps the old file.
@@ -75,7 +74,7 @@ def replace(
         Path(beside).unlink(missing_ok=True)
         raise
     if durable:
-        _sync_folder(path.parent)
+        _confirm(path)
 
 
 def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
@@ -98,14 +97,14 @@ def create(path: Path, data: bytes, mode: int = 0o600) -> bool:
         return False
     finally:
         Path(beside).unlink(missing_ok=True)
-    _sync_folder(path.parent)
+    _confirm(path)
     return True
 
 
-def clear_abandoned(path: Path) -> None:
-    """Removes temporary files of processes that were killed while they replaced `path`. Those of live ones are younger."""
-    with suppress(OSError):
-        for left in path.parent.glob(f".{glob.escape(path.name)}.*{TEMPORARY}"):
+def clear_abandoned(*folders: Path) -> None:
+    """Removes the temporary files in these folders of processes that were killed. Those of live ones are younger."""
+    for left in (left for folder in folders for left in folder.glob(f".*{TEMPORARY}*")):
+        with suppress(OSError):
             if left.lstat().st_mtime < time.time() - ABANDONED_SECONDS:
                 left.unlink()
 
@@ -126,9 +125,14 @@ def belong_to_folder(path: Path) -> None:
         os.chown(path, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
+def _confirm(path: Path) -> None:
+    """After the file was put in its place: that it is there must survive a power failure as well."""
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        handle = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as error:
+        text = f"it is written, but the disk has not confirmed that: {error.strerror}"
+        raise OSError(error.errno, text, str(path)) from error

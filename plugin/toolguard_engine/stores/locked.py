@@ -114,11 +114,14 @@ class LockedFile(Generic[T]):
         return value
 
     def whole(self, value: T) -> T | dict[str, Any]:
-        """`value` with those members of the file that this version does not know. Call it under `locked`, after `read`."""
+        """`value` with those members of the file that this version does not know. Call it under `locked`, after `read`.
+        Raises `StoreError`."""
         try:
             content = atomic.read_bounded(self.path, MAX_BYTES)
         except FileNotFoundError:
             return value
+        except OSError as error:
+            raise unusable(self.path, error) from error
         known = msgspec.json.encode(self._decoder.decode(content))
         if known == content:
             return value

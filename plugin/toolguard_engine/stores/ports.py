@@ -90,13 +90,13 @@ class GrantStore(GrantSource, Protocol):
     def known(self) -> tuple[Grant, ...]:
         """All of them, read anew and without the key."""
 
-    def add(self, grant: Grant) -> Grant:
-        """Signs and stores a grant; returns it with the id that it got."""
+    def add(self, grant: Grant, log: Callable[[Grant], None] = ...) -> Grant:
+        """Signs and stores a grant; returns it with the id that it got. `log`: as for `accept`."""
 
     def accept(self, seen: Grant, log: Callable[[Grant], None]) -> Grant:
         """Signs a grant that is still equal to `seen`. Calls `log` before the change is stored."""
 
-    def revoke(self, grant_id: str) -> Grant | None:
+    def revoke(self, grant_id: str, log: Callable[[Grant], None] = ...) -> Grant | None:
         """Removes a grant; None if there is none of this id."""
 
 

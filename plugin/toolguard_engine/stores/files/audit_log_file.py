@@ -103,6 +103,8 @@ class AuditLog:
                 events = [*map(_removal, surplus), *events]
             lines = self._new_lines(end, [event for event in events if not _has(tail + glue, event.id)])
             if not lines and not glue:
+                if end.seq == 1 and not os.path.lexists(self._head):  # whoever wrote the first line was killed
+                    self._remember(tail)
                 return
             _write(handle, glue + b"".join(lines))
             os.fdatasync(handle)

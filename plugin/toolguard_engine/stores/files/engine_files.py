@@ -39,7 +39,9 @@ def retire(state_dir: Path, pid: int) -> None:
 
 
 def sweep(state_dir: Path) -> None:
-    """Retires the files of engines that were killed, the newest last. Raises `OSError`."""
+    """Retires the files of engines that were killed, the newest last, and removes what killed processes left half written.
+    Raises `OSError`."""
+    atomic.clear_abandoned(state_dir, *atomic.own_folder(state_dir).glob("**/"))
     found = {path: path.stat().st_mtime for path in folder(state_dir).glob("*.json") if path.exists()}
     for path in sorted(found, key=lambda path: found[path]):
         if path.stem.isdecimal() and not alive(int(path.stem)):

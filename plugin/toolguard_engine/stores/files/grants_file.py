@@ -93,17 +93,20 @@ class PolicyFiles:
         """All of them, read anew and without the key; a missing id is filled in. Raises as `grants` does."""
         return tuple(parse(self._text(), self.path))
 
-    def add(self, grant: Grant) -> Grant:
+    def add(self, grant: Grant, log: Callable[[Grant], None] = lambda _: None) -> Grant:
         """Signs and writes a grant; returns it with its final id: its own, unless that is empty or taken.
 
-        Raises `StoreError`.
+        Raises `StoreError`. `log`: as for `accept`.
         """
         own = signing_key_file.load(self._state_dir)
         with lock(self.path):
             text = self._text()
             stored = _stored(text, self.path)
             signed = _signed(own, _named(grant, {other.id for other in _identified(stored)}))
-            self._write(_with(text or NEW_FILE, signed), [*stored, signed])
+            after, meant = _with(text or NEW_FILE, signed), [*stored, signed]
+            self._check(after, meant)
+            log(signed)
+            self._write(after)
         return signed
 
     def accept(self, seen: Grant, log: Callable[[Grant], None]) -> Grant:
@@ -123,11 +126,11 @@ class PolicyFiles:
             meant = [*stored[:at], signed, *stored[at + 1 :]]
             self._check(after, meant)
             log(signed)
-            self._write(after, meant)
+            self._write(after)
         return signed
 
-    def revoke(self, grant_id: str) -> Grant | None:
-        """Removes a grant; None if there is none of this id. Raises `StoreError`."""
+    def revoke(self, grant_id: str, log: Callable[[Grant], None] = lambda _: None) -> Grant | None:
+        """Removes a grant; None if there is none of this id. Raises `StoreError`. `log`: as for `accept`."""
         if stamp_of(self.path) is None:
             return None
         with lock(self.path):
@@ -137,7 +140,10 @@ class PolicyFiles:
             at = next((number for number, grant in enumerate(known) if grant.id == grant_id), None)
             if at is None:
                 return None
-            self._write(_without(text, at), [*stored[:at], *stored[at + 1 :]])
+            after, meant = _without(text, at), [*stored[:at], *stored[at + 1 :]]
+            self._check(after, meant)
+            log(known[at])
+            self._write(after)
             return known[at]
 
     def _now(self) -> _Judged:
@@ -175,8 +181,7 @@ class PolicyFiles:
                 return
         _bad(self.path, 0, "its layout cannot be edited safely", "write each grant as [[grant]], or edit it by hand")
 
-    def _write(self, text: str, meant: list[Grant]) -> None:
-        self._check(text, meant)
+    def _write(self, text: str) -> None:
         real = self.path.resolve()
         try:
             mode = real.stat().st_mode & 0o777 if real.exists() else 0o600

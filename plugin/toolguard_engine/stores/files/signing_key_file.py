@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 from toolguard_engine.stores import atomic
@@ -24,7 +22,7 @@ def load(state_dir: Path) -> bytes:
     """The key; made at the first use. Raises `SigningKeyError`."""
     try:
         if not path(state_dir).exists():
-            _make(path(state_dir))
+            atomic.create(path(state_dir), secrets.token_bytes(SIZE))  # of several processes, the first one wins
     except OSError as error:
         raise SigningKeyError(f"{path(state_dir)}: {error.strerror or error}") from error
     return known(state_dir)
@@ -41,22 +39,6 @@ def known(state_dir: Path) -> bytes:
     if len(key) != SIZE:
         raise SigningKeyError(f"{place} is not a key of {SIZE} bytes; delete it, and what waits now must be asked for again")
     return key
-
-
-def _make(place: Path) -> None:
-    """Atomic, and the first process wins: `link` fails if the name exists."""
-    atomic.make_folder(place.parent)
-    handle, beside = tempfile.mkstemp(prefix=".key.", dir=place.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(secrets.token_bytes(SIZE))
-            file.flush()
-            os.fsync(file.fileno())
-        atomic.belong_to_folder(Path(beside))
-        with suppress(FileExistsError):
-            os.link(beside, place)
-    finally:
-        Path(beside).unlink(missing_ok=True)
 
 
 def _check(found: os.stat_result, place: Path) -> None:

@@ -354,7 +354,7 @@ def _make(path: Path) -> None:
     import sqlite3  # noqa: PLC0415 - as above
 
     atomic.make_folder(path.parent)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    handle, name = tempfile.mkstemp(atomic.TEMPORARY, f".{path.name}.", path.parent)
     os.close(handle)
     beside = Path(name)
     try:

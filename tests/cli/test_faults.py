@@ -1,0 +1,65 @@
+"""A kill, a full disk, an error of the disk and a missing permission at each file system call of hold, approve, deny and
+consume, and of every command that writes: nothing is lost, half written or reset, no call runs that must not, and the next
+command works. In the gate a sample over all calls; all of them with `TOOLGUARD_TEST_ALL=1`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import fault_operations
+import pytest
+from fault_operations import CARELESS, Answer
+
+import effort
+
+FEW, ALL = 5, 10_000
+COMMANDS = [name for name in fault_operations.OPERATIONS if name != CARELESS]
+Try = Callable[..., Answer]
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the paths of open files are read from /proc")
+
+
+@pytest.fixture(scope="module")
+def tried(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Try]:
+    """A process that tries operations: it has no threads, so that it can be forked."""
+    command = [sys.executable, fault_operations.__file__, str(tmp_path_factory.mktemp("faults"))]
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("TOOLGUARD_", "OPENCLAW_"))}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        asked, answered = process.stdin, process.stdout
+
+        def ask(name: str, most: int, *, traced: bool = False) -> Answer:
+            print(json.dumps([name, most, traced]), file=asked, flush=True)
+            count, wrong = json.loads(answered.readline())
+            return count, wrong
+
+        yield ask
+        process.stdin.close()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_fault_at_any_call(tried: Try, name: str) -> None:
+    count, wrong = tried(name, ALL if effort.ALL else FEW)
+    assert count >= FEW - 1
+    assert wrong == []
+
+
+def test_what_is_written_in_place_is_found(tried: Try) -> None:
+    _, wrong = tried(CARELESS, ALL)
+    assert {text.partition(" ")[0] for text in wrong} >= {"kill", "torn", "ENOSPC", "EIO", "EACCES"}
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(shutil.which("strace") is None, reason="strace is not installed; it injects faults into SQLite as well")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_fault_at_any_system_call(tried: Try, name: str) -> None:
+    count, wrong = tried(name, ALL, traced=True)
+    assert count
+    assert wrong == []
