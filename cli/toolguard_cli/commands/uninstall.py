@@ -68,6 +68,7 @@ def run(places: Places, *, dry_run: DryRun = False) -> Result:
             if plan is not None:
                 _perform(plan)
                 plan.notes.extend(_acknowledged(plan))
+                places.record.unlink(missing_ok=True)  # last, so that an interrupted uninstall can be repeated
     if plan is None:
         return Result("uninstall", {"changed": False}, (Line("ok", f"not installed in {places.state_dir}; nothing to do"),))
     return _result(plan, done=not dry_run)
@@ -123,14 +124,12 @@ def _migrated(places: Places) -> list[Line]:
 
 
 def _perform(plan: _Plan) -> None:
-    """Removes the record last, so that an interrupted uninstall can be repeated."""
     plan.draft.write(again=True)
     if plan.removes_config:
         plan.config.path.resolve().unlink()
     if plugin_folder.is_ours(plan.places.extension):
         plugin_folder.remove(plan.places.extension)
     plugin_folder.sweep(plan.places.state_dir)
-    plan.places.record.unlink(missing_ok=True)
 
 
 def _acknowledged(plan: _Plan) -> list[Line]:

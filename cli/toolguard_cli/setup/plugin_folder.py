@@ -92,7 +92,7 @@ def remove(target: Path) -> bool:
         return False
     away = _away(target)
     target.rename(away)
-    shutil.rmtree(away)
+    shutil.rmtree(away, ignore_errors=True)  # as above
     return True
 
 
@@ -105,7 +105,7 @@ def sweep(state_dir: Path) -> None:
     """Removes what an interrupted `copy` or `remove` left. The caller must hold the lock."""
     for left in state_dir.glob(f"{BESIDE}*"):
         if left.is_dir() and not left.is_symlink():
-            shutil.rmtree(left)
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def refuse_foreign(target: Path) -> None:
