@@ -51,13 +51,11 @@ class Chosen:
 
 
 def run(places: Places, chosen: Chosen, *, dry_run: bool) -> Result:
-    caller = require_human.caller(places, "checkpoint", loosens=not dry_run)
+    caller, config = require_human.caller(places, "checkpoint", loosens=not dry_run), budgets.settings(places)
     if caller.doubt:
-        config = budgets.settings(places)
         wanted, _ = refill(places, chosen, "cli", dry_run=True)
         caller.require([_refill_line(before, after, config, dry_run=True) for before, after in wanted])
     changed, more = refill(places, chosen, "cli", dry_run=dry_run)
-    config = budgets.settings(places)
     lines = [Line("ok", _refill_line(before, after, config, dry_run=dry_run)) for before, after in changed]
     if not changed:
         lines = [Line("ok", "no budget was used since the last checkpoint: nothing to refill")]
@@ -75,12 +73,17 @@ def refill(
     with gateway_stores.user_errors(), closing(store):
         known = store.look()
         _refuse_unknown(chosen, known)
-        if dry_run:
-            return [(each, after) for each in known if (after := change(each)) is not None], []
+        wanted = [(each, after) for each in known if (after := change(each)) is not None]
+        if dry_run or not wanted:
+            return wanted, []
+        logged = _logged(places, chosen, len(wanted), where)  # before calls can run that waited for it
         changed = store.checkpoint(change)
-    if not changed:
-        return [], []
-    many = f"{len(changed)} budget{'' if len(changed) == 1 else 's'} full again"
+    return changed, [*logged, *_lapsed(places, [after.key for _, after in changed], where)]
+
+
+def _logged(places: Places, chosen: Chosen, count: int, where: str) -> list[Line]:
+    """A line in the audit log; the answer is a warning where that fails."""
+    many = f"{count} budget{'' if count == 1 else 's'} full again"
     line = gateway_stores.event(
         "checkpoint",
         where=where,
@@ -89,15 +92,14 @@ def refill(
         session=audit_log.plain(chosen.session),
         reason=f"checkpoint: {many}",
     )
-    logged = [Line("warn", text) for text in gateway_stores.logged(places, line)]
-    return changed, [*logged, *_lapsed(places, [after.key for _, after in changed], where)]
+    return [Line("warn", text) for text in gateway_stores.logged(places, line)]
 
 
 def _lapsed(places: Places, keys: list[Key], where: str) -> list[Line]:
     """Closes held calls that waited for the checkpoint. The budget stays full even if that fails."""
     try:
         closed = gateway_stores.nonces(places).lapse(means(keys), gateway_stores.decision("", where), time.time())
-    except StoreError as error:
+    except (StoreError, UserError) as error:
         return [Line("warn", printable.plain(f"{replies.NOT_LAPSED}: {error}"))]
     return [Line("ok", replies.lapsed(closed))] if closed else []
 
