@@ -192,10 +192,17 @@ def lock(path: Path, *, patient: bool = True, seconds: float | None = None) -> I
         raise unusable(beside, error) from error
     try:
         _acquire(handle, beside, (LOCK_SECONDS if seconds is None else seconds) if patient else 0.0)
-        atomic.belong_to_folder(beside)
+        _give(beside)
         yield
     finally:
         os.close(handle)  # also gives the lock back
+
+
+def _give(beside: Path) -> None:
+    try:
+        atomic.belong_to_folder(beside)
+    except OSError as error:
+        raise unusable(beside, error) from error
 
 
 def _acquire(handle: int, beside: Path, seconds: float) -> None:
