@@ -188,7 +188,7 @@ OPERATIONS = {
     "withdraw": Operation(approved, lambda stage: stage.decide("deny"), 0),
     "install": Operation(bare, command("install")),
     "update": Operation(outdated, command("install")),
-    "link": Operation(installed, command("install", "--link")),
+    "link": Operation(installed, command("install", "--link"), resumes=True),
     "uninstall": Operation(ran, command("uninstall"), resumes=True),
     "config set": Operation(ran, command("config", "set", "mode", "soft", "--offline"), resumes=True),
     "config unset": Operation(installed, command("config", "unset", "plugins.entries.toolguard.enabled", "--offline")),
