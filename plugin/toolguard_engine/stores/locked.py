@@ -69,6 +69,14 @@ def unusable(path: Path, error: OSError | ValueError) -> StoreError:
     return StoreError(f"{str(path)!a}: {getattr(error, 'strerror', None) or error}")
 
 
+def is_there(path: Path) -> bool:
+    """Raises `StoreError`."""
+    try:
+        return path.exists()
+    except OSError as error:
+        raise unusable(path, error) from error
+
+
 class LockedFile(Generic[T]):
     """One file with one value of type `kind`; a missing file holds `kind()`. A value that `is_ours` rejects is damaged; it
     is given the value and the file's content."""

@@ -24,7 +24,7 @@ from toolguard_engine.approvals.ledger import OPEN, Decision, HeldCall, Ledger, 
 from toolguard_engine.stores import atomic, audit_log, signing_key
 from toolguard_engine.stores.files import signing_key_file
 from toolguard_engine.stores.files.audit_log_file import AuditLog
-from toolguard_engine.stores.locked import LockedFile, StoreError
+from toolguard_engine.stores.locked import LockedFile, StoreError, is_there
 from toolguard_engine.stores.state_files import HELD_CALLS as NAME
 from toolguard_engine.stores.values import Presented
 
@@ -105,7 +105,7 @@ class FileNonces:
         return self._change(lambda ledger: ledger.deny(prefix, decision, now, lasts), now)
 
     def lapse(self, means: Callable[[HeldCall], bool], decision: Decision, now: float) -> list[HeldCall]:
-        return self._change(lambda ledger: ledger.lapse(means, decision, now), now) if self.path.exists() else []
+        return self._change(lambda ledger: ledger.lapse(means, decision, now), now) if is_there(self.path) else []
 
     def settle(self, nonce: str, status: Status, decision: Decision, now: float) -> HeldCall | None:
         return self._change(lambda ledger: ledger.settle(nonce, status, decision, now), now)
@@ -129,7 +129,7 @@ class FileNonces:
         return both
 
     def sweep(self, now: float) -> None:
-        if self.path.exists():
+        if is_there(self.path):
             self._change(lambda ledger: None, now, patient=False)  # noqa: ARG005
 
     def _change(self, work: Callable[[Ledger], T], now: float, *, patient: bool = True, log: bool = True) -> T:
@@ -149,7 +149,7 @@ class FileNonces:
     def _key(self, stored: _File) -> bytes:
         """The key; never a new one if something is signed already. Raises `StoreError`."""
         place = signing_key_file.path(self._state_dir)
-        if stored.entries and not place.exists():
+        if stored.entries and not is_there(place):
             raise signing_key.SigningKeyError(
                 f"{place} is missing, though it has signed {len(stored.entries)} calls; restore it from a backup"
             )
