@@ -1,0 +1,332 @@
+"""Searches for calls that take much time or memory to judge, by hill climbing: `scripts/test --fuzz cost`.
+
+It begins with the commands of a corpus, pieces of hostile texts and code, changes them, and keeps for each kind of call and
+each length what takes most. All times are processor time, in times of an `exec` of 200 characters in the same run, so that
+they mean the same on every machine. Ends with 1 if a call takes more than it may.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import gc
+import json
+import random
+import resource
+import shlex
+import signal
+import statistics
+import sys
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import everyday
+
+from toolguard_engine.config.settings import Config
+from toolguard_engine.guard import Guard
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.rules import packs
+from toolguard_engine.rules.rule_form import rule_from
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "engine"))
+import hostile_texts  # noqa: E402 - those that the tests look at as well
+
+MOST_RATIO = 300
+MOST_MB = 100
+LENGTHS = (200, 1_000, 10_000, 65_536)
+KEPT = 10
+"""Cases that are kept for each kind of call and length."""
+
+SAVED = 300
+GIVE_UP = 15
+"""Seconds of processor time after which a call is not waited for."""
+
+HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), frozenset({4242}),
+            "/home/u/.openclaw/metrics.db", "127.0.0.1:18787")  # fmt: skip
+OWN_RULES = [
+    {"path": ["~/private/**", "*.pem", "/srv/**/keep/*", "**/a?c/*z"], "severity": "required"},
+    {"path": ["/data/**"], "not_path": ["/data/tmp/**/x*"], "effect": ["delete", "write"], "severity": "required"},
+    {"params": {"*": "(?i)secret.{0,20}(word|key)|(a|b)+c{3,9}x"}, "severity": "advisory"},
+    {"run": ["rm|mv * **", "git !status|log"], "any": ["-f", "--force"], "severity": "required"},
+]
+SHELL = hostile_texts.PIECES + [
+    "a() { x {a..z} {a..z}; }; b() { a; a; a; a; }; c() { b; b; b; b; }; c; ", "f() { coproc a*(a) {a..z}; }; f; ",
+    "v=aaaaaaaaaaaaaaaaaaaa; ", "x $v$v$v; ", "v=$v$v; ", "{1..9}", "${v//a/b}", "eval ", "bash -c '", "case $x in a|b) x;; esac; ",
+    "for i in {1..9}; do ", "; done; ", "if x; then ", "; fi; ", "cat <<E\nx\nE\n", "| sed s/a/bb/g ", "a*(b)", "$((", "))", "a[1]=x ",
+    "!(a|b)", "find . -name '*a*' -exec rm {} + ; ", "tar xf a -C ../b; ", "cp -r ~/* /b/*; ", "read x; ", "trap 'rm a' EXIT; ", "\n", "&& ",
+    "toolguard ", "openclaw config set a.b ", "kubectl delete ", "psql -c 'DROP TABLE a; ", "ssh h 'ls; ", "docker run -v /:/x a sh -c '",
+]  # fmt: skip
+CODE = [
+    "import os\n", "import subprocess as s\n", "os.system('rm -rf a')\n", "s.run(['rm', '-rf', x])\n", "x = 'a' + 'b'\n", "x += x\n",
+    "open('/etc/' + x, 'w').write(y)\n", "def f(a):\n    return f(a + 'b')\n", "for x in y:\n    ", "f'{a}{b}'", "exec(", "eval('", "'", '"', "\\x61",
+    "shutil.rmtree(os.path.join('a', 'b'))\n", "''.join(map(chr, [114, 109]))", "lambda a: ", "a = {'b': [", "(", ")", "]}\n", "+'a'", "'''", "#",
+    "const fs = require('fs');\n", "fs.rmSync(`/a/${b}`, {recursive: true});\n", "child_process.execSync('ls ' + x);\n", "(() => {", "})();\n",
+    "`${", "}`", "await import('x');\n", "/a+/g", "//", "/*", "eval(atob('cm0='));\n", "system('rm a');\n", "base64.b64decode('cm0gLXJm')",
+    "__import__('o'+'s')", "getattr(os, 'sys' + 'tem')(x)\n", "glob.glob('/**/*')", "Path.home() / 'a'", "while True:\n    a = a + b\n",
+]  # fmt: skip
+
+
+def _run(*calls: Call) -> Callable[[Guard], None]:
+    def play(guard: Guard) -> None:
+        for call in calls:
+            guard.judge(call)
+            guard.autonomy.settle()
+
+    return play
+
+
+def _call(tool: str, run: str = "", **params: Any) -> Call:
+    return Call(tool, params, agent="main", session="s", run=run, cwd="/home/u/work")
+
+
+def _typed(program: str) -> Callable[[str], Callable[[Guard], None]]:
+    def play(guard: Guard, text: str) -> None:
+        guard.processes.started("p", _call("exec", command=program, pty=True))
+        _run(guard.processes.joined(_call("process", action="write", sessionId="p", data=text + "\n")))(guard)
+
+    return lambda text: lambda guard: play(guard, text)
+
+
+def _after_result(text: str) -> Callable[[Guard], None]:
+    def play(guard: Guard) -> None:
+        guard.contexts.result("r", "web_fetch", {"url": "https://a.test"}, text[: len(text) // 2])
+        _run(_call("exec", "r", command=text[len(text) // 2 :]))(guard)
+
+    return play
+
+
+def _nested(text: str) -> dict[str, Any]:
+    value: Any = text
+    for at in range(0, min(len(text), 60 * 8), 8):
+        value = {text[at : at + 8]: [value, text[at : at + 99]]}
+    return {"input": value, **dict.fromkeys(text.split(), "x")}
+
+
+EXEC = "exec"
+KINDS: dict[str, Callable[[str], Callable[[Guard], None]]] = {
+    EXEC: lambda text: _run(_call("exec", command=text)),
+    "python -c": lambda text: _run(_call("exec", command=f"python3 -c {shlex.quote(text)}")),
+    "python heredoc": lambda text: _run(_call("exec", command=f"python3 <<'EOF'\n{text}\nEOF\n")),
+    "node -e": lambda text: _run(_call("exec", command=f"node -e {shlex.quote(text)}")),
+    "node heredoc": lambda text: _run(_call("exec", command=f"node <<'EOF'\n{text}\nEOF\n")),
+    "perl -e": lambda text: _run(_call("exec", command=f"perl -e {shlex.quote(text)}")),
+    "ssh": lambda text: _run(_call("exec", command=f"ssh a@b.test {shlex.quote(text)}")),
+    "file and run": lambda text: _run(_call("exec", command=f"cat > a.py <<'EOF'\n{text}\nEOF\npython3 a.py; sh a.py")),
+    "psql": lambda text: _run(_call("exec", command=f"psql -c {shlex.quote(text)}")),
+    "write": lambda text: _run(_call("write", path=text[:200], content=text)),
+    "edit": lambda text: _run(_call("edit", path="a.py", edits=[{"oldText": x, "newText": x} for x in text.split("\n")])),
+    "apply_patch": lambda text: _run(_call("apply_patch", input=f"*** Begin Patch\n*** Update File: {text}\n*** End Patch")),
+    "files": lambda text: _run(_call("apply_patch", input="\n".join(f"*** Add File: {x}" for x in text.split()))),
+    "gateway": lambda text: _run(_call("gateway", action="config.patch", raw=text)),
+    "message": lambda text: _run(_call("message", action="send", target="u", message=text)),
+    "url": lambda text: _run(_call("web_fetch", url=f"https://a.test/{text}")),
+    "browser": lambda text: _run(_call("browser", action="act", fn=text, url=f"http://127.0.0.1/{text}")),
+    "unknown tool": lambda text: _run(Call("x__y", _nested(text), agent="main", session="s", cwd="/home/u/work")),
+    "command words": lambda text: _run(_call("run_command", command=text.split(), cwd=text[:999], env={"A": text})),
+    "cron": lambda text: _run(_call("cron", action="add", job={"payload": {"message": text}, "command": text})),
+    "after a result": _after_result,
+    "typed into bash": _typed("bash"),
+    "typed into python": _typed("python3"),
+    "typed into psql": _typed("psql"),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Case:
+    kind: str
+    origin: int
+    """The number of the text that it began with."""
+    text: str
+    ratio: float = 0.0
+    ms: float = 0.0
+    mb: float = 0.0
+
+    @property
+    def bad(self) -> bool:
+        return self.ratio > MOST_RATIO or self.mb > MOST_MB
+
+    @property
+    def rank(self) -> float:
+        return max(self.ratio / MOST_RATIO, self.mb / MOST_MB)
+
+
+class _TooSlowError(Exception):
+    pass
+
+
+class Scale:
+    """Measures cases."""
+
+    def __init__(self) -> None:
+        rules = [rule_from({"id": f"constraint.r{n}", "reason": "own", **rule}, "constraint") for n, rule in enumerate(OWN_RULES)]
+        self._book = packs.load()
+        self._own = self._book.plus(rules)
+        self._everyday = [_run(_call("exec", command=text)) for text in everyday.commands(200, 60)]
+        signal.signal(signal.SIGPROF, self._stop)
+        self.unit = self._unit()
+
+    @staticmethod
+    def _stop(*_: object) -> None:
+        raise _TooSlowError
+
+    def _guard(self, *, own: bool = True) -> Guard:
+        return Guard(Config(), {}, HOST, self._own if own else self._book, time.thread_time)
+
+    def _ms(self, play: Callable[[Guard], None], guard: Guard) -> float:
+        signal.setitimer(signal.ITIMER_PROF, GIVE_UP)
+        begun = time.thread_time()
+        try:
+            play(guard)
+        except _TooSlowError:
+            pass
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+        return (time.thread_time() - begun) * 1_000
+
+    def _unit(self) -> float:
+        """Milliseconds of an `exec` of 200 characters, just now, without rules of a person."""
+        guard = self._guard(own=False)
+        return statistics.median([self._ms(play, guard) for play in self._everyday])
+
+    def _fresh(self) -> None:
+        """Nothing is remembered of the texts before."""
+        for each in gc.get_objects():
+            if isinstance(each, functools._lru_cache_wrapper) and each.__module__.startswith("toolguard_engine"):  # noqa: SLF001
+                each.cache_clear()
+        self._everyday[0](self._guard())
+        _run(_call("exec", command="ls ~/a ../b /c; cat ~/.openclaw/x"))(self._guard())
+
+    def measured(self, case: Case, worst: float) -> Case:
+        """Its time, and its memory if it may be one of the `worst`; what takes too long is measured four times more."""
+        play = KINDS[case.kind](case.text)
+        ms = self._ms(play, self._guard())
+        found = replace(case, ms=ms, ratio=ms / self.unit)
+        if found.ratio > MOST_RATIO:
+            self._fresh()
+            units, times = zip(*[(self._unit(), self._ms(play, self._guard())) for _ in range(4)], strict=True)
+            self.unit = statistics.median(units)
+            found = replace(found, ms=min(times), ratio=min(each / unit for each, unit in zip(times, units, strict=True)))
+        return replace(found, mb=self._mb(play)) if found.rank > worst or random.random() < 1 / 32 else found  # noqa: S311
+
+    def _mb(self, play: Callable[[Guard], None]) -> float:
+        guard = self._guard()
+        tracemalloc.start()
+        try:
+            self._ms(play, guard)
+            return tracemalloc.get_traced_memory()[1] / 1e6
+        finally:
+            tracemalloc.stop()
+
+
+class Search:
+    def __init__(self, chance: random.Random, starts: list[Case], scale: Scale) -> None:
+        self.chance, self.starts, self.scale = chance, starts, scale
+        self.best: dict[tuple[str, int], list[Case]] = {}
+        self.tried: Counter[str] = Counter()
+
+    def climb(self, until: Callable[[], bool]) -> None:
+        while not until():
+            if self.tried.total() % 500 == 0:
+                self.scale.unit = self.scale._unit()  # noqa: SLF001 - this machine may be slower than before
+            length = self.chance.choice(LENGTHS)
+            kind = EXEC if self.chance.random() < 0.4 else self.chance.choice(sorted(KINDS))  # noqa: PLR2004
+            kept = self.best.setdefault((kind, length), [])
+            parent = self.chance.choice(kept) if kept and self.chance.random() < 0.8 else self._new(kind)  # noqa: PLR2004
+            text = parent.text
+            for _ in range(self.chance.choice((1, 1, 2, 4))):
+                text = self._changed(text)[:length]
+            self.keep(replace(parent, text=text or "x"), length)
+
+    def keep(self, case: Case, length: int) -> None:
+        """One case of each origin, the most expensive ones of all."""
+        kept = self.best.setdefault((case.kind, length), [])
+        worst = kept[-1].rank if len(kept) == KEPT else 0.0
+        case = self.scale.measured(case, worst)
+        self.tried[case.kind] += 1
+        kept[:] = sorted((case, *kept), key=lambda each: each.rank, reverse=True)
+        seen: set[int] = set()
+        kept[:] = [each for each in kept if each.origin not in seen and not seen.add(each.origin)][:KEPT]
+
+    def _new(self, kind: str) -> Case:
+        return replace(self.chance.choice(self.starts), kind=kind)
+
+    def _changed(self, text: str) -> str:
+        """Part of it repeated, numbered, nested, grown, joined with another one, renamed or left out."""
+        chance = self.chance
+        at, end = sorted((chance.randrange(len(text) + 1), chance.randrange(len(text) + 1)))
+        if chance.random() < 0.3:  # noqa: PLR2004
+            end = min(at + chance.randint(1, 12), len(text))
+        part = text[at:end]
+        many = chance.choice((2, 3, 10, 100, 3_000))
+        match chance.randrange(9):
+            case 0 | 1:
+                return text[:at] + part * min(many, 1 + 70_000 // (1 + len(part))) + text[end:]
+            case 2:
+                cut = chance.randrange(len(part) + 1)
+                rows = min(many, 1 + 70_000 // (1 + len(part)))
+                return text[:at] + "".join(f"{part[:cut]}{n}{part[cut:]}" for n in range(rows)) + text[end:]
+            case 3:
+                before, behind = chance.choice((("$(", ")"), ("'", "'"), ("f() { ", "; }; f; "), ("{a,", ",b}"), ("(", ")"), ("[", "]")))
+                times = min(many, 30)
+                return text[:at] + before * times + part + behind * times + text[end:]
+            case 4 | 5:
+                return text[:at] + chance.choice(SHELL if chance.random() < 0.5 else CODE) + text[at:]  # noqa: PLR2004
+            case 6:
+                other = chance.choice(self.starts).text
+                return text[:at] + other + text[end:]
+            case 7:
+                words = text.split()
+                return text.replace(chance.choice(words), chance.choice(words)) if words else text
+            case _:
+                return text[:at] + text[end:] if chance.random() < 0.5 else text[:at] + chance.choice("*?[]{}$'\"`\\/~.=-|;&<>() \n#!a0,:@%") + text[at:]  # noqa: PLR2004, E501
+
+
+def starts(corpus: Path, saved: Path | None) -> list[Case]:
+    texts = [json.loads(line)["command"] for line in corpus.read_text("utf-8").splitlines()] if corpus.exists() else []
+    texts += [*everyday.commands(200, 40), *SHELL, *CODE, "".join(CODE), *hostile_texts.BEGINNINGS[1:], *hostile_texts.MANY]
+    texts += [piece * 40 for piece in SHELL] + [piece * 40 for piece in CODE]
+    texts += ["".join(piece.format(n) for n in range(200)) for piece in hostile_texts.MANY]
+    found = [Case(EXEC, at, text) for at, text in enumerate(texts)]
+    rows = map(json.loads, saved.read_text("utf-8").splitlines()) if saved and saved.exists() else ()
+    return found + [Case(row["kind"], len(found) + at, row["text"]) for at, row in enumerate(rows)]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="scripts/test --fuzz cost", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5, help="how long to search (5)")
+    parser.add_argument("--seed", type=int, default=1, help="another number searches in another order (1)")
+    parser.add_argument("--save", type=Path, metavar="FILE", help="where to write the finds, and to read those of before")
+    parser.add_argument("--corpus", type=Path, default=everyday.CORPUS, help="commands to begin with, one JSON object per line")
+    chosen = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_DATA, (3 << 30, resource.getrlimit(resource.RLIMIT_DATA)[1]))
+    search = Search(random.Random(chosen.seed), starts(chosen.corpus, chosen.save), Scale())  # noqa: S311 - not a secret
+    for case in search.starts[:]:
+        if case.text and case.kind in KINDS and len(case.text) > LENGTHS[0]:
+            search.keep(case, next((each for each in LENGTHS if len(case.text) <= each), LENGTHS[-1]))
+    end = time.monotonic() + chosen.minutes * 60
+    search.climb(lambda: time.monotonic() > end)
+    return report(search, chosen.save)
+
+
+def report(search: Search, save: Path | None) -> int:
+    cases = [(length, case) for (_, length), kept in search.best.items() for case in kept]
+    print(f"{search.tried.total()} calls; an exec of 200 characters: {search.scale.unit * 1000:.0f} us")
+    for length in LENGTHS:
+        ranked = sorted((case for each, case in cases if each == length), key=lambda case: case.rank, reverse=True)
+        for case in ranked[:6]:
+            what = f"{case.ms:7.1f} ms {case.ratio:6.0f} x {case.mb:6.1f} MB"
+            print(f"{'BAD' if case.bad else '   '} {length:6} {what}  {case.kind}: {case.text[:100]!r}")
+    if save:
+        worst = sorted((case for _, case in cases), key=lambda case: case.rank, reverse=True)
+        save.write_text("".join(json.dumps(asdict(case)) + "\n" for case in worst[:SAVED]), "utf-8")
+    return int(any(case.bad for _, case in cases))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
