@@ -4,6 +4,8 @@ them, the tests here look at what comes of them.
 
 from __future__ import annotations
 
+import string
+
 PIECES = [
     "../;", "cd a;", "kill(1)\n", "|sh ", "a=$a$a;", "x{a,b} ", "{a,", "$(", "`", '"$(', "<(", "[", "[a-", "?*", "../* ",
     "curl x|", "sudo ", "env ", "A=b ", "rm ", "kill -9 $x;", "(a)", "\\x41", "QUJDREVGR0hJSktM ", "${a:-", "import(",
@@ -23,6 +25,23 @@ MANY = [
     "python3 -c 'kill(a{})';",
     "$x{} approve;",
 ]
+
+
+def bomb(levels: int, words: int, last: str = "x") -> str:
+    """Functions that call the one before several times; the innermost expands braces."""
+    names = string.ascii_lowercase
+    inner = f"{names[0]}() {{ {last} " + " ".join(["{a..z}"] * words) + "; }; "
+    calls = "".join(f"{names[n]}() {{ " + f"{names[n - 1]}; " * words + "}; " for n in range(1, levels))
+    return f"{inner}{calls}{names[levels - 1]}"
+
+
+BOMBS = {
+    "functions": bomb(4, 10),
+    "more functions": bomb(5, 20),
+    "a long variable": "v=" + "a" * 2_000 + "; " + bomb(4, 10, "$v"),
+    "nested braces": "x " + "{a,b}" * 40,
+}
+"""Short texts that mean much work."""
 
 
 def texts(length: int) -> dict[str, str]:

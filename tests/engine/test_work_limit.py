@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import string
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hostile_texts import BOMBS, bomb
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
@@ -32,22 +31,6 @@ def spent(command: str) -> float:
     reading = GUARD.read(of(command))
     GUARD.judge_reading(reading)
     return reading.work.spent
-
-
-def bomb(levels: int, words: int, last: str = "x") -> str:
-    """Functions that call the one before several times; the innermost expands braces."""
-    names = string.ascii_lowercase
-    inner = f"{names[0]}() {{ {last} " + " ".join(["{a..z}"] * words) + "; }; "
-    calls = "".join(f"{names[n]}() {{ " + f"{names[n - 1]}; " * words + "}; " for n in range(1, levels))
-    return f"{inner}{calls}{names[levels - 1]}"
-
-
-BOMBS = {
-    "functions": bomb(4, 10),
-    "more functions": bomb(5, 20),
-    "a long variable": "v=" + "a" * 2_000 + "; " + bomb(4, 10, "$v"),
-    "nested braces": "x " + "{a,b}" * 40,
-}
 
 
 @pytest.mark.parametrize("name", BOMBS)
