@@ -22,7 +22,7 @@ from everyday import commands
 from figures import Figure, options, quantile, report
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "engine"))
-from hostile_texts import BOMBS, bomb, texts  # noqa: E402 - those that the tests look at as well
+from hostile_texts import BOMBS, bomb, texts
 
 EVERY = 0.3
 SESSIONS = 4
@@ -104,7 +104,8 @@ class Talk:
     def _ask(self, session: str, command: str) -> int:
         number = next(self._ids)
         place = {"agent": session, "session": f"agent:{session}:main", "cwd": "/home/u/work", "run": f"r{number}"}
-        self._send({"id": number, "type": "judge", "tool": "exec", "params": {"command": command}, "call": f"c{number}", **place})
+        asked = {"id": number, "type": "judge", "tool": "exec", "params": {"command": command}, "call": f"c{number}"}
+        self._send({**asked, **place})
         return number
 
     def _send(self, message: dict[str, object]) -> None:

@@ -55,21 +55,9 @@ OWN_RULES = [
     {"params": {"*": "(?i)secret.{0,20}(word|key)|(a|b)+c{3,9}x"}, "severity": "advisory"},
     {"run": ["rm|mv * **", "git !status|log"], "any": ["-f", "--force"], "severity": "required"},
 ]
-SHELL = hostile_texts.PIECES + [
-    "a() { x {a..z} {a..z}; }; b() { a; a; a; a; }; c() { b; b; b; b; }; c; ", "f() { coproc a*(a) {a..z}; }; f; ",
-    "v=aaaaaaaaaaaaaaaaaaaa; ", "x $v$v$v; ", "v=$v$v; ", "{1..9}", "${v//a/b}", "eval ", "bash -c '", "case $x in a|b) x;; esac; ",
-    "for i in {1..9}; do ", "; done; ", "if x; then ", "; fi; ", "cat <<E\nx\nE\n", "| sed s/a/bb/g ", "a*(b)", "$((", "))", "a[1]=x ",
-    "!(a|b)", "find . -name '*a*' -exec rm {} + ; ", "tar xf a -C ../b; ", "cp -r ~/* /b/*; ", "read x; ", "trap 'rm a' EXIT; ", "\n", "&& ",
-    "toolguard ", "openclaw config set a.b ", "kubectl delete ", "psql -c 'DROP TABLE a; ", "ssh h 'ls; ", "docker run -v /:/x a sh -c '",
-]  # fmt: skip
-CODE = [
-    "import os\n", "import subprocess as s\n", "os.system('rm -rf a')\n", "s.run(['rm', '-rf', x])\n", "x = 'a' + 'b'\n", "x += x\n",
-    "open('/etc/' + x, 'w').write(y)\n", "def f(a):\n    return f(a + 'b')\n", "for x in y:\n    ", "f'{a}{b}'", "exec(", "eval('", "'", '"', "\\x61",
-    "shutil.rmtree(os.path.join('a', 'b'))\n", "''.join(map(chr, [114, 109]))", "lambda a: ", "a = {'b': [", "(", ")", "]}\n", "+'a'", "'''", "#",
-    "const fs = require('fs');\n", "fs.rmSync(`/a/${b}`, {recursive: true});\n", "child_process.execSync('ls ' + x);\n", "(() => {", "})();\n",
-    "`${", "}`", "await import('x');\n", "/a+/g", "//", "/*", "eval(atob('cm0='));\n", "system('rm a');\n", "base64.b64decode('cm0gLXJm')",
-    "__import__('o'+'s')", "getattr(os, 'sys' + 'tem')(x)\n", "glob.glob('/**/*')", "Path.home() / 'a'", "while True:\n    a = a + b\n",
-]  # fmt: skip
+SHELL, CODE = (*hostile_texts.PIECES, *hostile_texts.SHELL), hostile_texts.CODE
+SIGNS = "*?[]{}$'\"`\\/~.=-|;&<>() \n#!a0,:@%"
+NESTED = (("$(", ")"), ("'", "'"), ("f() { ", "; }; f; "), ("{a,", ",b}"), ("(", ")"), ("[", "]"))
 
 
 def _run(*calls: Call) -> Callable[[Guard], None]:
@@ -91,6 +79,21 @@ def _typed(program: str) -> Callable[[str], Callable[[Guard], None]]:
         _run(guard.processes.joined(_call("process", action="write", sessionId="p", data=text + "\n")))(guard)
 
     return lambda text: lambda guard: play(guard, text)
+
+
+def _typed_session(text: str) -> Callable[[Guard], None]:
+    """Lines that are typed before the results of the first ones are known."""
+
+    def play(guard: Guard) -> None:
+        guard.processes.started("p", _call("exec", command="bash", pty=True))
+        for number, line in enumerate(text.split("\n")[:3]):
+            write = Call(
+                "process", {"action": "write", "sessionId": "p", "data": line + "\n"}, session="s", call_id=f"c{number}"
+            )
+            _run(guard.processes.joined(write))(guard)
+            guard.processes.sent(write, keep=True)
+
+    return play
 
 
 def _after_result(text: str) -> Callable[[Guard], None]:
@@ -132,6 +135,7 @@ KINDS: dict[str, Callable[[str], Callable[[Guard], None]]] = {
     "cron": lambda text: _run(_call("cron", action="add", job={"payload": {"message": text}, "command": text})),
     "after a result": _after_result,
     "typed into bash": _typed("bash"),
+    "typed session": _typed_session,
     "typed into python": _typed("python3"),
     "typed into psql": _typed("psql"),
 }  # fmt: skip
@@ -164,7 +168,8 @@ class Scale:
     """Measures cases."""
 
     def __init__(self) -> None:
-        rules = [rule_from({"id": f"constraint.r{n}", "reason": "own", **rule}, "constraint") for n, rule in enumerate(OWN_RULES)]
+        named = ({"id": f"constraint.r{number}", "reason": "own", **rule} for number, rule in enumerate(OWN_RULES))
+        rules = [rule_from(each, "constraint") for each in named]
         self._book = packs.load()
         self._own = self._book.plus(rules)
         self._everyday = [_run(_call("exec", command=text)) for text in everyday.commands(200, 60)]
@@ -203,9 +208,11 @@ class Scale:
         _run(_call("exec", command="ls ~/a ../b /c; cat ~/.openclaw/x"))(self._guard())
 
     def measured(self, case: Case, worst: float) -> Case:
-        """Its time, and its memory if it may be one of the `worst`; what takes too long is measured four times more."""
+        """Its time, and its memory if it may be one of the `worst`. What takes long is measured again."""
         play = KINDS[case.kind](case.text)
         ms = self._ms(play, self._guard())
+        if ms / self.unit / MOST_RATIO > worst:
+            ms = min(ms, self._ms(play, self._guard()))
         found = replace(case, ms=ms, ratio=ms / self.unit)
         if found.ratio > MOST_RATIO:
             self._fresh()
@@ -264,7 +271,7 @@ class Search:
             end = min(at + chance.randint(1, 12), len(text))
         part = text[at:end]
         many = chance.choice((2, 3, 10, 100, 3_000))
-        match chance.randrange(9):
+        match chance.randrange(10):
             case 0 | 1:
                 return text[:at] + part * min(many, 1 + 70_000 // (1 + len(part))) + text[end:]
             case 2:
@@ -272,7 +279,7 @@ class Search:
                 rows = min(many, 1 + 70_000 // (1 + len(part)))
                 return text[:at] + "".join(f"{part[:cut]}{n}{part[cut:]}" for n in range(rows)) + text[end:]
             case 3:
-                before, behind = chance.choice((("$(", ")"), ("'", "'"), ("f() { ", "; }; f; "), ("{a,", ",b}"), ("(", ")"), ("[", "]")))
+                before, behind = chance.choice(NESTED)
                 times = min(many, 30)
                 return text[:at] + before * times + part + behind * times + text[end:]
             case 4 | 5:
@@ -283,8 +290,10 @@ class Search:
             case 7:
                 words = text.split()
                 return text.replace(chance.choice(words), chance.choice(words)) if words else text
+            case 8:
+                return text[:at] + chance.choice(SIGNS) + text[at:]
             case _:
-                return text[:at] + text[end:] if chance.random() < 0.5 else text[:at] + chance.choice("*?[]{}$'\"`\\/~.=-|;&<>() \n#!a0,:@%") + text[at:]  # noqa: PLR2004, E501
+                return text[:at] + text[end:]
 
 
 def starts(corpus: Path, saved: Path | None) -> list[Case]:
@@ -302,7 +311,7 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=5, help="how long to search (5)")
     parser.add_argument("--seed", type=int, default=1, help="another number searches in another order (1)")
     parser.add_argument("--save", type=Path, metavar="FILE", help="where to write the finds, and to read those of before")
-    parser.add_argument("--corpus", type=Path, default=everyday.CORPUS, help="commands to begin with, one JSON object per line")
+    parser.add_argument("--corpus", type=Path, default=everyday.CORPUS, help="labelled commands to begin with")
     chosen = parser.parse_args()
     resource.setrlimit(resource.RLIMIT_DATA, (3 << 30, resource.getrlimit(resource.RLIMIT_DATA)[1]))
     search = Search(random.Random(chosen.seed), starts(chosen.corpus, chosen.save), Scale())  # noqa: S311 - not a secret

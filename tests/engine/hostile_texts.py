@@ -14,6 +14,27 @@ PIECES = [
     "f(){ f; };", "python -c 'kill(x)';", "python -c 'open(1, \"w\") .openclaw'\n", "foo 'kill x';", "toolguar? x;",
     "grep toolguard ~ | sed -i x;", "while read l; do", "xargs -I% kill %;", "find ~ -exec rm {} +;",
 ]  # fmt: skip
+SHELL = [
+    "a() { x {a..z} {a..z}; }; b() { a; a; a; a; }; c() { b; b; b; b; }; c; ", "v=aaaaaaaaaaaaaaaaaaaa; ",
+    "f() { coproc a*(a) {a..z}; }; f; ", "x $v$v$v; ", "v=$v$v; ", "{1..9}", "${v//a/b}", "eval ", "bash -c '", "a*(b)",
+    "$((", "))", "case $x in a|b) x;; esac; ", "for i in {1..9}; do ", "; done; ", "if x; then ", "; fi; ",
+    "cat <<E\nx\nE\n", "!(a|b)", "| sed s/a/bb/g ", "a[1]=x ", "find . -name '*a*' -exec rm {} + ; ",
+    "tar xf a -C ../b; ", "cp -r ~/* /b/*; ", "read x; ", "trap 'rm a' EXIT; ", "\n", "&& ", "toolguard ",
+    "openclaw config set a.b ", "kubectl delete ", "psql -c 'DROP TABLE a; ", "ssh h 'ls; ",
+    "docker run -v /:/x a sh -c '",
+]  # fmt: skip
+CODE = [
+    "import os\n", "import subprocess as s\n", "os.system('rm -rf a')\n", "s.run(['rm', '-rf', x])\n",
+    "x = 'a' + 'b'\n", "x += x\n", "open('/etc/' + x, 'w').write(y)\n", "def f(a):\n    return f(a + 'b')\n",
+    "for x in y:\n    ", "f'{a}{b}'", "exec(", "eval('", "'", '"', "\\x61", "shutil.rmtree(os.path.join('a', 'b'))\n",
+    "''.join(map(chr, [114, 109]))", "lambda a: ", "a = {'b': [", "(", ")", "]}\n", "+'a'", "'''", "#",
+    "const fs = require('fs');\n", "fs.rmSync(`/a/${b}`, {recursive: true});\n", "`${", "}`",
+    "child_process.execSync('ls ' + x);\n", "(() => {", "})();\n", "await import('x');\n", "/a+/g", "//", "/*",
+    "eval(atob('cm0='));\n", "system('rm a');\n", "base64.b64decode('cm0gLXJm')", "__import__('o'+'s')",
+    "getattr(os, 'sys' + 'tem')(x)\n", "glob.glob('/**/*')", "Path.home() / 'a'", "while True:\n    a = a + b\n",
+]  # fmt: skip
+"""Pieces of which a search makes expensive calls, and code in other languages."""
+
 BEGINNINGS = ["", "kill ", "python -c import toolguard .openclaw ", "echo 'a' > x.py; python x.py; cat ~/.openclaw/y; "]
 MANY = [
     "../a{} ",

@@ -38,10 +38,10 @@ from toolguard_engine.layers.self_protection.scene import (
     texts,
 )
 from toolguard_engine.model.call import Host
-from toolguard_engine.model.work_limit import WorkLimit
+from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
-NEAR = 20
-"""Steps of work for each program of a command that may concern the guard."""
+NEAR, NEAR_WORD = 20, 6
+"""Steps of work for each program of a command that may concern the guard, and for each of its words: any may be a path."""
 
 LONG = "This command names the guard and is too long to analyze."
 
@@ -76,7 +76,13 @@ def findings(
     """Why `command`, started in `folder` (empty: the agent's own), must be blocked or held. `reading`: of that command;
     `work`: what finding that out may cost."""
     if is_near(reading.runs, host, folder):
-        work.spend(NEAR * len(reading.runs))
+        try:
+            work.spend(NEAR * len(reading.runs) + NEAR_WORD * sum([len(run.argv) for run in reading.runs]))
+        except TooIntricate:
+            if not _NAMED.search(command):
+                raise
+            yield ProtectionFinding(LONG)
+            return
         away = _elsewhere(reading.runs)
         local = tuple(run for run in reading.runs if run not in away) if away else reading.runs
         yield from _of_scene(CommandScene(local, host, folder, away), local, work, depth)
