@@ -64,6 +64,12 @@ BOMBS = {
 }
 """Short texts that mean much work."""
 
+FOUND = [
+    "find ~" + " f" * 13_000, "grep -r x .." + " f" * 13_000, "git " + "".join(f"{{a{n} " for n in range(7_000)) + "~",
+    "".join(f"../a{n} " for n in range(7_000)), "rm " + "".join(f"../a{n} " for n in range(7_000)),
+]  # fmt: skip
+"""Texts that a search found to be expensive, each once far beyond what was counted."""
+
 
 def texts(length: int) -> dict[str, str]:
     """All of them, each with every beginning, in so many characters."""

@@ -40,14 +40,18 @@ from toolguard_engine.layers.self_protection.scene import (
 from toolguard_engine.model.call import Host
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
-NEAR, NEAR_WORD = 20, 6
-"""Steps of work for each program of a command that may concern the guard, and for each of its words: any may be a path."""
+NEAR, NEAR_WORD, NEAR_SIGN = 20, 6, 5
+"""Steps of work for each program of a command that may concern the guard, for each of its words (any may be a path),
+and for each wildcard and variable in them."""
+
+CHARACTERS = 16
+"""So many characters of them are a step."""
 
 LONG = "This command names the guard and is too long to analyze."
 
 _MAX_INNER = 3
 _MAX_TEXTS = 50
-_NAMED = re.compile(r"toolguard|openclaw|clawdbot", re.IGNORECASE)
+_NAMED = re.compile(r"toolguard(?!probe|_unknown)|openclaw|clawdbot", re.IGNORECASE)
 _MAY_HARM = re.compile(r"toolguard|openclaw|clawdbot|\bp?kill", re.IGNORECASE)
 _RUNNING = ("COMMAND", "EDITOR", "PAGER", "VISUAL", "ENV", "_RSH", "_SSH", "LESSOPEN", "BROWSER")
 """Name endings of variables whose values other programs run."""
@@ -77,7 +81,7 @@ def findings(
     `work`: what finding that out may cost."""
     if is_near(reading.runs, host, folder):
         try:
-            work.spend(NEAR * len(reading.runs) + NEAR_WORD * sum([len(run.argv) for run in reading.runs]))
+            work.spend(_steps(reading.runs))
         except TooIntricate:
             if not _NAMED.search(command):
                 raise
@@ -91,6 +95,14 @@ def findings(
             yield from (replace(finding, certain=False) for finding in _of_scene(scene, away, work, depth))
     if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command):
         yield ProtectionFinding(LONG)
+
+
+def _steps(runs: tuple[ProgramRun, ...]) -> float:
+    """What looking at these programs takes."""
+    words = [word for run in runs for word in (*run.argv, *[value for _, value in run.assigns])]
+    text = "".join(words)
+    signs = sum(map(text.count, "*?[$"))
+    return NEAR * len(runs) + NEAR_WORD * len(words) + NEAR_SIGN * signs + len(text) / CHARACTERS
 
 
 def _elsewhere(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:
