@@ -64,7 +64,7 @@ class _Signs:
     may lead to a protected place; `firsts`, `states`: the names after `/` and `~/` on the way there."""
 
     words: tuple[str, ...]
-    short: re.Pattern[str] | None
+    short: tuple[tuple[str, re.Pattern[str]], ...]
     starts: tuple[str, ...]
     firsts: frozenset[str]
     states: frozenset[str]
@@ -92,9 +92,14 @@ def _signs(host: Host) -> _Signs:
     home = tuple(part for part in protected.home.split("/") if part)
     below = {parts[len(home)] for parts in (*protected.roots, *protected.places) if parts[: len(home)] == home != parts}
     states = frozenset({*below, *(tail[0] for tail in protected.tails)})
-    whole = re.compile(rf"(?:(?<![\w-])|(?<=%2f))(?:{'|'.join(map(re.escape, short))})(?![\w-])") if short else None
+    whole = tuple((name, _whole(re.escape(name))) for name in short)
     firsts |= {"", ".", "..", "proc"}
     return _Signs(words, whole, starts, firsts, states, protected.state + "/workspace", protected.home.lower())
+
+
+def _whole(name: str) -> re.Pattern[str]:
+    """A name that is no part of a longer one. It begins with the name itself, which `re` searches for fast."""
+    return re.compile(rf"{name}(?:(?<![\w-]{name})|(?<=%2f{name}))(?![\w-])")
 
 
 def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
@@ -105,8 +110,9 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     for sign in signs.words:
         if sign in lower:
             return True
-    if signs.short is not None and signs.short.search(lower):
-        return True
+    for name, whole in signs.short:
+        if name in lower and whole.search(lower):
+            return True
     if _moves(runs, host, folder):
         return True
     for sign in _JOINERS:
@@ -163,7 +169,9 @@ def _code_is_near(run: ProgramRun, signs: _Signs) -> bool:
     plain = _JOINS.sub("", code).lower()
     if any(sign in plain for sign in _WALKS) and any(sign in plain for sign in (*_ABOVE, signs.home)):
         return True
-    if any(word in plain for word in signs.words) or (signs.short is not None and signs.short.search(plain)):
+    if any(word in plain for word in signs.words) or any(
+        name in plain and whole.search(plain) for name, whole in signs.short
+    ):
         return True
     return "(" in plain and any(sign in plain for sign in _HIDES)
 
