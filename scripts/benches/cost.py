@@ -13,7 +13,6 @@ import gc
 import json
 import random
 import resource
-import shlex
 import signal
 import statistics
 import sys
@@ -23,13 +22,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import everyday
+from hostile_calls import EXEC, HOST, KINDS, OWN_RULES, Play
 
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
-from toolguard_engine.model.call import Call, Host
 from toolguard_engine.rules import packs
 from toolguard_engine.rules.rule_form import rule_from
 
@@ -47,98 +45,9 @@ SAVED = 300
 GIVE_UP = 15
 """Seconds of processor time after which a call is not waited for."""
 
-HOST = Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json", ("/opt/tg/plugin",), frozenset({4242}),
-            "/home/u/.openclaw/metrics.db", "127.0.0.1:18787")  # fmt: skip
-OWN_RULES = [
-    {"path": ["~/private/**", "*.pem", "/srv/**/keep/*", "**/a?c/*z"], "severity": "required"},
-    {"path": ["/data/**"], "not_path": ["/data/tmp/**/x*"], "effect": ["delete", "write"], "severity": "required"},
-    {"params": {"*": "(?i)secret.{0,20}(word|key)|(a|b)+c{3,9}x"}, "severity": "advisory"},
-    {"run": ["rm|mv * **", "git !status|log"], "any": ["-f", "--force"], "severity": "required"},
-]
 SHELL, CODE = (*hostile_texts.PIECES, *hostile_texts.SHELL), hostile_texts.CODE
 SIGNS = "*?[]{}$'\"`\\/~.=-|;&<>() \n#!a0,:@%"
 NESTED = (("$(", ")"), ("'", "'"), ("f() { ", "; }; f; "), ("{a,", ",b}"), ("(", ")"), ("[", "]"))
-
-
-def _run(*calls: Call) -> Callable[[Guard], None]:
-    def play(guard: Guard) -> None:
-        for call in calls:
-            guard.judge(call)
-            guard.autonomy.settle()
-
-    return play
-
-
-def _call(tool: str, run: str = "", **params: Any) -> Call:
-    return Call(tool, params, agent="main", session="s", run=run, cwd="/home/u/work")
-
-
-def _typed(program: str) -> Callable[[str], Callable[[Guard], None]]:
-    def play(guard: Guard, text: str) -> None:
-        guard.processes.started("p", _call("exec", command=program, pty=True))
-        _run(guard.processes.joined(_call("process", action="write", sessionId="p", data=text + "\n")))(guard)
-
-    return lambda text: lambda guard: play(guard, text)
-
-
-def _typed_session(text: str) -> Callable[[Guard], None]:
-    """Lines that are typed before the results of the first ones are known."""
-
-    def play(guard: Guard) -> None:
-        guard.processes.started("p", _call("exec", command="bash", pty=True))
-        for number, line in enumerate(text.split("\n")[:3]):
-            write = Call(
-                "process", {"action": "write", "sessionId": "p", "data": line + "\n"}, session="s", call_id=f"c{number}"
-            )
-            _run(guard.processes.joined(write))(guard)
-            guard.processes.sent(write, keep=True)
-
-    return play
-
-
-def _after_result(text: str) -> Callable[[Guard], None]:
-    def play(guard: Guard) -> None:
-        guard.contexts.result("r", "web_fetch", {"url": "https://a.test"}, text[: len(text) // 2])
-        _run(_call("exec", "r", command=text[len(text) // 2 :]))(guard)
-
-    return play
-
-
-def _nested(text: str) -> dict[str, Any]:
-    value: Any = text
-    for at in range(0, min(len(text), 60 * 8), 8):
-        value = {text[at : at + 8]: [value, text[at : at + 99]]}
-    return {"input": value, **dict.fromkeys(text.split(), "x")}
-
-
-EXEC = "exec"
-KINDS: dict[str, Callable[[str], Callable[[Guard], None]]] = {
-    EXEC: lambda text: _run(_call("exec", command=text)),
-    "python -c": lambda text: _run(_call("exec", command=f"python3 -c {shlex.quote(text)}")),
-    "python heredoc": lambda text: _run(_call("exec", command=f"python3 <<'EOF'\n{text}\nEOF\n")),
-    "node -e": lambda text: _run(_call("exec", command=f"node -e {shlex.quote(text)}")),
-    "node heredoc": lambda text: _run(_call("exec", command=f"node <<'EOF'\n{text}\nEOF\n")),
-    "perl -e": lambda text: _run(_call("exec", command=f"perl -e {shlex.quote(text)}")),
-    "ssh": lambda text: _run(_call("exec", command=f"ssh a@b.test {shlex.quote(text)}")),
-    "file and run": lambda text: _run(_call("exec", command=f"cat > a.py <<'EOF'\n{text}\nEOF\npython3 a.py; sh a.py")),
-    "psql": lambda text: _run(_call("exec", command=f"psql -c {shlex.quote(text)}")),
-    "write": lambda text: _run(_call("write", path=text[:200], content=text)),
-    "edit": lambda text: _run(_call("edit", path="a.py", edits=[{"oldText": x, "newText": x} for x in text.split("\n")])),
-    "apply_patch": lambda text: _run(_call("apply_patch", input=f"*** Begin Patch\n*** Update File: {text}\n*** End Patch")),
-    "files": lambda text: _run(_call("apply_patch", input="\n".join(f"*** Add File: {x}" for x in text.split()))),
-    "gateway": lambda text: _run(_call("gateway", action="config.patch", raw=text)),
-    "message": lambda text: _run(_call("message", action="send", target="u", message=text)),
-    "url": lambda text: _run(_call("web_fetch", url=f"https://a.test/{text}")),
-    "browser": lambda text: _run(_call("browser", action="act", fn=text, url=f"http://127.0.0.1/{text}")),
-    "unknown tool": lambda text: _run(Call("x__y", _nested(text), agent="main", session="s", cwd="/home/u/work")),
-    "command words": lambda text: _run(_call("run_command", command=text.split(), cwd=text[:999], env={"A": text})),
-    "cron": lambda text: _run(_call("cron", action="add", job={"payload": {"message": text}, "command": text})),
-    "after a result": _after_result,
-    "typed into bash": _typed("bash"),
-    "typed session": _typed_session,
-    "typed into python": _typed("python3"),
-    "typed into psql": _typed("psql"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -172,7 +81,7 @@ class Scale:
         rules = [rule_from(each, "constraint") for each in named]
         self._book = packs.load()
         self._own = self._book.plus(rules)
-        self._everyday = [_run(_call("exec", command=text)) for text in everyday.commands(200, 60)]
+        self._everyday = [KINDS[EXEC](text) for text in everyday.commands(200, 60)]
         signal.signal(signal.SIGPROF, self._stop)
         self.unit = self._unit()
 
@@ -183,7 +92,7 @@ class Scale:
     def _guard(self, *, own: bool = True) -> Guard:
         return Guard(Config(), {}, HOST, self._own if own else self._book, time.thread_time)
 
-    def _ms(self, play: Callable[[Guard], None], guard: Guard) -> float:
+    def _ms(self, play: Play, guard: Guard) -> float:
         signal.setitimer(signal.ITIMER_PROF, GIVE_UP)
         begun = time.thread_time()
         try:
@@ -205,7 +114,7 @@ class Scale:
             if isinstance(each, functools._lru_cache_wrapper) and each.__module__.startswith("toolguard_engine"):  # noqa: SLF001
                 each.cache_clear()
         self._everyday[0](self._guard())
-        _run(_call("exec", command="ls ~/a ../b /c; cat ~/.openclaw/x"))(self._guard())
+        KINDS[EXEC]("ls ~/a ../b /c; cat ~/.openclaw/x")(self._guard())
 
     def measured(self, case: Case, worst: float) -> Case:
         """Its time, and its memory if it may be one of the `worst`. What takes long is measured again."""
@@ -221,7 +130,7 @@ class Scale:
             found = replace(found, ms=min(times), ratio=min(each / unit for each, unit in zip(times, units, strict=True)))
         return replace(found, mb=self._mb(play)) if found.rank > worst or random.random() < 1 / 32 else found  # noqa: S311
 
-    def _mb(self, play: Callable[[Guard], None]) -> float:
+    def _mb(self, play: Play) -> float:
         guard = self._guard()
         tracemalloc.start()
         try:
