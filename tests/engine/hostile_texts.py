@@ -4,6 +4,8 @@ them, the tests here look at what comes of them.
 
 from __future__ import annotations
 
+import string
+
 PIECES = [
     "../;", "cd a;", "kill(1)\n", "|sh ", "a=$a$a;", "x{a,b} ", "{a,", "$(", "`", '"$(', "<(", "[", "[a-", "?*", "../* ",
     "curl x|", "sudo ", "env ", "A=b ", "rm ", "kill -9 $x;", "(a)", "\\x41", "QUJDREVGR0hJSktM ", "${a:-", "import(",
@@ -12,6 +14,27 @@ PIECES = [
     "f(){ f; };", "python -c 'kill(x)';", "python -c 'open(1, \"w\") .openclaw'\n", "foo 'kill x';", "toolguar? x;",
     "grep toolguard ~ | sed -i x;", "while read l; do", "xargs -I% kill %;", "find ~ -exec rm {} +;",
 ]  # fmt: skip
+SHELL = [
+    "a() { x {a..z} {a..z}; }; b() { a; a; a; a; }; c() { b; b; b; b; }; c; ", "v=aaaaaaaaaaaaaaaaaaaa; ",
+    "f() { coproc a*(a) {a..z}; }; f; ", "x $v$v$v; ", "v=$v$v; ", "{1..9}", "${v//a/b}", "eval ", "bash -c '", "a*(b)",
+    "$((", "))", "case $x in a|b) x;; esac; ", "for i in {1..9}; do ", "; done; ", "if x; then ", "; fi; ",
+    "cat <<E\nx\nE\n", "!(a|b)", "| sed s/a/bb/g ", "a[1]=x ", "find . -name '*a*' -exec rm {} + ; ",
+    "tar xf a -C ../b; ", "cp -r ~/* /b/*; ", "read x; ", "trap 'rm a' EXIT; ", "\n", "&& ", "toolguard ",
+    "openclaw config set a.b ", "kubectl delete ", "psql -c 'DROP TABLE a; ", "ssh h 'ls; ",
+    "docker run -v /:/x a sh -c '",
+]  # fmt: skip
+CODE = [
+    "import os\n", "import subprocess as s\n", "os.system('rm -rf a')\n", "s.run(['rm', '-rf', x])\n",
+    "x = 'a' + 'b'\n", "x += x\n", "open('/etc/' + x, 'w').write(y)\n", "def f(a):\n    return f(a + 'b')\n",
+    "for x in y:\n    ", "f'{a}{b}'", "exec(", "eval('", "'", '"', "\\x61", "shutil.rmtree(os.path.join('a', 'b'))\n",
+    "''.join(map(chr, [114, 109]))", "lambda a: ", "a = {'b': [", "(", ")", "]}\n", "+'a'", "'''", "#",
+    "const fs = require('fs');\n", "fs.rmSync(`/a/${b}`, {recursive: true});\n", "`${", "}`",
+    "child_process.execSync('ls ' + x);\n", "(() => {", "})();\n", "await import('x');\n", "/a+/g", "//", "/*",
+    "eval(atob('cm0='));\n", "system('rm a');\n", "base64.b64decode('cm0gLXJm')", "__import__('o'+'s')",
+    "getattr(os, 'sys' + 'tem')(x)\n", "glob.glob('/**/*')", "Path.home() / 'a'", "while True:\n    a = a + b\n",
+]  # fmt: skip
+"""Pieces of which a search makes expensive calls, and code in other languages."""
+
 BEGINNINGS = ["", "kill ", "python -c import toolguard .openclaw ", "echo 'a' > x.py; python x.py; cat ~/.openclaw/y; "]
 MANY = [
     "../a{} ",
@@ -23,6 +46,30 @@ MANY = [
     "python3 -c 'kill(a{})';",
     "$x{} approve;",
 ]
+
+
+def bomb(levels: int, words: int, last: str = "x") -> str:
+    """Functions that call the one before several times; the innermost expands braces."""
+    names = string.ascii_lowercase
+    inner = f"{names[0]}() {{ {last} " + " ".join(["{a..z}"] * words) + "; }; "
+    calls = "".join(f"{names[n]}() {{ " + f"{names[n - 1]}; " * words + "}; " for n in range(1, levels))
+    return f"{inner}{calls}{names[levels - 1]}"
+
+
+BOMBS = {
+    "functions": bomb(4, 10),
+    "more functions": bomb(5, 20),
+    "a long variable": "v=" + "a" * 2_000 + "; " + bomb(4, 10, "$v"),
+    "nested braces": "x " + "{a,b}" * 40,
+}
+"""Short texts that mean much work."""
+
+FOUND = [
+    "find ~" + " f" * 13_000, "grep -r x .." + " f" * 13_000, "git " + "".join(f"{{a{n} " for n in range(7_000)) + "~",
+    "".join(f"../a{n} " for n in range(7_000)), "rm " + "".join(f"../a{n} " for n in range(7_000)),
+    "for i in {1..9}; do " * 9 + "for i in" + " w" * 200,
+]  # fmt: skip
+"""Texts that a search found to be expensive, each once far beyond what was counted."""
 
 
 def texts(length: int) -> dict[str, str]:

@@ -265,6 +265,14 @@ def test_too_many_uncertain_writes_at_once_are_held_with_the_next_line() -> None
     assert agent.ask(agent.call({"action": "submit"}, 7)).reason == CROWDED
 
 
+def test_long_uncertain_writes_are_held_with_the_next_line() -> None:
+    """Each way in which they may have arrived would be read."""
+    agent = Typist("bash")
+    for _ in range(2):
+        agent.owner.processes.sent(agent.call({"action": "write", "data": "echo a; " * 4_500}, 7), keep=True)
+    assert agent.ask(agent.call({"action": "submit"}, 7)).reason == CROWDED
+
+
 def test_a_write_without_a_result_makes_the_line_unknown() -> None:
     agent = Typist("bash")
     agent.ask(agent.call({"action": "write", "data": "echo '"}, 7))

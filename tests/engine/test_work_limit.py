@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import string
+import sys
+from types import FrameType
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from effort import examples
+from hostile_texts import BOMBS, CODE, FOUND, PIECES, SHELL, bomb, texts
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
-from toolguard_engine.model.work_limit import BASE, MOST
+from toolguard_engine.model.work_limit import BASE, MOST, SECONDS, TooIntricate, WorkLimit
 from toolguard_engine.rules import packs
 from toolguard_engine.server import tool_hints
 
@@ -28,26 +31,15 @@ def of(command: str) -> Call:
     return Call("exec", {"command": command}, cwd="/home/u/work")
 
 
+CALLS, CALLS_A_STEP, CALLS_A_CHARACTER, CHARACTERS = 3_000, 12, 25, 2_000
+"""A judgement takes at most so many function calls, so many more for each step that it spends, and for each of so many
+characters."""
+
+
 def spent(command: str) -> float:
     reading = GUARD.read(of(command))
     GUARD.judge_reading(reading)
     return reading.work.spent
-
-
-def bomb(levels: int, words: int, last: str = "x") -> str:
-    """Functions that call the one before several times; the innermost expands braces."""
-    names = string.ascii_lowercase
-    inner = f"{names[0]}() {{ {last} " + " ".join(["{a..z}"] * words) + "; }; "
-    calls = "".join(f"{names[n]}() {{ " + f"{names[n - 1]}; " * words + "}; " for n in range(1, levels))
-    return f"{inner}{calls}{names[levels - 1]}"
-
-
-BOMBS = {
-    "functions": bomb(4, 10),
-    "more functions": bomb(5, 20),
-    "a long variable": "v=" + "a" * 2_000 + "; " + bomb(4, 10, "$v"),
-    "nested braces": "x " + "{a,b}" * 40,
-}
 
 
 @pytest.mark.parametrize("name", BOMBS)
@@ -75,22 +67,60 @@ def test_the_work_is_bounded(levels: int, words: int, last: str) -> None:
     assert spent(bomb(levels, words, last)) <= MOST + BASE + OVER
 
 
-PIECES = st.sampled_from(
-    [
-        "a() { ", "}; ", "a; ", "b() { ", "b; ", "{a..z}", "$(", ")", "`", "*", "a*(a)", "<<E\nx\nE\n", "${v//a/b}", "$v",
-        "v=$v$v; ", "(( a[", "]))", "for i in ", "; do ", "; done; ", "eval ", "bash -c '", "'", '"', "| sed s/a/bb/g ",
-        "| xargs -I% x % ",
-    ]
-)  # fmt: skip
-
-
-@given(st.lists(PIECES, min_size=1, max_size=80))
+@given(st.lists(st.sampled_from([*PIECES, *SHELL]), min_size=1, max_size=80))
 def test_the_work_on_pieces_of_shell_is_bounded(pieces: list[str]) -> None:
     text = "".join(pieces)
     assert spent(text) <= min(2 * BASE + len(text), MOST + BASE) + OVER
+
+
+def test_processor_time_is_limited_from_the_first_look_at_it() -> None:
+    now = 100.0
+    work = WorkLimit(lambda: now)
+    work.spend(BASE / 2)
+    work.spend(BASE / 4)
+    now += SECONDS + 1
+    with pytest.raises(TooIntricate):
+        work.spend(BASE / 5)
 
 
 def test_ordinary_work_uses_little_of_it() -> None:
     ordinary = "cd ~/work && git status && " + " && ".join(f"npm run build:{n} -- --out dist/{n}" for n in range(30))
     assert spent(ordinary) < BASE / 2
     assert GUARD.weigh(of(ordinary)).decision == "allow"
+
+
+def uncounted(command: str) -> str:
+    """What judging this takes, if that is more than its steps say. Function calls need no clock."""
+    calls = 0
+
+    def count(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        steps = spent(command)
+    finally:
+        sys.setprofile(before)
+    most = CALLS + CALLS_A_STEP * steps + CALLS_A_CHARACTER * min(len(command), CHARACTERS)
+    return f"{calls} calls, {steps:.0f} steps: {command[:200]!r}" if calls > most else ""
+
+
+@pytest.mark.parametrize("found", FOUND)
+def test_what_the_search_found_is_counted(found: str) -> None:
+    """`scripts/test --fuzz cost` finds more."""
+    assert uncounted(found) == ""
+
+
+def test_the_work_on_hostile_texts_is_counted() -> None:
+    assert [found for text in (*BOMBS.values(), *texts(800).values()) if (found := uncounted(text))] == []
+
+
+@settings(max_examples=examples(60))
+@given(
+    st.lists(st.tuples(st.sampled_from([*PIECES, *SHELL, *CODE]), st.integers(1, 60)), min_size=1, max_size=12),
+    st.sampled_from(["{}", "python3 -c '{}'", "python3 <<'E'\n{}\nE", "node -e '{}'", "node <<'E'\n{}\nE", "ssh h '{}'"]),
+)
+def test_the_work_on_mutated_texts_is_counted(pieces: list[tuple[str, int]], around: str) -> None:
+    assert uncounted(around.format("".join(piece * times for piece, times in pieces)[:6_000])) == ""

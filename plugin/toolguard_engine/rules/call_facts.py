@@ -96,13 +96,11 @@ class CallFacts:
             if not full:
                 hidden = True
                 continue
-            if (full, deep) in found:
-                continue
-            path = Path(full, deep=deep)
             left -= full.count("/") + 1
             if left < 0:
                 return Paths(tuple(found.values()), all_seen=False)
-            found[full, deep] = path
+            if (full, deep) not in found:
+                found[full, deep] = Path(full, deep=deep)
         return Paths(tuple(found.values()), all_seen and "flood" not in self.kinds, hidden)
 
     def has(self, name: str, pattern: str, *, unseen: bool) -> bool:

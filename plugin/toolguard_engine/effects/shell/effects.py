@@ -85,7 +85,7 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None 
         if run.name in _SEARCHERS:
             searches[(*run.via, run.name)] = run
         for effect in _of(run, where):
-            work.spend(EFFECT)
+            work.spend(EFFECT + (GLOB if "*" in effect.target or "[" in effect.target else 0))
             found_by = searches and run.via and effect.target.endswith(UNKNOWN) and _search_around(run, searches)
             found.append(_searched(effect, found_by, where) if found_by else effect)
             if len(found) > MAX_PATHS:
@@ -98,8 +98,8 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None 
     return (*found, *data_flows.effects(seen, tuple(found), where))
 
 
-EFFECT = 5
-"""Steps of work for each effect."""
+EFFECT, GLOB = 5, 20
+"""Steps of work for each effect, and for one on files that a pattern names."""
 
 PARTNERS = 100
 """In a flood, so many of the last effects are combined with the severe ones after them."""

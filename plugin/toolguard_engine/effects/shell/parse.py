@@ -258,7 +258,7 @@ class _Reader(WordReader):
             else:
                 break
         command.plain = not (dynamic or command.assigns or command.redirects)
-        self.work.spend(SIMPLE + len(words) / 2)
+        self.work.spend(SIMPLE + len(words) / 8)
         return command
 
     def _assign(self, command: Simple, found: re.Match[str], rest: str | None, depth: int) -> None:

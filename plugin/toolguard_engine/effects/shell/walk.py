@@ -40,7 +40,7 @@ MAX_NESTED = 12
 MAX_WRAPPED = 24
 MAX_TOTAL = 2 * MAX_CHARS
 MAX_LOOP = 64
-PROGRAM, WORD, PATTERN, GROUP, EXPANSION = 25, 1, 20, 2, 4
+PROGRAM, WORD, PATTERN, GROUP, EXPANSION = 25, 1, 20, 5, 4
 """Steps of work for each program that runs, each of its words (again for each slash in them) and wildcard patterns, each
 compound command, each command or assignment with expansions."""
 
@@ -174,7 +174,7 @@ class Walk:
     def group(
         self, group: Group, state: ShellState, stdin: StdinSource | None, *, piped: bool, pipeline: int
     ) -> StdinSource:
-        state.work.spend(GROUP)
+        state.work.spend(GROUP + len(group.words) / 2)
         if group.kind == "function":
             if group.name:
                 state.functions[group.name] = group.bodies[0]

@@ -232,9 +232,12 @@ def _of(run: ProgramRun, top: ProgramRun, command: str) -> Iterator[Reader]:
 
 @lru_cache(maxsize=32)
 def _walked(command: str) -> tuple[list[ProgramRun], ShellState, dict[str, str]]:
-    """All programs that a command runs with interactive input, and its shell's final state and written files. Read only."""
+    """All programs that a command runs with interactive input, and its shell's final state and written files. Read only.
+    Where it could not be read to its end, its folder is not known."""
     walk, state = Walk(SPECIALS), ShellState()
     walk.text(command.replace(UNKNOWN, "?"), state, StdinSource(f"{_PROBE}\n"), piped=False, pipeline=0)
+    if not walk.flaws.isdisjoint(("intricate", "long", "deep")):
+        state.cwd = UNKNOWN
     return walk.runs, state, walk.files
 
 

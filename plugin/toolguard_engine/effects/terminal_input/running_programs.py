@@ -46,6 +46,9 @@ MAX_PARTS = 20
 MAX_UNCONFIRMED = 3
 """Unconfirmed writes, each of which may have arrived or not."""
 
+MAX_COMBINED = 65_536
+"""Characters of all combinations of them together."""
+
 ENTERS = "what it enters"
 """The parameter that shows, and binds an approval to, everything a write depends on."""
 
@@ -236,7 +239,7 @@ class _Tracked:
     def possible(self) -> list[RunningProgram] | None:
         """The possible states, from all unconfirmed writes to none of them; None if there are too many combinations."""
         alone = [each for each in self.unconfirmed if each.alone]
-        if len(alone) > MAX_UNCONFIRMED:
+        if len(alone) > MAX_UNCONFIRMED or sum(len(each.typed) for each in self.unconfirmed) << len(alone) > MAX_COMBINED:
             return None
         found = []
         for choice in product((True, False), repeat=len(alone)) if self.unconfirmed else ():
@@ -295,7 +298,8 @@ class Processes:
             return None
         known = self._known.get(_name(call))
         typed = key_presses.arriving(call.params)
-        if known and known.possible() is None:
+        states = known.possible() if known else []
+        if known and (states is None or (len(states) > 1 and len(states) * len(typed) > MAX_COMBINED)):
             crowded = replace(known.process, pending="")
             return [(crowded, TypedEntry(doubt=CROWDED))] if key_presses.lines(typed, terminal=True).lines else []
         return [(each, found) for each in self._possible(call, known) if (found := entry(each, typed))]

@@ -38,16 +38,20 @@ from toolguard_engine.layers.self_protection.scene import (
     texts,
 )
 from toolguard_engine.model.call import Host
-from toolguard_engine.model.work_limit import WorkLimit
+from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
 
-NEAR = 20
-"""Steps of work for each program of a command that may concern the guard."""
+NEAR, NEAR_WORD, NEAR_SIGN = 20, 6, 5
+"""Steps of work for each program of a command that may concern the guard, for each of its words (any may be a path),
+and for each wildcard and variable in them."""
+
+CHARACTERS = 16
+"""So many characters of them are a step."""
 
 LONG = "This command names the guard and is too long to analyze."
 
 _MAX_INNER = 3
 _MAX_TEXTS = 50
-_NAMED = re.compile(r"toolguard|openclaw|clawdbot", re.IGNORECASE)
+_NAMED = re.compile(r"toolguard(?!probe|_unknown)|openclaw|clawdbot", re.IGNORECASE)
 _MAY_HARM = re.compile(r"toolguard|openclaw|clawdbot|\bp?kill", re.IGNORECASE)
 _RUNNING = ("COMMAND", "EDITOR", "PAGER", "VISUAL", "ENV", "_RSH", "_SSH", "LESSOPEN", "BROWSER")
 """Name endings of variables whose values other programs run."""
@@ -76,7 +80,13 @@ def findings(
     """Why `command`, started in `folder` (empty: the agent's own), must be blocked or held. `reading`: of that command;
     `work`: what finding that out may cost."""
     if is_near(reading.runs, host, folder):
-        work.spend(NEAR * len(reading.runs))
+        try:
+            work.spend(_steps(reading.runs))
+        except TooIntricate:
+            if not _NAMED.search(command):
+                raise
+            yield ProtectionFinding(LONG)
+            return
         away = _elsewhere(reading.runs)
         local = tuple(run for run in reading.runs if run not in away) if away else reading.runs
         yield from _of_scene(CommandScene(local, host, folder, away), local, work, depth)
@@ -85,6 +95,14 @@ def findings(
             yield from (replace(finding, certain=False) for finding in _of_scene(scene, away, work, depth))
     if reading.flaws and not _UNREAD.isdisjoint(reading.flaws) and _NAMED.search(command):
         yield ProtectionFinding(LONG)
+
+
+def _steps(runs: tuple[ProgramRun, ...]) -> float:
+    """What looking at these programs takes."""
+    words = [word for run in runs for word in (*run.argv, *[value for _, value in run.assigns])]
+    text = "".join(words)
+    signs = sum(map(text.count, "*?[$"))
+    return NEAR * len(runs) + NEAR_WORD * len(words) + NEAR_SIGN * signs + len(text) / CHARACTERS
 
 
 def _elsewhere(runs: tuple[ProgramRun, ...]) -> tuple[ProgramRun, ...]:

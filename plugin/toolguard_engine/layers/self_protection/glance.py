@@ -50,16 +50,21 @@ _TOKENS = (f"{metrics_path.TOKEN}'", f'{metrics_path.TOKEN}"')
 _FOLDERS = ("$HOME", "${HOME", "$PWD", "${PWD")
 """The home folder and the working directory, inside a word."""
 
+_DISTINCTIVE = 8
+"""Characters of a folder's name from which on any text that contains it is near. A shorter one, such as `data`, is part of
+many words; it counts where it stands as a whole."""
+
 _MAX_PATHS = 400
 """A command with more paths to resolve is near for that alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Signs:
-    """`words`: any of them in a text makes it near; `starts`: beginnings of paths that may lead to a protected place;
-    `firsts`, `states`: the names after `/` and `~/` on the way there."""
+    """`words`: any of them in a text makes it near, one of `short` as a whole; `starts`: beginnings of paths that
+    may lead to a protected place; `firsts`, `states`: the names after `/` and `~/` on the way there."""
 
     words: tuple[str, ...]
+    short: tuple[tuple[str, re.Pattern[str]], ...]
     starts: tuple[str, ...]
     firsts: frozenset[str]
     states: frozenset[str]
@@ -77,7 +82,9 @@ def _signs(host: Host) -> _Signs:
     )  # fmt: skip
     folders = (path.rpartition("/")[2].lower() for path in protected.above)
     links = (link.rpartition("/")[2].lower() for link, _ in host.links)
-    own = (*protected.words, *dashboard_requests.signs(host), *folders, *links)
+    names = {*protected.words, *folders, *links}
+    short = sorted(name for name in names if len(name) < _DISTINCTIVE)
+    own = (*dashboard_requests.signs(host), *sorted(names.difference(short)))
     words = (*common, *(word for word in own if not any(sign in word for sign in common)))
     firsts = frozenset(parts[0] for parts in (*protected.roots, *protected.places) if parts)
     firsts |= {"System", "private", *(link.split("/")[1] for link, _ in host.links if link.startswith("/"))}
@@ -85,9 +92,14 @@ def _signs(host: Host) -> _Signs:
     home = tuple(part for part in protected.home.split("/") if part)
     below = {parts[len(home)] for parts in (*protected.roots, *protected.places) if parts[: len(home)] == home != parts}
     states = frozenset({*below, *(tail[0] for tail in protected.tails)})
-    return _Signs(
-        words, starts, firsts | {"", ".", "..", "proc"}, states, protected.state + "/workspace", protected.home.lower()
-    )
+    whole = tuple((name, _whole(re.escape(name))) for name in short)
+    firsts |= {"", ".", "..", "proc"}
+    return _Signs(words, whole, starts, firsts, states, protected.state + "/workspace", protected.home.lower())
+
+
+def _whole(name: str) -> re.Pattern[str]:
+    """A name that is no part of a longer one. It begins with the name itself, which `re` searches for fast."""
+    return re.compile(rf"{name}(?:(?<![\w-]{name})|(?<=%2f{name}))(?![\w-])")
 
 
 def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
@@ -97,6 +109,9 @@ def is_near(runs: tuple[ProgramRun, ...], host: Host, folder: str) -> bool:
     lower = text.lower() if text.isascii() else protected_paths.plain(text)
     for sign in signs.words:
         if sign in lower:
+            return True
+    for name, whole in signs.short:
+        if name in lower and whole.search(lower):
             return True
     if _moves(runs, host, folder):
         return True
@@ -154,7 +169,11 @@ def _code_is_near(run: ProgramRun, signs: _Signs) -> bool:
     plain = _JOINS.sub("", code).lower()
     if any(sign in plain for sign in _WALKS) and any(sign in plain for sign in (*_ABOVE, signs.home)):
         return True
-    return any(word in plain for word in signs.words) or ("(" in plain and any(sign in plain for sign in _HIDES))
+    if any(word in plain for word in signs.words) or any(
+        name in plain and whole.search(plain) for name, whole in signs.short
+    ):
+        return True
+    return "(" in plain and any(sign in plain for sign in _HIDES)
 
 
 @lru_cache(maxsize=256)

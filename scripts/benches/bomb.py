@@ -1,0 +1,137 @@
+"""Measures what calls that are expensive to judge cost other sessions: one every 0.3 s beside four that ask all the time.
+
+The engine is a process of its own. Spans with and without such calls alternate; what counts is how many calls of the four
+sessions are answered in both. Seconds are processor time of the engine, so that other work on the machine changes nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import select
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from everyday import commands
+from figures import Figure, options, quantile, report
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests" / "engine"))
+from hostile_texts import BOMBS, bomb, texts
+
+EVERY = 0.3
+SESSIONS = 4
+MOST_LOST = 10
+
+
+def main() -> int:
+    parser = options(__doc__)
+    parser.add_argument("--seconds", type=float, default=0.6, help="length of a span (0.6)")
+    parser.add_argument("--rounds", type=int, default=15, help="spans of each kind (15)")
+    chosen = parser.parse_args()
+    hostile = {
+        "a bomb of 628 characters": bomb(4, 20)[:628],
+        **{f"{name}, {len(text)} characters": text for name, text in BOMBS.items()},
+        "coproc, 64 kB": ("f() { coproc a*(a) {a..z}; }; f; " * 2_000)[:65_536],
+        "many paths, 64 kB": texts(65_536)["many '../a{} '"],
+    }
+    figures = []
+    with engine() as talk:
+        for name, text in hostile.items():
+            lost, waits = beside(talk, text, chosen.seconds, chosen.rounds)
+            figures.append(Figure(f"calls that four sessions lose by {name}", lost, "%", f"p99 {waits}", MOST_LOST))
+    report(figures, chosen.json)
+    return 0
+
+
+def beside(talk: Talk, text: str, seconds: float, rounds: int) -> tuple[float, str]:
+    """How much less is answered, in per cent, and the slowest answers without and with it."""
+    counts: list[list[int]] = [[], []]
+    waits: list[list[float]] = [[], []]
+    for _ in range(rounds):
+        for with_bomb in (0, 1):
+            times = talk.span(seconds, text if with_bomb else "")
+            counts[with_bomb].append(len(times))
+            waits[with_bomb] += times
+    slow = " and ".join(f"{quantile(times, 0.99) * 1000:.1f} ms" for times in waits)
+    return max(0.0, 100 * (1 - sum(counts[1]) / sum(counts[0]))), slow
+
+
+class Talk:
+    """One engine and the questions that it is asked."""
+
+    def __init__(self, process: subprocess.Popen[bytes], state: str) -> None:
+        self._process = process
+        self._ids = itertools.count(1)
+        self._texts = itertools.cycle(commands(200, 400))
+        self._rest = b""
+        self._send({"id": 0, "type": "hello", "v": 1, "stateDir": state, "config": {"mode": "enforce"}, "gateway": "bench"})
+        while not any(answer.get("type") == "ready" for answer in self._answers(1)):
+            pass
+
+    def span(self, seconds: float, bomb: str) -> list[float]:
+        """The seconds of each answer to the four sessions. Each asks again as soon as it was answered."""
+        begun = self._worked()
+        end, due = begun + seconds, begun
+        asked = {self._ask(str(session), next(self._texts)): (session, time.monotonic()) for session in range(SESSIONS)}
+        bombs: set[int] = set()
+        times = []
+        while asked or bombs:
+            if bomb and due <= self._worked() < end:
+                due += EVERY
+                bombs.add(self._ask("bomb", bomb))
+            for answer in self._answers(min(0.02, EVERY)):
+                bombs.discard(answer.get("id"))
+                if (found := asked.pop(answer.get("id"), None)) is None:
+                    continue
+                now = time.monotonic()
+                session, since = found
+                if self._worked() < end:
+                    times.append(now - since)
+                    asked[self._ask(str(session), next(self._texts))] = session, now
+        return times
+
+    def _worked(self) -> float:
+        """The engine's processor time: the clock of another process, see clock_getcpuclockid(3)."""
+        return time.clock_gettime((~self._process.pid << 3) | 2)
+
+    def _ask(self, session: str, command: str) -> int:
+        number = next(self._ids)
+        place = {"agent": session, "session": f"agent:{session}:main", "cwd": "/home/u/work", "run": f"r{number}"}
+        asked = {"id": number, "type": "judge", "tool": "exec", "params": {"command": command}, "call": f"c{number}"}
+        self._send({**asked, **place})
+        return number
+
+    def _send(self, message: dict[str, object]) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.write(json.dumps(message).encode() + b"\n")
+        self._process.stdin.flush()
+
+    def _answers(self, seconds: float) -> list[dict[str, int]]:
+        assert self._process.stdout is not None
+        if not select.select([self._process.stdout], [], [], seconds)[0]:
+            return []
+        data = self._process.stdout.read1(1 << 20)  # type: ignore[attr-defined]
+        if not data:
+            raise SystemExit("the engine has ended")
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+
+@contextmanager
+def engine() -> Iterator[Talk]:
+    with tempfile.TemporaryDirectory(prefix="toolguard-bench-") as state:
+        command = [sys.executable, "-P", "-m", "toolguard_engine"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=state)
+        with process:
+            yield Talk(process, state)
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
