@@ -102,7 +102,7 @@ class Engine:
         parts = self.parts
         if parts.context.queue.has_news():
             parts.policy.expire_switch()
-            self._do(parts.policy.look_at_switch)
+            self._do(parts.policy.look_at_rules, parts.policy.look_at_switch)
             parts.context.queue.settle()
             self._send_parked()
             self._do(parts.held.report)
