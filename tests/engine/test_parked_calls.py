@@ -84,9 +84,10 @@ class Parked(RuleBasedStateMachine):
         self.start()
         self.is_exact = True
 
-    def start(self) -> None:
+    def start(self, now: float = 0.0) -> None:
         self.worker = Stepped()
         self.talk = Talk(self.worker)
+        self.talk.clock.pass_by(max(0.0, now - self.talk.clock.time()))
         self.introduce(STRICT)
 
     def introduce(self, config: dict[str, Any]) -> None:
@@ -213,8 +214,7 @@ class Parked(RuleBasedStateMachine):
             self.talk.kill()
             self.is_exact &= not self.worker.jobs
         self.open.clear()
-        self.start()
-        self.talk.clock.pass_by(before - self.talk.clock.time())
+        self.start(before)
 
     @rule()
     def run_ends(self) -> None:

@@ -178,6 +178,8 @@ class Engine:
             message = messages.decode(line)
         except messages.ProtocolError as error:
             return self._unreadable(error.leading, str(error))
+        except MemoryError:
+            return self._unreadable(messages.leading(line), "it needs too much memory")
         try:
             answer = self.session.answer(message)
         except Exception as error:  # noqa: BLE001 - a bug must become an answer, or the call would hang
