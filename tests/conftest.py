@@ -38,6 +38,7 @@ ON_SHARED = {
     "test_fail_mode.py",
     "test_self_protection.py",
     "test_settings_page.py",
+    "test_stuck_store_on_gateway.py",
     "test_usage_on_gateway.py",
     "test_weakening_on_gateway.py",
 }

@@ -99,6 +99,8 @@ export class Engine {
   #answeredAt = 0;
   /** @type {NodeJS.Timeout | null} */
   #suspicion = null;
+  /** Whether the engine was ended although it said that it works: its open questions are left to no fail mode. */
+  #endedBusy = false;
   #disposed = false;
   /** @type {Set<string>} causes that were logged since the engine was last ready */
   #complaints = new Set();
@@ -366,7 +368,9 @@ export class Engine {
     const hangs = this.#ready && this.#answeredAt < asked;
     this.#complain(`no answer to a question in time${hangs ? "; restarting the engine" : ""}`);
     this.#settle(id, isWorking ? busy(id) : null);
-    if (hangs) this.#child?.kill("SIGKILL");
+    if (!hangs) return;
+    this.#endedBusy = isWorking;
+    this.#child?.kill("SIGKILL");
   }
 
   /**
@@ -376,7 +380,8 @@ export class Engine {
   #gone(child, reason) {
     if (this.#child !== child) return;
     this.#child = null;
-    for (const id of [...this.#waiting.keys()]) this.#settle(id, null);
+    for (const id of [...this.#waiting.keys()]) this.#settle(id, this.#endedBusy ? busy(id) : null);
+    this.#endedBusy = false;
     this.#died(reason);
   }
 

@@ -168,10 +168,10 @@ class Talk(_Wire):
 class ProcessTalk(_Wire):
     """One engine process and its two pipes."""
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *program: str) -> None:
         home.mkdir(exist_ok=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "toolguard_engine"],
+            [sys.executable, "-W", "error", *(program or ("-m", "toolguard_engine"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

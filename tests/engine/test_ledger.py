@@ -89,6 +89,28 @@ def test_settling_what_the_gateway_asked(status: Status, outcome: Status, expire
     assert ledger.settle(before.nonce, "used", ANNA, 1_021) is None
 
 
+@pytest.mark.parametrize(
+    ("now", "since", "nonce"),
+    [
+        (1_020, None, "b"),
+        (1_300, None, None),  # its time is over
+        (1_020, "pending", "c"),
+        (1_020, "approved", None),
+        (1_020, "denied", None),
+        (1_020, "expired", "b"),
+    ],
+)
+def test_an_approval_whose_call_did_not_run_is_given_back(now: float, since: Status | None, nonce: str | None) -> None:
+    used = entry("a" * 8, status="used", binding="same")
+    ledger = Ledger([used, *([entry("c" * 8, status=since, binding="same")] if since else [])])
+    back = ledger.give_back(used, "b" * 8, now)
+    assert (back and back.nonce) == (nonce and nonce * 8)
+    if back is not None:
+        assert (back.status, back.binding, back.expires, back.by) == ("approved", used.binding, used.expires, used.by)
+        assert ledger.waiting(used.binding, now) == back
+    assert ledger.changed == ([back] if back else [])
+
+
 def test_settling_an_unknown_nonce() -> None:
     assert Ledger().settle("a1b2c3d4", "used", ANNA, 1) is None
 

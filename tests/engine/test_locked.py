@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from toolguard_engine.stores import locked
+from toolguard_engine.stores import atomic, locked
 from toolguard_engine.stores.locked import Busy, Damaged, LockedFile, StoreError, corrupt_files
 
 NOBODY = 65_534
@@ -322,3 +322,15 @@ def test_no_change_is_lost(box: LockedFile[Box], path: Path) -> None:
     assert [worker.exitcode for worker in workers] == [0] * 4
     assert box.read() == Box(200)
     assert len(inodes) == 1
+
+
+def test_a_write_does_not_read_again_what_was_read_under_the_lock(
+    box: LockedFile[Box], path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path.write_text('{"count": 1, "text": "a", "items": [], "later": 5}')
+    with box.locked():
+        value = box.read()
+        monkeypatch.setattr(atomic, "read_bounded", lambda *_: pytest.fail("it is read again"))
+        value.count = 2
+        box.write(value)
+    assert msgspec.json.decode(path.read_bytes()) == {"v": 1, "count": 2, "text": "a", "items": [], "later": 5}

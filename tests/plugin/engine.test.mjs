@@ -445,7 +445,80 @@ describe("an engine that hangs", () => {
   });
 });
 
+describe("an engine that is busy for long", () => {
+  /** Says `working` all the time, and answers everything but `hold`. */
+  const BUSY = scripted(`
+    ${INTRODUCED}
+    if (question.type !== "hold") return say(question, "pong", { seen: held.length });
+    held.push(question);
+    setInterval(() => process.stdout.write('{"type":"working"}\\n'), 1).unref();`);
+
+  for (const answers of [true, false])
+    test(`is waited for 12 s, then the call is blocked; ${answers ? "it goes on, for it" : "it is ended, for it never"} answers`, async (t) => {
+      const { engine, log } = engineFor(t, BUSY);
+      await engine.ask(PING);
+      const [pid = 0] = log.pids;
+      let now = performance.now();
+      let looks = 0;
+      /** @type {{ act: () => void, delay: number }[]} */
+      const timers = [];
+      t.mock.method(performance, "now", () => (looks++, (now += 0.01)));
+      t.mock.method(globalThis, "setTimeout", (/** @type {any} */ act, /** @type {number} */ delay, /** @type {any[]} */ ...more) => {
+        timers.push({ act: () => act(...more), delay });
+        return { unref() {} };
+      });
+      const other = engine.ask({ type: "hold" }, 60_000);
+      const open = engine.ask({ type: "hold" });
+      let result = /** @type {any} */ (undefined);
+      open.then((answer) => (result = answer));
+      if (answers) assert.equal(engine.askNow(PING)?.type, "pong");
+      for (let at = 1; result === undefined; at = timers.length - 1) {
+        now += timers[at]?.delay ?? 0;
+        for (const before = looks; looks === before; ) await turn(); // until it has said `working`
+        timers[at]?.act();
+        for (let n = 0; n < 3; n++) await turn();
+      }
+      assert.match(result?.error, /too busy/);
+      assert.deepEqual(timers.slice(0, 9).map(({ delay }) => delay), [60_000, 5_000, ...Array(7).fill(1_000)]);
+      if (answers) assert.ok(alive(pid));
+      else assert.ok(isError(await other)); // no fail mode lets it run
+      t.mock.restoreAll();
+    });
+
+  test("gets synchronous questions that are not waited for, too", async (t) => {
+    const { engine, log } = engineFor(t, BUSY);
+    await engine.ask(PING);
+    const [pid = 0] = log.pids;
+    process.kill(pid, "SIGSTOP");
+    for (let n = 0; n < 2; n++) assert.equal(engine.askNow({ type: "hold" }, 20), null);
+    assert.equal(engine.askNow({ type: "hold" }, 60_000), null);
+    process.kill(pid, "SIGCONT");
+    assert.equal((await engine.ask(PING))?.seen, 3);
+  });
+});
+
 describe("an engine that cannot start", () => {
+  test("a Python that hangs is ended, and the next one answers", async (t) => {
+    const { command, become } = moody();
+    become("hangs");
+    const { engine, log } = engineFor(t, command);
+    const real = setTimeout;
+    /** @type {(() => void)[]} */
+    const limits = [];
+    t.mock.method(globalThis, "setTimeout", (/** @type {any} */ act, /** @type {number} */ delay, /** @type {any[]} */ ...more) => {
+      if (delay !== 10_000) return real(act, delay, ...more);
+      limits.push(act);
+      return real(() => {}, 0);
+    });
+    const open = engine.ask(PING, GENEROUS);
+    become("serves");
+    for (const limit of limits) limit();
+    assert.equal(await open, null);
+    assert.equal((await until(() => engine.ask(PING, GENEROUS)))?.type, "pong");
+    assert.equal(log.warnings[0], "[toolguard] the engine hangs at its start; restarting it");
+    t.mock.restoreAll();
+  });
+
   /** @type {[string, (state: string) => string][]} */
   const interpreters = [
     ["does not exist", (state) => join(state, "no", "python")],

@@ -139,6 +139,16 @@ class Ledger:
         """The approved call runs, this once."""
         return self._put(_closed(entry, "used", now))
 
+    def give_back(self, used: HeldCall, nonce: str, now: float) -> HeldCall | None:
+        """The approval that `used` was, again, since its call did not run: under `nonce`, or for the same call if that waits
+        already. None where its time is over, or a person has decided on that call since."""
+        known = self.waiting(used.binding, now)
+        if now >= used.expires or (known and known.status != "pending"):
+            return None
+        decision = Decision(used.by, used.where, f"given back: {used.nonce} was used up, but its call did not run")
+        waiting = known or msgspec.structs.replace(used, nonce=nonce, created=now)
+        return self._decide(waiting, "approved", decision, now, used.expires)
+
     def find(self, prefix: str) -> HeldCall:
         """The one entry that a person means; those that can be decided on come first. Raises `Refused`."""
         wanted = prefix.strip().lower()

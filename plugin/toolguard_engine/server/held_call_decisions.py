@@ -6,6 +6,7 @@ touches the disk, and only for calls that ask.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,7 +19,6 @@ from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import GrantSource, HeldCallStore
-from toolguard_engine.stores.values import Presented
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
 from toolguard_engine.wording import correction
@@ -47,12 +47,24 @@ class Approvals:
         self._policies = policies
         self._clock = clock
         self.trouble = ""
-        self._kept: dict[str, HeldCall] = {}
-        """By binding: approvals that are used up, but for no call that was let run."""
+        self._unused: deque[HeldCall] = deque()
+        """Approvals that are used up, but for no call that was let run."""
 
     def keep(self, entry: HeldCall) -> None:
-        """This approval was used up for a call that was not let run: the same call runs with it, within its time."""
-        self._kept[entry.binding] = entry
+        """This approval was used up for a call that was not let run: `give_back` is to be called."""
+        self._unused.append(entry)
+
+    def give_back(self) -> None:
+        """Stores those approvals again, so that the same calls run with them, also under another engine. Raises
+        `StoreError`; then it is done before the next call is settled."""
+        while self._unused:
+            self._nonces.give_back(self._unused[0], self._clock())
+            self._unused.popleft()
+
+    def not_given_back(self, error: Exception) -> None:
+        self.trouble = str(error)
+        if not isinstance(error, StoreError):
+            raise error
 
     def write_log(self) -> None:
         """Behind the answer: the lines that the last change left for the audit log, and which grants have expired. Raises
@@ -83,10 +95,8 @@ class Approvals:
             return Settled(Verdict("allow", f"grant.{grant.id}", reason=f"covered by the grant {grant.id}"))
         prefix = config.approval.prefix
         request = _request(verdict, call, config, now)
-        if (kept := self._kept.pop(request.binding, None)) and now < kept.expires:
-            presented = Presented("used", kept)
-        else:
-            presented = self._nonces.present(request, now, log=False)
+        self.give_back()
+        presented = self._nonces.present(request, now, log=False)
         entry = presented.entry
         if presented.outcome == "used":
             return Settled(Verdict("allow", "approval.consumed", reason=f"approved under {entry.nonce}"), entry)

@@ -102,7 +102,7 @@ class Engine:
         parts = self.parts
         if parts.context.queue.has_news():
             parts.policy.expire_switch()
-            self._do(parts.policy.look_at_switch)
+            self._do(parts.policy.look_at_rules, parts.policy.look_at_switch)
             parts.context.queue.settle()
             self._send_parked()
             self._do(parts.held.report)
@@ -178,6 +178,8 @@ class Engine:
             message = messages.decode(line)
         except messages.ProtocolError as error:
             return self._unreadable(error.leading, str(error))
+        except MemoryError:
+            return self._unreadable(messages.leading(line), "it needs too much memory")
         try:
             answer = self.session.answer(message)
         except Exception as error:  # noqa: BLE001 - a bug must become an answer, or the call would hang

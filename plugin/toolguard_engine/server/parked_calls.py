@@ -2,7 +2,7 @@
 
 Nobody else waits for that: a call is parked, the store is asked beside the loop, and the call is answered when the store has
 answered, or blocked after `ANSWER_SECONDS`. What may have changed meanwhile is looked at again before the answer leaves.
-An approval that the store used up for a call that was not let run is kept: the same call runs with it once.
+An approval that the store used up for a call that was not let run is given back: the same call runs with it once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server.held_call_decisions import Approvals, Settled, prompt_for
 from toolguard_engine.server.outbox import Outbox
 from toolguard_engine.server.session_state import SessionState
-from toolguard_engine.server.store_queue import ANSWER_SECONDS, StoreJob
+from toolguard_engine.server.store_queue import ANSWER_SECONDS, StoreJob, nothing
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
 
@@ -142,6 +142,8 @@ class ParkedCalls:
         entry = settled.entry
         if settled.verdict.decision != "allow" or entry is None:
             return
-        parked.approvals.keep(entry)
+        approvals = parked.approvals
+        approvals.keep(entry)
+        self._state.setup.queue.do(StoreJob(work=approvals.give_back, done=nothing, failed=approvals.not_given_back))
         reason = f"the approval of {entry.nonce} is used up, but the call did not run: the same call may run with it once"
         self._outbox.event("error", parked.call, Verdict("allow", UNUSED, reason=reason), entry.nonce)

@@ -120,11 +120,15 @@ class StoreThread:
         self._jobs: SimpleQueue[StoreJob[Any] | None] = SimpleQueue()
         self._finished: deque[StoreJob[Any]] = deque()
         self._thread: threading.Thread | None = None
+        self._is_closed = False
         self._readable, self._signal = os.pipe()
         os.set_blocking(self._readable, False)
         os.set_blocking(self._signal, False)
 
     def submit(self, job: StoreJob[Any]) -> None:
+        if self._is_closed:
+            self._run_last(job)
+            return
         if self._thread is None:
             decode_first.read()
             self._thread = threading.Thread(target=self._run, name="stores", daemon=True)
@@ -149,7 +153,14 @@ class StoreThread:
         with suppress(BlockingIOError):
             os.read(self._readable, 4096)
 
+    def _run_last(self, job: StoreJob[Any]) -> None:
+        """What follows from the last jobs. Nothing more is begun behind one that hangs."""
+        if self._thread is None or not self._thread.is_alive():
+            job.run()
+            self._finished.append(job)
+
     def close(self, seconds: float) -> None:
+        self._is_closed = True
         if self._thread is not None:
             self._jobs.put(None)
             self._thread.join(seconds)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -86,6 +87,10 @@ class LockedFile(Generic[T]):
         self._kind = kind
         self._is_ours = is_ours
         self._decoder = msgspec.json.Decoder(kind)
+        self._holder = 0
+        """The thread that holds the lock."""
+        self._before: tuple[bytes, bytes] | None = None
+        """What that thread read: as this version writes it, and as it was."""
 
     def read(self, *, keep_aside: bool = True) -> T:
         """The current value. Raises `StoreError`. Without `keep_aside` a damaged file stays where it is."""
@@ -100,12 +105,15 @@ class LockedFile(Generic[T]):
         except (OSError, ValueError) as error:
             raise unusable(self.path, error) from error
         try:
-            return self._decoded(data)
+            value = self._decoded(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             if not keep_aside:
                 raise Damaged(f"{self.path} is damaged; run `toolguard doctor --fix`") from error
             kept_as = self._keep_aside()
             raise Damaged(f"{self.path} was damaged and is kept as {kept_as}; run `toolguard doctor --fix`") from error
+        if self._holder == threading.get_ident():
+            self._before = msgspec.json.encode(value), data
+        return value
 
     def _decoded(self, data: bytes) -> T:
         version = self._kind().v
@@ -122,18 +130,10 @@ class LockedFile(Generic[T]):
         return value
 
     def whole(self, value: T) -> T | dict[str, Any]:
-        """`value` with those members of the file that this version does not know. Call it under `locked`, after `read`.
-        Raises `StoreError`."""
-        try:
-            content = atomic.read_bounded(self.path, MAX_BYTES)
-        except FileNotFoundError:
+        """`value` with those members of the file that this version does not know. Call it under `locked`, after `read`."""
+        if self._before is None or self._before[0] == self._before[1]:
             return value
-        except OSError as error:
-            raise unusable(self.path, error) from error
-        known = msgspec.json.encode(self._decoder.decode(content))
-        if known == content:
-            return value
-        parts = (msgspec.json.decode(part) for part in (msgspec.json.encode(value), known, content))
+        parts = (msgspec.json.decode(part) for part in (msgspec.json.encode(value), *self._before))
         found: dict[str, Any] = with_unknown(*parts)
         return found
 
@@ -152,7 +152,11 @@ class LockedFile(Generic[T]):
     def locked(self, *, patient: bool = True) -> Iterator[None]:
         """Holds the lock. Raises `StoreError`; without `patient` it does not wait."""
         with lock(self.path, patient=patient):
-            yield
+            self._holder, self._before = threading.get_ident(), None
+            try:
+                yield
+            finally:
+                self._holder, self._before = 0, None
 
     def _refuse_after_damage(self) -> None:
         try:
@@ -242,7 +246,8 @@ def with_unknown(new: Any, known: Any, raw: Any) -> Any:
     if new == known:
         return raw
     if isinstance(new, dict) and isinstance(known, dict) and isinstance(raw, dict):
-        kept = {key: with_unknown(value, known.get(key), raw.get(key)) for key, value in new.items()}
+        both = known.keys() & raw.keys()
+        kept = {key: with_unknown(value, known[key], raw[key]) if key in both else value for key, value in new.items()}
         return {**kept, **{key: value for key, value in raw.items() if key not in known and key not in new}}
     if isinstance(new, list) and isinstance(known, list) and isinstance(raw, list):
         return [raw[known.index(item)] if item in known else item for item in new]

@@ -38,6 +38,9 @@ class HeldCallStore(Protocol):
         Without `log` its lines for the audit log are stored with the change, and written by `write_log`.
         """
 
+    def give_back(self, used: HeldCall, now: float) -> HeldCall | None:
+        """See `Ledger.give_back`."""
+
     def write_log(self) -> None:
         """Writes the lines that `present` left. Raises `Busy` at once if another process writes: `sweep` does it."""
 

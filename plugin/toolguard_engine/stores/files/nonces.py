@@ -91,6 +91,9 @@ class FileNonces:
 
         return self._change(work, now, log=log)
 
+    def give_back(self, used: HeldCall, now: float) -> HeldCall | None:
+        return self._change(lambda ledger: ledger.give_back(used, self._named(used, ledger).nonce, now), now)
+
     def write_log(self, *, patient: bool = False) -> None:
         lines, self._unlogged = self._unlogged, []
         if lines:
