@@ -9,6 +9,7 @@ from typing import Any
 
 from toolguard_engine.effects import call_texts, read_only, tools
 from toolguard_engine.effects.call_place import where_of
+from toolguard_engine.effects.path_owners import Owners
 from toolguard_engine.effects.shell.command import Effect, ProgramRun, Reading
 from toolguard_engine.effects.shell.effects import effects
 from toolguard_engine.effects.shell.places import Where
@@ -66,12 +67,17 @@ class CallReading:
     @Lazy
     def command_effects(self) -> tuple[tuple[Effect, ...], ...]:
         """What each of `commands` would do."""
-        return tuple([effects(reading, self.command_where, self.work) for reading in self.command_readings])
+        where = self.command_where
+        owners = Owners(where, self.files, self.made, self.work)
+        return tuple([owners.effects(effects(reading, where, self.work), reading.runs) for reading in self.command_readings])
 
     @Lazy
     def tool_effects(self) -> tuple[Effect, ...]:
         """What the tool does besides running commands."""
-        return () if self.executes else tools.effects(self.call.tool, self.params, self.where)
+        if self.executes:
+            return ()
+        found = tools.effects(self.call.tool, self.params, self.where)
+        return Owners(self.where, self.files, self.made, self.work).effects(found)
 
     @Lazy
     def runs(self) -> tuple[ProgramRun, ...]:

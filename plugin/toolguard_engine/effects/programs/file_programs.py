@@ -79,8 +79,9 @@ def _mv(run: ProgramRun, where: Where) -> Iterator[Effect]:
         yield from (effect_on("empty", path, run, where, ["moved-away"]) for path in sources)
         return
     for path in worth_checking(sources):
-        yield effect_on("move", path, run, where)
-        yield from write_effects(_landing(path, target, len(sources), run, where), run, where)
+        landing = _landing(path, target, len(sources), run, where)
+        yield effect_on("move", path, run, where, ["to-temp"] if place(landing, where, run.cwd) == "temp" else ())
+        yield from write_effects(landing, run, where)
 
 
 def _cp(run: ProgramRun, where: Where, valued: frozenset[str] = _TARGET) -> Iterator[Effect]:
@@ -122,6 +123,27 @@ def _ln(run: ProgramRun, where: Where) -> Iterator[Effect]:
             own = marks(path, where, run.cwd) & {"gateway-file"}
             yield effect_on("link", landing, run, where, own)
             yield from secrets_read([path], run, where, "linked")
+
+
+def new_names(run: ProgramRun, where: Where) -> Iterator[tuple[str, str, bool]]:
+    """The paths under which a move or a link makes others available: source, new path, whether that is a link."""
+    if run.name not in _RENAMERS:
+        return
+    words = options(run, _TARGET)
+    links = run.name in ("ln", "gln")
+    if run.name in ("cp", "gcp"):
+        links = has_option(words, "-s", "--symbolic-link")
+        if not links and not has_option(words, "-l", "--link"):
+            return
+    sources, target = _sources_and_target(words, run)
+    if not target and links and sources:
+        target = basename(sources[0].rstrip("/"))
+    for path in sources[:_MOST_NAMES] if target else ():
+        yield path, _landing(path, target, len(sources), run, where), links
+
+
+_RENAMERS = frozenset(["mv", "gmv", "ln", "gln", "cp", "gcp"])
+_MOST_NAMES = 64
 
 
 def _sources_and_target(words: OptionTable, run: ProgramRun) -> tuple[list[str], str]:

@@ -75,10 +75,19 @@ def _scripted(run: ProgramRun, where: Where) -> Iterator[Effect]:
     if not words.has("-e", "--expression", "-f", "--file"):
         paths = paths[1:]
     if _in_place(run):
+        scripts = [value.text for value in words.values("-e", "--expression")] or [word.text for word in words.operands[:1]]
+        if run.name in _SEDS and any(_DELETES_LINES.fullmatch(script) for script in scripts):
+            yield from (effect_on("empty", path, run, where) for path in paths)
+            return
         for path in paths:
             yield from write_effects(path, run, where, "in-place")
     else:
         yield from secrets_read(paths, run, where)
+
+
+_SEDS = frozenset(["sed", "gsed"])
+_DELETES_LINES = re.compile(r"\s*(?:0?1\s*,\s*\$\s*|/\.?\*?/\s*)?\{?\s*d\s*;?\s*\}?\s*")
+"""Scripts that delete every line."""
 
 
 def _in_place(run: ProgramRun) -> bool:
