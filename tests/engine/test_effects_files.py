@@ -31,7 +31,7 @@ EFFECTS: list[tuple[str, list[Row]]] = [
     ("shred -u a", [("delete", "a", "in-workspace", "wiped")]),
     ("shred /dev/sda", [("device-write", "/dev/sda", "device", "erases")]),
     ("mv a /dev/null", [("empty", "a", "in-workspace", "moved-away")]),
-    ("mv ~/.ssh /tmp/x", [("move", "~/.ssh", "credentials", ""), ("write", "/tmp/x", "temp", "")]),
+    ("mv ~/.ssh /tmp/x", [("move", "~/.ssh", "credentials", "to-temp"), ("write", "/tmp/x", "temp", "")]),
     ("cp /dev/null a", [("empty", "a", "in-workspace", "")]),
     ("cp k ~/.ssh/", [("write", "~/.ssh/k", "credentials", "copied")]),
     ("cp -t ~/Library/LaunchAgents x.plist", [("write", "~/Library/LaunchAgents", "startup", "copied")]),

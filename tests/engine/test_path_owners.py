@@ -6,7 +6,7 @@ import pytest
 
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.model.call import Call, Host
-from toolguard_engine.model.files import FileMemory, FileRecord, NoFiles
+from toolguard_engine.model.files import FileMemory, FileRecord, FileText, NoFiles, Unread
 
 HOME, WORK = "/home/ada", "/home/ada/work"
 HOST = Host(home=HOME)
@@ -72,6 +72,18 @@ def test_the_same_command_moves_or_links(command: str, place: str) -> None:
 )
 def test_links_on_disk(command: str, expected: tuple[str, str]) -> None:
     assert expected in touched(command, Disk(build=f"{HOME}/photos", rc=f"{HOME}/.bashrc"))
+
+
+@pytest.mark.parametrize(
+    ("content", "exists", "kind"), [("", True, "empty"), (" \n", True, "empty"), ("", False, "write"), ("x", True, "write")]
+)
+def test_a_tool_that_writes_nothing_empties_what_exists(content: str, exists: bool, kind: str) -> None:  # noqa: FBT001
+    class Written(NoFiles):
+        def read(self, path: str) -> FileText | Unread:
+            return FileText(path, "x", "", (0, 0, 0, 0)) if exists else Unread("absent")
+
+    call = Call("write", {"path": "~/Documents/plan.md", "content": content}, cwd=WORK)
+    assert [effect.kind for effect in CallReading(call, HOST, files=Written()).tool_effects] == [kind]
 
 
 def test_moves_and_links_of_earlier_calls() -> None:

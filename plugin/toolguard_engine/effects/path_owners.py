@@ -3,7 +3,7 @@
 `mv ~/photos x && rm -rf x` deletes photos, `ln -s ~/photos out` and `rm -rf out/` too. A target is followed through the
 moves and links of the same command, through those of earlier calls (`FileMemory`) and through the links on disk. The effect
 is judged by the strictest place on that way. Only effects that destroy or overwrite are followed, so ordinary calls cost
-nothing. A link itself is not its target: `rm out` removes the link.
+nothing. A link itself is not its target: `rm out` removes the link. A tool that writes no content empties only what exists.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from toolguard_engine.effects.programs import file_programs
 from toolguard_engine.effects.shell import place_globs
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, Place, ProgramRun
 from toolguard_engine.effects.shell.places import Where, classify, normal
-from toolguard_engine.model.files import FileMemory, FileSource
+from toolguard_engine.model.files import FileMemory, FileSource, Unread
 from toolguard_engine.model.work_limit import WorkLimit
 
 MAX_STEPS = 8
@@ -41,6 +41,7 @@ _STRICT: tuple[Place, ...] = (
 _ORDER: dict[Place, int] = {kind: len(_STRICT) - at for at, kind in enumerate(_STRICT)} | {
     "temp": -1, "artefact": -2, "null": -3,
 }  # fmt: skip
+_ABSENT = Unread("absent")
 THROUGH_LINK, AGENT_MADE = frozenset(["through-link"]), frozenset(["agent-made"])
 
 
@@ -49,6 +50,14 @@ class NewName(NamedTuple):
 
     source: str
     is_link: bool
+
+
+def follows(found: tuple[Effect, ...]) -> bool:
+    """Whether there is anything to follow."""
+    for effect in found:  # noqa: SIM110 - a generator takes twice as long
+        if effect.kind in _FOLLOWED:
+            return True
+    return False
 
 
 class Owners:
@@ -60,8 +69,6 @@ class Owners:
 
     def effects(self, found: tuple[Effect, ...], runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
         """The same effects, on the paths that are really touched."""
-        if not any(effect.kind in _FOLLOWED for effect in found):
-            return found
         for run in runs:
             self._learn(run)
         return tuple([true for effect in found for true in self._true(effect)])
@@ -78,6 +85,8 @@ class Owners:
         self._work.spend(2)
         named = normal(effect.target, self._where, effect.run.cwd if effect.run else "")
         true = self._followed(named, itself=effect.kind in _OF_THE_LINK and not _goes_on(effect.target))
+        if effect.kind == "empty" and effect.run is None and self._files.read(true) == _ABSENT:
+            effect = replace(effect, kind="write")
         yield self._marked(effect if true == named else self._moved(effect, true), true)
         if "recursive" in effect.flags:
             inside = f"{true}/"
@@ -107,7 +116,7 @@ class Owners:
         return known + rest
 
     def _renamed(self, path: str, *, itself: bool) -> str:
-        above = path
+        above = path if self._names else ""
         while above not in ("", "/"):
             name = self._names.get(above)
             if name and not (name.is_link and itself and above == path):
@@ -127,6 +136,8 @@ def _goes_on(path: str) -> bool:
 
 def _known_part(path: str) -> tuple[str, str]:
     """A path before its first wildcard or unknown part, and the rest."""
+    if UNKNOWN not in path and place_globs.GLOB.search(path) is None:
+        return path, ""
     parts = path.split("/")
     at = next((at for at, part in enumerate(parts) if UNKNOWN in part or place_globs.GLOB.search(part)), len(parts))
     known = "/".join(parts[:at])

@@ -72,7 +72,7 @@ class FileMemory:
 
     def of(self, path: str) -> FileRecord | None:
         """The record of a file, or of the nearest folder above it that was made as a whole (unpacked, cloned)."""
-        while path and path != "/":
+        while path and path != "/" and self._records:
             if (found := self._records.get(path)) is not None:
                 return found
             path = path.rpartition("/")[0]
@@ -80,7 +80,7 @@ class FileMemory:
 
     def was(self, path: str, *, itself: bool = False) -> str:
         """Where the content of a path was before a move, or lies behind a link. `itself`: not behind the path's own link."""
-        above = path
+        above = path if self._records else ""
         while above and above != "/":
             found = self._records.get(above)
             if found is not None and found.was and not (found.is_link and itself and above == path):
