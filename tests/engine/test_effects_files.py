@@ -20,7 +20,7 @@ EFFECTS: list[tuple[str, list[Row]]] = [
     ("rm a -r -- -b", [("delete", "a", "in-workspace", "recursive"), ("delete", "-b", "in-workspace", "recursive")]),
     ("cd / && nohup rm -rf *", [("delete", "*", "root", "forced glob recursive whole")]),
     ("list | xargs rm -f", [("delete", "\0", "unknown", "forced")]),
-    ("find . -name '*.pyc' -delete", [("delete", ".", "workspace", "filtered rebuilt recursive whole")]),
+    ("find . -name '*.pyc' -delete", [("delete", ".", "workspace", "filtered leftover rebuilt recursive whole")]),
     ("find / -delete", [("delete", "/", "root", "recursive whole")]),
     ("find /srv/x -mtime +3 -exec rm -r {} +", [("delete", "/srv/x", "", "each filtered recursive")]),
     ("find . -name node_modules -exec rm -rf {} +", [("delete", ".", "workspace",

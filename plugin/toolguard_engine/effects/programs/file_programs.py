@@ -169,6 +169,14 @@ def _landing(source: str, target: str, count: int, run: ProgramRun, where: Where
     return f"{target.rstrip('/')}/{name}"
 
 
+_PUBLISHED = names("public site _site www htdocs html static gh-pages dist release publish deploy")
+"""Folders into which what was built is copied."""
+
+
+def _all_built(sources: list[str], run: ProgramRun, where: Where) -> bool:
+    return bool(sources) and all(place(path, where, run.cwd) == "artefact" for path in sources)
+
+
 def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
     words = options(run, _RSYNC)
     sources, target = _sources_and_target(words, run)
@@ -178,7 +186,8 @@ def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
     if not target:
         return
     if any(name.startswith("--del") for name, _ in words.options):
-        yield effect_on("delete", target, run, where, ["recursive", "mirror"])
+        rebuilt = ["rebuilt"] if basename(target.rstrip("/")) in _PUBLISHED and _all_built(sources, run, where) else []
+        yield effect_on("delete", target, run, where, ["recursive", "mirror", *rebuilt])
     if words.has("--remove-source-files"):
         yield from (effect_on("delete", path, run, where, ["recursive"]) for path in sources)
     yield from write_effects(target, run, where, "copied")

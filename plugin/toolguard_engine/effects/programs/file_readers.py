@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from posixpath import basename
 
+from msgspec.structs import replace
+
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, write_effects
 from toolguard_engine.effects.programs.getopt import OptionTable, options
@@ -165,7 +167,10 @@ def _find(run: ProgramRun, where: Where) -> Iterator[Effect]:
     roots = paths or ["."]
     if "-delete" in tests:
         flags = {"recursive"} | search_flags(run, where)
-        yield from (effect_on("delete", path, run, where, flags) for path in roots)
+        for path in roots:
+            found = effect_on("delete", path, run, where, flags)
+            leftover = found.place in ("workspace", "in-workspace") and finds_leftovers(run)
+            yield replace(found, flags=found.flags | {"leftover"}) if leftover else found
     for i, word in enumerate(tests[:-1]):
         if word in _PRINTS:
             yield from write_effects(tests[i + 1], run, where)

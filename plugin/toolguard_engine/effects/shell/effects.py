@@ -14,7 +14,7 @@ The kinds, with the flags they may have beside those of the path (`places.marks`
   `packed`), `search` (`secrets`: a hunt for them in a wide place), `disguise` (a copy of a shell), `encrypt`, `pack` (a wide
   place into an archive or a copy).
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (for nobody), `attributes`; `owner`: `recursive`, `to-root`.
-- `elevate`: with administrator rights; the target is what runs.
+- `elevate`: with administrator rights; the target is what runs. `reads`, `installs`: `routine_administration`.
 - `spawn`: starts another agent; the target is its folder.
 - `gateway`: an operation on the gateway itself; the flag is its effect, as `controlplane.toml` explains.
 - `flood`: too many effects to examine. `load`: endless work without a result (`yes > /dev/null`).

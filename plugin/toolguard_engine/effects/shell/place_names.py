@@ -59,11 +59,11 @@ ARTEFACTS: Final = words(
     ".venv venv .cache .parcel-cache .turbo .next .nuxt .output .svelte-kit .angular .vite .eggs htmlcov coverage .coverage "
     ".nyc_output .gradle .terraform .dart_tool DerivedData Pods CMakeFiles cmake-build-debug cmake-build-release bazel-out "
     "storybook-static .docusaurus .serverless .aws-sam cdk.out .hypothesis .ipynb_checkpoints tmp temp .tmp .DS_Store "
-    "playwright-report test-results test-output test-reports test-report package-lock.json yarn.lock pnpm-lock.yaml "
+    "playwright-report test-output test-results test-reports test-report package-lock.json yarn.lock pnpm-lock.yaml "
     ".egg _site .sass-cache .jekyll-cache .astro .swc .esbuild .rollup.cache .wireit .stryker-tmp .expo .metro-cache "
     ".metals .bloop .zig-cache zig-cache zig-out elm-stuff .stack-work dist-newstyle autom4te.cache .pub-cache .kotlin .cxx "
     ".externalNativeBuild xcuserdata out-tsc jspm_packages .pnpm-store .rpt2_cache .eslintcache .stylelintcache "
-    "coverage.xml coverage.json lcov.info junit.xml"
+    "__snapshots__ coverage.xml coverage.json lcov.info junit.xml"
 )
 ARTEFACT_ENDS: Final = (
     ".egg-info", ".pyc", ".pyo", ".pyd", ".o", ".obj", ".class", ".dist-info", ".tsbuildinfo", "__pycache__",
