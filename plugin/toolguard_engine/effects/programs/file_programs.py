@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 from posixpath import basename
 
+from msgspec.structs import replace
+
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import (
     Act,
@@ -200,6 +202,9 @@ def _tee(run: ProgramRun, where: Where) -> Iterator[Effect]:
         *(run.stdin.files if run.stdin else ()),
         *(redirect.target for redirect in run.redirects if redirect.kind == "read"),
     ]
+    if fed and all(path == "/dev/null" for path in fed) and not has_option(words, "-a", "--append"):
+        yield from (effect_on("empty", path, run, where) for path in operands(words, run))
+        return
     if any(path in _NOISE for path in fed):
         flags = ["erases"]
     for path in worth_checking(operands(words, run)):
@@ -283,6 +288,19 @@ def _rimraf(run: ProgramRun, where: Where) -> Iterator[Effect]:
         yield effect_on("delete", path, run, where, ["recursive", "forced"])
 
 
+_CMAKE = {"rm": "rm", "remove": "rm", "remove_directory": "rm", "copy": "cp", "copy_directory": "cp", "rename": "mv"}
+
+
+def _cmake(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """`cmake -E rm -rf path` and its other portable commands."""
+    if run.argv[1:2] != ("-E",) or run.argv[2:3] == () or run.argv[2] not in _CMAKE:
+        return
+    name = _CMAKE[run.argv[2]]
+    deep = ("-r",) if run.argv[2].endswith("directory") else ()
+    act: Act = {"rm": _rm, "cp": _cp, "mv": _mv}[name]
+    yield from act(replace(run, argv=(name, *deep, *run.argv[3:])), where)
+
+
 def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """`git config -f file name value` writes the file."""
     if "config" not in run.argv[1:6]:
@@ -304,6 +322,6 @@ PROGRAMS: dict[str, Act] = _aliased({
     "rd": _rmdir, "del": _del, "erase": _del, "Remove-Item": _del, "rimraf": _rimraf,
     "sponge": _tee, "ed": _editor, "ex": _editor, "vim": _editor, "vi": _editor, "nvim": _editor,
     **dict.fromkeys(_GPG, _crypted), "ccencrypt": _crypted, "ccrypt": _crypted, "age": _crypted, "7z": _crypted,
-    "mcrypt": _crypted, "git": _git,
+    "mcrypt": _crypted, "git": _git, "cmake": _cmake,
     "less": partial(_outputs, valued=frozenset(), out=("-o", "-O", "--log-file", "--LOG-FILE")),
 }  # fmt: skip

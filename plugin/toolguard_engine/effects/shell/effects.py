@@ -41,6 +41,7 @@ from toolguard_engine.effects.programs import (
     file_readers,
     gateway_programs,
     interpreters,
+    lookalikes,
     network_programs,
     rebuilt_text,
     secrets_read,
@@ -56,7 +57,7 @@ from toolguard_engine.model.work_limit import WorkLimit
 _TABLES = (
     file_programs.PROGRAMS, file_readers.PROGRAMS, system_programs.PROGRAMS, network_programs.PROGRAMS,
     interpreters.PROGRAMS, sql.PROGRAMS, agent_programs.PROGRAMS,
-    gateway_programs.PROGRAMS, unpacking.PROGRAMS,
+    gateway_programs.PROGRAMS, unpacking.PROGRAMS, lookalikes.PROGRAMS,
 )  # fmt: skip
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
