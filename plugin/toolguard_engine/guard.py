@@ -44,7 +44,7 @@ from toolguard_engine.layers.repetition import Reaction
 from toolguard_engine.model.call import Call, Correction, Host, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.model.files import FileMemory, FileSource, NoFiles
 from toolguard_engine.model.work_limit import TooIntricate, WorkLimit
-from toolguard_engine.rules import judgement
+from toolguard_engine.rules import hold_details, judgement
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Rulebook
 from toolguard_engine.wording import approval as approval_texts
@@ -171,7 +171,10 @@ class Guard:
             self.autonomy.let_through(reading, found, given.config)
             if found.note:
                 self.autonomy.warned(call, given.config)
-        return self._final(found.verdict, given.config)
+        verdict = self._final(found.verdict, given.config)
+        if verdict.decision == "hold":
+            verdict = replace(verdict, details=hold_details.of(found, reading.command_where))
+        return verdict
 
     @staticmethod
     def _final(verdict: Verdict, config: Config) -> Verdict:

@@ -48,7 +48,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[tuple[str, str, str, str]]]] = 
         [
             ("write", "a.md", "in-workspace", ""),
             ("write", "/etc/x", "system", ""),
-            ("write", "~/b.md", "in-home", "deletes"),
+            ("write", "~/b.md", "in-home", "deletes personal-file"),
         ],
     ),
     "read": ("read", {"path": "@docs/a.md"}, [("read", "docs/a.md", "in-workspace", "")]),
@@ -108,7 +108,7 @@ CASES: dict[str, tuple[str, dict[str, Any], list[tuple[str, str, str, str]]]] = 
     "a file of this machine": (
         "fs__moveFile",
         {"source": "a.md", "destination": "~/b.md"},
-        [("mcp-write", "a.md", "in-workspace", ""), ("mcp-write", "~/b.md", "in-home", "")],
+        [("mcp-write", "a.md", "in-workspace", ""), ("mcp-write", "~/b.md", "in-home", "personal-file")],
     ),
     "a statement": (
         "db__execute_sql",

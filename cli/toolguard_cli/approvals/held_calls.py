@@ -8,10 +8,12 @@ from typing import Any
 
 import msgspec
 
+from toolguard_cli.approvals import git_facts
 from toolguard_cli.system.errors import UserError
 from toolguard_cli.system.paths import Places
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall, Ledger, RefusedError
+from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
 SECRET = ("mac", "binding")
@@ -81,6 +83,20 @@ def details(entry: HeldCall, now: float) -> list[str]:
         ("call", entry.shown),
         ("folder", entry.cwd or "the agent's own"),
         ("held", f"{entry.reason} ({entry.code})" if entry.code else entry.reason),
+        *_each("would", would_do(entry, now)),
+        *_each("rules", call_preview.rules(entry.details)[1:] and call_preview.rules(entry.details)),
     ]
     head = f"{entry.nonce} waits for approval, {replies.state(entry, now)}"
     return [head, *(f"  {name:<8} {printable.plain(value) or '-'}" for name, value in rows)]
+
+
+def would_do(entry: HeldCall, now: float) -> list[str]:
+    """Its effects, with what is on disk and in git now."""
+    lines = call_preview.lines(entry.details, now, git_facts.facts)
+    pushes = any(rule.rule in git_facts.FORCED for rule in entry.details.rules) if entry.details else False
+    dropped = git_facts.forced_push(entry.cwd) if pushes else ""
+    return [*lines, *([dropped] if dropped else [])]
+
+
+def _each(name: str, lines: list[str]) -> list[tuple[str, str]]:
+    return [(name if at == 0 else "", line) for at, line in enumerate(lines)]

@@ -44,9 +44,7 @@ def run(
         shown = held_calls.find(ledger.entries(), nonce, time.time(), "pending")  # from here on, the whole nonce counts
         if not (shown.whole or unseen):
             raise RefusedError("unseen", shown)
-        details = held_calls.details(shown, time.time())
-        agreed = caller.confirm(details) if caller.doubt else yes or asking.confirm(details, "Approve?", as_json=as_json)
-        if not agreed:
+        if not _agreed(caller, shown, yes=yes, as_json=as_json):
             return Result("approve", {"nonce": shown.nonce}, _not_approved(ledger.entries(), shown.nonce, time.time()), 1)
         entry, message = approve_call.approve(ledger, shown.nonce, gateway_stores.decision(reason), config, unseen=unseen)
     lines = (
@@ -55,6 +53,13 @@ def run(
         Line("next", f"the agent is resumed; until the call has run, toolguard deny {entry.nonce} withdraws the approval"),
     )
     return Result("approve", held_calls.public(entry, time.time()), lines)
+
+
+def _agreed(caller: require_human.Caller, shown: HeldCall, *, yes: bool, as_json: bool) -> bool:
+    if yes and not caller.doubt:
+        return True  # without a look at what is on disk now, which takes time
+    details = held_calls.details(shown, time.time())
+    return caller.confirm(details) if caller.doubt else asking.confirm(details, "Approve?", as_json=as_json)
 
 
 def _not_approved(entries: list[HeldCall], nonce: str, now: float) -> tuple[Line, ...]:

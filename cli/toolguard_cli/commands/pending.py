@@ -47,6 +47,8 @@ def _lines(found: list[HeldCall], now: float, everything: bool) -> list[Line]:
     lines = tables.table(HEAD, (_row(entry, now) for entry in found))
     waiting = [entry.nonce for entry in found if entry.status == "pending"]
     if len(waiting) == 1:
+        only = next(entry for entry in found if entry.nonce == waiting[0])
+        lines += [Line("info", f"would {line}") for line in held_calls.would_do(only, now)]
         lines.append(Line("next", f"toolguard approve {waiting[0]}, or toolguard deny {waiting[0]}"))
     elif waiting:
         lines.append(Line("next", "toolguard approve NONCE (shows it first)"))

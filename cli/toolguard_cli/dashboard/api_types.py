@@ -19,7 +19,8 @@ Text = Annotated[str, Meta(max_length=2_000)]
 
 
 class HeldCallView(Shape, frozen=True):
-    """A call that waits for approval, or was approved and has not run. `whole`: `shown` is the complete call."""
+    """A call that waits for approval, or was approved and has not run. `whole`: `shown` is the complete call; `would`: its
+    effects, with what was there when the call was first listed; `rules`: all rules that matched."""
 
     gateway: str
     nonce: str
@@ -34,6 +35,8 @@ class HeldCallView(Shape, frozen=True):
     cwd: str
     created: int
     expires: int
+    would: list[str]
+    rules: list[str]
 
 
 class Pending(Shape, frozen=True):

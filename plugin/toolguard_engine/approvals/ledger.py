@@ -17,6 +17,8 @@ from typing import Literal
 
 import msgspec
 
+from toolguard_engine.model.held_details import HeldDetails
+
 Status = Literal["pending", "approved", "used", "denied", "expired"]
 OPEN: frozenset[Status] = frozenset({"pending", "approved"})
 
@@ -39,7 +41,8 @@ LAPSED = "a checkpoint was given: the agent may try it again"
 class HeldCall(msgspec.Struct, frozen=True, gc=False):
     """One held call. `expires`: the end of waiting, of the approval's window, or of the denial. `mac`: see `nonces`.
 
-    `shown`: the call for the person who decides, `whole`: and that is all of it; `cwd`: where it would run.
+    `shown`: the call for the person who decides, `whole`: and that is all of it; `cwd`: where it would run; `details`: what
+    it would do.
     """
 
     nonce: str
@@ -60,6 +63,7 @@ class HeldCall(msgspec.Struct, frozen=True, gc=False):
     why: str = ""
     whole: bool = True
     cwd: str = ""
+    details: HeldDetails | None = None
     mac: str = ""
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolguard_engine.effects import call_texts, read_only, tools
+from toolguard_engine.effects import call_texts, path_owners, read_only, tools
 from toolguard_engine.effects.call_place import where_of
 from toolguard_engine.effects.shell.command import Effect, ProgramRun, Reading
 from toolguard_engine.effects.shell.effects import effects
@@ -66,12 +66,20 @@ class CallReading:
     @Lazy
     def command_effects(self) -> tuple[tuple[Effect, ...], ...]:
         """What each of `commands` would do."""
-        return tuple([effects(reading, self.command_where, self.work) for reading in self.command_readings])
+        where = self.command_where
+        return tuple([self._owned(effects(seen, where, self.work), where, seen.runs) for seen in self.command_readings])
 
     @Lazy
     def tool_effects(self) -> tuple[Effect, ...]:
         """What the tool does besides running commands."""
-        return () if self.executes else tools.effects(self.call.tool, self.params, self.where)
+        if self.executes:
+            return ()
+        return self._owned(tools.effects(self.call.tool, self.params, self.where), self.where)
+
+    def _owned(self, found: tuple[Effect, ...], where: Where, runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
+        if not path_owners.follows(found):
+            return found
+        return path_owners.Owners(where, self.files, self.made, self.work).effects(found, runs)
 
     @Lazy
     def runs(self) -> tuple[ProgramRun, ...]:

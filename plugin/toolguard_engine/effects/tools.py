@@ -2,8 +2,8 @@
 
 The kinds, with their targets and flags:
 
-- `write` (a path; flag `deletes`), `read` (a path; `names`: only names are listed; `attached`: it is sent along). Also with
-  the flags of `shell.places.marks`, such as `project`.
+- `write` (a path; flag `deletes`), `empty` (a path: written with no content), `read` (a path; `names`: only names are
+  listed; `attached`: it is sent along). Also with the flags of `shell.places.marks`, such as `project`.
 - `fetch` (an address or a query; `search`, `local`: this machine, `metadata`: a cloud's metadata address, `data`: it carries
   much data), `act` (an action in a browser or on a desktop; `evaluate`, `upload`, `cookies`, `typed`)
 - `message` (the recipients; `addressed`, `broadcast`, `attached`, `secret`, `deletes`, `moderates`, `destroys`, `settings`)
@@ -217,7 +217,9 @@ def _edits(params: Params, where: Where) -> Acts:
     inner = params.get("edits") or params.get("files")
     more = [item for item in inner[:MAX_ITEMS] if isinstance(item, dict)] if isinstance(inner, list) else []
     found = dict.fromkeys(path for part in (params, *more) for path in _texts(part, _FILE_PATHS))
-    return tuple(_file("write", path, where) for path in found)
+    content = params.get("content")
+    kind = "empty" if isinstance(content, str) and not content.strip() else "write"
+    return tuple(_file(kind, path, where) for path in found)
 
 
 def _patch(params: Params, where: Where) -> Acts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from toolguard_engine.model.held_details import HeldDetails
 from toolguard_engine.model.history import Past
 
 Decision = Literal["allow", "hold", "block"]
@@ -88,7 +89,7 @@ class Verdict:
     """What becomes of a call. `code` is stable and names the layer; `text` is for the model, `reason` for people.
 
     A layer that holds or blocks by a rule gives the reason; the text is made from it where all is known (`texts`).
-    `note` is put behind the result of a call that runs.
+    `note` is put behind the result of a call that runs. `details`: of a hold.
     """
 
     decision: Decision
@@ -96,6 +97,7 @@ class Verdict:
     text: str = ""
     reason: str = ""
     note: str = ""
+    details: HeldDetails | None = None
 
 
 ALLOW = Verdict("allow", "allow")

@@ -54,12 +54,14 @@ class NoFiles:
 
 class FileRecord(msgspec.Struct, frozen=True):
     """A file as a tool call left it. `source`: the tool, or the host that the content came from; `session`: of the call;
-    `digest`: empty where it is not known."""
+    `digest`: empty where it is not known; `was`: the path that it was moved from or, with `is_link`, that it links to."""
 
     origin: Origin
     source: str = ""
     session: str = ""
     digest: str = ""
+    was: str = ""
+    is_link: bool = False
 
 
 class FileMemory:
@@ -70,11 +72,21 @@ class FileMemory:
 
     def of(self, path: str) -> FileRecord | None:
         """The record of a file, or of the nearest folder above it that was made as a whole (unpacked, cloned)."""
-        while path and path != "/":
+        while path and path != "/" and self._records:
             if (found := self._records.get(path)) is not None:
                 return found
             path = path.rpartition("/")[0]
         return None
+
+    def was(self, path: str, *, itself: bool = False) -> str:
+        """Where the content of a path was before a move, or lies behind a link. `itself`: not behind the path's own link."""
+        above = path if self._records else ""
+        while above and above != "/":
+            found = self._records.get(above)
+            if found is not None and found.was and not (found.is_link and itself and above == path):
+                return found.was + path[len(above) :]
+            above = above.rpartition("/")[0]
+        return path
 
     def wrote(self, path: str, record: FileRecord) -> None:
         self._records[path] = record

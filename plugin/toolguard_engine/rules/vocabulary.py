@@ -23,7 +23,7 @@ KINDS = frozenset(
     variable fetch send http copy-out copy-in transfer connect listen tunnel scan remote-shell code delete-found method
     shell-out run-text sql nosql exfiltrate stage act message gateway plugin session secret-store skill device schedule spawn
     expose mcp mcp-read mcp-write provenance
-    kill-found
+    kill-found lookalike
     """.split()  # noqa: SIM905 - a table of names
 )
 FLAGS = frozenset(
@@ -34,7 +34,7 @@ FLAGS = frozenset(
     api service destroys settings redis memcached fetched decoded unknown variable later powershell applescript drop database
     shutdown logs truncate unfiltered delete alter grant user program deletes names attached search metadata data evaluate
     cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook code odd
-    pairs invokes leftover gateway-file
+    pairs invokes leftover gateway-file personal-file to-temp through-link agent-made reads installs host
     permits
     """.split()  # noqa: SIM905 - a table of names
 ) | frozenset(filter(None, get_args(ToolAction)))

@@ -16,6 +16,7 @@ from toolguard_engine.approvals.binding import bind
 from toolguard_engine.approvals.ledger import Decision, HeldCall, RefusedError, TooManyHeldError
 from toolguard_engine.config.settings import Config
 from toolguard_engine.model.call import Call, Verdict
+from toolguard_engine.server import call_preview
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.stores.ports import GrantSource, HeldCallStore
@@ -121,7 +122,7 @@ class Approvals:
         decision = Decision(audit_log.plain(message.by), message.where, audit_log.plain(message.why))
         try:
             if message.action == "pending":
-                text = "\n".join(replies.pending_lines(self._nonces.entries(), now))
+                text = "\n".join(_pending_lines(self._nonces.entries(), now))
             elif message.action == "approve":
                 window = config.approval_window_ms / 1000
                 text = replies.approved(self._nonces.approve(message.nonce, decision, now, window), int(window))
@@ -158,6 +159,15 @@ class Approvals:
             return None
 
 
+def _pending_lines(entries: list[HeldCall], now: float) -> list[str]:
+    """For chat: the calls that wait and, if it is one, what it would do."""
+    lines = replies.pending_lines(entries, now)
+    found = replies.waiting(entries, now)
+    if len(found) != 1:
+        return lines
+    return [*lines, *(f"would {line}" for line in call_preview.lines(found[0].details, now))]
+
+
 def prompt_for(entry: HeldCall, now: float) -> messages.Prompt:
     """The same call for the gateway's own prompt, within what that can show, for as long as it waits."""
     return messages.Prompt(
@@ -182,6 +192,7 @@ def _request(verdict: Verdict, call: Call, config: Config, now: float) -> HeldCa
         shown=text,
         whole=whole,
         cwd=call.cwd,
+        details=verdict.details,
         created=now,
         expires=now + config.pending_timeout_ms / 1000,
     )

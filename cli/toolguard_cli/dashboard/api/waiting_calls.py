@@ -7,6 +7,7 @@ import time
 
 from msgspec import structs
 
+from toolguard_cli.approvals import held_calls
 from toolguard_cli.dashboard import known_gateways
 from toolguard_cli.dashboard.api_types import HeldCallView, Pending
 from toolguard_cli.dashboard.known_gateways import WatchedGateway
@@ -15,6 +16,7 @@ from toolguard_cli.hostconfig import gateway_stores
 from toolguard_cli.system.errors import UserError
 from toolguard_engine.approvals import replies
 from toolguard_engine.approvals.ledger import HeldCall
+from toolguard_engine.server import call_preview
 from toolguard_engine.wording import printable
 
 UNSIGNED = "held calls are not signed by toolguard and are left out; run toolguard doctor"
@@ -57,4 +59,19 @@ def described(watched: WatchedGateway, error: UserError | OSError) -> str:
 def _held(watched: WatchedGateway, entry: HeldCall) -> HeldCallView:
     same = {name: value for name, value in structs.asdict(entry).items() if name in HeldCallView.__struct_fields__}
     times = {"created": int(entry.created * 1_000), "expires": int(entry.expires * 1_000)}
-    return HeldCallView(**{**same, **times, "gateway": watched.id})
+    return HeldCallView(**{**same, **times, "gateway": watched.id, **_preview(entry)})
+
+
+def _preview(entry: HeldCall) -> dict[str, list[str]]:
+    """Looked up once for each call: the page asks every few seconds."""
+    known = _previews.get(entry.nonce)
+    if known is None:
+        known = {"would": held_calls.would_do(entry, time.time()), "rules": call_preview.rules(entry.details)}
+        while len(_previews) >= MAX_PREVIEWS:
+            _previews.pop(next(iter(_previews)))
+        _previews[entry.nonce] = known
+    return known
+
+
+MAX_PREVIEWS = 200
+_previews: dict[str, dict[str, list[str]]] = {}

@@ -18,7 +18,7 @@
 /** @typedef {{ id: string, totals: Totals, models: Share[], host: string, version: string, seen: number | null }} GatewayRow */
 /** @typedef {{ range: Range, gateways: GatewayRow[] }} Gateways */
 /** @typedef {{ range: Range, gateway: GatewayRow, agents: Share[], sessions: Share[], channels: Share[] }} GatewayTotals */
-/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number }} HeldCallView */
+/** @typedef {{ gateway: string, nonce: string, status: string, tool: string, agent: string, session: string, code: string, reason: string, shown: string, whole: boolean, cwd: string, created: number, expires: number, would: string[], rules: string[] }} HeldCallView */
 /** @typedef {{ now: number, pending: HeldCallView[], problems: string[], unread: string[] }} Pending */
 /** @typedef {{ at: number, by: string, why: string }} Switch */
 /** @typedef {{ agent: string, session: string, spent: number, left: number, size: number, trust: number, mode: string, signals: string[], waits: boolean, touched: number }} StandingView */

@@ -81,6 +81,8 @@ export function waitingCard(app, first) {
           badge("incomplete", "amber"),
           " Parts of this call cannot be shown here. Check the whole call at its source before you approve it.",
         ),
+    points("It would", first.would),
+    points("Rules", first.rules.length > 1 ? first.rules : []),
     el(
       "dl",
       { class: "facts" },
@@ -219,3 +221,7 @@ export function waitingCard(app, first) {
 
 /** @param {string} label @param {string} text @param {string} [none] */
 const fact = (label, text, none) => el("div", null, el("dt", null, label), el("dd", null, quoted(text, none)));
+
+/** @param {string} label @param {string[]} texts */
+const points = (label, texts) =>
+  texts.length ? el("div", { class: "points" }, el("p", null, label), el("ul", null, ...texts.map((text) => el("li", null, quoted(text))))) : null;

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.programs import Act, effect_on
+from toolguard_engine.effects.programs import Act, effect_on, interpreters
 from toolguard_engine.effects.shell.command import Effect, ProgramRun
 from toolguard_engine.effects.shell.places import Where
 
@@ -21,6 +21,9 @@ def _starts(run: ProgramRun, where: Where) -> Iterator[Effect]:
     if run.argv[1:2] and run.argv[1] in _SHOWS:
         return
     yield replace(effect_on("spawn", ".", run, where), target=_folder(run, where))
+    feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin else [])
+    for feed in feeds:
+        yield from (each for each in interpreters.hidden_text(run, feed, piped=False) if "fetched" in each.flags)
 
 
 def _folder(run: ProgramRun, where: Where) -> str:

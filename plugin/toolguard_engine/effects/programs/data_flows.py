@@ -49,6 +49,8 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
         yield from _exfiltrates(reading, found, where)
     if not _MAKERS.isdisjoint(names):
         yield from _downloaded_then_run(reading, found)
+    if "git" in names and len(reading.runs) > 1:
+        yield from _cloned_then_run(reading)
         yield from _run_from_variable(reading, found)
     if sockets or not _TALKERS.isdisjoint(names):
         yield from _shells(reading)
@@ -221,6 +223,39 @@ def _downloaded_then_run(reading: Reading, found: tuple[Effect, ...]) -> Iterato
         if name and id(got[name]) in seen and got[name] is not run:
             flags = {"fetched", "later"} if got[name].name not in DECODERS else {"decoded", "later"}
             yield Effect("run-text", name, "", frozenset(flags), run)
+
+
+def _cloned_then_run(reading: Reading) -> Iterator[Effect]:
+    """`git clone URL && cd x && ./install.sh`, `make -C x install`: the clone's own scripts, run unseen."""
+    folders: set[str] = set()
+    for run in reading.runs:
+        if run.name == "git" and run.argv[1:2] == ("clone",):
+            words = [word for word in run.argv[2:] if word[:1] != "-"]
+            if words and ("://" in words[0] or "@" in words[0]):
+                folders.add(words[-1].rstrip("/").rpartition("/")[2].removesuffix(".git"))
+        elif folders and (script := _script_in(run, folders)):
+            yield Effect("run-text", script, "", frozenset({"fetched", "later"}), run)
+
+
+_INSTALLS = re.compile(r"install|setup|bootstrap|\.(?:sh|bash|py|pl|rb)\Z")
+"""Scripts that do more than build: `./gradlew build` and `./configure` of a clone are ordinary."""
+
+
+def _script_in(run: ProgramRun, folders: set[str]) -> str:
+    """What the run executes out of one of these folders: a script, or the targets of `make install`."""
+    inside = not folders.isdisjoint(run.cwd.split("/"))
+    if run.name in ("make", "gmake"):
+        named = any(not folders.isdisjoint(word.split("/")) for word in run.argv[1:])
+        return "Makefile" if "install" in run.argv[1:] and (inside or named) else ""
+    candidates = [run.argv[0]] if "/" in run.argv[0] else []
+    if run.name in SHELLS or run.name in (".", "source"):
+        candidates += [word for word in run.argv[1:3] if word[:1] != "-"]
+    for word in candidates:
+        if not _INSTALLS.search(word):
+            continue
+        if not folders.isdisjoint(word.split("/")[:-1]) or (inside and not word.startswith(("/", "~"))):
+            return word
+    return ""
 
 
 def _downloaded_file(run: ProgramRun, got: dict[str, ProgramRun]) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 from posixpath import basename
 
+from msgspec.structs import replace
+
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import (
     Act,
@@ -79,8 +81,9 @@ def _mv(run: ProgramRun, where: Where) -> Iterator[Effect]:
         yield from (effect_on("empty", path, run, where, ["moved-away"]) for path in sources)
         return
     for path in worth_checking(sources):
-        yield effect_on("move", path, run, where)
-        yield from write_effects(_landing(path, target, len(sources), run, where), run, where)
+        landing = _landing(path, target, len(sources), run, where)
+        yield effect_on("move", path, run, where, ["to-temp"] if place(landing, where, run.cwd) == "temp" else ())
+        yield from write_effects(landing, run, where)
 
 
 def _cp(run: ProgramRun, where: Where, valued: frozenset[str] = _TARGET) -> Iterator[Effect]:
@@ -124,6 +127,27 @@ def _ln(run: ProgramRun, where: Where) -> Iterator[Effect]:
             yield from secrets_read([path], run, where, "linked")
 
 
+def new_names(run: ProgramRun, where: Where) -> Iterator[tuple[str, str, bool]]:
+    """The paths under which a move or a link makes others available: source, new path, whether that is a link."""
+    if run.name not in _RENAMERS:
+        return
+    words = options(run, _TARGET)
+    links = run.name in ("ln", "gln")
+    if run.name in ("cp", "gcp"):
+        links = has_option(words, "-s", "--symbolic-link")
+        if not links and not has_option(words, "-l", "--link"):
+            return
+    sources, target = _sources_and_target(words, run)
+    if not target and links and sources:
+        target = basename(sources[0].rstrip("/"))
+    for path in sources[:_MOST_NAMES] if target else ():
+        yield path, _landing(path, target, len(sources), run, where), links
+
+
+_RENAMERS = frozenset(["mv", "gmv", "ln", "gln", "cp", "gcp"])
+_MOST_NAMES = 64
+
+
 def _sources_and_target(words: OptionTable, run: ProgramRun) -> tuple[list[str], str]:
     named = operands(words, run)
     target = words.last("-t", "--target-directory")
@@ -147,6 +171,14 @@ def _landing(source: str, target: str, count: int, run: ProgramRun, where: Where
     return f"{target.rstrip('/')}/{name}"
 
 
+_PUBLISHED = names("public site _site www htdocs html static gh-pages dist release publish deploy")
+"""Folders into which what was built is copied."""
+
+
+def _all_built(sources: list[str], run: ProgramRun, where: Where) -> bool:
+    return bool(sources) and all(place(path, where, run.cwd) == "artefact" for path in sources)
+
+
 def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
     words = options(run, _RSYNC)
     sources, target = _sources_and_target(words, run)
@@ -156,7 +188,8 @@ def _rsync(run: ProgramRun, where: Where) -> Iterator[Effect]:
     if not target:
         return
     if any(name.startswith("--del") for name, _ in words.options):
-        yield effect_on("delete", target, run, where, ["recursive", "mirror"])
+        rebuilt = ["rebuilt"] if basename(target.rstrip("/")) in _PUBLISHED and _all_built(sources, run, where) else []
+        yield effect_on("delete", target, run, where, ["recursive", "mirror", *rebuilt])
     if words.has("--remove-source-files"):
         yield from (effect_on("delete", path, run, where, ["recursive"]) for path in sources)
     yield from write_effects(target, run, where, "copied")
@@ -169,6 +202,9 @@ def _tee(run: ProgramRun, where: Where) -> Iterator[Effect]:
         *(run.stdin.files if run.stdin else ()),
         *(redirect.target for redirect in run.redirects if redirect.kind == "read"),
     ]
+    if fed and all(path == "/dev/null" for path in fed) and not has_option(words, "-a", "--append"):
+        yield from (effect_on("empty", path, run, where) for path in operands(words, run))
+        return
     if any(path in _NOISE for path in fed):
         flags = ["erases"]
     for path in worth_checking(operands(words, run)):
@@ -252,6 +288,19 @@ def _rimraf(run: ProgramRun, where: Where) -> Iterator[Effect]:
         yield effect_on("delete", path, run, where, ["recursive", "forced"])
 
 
+_CMAKE = {"rm": "rm", "remove": "rm", "remove_directory": "rm", "copy": "cp", "copy_directory": "cp", "rename": "mv"}
+
+
+def _cmake(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """`cmake -E rm -rf path` and its other portable commands."""
+    if run.argv[1:2] != ("-E",) or run.argv[2:3] == () or run.argv[2] not in _CMAKE:
+        return
+    name = _CMAKE[run.argv[2]]
+    deep = ("-r",) if run.argv[2].endswith("directory") else ()
+    act: Act = {"rm": _rm, "cp": _cp, "mv": _mv}[name]
+    yield from act(replace(run, argv=(name, *deep, *run.argv[3:])), where)
+
+
 def _git(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """`git config -f file name value` writes the file."""
     if "config" not in run.argv[1:6]:
@@ -273,6 +322,6 @@ PROGRAMS: dict[str, Act] = _aliased({
     "rd": _rmdir, "del": _del, "erase": _del, "Remove-Item": _del, "rimraf": _rimraf,
     "sponge": _tee, "ed": _editor, "ex": _editor, "vim": _editor, "vi": _editor, "nvim": _editor,
     **dict.fromkeys(_GPG, _crypted), "ccencrypt": _crypted, "ccrypt": _crypted, "age": _crypted, "7z": _crypted,
-    "mcrypt": _crypted, "git": _git,
+    "mcrypt": _crypted, "git": _git, "cmake": _cmake,
     "less": partial(_outputs, valued=frozenset(), out=("-o", "-O", "--log-file", "--LOG-FILE")),
 }  # fmt: skip

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from functools import partial
 from posixpath import basename
 
+from msgspec.structs import replace
+
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, write_effects
 from toolguard_engine.effects.programs.getopt import OptionTable, options
@@ -75,10 +77,19 @@ def _scripted(run: ProgramRun, where: Where) -> Iterator[Effect]:
     if not words.has("-e", "--expression", "-f", "--file"):
         paths = paths[1:]
     if _in_place(run):
+        scripts = [value.text for value in words.values("-e", "--expression")] or [word.text for word in words.operands[:1]]
+        if run.name in _SEDS and any(_DELETES_LINES.fullmatch(script) for script in scripts):
+            yield from (effect_on("empty", path, run, where) for path in paths)
+            return
         for path in paths:
             yield from write_effects(path, run, where, "in-place")
     else:
         yield from secrets_read(paths, run, where)
+
+
+_SEDS = frozenset(["sed", "gsed"])
+_DELETES_LINES = re.compile(r"\s*(?:0?1\s*,\s*\$\s*|/\.?\*?/\s*)?\{?\s*d\s*;?\s*\}?\s*")
+"""Scripts that delete every line."""
 
 
 def _in_place(run: ProgramRun) -> bool:
@@ -156,7 +167,10 @@ def _find(run: ProgramRun, where: Where) -> Iterator[Effect]:
     roots = paths or ["."]
     if "-delete" in tests:
         flags = {"recursive"} | search_flags(run, where)
-        yield from (effect_on("delete", path, run, where, flags) for path in roots)
+        for path in roots:
+            found = effect_on("delete", path, run, where, flags)
+            leftover = found.place in ("workspace", "in-workspace") and finds_leftovers(run)
+            yield replace(found, flags=found.flags | {"leftover"}) if leftover else found
     for i, word in enumerate(tests[:-1]):
         if word in _PRINTS:
             yield from write_effects(tests[i + 1], run, where)

@@ -312,7 +312,7 @@ def _shell(run: ProgramRun, _: Where) -> Iterator[Effect]:
     yield from _shell_out(run)
     if ("-c" not in run.argv and not _script(run)) or "-s" in run.argv[1:4]:
         yield from hidden_text(run, run.stdin, piped=True)
-    elif any(word == UNKNOWN for word in run.argv[2:4]) and not run.given:
+    elif run.argv[1:2] and run.argv[1][:1] == "-" and any(word == UNKNOWN for word in run.argv[2:4]) and not run.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
     yield from _socket_redirects(run)
 

@@ -13,6 +13,7 @@ to and from a host), `transfer`, `connect`, `listen`, `tunnel`, `scan`, `remote-
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -361,11 +362,15 @@ def _whois(run: ProgramRun, _: Where) -> Iterator[Effect]:
         yield Effect("connect", host, "remote", host_flags(host) | {"odd"}, run)
 
 
+_OWN_NETWORK = re.compile(r"10\.|127\.|192\.168\.|169\.254\.|172\.(?:1[6-9]|2\d|3[01])\.")
+"""Private addresses (RFC 1918): which machines answer at home is an ordinary question."""
+
+
 def _dns(run: ProgramRun, where: Where) -> Iterator[Effect]:
     """A lookup of a name that contains other programs' output, which is how data leaks through DNS."""
     if run.name == "ping":
         for word in run.argv[1:]:
-            if UNKNOWN in word and word[:1].isdigit() and word.count(".") > 1:
+            if UNKNOWN in word and word[:1].isdigit() and word.count(".") > 1 and not _OWN_NETWORK.match(word):
                 yield Effect("scan", word.replace(UNKNOWN, "?"), "remote", frozenset({"lan"}), run)
     for at, feed in run.given:
         word = run.argv[at] if at < len(run.argv) else ""

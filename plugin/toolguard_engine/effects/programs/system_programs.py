@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.programs import Act, effect_on, has_option, operands, secrets_read, worth_checking
 from toolguard_engine.effects.programs.getopt import OptionTable, options
+from toolguard_engine.effects.programs.routine_administration import routine
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
 from toolguard_engine.effects.shell.place_names import words as names
 from toolguard_engine.effects.shell.places import Where, place
@@ -122,14 +123,15 @@ _DRY_RUNS = ("ext2", "ext3", "ext4", "mke2fs", "ntfs")
 
 def _elevated(run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
     """`sudo` and the like, if they run or edit something. Only words before the command are their own options."""
-    at, argv, shell = 1, run.argv, False
+    at, argv, other = 1, run.argv, False
     while at < len(argv) and argv[at][:1] == "-":
         if argv[at] in _SHOWS_RIGHTS:
             return
-        shell = shell or argv[at] in _ROOT_SHELL
+        other = other or argv[at] in _ROOT_SHELL or argv[at] in _SUDO_VALUES
         at += 2 if argv[at] in _SUDO_VALUES else 1
-    if at < len(argv) or shell:
-        yield Effect("elevate", " ".join(argv[at : at + 8])[:120], "", _NONE, run)
+    if at < len(argv) or other:
+        kind = "" if other else routine(argv[at:])
+        yield Effect("elevate", " ".join(argv[at : at + 8])[:120], "", frozenset([kind]) if kind else _NONE, run)
 
 
 _SHOWS_RIGHTS = frozenset(["-l", "-ll", "--list", "-V", "--version", "-h", "--help", "-v", "--validate", "-K"])

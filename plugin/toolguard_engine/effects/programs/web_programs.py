@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.programs import Act, write_effects
+from toolguard_engine.effects.programs import Act, lookalikes, write_effects
 from toolguard_engine.effects.programs.addresses import canonical, is_quad
 from toolguard_engine.effects.programs.getopt import OptionTable, ParsedWord, given, options
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect, Place, ProgramRun, StdinSource
@@ -233,6 +233,7 @@ def _request(run: ProgramRun, url: str, method: str, sent: frozenset[str] | None
     to = target(url)
     if method in _QUESTIONS and sent is None:
         yield Effect("fetch", to.url, "remote", to.flags, run)
+        yield from lookalikes.of_host(to.url, run)
         return
     if sent is not None:
         yield Effect("send", to.url, "remote", to.flags | sent, run)
@@ -328,6 +329,7 @@ def _curl_asks(run: ProgramRun, read: OptionTable, where: Where) -> Iterator[Eff
         if url_query:
             to = target(url.text)
             yield Effect("fetch", to.url, "remote", to.flags, run)
+            yield from lookalikes.of_host(to.url, run)
             if sent:
                 yield Effect("send", to.url, "remote", to.flags | sent | {"address"}, run)
         else:

@@ -14,7 +14,7 @@ The kinds, with the flags they may have beside those of the path (`places.marks`
   `packed`), `search` (`secrets`: a hunt for them in a wide place), `disguise` (a copy of a shell), `encrypt`, `pack` (a wide
   place into an archive or a copy).
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (for nobody), `attributes`; `owner`: `recursive`, `to-root`.
-- `elevate`: with administrator rights; the target is what runs.
+- `elevate`: with administrator rights; the target is what runs. `reads`, `installs`: `routine_administration`.
 - `spawn`: starts another agent; the target is its folder.
 - `gateway`: an operation on the gateway itself; the flag is its effect, as `controlplane.toml` explains.
 - `flood`: too many effects to examine. `load`: endless work without a result (`yes > /dev/null`).
@@ -41,6 +41,7 @@ from toolguard_engine.effects.programs import (
     file_readers,
     gateway_programs,
     interpreters,
+    lookalikes,
     network_programs,
     rebuilt_text,
     secrets_read,
@@ -56,7 +57,7 @@ from toolguard_engine.model.work_limit import WorkLimit
 _TABLES = (
     file_programs.PROGRAMS, file_readers.PROGRAMS, system_programs.PROGRAMS, network_programs.PROGRAMS,
     interpreters.PROGRAMS, sql.PROGRAMS, agent_programs.PROGRAMS,
-    gateway_programs.PROGRAMS, unpacking.PROGRAMS,
+    gateway_programs.PROGRAMS, unpacking.PROGRAMS, lookalikes.PROGRAMS,
 )  # fmt: skip
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}

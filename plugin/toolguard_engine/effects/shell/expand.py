@@ -262,6 +262,8 @@ def _looked_up(name: str, state: ShellState) -> str | None:
     if name in state.variables:
         value = state.variables[name]
         return value if isinstance(value, str) else " ".join(value)
+    if name.endswith("[0]"):
+        return _looked_up(name[:-3], state)
     if name.isdigit() or name in "@*":
         return _positional(name, state.args)
     return here(state) if name == "PWD" else KNOWN.get(name)

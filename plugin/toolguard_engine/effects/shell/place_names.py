@@ -59,11 +59,11 @@ ARTEFACTS: Final = words(
     ".venv venv .cache .parcel-cache .turbo .next .nuxt .output .svelte-kit .angular .vite .eggs htmlcov coverage .coverage "
     ".nyc_output .gradle .terraform .dart_tool DerivedData Pods CMakeFiles cmake-build-debug cmake-build-release bazel-out "
     "storybook-static .docusaurus .serverless .aws-sam cdk.out .hypothesis .ipynb_checkpoints tmp temp .tmp .DS_Store "
-    "playwright-report test-results test-output test-reports test-report package-lock.json yarn.lock pnpm-lock.yaml "
+    "playwright-report test-output test-results test-reports test-report package-lock.json yarn.lock pnpm-lock.yaml "
     ".egg _site .sass-cache .jekyll-cache .astro .swc .esbuild .rollup.cache .wireit .stryker-tmp .expo .metro-cache "
     ".metals .bloop .zig-cache zig-cache zig-out elm-stuff .stack-work dist-newstyle autom4te.cache .pub-cache .kotlin .cxx "
     ".externalNativeBuild xcuserdata out-tsc jspm_packages .pnpm-store .rpt2_cache .eslintcache .stylelintcache "
-    "coverage.xml coverage.json lcov.info junit.xml"
+    "__snapshots__ coverage.xml coverage.json lcov.info junit.xml"
 )
 ARTEFACT_ENDS: Final = (
     ".egg-info", ".pyc", ".pyo", ".pyd", ".o", ".obj", ".class", ".dist-info", ".tsbuildinfo", "__pycache__",
@@ -75,6 +75,38 @@ BUILT: Final = re.compile(
     r"|ios|arm\w{0,5}|x86\w{0,5}|amd64|wasm|tests?|prod|dev|esm|cjs|umd|types|lib|client|server|docs|site|static|output|\d{1,6}))?"
 )
 """Folders named after a kind of build: `build-debug`, `dist_electron`, `cross-build`, `build-*`."""
+
+PERSONAL_FOLDERS: Final = words(
+    "documents desktop pictures photos images music videos movies public templates dropbox onedrive nextcloud owncloud "
+    "notes obsidian zotero calibre ebooks books scans taxes family private personal important backup backups archive "
+    "dokumente schreibtisch bilder musik vorlagen documentos escritorio im\u00e1genes m\u00fasica v\u00eddeos bureau images "
+    "musique mod\u00e8les documenti scrivania immagini musica "
+    "itunes lightroom"
+)
+"""In lower case: the folders of xdg-user-dirs and macOS in some languages, of file services, and common ones of people."""
+_PERSONAL_BELOW: Final = (
+    "google drive/",
+    "library/mobile documents/",
+    "icloud drive/",
+    "library/cloudstorage/",
+    "my documents/",
+)
+_PERSONAL_ENDS: Final = (
+    ".pdf", ".doc", ".docx", ".odt", ".rtf", ".xls", ".xlsx", ".ods", ".numbers", ".pages", ".ppt", ".pptx", ".odp", ".key",
+    ".jpg", ".jpeg", ".png", ".heic", ".raw", ".cr2", ".nef", ".psd", ".mov", ".mp4", ".mkv", ".mp3", ".flac", ".m4a",
+    ".txt", ".md", ".org", ".tex", ".ged", ".kdbx", ".gnucash", ".qif", ".ofx", ".vcf", ".ics", ".epub",
+)  # fmt: skip
+
+
+def is_personal(inside: str) -> bool:
+    """Whether a path in the home folder is a document, picture, ... of the user: in a folder that keeps such files, or a
+    file of such a kind in the home folder itself."""
+    low = inside.lower()
+    first, slash, _ = low.partition("/")
+    if first in PERSONAL_FOLDERS or low.startswith(_PERSONAL_BELOW):
+        return True
+    return not slash and low.endswith(_PERSONAL_ENDS)
+
 
 HISTORIES: Final = words(
     ".bash_history .zsh_history .zhistory .history .sh_history .ash_history .python_history .mysql_history .psql_history "

@@ -71,7 +71,7 @@ def marks(path: str, where: Where, cwd: str = "") -> frozenset[str]:
 
     `glob`; `whole` (a folder's whole content, or a folder with a well-known name); `project` (a secret that ordinary work in
     a project touches: its `.env`); `dotfile` (a user setting); `history` (of the shell); `log` (of the system);
-    `gateway-file` (one of the gateway's own, see `gateway_file_paths`).
+    `gateway-file` (one of the gateway's own, see `gateway_file_paths`); `personal-file` (see `place_names.is_personal`).
     """
     return classify(path, where, cwd)[1]
 
@@ -356,6 +356,8 @@ def _elsewhere(full: str, inside: str | None, found: set[str]) -> Place:
             return "artefact"
         if inside.startswith("."):
             found.add("dotfile")
+        elif names.is_personal(inside):
+            found.add("personal-file")
         return (_rebuilt(inside) if "/" in inside and not inside.startswith(".") else "") or "in-home"
     if full.startswith(names.TEMP) or full in names.TEMP_ROOTS:
         return "temp"

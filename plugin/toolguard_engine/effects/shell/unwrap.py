@@ -8,6 +8,7 @@ call was read as.
 
 from __future__ import annotations
 
+from toolguard_engine.effects.shell import renamed_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, Reading
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.specials import SPECIALS
@@ -23,4 +24,4 @@ def read(command: str, variables: tuple[tuple[str, str], ...] = (), work: WorkLi
     walk = Walk(SPECIALS)
     state = ShellState(variables=dict(variables), work=work)
     walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
-    return Reading(tuple(walk.runs), frozenset(walk.flaws))
+    return Reading(tuple(renamed_programs.resolved(walk.runs)), frozenset(walk.flaws))

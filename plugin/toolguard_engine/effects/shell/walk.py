@@ -264,8 +264,7 @@ class Walk:
             stdin = fed or stdin
         found, given = self._expanded(words, state)
         if not found or not found[0]:
-            for name, value, append in assigns:
-                state.assign(name, value, append=append)
+            _assign(assigns, state)
             if redirects or assigns:
                 set_ = tuple((name, value) for name, value, _ in assigns)
                 self.add(ProgramRun((":",), ":", state.via, set_, redirects, stdin, (), piped, pipeline, state.cwd), state)
@@ -734,6 +733,17 @@ def _located(path: str, cwd: str) -> str:
 
 def _base(word: str) -> str:
     return (word.rpartition("/")[2] or word) if "/" in word else word
+
+
+def _assign(assigns: list[tuple[str, str, bool]], state: ShellState) -> None:
+    """Sets variables; the elements of arrays also under the name with their index: `a=(x rm)` sets `a[0]` and `a[1]`."""
+    array, at = "", 0
+    for name, value, append in assigns:
+        state.assign(name, value, append=append)
+        is_next = append and name == array and value[:1] == " "
+        array, at = name, at + 1 if is_next else 0
+        if len(assigns) > 1:
+            state.variables[f"{name}[{at}]"] = value[1:] if is_next else value
 
 
 def _called(word: str) -> str:

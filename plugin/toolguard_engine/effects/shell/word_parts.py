@@ -21,7 +21,10 @@ _NAME = re.compile(r"[A-Za-z_]\w*+|[0-9@*#?$!_-]")
 _PARAMETER = re.compile(r"([!#]?)([A-Za-z_]\w*+|\d++|[@*#?$!-])(\[[^\]}]*+\])?(:?[-=+?]|##?|%%?|//?|\^\^?|,,?|:|@)?")
 _ANSI = re.compile(r"'((?>(?:[^'\\]|\\.)*))'?", re.DOTALL)
 _TO_BACKTICK = re.compile(r"((?>(?:[^`\\]|\\.)*))(`?)", re.DOTALL)
-_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{1,2})|[uU]\{?([0-9A-Fa-f]{1,8})\}?|0?([0-7]{1,3})|c(.)|(.))", re.DOTALL)
+_ESCAPE = re.compile(
+    r"\\(?:x([0-9A-Fa-f]{1,2})|[uU]\{?((?<=u)[0-9A-Fa-f]{1,4}|(?<=[U{])[0-9A-Fa-f]{1,8})\}?|0?([0-7]{1,3})|c(.)|(.))",
+    re.DOTALL,
+)
 _LETTERS = {"a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 _LAST_CODE_POINT = 0x10FFFF
 _PARENTHESES = re.compile(r"[()]")
@@ -216,10 +219,11 @@ class WordReader:
             parts += [] if isinstance(inner, str) else list(inner)
             operator = operator or "["
         operand = word_of(parts)
+        name = found[2] + (found[3] if found[3] and found[3][1:-1].isdigit() else "")
         if found[1] == "#":
             operator = "len"
         every = "[@]" in found[0]
-        return Variable(("!" if found[1] == "!" else "") + found[2], quoted and not every, operator, operand)
+        return Variable(("!" if found[1] == "!" else "") + name, quoted and not every, operator, operand)
 
     def _arithmetic_end(self, at: int) -> int:
         """The end of a `((...))` whose content begins at `at`; 0 if it is something else."""

@@ -1,0 +1,87 @@
+"""What git knows of a held call: whether the files are tracked, what of them is not committed, what a forced push would
+drop. Only commands of git that run no program of the repository's own configuration (no hook, filter or file system
+monitor), because an agent may have written that."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from subprocess import TimeoutExpired
+
+from toolguard_cli.system import subprocesses
+from toolguard_engine.model.held_details import HeldEffect
+
+SECONDS = 2.0
+FORCED = frozenset(["vcs.push-force", "vcs.push-lease"])
+"""The rules about forced pushes."""
+
+_SAFE = (
+    "git",
+    "--no-optional-locks",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.pager=cat",
+)
+_LOSES = frozenset(["delete", "empty", "move", "write"])
+
+
+def facts(effect: HeldEffect) -> str:
+    """Of a path that would be lost; empty where git knows nothing of it."""
+    if effect.kind not in _LOSES or not effect.path or not os.path.lexists(effect.path):
+        return ""
+    folder = Path(effect.path) if Path(effect.path).is_dir() else Path(effect.path).parent
+    known = _lines(folder, "ls-files", "--debug", "-z", "--", effect.path)
+    if known is None:
+        return "not in a git repository" if effect.kind == "delete" else ""
+    tracked = _tracked(known)
+    if not tracked:
+        return "not tracked by git"
+    changed = sum(_is_changed(folder / name, when, size) for name, when, size in tracked)
+    staged = _lines(folder, "diff-index", "--cached", "--name-only", "-z", "HEAD", "--", effect.path) or ""
+    return ", ".join(
+        [
+            f"{len(tracked):,} tracked by git",
+            *([f"{changed:,} changed since the last git add"] if changed else []),
+            *([f"{staged.count(chr(0)):,} not committed"] if staged else []),
+        ]
+    )
+
+
+def forced_push(cwd: str) -> str:
+    """How many commits of the branch's upstream a forced push would drop, by what was last fetched."""
+    if not cwd or not Path(cwd).is_dir():
+        return ""
+    dropped = (_lines(Path(cwd), "rev-list", "--count", "HEAD..@{upstream}") or "").strip()
+    return f"{dropped} commits of the upstream branch would be dropped (as last fetched)" if dropped.isdecimal() else ""
+
+
+def _lines(folder: Path, *command: str) -> str | None:
+    try:
+        done = subprocesses.ask([*_SAFE, "-C", str(folder), *command], SECONDS)
+    except (OSError, ValueError, TimeoutExpired):
+        return None
+    return done.output if done.code == 0 else None
+
+
+def _tracked(listing: str) -> list[tuple[str, int, int]]:
+    """Name, time of the last change in seconds and size of each file, as `git ls-files --debug -z` prints them: each name
+    with a NUL behind it, then its facts in lines."""
+    parts = listing.split("\0")
+    names = [part.rpartition("\n")[2] for part in parts[:-1]]
+    known = [(_MTIME.search(part), _SIZE.search(part)) for part in parts[1:]]
+    return [(name, int(when[1]), int(size[1])) for name, (when, size) in zip(names, known, strict=True) if when and size]
+
+
+_MTIME, _SIZE = re.compile(r"^  mtime: (\d+)", re.MULTILINE), re.compile(r"^  size: (\d+)", re.MULTILINE)
+
+
+def _is_changed(path: Path, when: int, size: int) -> bool:
+    try:
+        status = path.lstat()
+    except OSError:
+        return True
+    return int(status.st_mtime) != when or status.st_size != size

@@ -1,0 +1,144 @@
+"""Whose files a call really touches: its targets behind links and moves, and whether an agent made them itself.
+
+`mv ~/photos x && rm -rf x` deletes photos, `ln -s ~/photos out` and `rm -rf out/` too. A target is followed through the
+moves and links of the same command, through those of earlier calls (`FileMemory`) and through the links on disk. The effect
+is judged by the strictest place on that way. Only effects that destroy or overwrite are followed, so ordinary calls cost
+nothing. A link itself is not its target: `rm out` removes the link. A tool that writes no content empties only what exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.programs import file_programs
+from toolguard_engine.effects.shell import place_globs
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, Place, ProgramRun
+from toolguard_engine.effects.shell.places import Where, classify, normal
+from toolguard_engine.model.files import FileMemory, FileSource, Unread
+from toolguard_engine.model.work_limit import WorkLimit
+
+MAX_STEPS = 8
+"""Links and moves that are followed for one path."""
+
+_FOLLOWED = frozenset(["delete", "empty", "write", "move", "permissions", "owner", "encrypt", "mcp-write"])
+_OF_THE_LINK = frozenset(["delete", "move"])
+"""What is done to a link itself unless the path goes on behind it."""
+
+_STRICT: tuple[Place, ...] = (
+    "root",
+    "home",
+    "device",
+    "startup",
+    "credentials",
+    "system",
+    "in-home",
+    "repository",
+    "workspace",
+)
+_ORDER: dict[Place, int] = {kind: len(_STRICT) - at for at, kind in enumerate(_STRICT)} | {
+    "temp": -1, "artefact": -2, "null": -3,
+}  # fmt: skip
+_ABSENT = Unread("absent")
+THROUGH_LINK, AGENT_MADE = frozenset(["through-link"]), frozenset(["agent-made"])
+
+
+class NewName(NamedTuple):
+    """`path` leads to what was, or is, at `source`."""
+
+    source: str
+    is_link: bool
+
+
+def follows(found: tuple[Effect, ...]) -> bool:
+    """Whether there is anything to follow."""
+    for effect in found:  # noqa: SIM110 - a generator takes twice as long
+        if effect.kind in _FOLLOWED:
+            return True
+    return False
+
+
+class Owners:
+    """What is known about paths while one call is judged."""
+
+    def __init__(self, where: Where, files: FileSource, made: FileMemory, work: WorkLimit) -> None:
+        self._where, self._files, self._made, self._work = where, files, made, work
+        self._names: dict[str, NewName] = {}
+
+    def effects(self, found: tuple[Effect, ...], runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
+        """The same effects, on the paths that are really touched."""
+        for run in runs:
+            self._learn(run)
+        return tuple([true for effect in found for true in self._true(effect)])
+
+    def _learn(self, run: ProgramRun) -> None:
+        for source, path, is_link in file_programs.new_names(run, self._where):
+            self._work.spend(1)
+            self._names[normal(path, self._where, run.cwd)] = NewName(normal(source, self._where, run.cwd), is_link)
+
+    def _true(self, effect: Effect) -> Iterator[Effect]:
+        if effect.kind not in _FOLLOWED or effect.place in ("remote", "null", "unknown") or not effect.target:
+            yield effect
+            return
+        self._work.spend(2)
+        named = normal(effect.target, self._where, effect.run.cwd if effect.run else "")
+        true = self._followed(named, itself=effect.kind in _OF_THE_LINK and not _goes_on(effect.target))
+        if effect.kind == "empty" and effect.run is None and self._files.read(true) == _ABSENT:
+            effect = replace(effect, kind="write")
+        yield self._marked(effect if true == named else self._moved(effect, true), true)
+        if "recursive" in effect.flags:
+            inside = f"{true}/"
+            moved = [name.source for path, name in self._names.items() if path.startswith(inside) and not name.is_link]
+            yield from (self._moved(effect, source) for source in moved)
+
+    def _moved(self, effect: Effect, true: str) -> Effect:
+        kind, marks = classify(true, self._where)
+        if _ORDER.get(kind, 0) <= _ORDER.get(effect.place, 0) and not marks - effect.flags:
+            return effect
+        place = kind if _ORDER.get(kind, 0) > _ORDER.get(effect.place, 0) else effect.place
+        return replace(effect, target=true, place=place, flags=effect.flags | marks | THROUGH_LINK)
+
+    def _marked(self, effect: Effect, path: str) -> Effect:
+        record = self._made.of(path)
+        is_own = record is not None and record.origin == "agent" and not record.was
+        return replace(effect, flags=effect.flags | AGENT_MADE) if is_own else effect
+
+    def _followed(self, path: str, *, itself: bool) -> str:
+        """The path without links and moves, as far as it is known."""
+        known, rest = _known_part(path)
+        for _ in range(MAX_STEPS):
+            target = self._renamed(known, itself=itself and not rest)
+            if target == known:
+                break
+            known = target
+        return known + rest
+
+    def _renamed(self, path: str, *, itself: bool) -> str:
+        above = path if self._names else ""
+        while above not in ("", "/"):
+            name = self._names.get(above)
+            if name and not (name.is_link and itself and above == path):
+                return name.source + path[len(above) :]
+            above = above.rpartition("/")[0]
+        if (was := self._made.was(path, itself=itself)) != path:
+            return was
+        if itself:
+            folder, _, last = path.rpartition("/")
+            return f"{self._files.resolve(folder).rstrip('/')}/{last}" if folder else path
+        return self._files.resolve(path)
+
+
+def _goes_on(path: str) -> bool:
+    return path.endswith(("/", "/.")) or place_globs.GLOB.search(path) is not None
+
+
+def _known_part(path: str) -> tuple[str, str]:
+    """A path before its first wildcard or unknown part, and the rest."""
+    if UNKNOWN not in path and place_globs.GLOB.search(path) is None:
+        return path, ""
+    parts = path.split("/")
+    at = next((at for at, part in enumerate(parts) if UNKNOWN in part or place_globs.GLOB.search(part)), len(parts))
+    known = "/".join(parts[:at])
+    return known, path[len(known) :]

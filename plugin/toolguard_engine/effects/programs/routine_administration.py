@@ -1,0 +1,109 @@
+"""Which commands of an administrator are routine: they only show something, or install packages of the distribution by name.
+
+The words behind the program must match its pattern from end to end, so an option that is not listed is not routine.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Literal
+
+Routine = Literal["", "reads", "installs"]
+
+_NAME = r"[a-z0-9][a-z0-9+._-]{0,80}(?::[a-z0-9]{1,10})?(?:=[\w.:~+*-]{1,60})?"
+"""A package by name: no path, no address, no option."""
+_NAMES = rf"(?: {_NAME}){{1,60}}"
+_SHORT = r"(?: -[a-zA-Z0-9]{1,8})*"
+_QUIET = (
+    r"(?: (?:-y|-q|-qq|-yq|-qy|-yqq|-qqy|-f|-u|--yes|--assume-yes|--quiet|--no-install-recommends|--fix-missing|--upgrade"
+    r"|--no-upgrade|--noconfirm|--needed|--refresh|--no-cache|--non-interactive|--best|--no-progress))*"
+)
+_WORD = r"[\w@.:=%+,*-]{1,120}"
+_WORDS = rf"(?: {_WORD})*"
+_LOG_OR_SETTING = r"(?: /(?:var/log|proc|sys)/[\w./@:*-]{1,200})+"
+
+_READS = {
+    "apt|apt-get|apt-cache": (
+        rf"{_SHORT} (?:list|show|search|policy|showpkg|depends|rdepends|madison|check|changelog){_WORDS}"
+    ),
+    "dpkg": r"(?: (?:-l|-L|-s|-S|--list|--status|--listfiles|--get-selections|--audit))(?: [\w./+*-]{1,120})*",
+    "dnf|yum|zypper": (
+        rf"{_SHORT} (?:list|info|search|repolist|provides|history|check-update|se|if|lr|lu|repoquery|deplist){_WORDS}"
+    ),
+    "rpm": r" -q[a-z]{0,6}(?: [\w./+*-]{1,120})*",
+    "pacman": r" -Q[a-z]{0,6}(?: [\w.+-]{1,120})*",
+    "snap|flatpak": rf" (?:list|info|find|search|version|services|connections|changes|refresh --list){_WORDS}",
+    "systemctl": (
+        rf"(?: --(?:user|no-pager|all|failed|type=\w+|state=\w+|full|system|lines=\d+|no-legend)|"
+        rf" -[nalt]\d{{0,4}})* (?:status|show|cat|is-\w+|list-[\w-]+|get-default|help){_WORDS}"
+    ),
+    "service": r" (?:[\w.@-]{1,60} status|--status-all)",
+    "journalctl": (
+        r"(?: (?!--(?:vacuum|rotate|flush|sync|relinquish|smart|setup|update|interval|cursor-file)|-D|--directory|"
+        r"--file|--root|--image)[\w./@:=+,*-]{1,120}| [0-9-]{8,10}| \d\d:\d\d(?::\d\d)?| [a-z]+ ago)*"
+    ),
+    "dmesg": (
+        r"(?: (?:-[THWkuwxlfJePrS]{1,6}|--(?:human|follow|level=[\w,]+|ctime|color=\w+|since|decode)|[\w,:-]{1,40}))*"
+    ),
+    (
+        "df|du|free|uptime|hostname|uname|lsblk|blkid|lscpu|lsusb|lspci|lsmod|lshw|dmidecode|last|lastb|w|who|ps|"
+        "pstree|vmstat|iostat|lsns|findmnt|nproc|stat|ss|netstat|lsof|sensors|pvs|vgs|lvs|pvdisplay|"
+        "vgdisplay|lvdisplay|getcap|modinfo"
+    ): (
+        r"(?: (?!-\w*K|--kill)[\w./@:=%+,*~-]{1,200})*"
+    ),
+    "ufw": r" (?:status(?: verbose| numbered)?|version|app list|show \w+)",
+    "fdisk|sfdisk|parted|gdisk": r" -l(?: [\w/.-]{1,60})*",
+    "iptables|ip6tables": (
+        rf"(?: -t (?:nat|filter|mangle|raw))? (?:-L|-S|--list|--list-rules)(?: [A-Z]{{2,20}})?{_SHORT}"
+    ),
+    "nft": r" list [\w -]{1,80}",
+    "smartctl": r"(?: -(?:a|i|H|x|A|l \w+|d [\w,]+))+(?: [\w/.-]{1,60})",
+    "hdparm": r" -[iI] [\w/.-]{1,60}",
+    "nmcli|ip|iw|ethtool|resolvectl|timedatectl|hostnamectl|localectl|loginctl|networkctl": (
+        r"(?: (?:device|dev|d|connection|con|c|general|g|addr|address|a|route|r|link|l|neigh|status|show|list|ls|wifi|"
+        r"statistics|query|session-status|list-sessions|list-users|-br|-brief|-4|-6|-s|-c|eth\d|wlan\d|enp\w+|wlp\w+|"
+        r"scan|rescan))*"
+    ),
+    "docker|podman": (
+        rf" (?:ps|images|logs|inspect|stats|top|port|version|info|network ls|volume ls|container ls|compose ps|"
+        rf"compose logs|system df){_WORDS}"
+    ),
+    "cat|head|tail|zcat|wc": rf"(?: -[a-zA-Z0-9]{{1,8}}(?: \d{{1,9}})?| --follow| --lines=\d+)*{_LOG_OR_SETTING}",
+    "grep|zgrep|egrep": rf"(?: -[a-zA-Z0-9]{{1,8}})* [\w:.-]{{1,80}}{_LOG_OR_SETTING}",
+    "nginx|apache2ctl|apachectl|httpd|sshd|named-checkconf|visudo|postfix": r" (?:-t|-T|-v|-V|-c|-S|configtest|check)",
+    "certbot": r" (?:certificates|--version)",
+    "fail2ban-client": r" status(?: [\w-]{1,40})?",
+}  # fmt: skip
+_INSTALLS = {
+    "apt|apt-get|aptitude": rf"{_QUIET} (?:update|install{_QUIET}{_NAMES}){_QUIET}",
+    "dnf|yum|microdnf": rf"{_QUIET} (?:makecache|install{_QUIET}{_NAMES}){_QUIET}",
+    "zypper": rf"{_QUIET} (?:refresh|ref|(?:install|in){_QUIET}{_NAMES}){_QUIET}",
+    "pacman": rf" -Sy?(?:{_QUIET}{_NAMES})?{_QUIET}",
+    "apk": rf"{_QUIET} (?:update|add{_QUIET}{_NAMES})",
+    "snap": rf" (?:install|refresh){_NAMES}",
+    "flatpak": rf" install{_QUIET} flathub(?: [\w.]{{1,100}}){{1,9}}{_QUIET}",
+}  # fmt: skip
+
+
+def _by_name(table: dict[str, str]) -> dict[str, str]:
+    return {name: pattern for names, pattern in table.items() for name in names.split("|")}
+
+
+_PATTERNS: tuple[tuple[Routine, dict[str, str]], ...] = (("reads", _by_name(_READS)), ("installs", _by_name(_INSTALLS)))
+_compiled = cache(re.compile)  # at first use: compiling all of them would delay the start
+MAX_WORDS, MAX_TEXT = 80, 2_000
+
+
+def routine(argv: tuple[str, ...]) -> Routine:
+    """`argv`: the program with its folder, as an administrator would run it, and its words."""
+    if not argv or len(argv) > MAX_WORDS or any(" " in word or ".." in word for word in argv):
+        return ""
+    name = argv[0].rpartition("/")[2]
+    if "/" in argv[0] and not argv[0].startswith(("/usr/bin/", "/bin/", "/usr/sbin/", "/sbin/")):
+        return ""
+    words = "".join(f" {word}" for word in argv[1:])[: MAX_TEXT + 1]
+    if len(words) > MAX_TEXT:
+        return ""
+    return next((kind for kind, table in _PATTERNS if name in table and _compiled(table[name]).fullmatch(words)), "")

@@ -1,0 +1,31 @@
+"""Programs under another name: `cp /bin/rm t; ./t -rf x` and `hash -p /bin/rm ls; ls -rf x` run rm."""
+
+from __future__ import annotations
+
+from posixpath import basename
+
+from msgspec.structs import replace
+
+from toolguard_engine.effects.shell.command import ProgramRun
+
+_COPIERS = frozenset(["cp", "ln", "mv", "install", "gcp", "gln", "gmv"])
+_FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/")
+_HASH = 4
+"""Words of `hash -p PATH NAME`."""
+
+
+def resolved(runs: list[ProgramRun]) -> list[ProgramRun]:
+    """The runs with the real names of the programs that the same command gave new ones."""
+    if not any(run.name in _COPIERS or run.name == "hash" for run in runs):
+        return runs
+    names: dict[str, str] = {}
+    found = []
+    for run in runs:
+        words = [word for word in run.argv[1:] if word[:1] != "-"]
+        if run.name in _COPIERS and len(words) > 1 and words[-2].startswith(_FOLDERS):
+            names[basename(words[-1].rstrip("/"))] = basename(words[-2])
+        elif run.name == "hash" and run.argv[1:2] == ("-p",) and len(run.argv) >= _HASH:
+            names[f"hash {run.argv[3]}"] = basename(run.argv[2])
+        real = names.get(run.name) if "/" in run.argv[0] else names.get(f"hash {run.name}")
+        found.append(replace(run, argv=(real, *run.argv[1:]), name=real) if real else run)
+    return found

@@ -1,0 +1,33 @@
+"""The details of a hold: all its effects and rules, not only the one that names the verdict."""
+
+from __future__ import annotations
+
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect
+from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.model.held_details import MAX_EFFECTS, MAX_RULES, MAX_TARGET, HeldDetails, HeldEffect, HeldRule
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.wording.redact import cut, redact_text
+
+
+def of(found: Judgement, where: Where) -> HeldDetails:
+    """For a judgement that holds a call made in `where`."""
+    effects = list(dict.fromkeys(_effect(each, where) for each in found.effects))
+    by_rule = {match.rule: match for match in reversed(found.matches)}
+    rules = [
+        HeldRule(match.rule, _text(match.reason), (match.clarity + 1) * (match.stakes + 1))
+        for match in reversed(by_rule.values())
+    ]
+    more = max(0, len(effects) - MAX_EFFECTS) + max(0, len(rules) - MAX_RULES)
+    return HeldDetails(tuple(effects[:MAX_EFFECTS]), tuple(rules[:MAX_RULES]), more)
+
+
+def _effect(effect: Effect, where: Where) -> HeldEffect:
+    path = ""
+    if effect.place not in ("", "remote") and effect.target:
+        path = normal(effect.target, where, effect.run.cwd if effect.run else "")
+    is_known = len(path) <= MAX_TARGET and UNKNOWN not in path and redact_text(path) == path
+    return HeldEffect(effect.kind, _text(effect.target), path if is_known else "", tuple(sorted(effect.flags)))
+
+
+def _text(text: str) -> str:
+    return cut(redact_text(text[: 4 * MAX_TARGET].replace(UNKNOWN, "?")), MAX_TARGET)

@@ -1,0 +1,126 @@
+"""What a held call would do, with what is there now: how many files, how large, changed when. Read when a person is shown
+the call, never when it is judged. Nothing is opened, no link is followed, and the walk is bounded in entries and time."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+
+from toolguard_engine.effects.shell.place_globs import GLOB
+from toolguard_engine.model.held_details import HeldDetails, HeldEffect
+from toolguard_engine.wording import printable
+
+MAX_ENTRIES = 50_000
+MAX_MATCHES = 1_000
+SECONDS = 0.5
+"""For all effects of one call."""
+
+_ON_FILES = frozenset(["delete", "empty", "write", "move", "permissions", "owner", "encrypt", "pack", "mcp-write"])
+_UNITS = ("bytes", "kB", "MB", "GB", "TB")
+_UNIT = 1_000
+
+Facts = Callable[[HeldEffect], str]
+
+
+def lines(details: HeldDetails | None, now: float, more: Facts | None = None) -> list[str]:
+    """One line for each effect. `now`: seconds since 1970; `more`: what else is known of an effect, empty for nothing."""
+    if details is None:
+        return []
+    look = _Look(now)
+    found = [_line(effect, look.at(effect), more(effect) if more else "") for effect in details.effects]
+    return [*found, *([f"and {details.more} more"] if details.more else [])]
+
+
+def rules(details: HeldDetails | None) -> list[str]:
+    """One line for each rule, the strongest first."""
+    found = sorted(details.rules, key=lambda rule: -rule.strength) if details else []
+    return [printable.plain(f"{rule.rule}: {rule.reason}") for rule in found]
+
+
+def _line(effect: HeldEffect, *facts: str) -> str:
+    flags = f" ({', '.join(effect.flags)})" if effect.flags else ""
+    known = "; ".join(filter(None, facts))
+    return printable.plain(f"{effect.kind} {effect.target}{flags}{f': {known}' if known else ''}")
+
+
+class _Look:
+    """One look at the disk for all effects of a call."""
+
+    def __init__(self, now: float) -> None:
+        self._now = now
+        self._left = MAX_ENTRIES
+        self._end = time.monotonic() + SECONDS
+
+    def at(self, effect: HeldEffect) -> str:
+        if effect.kind not in _ON_FILES or not effect.path.startswith("/"):
+            return ""
+        try:
+            return self._described(effect.path)
+        except (OSError, ValueError) as error:
+            return f"cannot be read ({getattr(error, 'strerror', None) or 'a wrong path'})"
+
+    def _described(self, path: str) -> str:
+        matches = self._matches(path)
+        files = size = 0
+        newest = 0.0
+        for match in matches:
+            try:
+                status = os.lstat(match)
+            except FileNotFoundError:
+                continue
+            if stat.S_ISLNK(status.st_mode) and len(matches) == 1:
+                return f"a link to {os.readlink(match)}"  # noqa: PTH115 - no Path is made of a hostile name
+            for entry in self._files(match, status):
+                files, size, newest = files + 1, size + entry.st_size, max(newest, entry.st_mtime)
+        if not files:
+            return "empty" if any(os.path.isdir(match) for match in matches) else "nothing is there now"  # noqa: PTH112
+        most = "" if self._goes_on() else "more than "
+        count = f"{files:,} file{'' if files == 1 else 's'}, " if files > 1 or most else ""
+        return f"{most}{count}{_size(size)}, changed {printable.duration(self._now - newest)} ago"
+
+    def _matches(self, path: str) -> list[str]:
+        """The paths that a wildcard in the last part means; a wildcard above it is not followed."""
+        folder, _, last = path.rpartition("/")
+        if not GLOB.search(last) or GLOB.search(folder):
+            return [path]
+        found: list[str] = []
+        with os.scandir(folder or "/") as entries:
+            for entry in entries:
+                self._left -= 1
+                if not self._goes_on() or len(found) == MAX_MATCHES:
+                    break
+                if fnmatchcase(entry.name, last) and (last.startswith(".") or not entry.name.startswith(".")):
+                    found.append(entry.path)
+        return found
+
+    def _files(self, path: str, status: os.stat_result) -> Iterator[os.stat_result]:
+        if not stat.S_ISDIR(status.st_mode):
+            yield status
+            return
+        waiting = [path]
+        while waiting and self._goes_on():
+            try:
+                with os.scandir(waiting.pop()) as entries:
+                    for entry in entries:
+                        self._left -= 1
+                        if not self._goes_on():
+                            return
+                        if entry.is_dir(follow_symlinks=False):
+                            waiting.append(entry.path)
+                        else:
+                            yield entry.stat(follow_symlinks=False)
+            except OSError:
+                continue
+
+    def _goes_on(self) -> bool:
+        return self._left > 0 and time.monotonic() < self._end
+
+
+def _size(count: float) -> str:
+    unit = 0
+    while count >= _UNIT and unit < len(_UNITS) - 1:
+        count, unit = count / _UNIT, unit + 1
+    return f"{count:.1f} {_UNITS[unit]}" if unit else f"{count:.0f} bytes"

@@ -1,0 +1,115 @@
+"""Whose files a call touches: behind moves and links of the same command, of earlier calls and on disk."""
+
+from __future__ import annotations
+
+import pytest
+
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.files import FileMemory, FileRecord, FileText, NoFiles, Unread
+
+HOME, WORK = "/home/ada", "/home/ada/work"
+HOST = Host(home=HOME)
+
+
+class Disk(NoFiles):
+    """`links`: path -> target, as `os.path.realpath` would follow them."""
+
+    def __init__(self, **links: str) -> None:
+        self.links = {f"{WORK}/{name}": target for name, target in links.items()}
+
+    def resolve(self, path: str) -> str:
+        for link, target in self.links.items():
+            if path == link or path.startswith(f"{link}/"):
+                return target + path[len(link) :]
+        return path
+
+
+def touched(command: str, files: NoFiles | None = None, made: FileMemory | None = None) -> set[tuple[str, str]]:
+    """What is deleted, emptied or written, and where that is."""
+    call = Call("exec", {"command": command}, cwd=WORK)
+    (found,) = CallReading(call, HOST, files=files or NoFiles(), made=made).command_effects
+    return {(effect.kind, effect.place) for effect in found if effect.kind in ("delete", "empty", "write")}
+
+
+@pytest.mark.parametrize(
+    ("command", "place"),
+    [
+        ("mv ~/photos x && rm -rf x", "in-home"),
+        ("mv ~/photos /tmp/t/x && rm -rf /tmp/t", "in-home"),
+        ("mv ~/photos /tmp/x; mv /tmp/x /tmp/y; rm -r /tmp/y", "in-home"),
+        ("cd /tmp && mv ~/photos . && rm -rf photos", "in-home"),
+        ("ln -s ~/photos out; rm -rf out/", "in-home"),
+        ("ln -s ~/photos out; rm -rf out/*", "in-home"),
+        ("ln -s ~/photos out; find out/ -delete", "in-home"),
+        ("ln -s ~ h && rm -rf h/photos", "in-home"),
+        ("cp -rl ~/photos x; shred -u x/a.jpg", "in-home"),
+        ("ln ~/.bashrc x; : > x", "startup"),
+        ("ln -s ~/photos dist; rm -rf dist", "artefact"),  # the link alone
+        ("mv src /tmp/x && rm -rf /tmp/x", "in-workspace"),
+        ("cp -r ~/photos /tmp/x && rm -rf /tmp/x", "temp"),  # a copy
+        ("mv dist old && rm -rf dist", "artefact"),
+        ("mv a b; mv b a; rm -rf a", "in-workspace"),  # in a circle
+    ],
+)
+def test_the_same_command_moves_or_links(command: str, place: str) -> None:
+    found = {where for kind, where in touched(command) if kind in ("delete", "empty")}
+    assert place in found
+    assert place in ("in-home", "startup") or not found & {"in-home", "startup"}
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("rm -rf build/", ("delete", "in-home")),
+        ("rm -rf build/*", ("delete", "in-home")),
+        ("rm -rf build/2019", ("delete", "in-home")),
+        ("rm -rf build", ("delete", "artefact")),
+        ("echo x > rc", ("write", "startup")),
+        ("rm rc", ("delete", "in-workspace")),
+        ("echo x > notes.md", ("write", "in-workspace")),
+    ],
+)
+def test_links_on_disk(command: str, expected: tuple[str, str]) -> None:
+    assert expected in touched(command, Disk(build=f"{HOME}/photos", rc=f"{HOME}/.bashrc"))
+
+
+@pytest.mark.parametrize(
+    ("content", "exists", "kind"), [("", True, "empty"), (" \n", True, "empty"), ("", False, "write"), ("x", True, "write")]
+)
+def test_a_tool_that_writes_nothing_empties_what_exists(content: str, exists: bool, kind: str) -> None:  # noqa: FBT001
+    class Written(NoFiles):
+        def read(self, path: str) -> FileText | Unread:
+            return FileText(path, "x", "", (0, 0, 0, 0)) if exists else Unread("absent")
+
+    call = Call("write", {"path": "~/Documents/plan.md", "content": content}, cwd=WORK)
+    assert [effect.kind for effect in CallReading(call, HOST, files=Written()).tool_effects] == [kind]
+
+
+def test_moves_and_links_of_earlier_calls() -> None:
+    made = FileMemory()
+    made.wrote(f"{WORK}/x", FileRecord("agent", was=f"{HOME}/photos"))
+    made.wrote(f"{WORK}/l", FileRecord("agent", was=f"{HOME}/photos", is_link=True))
+    assert touched("rm -rf x", made=made) == touched("rm -rf l/", made=made) == {("delete", "in-home")}
+    assert touched("rm -rf l", made=made) == {("delete", "in-workspace")}
+
+
+def test_a_file_that_the_agent_made_is_marked() -> None:
+    made = FileMemory()
+    made.wrote(f"{HOME}/Documents/draft.md", FileRecord("agent", "write"))
+    made.wrote(f"{HOME}/Documents/fetched.pdf", FileRecord("outside", "example.org"))
+
+    def flags(path: str) -> frozenset[str]:
+        call = Call("exec", {"command": f"rm {path}"}, cwd=WORK)
+        return CallReading(call, HOST, made=made).command_effects[0][0].flags
+
+    assert {"personal-file", "agent-made"} <= flags("~/Documents/draft.md")
+    for path in ("~/Documents/fetched.pdf", "~/Documents/tax.pdf"):
+        assert "personal-file" in flags(path)
+        assert "agent-made" not in flags(path)
+
+
+@pytest.mark.parametrize("command", ["sed -i '1,$d' F", "sed -i d F", "gsed -i -e '1,$ d' F"])
+def test_sed_that_deletes_every_line_empties(command: str) -> None:
+    assert touched(command.replace("F", "~/Documents/plan.md")) == {("empty", "in-home")}
+    assert ("empty", "in-home") not in touched(command.replace("d'", "s/a/b/'").replace(" d ", " p ").replace("F", "~/a.md"))
