@@ -134,8 +134,8 @@ def _dict(_: PythonReader, given: Arguments) -> Value:
 CALLS: dict[str, Act] = table(
     ("os.environ.get os.getenv os.environ.setdefault", _variable),
     (("os.path.expanduser os.path.abspath os.path.realpath os.path.normpath os.path.relpath os.fspath os.fsencode"
-      " os.fsdecode list sorted set tuple iter frozenset next compile asyncio.run asyncio.gather contextlib.closing tqdm tqdm.tqdm"
-      " fnmatch.filter shlex.quote"), _same),
+      " os.fsdecode list sorted set tuple iter frozenset next compile asyncio.run asyncio.gather contextlib.closing tqdm"
+      " tqdm.tqdm fnmatch.filter shlex.quote"), _same),
     ("os.path.expandvars", _expanded), ("os.path.join", _path), ("os.path.dirname", _fold(folding.parent)),
     ("os.path.basename", _fold(folding.base)), ("os.path.splitext", _split_end),
     ("pathlib.Path pathlib.PurePath pathlib.PosixPath", _path), ("pathlib.Path.home", constant("~")),
@@ -170,8 +170,8 @@ ALIASES = {
 _SIGNALS = {"SIGKILL": 9, "SIGTERM": 15, "SIGINT": 2, "SIGHUP": 1, "SIGQUIT": 3, "SIGSTOP": 19}
 _MODES = {
     "S_IRWXU": 0o700, "S_IRUSR": 0o400, "S_IWUSR": 0o200, "S_IXUSR": 0o100, "S_IRWXG": 0o70, "S_IRGRP": 0o40,
-    "S_IWGRP": 0o20, "S_IXGRP": 0o10, "S_IRWXO": 0o7, "S_IROTH": 0o4, "S_IWOTH": 0o2, "S_IXOTH": 0o1, "S_ISUID": 0o4000, "S_ISGID": 0o2000,
-    "S_IEXEC": 0o100, "S_IREAD": 0o400, "S_IWRITE": 0o200,
+    "S_IWGRP": 0o20, "S_IXGRP": 0o10, "S_IRWXO": 0o7, "S_IROTH": 0o4, "S_IWOTH": 0o2, "S_IXOTH": 0o1,
+    "S_ISUID": 0o4000, "S_ISGID": 0o2000, "S_IEXEC": 0o100, "S_IREAD": 0o400, "S_IWRITE": 0o200,
 }  # fmt: skip
 _OPEN_FLAGS = {"O_RDONLY": 0, "O_WRONLY": 1, "O_RDWR": 2, "O_CREAT": 0o100, "O_TRUNC": 0o1000, "O_APPEND": 0o2000}
 _ENVIRONMENT = Unknown("os.environ", (FROM_ENVIRONMENT,))
