@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Callable
+from functools import lru_cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_builtins, python_files, python_programs
@@ -299,7 +300,9 @@ _VERBS = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=2_000)
 def _plain(name: str) -> str:
+    """The full name of a library's part, without the module of the built-in functions."""
     for prefix in _BUILTINS:
         if name.startswith(prefix):
             name = name.removeprefix(prefix)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code.code_deeds import Deed
@@ -45,12 +46,11 @@ class Exhausted(Exception):  # noqa: N818 - not an error: the limit of steps is 
     pass
 
 
-@dataclass(slots=True)
-class Arguments:
+class Arguments(msgspec.Struct):
     """The arguments of a call."""
 
-    args: list[Value] = field(default_factory=list)
-    named: dict[str, Value] = field(default_factory=dict)
+    args: list[Value] = []
+    named: dict[str, Value] = {}
 
     def at(self, position: int, *names: str) -> Value:
         """An argument by its position or one of its names; None if it is absent."""
