@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code.code_deeds import CodeReading, Deed
+from toolguard_engine.effects.code.python_folding import FAULTS
 from toolguard_engine.effects.code.python_methods import PythonLibraries
 from toolguard_engine.effects.code.python_reader import Exhausted, PythonReader
 from toolguard_engine.effects.code.python_values import NOTHING, Value
@@ -51,7 +52,7 @@ def read(code: str) -> CodeReading | None:
 
 
 def _follow(reader: PythonReader, tree: ast.Module) -> bool:
-    """Reads the whole tree; False if it is too much."""
+    """Reads the whole tree; False if it is too much, or something in it is not expected."""
 
     def inner(text: str) -> Value:
         found = _parsed(text)
@@ -66,7 +67,7 @@ def _follow(reader: PythonReader, tree: ast.Module) -> bool:
     reader.state["read"] = inner
     try:
         reader.module(tree)
-    except (Exhausted, RecursionError):
+    except (Exhausted, RecursionError, *FAULTS):
         return False
     finally:
         reader.add(*(deeds.empty(path) for path, used in reader.state.get("opened", {}).items() if not used))

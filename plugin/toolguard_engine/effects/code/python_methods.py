@@ -136,7 +136,8 @@ def _on_list(code: PythonReader, value: list[Value] | tuple[Value, ...], name: s
 
 def _on_dict(code: PythonReader, value: dict[Value, Value], name: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     if name in ("get", "pop", "setdefault"):
-        return folding.item(value, given.at(0)) if given.at(0) in value else given.at(1)
+        key = given.at(0)
+        return folding.item(value, key) if isinstance(key, str | int) and key in value else given.at(1)
     if name == "update" and isinstance(given.at(0), dict):
         value.update(given.at(0))
     found = {"items": list(value.items()), "values": list(value.values()), "keys": list(value), "copy": dict(value)}

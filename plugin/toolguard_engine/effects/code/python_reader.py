@@ -239,11 +239,10 @@ class PythonReader:
         self._scopes.append(made)
         self.block(node.body)
         self._scopes.pop()
-        for at in range(start, len(self._defined)):
-            method, owner = self._defined[at]
+        for at, (method, owner) in enumerate(self._defined[start:], start):
             if owner is None and method.names is made:
-                self._defined[at] = (Function(method.node, self._scopes[-1]), function)
-                made[method.node.name] = self._defined[at][0]  # type: ignore[union-attr]
+                method.names = self._scopes[-1]
+                self._defined[at] = (method, None if isinstance(method.node, ast.Lambda) else function)
         self._scopes[-1][node.name] = function
 
     def return_(self, node: ast.Return) -> None:
