@@ -47,7 +47,8 @@ class Deed(msgspec.Struct, frozen=True):
 class CodeReading(msgspec.Struct, frozen=True):
     """All that a code does.
 
-    `steps`: the work of reading it; `whole`: nothing was left out; `paths`: texts that name files.
+    `steps`: the work of reading it; `whole`: nothing was left out; `paths`: files that it reads, where their
+    paths are not in its text as they are.
     """
 
     deeds: tuple[Deed, ...] = ()

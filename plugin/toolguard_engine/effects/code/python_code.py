@@ -48,7 +48,9 @@ def read(code: str) -> CodeReading | None:
     reader = PythonReader(PythonLibraries())
     whole = _follow(reader, tree)
     steps = reader.steps * _COST + len(code) // _CHARACTERS
-    return CodeReading((*commands, *reader.deeds), steps, whole, tuple(reader.paths)[:MAX_PATHS])
+    read_ = [deed.target for deed in reader.deeds if deed.kind == "read" and "**" not in deed.target]
+    paths = tuple(dict.fromkeys(path for path in read_ if path not in code))[:MAX_PATHS]
+    return CodeReading((*commands, *reader.deeds), steps, whole, paths)
 
 
 def _follow(reader: PythonReader, tree: ast.Module) -> bool:

@@ -91,7 +91,6 @@ class PythonReader:
         self.steps = 0
         self.nested = 0
         self.endless = 0
-        self.paths: dict[str, None] = {}
         self._scopes: list[dict[str, Value]] = [{}]
         self._stars: list[str] = []
         self._defined: list[tuple[Function, Function | None]] = []
@@ -316,8 +315,6 @@ class PythonReader:
 
     def constant(self, node: ast.Constant) -> Value:
         value = node.value
-        if isinstance(value, str) and ("/" in value or value[:1] in ("~", ".")) and len(self.paths) < MAX_ITEMS:
-            self.paths[value] = None
         return value.replace(UNKNOWN, "?") if isinstance(value, str) else value
 
     def fstring(self, node: ast.JoinedStr) -> Value:
@@ -331,8 +328,6 @@ class PythonReader:
         found = folding.operation(type(node.op).__name__, self.value(node.left), self.value(node.right))
         if found is NOTHING and isinstance(node.op, ast.Mult):
             self.libraries.other(self, "*", Arguments([self.value(node.left), self.value(node.right)]))
-        if isinstance(found, str) and "/" in found and len(self.paths) < MAX_ITEMS:
-            self.paths[found] = None
         return found
 
     def boolean(self, node: ast.BoolOp) -> Value:
