@@ -182,7 +182,7 @@ def method(text: str) -> Deed:
 
 
 def other(kind: str, target: str, *flags: str) -> Deed:
-    """`load` (endless work), `kill-found`, `record` (of what is typed or shown), `search`."""
+    """`load` (endless work), `kill-found`, `record` (of what is typed), `autostart`."""
     return Deed(kind=kind, target=target[:MAX_SHOWN], flags=frozenset(flags))
 
 

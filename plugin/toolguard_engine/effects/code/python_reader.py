@@ -78,6 +78,7 @@ class Libraries(Protocol):
     def call(self, code: PythonReader, name: str, given: Arguments) -> Value: ...
     def method(self, code: PythonReader, value: Value, name: str, given: Arguments) -> Value: ...
     def constant(self, name: str) -> Value: ...
+    def inherited(self, name: str) -> dict[str, Value]: ...
     def other(self, code: PythonReader, name: str, given: Arguments) -> None: ...
 
 
@@ -233,6 +234,8 @@ class PythonReader:
 
     def class_(self, node: ast.ClassDef) -> None:
         made: dict[str, Value] = {}
+        for base in node.bases:
+            made.update(self.libraries.inherited(ast.unparse(base)))
         function = Function(node, made)
         start = len(self._defined)
         self._scopes.append(made)

@@ -1,7 +1,7 @@
 """Finds interpreter code that calls the guard's modules, changes its files, or reads its secrets.
 
-Code is searched with patterns, not parsed; what it evidently runs, deletes or writes (`effects.code`) is among the programs of
-the command. Joined strings, and texts in base64, in hexadecimal or reversed, are searched too. Code that only reads the
+Code is searched with patterns, not parsed; what it evidently runs, deletes or writes (`effects.code`) is among the programs
+of the command. Joined strings, and texts in base64, in hexadecimal or reversed, are searched too. Code that only reads the
 guard's other files may run.
 """
 
