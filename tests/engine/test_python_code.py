@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import zlib
+
 import pytest
 
 from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.code import python_code
 from toolguard_engine.guard import Guard
 from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.work_limit import MOST
 from toolguard_engine.rules import packs
 
 GUARD = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json"), packs.load())
@@ -311,7 +316,8 @@ while True:
     blocks.append('x' * 10**7)
 ---
 import sys
-exec(sys.modules['base64'].b64decode('b3MucmVtb3Zl') if False else __import__('base64').b64decode(b'aW1wb3J0IG9zCm9zLnN5c3RlbSgncm0gLXJmIH4nKQ=='))
+decode = sys.modules['base64'].b64decode
+exec(decode('b3MucmVtb3Zl') if False else __import__('base64').b64decode(b'aW1wb3J0IG9zCm9zLnN5c3RlbSgncm0gLXJmIH4nKQ=='))
 ---
 __builtins__.__dict__['__import__']('os').system('rm -rf /home/u/Documents')
 ---
@@ -699,7 +705,8 @@ os.makedirs(os.path.join(BASE, 'build'))
 ---
 import os, requests
 token = os.environ['GITHUB_TOKEN']
-r = requests.post('https://api.github.com/repos/o/r/issues', json={'title': 'x'}, headers={'Authorization': f'token {token}'})
+r = requests.post('https://api.github.com/repos/o/r/issues', json={'title': 'x'},
+                  headers={'Authorization': f'token {token}'})
 print(r.status_code)
 ---
 import requests
@@ -781,3 +788,41 @@ def test_harm_in_python_is_held(code: str) -> None:
 @pytest.mark.parametrize("code", programs(*HONEST))
 def test_honest_python_is_not_asked_about(code: str) -> None:
     assert decision(code) == "allow"
+
+
+BOMB = base64.b64encode(zlib.compress(b"x = 1\n" * 2_000_000)).decode()
+HOSTILE = {
+    "brackets": "(" * 20_000,
+    "calls": "f(" * 5_000 + ")" * 5_000,
+    "signs": "x = " + "-" * 20_000 + "1",
+    "negations": "x = " + "not " * 10_000 + "1",
+    "lambdas": "x = " + "lambda: " * 5_000 + "1",
+    "attributes": "a" + ".b" * 20_000,
+    "sum": "+".join(["a"] * 15_000),
+    "powers": "**".join(["9"] * 9_000),
+    "blocks": "\n".join(" " * depth + "if x:" for depth in range(300)),
+    "branches": "if x: a = 'b'\n" + "elif x: a = 'c'\n" * 3_000,
+    "choices": "".join(f"if x: a{i} = '1'\nelse: a{i} = '2'\n" for i in range(12)) + "open(" + "+".join(f"a{i}" for i in range(12)) + ")",
+    "doubling": "a = 'x'\n" + "a += a\n" * 500 + "open(a)",
+    "lists": "a = [1]\n" + "a += a\n" * 500 + "print(a * 10 ** 9)",
+    "numbers": "a = 9\n" + "a *= a\n" * 200 + "print(a ** a, 1 << a, '%1000000000d' % a)",
+    "padding": "print('x'.zfill(10 ** 9), 'x'.center(10 ** 9), '{:>9999999999}'.format(1), 'ab' * 10 ** 10)",
+    "recursion": "def f(): g()\ndef g(): f()\nclass A(A):\n    def __init__(self): A()\nf()\nA()",
+    "calling": "def f0(): open('a')\n" + "".join(f"def f{i}(): f{i - 1}(); f{i - 1}()\n" for i in range(1, 40)) + "f39()",
+    "executing": "c = \"exec(c)\"\nexec(c)",
+    "inflating": f"import zlib, base64\nexec(zlib.decompress(base64.b64decode('{BOMB}')))",
+    "statements": "x = open(x)\n" * 5_000,
+    "loops": "for a in range(9):\n for b in range(9):\n  for c in range(9):\n   for d in range(9):\n    for e in range(9): open(a)",
+    "nul": "x = 1\0",
+    "slices": "a = [1, 2][::0]\nb = 'ab'[1:2:0]\nrange(1, 2, 0)\nchr(-1)\nint('x' * 9)\n'%d' % 'x'\n{}[[]]\n{[]: 1}",
+    "itself": "a = []\na.append(a)\nb = {}\nb['b'] = b\nopen(a)\nprint(a, b)\nimport os\nos.system(a)",
+    "magic": "!" * 5_000 + "\n%%" * 5_000,
+    "escapes": "'\\d\\N{nothing}'\n1is 2",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_python_is_read_to_an_end(text: str) -> None:
+    found = python_code.read(text)
+    assert found is None or (found.steps < MOST and len(found.deeds) <= 300)
+    assert decision(text) in ("allow", "hold", "block")

@@ -110,7 +110,7 @@ def _bytes(code: PythonReader, given: Arguments) -> Value:
 
 def _range(_: PythonReader, given: Arguments) -> Value:
     ends = given.args
-    return list(range(*ends)[:4]) if ends and all(isinstance(end, int) for end in ends[:3]) and ends[2:] != [0] else NOTHING
+    return list(range(*ends)[:2]) if ends and all(isinstance(end, int) for end in ends[:3]) and ends[2:] != [0] else NOTHING
 
 
 def _zipped(_: PythonReader, given: Arguments) -> Value:

@@ -22,10 +22,7 @@ from toolguard_engine.effects.code.python_values import NOTHING, Value
 MAX_CODE = 64_000
 MAX_BRACKETS = 60
 MAX_PATHS = 100
-_COST = 2
-"""Steps of work for each part of the code that is read."""
-
-_CHARACTERS = 50
+_CHARACTERS = 8
 """That are parsed in one step of work."""
 
 _BRACKETS = re.compile(r"[()\[\]{}]")
@@ -47,7 +44,7 @@ def read(code: str) -> CodeReading | None:
         return CodeReading(tuple(commands), whole=False) if commands else None
     reader = PythonReader(PythonLibraries())
     whole = _follow(reader, tree)
-    steps = reader.steps * _COST + len(code) // _CHARACTERS
+    steps = reader.steps + len(code) // _CHARACTERS
     read_ = [deed.target for deed in reader.deeds if deed.kind == "read" and "**" not in deed.target]
     paths = tuple(dict.fromkeys(path for path in read_ if path not in code))[:MAX_PATHS]
     return CodeReading((*commands, *reader.deeds), steps, whole, paths)

@@ -100,6 +100,7 @@ class PythonReader:
         self._calling: list[int] = []
         self._calls = 0
         self._returned: list[list[Value]] = []
+        self._loops = 0
 
     def add(self, *deeds: Deed) -> None:
         for deed in deeds:
@@ -182,15 +183,20 @@ class PythonReader:
                     self._scopes[-1][name] = either([sourced(value + each, sources(value)) for each in wanted])
 
     def for_each(self, node: ast.For | ast.AsyncFor) -> None:
-        for value in self._iterated(self.value(node.iter)):
+        values = self._iterated(self.value(node.iter))
+        self._loops += 1
+        for value in values:
             self.bind(node.target, value)
             self.block(node.body)
+        self._loops -= 1
         self.block(node.orelse)
 
     def _iterated(self, value: Value) -> list[Value]:
         """The items that a loop is read with: one unknown item if there are too many or none is known."""
         found = [each for one in choices(value) for each in self._items(one)]
-        return found if 0 < len(found) <= MAX_LOOP else [either(found) if found else Unknown(sources=sources(value))]
+        if 0 < len(found) <= max(MAX_LOOP >> self._loops, 2):
+            return found
+        return [either(found) if found else Unknown(sources=sources(value))]
 
     def _items(self, value: Value) -> list[Value]:
         if isinstance(value, dict):
