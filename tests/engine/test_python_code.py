@@ -802,7 +802,7 @@ HOSTILE = {
     "powers": "**".join(["9"] * 9_000),
     "blocks": "\n".join(" " * depth + "if x:" for depth in range(300)),
     "branches": "if x: a = 'b'\n" + "elif x: a = 'c'\n" * 3_000,
-    "choices": "".join(f"if x: a{i} = '1'\nelse: a{i} = '2'\n" for i in range(12)) + "open(a1 + a2 + a3 + a4 + a5 + a6 + a7)",
+    "choices": "".join(f"if x: a{i} = '1'\nelse: a{i} = '2'\n" for i in range(9)) + "open(a1 + a2 + a3 + a4 + a5 + a6)",
     "doubling": "a = 'x'\n" + "a += a\n" * 500 + "open(a)",
     "lists": "a = [1]\n" + "a += a\n" * 500 + "print(a * 10 ** 9)",
     "numbers": "a = 9\n" + "a *= a\n" * 200 + "print(a ** a, 1 << a, '%1000000000d' % a)",

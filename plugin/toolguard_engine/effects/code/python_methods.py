@@ -301,9 +301,22 @@ class PythonLibraries:
             code.add(*(deeds.read(path) for path in given.texts(0, "path", "filename") if path[:1] in ("~", "/", ".")))
         if last.lower().startswith(_VERBS) and isinstance(node, ast.Attribute):
             first = given.args[0] if given.args else None
+            if _OF_LISTS.fullmatch(last) and not isinstance(first, str | dict) and (last == "remove" or _is_own(node)):
+                return
             hint = "'" if isinstance(first, str) else "x" if given.all else ")"
             code.add(*(deeds.method(each) for each in methods(f"{ast.unparse(node)}({hint}")))
 
+
+def _is_own(node: ast.Attribute) -> bool:
+    """Whether it is a method of an attribute of `self`."""
+    base = node.value
+    while isinstance(base, ast.Attribute):
+        base = base.value
+    return isinstance(base, ast.Name) and base.id in ("self", "cls")
+
+
+_OF_LISTS = re.compile(r"remove|cancel|delete|clear|drop|empty|flush|truncate")
+"""Names that methods of collections, tasks and connections of a program's own have as well."""
 
 _SQL = re.compile(r"execute\w{0,12}|raw|read_sql\w{0,8}|text|run_sql")
 _SAVES = re.compile(
