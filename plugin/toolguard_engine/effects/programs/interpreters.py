@@ -7,7 +7,8 @@ option of another program. `run-text`: text that runs but is not visible in the 
 by a program that contacts another machine), `decoded` (converted from another form), `unknown` (produced by other programs),
 `variable`; its target names the source of the text.
 
-Code is searched, not parsed: each search takes linear time and covers the first `MAX_CODE` characters.
+Code in a language of `_READERS` is parsed (`effects.code`). Any other code, and what cannot be parsed, is searched: each
+search takes linear time and covers the first `MAX_CODE` characters.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.code import code_deeds, python_code
+from toolguard_engine.effects.code.code_deeds import CodeReading
 from toolguard_engine.effects.programs import Act
 from toolguard_engine.effects.programs.code_text import (
     MAX_FOUND,
@@ -33,6 +36,10 @@ from toolguard_engine.effects.shell.places import Where, place
 from toolguard_engine.effects.shell.wrappers import SHELLS
 
 MAX_CODE = 20_000
+_READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code.read}
+"""Language: what parses its code; None where it cannot."""
+
+MAX_READ = 64_000
 MAX_OPTIONS = 40
 
 FETCHERS = program_catalogue.programs("fetcher")
@@ -120,15 +127,29 @@ def source(run: ProgramRun) -> tuple[str, str] | None:
     language, letters = LANGUAGES.get(_plain(run.name), ("", ""))
     if not language:
         return None
+    most = MAX_READ if language in _READERS else MAX_CODE
     reader = _SPECIAL.get(language) or _SPECIAL.get(_plain(run.name)) or _console(run)
     texts = reader(run) if reader else list(_given_by_option(run, letters))
     if texts:
-        return language, "\n".join(texts)[:MAX_CODE]
+        return language, "\n".join(texts)[:most]
     if reader is None and not _script(run):
         text = _stdin_text(run)
         if text:
-            return language, text[:MAX_CODE]
+            return language, text[:most]
     return None
+
+
+def reading(code: str, language: str) -> CodeReading | None:
+    """What parsed code does; None if it cannot be parsed."""
+    reader = _READERS.get(language)
+    return reader(code) if reader else None
+
+
+def paths(run: ProgramRun) -> tuple[str, ...]:
+    """The files that the code of an interpreter reads, where it puts their paths together."""
+    found = source(run)
+    parsed = reading(found[1], found[0]) if found and found[0] in _READERS else None
+    return parsed.paths if parsed else ()
 
 
 def _given_by_option(run: ProgramRun, letters: str) -> Iterator[str]:
@@ -497,6 +518,12 @@ def _interpreter(run: ProgramRun, where: Where) -> Iterator[Effect]:
     if not code.strip(UNKNOWN + " \n") and UNKNOWN in code and not run.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
     yield Effect("code", code, "", frozenset({named}), run)
+    parsed = reading(code, named)
+    if parsed is not None:
+        yield from code_deeds.effects(parsed, run, where)
+        if parsed.whole:
+            return
+    code = code[:MAX_CODE]
     yield from network_effects(code, run)
     if named != "awk":
         yield from code_effects(code, run, where)

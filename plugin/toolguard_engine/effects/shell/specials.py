@@ -253,9 +253,8 @@ def _sed(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
 
 def _interpreted(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     """Code in one of the rarer languages; `Walk` handles the common ones."""
-    found = interpreters.source(run)
-    for text in interpreters.commands(found[1], found[0]) if found else ():
-        walk.inner_text(text, replace(run, piped=False), state.fork(run.name))
+    if found := interpreters.source(run):
+        walk.acts_of_code(found[1], found[0], run, state)
     return None
 
 
@@ -273,8 +272,7 @@ def _editor(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | Non
         else:
             continue
         if found := _EDITOR_CODE.match(command[:4096]):
-            for text in interpreters.commands(found[2], _EDITOR_LANGUAGES.get(found[1][:2], "python")):
-                walk.inner_text(text, run, state.fork(run.name))
+            walk.acts_of_code(found[2], _EDITOR_LANGUAGES.get(found[1][:2], "python"), run, state)
         elif found := _EDITOR_SHELL.match(command[:4096]):
             walk.inner_text(found[1] if "shell" in command[found.end() :] else ":", run, state.fork(run.name))
         elif command.lstrip(": ").startswith("!"):

@@ -12,6 +12,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.code.code_deeds import CodeReading
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell import guesses
@@ -620,8 +621,32 @@ class Walk:
         if found is None and self.files:
             script = next((text for word in run.argv[1:] if (text := self.written(word, run.cwd))), None)
             found = interpreters.source(replace(run, argv=(run.argv[0], "-"), stdin=StdinSource(script))) if script else None
-        for text in interpreters.commands(found[1], found[0]) if found else ():
-            self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+        if found:
+            self.acts_of_code(found[1], found[0], run, state)
+
+    def acts_of_code(self, code: str, language: str, run: ProgramRun, state: ShellState) -> None:
+        """What the code of an interpreter does with programs."""
+        parsed = interpreters.reading(code, language)
+        if parsed is not None:
+            state.work.spend(parsed.steps)
+            self._deeds(parsed, state.fork(run.name))
+        if parsed is None or not parsed.whole:
+            for text in interpreters.commands(code, language):
+                self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+    def _deeds(self, parsed: CodeReading, state: ShellState) -> None:
+        for deed in parsed.deeds:
+            if deed.kind:
+                continue
+            inner = state if deed.argv[:1] == ("cd",) else state.fork()
+            inner.cwd = _located(deed.cwd, state.cwd) if deed.cwd else inner.cwd
+            self.pipelines += 1
+            if deed.text:
+                self.text(deed.text, inner, deed.feed, piped=False, pipeline=self.pipelines)
+                continue
+            name = _called(deed.argv[0])
+            run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=deed.feed, cwd=inner.cwd)
+            self.run(replace(run, pipeline=self.pipelines), inner)
 
     def _client(self, run: ProgramRun, state: ShellState) -> None:
         for word in (*run.argv[1:], known(run.stdin) or ""):

@@ -1,0 +1,254 @@
+"""What code does, whatever its language.
+
+An act that a program also does is a `Deed` with that program's words (`rm -r PATH`): the walk of the command runs it like
+any other program, so that the same effects, rules and protections apply. The rest is an effect of the code itself. Readers
+of a language make deeds with the functions here; paths are written as in a shell: `~` for the home folder, `UNKNOWN` for
+what cannot be known, `*` and `**` for what a listing or a search finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import effect_on, secrets_read, sql, web_programs
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun, Redirect, StdinSource
+from toolguard_engine.effects.shell.places import Where
+
+SECRET = "$secret"  # noqa: S105 - a name
+"""Stands among the programs of a `StdinSource` for a variable that is named like a secret."""
+
+FETCHED = "curl"
+"""Stands there for text from another machine."""
+
+MAX_SHOWN = 200
+_NONE: frozenset[str] = frozenset()
+_PRINTERS = program_catalogue.programs("file_printer") | program_catalogue.programs("encoder")
+
+
+class Deed(msgspec.Struct, frozen=True):
+    """One act: `argv`, a program (or what does the same), or `text`, a shell command, or `kind`, an effect on `target`.
+
+    `feed`: the input of the program, or what is sent; `cwd`: the folder that it is given, if any.
+    """
+
+    argv: tuple[str, ...] = ()
+    text: str = ""
+    kind: str = ""
+    target: str = ""
+    flags: frozenset[str] = _NONE
+    redirects: tuple[Redirect, ...] = ()
+    feed: StdinSource | None = None
+    cwd: str = ""
+
+
+class CodeReading(msgspec.Struct, frozen=True):
+    """All that a code does.
+
+    `steps`: the work of reading it; `whole`: nothing was left out; `paths`: files that it reads, where their
+    paths are not in its text as they are.
+    """
+
+    deeds: tuple[Deed, ...] = ()
+    steps: int = 0
+    whole: bool = True
+    paths: tuple[str, ...] = ()
+
+
+# --- programs -------------------------------------------------------------------------------------------------------------
+
+
+def run(argv: Iterable[str], feed: StdinSource | None = None, cwd: str = "") -> Deed:
+    """A program that is started with these words, without a shell."""
+    return Deed(argv=tuple(argv), feed=feed, cwd=cwd)
+
+
+def shell(text: str, feed: StdinSource | None = None, cwd: str = "") -> Deed:
+    """A command that a shell runs."""
+    return Deed(text=text, feed=feed, cwd=cwd)
+
+
+def change_folder(path: str) -> Deed:
+    return Deed(argv=("cd", path))
+
+
+def delete(path: str, *, recursive: bool = False) -> Deed:
+    folder, deep, names = path.partition("/**")
+    if deep:
+        last = names.rpartition("/")[2]
+        named = () if last in ("", "*", UNKNOWN) else ("-name", last)
+        kind = () if recursive else ("-type", "f")
+        return Deed(argv=("find", _operand(folder or "/"), *kind, *named, "-delete"))
+    return Deed(argv=("rm", *(("-r",) if recursive else ()), _operand(path)))
+
+
+def write(path: str, feed: StdinSource | None = None, *, append: bool = False) -> Deed:
+    """Creates or changes a file. `feed`: what is written; its text may run later."""
+    name = FETCHED if feed and FETCHED in feed.programs else "cat"
+    return Deed(argv=(name,), feed=feed or StdinSource(), redirects=(Redirect("append" if append else "write", path),))
+
+
+def empty(path: str) -> Deed:
+    return Deed(argv=(":",), redirects=(Redirect("write", path.replace("/**", "")),))
+
+
+def move(source: str, target: str) -> Deed:
+    return Deed(argv=("mv", _operand(source), _operand(target)))
+
+
+def copy(source: str, target: str, *, recursive: bool = False) -> Deed:
+    return Deed(argv=("cp", *(("-r",) if recursive else ()), _operand(source), _operand(target)))
+
+
+def link(source: str, target: str, *, symbolic: bool = True) -> Deed:
+    return Deed(argv=("ln", *(("-s",) if symbolic else ()), _operand(source), _operand(target)))
+
+
+def permit(path: str, mode: str) -> Deed:
+    """Changes permissions; `mode` as `chmod` takes it."""
+    folder, deep, _ = path.partition("/**")
+    return Deed(argv=("chmod", *(("-R",) if deep else ()), mode, _operand(folder)))
+
+
+def own(path: str, owner: str) -> Deed:
+    folder, deep, _ = path.partition("/**")
+    return Deed(argv=("chown", *(("-R",) if deep else ()), owner, _operand(folder)))
+
+
+def pack(archive: str, path: str) -> Deed:
+    return Deed(argv=("tar", "-cf", _operand(archive), _operand(path)))
+
+
+def unpack(archive: str, folder: str) -> Deed:
+    return Deed(argv=("tar", "-xf", _operand(archive), "-C", _operand(folder)))
+
+
+def stop(process: str, signal: str) -> Deed:
+    return Deed(argv=("kill", f"-{signal}", process))
+
+
+def _operand(path: str) -> str:
+    return f"./{path}" if path[:1] == "-" else path or UNKNOWN
+
+
+# --- effects --------------------------------------------------------------------------------------------------------------
+
+
+def read(path: str) -> Deed:
+    return Deed(kind="read", target=path)
+
+
+def encrypt(path: str) -> Deed:
+    """A file whose content is replaced by an encrypted one."""
+    return Deed(kind="encrypt", target=path.replace("/**", ""))
+
+
+def send(url: str, method: str = "POST", feed: StdinSource | None = None) -> Deed:
+    """A request that carries data; empty `url`: unknown. `feed`: where the data is from."""
+    return Deed(kind="send", target=url, flags=frozenset({method}), feed=feed)
+
+
+def request(url: str, method: str = "GET", feed: StdinSource | None = None) -> Deed:
+    """A request without a body. `feed`: data inside the address or the headers."""
+    return Deed(kind="request", target=url, flags=frozenset({method}), feed=feed)
+
+
+def mail(recipients: str, feed: StdinSource | None = None) -> Deed:
+    return Deed(kind="mail", target=recipients, feed=feed)
+
+
+def listen(port: str) -> Deed:
+    return Deed(kind="listen", target=port)
+
+
+def remote_shell(target: str) -> Deed:
+    return Deed(kind="remote-shell", target=target)
+
+
+def run_text(source: str, *flags: str) -> Deed:
+    """Text that runs but is not visible: `fetched`, `decoded`."""
+    return Deed(kind="run-text", target=source, flags=frozenset(flags))
+
+
+def sql_text(text: str) -> Deed:
+    return Deed(kind="sql", target=text)
+
+
+def method(text: str) -> Deed:
+    """A call that deletes or cancels something at a service."""
+    return Deed(kind="method", target=text[:MAX_SHOWN])
+
+
+def other(kind: str, target: str, *flags: str) -> Deed:
+    """`load` (endless work), `kill-found`, `record` (of what is typed), `autostart`."""
+    return Deed(kind=kind, target=target[:MAX_SHOWN], flags=frozenset(flags))
+
+
+# --- data -----------------------------------------------------------------------------------------------------------------
+
+
+def output_of(argv: Iterable[str]) -> StdinSource:
+    """What a program prints, as something that is written or sent."""
+    words = tuple(argv)
+    name = words[0].rpartition("/")[2] if words else ""
+    files = tuple(word for word in words[1:] if word[:1] != "-") if name in _PRINTERS else ()
+    return StdinSource(None, (name,) if name else (), files)
+
+
+# --- what the deeds come to -----------------------------------------------------------------------------------------------
+
+
+def effects(found: CodeReading, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """The effects that are no program's. `run`: the interpreter."""
+    for deed in found.deeds:
+        if deed.kind:
+            yield from _BY_KIND.get(deed.kind, _plain)(deed, run, where)
+
+
+def _plain(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    yield Effect(deed.kind, deed.target, "remote" if deed.kind in _REMOTE else "", deed.flags | {"code"}, run)
+
+
+_REMOTE = frozenset({"remote-shell", "method"})
+
+
+def _read(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    return secrets_read([deed.target], run, where, "code")
+
+
+def _encrypt(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    yield effect_on("encrypt", deed.target, run, where, ("code",))
+
+
+def _sql(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:  # noqa: ARG001 - table signature
+    for statement in sql.statements(deed.target):
+        if flags := sql.flags(statement):
+            yield Effect("sql", statement[:400], "", flags | {"code"}, run)
+
+
+def _send(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    to = web_programs.target(deed.target or "?")
+    shown, flags = (to.url, to.flags) if deed.target else ("an address in the code", _NONE)
+    carried = web_programs.data_flags(deed.feed, where, run.cwd) - {"output"}
+    if deed.kind == "send" or carried & _SECRETIVE:
+        yield Effect("send", shown, "remote", flags | carried | {"code"}, run)
+    for verb in deed.flags:
+        if deed.kind == "send" or verb not in _QUESTIONS:
+            more = web_programs.request_flags(verb, to) if deed.target else _NONE
+            yield Effect("http", f"{verb} {deed.target and to.url}".rstrip(), "remote", flags | more | {"code"}, run)
+        elif deed.target:
+            yield Effect("fetch", to.url, "remote", flags | {"code"}, run)
+
+
+_SECRETIVE = frozenset({"credentials", "secret", "personal", "file"})
+_QUESTIONS = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+def _mail(deed: Deed, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    carried = web_programs.data_flags(deed.feed, where, run.cwd) - {"output"}
+    yield Effect("send", deed.target, "remote", carried | {"mail", "code"}, run)
+
+
+_BY_KIND = {"read": _read, "encrypt": _encrypt, "sql": _sql, "send": _send, "request": _send, "mail": _mail}
