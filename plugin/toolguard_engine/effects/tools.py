@@ -23,7 +23,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects import program_catalogue, tool_parameters
 from toolguard_engine.effects.control_plane import gateway_tools
 from toolguard_engine.effects.control_plane.command_line import Operation
 from toolguard_engine.effects.control_plane.verb_catalogue import UNKNOWN_VERB
@@ -144,21 +144,7 @@ def _command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
     commands_ = params.get("commands")
     if isinstance(commands_, list):
         yield "\n".join(item for item in commands_[:MAX_ITEMS] if isinstance(item, str))
-    shell = not name.whole.isdisjoint(_SHELLS)
-    interpreter = next((program for word, program in _INTERPRETERS.items() if word in name.whole), "")
-    for key in ("script", "code", "source", "input") if shell or interpreter else ():
-        if isinstance(text := params.get(key), str):
-            yield text if shell else f"{interpreter} {shlex.quote(text)}"
-
-
-_SHELLS = words("shell bash sh terminal ssh command commands console zsh")
-_INTERPRETERS = {
-    "python": "python3 -c",
-    "ipython": "python3 -c",
-    "javascript": "node -e",
-    "node": "node -e",
-    "ruby": "ruby -e",
-}
+    yield from tool_parameters.command_lines(name, params)
 
 
 def _joined(value: Any, arguments: Any) -> str:
@@ -515,10 +501,12 @@ _REPORTED = frozenset(["destroy", "take-away", "let-in", "pay", "send", "publish
 
 
 def _undescribed(tool: str, params: Params, where: Where) -> Acts:
-    name = named(tool)
+    name = tool_parameters.meaning(tool, params)
     found = _paths_of(name, params, where)
     flags: set[str] = {name.action} if name.action in _REPORTED else set()
-    if any(_is_destructive(text) for text in _texts(params, _STATEMENTS)):
+    flags.update(tool_parameters.flags(name, params))
+    statements = tuple(key for key in _STATEMENTS if key in params and tool_parameters.asks_database(name, key))
+    if any(_is_destructive(text) for text in _texts(params, statements)):
         flags |= {"statement", "destroys"}
     if not flags:
         return found

@@ -65,7 +65,7 @@ _VERBS = _table(
         "take-away",
         "remove revoke uninstall ban kick kill shutdown deactivate suspend expel evict deregister unpublish reboot",
     ),
-    ("pay", "pay purchase buy sell withdraw refund wire charge"),
+    ("pay", "pay purchase buy sell withdraw refund wire charge checkout"),
     ("send", "send email mail sms notify reply forward message dm text call invite broadcast"),
     ("publish", "publish post tweet deploy release share announce toot"),
     ("query", "sql"),
@@ -104,7 +104,8 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
     (
         words("clear reset empty flush format"),
         words(
-            "database db schema table tables disk drive volume partition trash bin bucket storage queue factory everything"
+            "database db schema table tables disk drive volume partition trash bin bucket storage queue factory everything "
+            "all calendar mailbox inbox contacts"
         ),
         "destroy",
     ),
@@ -117,9 +118,14 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
         ),
         "let-in",
     ),
-    (words("unlock disarm open"), words("door lock car gate alarm safe garage house"), "let-in"),
+    (words("unlock disarm"), words("door lock locks car gate alarm safe garage house vehicle"), "let-in"),
+    (words("change set update reset"), words("password passphrase passwords"), "let-in"),
+    (words("set enable add create update"), words("forwarding autoforward autoforwarding"), "let-in"),
+    (words("reset disable remove"), words("mfa totp otp authenticator"), "take-away"),
     (words("disable suspend"), words("user account alarm firewall protection logging security mfa guard"), "take-away"),
 )
+_CALLED = words("phone number contact person customer user lead patient")
+_ENTRANCES = words("door doors gate garage safe")
 _RUN_TOGETHER = ("delete", "destroy", "purge", "wipe", "truncate")
 """Beginnings of names that lost their capitals: `deleteallmail`."""
 
@@ -144,10 +150,12 @@ def _named(tool: str) -> NameMeaning:
 
 def _action(found: list[str], known: frozenset[str]) -> ToolAction:
     action = _by_verb(found)
+    if found[0] == "call" and len(found) > 1 and known.isdisjoint(_CALLED):
+        action = "run"
     if action in ("look", "run", "query", "") and not known.isdisjoint(_SQL) and (action != "look" or found[0] == "query"):
         return "query"
     if action == "look":
-        return action
+        return "let-in" if found[0] == "open" and not known.isdisjoint(_ENTRANCES) else action
     for verbs, nouns, compound in _COMPOUNDS:
         if not known.isdisjoint(verbs) and not known.isdisjoint(nouns):
             return compound

@@ -1,0 +1,163 @@
+"""What the parameters of an undescribed tool say beside its name: the action, the command or code, the payment, the audience.
+
+The words are roles of the catalogue (`program_catalogue.words`). Only short values and the first `MAX_ITEMS` are examined.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from toolguard_engine.effects.program_catalogue import words
+from toolguard_engine.host.tool_names import NameMeaning, named
+
+MAX_ITEMS = 40
+MAX_DEPTH = 4
+_MAX_CODE = 100_000
+_VAGUE = frozenset({"", "change", "send", "write", "run"})
+_SEVERE = frozenset({"destroy", "take-away", "let-in", "pay", "publish"})
+_ACTION = words("acting_parameter")
+_SUBJECT = words("subject_parameter")
+_COMMAND = words("command_parameter")
+_PROGRAMS = words("command_program")
+_CODE = words("code_parameter")
+_RUNS = words("runs_code")
+_KEEPS = words("keeps_code")
+_DATABASE = words("database")
+_AMOUNT = words("amount")
+_PAYEE = words("payee")
+_UNPAID = words("unpaid")
+_EVERYBODY = words("everybody")
+_AUDIENCE = words("audience_parameter")
+_SHARES = words("shares")
+_FORWARDING = words("forwarding_parameter")
+_MAIL_RULE = words("mail_rule")
+
+_WORD = re.compile(r"[A-Za-z][\w.-]{0,60}")
+_STATEMENT_KEYS = ("sql", "statement", "statements")
+_PUBLISHED = ("private", "is_private", "isprivate")
+_PUBLIC = ("public", "is_public", "ispublic", "make_public", "makepublic")
+_SHELLS = {"bash", "sh", "shell", "zsh", "terminal", "console"}
+_LANGUAGES = {
+    "python": "python3 -c", "python3": "python3 -c", "py": "python3 -c", "ipython": "python3 -c", "javascript": "node -e",
+    "js": "node -e", "node": "node -e", "nodejs": "node -e", "typescript": "node -e", "ts": "node -e", "ruby": "ruby -e",
+    "perl": "perl -e", "php": "php -r", "r": "Rscript -e",
+}  # fmt: skip
+"""How an interpreter is given code."""
+
+Params = dict[str, Any]
+
+
+def meaning(tool: str, params: Params) -> NameMeaning:
+    """What the tool's name says, or the action in its parameters where that says more: `manage {action: delete_all}`."""
+    name = named(tool)
+    if name.action not in _VAGUE or _ACTION.isdisjoint(params):
+        return name
+    subjects = "_".join(_short(params, _SUBJECT) or sorted(name.words))
+    for action in _short(params, _ACTION):
+        inner = named(f"{action}_{subjects}".replace(".", "_"))
+        if inner.action in _SEVERE:
+            small = inner.small or name.small
+            return NameMeaning(inner.action, name.words | inner.words, small, inner.many or name.many, name.whole)
+    return name
+
+
+def _short(params: Params, keys: frozenset[str]) -> list[str]:
+    found = (params[key] for key in islice(params, MAX_ITEMS) if key in keys)
+    return [value for value in found if isinstance(value, str) and _WORD.fullmatch(value)]
+
+
+def flags(name: NameMeaning, params: Params) -> Iterator[str]:
+    """`pay`, `everyone` (shared with everybody) and `forwards` (mail is passed on from now on)."""
+    if name.action == "look":
+        return
+    keys = {key.lower() for key in islice(params, MAX_ITEMS) if isinstance(key, str)}
+    if not keys.isdisjoint(_AMOUNT) and not keys.isdisjoint(_PAYEE) and name.words.isdisjoint(_UNPAID):
+        yield "pay"
+    if not name.words.isdisjoint(_SHARES) and _is_for_everybody(params):
+        yield "everyone"
+    if not name.words.isdisjoint(_MAIL_RULE) and _forwards(params, 0):
+        yield "forwards"
+
+
+def _is_for_everybody(params: Params) -> bool:
+    for key, value in _members(params, 0):
+        name = key.lower()
+        if name in _PUBLISHED and value is False:
+            return True
+        if name in _PUBLIC and value is True:
+            return True
+        if name in _AUDIENCE and isinstance(value, str) and value.lower() in _EVERYBODY:
+            return True
+    return False
+
+
+def _forwards(params: Params, depth: int) -> bool:
+    for key, value in _members(params, depth):
+        texts = value if isinstance(value, list) else [value]
+        addressed = any(isinstance(text, str) and "@" in text for text in texts[:MAX_ITEMS])
+        if addressed and (key.lower() in _FORWARDING or key.lower() in ("address", "email", "to")):
+            return True
+    return False
+
+
+def _members(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        for key, item in islice(value.items(), MAX_ITEMS):
+            yield str(key), item
+            if isinstance(item, dict | list):
+                yield from _members(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value[:MAX_ITEMS]:
+            if isinstance(item, dict | list):
+                yield from _members(item, depth + 1)
+
+
+def asks_database(name: NameMeaning, key: str) -> bool:
+    """Whether the text of this parameter is a statement of a database and not a question to a search engine."""
+    if key in _STATEMENT_KEYS or name.action in ("query", "run"):
+        return True
+    return name.action != "look" and not name.whole.isdisjoint(_DATABASE)
+
+
+def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
+    """Arguments of the program that a tool is named after, and code for an interpreter, as command lines."""
+    programs = sorted(name.whole & _PROGRAMS)
+    if programs:
+        given = [_words(params[key]) for key in islice(params, MAX_ITEMS) if key in _COMMAND]
+        line = " ".join(filter(None, given))
+        for program in programs if line else ():
+            yield line if line.split(maxsplit=1)[0] == program else f"{program} {line}"
+    if name.whole.isdisjoint(_RUNS) or (name.action != "run" and not name.words.isdisjoint(_KEEPS)):
+        return
+    for key in islice(params, MAX_ITEMS):
+        if key in _CODE and isinstance(code := params[key], str):
+            yield from _code(code[:_MAX_CODE], name, params)
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return shlex.join(str(item) for item in value[: MAX_ITEMS * 5] if isinstance(item, str | int | float))
+    return value if isinstance(value, str) else ""
+
+
+def _code(code: str, name: NameMeaning, params: Params) -> Iterator[str]:
+    language = params.get("language", params.get("lang", params.get("runtime", "")))
+    known = language.lower() if isinstance(language, str) else ""
+    if known in _SHELLS or (not known and not name.whole.isdisjoint(_SHELLS)):
+        yield code
+        return
+    if code.lstrip().startswith(("%%bash", "%%sh")):
+        yield code.partition("\n")[2]
+        return
+    lines = code.split("\n")
+    if shell := [line.lstrip()[1:] for line in lines if line.lstrip().startswith("!")]:
+        yield "\n".join(shell)
+        code = "\n".join(line for line in lines if not line.lstrip().startswith(("!", "%")))
+    spoken = known or next((word for word in sorted(name.whole) if word in _LANGUAGES), "python")
+    yield f"{_LANGUAGES.get(spoken, 'python3 -c')} {shlex.quote(code)}"
