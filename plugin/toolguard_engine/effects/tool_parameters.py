@@ -1,4 +1,4 @@
-"""What the parameters of an undescribed tool say beside its name: the action, the command or code, the payment, the audience.
+"""What the parameters of an undescribed tool say beside its name: action, command or code, payment, audience.
 
 The words are roles of the catalogue (`program_catalogue.words`). Only short values and the first `MAX_ITEMS` are examined.
 """
