@@ -60,7 +60,7 @@ def belongs(variable: str, host: str) -> bool:
 
 
 def is_foreign(variable: str, host: str) -> bool:
-    """Whether a variable surely holds the key of another service. One may run on a host of one's own (`gitlab.corp.example`)."""
+    """Whether a variable surely holds the key of another service; that may also run at home (`gitlab.corp.example`)."""
     service = of_variable(variable)
     return service is not None and bool(host) and not is_own(service, host) and service.name not in host.lower().split(".")
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolguard_engine.effects import program_catalogue, tools
+from toolguard_engine.layers.provenance.known_secrets import KnownSecrets
 
 MAX_TEXT = 65_536
 MAX_RUN = 262_144
@@ -108,6 +110,21 @@ class RunContext:
         """Whether any outside text was heard."""
         return bool(self.outside or self.others)
 
+    def stated_by_person(self, needle: bytes) -> bool:
+        """Whether the person that the agent works for named this, as whole words."""
+        return bool(needle) and _found(self.stated, needle) >= 0
+
+    @staticmethod
+    def places(text: bytes, needle: bytes, most: int) -> Iterator[int]:
+        """Where a text has this as whole words, at most so many places."""
+        start = 0
+        for _ in range(most):
+            at = _found(text[start:], needle)
+            if at < 0:
+                return
+            yield start + at
+            start += at + len(needle)
+
     def by_person(self, needle: bytes) -> int:
         """Where a person named this, as whole words; below 0 where none did."""
         return max(_found(self.stated, needle), _found(self.known, needle)) if needle else -1
@@ -153,12 +170,14 @@ class RunContexts:
         self._stated: OrderedDict[str, bytes] = OrderedDict()
         self._others: OrderedDict[str, bytes] = OrderedDict()
         self.size = 0
+        self.secrets = KnownSecrets()
+        """What must not leave again of what tools brought."""
 
     def of(self, run: str, session: str = "") -> RunContext | None:
-        """What a run has heard; None where that is nothing."""
+        """What a run has heard, and what was said in its session; None where that is nothing."""
         context, others = self._runs.get(run), self._others.get(session, b"")
         if context is None:
-            context = RunContext() if others else None
+            context = RunContext() if others or session in self._stated else None
         if context is not None:
             context.stated, context.others = self._stated.get(session, b""), others
         return context

@@ -1,0 +1,178 @@
+"""Whose idea a call of an acting tool is: what text from outside orders, or what the person asked for.
+
+- A call is ordered from outside if a value of it that no person named (an account, an address, a link, a name) stands in a
+  text that was read in this run, near an instruction. An instruction that is addressed to an assistant, or that sets itself
+  above the person, always counts; any other only where the person asked for nothing of that kind.
+- A call is requested if a person asked for this kind of act and named everything that it acts on. It is not, where any text
+  of the run is addressed to assistants.
+
+The kinds of acts, and the words for them in tools, texts and requests, are roles of the catalogue (`words`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+from typing import Any
+
+from toolguard_engine.effects import tools
+from toolguard_engine.effects.program_catalogue import words
+from toolguard_engine.effects.tool_parameters import meaning
+from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.layers.provenance.context import RunContext, normal
+from toolguard_engine.model.call import Call
+
+MAX_VALUES = 60
+MAX_DEPTH = 4
+MAX_TEXT = 16_000
+_LONG = 120
+"""Characters of a value that is a text: of it only the addresses count."""
+_MIN_VALUE, _MIN_NAME = 2, 5
+_MAX_PLACES = 4
+_MAX_CONTACTS = 10
+_NEAR_BEFORE, _NEAR_AFTER = 240, 120
+_FAR = 900
+
+_ROLES = ("sending", "paying", "arranging", "changing", "removing", "admitting", "publishing", "controlling")
+
+
+def _spelled(role: str) -> frozenset[bytes]:
+    return frozenset(word.encode() for word in words(role))
+
+
+_KINDS = tuple(map(_spelled, _ROLES))
+_DELEGATING = _spelled("delegating")
+_WORD = re.compile(rb"[a-z]+")
+_CONTACT = re.compile(
+    r"[\w.+-]{1,80}@[\w-]{1,80}(?:\.[\w-]{1,40}){1,4}|(?:https?://|www\.)[^\s\"'<>()]{3,300}|\b[A-Z]{2}\d{2}[A-Z0-9]{10,30}\b"
+    r"|\+\d[\d ()-]{7,18}\d|\b0x[0-9a-fA-F]{40}\b|\b(?:bc1|[13])[a-zA-HJ-NP-Z0-9]{25,60}\b"
+)
+_ADDRESSED = re.compile(
+    rb"\b(?:ignore|disregard|forget|override) (?:all|any|the|your|my|every|previous|prior|above|earlier)"
+    rb"|\bbefore you (?:can )?(?:solve|complete|do|continue|proceed|answer|finish)\b"
+    rb"|\bto you,? (?:the )?(?:\w{1,20} )?(?:assistant|ai|agent|model|llm|chatbot)\b"
+    rb"|<\s?/?(?:information|important|system|instructions?|admin)\b"
+    rb"|\b(?:system|admin|administrator|developer) (?:message|prompt|override|notice|instructions?)\b"
+    rb"|\bnew (?:task|instructions?)\b"
+    rb"|\b(?:note|message|attention|instructions?|important|notice)\b[^.]{0,30} (?:to|for) (?:the |all |any )?"
+    rb"(?:ais?|assistants?|agents?|llms?|language models?|chatbots?)\b"
+    rb"|\bai (?:assistants?|agents?|models?) (?:must|should|reading|processing|are)\b"
+    rb"|\b(?:do not|don.?t|without) (?:tell|inform|mention|alert|notify|ask)(?:ing)? "
+    rb"(?:this|it|me|the user|anyone|anybody|them)\b"
+)
+"""Who reads this is taken for an assistant, or told to put it above what its user said."""
+
+
+def _instruction() -> re.Pattern[bytes]:
+    verbs = "|".join(sorted(words("ordering"), key=len, reverse=True))
+    lead = (
+        r"(?:\A|[.:;!?>)\]}*-] ?|\b(?:please|kindly|must|should|then|also|now|first|immediately|can you|could you|would you|"
+        r"want you to|need you to|make sure to|be sure to|you need to|you have to|remember to|asks? you to|and)\s)"
+    )
+    return re.compile(rf"{lead}(?:{verbs})\b".encode())
+
+
+_INSTRUCTION = _instruction()
+
+
+def ordered(call: Call, context: RunContext) -> str:
+    """The value of a call that text from outside ordered; empty where none is."""
+    kinds = _acting(call)
+    if kinds is None:
+        return ""
+    asked = _is_asked(kinds, context)
+    for value, is_contact in _values(call.params):
+        needle = normal(value)
+        if len(needle) < _MIN_VALUE or context.by_person(needle) >= 0:
+            continue
+        for near, far in _passages(needle, context):
+            severe = is_contact or len(needle) >= _MIN_NAME or _speaks_of(kinds, near)
+            if severe and (_ADDRESSED.search(far) or (not asked and _INSTRUCTION.search(near))):
+                return value
+    return ""
+
+
+def is_requested(call: Call, context: RunContext) -> bool:
+    """Whether the person asked for this very call."""
+    kinds = _acting(call)
+    if kinds is None or not context.stated or not _is_asked(kinds, context, delegated=False):
+        return False
+    values = [normal(value) for value, _ in _values(call.params, numbers=False)]
+    named = [needle for needle in values if len(needle) > _MIN_VALUE and context.stated_by_person(needle)]
+    if not named or any(_ADDRESSED.search(text) for text in (*context.outside, *context.inside, context.others)):
+        return False
+    return all(needle in named for needle in values if not _is_telling_nothing(needle, context))
+
+
+def _is_telling_nothing(needle: bytes, context: RunContext) -> bool:
+    """Whether a value is one that the assistant chose itself: no text that was read has it."""
+    return not context.outside_names(needle) and not context.inside_has(needle)
+
+
+def _acting(call: Call) -> list[frozenset[bytes]] | None:
+    """The kinds of acts that a tool may be meant for; None for tools that only read, and for the gateway's own."""
+    tool = tool_name(call.tool)
+    if not isinstance(call.params, dict) or (tool in tools.DESCRIBED and not _is_addressed(tool, call)):
+        return None
+    name = meaning(tool, call.params)
+    if name.action == "look":
+        return None
+    known = [word.encode() for word in name.words]
+    return [kind for kind in _KINDS if not kind.isdisjoint(known)]
+
+
+def _is_addressed(tool: str, call: Call) -> bool:
+    """Whether it is a message to somebody else than the conversation that is under way."""
+    here = call.session.lower().split(":")
+    target = call.params.get("target") if tool == "message" else None
+    return isinstance(target, str) and bool(target) and target.lower() not in here
+
+
+def _is_asked(kinds: list[frozenset[bytes]], context: RunContext, *, delegated: bool = True) -> bool:
+    """Whether a person asked for one of these kinds of acts, or told the agent to do what it reads."""
+    stated = _spoken(context.stated)
+    if delegated and not stated.isdisjoint(_DELEGATING):
+        return True
+    return any(not kind.isdisjoint(stated) for kind in kinds)
+
+
+def _speaks_of(kinds: list[frozenset[bytes]], near: bytes) -> bool:
+    return any(not kind.isdisjoint(_WORD.findall(near)) for kind in kinds)
+
+
+@lru_cache(maxsize=64)
+def _spoken(text: bytes) -> frozenset[bytes]:
+    return frozenset(_WORD.findall(text))
+
+
+def _values(params: Any, *, numbers: bool = True) -> Iterator[tuple[str, bool]]:
+    """The values of a call, and whether each is an address of some kind."""
+    for value in islice(_leaves(params, 0, numbers=numbers), MAX_VALUES):
+        contacts = list(
+            dict.fromkeys(islice((match[0].rstrip(".,;:!?)") for match in _CONTACT.finditer(value[:MAX_TEXT])), 10))
+        )
+        yield from ((contact, True) for contact in contacts)
+        if len(value) <= _LONG and value not in contacts:
+            yield value, False
+
+
+def _leaves(value: Any, depth: int, *, numbers: bool) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        if numbers:
+            yield str(value)
+    elif isinstance(value, dict | list) and depth < MAX_DEPTH:
+        for item in islice(value.values() if isinstance(value, dict) else value, MAX_VALUES):
+            yield from _leaves(item, depth + 1, numbers=numbers)
+
+
+def _passages(needle: bytes, context: RunContext) -> Iterator[tuple[bytes, bytes]]:
+    """What stands close to a value and what stands around it, in each text that names it."""
+    for text in (*context.outside, *context.inside, context.others):
+        for at in context.places(text, needle, _MAX_PLACES):
+            end = at + len(needle)
+            near = text[max(0, at - _NEAR_BEFORE) : end + _NEAR_AFTER]
+            yield near, text[max(0, at - _FAR) : end + _FAR // 2]
