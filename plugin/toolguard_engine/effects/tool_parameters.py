@@ -34,17 +34,25 @@ _EVERYBODY = words("everybody")
 _AUDIENCE = words("audience_parameter")
 _SHARES = words("shares")
 _FORWARDING = words("forwarding_parameter")
+_INSTRUMENT = words("payment_instrument")
+_LOGIN = words("login_parameter")
+_ACCOUNT = words("account")
+_ENTERED = frozenset(
+    ("create", "book", "booking", "confirm", "place", "reserve", "reservation", "order", "submit", "complete")
+)
+_ALTERED = frozenset(("update", "change", "set", "modify", "edit", "patch"))
 _MAIL_RULE = words("mail_rule")
 
 _WORD = re.compile(r"[A-Za-z][\w.-]{0,60}")
 _STATEMENT_KEYS = ("sql", "statement", "statements")
-_PUBLISHED = ("private", "is_private", "isprivate")
-_PUBLIC = ("public", "is_public", "ispublic", "make_public", "makepublic")
+_PRIVATE = ("private", "isprivate")
+_PUBLIC = ("public", "ispublic", "makepublic")
 _SHELLS = {"bash", "sh", "shell", "zsh", "terminal", "console"}
 _LANGUAGES = {
     "python": "python3 -c", "python3": "python3 -c", "py": "python3 -c", "ipython": "python3 -c", "javascript": "node -e",
     "js": "node -e", "node": "node -e", "nodejs": "node -e", "typescript": "node -e", "ts": "node -e", "ruby": "ruby -e",
-    "perl": "perl -e", "php": "php -r", "r": "Rscript -e",
+    "perl": "perl -e", "php": "php -r", "r": "Rscript -e", "applescript": "osascript -e", "osascript": "osascript -e",
+    "powershell": "pwsh -Command",
 }  # fmt: skip
 """How an interpreter is given code."""
 
@@ -71,35 +79,43 @@ def _short(params: Params, keys: frozenset[str]) -> list[str]:
 
 
 def flags(name: NameMeaning, params: Params) -> Iterator[str]:
-    """`pay`, `everyone` (shared with everybody) and `forwards` (mail is passed on from now on)."""
+    """`pay`, `let-in` (a login changes), `everyone` (shared with everybody), `forwards` (mail is passed on from now on)."""
     if name.action == "look":
         return
-    keys = {key.lower() for key in islice(params, MAX_ITEMS) if isinstance(key, str)}
-    if not keys.isdisjoint(_AMOUNT) and not keys.isdisjoint(_PAYEE) and name.words.isdisjoint(_UNPAID):
+    keys = {_plain_key(key) for key in islice(params, MAX_ITEMS)}
+    if name.words.isdisjoint(_UNPAID) and not (keys.isdisjoint(_AMOUNT) or keys.isdisjoint(_PAYEE)):
         yield "pay"
+    if not name.words.isdisjoint(_ENTERED) and not keys.isdisjoint(_INSTRUMENT):
+        yield "pay"
+    if not name.words.isdisjoint(_ALTERED) and (
+        not keys.isdisjoint(_LOGIN) or ("email" in keys and not name.words.isdisjoint(_ACCOUNT))
+    ):
+        yield "let-in"
     if not name.words.isdisjoint(_SHARES) and _is_for_everybody(params):
         yield "everyone"
-    if not name.words.isdisjoint(_MAIL_RULE) and _forwards(params, 0):
+    if not name.words.isdisjoint(_MAIL_RULE) and _forwards(params):
         yield "forwards"
+
+
+def _plain_key(key: Any) -> str:
+    return key[:MAX_ITEMS].lower().replace("_", "").replace("-", "") if isinstance(key, str) else ""
 
 
 def _is_for_everybody(params: Params) -> bool:
     for key, value in _members(params, 0):
-        name = key.lower()
-        if name in _PUBLISHED and value is False:
+        if (key in _PRIVATE and value is False) or (key in _PUBLIC and value is True):
             return True
-        if name in _PUBLIC and value is True:
-            return True
-        if name in _AUDIENCE and isinstance(value, str) and value.lower() in _EVERYBODY:
+        if key in _AUDIENCE and isinstance(value, str) and value.lower() in _EVERYBODY:
             return True
     return False
 
 
-def _forwards(params: Params, depth: int) -> bool:
-    for key, value in _members(params, depth):
+def _forwards(params: Params) -> bool:
+    for key, value in _members(params, 0):
         texts = value if isinstance(value, list) else [value]
-        addressed = any(isinstance(text, str) and "@" in text for text in texts[:MAX_ITEMS])
-        if addressed and (key.lower() in _FORWARDING or key.lower() in ("address", "email", "to")):
+        if any(isinstance(text, str) and "@" in text for text in texts[:MAX_ITEMS]) and (
+            key in _FORWARDING or key in ("address", "email", "to")
+        ):
             return True
     return False
 
@@ -109,7 +125,7 @@ def _members(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
         return
     if isinstance(value, dict):
         for key, item in islice(value.items(), MAX_ITEMS):
-            yield str(key), item
+            yield _plain_key(key), item
             if isinstance(item, dict | list):
                 yield from _members(item, depth + 1)
     elif isinstance(value, list):
@@ -130,7 +146,7 @@ def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
     programs = sorted(name.whole & _PROGRAMS)
     if programs:
         given = [_words(params[key]) for key in islice(params, MAX_ITEMS) if key in _COMMAND]
-        line = " ".join(filter(None, given))
+        line = " ".join(filter(None, given)) or _named_after(name, programs, params)
         for program in programs if line else ():
             yield line if line.split(maxsplit=1)[0] == program else f"{program} {line}"
     if name.whole.isdisjoint(_RUNS) or (name.action != "run" and not name.words.isdisjoint(_KEEPS)):
@@ -138,6 +154,17 @@ def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
     for key in islice(params, MAX_ITEMS):
         if key in _CODE and isinstance(code := params[key], str):
             yield from _code(code[:_MAX_CODE], name, params)
+
+
+def _named_after(name: NameMeaning, programs: list[str], params: Params) -> str:
+    """The command that a tool is named after: `git__push {force: true}`."""
+    verbs = [word for word in name.words if word not in programs]
+    if len(verbs) != 1:
+        return ""
+    options = [
+        f"--{key.replace('_', '-')}" for key in islice(params, MAX_ITEMS) if params[key] is True and _WORD.fullmatch(key)
+    ]
+    return " ".join((*verbs, *options))
 
 
 def _words(value: Any) -> str:

@@ -49,7 +49,7 @@ _PATH_KEYS = words(
     "dir dirpath directorypath folder folderpath from to target targetfile targetpath targetdir targetdirectory source "
     "sourcefile sourcepath sourcedir sourcedirectory src srcpath destination destinationpath destinationfile "
     "destinationdirectory dest destpath dst dstpath oldpath newpath output outputpath outputfile outfile paths files "
-    "filepaths filenames uris directories dirs folders sources targets"
+    "filepaths filenames uris directories dirs folders sources targets attachment attachments media"
 )
 """Names of parameters that may hold a path, in lower case and without `_` and `-`."""
 _FILE_PATHS = (

@@ -121,6 +121,8 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
     (words("unlock disarm"), words("door lock locks car gate alarm safe garage house vehicle"), "let-in"),
     (words("change set update reset"), words("password passphrase passwords"), "let-in"),
     (words("set enable add create update"), words("forwarding autoforward autoforwarding"), "let-in"),
+    (words("add create register upload import"), words("ssh sshkey deploykey pubkey delegate delegates"), "let-in"),
+    (words("create issue send buy"), words("gift giftcard voucher"), "pay"),
     (words("reset disable remove"), words("mfa totp otp authenticator"), "take-away"),
     (words("disable suspend"), words("user account alarm firewall protection logging security mfa guard"), "take-away"),
 )

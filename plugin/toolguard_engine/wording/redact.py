@@ -120,7 +120,8 @@ _MAX_PLACES = 100
 _KEY_STARTS = (
     ("-----BEGIN", 0), ("eyJ", 0), ("sk-", 0), ("sk_", 0), ("rk-", 0), ("rk_", 0), ("_v1_", -3), ("AccountKey=", 11),
     ("hooks.slack.com/services/", 25), ("/api/webhooks/", 14), ("ghp_", 0), ("gho_", 0), ("ghu_", 0), ("ghs_", 0),
-    ("ghr_", 0), ("github_pat_", 0), ("glpat-", 0), ("AKIA", 0), ("ASIA", 0), ("AIza", 0), ("ya29.", 0), ("xox", 0), ("npm_", 0),
+    ("ghr_", 0), ("github_pat_", 0), ("glpat-", 0), ("AKIA", 0), ("ASIA", 0), ("AIza", 0), ("ya29.", 0), ("xox", 0),
+    ("npm_", 0),
     ("pypi-AgE", 0), ("hf_", 0), ("fw_", 0), ("gsk_", 0), (":AA", -10), (":AA", -9), (":AA", -8), ("SG.", 0),
 )  # fmt: skip
 """A text that each key format begins with, or that stands so far behind its beginning."""

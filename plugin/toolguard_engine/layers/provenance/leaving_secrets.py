@@ -20,7 +20,7 @@ from toolguard_engine.effects import key_owners, tools
 from toolguard_engine.effects.program_catalogue import words
 from toolguard_engine.effects.shell.command import Effect
 from toolguard_engine.host.tool_names import named
-from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.layers.provenance.known_secrets import KnownSecrets, is_key, key_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.wording import redact
@@ -50,11 +50,11 @@ def judge(call: Call, effects: tuple[Effect, ...], secrets: KnownSecrets) -> Eff
     for whole, destination in islice(_outgoing(call, effects), MAX_EFFECTS):
         text = whole if len(whole) <= MAX_TEXT else f"{whole[: MAX_TEXT // 2]}\n{whole[-MAX_TEXT // 2 :]}"
         texts = list(_readings(text))
-        if name := _keys(texts, destination, named(tool_name(call.tool)).whole):
+        if name := _keys(texts, destination, named(short_name(call.tool)).whole):
             return _leak(name, destination, "key")
         if name := secrets.names_in(call.session or call.run, [*texts, text[::-1], _SEPARATED.sub("", text[:_MAX_ADDRESS])]):
             service = key_owners.of_variable(name)
-            if service is None or not _is_own(service, destination, named(tool_name(call.tool)).whole):
+            if service is None or not _is_own(service, destination, named(short_name(call.tool)).whole):
                 return _leak(name, destination, "remembered")
     return None
 
@@ -86,7 +86,9 @@ def _outgoing(call: Call, effects: tuple[Effect, ...]) -> Iterator[tuple[str, st
     if tool in tools.DESCRIBED:
         if any(effect.kind == "act" and "typed" in effect.flags for effect in effects):
             yield "\n".join(_leaves(call.params, 0)), "a web page"
-    elif not any(effect.kind == "mcp-write" for effect in effects) and named(tool).whole.isdisjoint(_KEEPERS):
+    elif not any(effect.kind == "mcp-write" for effect in effects) and named(short_name(call.tool)).whole.isdisjoint(
+        _KEEPERS
+    ):
         text = "\n".join(_leaves(call.params, 0))
         host = _HOST.search(text, max(0, text.find("://") - 20), _MAX_ADDRESS) if "://" in text[:_MAX_ADDRESS] else None
         yield text, host[1] if host else f"the tool {tool[:_MAX_SHOWN]}"

@@ -20,7 +20,7 @@ from typing import Any
 from toolguard_engine.effects import tools
 from toolguard_engine.effects.program_catalogue import words
 from toolguard_engine.effects.tool_parameters import meaning
-from toolguard_engine.host.tool_search import tool_name
+from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.layers.provenance.context import RunContext, normal
 from toolguard_engine.model.call import Call
 
@@ -32,6 +32,10 @@ _LONG = 120
 _MIN_VALUE, _MIN_NAME = 2, 5
 _MAX_PLACES = 4
 _MAX_CONTACTS = 10
+_MIN_WORDS = 2
+_CLAUSE = 180
+_MAX_INSTRUCTIONS = 40
+_MAX_SEARCHED = 65_536
 _NEAR_BEFORE, _NEAR_AFTER = 240, 120
 _FAR = 900
 
@@ -78,10 +82,12 @@ _INSTRUCTION = _instruction()
 
 
 def ordered(call: Call, context: RunContext) -> str:
-    """The value of a call that text from outside ordered; empty where none is."""
-    kinds = _acting(call)
-    if kinds is None:
+    """The value or the words of a call that text from outside ordered; empty where none did."""
+    if not context.outside and not context.inside and not context.others:
         return ""
+    if (acting := _acting(call)) is None:
+        return ""
+    known, kinds = acting
     asked = _is_asked(kinds, context)
     for value, is_contact in _values(call.params):
         needle = normal(value)
@@ -91,13 +97,32 @@ def ordered(call: Call, context: RunContext) -> str:
             severe = is_contact or len(needle) >= _MIN_NAME or _speaks_of(kinds, near)
             if severe and (_ADDRESSED.search(far) or (not asked and _INSTRUCTION.search(near))):
                 return value
+    return "" if asked else _described(known - _spoken(context.stated), context)
+
+
+def _described(known: frozenset[bytes], context: RunContext) -> str:
+    """The words of a tool that one instruction of the texts has as well, if there are several."""
+    for text in (*context.outside, context.others):
+        for clause in _instructions(text):
+            if len(common := known.intersection(map(_stem, _WORD.findall(clause)))) >= _MIN_WORDS:
+                return " ".join(sorted(word.decode() for word in common))
     return ""
+
+
+@lru_cache(maxsize=64)
+def _instructions(text: bytes) -> tuple[bytes, ...]:
+    found = islice(_INSTRUCTION.finditer(text[-_MAX_SEARCHED:]), _MAX_INSTRUCTIONS)
+    return tuple(text[-_MAX_SEARCHED:][match.start() : match.start() + _CLAUSE].partition(b". ")[0] for match in found)
+
+
+def _stem(word: bytes) -> bytes:
+    return word[:-1] if word.endswith(b"s") and len(word) > _MIN_NAME else word
 
 
 def is_requested(call: Call, context: RunContext) -> bool:
     """Whether the person asked for this very call."""
-    kinds = _acting(call)
-    if kinds is None or not context.stated or not _is_asked(kinds, context, delegated=False):
+    acting = _acting(call)
+    if acting is None or not context.stated or not _is_asked(acting[1], context, delegated=False):
         return False
     values = [normal(value) for value, _ in _values(call.params, numbers=False)]
     named = [needle for needle in values if len(needle) > _MIN_VALUE and context.stated_by_person(needle)]
@@ -111,16 +136,16 @@ def _is_telling_nothing(needle: bytes, context: RunContext) -> bool:
     return not context.outside_names(needle) and not context.inside_has(needle)
 
 
-def _acting(call: Call) -> list[frozenset[bytes]] | None:
-    """The kinds of acts that a tool may be meant for; None for tools that only read, and for the gateway's own."""
+def _acting(call: Call) -> tuple[frozenset[bytes], list[frozenset[bytes]]] | None:
+    """The words of a tool and the kinds of acts it may be meant for; None for tools that only read, or are the gateway's."""
     tool = tool_name(call.tool)
     if not isinstance(call.params, dict) or (tool in tools.DESCRIBED and not _is_addressed(tool, call)):
         return None
-    name = meaning(tool, call.params)
+    name = meaning(short_name(call.tool), call.params)
     if name.action == "look":
         return None
-    known = [word.encode() for word in name.words]
-    return [kind for kind in _KINDS if not kind.isdisjoint(known)]
+    known = frozenset(word.encode() for word in name.words)
+    return known, [kind for kind in _KINDS if not kind.isdisjoint(known)]
 
 
 def _is_addressed(tool: str, call: Call) -> bool:
