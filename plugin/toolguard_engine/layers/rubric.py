@@ -14,7 +14,7 @@ from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect
 from toolguard_engine.layers import constraints
 from toolguard_engine.layers.layer_input import LayerInput
-from toolguard_engine.layers.provenance import gate, leaving_secrets
+from toolguard_engine.layers.provenance import gate, leaving_secrets, steering
 from toolguard_engine.layers.provenance.context import RunContext
 from toolguard_engine.layers.provenance.known_secrets import KnownSecrets
 from toolguard_engine.rules import scores
@@ -77,6 +77,10 @@ def weighed(
     if context is not None and (suspicious := gate.judge(reading.call, tuple(done), context)):
         matches += book.for_call(tool, params, suspicious)
         done += suspicious
+    steers = steering.judge(reading.call, tuple(done), context, reading.command_where, reading.made)
+    if steers is not None:
+        matches += book.for_call(tool, params, (steers,))
+        done.append(steers)
     if leak := leaving_secrets.judge(reading.call, tuple(done), secrets or _NO_SECRETS):
         matches += book.for_call(tool, params, (leak,))
         done.append(leak)

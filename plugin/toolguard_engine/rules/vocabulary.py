@@ -35,7 +35,7 @@ FLAGS = frozenset(
     shutdown logs truncate unfiltered delete alter grant user program deletes names attached search metadata data evaluate
     cookies typed addressed broadcast secret moderates small many statement command target runs unsafe webhook code odd
     pairs invokes leftover gateway-file
-    permits everyone forwards order asked key remembered
+    permits everyone forwards order asked key remembered steer
     """.split()  # noqa: SIM905 - a table of names
 ) | frozenset(filter(None, get_args(ToolAction)))
 ACTIONS = frozenset("gateway plugin session secret-store skill device schedule spawn expose code".split())  # noqa: SIM905

@@ -88,6 +88,8 @@ class RunContext:
     works for, by `others`."""
 
     outside: deque[bytes] = field(default_factory=deque)
+    origins: deque[str] = field(default_factory=deque)
+    """Where each of `outside` came from."""
     inside: deque[bytes] = field(default_factory=deque)
     known: bytes = b""
     stated: bytes = b""
@@ -97,6 +99,11 @@ class RunContext:
     def outside_has(self, needle: bytes) -> bool:
         """Whether some outside text holds this."""
         return bool(needle) and (any(needle in text for text in self.outside) or needle in self.others)
+
+    def origin(self, needle: bytes) -> str:
+        """Where outside text that holds this came from; empty where none holds it."""
+        found = next((origin for text, origin in zip(self.outside, self.origins, strict=True) if needle in text), "")
+        return found or ("a message of somebody else" if needle in self.others else "")
 
     def inside_has(self, needle: bytes) -> bool:
         return bool(needle) and any(needle in text for text in self.inside)
@@ -129,14 +136,18 @@ class RunContext:
         """Where a person named this, as whole words; below 0 where none did."""
         return max(_found(self.stated, needle), _found(self.known, needle)) if needle else -1
 
-    def add(self, where: deque[bytes], text: bytes) -> int:
+    def add(self, where: deque[bytes], text: bytes, origin: str = "") -> int:
         """Keeps a text; the bytes that the run grew by."""
         before = self.size
         where.append(text)
+        if where is self.outside:
+            self.origins.append(origin)
         self.size += len(text)
         while self.size > MAX_RUN or len(self.outside) + len(self.inside) > MAX_TEXTS:
             oldest = self.outside if len(self.outside) >= len(self.inside) else self.inside
             self.size -= len(oldest.popleft())
+            if oldest is self.outside:
+                self.origins.popleft()
         return self.size - before
 
 
@@ -186,7 +197,7 @@ class RunContexts:
         """A tool came back with this text. `tool`: as `toolsearch.tool_name` spells it."""
         origin = source(tool, params)
         if run and origin and text:
-            self._keep(run, origin, text, params)
+            self._keep(run, origin, text, params, tool)
 
     def message(self, session: str, text: str, *, owner: bool) -> None:
         """Somebody wrote to the agent: the person it works for, or somebody else."""
@@ -201,16 +212,26 @@ class RunContexts:
         if context := self._runs.pop(run, None):
             self.size -= context.size
 
-    def _keep(self, run: str, origin: Source, text: str, params: Any) -> None:
+    def _keep(self, run: str, origin: Source, text: str, params: Any, tool: str) -> None:
         context = self._runs.setdefault(run, RunContext())
         self._runs.move_to_end(run)
         if origin == "outside":
             _remember_names(context, params)
         where = context.outside if origin == "outside" else context.inside
-        self.size += context.add(where, normal(text[:MAX_TEXT])[:MAX_TEXT])
+        self.size += context.add(where, normal(text[:MAX_TEXT])[:MAX_TEXT], _named_origin(tool, params))
         while (self.size > MAX_ALL and len(self._runs) > 1) or len(self._runs) > MAX_RUNS:
             _, oldest = self._runs.popitem(last=False)
             self.size -= oldest.size
+
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,20}://(?:[^/\s@]{1,200}@)?([\w.-]{1,100})", re.IGNORECASE)
+
+
+def _named_origin(tool: str, params: Any) -> str:
+    """What a person is shown of where a text came from: a host, else the tool."""
+    values = list(params.values())[:20] if isinstance(params, dict) else []
+    found = (_ADDRESS.search(value, 0, _MAX_NAMED * 10) for value in values if isinstance(value, str))
+    return next((match[1].lower() for match in found if match), "") or f"the tool {tool[:_MAX_NAMED]}"
 
 
 def _remember_names(context: RunContext, params: Any) -> None:

@@ -100,6 +100,11 @@ def ordered(call: Call, context: RunContext) -> str:
     return "" if asked else _described(known - _spoken(context.stated), context)
 
 
+def is_instruction(text: bytes) -> bool:
+    """Whether a text orders something, or is addressed to an assistant."""
+    return _INSTRUCTION.search(text) is not None or _ADDRESSED.search(text) is not None
+
+
 def _described(known: frozenset[bytes], context: RunContext) -> str:
     """The words of a tool that one instruction of the texts has as well, if there are several."""
     for text in (*context.outside, context.others):
