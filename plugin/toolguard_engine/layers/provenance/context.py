@@ -110,7 +110,7 @@ class RunContext:
 
     def outside_names(self, needle: bytes) -> bool:
         """The same for a name: `bob` does not stand in `bobcat`."""
-        return bool(needle) and (any(_names(text, needle) for text in self.outside) or _names(self.others, needle))
+        return bool(needle) and (any(names(text, needle) for text in self.outside) or names(self.others, needle))
 
     @property
     def is_tainted(self) -> bool:
@@ -151,7 +151,8 @@ class RunContext:
         return self.size - before
 
 
-def _names(text: bytes, needle: bytes) -> bool:
+def names(text: bytes, needle: bytes) -> bool:
+    """Whether a text has this as whole words."""
     return _found(text, needle) >= 0
 
 

@@ -135,6 +135,8 @@ def _suspicions(params: dict[str, Any], effect: Effect, call: Call, context: Run
         return
     here = call.session.lower().split(":")
     theirs = [text for text in _targets(params, effect) if text.lower() not in here and context.by_person(_needle(text)) < 0]
+    if effect.kind == "mcp":
+        theirs = [text for text in theirs if not orders.passes_on(call, text, context)]
     if named := next((target for target in theirs if _is_named(target, context)), ""):
         yield "target", named
     if theirs:

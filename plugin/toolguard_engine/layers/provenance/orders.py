@@ -17,11 +17,13 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any
 
+import msgspec
+
 from toolguard_engine.effects import tools
 from toolguard_engine.effects.program_catalogue import words
 from toolguard_engine.effects.tool_parameters import meaning
 from toolguard_engine.host.tool_search import short_name, tool_name
-from toolguard_engine.layers.provenance.context import RunContext, normal
+from toolguard_engine.layers.provenance.context import RunContext, names, normal
 from toolguard_engine.model.call import Call
 
 MAX_VALUES = 60
@@ -29,15 +31,15 @@ MAX_DEPTH = 4
 MAX_TEXT = 16_000
 _LONG = 120
 """Characters of a value that is a text: of it only the addresses count."""
-_MIN_VALUE, _MIN_NAME = 2, 5
+_MIN_VALUE, _MIN_NAME, _MIN_DICTATED = 2, 5, 24
 _MAX_PLACES = 4
 _MAX_CONTACTS = 10
 _MIN_WORDS = 2
 _CLAUSE = 180
 _MAX_INSTRUCTIONS = 40
 _MAX_SEARCHED = 65_536
-_NEAR_BEFORE, _NEAR_AFTER = 240, 120
-_FAR = 900
+_NEAR, _FAR = 400, 900
+_TEXTS = words("worded_parameter")
 
 _ROLES = ("sending", "paying", "arranging", "changing", "removing", "admitting", "publishing", "controlling")
 
@@ -46,6 +48,8 @@ def _spelled(role: str) -> frozenset[bytes]:
     return frozenset(word.encode() for word in words(role))
 
 
+Kinds = list[frozenset[bytes]]
+Acting = tuple[frozenset[bytes], Kinds]
 _KINDS = tuple(map(_spelled, _ROLES))
 _DELEGATING = _spelled("delegating")
 _WORD = re.compile(rb"[a-z]+")
@@ -89,15 +93,49 @@ def ordered(call: Call, context: RunContext) -> str:
         return ""
     known, kinds = acting
     asked = _is_asked(kinds, context)
-    for value, is_contact in _values(call.params):
-        needle = normal(value)
+    for value in _values(call.params):
+        needle = normal(value.text)
         if len(needle) < _MIN_VALUE or context.by_person(needle) >= 0:
             continue
-        for near, far in _passages(needle, context):
-            severe = is_contact or len(needle) >= _MIN_NAME or _speaks_of(kinds, near)
-            if severe and (_ADDRESSED.search(far) or (not asked and _INSTRUCTION.search(near))):
-                return value
-    return "" if asked else _described(known - _spoken(context.stated), context)
+        for text in (*context.outside, *context.inside, context.others):
+            if _is_addressed(needle, text, kinds, value, context) or (not asked and _is_named(needle, text, acting, value)):
+                return value.text
+    return "" if asked else _described(known - _spoken(context.stated), kinds, context)
+
+
+def _is_addressed(needle: bytes, text: bytes, kinds: Kinds, value: CallValue, context: RunContext) -> bool:
+    """Whether a text names this value beside something that is addressed to an assistant."""
+    before, after = (_FAR, _FAR // 2) if value.is_contact else (_NEAR, _NEAR // 2)
+    for at in context.places(text, needle, _MAX_PLACES):
+        around = text[max(0, at - before) : at + len(needle) + after]
+        if _is_telling(needle, around, kinds, value) and _ADDRESSED.search(around):
+            return True
+    return False
+
+
+def _is_named(needle: bytes, text: bytes, acting: Acting, value: CallValue) -> bool:
+    """Whether an instruction in a text names this value. A text that the agent words counts if it is dictated."""
+    if needle not in text or (value.is_text and len(needle) < _MIN_DICTATED):
+        return False
+    for whole in _instructions(text):
+        clause = whole if value.is_contact else whole.partition(b". ")[0]
+        if names(clause, needle) and _is_telling(needle, clause, acting[1], value):
+            return not value.is_text or not acting[0].isdisjoint(_WORD.findall(clause.replace(needle, b"")))
+    return False
+
+
+def passes_on(call: Call, contact: str, context: RunContext) -> bool:
+    """Whether the person asked for a call of this kind and no instruction of others names this address for it."""
+    acting = _acting(call)
+    if acting is None or not _is_asked(acting[1], context):
+        return False
+    needle, value = normal(contact), CallValue(contact, is_contact=True)
+    return not any(_is_named(needle, text, acting, value) for text in (*context.outside, context.others))
+
+
+def _is_telling(needle: bytes, around: bytes, kinds: Kinds, value: CallValue) -> bool:
+    """Whether a value is no accident: long enough, or beside words for what the tool does."""
+    return value.is_contact or len(needle) >= _MIN_NAME or any(not kind.isdisjoint(_WORD.findall(around)) for kind in kinds)
 
 
 def is_instruction(text: bytes) -> bool:
@@ -105,19 +143,21 @@ def is_instruction(text: bytes) -> bool:
     return _INSTRUCTION.search(text) is not None or _ADDRESSED.search(text) is not None
 
 
-def _described(known: frozenset[bytes], context: RunContext) -> str:
-    """The words of a tool that one instruction of the texts has as well, if there are several."""
+def _described(known: frozenset[bytes], kinds: Kinds, context: RunContext) -> str:
+    """The words of a tool that one instruction of the texts has as well: its verb and what it is about."""
     for text in (*context.outside, context.others):
         for clause in _instructions(text):
-            if len(common := known.intersection(map(_stem, _WORD.findall(clause)))) >= _MIN_WORDS:
+            common = known.intersection(map(_stem, _WORD.findall(clause.partition(b". ")[0])))
+            if len(common) >= _MIN_WORDS and any(not kind.isdisjoint(common) for kind in kinds):
                 return " ".join(sorted(word.decode() for word in common))
     return ""
 
 
 @lru_cache(maxsize=64)
 def _instructions(text: bytes) -> tuple[bytes, ...]:
-    found = islice(_INSTRUCTION.finditer(text[-_MAX_SEARCHED:]), _MAX_INSTRUCTIONS)
-    return tuple(text[-_MAX_SEARCHED:][match.start() : match.start() + _CLAUSE].partition(b". ")[0] for match in found)
+    searched = text[-_MAX_SEARCHED:]
+    found = islice(_INSTRUCTION.finditer(searched), _MAX_INSTRUCTIONS)
+    return tuple(searched[match.start() : match.start() + _CLAUSE] for match in found)
 
 
 def _stem(word: bytes) -> bytes:
@@ -129,7 +169,7 @@ def is_requested(call: Call, context: RunContext) -> bool:
     acting = _acting(call)
     if acting is None or not context.stated or not _is_asked(acting[1], context, delegated=False):
         return False
-    values = [normal(value) for value, _ in _values(call.params, numbers=False)]
+    values = [normal(value.text) for value in _values(call.params, numbers=False)]
     named = [needle for needle in values if len(needle) > _MIN_VALUE and context.stated_by_person(needle)]
     if not named or any(_ADDRESSED.search(text) for text in (*context.outside, *context.inside, context.others)):
         return False
@@ -141,10 +181,10 @@ def _is_telling_nothing(needle: bytes, context: RunContext) -> bool:
     return not context.outside_names(needle) and not context.inside_has(needle)
 
 
-def _acting(call: Call) -> tuple[frozenset[bytes], list[frozenset[bytes]]] | None:
+def _acting(call: Call) -> Acting | None:
     """The words of a tool and the kinds of acts it may be meant for; None for tools that only read, or are the gateway's."""
     tool = tool_name(call.tool)
-    if not isinstance(call.params, dict) or (tool in tools.DESCRIBED and not _is_addressed(tool, call)):
+    if not isinstance(call.params, dict) or (tool in tools.DESCRIBED and not _is_for_others(tool, call)):
         return None
     name = meaning(short_name(call.tool), call.params)
     if name.action == "look":
@@ -153,14 +193,14 @@ def _acting(call: Call) -> tuple[frozenset[bytes], list[frozenset[bytes]]] | Non
     return known, [kind for kind in _KINDS if not kind.isdisjoint(known)]
 
 
-def _is_addressed(tool: str, call: Call) -> bool:
+def _is_for_others(tool: str, call: Call) -> bool:
     """Whether it is a message to somebody else than the conversation that is under way."""
     here = call.session.lower().split(":")
     target = call.params.get("target") if tool == "message" else None
     return isinstance(target, str) and bool(target) and target.lower() not in here
 
 
-def _is_asked(kinds: list[frozenset[bytes]], context: RunContext, *, delegated: bool = True) -> bool:
+def _is_asked(kinds: Kinds, context: RunContext, *, delegated: bool = True) -> bool:
     """Whether a person asked for one of these kinds of acts, or told the agent to do what it reads."""
     stated = _spoken(context.stated)
     if delegated and not stated.isdisjoint(_DELEGATING):
@@ -168,41 +208,38 @@ def _is_asked(kinds: list[frozenset[bytes]], context: RunContext, *, delegated: 
     return any(not kind.isdisjoint(stated) for kind in kinds)
 
 
-def _speaks_of(kinds: list[frozenset[bytes]], near: bytes) -> bool:
-    return any(not kind.isdisjoint(_WORD.findall(near)) for kind in kinds)
-
-
 @lru_cache(maxsize=64)
 def _spoken(text: bytes) -> frozenset[bytes]:
     return frozenset(_WORD.findall(text))
 
 
-def _values(params: Any, *, numbers: bool = True) -> Iterator[tuple[str, bool]]:
-    """The values of a call, and whether each is an address of some kind."""
-    for value in islice(_leaves(params, 0, numbers=numbers), MAX_VALUES):
-        contacts = list(
-            dict.fromkeys(islice((match[0].rstrip(".,;:!?)") for match in _CONTACT.finditer(value[:MAX_TEXT])), 10))
-        )
-        yield from ((contact, True) for contact in contacts)
+class CallValue(msgspec.Struct, frozen=True):
+    """A value of a call. `is_contact`: an address of some kind; `is_text`: it is worded by the agent (a title, a body)."""
+
+    text: str
+    is_contact: bool = False
+    is_text: bool = False
+
+
+def _values(params: Any, *, numbers: bool = True) -> Iterator[CallValue]:
+    """The values of a call; of a long one only the addresses in it."""
+    for key, value in islice(_leaves(params, 0, "", numbers=numbers), MAX_VALUES):
+        found = islice(_CONTACT.finditer(value[:MAX_TEXT]), _MAX_CONTACTS)
+        contacts = list(dict.fromkeys(match[0].rstrip(".,;:!?)") for match in found))
+        yield from (CallValue(contact, is_contact=True) for contact in contacts)
         if len(value) <= _LONG and value not in contacts:
-            yield value, False
+            yield CallValue(value, is_text=key.lower() in _TEXTS)
 
 
-def _leaves(value: Any, depth: int, *, numbers: bool) -> Iterator[str]:
+def _leaves(value: Any, depth: int, key: str, *, numbers: bool) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
-        yield value
+        yield key, value
     elif isinstance(value, int | float) and not isinstance(value, bool):
         if numbers:
-            yield str(value)
-    elif isinstance(value, dict | list) and depth < MAX_DEPTH:
-        for item in islice(value.values() if isinstance(value, dict) else value, MAX_VALUES):
-            yield from _leaves(item, depth + 1, numbers=numbers)
-
-
-def _passages(needle: bytes, context: RunContext) -> Iterator[tuple[bytes, bytes]]:
-    """What stands close to a value and what stands around it, in each text that names it."""
-    for text in (*context.outside, *context.inside, context.others):
-        for at in context.places(text, needle, _MAX_PLACES):
-            end = at + len(needle)
-            near = text[max(0, at - _NEAR_BEFORE) : end + _NEAR_AFTER]
-            yield near, text[max(0, at - _FAR) : end + _FAR // 2]
+            yield key, str(value)
+    elif isinstance(value, dict) and depth < MAX_DEPTH:
+        for name, item in islice(value.items(), MAX_VALUES):
+            yield from _leaves(item, depth + 1, str(name), numbers=numbers)
+    elif isinstance(value, list) and depth < MAX_DEPTH:
+        for item in islice(value, MAX_VALUES):
+            yield from _leaves(item, depth + 1, key, numbers=numbers)
