@@ -33,7 +33,16 @@ _UNPAID = words("unpaid")
 _EVERYBODY = words("everybody")
 _AUDIENCE = words("audience_parameter")
 _SHARES = words("shares")
-_FORWARDING = words("forwarding_parameter")
+_FORWARDING = tuple(words("forwarding_parameter"))
+_STATE = words("state_parameter")
+_OPEN = words("open_state")
+_ENTRANCE = words("entrance")
+_PROGRAM = words("program_parameter")
+_TYPING = words("typing")
+_TYPED = words("typed_parameter")
+_HIGH_ROLES = words("high_role")
+_MOVES_MONEY = words("moves_money")
+_TRADED = words("traded")
 _INSTRUMENT = words("payment_instrument")
 _LOGIN = words("login_parameter")
 _ACCOUNT = words("account")
@@ -83,18 +92,65 @@ def flags(name: NameMeaning, params: Params) -> Iterator[str]:
     if name.action == "look":
         return
     keys = {_plain_key(key) for key in islice(params, MAX_ITEMS)}
-    if name.words.isdisjoint(_UNPAID) and not (keys.isdisjoint(_AMOUNT) or keys.isdisjoint(_PAYEE)):
+    if _pays(name, keys):
         yield "pay"
-    if not name.words.isdisjoint(_ENTERED) and not keys.isdisjoint(_INSTRUMENT):
-        yield "pay"
-    if not name.words.isdisjoint(_ALTERED) and (
-        not keys.isdisjoint(_LOGIN) or ("email" in keys and not name.words.isdisjoint(_ACCOUNT))
-    ):
+    if _lets_in(name, keys, params):
         yield "let-in"
-    if not name.words.isdisjoint(_SHARES) and _is_for_everybody(params):
+    if "push" in name.words and params.get("force") is True:
+        yield "destroy"
+    named_so = "public" in name.words and not name.words.isdisjoint(_PUBLISHING)
+    if named_so or (not name.words.isdisjoint(_SHARES) and _is_for_everybody(params)):
         yield "everyone"
     if not name.words.isdisjoint(_MAIL_RULE) and _forwards(params):
         yield "forwards"
+
+
+def _pays(name: NameMeaning, keys: set[str]) -> bool:
+    has_amount = not keys.isdisjoint(_AMOUNT)
+    if has_amount and name.words.isdisjoint(_UNPAID):
+        return not keys.isdisjoint(_PAYEE) or not name.words.isdisjoint(_MOVES_MONEY)
+    if not keys.isdisjoint(_TRADED) and "symbol" in keys:
+        return True
+    return not name.words.isdisjoint(_ENTERED) and not keys.isdisjoint(_INSTRUMENT)
+
+
+def _lets_in(name: NameMeaning, keys: set[str], params: Params) -> bool:
+    """Whether a login changes, somebody gets a high role, or what keeps people out is opened."""
+    if not name.words.isdisjoint(_ALTERED) and (
+        not keys.isdisjoint(_LOGIN) or ("email" in keys and not name.words.isdisjoint(_ACCOUNT))
+    ):
+        return True
+    if name.words <= _OWN_ADDRESS and not name.words.isdisjoint(("email", "phone")):
+        return True
+    short = [(key, value) for key, value in _members(params, 0) if isinstance(value, str | bool)]
+    about = name.words.union(*(_parts(value) for _, value in short if isinstance(value, str)))
+    if not about.isdisjoint(_ENTRANCE):
+        if any(key in ("locked", "armed") and value is False for key, value in short):
+            return True
+        if any(key in _STATE and isinstance(value, str) and _plain_key(value) in _OPEN for key, value in short):
+            return True
+    invites = not name.words.isdisjoint(_INVITES)
+    return invites and any(
+        (key == "role" and isinstance(value, str) and _plain_key(value) in _HIGH_ROLES)
+        or (key in ("isadmin", "admin", "superuser", "issuperuser") and value is True)
+        for key, value in short
+    )
+
+
+_INVITES = frozenset(
+    ("invite", "add", "assign", "acl", "role", "roles", "permission", "permissions", "member", "members", "share", "user")
+)
+_OWN_ADDRESS = frozenset(
+    ("update", "change", "set", "user", "account", "my", "primary", "phone", "number", "email", "address", "profile")
+)
+"""The words of a tool that changes how a user is reached, and so who can get into the account."""
+
+
+def _parts(value: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]+", value.lower())) if len(value) <= MAX_ITEMS else frozenset()
+
+
+_PUBLISHING = frozenset(("make", "set", "enable", "share", "publish", "turn"))
 
 
 def _plain_key(key: Any) -> str:
@@ -105,7 +161,7 @@ def _is_for_everybody(params: Params) -> bool:
     for key, value in _members(params, 0):
         if (key in _PRIVATE and value is False) or (key in _PUBLIC and value is True):
             return True
-        if key in _AUDIENCE and isinstance(value, str) and value.lower() in _EVERYBODY:
+        if isinstance(value, str) and _plain_key(value) in _EVERYBODY and any(word in key for word in _AUDIENCE):
             return True
     return False
 
@@ -114,7 +170,7 @@ def _forwards(params: Params) -> bool:
     for key, value in _members(params, 0):
         texts = value if isinstance(value, list) else [value]
         if any(isinstance(text, str) and "@" in text for text in texts[:MAX_ITEMS]) and (
-            key in _FORWARDING or key in ("address", "email", "to")
+            key.startswith(_FORWARDING) or key in ("address", "email", "emailaddress", "to")
         ):
             return True
     return False
@@ -136,13 +192,20 @@ def _members(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
 
 def asks_database(name: NameMeaning, key: str) -> bool:
     """Whether the text of this parameter is a statement of a database and not a question to a search engine."""
-    if key in _STATEMENT_KEYS or name.action in ("query", "run"):
+    if key in _STATEMENT_KEYS or (name.action in ("query", "run") and key not in ("command", "script")):
         return True
     return name.action != "look" and not name.whole.isdisjoint(_DATABASE)
 
 
 def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
     """Arguments of the program that a tool is named after, and code for an interpreter, as command lines."""
+    yield _request(params)
+    arguments = next((_words(params[key]) for key in islice(params, MAX_ITEMS) if key in _COMMAND), "")
+    for key in islice(params, MAX_ITEMS):
+        if key in _PROGRAM and isinstance(params[key], str):
+            yield f"{params[key]} {arguments}"
+        elif key in _TYPED and not name.whole.isdisjoint(_TYPING) and name.action != "look":
+            yield _words(params[key])
     programs = sorted(name.whole & _PROGRAMS)
     if programs:
         given = [_words(params[key]) for key in islice(params, MAX_ITEMS) if key in _COMMAND]
@@ -154,6 +217,17 @@ def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
     for key in islice(params, MAX_ITEMS):
         if key in _CODE and isinstance(code := params[key], str):
             yield from _code(code[:_MAX_CODE], name, params)
+
+
+def _request(params: Params) -> str:
+    """A request of any method as `curl` would make it."""
+    method, url = params.get("method"), params.get("url", params.get("endpoint"))
+    if not isinstance(method, str) or not isinstance(url, str) or method.upper() not in _METHODS:
+        return ""
+    return f"curl -X {method.upper()} {shlex.quote(url)}"
+
+
+_METHODS = ("DELETE", "PATCH", "POST", "PUT")
 
 
 def _named_after(name: NameMeaning, programs: list[str], params: Params) -> str:

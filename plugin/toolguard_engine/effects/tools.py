@@ -496,7 +496,7 @@ _REMOTE_KEYS = words(
 """Parameters of tools whose paths are not on this machine."""
 
 _WRITES = frozenset(["write", "destroy", "take-away", "change"])
-_STATEMENTS = ("sql", "query", "statement", "statements", "queries")
+_STATEMENTS = ("sql", "query", "statement", "statements", "queries", "command", "script")
 _REPORTED = frozenset(["destroy", "take-away", "let-in", "pay", "send", "publish", "run", "query"])
 
 
@@ -506,7 +506,7 @@ def _undescribed(tool: str, params: Params, where: Where) -> Acts:
     flags: set[str] = {name.action} if name.action in _REPORTED else set()
     flags.update(tool_parameters.flags(name, params))
     statements = tuple(key for key in _STATEMENTS if key in params and tool_parameters.asks_database(name, key))
-    if any(_is_destructive(text) for text in _texts(params, statements)):
+    if any(_is_destructive(text) or _MUTATION.match(text) for text in _texts(params, statements)):
         flags |= {"statement", "destroys"}
     if not flags:
         return found
@@ -542,4 +542,9 @@ def _is_destructive(text: str) -> bool:
     return any(not sql.flags(statement).isdisjoint(_DESTRUCTIVE) for statement in sql.statements(head))
 
 
+_MUTATION = re.compile(
+    r"\s{0,9}mutation\b[^{]{0,200}\{\s{0,9}(?:\w{1,60}:\s{0,9})?(?:delete|remove|destroy|purge|revoke|transfer)\w",
+    re.IGNORECASE,
+)
+"""A request in GraphQL that takes something away."""
 _DESTRUCTIVE = words("drop database truncate unfiltered alter grant user program")

@@ -36,6 +36,10 @@ _MAX_ADDRESS = 2_000
 _LEAVES = frozenset({"send", "http", "fetch", "copy-out", "connect", "message", "exfiltrate", "tunnel"})
 _KEEPERS = words("keeps_secrets")
 _BLOB = re.compile(r"[A-Za-z0-9+/_-]{16,4096}={0,2}")
+_PAGE_SECRETS = re.compile(
+    r"(?:fetch\(|sendBeacon|XMLHttpRequest|new Image|\.src\s?=|location(?:\.href)?\s?=|axios|https?://)[^\n]{0,400}"
+    r"(?:document\.cookie|(?:local|session)Storage)"
+)
 _SEPARATED = re.compile(r"[\s.,|;:_-]{1,3}")
 _AUTHORIZED = re.compile(
     r"(?i)(?:authorization|bearer|token|api[-_]?key|x-[\w-]{1,30}key)\W{1,8}(?:bearer |token |basic )?\Z"
@@ -50,6 +54,8 @@ def judge(call: Call, effects: tuple[Effect, ...], secrets: KnownSecrets) -> Eff
     for whole, destination in islice(_outgoing(call, effects), MAX_EFFECTS):
         text = whole if len(whole) <= MAX_TEXT else f"{whole[: MAX_TEXT // 2]}\n{whole[-MAX_TEXT // 2 :]}"
         texts = list(_readings(text))
+        if _PAGE_SECRETS.search(text):
+            return _leak("the cookies or the storage of a page", destination, "key")
         if name := _keys(texts, destination, named(short_name(call.tool)).whole):
             return _leak(name, destination, "key")
         if name := secrets.names_in(call.session or call.run, [*texts, text[::-1], _SEPARATED.sub("", text[:_MAX_ADDRESS])]):
@@ -84,7 +90,7 @@ def _outgoing(call: Call, effects: tuple[Effect, ...]) -> Iterator[tuple[str, st
             yield "\n".join(_leaves(call.params, 0)), effect.target or "the conversation"
     tool = tool_name(call.tool)
     if tool in tools.DESCRIBED:
-        if any(effect.kind == "act" and "typed" in effect.flags for effect in effects):
+        if any(effect.kind == "act" and effect.flags & {"typed", "evaluate"} for effect in effects):
             yield "\n".join(_leaves(call.params, 0)), "a web page"
     elif not any(effect.kind == "mcp-write" for effect in effects) and named(short_name(call.tool)).whole.isdisjoint(
         _KEEPERS

@@ -170,7 +170,12 @@ def is_requested(call: Call, context: RunContext) -> bool:
     if acting is None or not context.stated or not _is_asked(acting[1], context, delegated=False):
         return False
     values = [normal(value.text) for value in _values(call.params, numbers=False)]
-    named = [needle for needle in values if len(needle) > _MIN_VALUE and context.stated_by_person(needle)]
+    named = [
+        needle
+        for needle in values
+        if len(needle) > _MIN_VALUE
+        and context.stated_by_person(needle if b"/" not in needle else needle.rpartition(b"/")[2])
+    ]
     if not named or any(_ADDRESSED.search(text) for text in (*context.outside, *context.inside, context.others)):
         return False
     return all(needle in named for needle in values if not _is_telling_nothing(needle, context))
