@@ -301,7 +301,7 @@ def test_a_session_hears_and_forgets() -> None:
     assert [talk.answer(note) for note in notes] == [None, None]
     assert flags(EXEC, {"command": "rm -rf ~/projects"}, talk.guard.contexts.of("r", "s")) == ["command"]
     talk.answer(messages.RunEnd("r", "s"))
-    assert talk.guard.contexts.of("r", "s") is None
+    assert not talk.guard.contexts.of("r", "s").is_tainted
 
 
 def test_lines_of_the_wire() -> None:

@@ -31,6 +31,8 @@ class ProgramCatalogue(msgspec.Struct, frozen=True):
 
     programs: Roles
     tools: Roles
+    words: Roles = {}
+    """What stands in the names, parameters and values of tools that nobody describes."""
 
 
 def programs(*roles: str) -> frozenset[str]:
@@ -41,6 +43,11 @@ def programs(*roles: str) -> frozenset[str]:
 def tools(*roles: str) -> frozenset[str]:
     """The gateway tools that have one of these roles. Raises `KeyError` for an unknown role."""
     return _union(load().tools, roles)
+
+
+def words(*roles: str) -> frozenset[str]:
+    """The words that have one of these roles. Raises `KeyError` for an unknown role."""
+    return _union(load().words, roles)
 
 
 @cache
@@ -61,12 +68,13 @@ def source() -> dict[str, Any]:
 
 def parse(table: Mapping[str, Any]) -> ProgramCatalogue:
     """Raises `ValueError` for a role without a meaning or names, a repeated name, or an unknown `includes`."""
-    return ProgramCatalogue(_roles(table["programs"]), _roles(table["tools"]))
+    return ProgramCatalogue(_roles(table["programs"]), _roles(table["tools"]), _roles(table.get("words", {})))
 
 
 def encode(catalogue: ProgramCatalogue) -> str:
     """JSON with one role per line."""
-    return f'{{"programs": {_encoded(catalogue.programs)}, "tools": {_encoded(catalogue.tools)}}}\n'
+    words = f', "words": {_encoded(catalogue.words)}' if catalogue.words else ""
+    return f'{{"programs": {_encoded(catalogue.programs)}, "tools": {_encoded(catalogue.tools)}{words}}}\n'
 
 
 def for_gateway(catalogue: ProgramCatalogue) -> ProgramCatalogue:

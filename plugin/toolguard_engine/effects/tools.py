@@ -23,7 +23,7 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote
 
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects import program_catalogue, tool_parameters
 from toolguard_engine.effects.control_plane import gateway_tools
 from toolguard_engine.effects.control_plane.command_line import Operation
 from toolguard_engine.effects.control_plane.verb_catalogue import UNKNOWN_VERB
@@ -49,7 +49,7 @@ _PATH_KEYS = words(
     "dir dirpath directorypath folder folderpath from to target targetfile targetpath targetdir targetdirectory source "
     "sourcefile sourcepath sourcedir sourcedirectory src srcpath destination destinationpath destinationfile "
     "destinationdirectory dest destpath dst dstpath oldpath newpath output outputpath outputfile outfile paths files "
-    "filepaths filenames uris directories dirs folders sources targets"
+    "filepaths filenames uris directories dirs folders sources targets attachment attachments media"
 )
 """Names of parameters that may hold a path, in lower case and without `_` and `-`."""
 _FILE_PATHS = (
@@ -144,34 +144,7 @@ def _command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
     commands_ = params.get("commands")
     if isinstance(commands_, list):
         yield "\n".join(item for item in commands_[:MAX_ITEMS] if isinstance(item, str))
-    shell = not name.whole.isdisjoint(_SHELLS) or _word(params, "language") in _SHELLS
-    interpreter = _interpreter(name, params)
-    for key in ("script", "code", "source", "input", "cell", "snippet") if shell or interpreter else ():
-        if isinstance(text := params.get(key), str):
-            yield text if shell else f"{interpreter} {shlex.quote(text)}"
-
-
-def _interpreter(name: NameMeaning, params: Params) -> str:
-    """What runs the code of a tool: it is in its name or in a parameter; tools that just run code run Python."""
-    asked = re.findall(r"[a-z]+", _word(params, "language") or _word(params, "lang") or _word(params, "kernel"))[:1]
-    found = next((program for word, program in _INTERPRETERS.items() if word in name.whole or word in asked), "")
-    runs_code = not name.whole.isdisjoint(_CODE if name.action == "run" else _CONSOLES if not name.action else ())
-    return found or (_INTERPRETERS["python"] if runs_code and not asked else "")
-
-
-_CONSOLES = words("jupyter kernel repl interpreter colab")
-_CODE = _CONSOLES | words("code cell notebook")
-_SHELLS = words("shell bash sh terminal ssh command commands console zsh")
-_INTERPRETERS = {
-    "python": "python3 -c",
-    "ipython": "python3 -c",
-    "javascript": "node -e",
-    "node": "node -e",
-    "typescript": "node -e",
-    "ruby": "ruby -e",
-    "php": "php -r",
-    "perl": "perl -e",
-}
+    yield from tool_parameters.command_lines(name, params)
 
 
 def _joined(value: Any, arguments: Any) -> str:
@@ -525,15 +498,17 @@ _REMOTE_KEYS = words(
 """Parameters of tools whose paths are not on this machine."""
 
 _WRITES = frozenset(["write", "destroy", "take-away", "change"])
-_STATEMENTS = ("sql", "query", "statement", "statements", "queries")
+_STATEMENTS = ("sql", "query", "statement", "statements", "queries", "command", "script")
 _REPORTED = frozenset(["destroy", "take-away", "let-in", "pay", "send", "publish", "run", "query"])
 
 
 def _undescribed(tool: str, params: Params, where: Where) -> Acts:
-    name = named(tool)
+    name = tool_parameters.meaning(tool, params)
     found = _paths_of(name, params, where)
     flags: set[str] = {name.action} if name.action in _REPORTED else set()
-    if any(_is_destructive(text) for text in _texts(params, _STATEMENTS)):
+    flags.update(tool_parameters.flags(name, params))
+    statements = tuple(key for key in _STATEMENTS if key in params and tool_parameters.asks_database(name, key))
+    if any(_is_destructive(text) or _MUTATION.match(text) for text in _texts(params, statements)):
         flags |= {"statement", "destroys"}
     if not flags:
         return found
@@ -569,4 +544,9 @@ def _is_destructive(text: str) -> bool:
     return any(not sql.flags(statement).isdisjoint(_DESTRUCTIVE) for statement in sql.statements(head))
 
 
+_MUTATION = re.compile(
+    r"\s{0,9}mutation\b[^{]{0,200}\{\s{0,9}(?:\w{1,60}:\s{0,9})?(?:delete|remove|destroy|purge|revoke|transfer)\w",
+    re.IGNORECASE,
+)
+"""A request in GraphQL that takes something away."""
 _DESTRUCTIVE = words("drop database truncate unfiltered alter grant user program")

@@ -65,7 +65,7 @@ _VERBS = _table(
         "take-away",
         "remove revoke uninstall ban kick kill shutdown deactivate suspend expel evict deregister unpublish reboot",
     ),
-    ("pay", "pay purchase buy sell withdraw refund wire charge"),
+    ("pay", "pay purchase buy sell withdraw refund wire charge checkout"),
     ("send", "send email mail sms notify reply forward message dm text call invite broadcast"),
     ("publish", "publish post tweet deploy release share announce toot"),
     ("query", "sql"),
@@ -95,16 +95,17 @@ _MONEY = words(
     "payment payments fund funds money payout payouts transfer transaction transactions trade trades refund "
     "wire crypto coins tokens balance purchase subscription"
 )
-_MOVES = words("transfer send create make execute submit place approve pay wire authorize sign")
+_MOVES = words("broadcast transfer send create make execute submit place approve pay wire authorize sign")
 _PRICED = words("link links intent intents method methods template status history")
-_MANY = words("all every bulk batch mass everything everyone many multiple")
+_MANY = words("newsletter campaign blast all every bulk batch mass everything everyone many multiple")
 _OWNERSHIP = words("ownership owner repository repo account domain")
 _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
     # a word of the first set together with one of the second means this action
     (
         words("clear reset empty flush format"),
         words(
-            "database db schema table tables disk drive volume partition trash bin bucket storage queue factory everything"
+            "database db schema table tables disk drive volume partition trash bin bucket storage queue factory everything "
+            "all calendar mailbox inbox contacts"
         ),
         "destroy",
     ),
@@ -117,9 +118,77 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
         ),
         "let-in",
     ),
-    (words("unlock disarm open"), words("door lock car gate alarm safe garage house"), "let-in"),
-    (words("disable suspend"), words("user account alarm firewall protection logging security mfa guard"), "take-away"),
+    (
+        words("unlock unlatch disarm"),
+        words(
+            "door doors lock locks car cars gate gates alarm alarms safe safes garage house home vehicle trunk locker "
+            "deadbolt screen device phone account user bike"
+        ),
+        "let-in",
+    ),
+    (words("buzz"), words("in door visitor"), "let-in"),
+    (words("change set update reset"), words("password passwords passphrase passcode pin"), "let-in"),
+    (words("change set update add"), words("recovery twofactor mfa otp"), "let-in"),
+    (
+        words("set enable add create update change"),
+        words("forwarding autoforward autoforwarding delegate delegates delegation"),
+        "let-in",
+    ),
+    (words("add register enroll"), words("passkey factor authenticator fingerprint"), "let-in"),
+    (words("add create register upload import"), words("ssh sshkey deploykey pubkey"), "let-in"),
+    (words("create generate issue mint regenerate"), words("apikey token tokens pat"), "let-in"),
+    (words("create add register set update"), words("webhook webhooks"), "let-in"),
+    (
+        words("add make create promote invite set grant assign"),
+        words("admin admins administrator owner owners superuser root"),
+        "let-in",
+    ),
+    (words("promote elevate impersonate"), words("user member account role customer"), "let-in"),
+    (words("authorize approve connect trust pair"), words("app application oauth device devices login client"), "let-in"),
+    (words("create issue send buy"), words("gift giftcard voucher"), "pay"),
+    (
+        words("approve pay settle release reimburse run"),
+        words("invoice invoices expense expenses payroll reimbursement escrow"),
+        "pay",
+    ),
+    (words("open close liquidate"), words("position positions"), "pay"),
+    (words("swap bridge stake unstake mint"), words("token tokens coin coins crypto eth nft asset assets"), "pay"),
+    (words("upgrade change renew buy extend"), words("plan subscription tier billing domain license seats"), "pay"),
+    (words("register transfer"), words("domain"), "pay"),
+    (
+        words("book rent request"),
+        words("flight flights hotel hotels room ticket tickets trip ride taxi car train"),
+        "pay",
+    ),
+    (words("reset disable remove off"), words("mfa totp otp authenticator factor fa"), "take-away"),
+    (
+        words("disable pause suspend off"),
+        words("camera cameras alarm siren protection antivirus defender backups monitoring audit"),
+        "take-away",
+    ),
+    (words("disable suspend"), words("user account alarm firewall logging security guard"), "take-away"),
+    (words("close delete"), words("account accounts"), "take-away"),
+    (words("update set change replace"), words("nameserver nameservers mx"), "take-away"),
+    (words("drain cordon evict scale"), words("node nodes zero"), "take-away"),
+    (words("unprotect unseal"), words("branch branches tag vault"), "take-away"),
+    (words("force"), words("push"), "destroy"),
+    (words("flushall flushdb"), words("redis cache db all"), "destroy"),
+    (words("factory hard"), words("reset"), "destroy"),
 )
+_CALLED = words("phone number contact person customer user lead patient")
+_ENTRANCES = words("door doors gate gates garage safe trunk locker")
+_MAKES = words("create add generate issue set register rotate new")
+_KEY_PAIRS = (
+    words("api key"), words("access key"), words("secret key"), words("deploy key"), words("service account"),
+    words("app password"), words("lock code"), words("door code"), words("guest code"), words("gate code"),
+    words("alarm code"), words("entry code"),
+)  # fmt: skip
+"""What gives access, in two words."""
+_ORDERED = words(
+    "list status history details detail info book books by id ids item items line lines number tracking search get total "
+    "summary count update cancel note notes"
+)
+"""What an order is asked for, where it is not placed."""
 _RUN_TOGETHER = ("delete", "destroy", "purge", "wipe", "truncate")
 """Beginnings of names that lost their capitals: `deleteallmail`."""
 
@@ -144,15 +213,23 @@ def _named(tool: str) -> NameMeaning:
 
 def _action(found: list[str], known: frozenset[str]) -> ToolAction:
     action = _by_verb(found)
+    if found[0] == "order" and known.isdisjoint(_ORDERED):
+        return "pay"
+    if found in (["disarm"], ["unlock"]):
+        return "let-in"
+    if found[0] == "call" and len(found) > 1 and known.isdisjoint(_CALLED):
+        action = "run"
     if action in ("look", "run", "query", "") and not known.isdisjoint(_SQL) and (action != "look" or found[0] == "query"):
         return "query"
     if action == "look":
-        return action
+        return "let-in" if found[0] == "open" and not known.isdisjoint(_ENTRANCES) else action
     for verbs, nouns, compound in _COMPOUNDS:
         if not known.isdisjoint(verbs) and not known.isdisjoint(nouns):
             return compound
     if not known.isdisjoint(_MOVES) and _is_payment(known):
         return "pay"
+    if not known.isdisjoint(_MAKES) and any(pair <= known for pair in _KEY_PAIRS):
+        return "let-in"
     if "transfer" in known and not known.isdisjoint(_OWNERSHIP):
         return "take-away"
     return action

@@ -14,8 +14,9 @@ from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect
 from toolguard_engine.layers import constraints
 from toolguard_engine.layers.layer_input import LayerInput
-from toolguard_engine.layers.provenance import gate
+from toolguard_engine.layers.provenance import gate, leaving_secrets, steering
 from toolguard_engine.layers.provenance.context import RunContext
+from toolguard_engine.layers.provenance.known_secrets import KnownSecrets
 from toolguard_engine.rules import scores
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Match, Rulebook
@@ -30,6 +31,7 @@ TOO_INTRICATE = "It is too intricate to be judged."
 BROKEN_CLARITY = 2
 """What a command adds whose syntax is broken."""
 
+_NO_SECRETS = KnownSecrets()
 SOFT_STAKES = 8
 """In mode `soft` a score holds only calls of at least these stakes. Nothing else differs from `enforce`."""
 
@@ -41,11 +43,18 @@ def judge(given: LayerInput, _: Judgement) -> Judgement | None:
     if given.entries is not None:
         return None
     context = given.contexts.of(given.call.run, given.call.session) if given.contexts else None
-    return weighed(given.reading, given.config, given.rules, context)
+    secrets = given.contexts.secrets if given.contexts else None
+    return weighed(given.reading, given.config, given.rules, context, secrets)
 
 
-def weighed(reading: CallReading, config: Config, book: Rulebook, context: RunContext | None = None) -> Judgement:
-    """`context`: the texts from outside that the run has read so far (gate P)."""
+def weighed(
+    reading: CallReading,
+    config: Config,
+    book: Rulebook,
+    context: RunContext | None = None,
+    secrets: KnownSecrets | None = None,
+) -> Judgement:
+    """`context`: the texts from outside that the run has read so far (gate P); `secrets`: those that results had."""
     tool, params = reading.tool, reading.params
     clarity, stakes = scores.base(tool, reading.call.params)
     if not reading.has_params:
@@ -62,11 +71,19 @@ def weighed(reading: CallReading, config: Config, book: Rulebook, context: RunCo
             done += found
             flaws |= command.flaws
     if not reading.executes:
-        matches += book.for_call(tool, params, reading.tool_effects)
-        done += reading.tool_effects
+        found = gate.requested(reading.call, reading.tool_effects, context)
+        matches += book.for_call(tool, params, found)
+        done += found
     if context is not None and (suspicious := gate.judge(reading.call, tuple(done), context)):
         matches += book.for_call(tool, params, suspicious)
         done += suspicious
+    steers = steering.judge(reading.call, tuple(done), context, reading.command_where, reading.made)
+    if steers is not None:
+        matches += book.for_call(tool, params, (steers,))
+        done.append(steers)
+    if leak := leaving_secrets.judge(reading.call, tuple(done), secrets or _NO_SECRETS):
+        matches += book.for_call(tool, params, (leak,))
+        done.append(leak)
     if book.viewed:
         matches += constraints.matches(reading, tuple(done), book)
     if not matches and not flaws and clarity * stakes < config.escalation_threshold:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import constraints, rubric
-from toolguard_engine.layers.provenance.context import RunContext, RunContexts
+from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.clock_hours import zone
 from toolguard_engine.rules.rulebook import Example, Rule, Rulebook
 
 _THERE = Host("/home/ada", "/home/ada/.openclaw")
 _CWD = "/home/ada/work"
+_RUN = "run"
 
 
 def speaks(rule: Rule, example: Example) -> bool:
@@ -19,7 +20,8 @@ def speaks(rule: Rule, example: Example) -> bool:
     counts as fitting."""
     call = call_of(rule, example, _CWD)
     reading = CallReading(call, _THERE)
-    found = rubric.weighed(reading, Config(), Rulebook((rule,)), _context(example))
+    known = _contexts(example)
+    found = rubric.weighed(reading, Config(), Rulebook((rule,)), known.of(_RUN), known.secrets)
     return constraints.speaks(rule, reading, found.effects) if rule.needs_view else bool(found.matches)
 
 
@@ -32,14 +34,14 @@ def call_of(rule: Rule, example: Example, cwd: str) -> Call:
         moment = moment.replace(tzinfo=zone(rule.timezone))
     known = {name: example[name] for name in ("agent", "channel", "requester") if name in example}
     at = moment.timestamp() if moment is not None else 0.0
-    return Call(example["tool"], example["params"], cwd=example.get("cwd", cwd), at=at, **known)
+    return Call(example["tool"], example["params"], run=_RUN, cwd=example.get("cwd", cwd), at=at, **known)
 
 
-def _context(example: Example) -> RunContext | None:
+def _contexts(example: Example) -> RunContexts:
     """The texts that were fetched before the call of an example."""
-    if isinstance(example, str) or "heard" not in example:
-        return None
-    ledger = RunContexts()
-    ledger.result("run", "read", {}, example.get("read", ""))
-    ledger.result("run", "web_fetch", {}, example["heard"])
-    return ledger.of("run")
+    known = RunContexts()
+    if not isinstance(example, str) and "heard" in example:
+        known.result(_RUN, "read", {}, example.get("read", ""))
+        known.secrets.result(_RUN, {}, example.get("read", ""))
+        known.result(_RUN, "web_fetch", {}, example["heard"])
+    return known

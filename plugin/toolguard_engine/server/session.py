@@ -75,6 +75,7 @@ class Session(SessionState):
         match note:
             case messages.ToolText():
                 self.guard.contexts.result(note.run, tool_name(note.tool), note.params, note.text)
+                self.guard.contexts.secrets.result(note.session or note.run, note.params, note.text)
             case messages.UserMessage():
                 self.guard.new_turn(note.session)
                 self.guard.contexts.message(note.session, note.text, owner=note.owner)
@@ -195,6 +196,7 @@ class Session(SessionState):
     def _on_result(self, message: messages.ToolResult) -> messages.Wire | None:
         result_call = _call(message, message, self.now())
         call = self.guard.processes.joined(result_call)
+        self.guard.contexts.secrets.result(call.session or call.run, call.params, message.text)
         outcome_of = None if message.vetoed else _outcome(call, message)
         reaction = self.guard.on_result(call, outcome_of, asked=message.id is not None)
         self.guard.processes.started(message.process, result_call)

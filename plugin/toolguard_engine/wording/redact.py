@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -90,6 +91,41 @@ UNPRINTABLE = re.compile(
     r"\u1810-\u1fff\u2010-\u2027\u2030-\u205e\u2070-\u2fff\u3001-\ud7ff\uf900-\ufdff\ufe10-\ufefe\uff00-\uffef]"
 )
 """Control and formatting characters (line ends, bidirectional overrides), which can disguise a text."""
+
+
+def keys_in(text: str) -> Iterator[re.Match[str]]:
+    """The texts in a known key format, a bounded number. Only the places where one can begin are examined."""
+    for start, offset in _KEY_STARTS:
+        at, count = text.find(start), 0
+        while at >= 0 and count < _MAX_PLACES:
+            first = max(0, at + offset)
+            if match := _SECRET_VALUE.match(text, first, first + _MAX_KEY):
+                yield match
+            at, count = text.find(start, match.end() if match and match.end() > at else at + 1), count + 1
+
+
+def assigned_in(text: str) -> Iterator[re.Match[str]]:
+    """Values beside the name of a secret, with `name` and `value`; a bounded number."""
+    lower = text.lower()
+    for start in _NAME_STARTS:
+        at, count = lower.find(start), 0
+        while at >= 0 and count < _MAX_PLACES:
+            if match := _ASSIGNED.match(text, at, at + _MAX_KEY):
+                yield match
+            at, count = lower.find(start, at + 1), count + 1
+
+
+_MAX_KEY = 4_096
+_MAX_PLACES = 100
+_KEY_STARTS = (
+    ("-----BEGIN", 0), ("eyJ", 0), ("sk-", 0), ("sk_", 0), ("rk-", 0), ("rk_", 0), ("_v1_", -3), ("AccountKey=", 11),
+    ("hooks.slack.com/services/", 25), ("/api/webhooks/", 14), ("ghp_", 0), ("gho_", 0), ("ghu_", 0), ("ghs_", 0),
+    ("ghr_", 0), ("github_pat_", 0), ("glpat-", 0), ("AKIA", 0), ("ASIA", 0), ("AIza", 0), ("ya29.", 0), ("xox", 0),
+    ("npm_", 0),
+    ("pypi-AgE", 0), ("hf_", 0), ("fw_", 0), ("gsk_", 0), (":AA", -10), (":AA", -9), (":AA", -8), ("SG.", 0),
+)  # fmt: skip
+"""A text that each key format begins with, or that stands so far behind its beginning."""
+_NAME_STARTS = ("pass", "secret", "token", "api", "access", "private", "credential")
 
 
 def redact_text(text: str, *, active: bool = False, scanned: int = MAX_SCANNED) -> str:

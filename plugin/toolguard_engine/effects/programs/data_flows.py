@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects import key_owners, program_catalogue
 from toolguard_engine.effects.programs.code_text import methods
 from toolguard_engine.effects.programs.interpreters import DECODERS, FETCHERS, hidden_text
 from toolguard_engine.effects.programs.web_programs import data_flags, host_flags, target
@@ -63,6 +63,8 @@ def effects(reading: Reading, found: tuple[Effect, ...], where: Where) -> Iterab
         yield from _killed(reading)
     if "find" in names:
         yield from _stages(reading)
+    if any(run.given for run in reading.runs):
+        yield from _foreign_keys(reading, found)
     if not _RESOLVERS.isdisjoint(names):
         yield from _exfiltrated_by_dns(reading, found)
     spelled = " ".join(names)
@@ -141,7 +143,44 @@ def _exfiltration_flags(
         same = taker.piped and (taker.pipeline == run.pipeline or (run.given and "$()" in taker.via))
         if same or _through_file(taker, run, reading):
             return frozenset() if taken.place == "credentials" else frozenset({"bulk"})
+    if "secret" in flags and _is_for_host(_variables(run), _host(send.target)):
+        flags -= {"secret"}
     return frozenset({"bulk", "secret"} & flags) or None
+
+
+def _variables(run: ProgramRun) -> list[str]:
+    """The variables that hold secrets among what a program is given."""
+    feeds = [feed for _, feed in run.given] + ([run.stdin] if run.stdin is not None else [])
+    found = [name[1:] for feed in feeds for name in feed.programs if name[:1] == "$" and name not in ("$secret", "$()")]
+    return found[:MAX_PARTNERS]
+
+
+def _is_for_host(variables: list[str], host: str) -> bool:
+    return bool(variables) and all(key_owners.belongs(name, host) for name in variables)
+
+
+def _host(address: str) -> str:
+    """The host of what a request is shown as: `POST https://host/path`."""
+    method, _, rest = address.partition(" ")
+    return target(rest if method.isupper() and rest else address).host
+
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,20}://[^\s\"'<>]{1,500}", re.IGNORECASE)
+
+
+def _foreign_keys(reading: Reading, found: tuple[Effect, ...]) -> Iterator[Effect]:
+    """A key of a known service in a request to another host, also in its headers, and in an address that is kept."""
+    asked = {id(effect.run): effect for effect in found if effect.kind in _ASKS and "local" not in effect.flags}
+    for run in reading.runs:
+        if not run.given or not (variables := _variables(run)):
+            continue
+        if effect := asked.get(id(run)):
+            hosts = {_host(effect.target)} if not {"private", "-"} & effect.flags else set()
+        else:
+            hosts = {target(match[0]).host for word in run.argv[1:MAX_SHOWN] for match in _ADDRESS.finditer(word)}
+        for host in sorted(hosts - {""}):
+            if UNKNOWN not in host and any(key_owners.is_foreign(name, host) for name in variables):
+                yield Effect("exfiltrate", host, "remote", frozenset({"secret"}), run)
 
 
 def _secrets_before(run: ProgramRun, reading: Reading, found: tuple[Effect, ...]) -> list[Effect]:

@@ -40,6 +40,7 @@ from toolguard_engine.effects.programs import (
     file_programs,
     file_readers,
     gateway_programs,
+    handed_keys,
     interpreters,
     lookalikes,
     network_programs,
@@ -62,6 +63,12 @@ _TABLES = (
 PROGRAMS: dict[str, tuple[Act, ...]] = {
     name: tuple(table[name] for table in _TABLES if name in table) for name in {name for table in _TABLES for name in table}
 }
+_KNOWN = frozenset(
+    name
+    for name in PROGRAMS.keys() | program_catalogue.programs("key_user").union(*program_catalogue.load().programs.values())
+    if not handed_keys.runs_scripts(name)
+)
+"""Programs of which it is known what they do with a file."""
 _UNKNOWN_HOST = Where()
 _NOTHING = frozenset(["/dev/null", "&1", "&2", "1", "2", "-"])
 _SILENT = program_catalogue.programs("silent") | {""}
@@ -81,6 +88,8 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None 
     searches: dict[tuple[str, ...], ProgramRun] = {}
     for at, run in enumerate(seen.runs):
         plain = _plain(run.name) not in PROGRAMS and "claw" not in run.name.lower()
+        if run.name not in _KNOWN and len(run.argv) > 1:
+            found += handed_keys.effects(run, where)
         if plain and not run.redirects and not run.assigns:
             continue  # most programs
         if run.name in _SEARCHERS:

@@ -226,8 +226,14 @@ def _value(part: Part, state: ShellState, capture: Captured) -> tuple[str, Stdin
 
 
 _SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE)(?:_|\Z)", re.IGNORECASE)
-_SECRET = StdinSource(None, ("$secret",))
-"""The value of an environment variable whose name suggests a secret."""
+
+
+def _secret(name: str) -> StdinSource:
+    """The value of an environment variable whose name suggests a secret, and that name."""
+    return StdinSource(None, ("$secret", f"${name[:_MAX_NAME]}"))
+
+
+_MAX_NAME = 80
 
 
 def _variable(part: Variable, state: ShellState, capture: Captured) -> tuple[str, StdinSource | None]:
@@ -235,7 +241,7 @@ def _variable(part: Variable, state: ShellState, capture: Captured) -> tuple[str
     operator = part.operator
     if not operator:
         if value is None:
-            return UNKNOWN, _SECRET if _SECRET_NAME.search(part.name) else None
+            return UNKNOWN, _secret(part.name) if _SECRET_NAME.search(part.name) else None
         return value, state.feeds.get(part.name)
     if operator[-1:] in "-=+?" and operator != "##":
         other, feed = text_of(part.operand, state, capture)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, deque
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from toolguard_engine.effects import program_catalogue, tools
+from toolguard_engine.layers.provenance.known_secrets import KnownSecrets
 
 MAX_TEXT = 65_536
 MAX_RUN = 262_144
@@ -86,6 +88,8 @@ class RunContext:
     works for, by `others`."""
 
     outside: deque[bytes] = field(default_factory=deque)
+    origins: deque[str] = field(default_factory=deque)
+    """Where each of `outside` came from."""
     inside: deque[bytes] = field(default_factory=deque)
     known: bytes = b""
     stated: bytes = b""
@@ -96,34 +100,59 @@ class RunContext:
         """Whether some outside text holds this."""
         return bool(needle) and (any(needle in text for text in self.outside) or needle in self.others)
 
+    def origin(self, needle: bytes) -> str:
+        """Where outside text that holds this came from; empty where none holds it."""
+        found = next((origin for text, origin in zip(self.outside, self.origins, strict=True) if needle in text), "")
+        return found or ("a message of somebody else" if needle in self.others else "")
+
     def inside_has(self, needle: bytes) -> bool:
         return bool(needle) and any(needle in text for text in self.inside)
 
     def outside_names(self, needle: bytes) -> bool:
         """The same for a name: `bob` does not stand in `bobcat`."""
-        return bool(needle) and (any(_names(text, needle) for text in self.outside) or _names(self.others, needle))
+        return bool(needle) and (any(names(text, needle) for text in self.outside) or names(self.others, needle))
 
     @property
     def is_tainted(self) -> bool:
         """Whether any outside text was heard."""
         return bool(self.outside or self.others)
 
+    def stated_by_person(self, needle: bytes) -> bool:
+        """Whether the person that the agent works for named this, as whole words."""
+        return bool(needle) and _found(self.stated, needle) >= 0
+
+    @staticmethod
+    def places(text: bytes, needle: bytes, most: int) -> Iterator[int]:
+        """Where a text has this as whole words, at most so many places."""
+        start = 0
+        for _ in range(most):
+            at = _found(text[start:], needle)
+            if at < 0:
+                return
+            yield start + at
+            start += at + len(needle)
+
     def by_person(self, needle: bytes) -> int:
         """Where a person named this, as whole words; below 0 where none did."""
         return max(_found(self.stated, needle), _found(self.known, needle)) if needle else -1
 
-    def add(self, where: deque[bytes], text: bytes) -> int:
+    def add(self, where: deque[bytes], text: bytes, origin: str = "") -> int:
         """Keeps a text; the bytes that the run grew by."""
         before = self.size
         where.append(text)
+        if where is self.outside:
+            self.origins.append(origin)
         self.size += len(text)
         while self.size > MAX_RUN or len(self.outside) + len(self.inside) > MAX_TEXTS:
             oldest = self.outside if len(self.outside) >= len(self.inside) else self.inside
             self.size -= len(oldest.popleft())
+            if oldest is self.outside:
+                self.origins.popleft()
         return self.size - before
 
 
-def _names(text: bytes, needle: bytes) -> bool:
+def names(text: bytes, needle: bytes) -> bool:
+    """Whether a text has this as whole words."""
     return _found(text, needle) >= 0
 
 
@@ -153,12 +182,14 @@ class RunContexts:
         self._stated: OrderedDict[str, bytes] = OrderedDict()
         self._others: OrderedDict[str, bytes] = OrderedDict()
         self.size = 0
+        self.secrets = KnownSecrets()
+        """What must not leave again of what tools brought."""
 
     def of(self, run: str, session: str = "") -> RunContext | None:
-        """What a run has heard; None where that is nothing."""
+        """What a run has heard, and what was said in its session; None where that is nothing."""
         context, others = self._runs.get(run), self._others.get(session, b"")
         if context is None:
-            context = RunContext() if others else None
+            context = RunContext() if others or session in self._stated else None
         if context is not None:
             context.stated, context.others = self._stated.get(session, b""), others
         return context
@@ -167,7 +198,7 @@ class RunContexts:
         """A tool came back with this text. `tool`: as `toolsearch.tool_name` spells it."""
         origin = source(tool, params)
         if run and origin and text:
-            self._keep(run, origin, text, params)
+            self._keep(run, origin, text, params, tool)
 
     def message(self, session: str, text: str, *, owner: bool) -> None:
         """Somebody wrote to the agent: the person it works for, or somebody else."""
@@ -182,16 +213,26 @@ class RunContexts:
         if context := self._runs.pop(run, None):
             self.size -= context.size
 
-    def _keep(self, run: str, origin: Source, text: str, params: Any) -> None:
+    def _keep(self, run: str, origin: Source, text: str, params: Any, tool: str) -> None:
         context = self._runs.setdefault(run, RunContext())
         self._runs.move_to_end(run)
         if origin == "outside":
             _remember_names(context, params)
         where = context.outside if origin == "outside" else context.inside
-        self.size += context.add(where, normal(text[:MAX_TEXT])[:MAX_TEXT])
+        self.size += context.add(where, normal(text[:MAX_TEXT])[:MAX_TEXT], _named_origin(tool, params))
         while (self.size > MAX_ALL and len(self._runs) > 1) or len(self._runs) > MAX_RUNS:
             _, oldest = self._runs.popitem(last=False)
             self.size -= oldest.size
+
+
+_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,20}://(?:[^/\s@]{1,200}@)?([\w.-]{1,100})", re.IGNORECASE)
+
+
+def _named_origin(tool: str, params: Any) -> str:
+    """What a person is shown of where a text came from: a host, else the tool."""
+    values = list(params.values())[:20] if isinstance(params, dict) else []
+    found = (_ADDRESS.search(value, 0, _MAX_NAMED * 10) for value in values if isinstance(value, str))
+    return next((match[1].lower() for match in found if match), "") or f"the tool {tool[:_MAX_NAMED]}"
 
 
 def _remember_names(context: RunContext, params: Any) -> None:

@@ -19,9 +19,12 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote_plus
 
+from msgspec.structs import replace
+
 from toolguard_engine.effects import call_texts
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect
 from toolguard_engine.host.tool_names import words
+from toolguard_engine.layers.provenance import orders
 from toolguard_engine.layers.provenance.context import RunContext, normal
 from toolguard_engine.model.call import Call
 
@@ -71,7 +74,7 @@ _COMMON = words(
 _METHOD = re.compile(r"[A-Z]{3,10} (?=\S)")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]{1,20}://")
 _ADDRESS = re.compile(
-    r"\s*(?:[^\s@]{1,80}@[^\s@]{1,80}\.|[a-z]{2,8}://|\+?[\d ()-]{8,}|\w{20,}|[\w-]{1,60}\.[a-z]{2,10}(?:/|$))",
+    r"\s*(?:[^\s@]{1,80}@[^\s@]{1,80}\.|[a-z]{2,8}://|\+?[\d ()-]{8,}|\w{20,}|(?:[\w-]{1,60}\.){1,4}[a-z]{2,10}(?:/|$))",
     re.IGNORECASE,
 )
 """An address that is good anywhere. Names and numbers that only mean something to one server are looked up there."""
@@ -87,11 +90,11 @@ def judge(call: Call, effects: tuple[Effect, ...], context: RunContext | None) -
 
     Give them to `Rulebook.for_call(tool, params, found)`, for commands too: the rules are in `rules/provenance.toml`.
     """
-    if context is None or not context.is_tainted or not isinstance(call.params, dict):
+    if context is None or not (context.is_tainted or context.inside) or not isinstance(call.params, dict):
         return ()
     found: dict[str, Effect] = {}
     looked = 0
-    for effect in effects:
+    for effect in effects if context.is_tainted else ():
         if effect.kind in _INTERESTING and (
             effect.kind == "fetch" or effect.kind in _TASKED or _leaves(effect) or _is_severe(effect)
         ):
@@ -100,7 +103,21 @@ def judge(call: Call, effects: tuple[Effect, ...], context: RunContext | None) -
                 found.setdefault(flag, Effect(KIND, target[:MAX_TEXT], "", frozenset([flag]), effect.run))
             if looked == MAX_EFFECTS:
                 break
+    if not found and (value := orders.ordered(call, context)):
+        return (Effect(KIND, value[:MAX_TEXT], "", frozenset(["order"])),)
     return tuple(found.values())
+
+
+_ASKED_FOR = frozenset(["pay", "take-away", "destroy", "let-in"])
+
+
+def requested(call: Call, effects: tuple[Effect, ...], context: RunContext | None) -> tuple[Effect, ...]:
+    """The effects of a call, those that the person asked for with the flag `asked`."""
+    if context is None or not any(effect.kind == "mcp" and not _ASKED_FOR.isdisjoint(effect.flags) for effect in effects):
+        return effects
+    if not orders.is_requested(call, context):
+        return effects
+    return tuple(replace(effect, flags=effect.flags | {"asked"}) if effect.kind == "mcp" else effect for effect in effects)
 
 
 def _suspicions(params: dict[str, Any], effect: Effect, call: Call, context: RunContext) -> Iterator[tuple[str, str]]:
@@ -118,6 +135,8 @@ def _suspicions(params: dict[str, Any], effect: Effect, call: Call, context: Run
         return
     here = call.session.lower().split(":")
     theirs = [text for text in _targets(params, effect) if text.lower() not in here and context.by_person(_needle(text)) < 0]
+    if effect.kind == "mcp":
+        theirs = [text for text in theirs if not orders.passes_on(call, text, context)]
     if named := next((target for target in theirs if _is_named(target, context)), ""):
         yield "target", named
     if theirs:

@@ -1,0 +1,56 @@
+"""Files of keys that are handed to a program of which nothing is known, or to a script.
+
+An option that asks for a key, a certificate or settings (`--identity`, `--kubeconfig`) may have one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import secrets_read
+from toolguard_engine.effects.shell.command import Effect, ProgramRun
+from toolguard_engine.effects.shell.places import Where
+
+MAX_WORDS = 60
+_RUNNERS = program_catalogue.programs("script_interpreter") | program_catalogue.programs("interpreter", "posix_shell")
+_HINT = re.compile(
+    r"\.ssh/|\.aws/|\.gnupg|\.netrc|\.pgpass|\.kube/|\.docker/|\.npmrc|\.config/|\.pem|\.kdbx|\.p12|id_rsa|id_ed25519|credential|shadow"
+    r"|cookies|login data|keychain|wallet",
+    re.IGNORECASE,
+)
+"""What the paths of most such files contain."""
+
+_ASKS = re.compile(
+    r"-i|-{1,2}[\w-]{0,30}(?:key|ident|cert|cred|conf|auth|pem|ssh|secret|token|env|pass)[\w-]{0,30}", re.IGNORECASE
+)
+
+
+def runs_scripts(name: str) -> bool:
+    """Whether a program hands its words to a script."""
+    return name.rstrip("0123456789.") in _RUNNERS
+
+
+def effects(run: ProgramRun, where: Where) -> Iterator[Effect]:
+    words = run.argv[1:MAX_WORDS]
+    if runs_scripts(run.name):
+        script = next((at for at, word in enumerate(words) if not word.startswith("-")), len(words))
+        words = words[script + 1 :] if not any(word in ("-c", "-e") for word in words[:script]) else ()
+    if words and _HINT.search(" ".join(words)):
+        yield from secrets_read(_handed(words), run, where)
+
+
+def _handed(words: tuple[str, ...]) -> Iterator[str]:
+    asked = False
+    for word in words:
+        if word.startswith("-"):
+            option, _, value = word.partition("=")
+            asked = not value and _ASKS.fullmatch(option) is not None
+            if value and not _ASKS.fullmatch(option):
+                yield value
+        elif not asked:
+            yield word.removeprefix("@")
+            asked = False
+        else:
+            asked = False

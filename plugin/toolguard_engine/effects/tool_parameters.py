@@ -1,0 +1,264 @@
+"""What the parameters of an undescribed tool say beside its name: action, command or code, payment, audience.
+
+The words are roles of the catalogue (`program_catalogue.words`). Only short values and the first `MAX_ITEMS` are examined.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from toolguard_engine.effects.program_catalogue import words
+from toolguard_engine.host.tool_names import NameMeaning, named
+
+MAX_ITEMS = 40
+MAX_DEPTH = 4
+_MAX_CODE = 100_000
+_VAGUE = frozenset({"", "change", "send", "write", "run"})
+_SEVERE = frozenset({"destroy", "take-away", "let-in", "pay", "publish"})
+_ACTION = words("acting_parameter")
+_SUBJECT = words("subject_parameter")
+_COMMAND = words("command_parameter")
+_PROGRAMS = words("command_program")
+_CODE = words("code_parameter")
+_RUNS = words("runs_code")
+_KEEPS = words("keeps_code")
+_DATABASE = words("database")
+_AMOUNT = words("amount")
+_PAYEE = words("payee")
+_UNPAID = words("unpaid")
+_EVERYBODY = words("everybody")
+_AUDIENCE = words("audience_parameter")
+_SHARES = words("shares")
+_FORWARDING = tuple(words("forwarding_parameter"))
+_STATE = words("state_parameter")
+_OPEN = words("open_state")
+_ENTRANCE = words("entrance")
+_PROGRAM = words("program_parameter")
+_TYPING = words("typing")
+_TYPED = words("typed_parameter")
+_HIGH_ROLES = words("high_role")
+_MOVES_MONEY = words("moves_money")
+_TRADED = words("traded")
+_INSTRUMENT = words("payment_instrument")
+_LOGIN = words("login_parameter")
+_ACCOUNT = words("account")
+_ENTERED = frozenset(
+    ("create", "book", "booking", "confirm", "place", "reserve", "reservation", "order", "submit", "complete")
+)
+_ALTERED = frozenset(("update", "change", "set", "modify", "edit", "patch"))
+_MAIL_RULE = words("mail_rule")
+
+_WORD = re.compile(r"[A-Za-z][\w.-]{0,60}")
+_STATEMENT_KEYS = ("sql", "statement", "statements")
+_PRIVATE = ("private", "isprivate")
+_PUBLIC = ("public", "ispublic", "makepublic")
+_SHELLS = {"bash", "sh", "shell", "zsh", "terminal", "console"}
+_LANGUAGES = {
+    "python": "python3 -c", "python3": "python3 -c", "py": "python3 -c", "ipython": "python3 -c", "javascript": "node -e",
+    "js": "node -e", "node": "node -e", "nodejs": "node -e", "typescript": "node -e", "ts": "node -e", "ruby": "ruby -e",
+    "perl": "perl -e", "php": "php -r", "r": "Rscript -e", "applescript": "osascript -e", "osascript": "osascript -e",
+    "powershell": "pwsh -Command",
+}  # fmt: skip
+"""How an interpreter is given code."""
+
+Params = dict[str, Any]
+
+
+def meaning(tool: str, params: Params) -> NameMeaning:
+    """What the tool's name says, or the action in its parameters where that says more: `manage {action: delete_all}`."""
+    name = named(tool)
+    if name.action not in _VAGUE or _ACTION.isdisjoint(params):
+        return name
+    subjects = "_".join(_short(params, _SUBJECT) or sorted(name.words))
+    for action in _short(params, _ACTION):
+        inner = named(f"{action}_{subjects}".replace(".", "_"))
+        if inner.action in _SEVERE:
+            small = inner.small or name.small
+            return NameMeaning(inner.action, name.words | inner.words, small, inner.many or name.many, name.whole)
+    return name
+
+
+def _short(params: Params, keys: frozenset[str]) -> list[str]:
+    found = (params[key] for key in islice(params, MAX_ITEMS) if key in keys)
+    return [value for value in found if isinstance(value, str) and _WORD.fullmatch(value)]
+
+
+def flags(name: NameMeaning, params: Params) -> Iterator[str]:
+    """`pay`, `let-in` (a login changes), `everyone` (shared with everybody), `forwards` (mail is passed on from now on)."""
+    if name.action == "look":
+        return
+    keys = {_plain_key(key) for key in islice(params, MAX_ITEMS)}
+    if _pays(name, keys):
+        yield "pay"
+    if _lets_in(name, keys, params):
+        yield "let-in"
+    if "push" in name.words and params.get("force") is True:
+        yield "destroy"
+    named_so = "public" in name.words and not name.words.isdisjoint(_PUBLISHING)
+    if named_so or (not name.words.isdisjoint(_SHARES) and _is_for_everybody(params)):
+        yield "everyone"
+    if not name.words.isdisjoint(_MAIL_RULE) and _forwards(params):
+        yield "forwards"
+
+
+def _pays(name: NameMeaning, keys: set[str]) -> bool:
+    has_amount = not keys.isdisjoint(_AMOUNT)
+    if has_amount and name.words.isdisjoint(_UNPAID):
+        return not keys.isdisjoint(_PAYEE) or not name.words.isdisjoint(_MOVES_MONEY)
+    if not keys.isdisjoint(_TRADED) and "symbol" in keys:
+        return True
+    return not name.words.isdisjoint(_ENTERED) and not keys.isdisjoint(_INSTRUMENT)
+
+
+def _lets_in(name: NameMeaning, keys: set[str], params: Params) -> bool:
+    """Whether a login changes, somebody gets a high role, or what keeps people out is opened."""
+    if not name.words.isdisjoint(_ALTERED) and (
+        not keys.isdisjoint(_LOGIN) or ("email" in keys and not name.words.isdisjoint(_ACCOUNT))
+    ):
+        return True
+    if name.words <= _OWN_ADDRESS and not name.words.isdisjoint(("email", "phone")):
+        return True
+    short = [(key, value) for key, value in _members(params, 0) if isinstance(value, str | bool)]
+    about = name.words.union(*(_parts(value) for _, value in short if isinstance(value, str)))
+    if not about.isdisjoint(_ENTRANCE):
+        if any(key in ("locked", "armed") and value is False for key, value in short):
+            return True
+        if any(key in _STATE and isinstance(value, str) and _plain_key(value) in _OPEN for key, value in short):
+            return True
+    invites = not name.words.isdisjoint(_INVITES)
+    return invites and any(
+        (key == "role" and isinstance(value, str) and _plain_key(value) in _HIGH_ROLES)
+        or (key in ("isadmin", "admin", "superuser", "issuperuser") and value is True)
+        for key, value in short
+    )
+
+
+_INVITES = frozenset(
+    ("invite", "add", "assign", "acl", "role", "roles", "permission", "permissions", "member", "members", "share", "user")
+)
+_OWN_ADDRESS = frozenset(
+    ("update", "change", "set", "user", "account", "my", "primary", "phone", "number", "email", "address", "profile")
+)
+"""The words of a tool that changes how a user is reached, and so who can get into the account."""
+
+
+def _parts(value: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[a-z]+", value.lower())) if len(value) <= MAX_ITEMS else frozenset()
+
+
+_PUBLISHING = frozenset(("make", "set", "enable", "share", "publish", "turn"))
+
+
+def _plain_key(key: Any) -> str:
+    return key[:MAX_ITEMS].lower().replace("_", "").replace("-", "") if isinstance(key, str) else ""
+
+
+def _is_for_everybody(params: Params) -> bool:
+    for key, value in _members(params, 0):
+        if (key in _PRIVATE and value is False) or (key in _PUBLIC and value is True):
+            return True
+        if isinstance(value, str) and _plain_key(value) in _EVERYBODY and any(word in key for word in _AUDIENCE):
+            return True
+    return False
+
+
+def _forwards(params: Params) -> bool:
+    for key, value in _members(params, 0):
+        texts = value if isinstance(value, list) else [value]
+        if any(isinstance(text, str) and "@" in text for text in texts[:MAX_ITEMS]) and (
+            key.startswith(_FORWARDING) or key in ("address", "email", "emailaddress", "to")
+        ):
+            return True
+    return False
+
+
+def _members(value: Any, depth: int) -> Iterator[tuple[str, Any]]:
+    if depth > MAX_DEPTH:
+        return
+    if isinstance(value, dict):
+        for key, item in islice(value.items(), MAX_ITEMS):
+            yield _plain_key(key), item
+            if isinstance(item, dict | list):
+                yield from _members(item, depth + 1)
+    elif isinstance(value, list):
+        for item in value[:MAX_ITEMS]:
+            if isinstance(item, dict | list):
+                yield from _members(item, depth + 1)
+
+
+def asks_database(name: NameMeaning, key: str) -> bool:
+    """Whether the text of this parameter is a statement of a database and not a question to a search engine."""
+    if key in _STATEMENT_KEYS or (name.action in ("query", "run") and key not in ("command", "script")):
+        return True
+    return name.action != "look" and not name.whole.isdisjoint(_DATABASE)
+
+
+def command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
+    """Arguments of the program that a tool is named after, and code for an interpreter, as command lines."""
+    yield _request(params)
+    arguments = next((_words(params[key]) for key in islice(params, MAX_ITEMS) if key in _COMMAND), "")
+    for key in islice(params, MAX_ITEMS):
+        if key in _PROGRAM and isinstance(params[key], str):
+            yield f"{params[key]} {arguments}"
+        elif key in _TYPED and not name.whole.isdisjoint(_TYPING) and name.action != "look":
+            yield _words(params[key])
+    programs = sorted(name.whole & _PROGRAMS)
+    if programs:
+        given = [_words(params[key]) for key in islice(params, MAX_ITEMS) if key in _COMMAND]
+        line = " ".join(filter(None, given)) or _named_after(name, programs, params)
+        for program in programs if line else ():
+            yield line if line.split(maxsplit=1)[0] == program else f"{program} {line}"
+    if name.whole.isdisjoint(_RUNS) or (name.action != "run" and not name.words.isdisjoint(_KEEPS)):
+        return
+    for key in islice(params, MAX_ITEMS):
+        if key in _CODE and isinstance(code := params[key], str):
+            yield from _code(code[:_MAX_CODE], name, params)
+
+
+def _request(params: Params) -> str:
+    """A request of any method as `curl` would make it."""
+    method, url = params.get("method"), params.get("url", params.get("endpoint"))
+    if not isinstance(method, str) or not isinstance(url, str) or method.upper() not in _METHODS:
+        return ""
+    return f"curl -X {method.upper()} {shlex.quote(url)}"
+
+
+_METHODS = ("DELETE", "PATCH", "POST", "PUT")
+
+
+def _named_after(name: NameMeaning, programs: list[str], params: Params) -> str:
+    """The command that a tool is named after: `git__push {force: true}`."""
+    verbs = [word for word in name.words if word not in programs]
+    if len(verbs) != 1:
+        return ""
+    options = [
+        f"--{key.replace('_', '-')}" for key in islice(params, MAX_ITEMS) if params[key] is True and _WORD.fullmatch(key)
+    ]
+    return " ".join((*verbs, *options))
+
+
+def _words(value: Any) -> str:
+    if isinstance(value, list):
+        return shlex.join(str(item) for item in value[: MAX_ITEMS * 5] if isinstance(item, str | int | float))
+    return value if isinstance(value, str) else ""
+
+
+def _code(code: str, name: NameMeaning, params: Params) -> Iterator[str]:
+    language = params.get("language", params.get("lang", params.get("runtime", "")))
+    known = language.lower() if isinstance(language, str) else ""
+    if known in _SHELLS or (not known and not name.whole.isdisjoint(_SHELLS)):
+        yield code
+        return
+    if code.lstrip().startswith(("%%bash", "%%sh")):
+        yield code.partition("\n")[2]
+        return
+    lines = code.split("\n")
+    if shell := [line.lstrip()[1:] for line in lines if line.lstrip().startswith("!")]:
+        yield "\n".join(shell)
+        code = "\n".join(line for line in lines if not line.lstrip().startswith(("!", "%")))
+    spoken = known or next((word for word in sorted(name.whole) if word in _LANGUAGES), "python")
+    yield f"{_LANGUAGES.get(spoken, 'python3 -c')} {shlex.quote(code)}"

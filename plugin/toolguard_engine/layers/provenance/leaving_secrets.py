@@ -1,0 +1,168 @@
+"""Secrets in what a call sends away, by their form or because a result in the session had them. Pure.
+
+Looked at are requests and messages of programs, addresses that are fetched, messages, what is typed into a page, and all
+parameters of tools that nobody describes, unless they write local files or keep secrets. A text is examined as it stands and
+as it reads decoded (percent signs, base64, hexadecimal), backwards, and without separators. A key may go to its own service.
+The target of the effect is the name of the secret and where it goes; never its value.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+from urllib.parse import unquote
+
+from toolguard_engine.effects import key_owners, tools
+from toolguard_engine.effects.program_catalogue import words
+from toolguard_engine.effects.shell.command import Effect
+from toolguard_engine.host.tool_names import named
+from toolguard_engine.host.tool_search import short_name, tool_name
+from toolguard_engine.layers.provenance.known_secrets import KnownSecrets, is_key, key_name
+from toolguard_engine.model.call import Call
+from toolguard_engine.wording import redact
+
+KIND = "leak"
+MAX_TEXT = 16_384
+MAX_EFFECTS = 20
+_MAX_LEAVES = 200
+_MAX_DEPTH = 6
+_MAX_BLOBS = 40
+_MAX_SHOWN = 80
+_MAX_ADDRESS = 2_000
+_LEAVES = frozenset({"send", "http", "fetch", "copy-out", "connect", "message", "exfiltrate", "tunnel"})
+_KEEPERS = words("keeps_secrets")
+_BLOB = re.compile(r"[A-Za-z0-9+/_-]{16,4096}={0,2}")
+_PAGE_SECRETS = re.compile(
+    r"(?:fetch\(|sendBeacon|XMLHttpRequest|new Image|\.src\s?=|location(?:\.href)?\s?=|axios|https?://)[^\n]{0,400}"
+    r"(?:document\.cookie|(?:local|session)Storage)"
+)
+_SEPARATED = re.compile(r"[\s.,|;:_-]{1,3}")
+_AUTHORIZED = re.compile(
+    r"(?i)(?:authorization|bearer|token|api[-_]?key|x-[\w-]{1,30}key)\W{1,8}(?:bearer |token |basic )?\Z"
+)
+_HOST = re.compile(
+    r"(?:[a-z][a-z0-9+.-]{1,20}://)?(?:[^/\s@]{1,200}@)?([\w.-]{3,255}\.[a-z]{2,20})(?=[:/?#\s]|\Z)", re.IGNORECASE
+)
+
+
+def judge(call: Call, effects: tuple[Effect, ...], secrets: KnownSecrets) -> Effect | None:
+    """The effect of kind `leak` that a call has, if any; its flag says how the secret is known: `key` or `remembered`."""
+    for whole, destination in islice(_outgoing(call, effects), MAX_EFFECTS):
+        text = whole if len(whole) <= MAX_TEXT else f"{whole[: MAX_TEXT // 2]}\n{whole[-MAX_TEXT // 2 :]}"
+        texts = list(_readings(text))
+        if _PAGE_SECRETS.search(text):
+            return _leak("the cookies or the storage of a page", destination, "key")
+        if name := _keys(texts, destination, named(short_name(call.tool)).whole):
+            return _leak(name, destination, "key")
+        if name := secrets.names_in(call.session or call.run, [*texts, text[::-1], _SEPARATED.sub("", text[:_MAX_ADDRESS])]):
+            service = key_owners.of_variable(name)
+            if service is None or not _is_own(service, destination, named(short_name(call.tool)).whole):
+                return _leak(name, destination, "remembered")
+    return None
+
+
+def _leak(name: str, destination: str, flag: str) -> Effect:
+    return Effect(KIND, f"{name} to {_shown(destination)}", "remote", frozenset([flag]))
+
+
+def _shown(destination: str) -> str:
+    """The destination without a query, which may hold the secret."""
+    found = _HOST.search(destination, 0, _MAX_ADDRESS)
+    plain = found[1] if found else destination.partition("?")[0]
+    return redact.redact_text(plain[:_MAX_SHOWN])
+
+
+def _outgoing(call: Call, effects: tuple[Effect, ...]) -> Iterator[tuple[str, str]]:
+    """What leaves, and where to."""
+    for effect in effects:
+        if effect.kind not in _LEAVES or "local" in effect.flags:
+            continue
+        if effect.run is not None:
+            given = effect.run.stdin.text if effect.run.stdin is not None and effect.run.stdin.text else ""
+            yield "\n".join((*effect.run.argv, given)), effect.target
+        elif effect.kind == "fetch":
+            yield effect.target, effect.target
+        else:
+            yield "\n".join(_leaves(call.params, 0)), effect.target or "the conversation"
+    tool = tool_name(call.tool)
+    if tool in tools.DESCRIBED:
+        if any(effect.kind == "act" and effect.flags & {"typed", "evaluate"} for effect in effects):
+            yield "\n".join(_leaves(call.params, 0)), "a web page"
+    elif not any(effect.kind == "mcp-write" for effect in effects) and named(short_name(call.tool)).whole.isdisjoint(
+        _KEEPERS
+    ):
+        text = "\n".join(_leaves(call.params, 0))
+        host = _HOST.search(text, max(0, text.find("://") - 20), _MAX_ADDRESS) if "://" in text[:_MAX_ADDRESS] else None
+        yield text, host[1] if host else f"the tool {tool[:_MAX_SHOWN]}"
+
+
+def _leaves(value: Any, depth: int, name: str = "") -> Iterator[str]:
+    if isinstance(value, str):
+        yield f"{name}: {value}" if name and len(name) < _MAX_SHOWN else value
+    elif isinstance(value, dict) and depth < _MAX_DEPTH:
+        for key, item in islice(value.items(), _MAX_LEAVES):
+            yield from _leaves(item, depth + 1, str(key))
+    elif isinstance(value, list) and depth < _MAX_DEPTH:
+        for item in value[:_MAX_LEAVES]:
+            yield from _leaves(item, depth + 1)
+
+
+def _readings(text: str) -> Iterator[str]:
+    """A text as it stands and decoded."""
+    yield text
+    plain = unquote(text) if "%" in text else text
+    if plain != text:
+        yield plain
+    for match in islice(_BLOB.finditer(plain), _MAX_BLOBS):
+        yield from _decoded(match[0])
+
+
+def _decoded(blob: str) -> Iterator[str]:
+    bare = blob.rstrip("=")
+    for decode in (_from_hex, _from_base64):
+        data = decode(bare)
+        if data and data.isascii():
+            yield data.decode("ascii")
+
+
+def _from_hex(text: str) -> bytes:
+    try:
+        return bytes.fromhex(text)
+    except ValueError:
+        return b""
+
+
+def _from_base64(text: str) -> bytes:
+    try:
+        return base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_" if "-" in text or "_" in text else None)
+    except (binascii.Error, ValueError):
+        return b""
+
+
+def _keys(texts: list[str], destination: str, tool: frozenset[str]) -> str:
+    """The name of a key by its form that goes to somebody else than its issuer."""
+    for text in texts:
+        for match in redact.keys_in(text):
+            key = match[0]
+            if not is_key(key):
+                continue
+            service = key_owners.of_value(key)
+            if service is not None and _is_own(service, destination, tool):
+                continue
+            if (
+                service is None
+                and not key.startswith("-----")
+                and _AUTHORIZED.search(text[max(0, match.start() - 40) : match.start()])
+            ):
+                continue  # how its own service is asked, whichever that is
+            return key_name(key)
+    return ""
+
+
+def _is_own(service: key_owners.KeyService, destination: str, tool: frozenset[str]) -> bool:
+    found = _HOST.search(destination, 0, _MAX_ADDRESS)
+    return key_owners.is_own(service, found[1]) if found else service.name in tool

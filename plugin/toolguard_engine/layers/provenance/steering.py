@@ -1,0 +1,122 @@
+"""Text from outside that a call puts where later sessions take it for instructions: agent files, skills, settings. Pure.
+
+A program that fetches, and a copy of a file that was fetched, count as they stand. Text that the agent writes itself counts
+where it repeats outside text: a line or a few words in a row; in the agent's own notes (`notes_file`) only a long passage or
+an instruction, because notes name what was read. What a person said is theirs. The target of the effect names the file and
+where the text came from.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect
+from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.layers.provenance import context as texts
+from toolguard_engine.layers.provenance.context import RunContext
+from toolguard_engine.layers.provenance.orders import is_instruction
+from toolguard_engine.model.call import Call
+from toolguard_engine.model.files import FileMemory
+
+MAX_TEXT = 32_768
+MAX_EFFECTS = 20
+_MAX_LINES = 400
+_MAX_DEPTH = 3
+_MIN_LINE = 24
+_PIECE, _LONG_PIECE = 6, 12
+_MAX_SHOWN = 100
+_KINDS = frozenset({"write", "mcp-write", "link", "move"})
+_FETCHERS = program_catalogue.programs("fetcher")
+_FILES = program_catalogue.words("steering_file")
+_FOLDERS = program_catalogue.words("steering_folder")
+_NOTES = program_catalogue.words("notes_file")
+_BODIES = ("content", "newtext", "new_string", "text", "patch", "input", "file_text", "data", "body")
+
+
+def judge(
+    call: Call, effects: tuple[Effect, ...], context: RunContext | None, where: Where, made: FileMemory
+) -> Effect | None:
+    """The effect of kind `provenance` with the flag `steer` that a call has, if any."""
+    for effect in islice((effect for effect in effects if effect.kind in _KINDS), MAX_EFFECTS):
+        name = steered(effect.target)
+        if name and (origin := _origin(call, effect, name, context, where, made)):
+            flags = frozenset(["steer"])
+            return Effect("provenance", f"{effect.target[-_MAX_SHOWN:]}, from {origin[:_MAX_SHOWN]}", "", flags, effect.run)
+    return None
+
+
+def steered(path: str) -> str:
+    """The name under which a file steers agents or runs by itself; empty for any other file."""
+    parts = path.replace("\\", "/").rstrip("/").lower().rsplit("/", 4)
+    if parts[-1] in _FILES:
+        return parts[-1]
+    return next((part for part in parts[:-1] if part in _FOLDERS), "")
+
+
+def _origin(call: Call, effect: Effect, name: str, context: RunContext | None, where: Where, made: FileMemory) -> str:
+    run = effect.run
+    if run is not None:
+        before = run.stdin.programs if run.stdin is not None else ()
+        if "fetched" in effect.flags or run.name in _FETCHERS or not _FETCHERS.isdisjoint(before):
+            return "an address that it fetches"
+        for word in run.argv[1:20] if effect.flags & {"copied", "linked"} or effect.kind in ("move", "link") else ():
+            record = made.of(normal(word, where, run.cwd))
+            if record is not None and record.origin == "outside":
+                return record.source or "a file that was fetched"
+    if context is None or not (context.outside or context.others):
+        return ""
+    bodies = _argv_texts(effect) if run is not None else list(_bodies(call.params, 0))
+    return _repeated(bodies, context, is_notes=name in _NOTES)
+
+
+def _argv_texts(effect: Effect) -> list[str]:
+    run = effect.run
+    if run is None:
+        return []
+    given = [run.stdin.text] if run.stdin is not None and run.stdin.text else []
+    given += [redirect.target for redirect in run.redirects if redirect.kind == "text"]
+    return [text.replace(UNKNOWN, " ") for text in (*run.argv[1:], *given)]
+
+
+def _bodies(value: Any, depth: int, key: str = "content") -> Iterator[str]:
+    if isinstance(value, str):
+        if key.lower() in _BODIES:
+            yield value
+    elif isinstance(value, dict | list) and depth < _MAX_DEPTH:
+        for name, item in islice(value.items() if isinstance(value, dict) else ((key, each) for each in value), 100):
+            yield from _bodies(item, depth + 1, str(name))
+
+
+def _repeated(bodies: list[str], context: RunContext, *, is_notes: bool) -> str:
+    """Where the outside text came from that these texts repeat."""
+    for body in bodies:
+        for line in islice(_lines(body[:MAX_TEXT]), _MAX_LINES):
+            for piece in _pieces(line, _LONG_PIECE if is_notes else _PIECE):
+                whole = len(piece) >= _MIN_LINE and (
+                    not is_notes or piece.count(b" ") >= _LONG_PIECE - 1 or is_instruction(piece)
+                )
+                if whole and context.by_person(piece) < 0 and (origin := context.origin(piece)):
+                    return origin
+    return ""
+
+
+def _lines(body: str) -> Iterator[bytes]:
+    for line in body.split("\n"):
+        if len(line) >= _MIN_LINE:
+            yield texts.normal(_MARKS.sub("", line, count=1))
+
+
+_MARKS = re.compile(r"^[+\s>#*-]{0,8}(?:\d{1,3}[.)] )?")
+"""What begins a line of a patch, a list or a heading."""
+
+
+def _pieces(line: bytes, size: int) -> Iterator[bytes]:
+    """A line, and its parts of so many words."""
+    yield line
+    found = line.split(b" ")
+    for at in range(0, len(found) - size, size):
+        yield b" ".join(found[at : at + size])
