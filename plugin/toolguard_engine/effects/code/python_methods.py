@@ -129,7 +129,7 @@ def _on_list(code: PythonReader, value: list[Value] | tuple[Value, ...], name: s
     if isinstance(value, list) and name in ("append", "add", "insert", "extend", "update"):
         more = items(given.at(0)) if name in ("extend", "update") else given.args[-1:]
         value += more[: max(MAX_ITEMS - len(value), 0)]
-        if code.endless:
+        if code.repeats:
             code.add(deeds.other("load", "uses up the memory"))
         return None
     if name == "pop" and value:

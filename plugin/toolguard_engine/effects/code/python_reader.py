@@ -92,6 +92,7 @@ class PythonReader:
         self.steps = 0
         self.nested = 0
         self.endless = 0
+        self.looping = -1
         self._scopes: list[dict[str, Value]] = [{}]
         self._stars: list[str] = []
         self._defined: list[tuple[Function, Function | None]] = []
@@ -101,6 +102,11 @@ class PythonReader:
         self._calls = 0
         self._returned: list[list[Value]] = []
         self._loops = 0
+
+    @property
+    def repeats(self) -> bool:
+        """Whether this is in an endless loop, and not in a function that it calls."""
+        return bool(self.endless) and self.looping == len(self._calling)
 
     def add(self, *deeds: Deed) -> None:
         for deed in deeds:
@@ -210,11 +216,13 @@ class PythonReader:
     def while_(self, node: ast.While) -> None:
         self.value(node.test)
         endless = isinstance(node.test, ast.Constant) and bool(node.test.value) and not _ends(node)
+        before, self.looping = self.looping, len(self._calling) if endless else self.looping
         self.endless += endless
         if endless and all(isinstance(each, ast.Pass) for each in node.body):
             self.libraries.other(self, "while", Arguments())
         self._branches(lambda: self.block(node.body), lambda: None)
         self.endless -= endless
+        self.looping = before
         self.block(node.orelse)
 
     def try_(self, node: ast.Try) -> None:
