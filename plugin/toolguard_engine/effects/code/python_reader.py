@@ -78,6 +78,7 @@ class Libraries(Protocol):
     def call(self, code: PythonReader, name: str, given: Arguments) -> Value: ...
     def method(self, code: PythonReader, value: Value, name: str, given: Arguments) -> Value: ...
     def constant(self, name: str) -> Value: ...
+    def named(self, name: str) -> Value: ...
     def inherited(self, name: str) -> dict[str, Value]: ...
     def other(self, code: PythonReader, name: str, given: Arguments) -> None: ...
 
@@ -325,7 +326,7 @@ class PythonReader:
             if name in names:
                 return names[name]
         for module in self._stars:
-            if (found := self.libraries.constant(f"{module}.{name}")) is not None:
+            if (found := self.libraries.named(f"{module}.{name}")) is not None:
                 return found
         found = self.libraries.constant(name)
         return Library(name) if found is None else found
@@ -346,6 +347,11 @@ class PythonReader:
         if found is NOTHING and isinstance(node.op, ast.Mult):
             self.libraries.other(self, "*", Arguments([self.value(node.left), self.value(node.right)]))
         return found
+
+    def unary(self, node: ast.UnaryOp) -> Value:
+        value = self.value(node.operand)
+        known = isinstance(value, int) and isinstance(node.op, ast.USub)
+        return -value if known else Unknown(sources=sources(value))
 
     def boolean(self, node: ast.BoolOp) -> Value:
         return either(self.value(part) for part in node.values)
@@ -609,8 +615,8 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[PythonReader, Any], Value]] = {
 _EXPRESSIONS: dict[type[ast.expr], Callable[[PythonReader, Any], Value]] = {
     ast.Constant: PythonReader.constant, ast.Name: lambda reader, node: reader.lookup(node.id),
     ast.JoinedStr: PythonReader.fstring, ast.FormattedValue: PythonReader.formatted, ast.BinOp: PythonReader.operation,
-    ast.BoolOp: PythonReader.boolean, ast.IfExp: PythonReader.choice, ast.List: PythonReader.list_,
-    ast.Tuple: PythonReader.list_, ast.Set: PythonReader.list_, ast.Dict: PythonReader.dict_,
+    ast.UnaryOp: PythonReader.unary, ast.BoolOp: PythonReader.boolean, ast.IfExp: PythonReader.choice,
+    ast.List: PythonReader.list_, ast.Tuple: PythonReader.list_, ast.Set: PythonReader.list_, ast.Dict: PythonReader.dict_,
     ast.Subscript: PythonReader.subscript, ast.Attribute: PythonReader.attribute, ast.Lambda: PythonReader.lambda_,
     ast.ListComp: PythonReader.comprehension, ast.SetComp: PythonReader.comprehension,
     ast.GeneratorExp: PythonReader.comprehension, ast.DictComp: PythonReader.comprehension,
