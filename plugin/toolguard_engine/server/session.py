@@ -107,9 +107,11 @@ class Session(SessionState):
         self.hello = message
         self.outbox.gateway = message.gateway
         self.outbox.measure = Measure() if self.config.metrics.enabled else None
-        processes = self.guard.processes
-        self.guard = Guard(self.config, self.setup.hints, self._host(message), self._book(), self.setup.worked)
-        self.guard.processes = processes
+        before = self.guard
+        self.guard = Guard(
+            self.config, self.setup.hints, self._host(message), self._book(), self.setup.worked, self.setup.files
+        )
+        self.guard.processes, self.guard.files = before.processes, before.files
         if self.setup.open_approvals:
             self.approvals = self.setup.open_approvals(message, self.config)
         return messages.Ready(message.id, messages.VERSION, self.setup.pid, __version__, self.config_error)

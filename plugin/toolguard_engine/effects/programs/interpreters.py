@@ -92,7 +92,7 @@ _LONGEST_CLUSTER = 7
 _LONG = frozenset({"--eval", "--print", "--execute", "--run", "--command"})
 _NO_CODE = ("-M", "-m", "-I", "-x", "-D", "-C", "-W", "-X")
 """Options of perl, python and ruby whose own value follows the letter."""
-_WITH_VALUE = frozenset(
+WITH_VALUE = frozenset(
     {"-W", "-X", "-r", "--require", "-I", "-C", "-d", "-l", "--import", "--loader", "-L", "-cp", "--project"}
 )
 """Options whose value may be the next word. Any other word that is not an option is the script and ends the options."""
@@ -101,7 +101,7 @@ _POWERSHELL = re.compile(r"[-/](?:c|co|com|comm|comma|comman|command)\Z", re.IGN
 _ENCODED = re.compile(r"[-/](?:e|ec|en|enc[a-z]{0,15})\Z", re.IGNORECASE)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """The program without a version: `python3.11` is `python`, `perl5.36` is `perl`, `node@22` is `node`."""
     name = name.partition("@")[0] or name
     return name if name in LANGUAGES else name.rstrip("0123456789.").removesuffix("-")
@@ -109,7 +109,7 @@ def _plain(name: str) -> str:
 
 def language(name: str) -> str:
     """The language that a program interprets; empty if it is not an interpreter."""
-    return LANGUAGES.get(_plain(name), ("", ""))[0]
+    return LANGUAGES.get(plain_name(name), ("", ""))[0]
 
 
 # --- position of code -----------------------------------------------------------------------------------------------------
@@ -117,14 +117,14 @@ def language(name: str) -> str:
 
 def source(run: ProgramRun) -> tuple[str, str] | None:
     """The language and the code of a run; None if there is no code or it is unknown."""
-    language, letters = LANGUAGES.get(_plain(run.name), ("", ""))
+    language, letters = LANGUAGES.get(plain_name(run.name), ("", ""))
     if not language:
         return None
-    reader = _SPECIAL.get(language) or _SPECIAL.get(_plain(run.name)) or _console(run)
+    reader = _SPECIAL.get(language) or _SPECIAL.get(plain_name(run.name)) or _console(run)
     texts = reader(run) if reader else list(_given_by_option(run, letters))
     if texts:
         return language, "\n".join(texts)[:MAX_CODE]
-    if reader is None and not _script(run):
+    if reader is None and not is_script(run):
         text = _stdin_text(run)
         if text:
             return language, text[:MAX_CODE]
@@ -139,7 +139,7 @@ def _given_by_option(run: ProgramRun, letters: str) -> Iterator[str]:
             continue
         if word[:1] != "-" or word in ("--", "-") or (word == "-m" and letters == "c"):
             return
-        if word in _WITH_VALUE:
+        if word in WITH_VALUE:
             code_at = at + 1
         name, attached, value = word.partition("=")
         if name in _LONG:
@@ -237,7 +237,7 @@ def _framework(run: ProgramRun) -> list[str]:
 _SPECIAL = {"awk": _awk, "deno": _deno, "powershell": _powershell, "rails": _rails}
 
 
-def _script(run: ProgramRun) -> bool:
+def is_script(run: ProgramRun) -> bool:
     """Whether a script or module is named, so that standard input is data and not code."""
     return any(not word.startswith("-") or word.startswith("-m") for word in run.argv[1:]) and "-" not in run.argv[1:]
 
@@ -302,7 +302,7 @@ def _shell_out(run: ProgramRun) -> Iterator[Effect]:
         return
     if any(redirect.kind in ("read", "text") for redirect in run.redirects) or not _SITS_THERE.isdisjoint(run.via):
         return
-    starter = next((name for name in run.via if name in _STARTERS or _plain(name) in LANGUAGES), "")
+    starter = next((name for name in run.via if name in _STARTERS or plain_name(name) in LANGUAGES), "")
     if starter:
         yield Effect("shell-out", starter, "", frozenset(), run)
 
@@ -310,7 +310,7 @@ def _shell_out(run: ProgramRun) -> Iterator[Effect]:
 def _shell(run: ProgramRun, _: Where) -> Iterator[Effect]:
     yield from _from_substitution(run)
     yield from _shell_out(run)
-    if ("-c" not in run.argv and not _script(run)) or "-s" in run.argv[1:4]:
+    if ("-c" not in run.argv and not is_script(run)) or "-s" in run.argv[1:4]:
         yield from hidden_text(run, run.stdin, piped=True)
     elif any(word == UNKNOWN for word in run.argv[2:4]) and not run.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
@@ -490,7 +490,7 @@ def _interpreter(run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from _serves(run, where)
     found = source(run)
     if found is None:
-        if not _script(run) and language(run.name) not in ("awk", "applescript"):
+        if not is_script(run) and language(run.name) not in ("awk", "applescript"):
             yield from hidden_text(run, run.stdin, piped=True)
         return
     named, code = found

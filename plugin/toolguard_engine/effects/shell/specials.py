@@ -39,6 +39,9 @@ def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     if script:
         inner.args = ("sh", *argv[at + ("s" not in signs) :])
         return walk.text(script, inner, None, piped=run.piped, pipeline=run.pipeline)
+    if walk.running is not None:
+        inner.args = ("sh", *argv[at:]) if "s" in signs else argv[at:] or ("sh",)
+        return _script_files(walk, run, len(argv) if "s" in signs else at, inner)
     return StdinSource(None, (run.name,))
 
 
@@ -84,11 +87,21 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
     return walk.scripts(run.argv[at], run.cwd) if text is None else text
 
 
+def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> StdinSource:
+    """Runs the script `argv[at]` of this machine, or those that reach the standard input."""
+    named = at < len(run.argv) and run.argv[at] not in STDIN
+    found = [walk.file_at(run.argv[at], run)] if named else walk.fed_files(run)
+    feed = StdinSource(None, (run.name,))
+    for file in filter(None, found):
+        feed = walk.run_file(file, run, state, run.stdin if named else None)
+    return feed
+
+
 def _source(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     script = _script(walk, run, 1)
     if script:
         return walk.text(script, state, None, piped=run.piped, pipeline=run.pipeline)
-    return StdinSource(None, (run.name,))
+    return _script_files(walk, run, 1, state)
 
 
 def _scheduled(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
@@ -253,9 +266,7 @@ def _sed(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
 
 def _interpreted(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     """Code in one of the rarer languages; `Walk` handles the common ones."""
-    found = interpreters.source(run)
-    for text in interpreters.commands(found[1], found[0]) if found else ():
-        walk.inner_text(text, replace(run, piped=False), state.fork(run.name))
+    walk.code(run, state)
     return None
 
 
