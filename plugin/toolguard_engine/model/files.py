@@ -76,6 +76,11 @@ class FileMemory:
             path = path.rpartition("/")[0]
         return None
 
+    def has_below(self, folder: str) -> bool:
+        """Whether there is a record of something in a folder."""
+        inside = folder + "/"
+        return any(path.startswith(inside) for path in self._records)
+
     def wrote(self, path: str, record: FileRecord) -> None:
         self._records[path] = record
         self._records.move_to_end(path)

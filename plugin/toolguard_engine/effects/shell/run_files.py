@@ -21,6 +21,11 @@ MAX_WORD = 1_000
 MAX_DEPTH = 3
 """Files that run files."""
 
+MAX_PARTS = 8
+"""Targets and scripts that run others, of the same file."""
+
+MAX_ABOVE = 6
+
 WORK = 30_000
 """Steps for the content of all files of a call."""
 
@@ -42,20 +47,20 @@ class RunFiles:
         self.unread: dict[str, UnreadFile] = {}
         self.runs = 0
         """Programs that the files run."""
-        self._entered: list[str] = []
+        self._entered: list[tuple[str, str]] = []
 
-    def enter(self, file: FilePlace) -> bool:
-        """Whether a file is to be judged, being run by those that were entered and not left."""
-        if file.file in self._entered:
+    def enter(self, file: FilePlace, part: str = "") -> bool:
+        """Whether a file, or a part of it, is to be judged, being run by those that were entered and not left."""
+        if (file.path, part) in self._entered:
             return False
-        if len(self._entered) >= MAX_DEPTH:
+        if len({path for path, _ in self._entered} | {file.path}) > MAX_DEPTH or len(self._entered) >= MAX_PARTS:
             self._leave_out(file, "it is run by a file that is run by others")
             return False
-        self._entered.append(file.file)
+        self._entered.append((file.path, part))
         return True
 
-    def leave(self, file: FilePlace, flaws: Collection[str]) -> None:
-        self._entered.remove(file.file)
+    def leave(self, file: FilePlace, flaws: Collection[str], part: str = "") -> None:
+        self._entered.remove((file.path, part))
         if not {"long", "deep", "intricate"}.isdisjoint(flaws):
             self._leave_out(file, "it is too long or too intricate")
 
@@ -77,6 +82,18 @@ class RunFiles:
             return ""
         path = normal(word, self._where, cwd)
         return "" if UNKNOWN in path or path.startswith(("/~", "/$")) else path
+
+    def above(self, cwd: str) -> list[str]:
+        """The folder in which a program runs, and those above it, the nearest first."""
+        folder, found = self.path(cwd or ".", ""), list[str]()
+        while folder.count("/") > 1 and len(found) < MAX_ABOVE:
+            found.append(folder)
+            folder = folder.rpartition("/")[0]
+        return found
+
+    def has_made(self, folder: str) -> bool:
+        """Whether an agent made a file in a folder."""
+        return self._made.of(folder) is not None or self._made.has_below(folder)
 
     def is_made(self, path: str) -> bool:
         return self._made.of(path) is not None

@@ -65,6 +65,7 @@ _COMMANDS = spelled(
 )
 """Variables whose value is a command that other programs run."""
 _PASSING = program_catalogue.programs("file_printer")
+_SQL_FILE = ("-f", "--file", "-i", "--input-file", "-init")
 MAX_FED = 8
 """Files that are read from one input."""
 
@@ -399,11 +400,11 @@ class Walk:
             return self._sunk(run, state)
         run = self._noted(run)
         if (self.files or run.given) and (script := self._own(run, state)):
-            ran = self._scripted(script, run, state.fork(name))
+            ran = self.scripted(script, run, state.fork(name))
             if "/" in run.argv[0] and self.written(run.argv[0], run.cwd):
                 return ran
         if self.running is not None and "/" in run.argv[0] and (file := self._program_file(run)):
-            return self._scripted(file, run, state.fork(name))
+            return self.scripted(file, run, state.fork(name))
         if guesses.is_open(name):
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
@@ -419,7 +420,7 @@ class Walk:
             self.flaws.add("deep")
             return StdinSource(None)
         self.wrapped += 1
-        feed = special(self, run, state) if special else self._wrapped(run, wrapper, state) if wrapper else None
+        feed = special(self, run, state) if special else self.run_wrapped(run, wrapper, state) if wrapper else None
         self.wrapped -= 1
         return printed(run) if feed is None else feed
 
@@ -484,8 +485,9 @@ class Walk:
 
     def run_code(self, file: FilePlace, run: ProgramRun, state: ShellState) -> None:
         """Runs the content of a file as code of an interpreter."""
+        words = (file.text,) if interpreters.language(run.name) == "awk" else ("-",)
         code = replace(
-            run, argv=(run.argv[0], "-"), stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file
+            run, argv=(run.argv[0], *words), stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file
         )
         found = interpreters.source(code)
         if found is None or (self.running is not None and not self.running.enter(file)):
@@ -521,7 +523,7 @@ class Walk:
         self.runs.append(run)
         return run
 
-    def _scripted(self, script: str | FilePlace, run: ProgramRun, inner: ShellState) -> StdinSource:
+    def scripted(self, script: str | FilePlace, run: ProgramRun, inner: ShellState) -> StdinSource:
         """A script that is started by its name."""
         name = _shebang(script if isinstance(script, str) else script.text)
         if not name:
@@ -642,7 +644,7 @@ class Walk:
             ProgramRun(argv, _called(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd), state
         )
 
-    def _wrapped(self, run: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:
+    def run_wrapped(self, run: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:
         """Runs the inner program of a wrapper; None if none can be seen."""
         argv = run.argv
         at = after_verb(argv, wrapper)
@@ -705,6 +707,10 @@ class Walk:
         """Shell commands in the code of an interpreter, or in the input of a database client; the files that it runs."""
         if run.name in sql.CLIENTS:
             self._client(run, state)
+            for file in (*map(self.file_at, filter(None, [value_of(run.argv, _SQL_FILE)]), [run]), *self.fed_files(run)):
+                if file:
+                    self._noted(replace(run, argv=run.argv[:1], stdin=StdinSource(file.text), redirects=(), origin=file))
+            return
         if found := interpreters.source(run):
             self._commands_in(found, run, state)
             if self.running is not None and not is_away(run):
