@@ -76,6 +76,10 @@ class FileMemory:
             path = path.rpartition("/")[0]
         return None
 
+    def exactly(self, path: str) -> FileRecord | None:
+        """The record of this very file."""
+        return self._records.get(path)
+
     def has_below(self, folder: str) -> bool:
         """Whether there is a record of something in a folder."""
         inside = folder + "/"

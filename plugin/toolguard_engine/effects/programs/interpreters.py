@@ -33,6 +33,7 @@ from toolguard_engine.effects.shell.places import Where, place
 from toolguard_engine.effects.shell.wrappers import SHELLS
 
 MAX_CODE = 20_000
+MAX_FILE_CODE = 65_536
 MAX_OPTIONS = 40
 
 FETCHERS = program_catalogue.programs("fetcher")
@@ -122,12 +123,13 @@ def source(run: ProgramRun) -> tuple[str, str] | None:
         return None
     reader = _SPECIAL.get(language) or _SPECIAL.get(plain_name(run.name)) or _console(run)
     texts = reader(run) if reader else list(_given_by_option(run, letters))
+    most = MAX_FILE_CODE if run.origin is not None else MAX_CODE
     if texts:
-        return language, "\n".join(texts)[:MAX_CODE]
+        return language, "\n".join(texts)[:most]
     if reader is None and not is_script(run):
         text = _stdin_text(run)
         if text:
-            return language, text[:MAX_CODE]
+            return language, text[:most]
     return None
 
 
@@ -496,12 +498,40 @@ def _interpreter(run: ProgramRun, where: Where) -> Iterator[Effect]:
     named, code = found
     if not code.strip(UNKNOWN + " \n") and UNKNOWN in code and not run.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
+    if run.origin is not None:
+        yield from _of_file(code, run, where)
+        return
     yield Effect("code", code, "", frozenset({named}), run)
     yield from network_effects(code, run)
     if named != "awk":
         yield from code_effects(code, run, where)
     elif "/inet/" in code and "getline" in code:
         yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), run)
+
+
+_SEARCHED = frozenset({"method", "delete-found", "sql", "send", "http"})
+"""Kinds that a search finds in much code that does no such thing; in a file they count if an agent made it."""
+
+_TELLING = re.compile(
+    r"(?<![\w.])(?:exec|eval|system|Function|popen|iex)\s{0,4}\(|socket|TCPClient|\.(?:post|put|patch|send)\w{0,8}\("
+)
+_OWN_METHOD = re.compile(r"(?:self|this|cls)\.[\w.]{0,80}\.(?:remove|delete|drop|clear|cancel|del|empty|flush)\Z")
+_BEFORE, _BEHIND, _MAX_PARTS = 300, 500, 12
+
+
+def _of_file(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """Code in a file is long, so what is found by several words at once must have them near each other."""
+    found = code_effects(code, run, where)
+    if run.origin is None or not run.origin.made:
+        yield from (effect for effect in found if effect.kind not in _SEARCHED)
+        return
+    yield from (effect for effect in found if effect.kind != "method" or not _OWN_METHOD.match(effect.target))
+    end = 0
+    for count, match in enumerate(_TELLING.finditer(code)):
+        if match.start() < end or count >= _MAX_PARTS:
+            continue
+        start, end = max(match.start() - _BEFORE, end), match.end() + _BEHIND
+        yield from network_effects(code[start:end], run)
 
 
 def _names() -> Iterable[str]:

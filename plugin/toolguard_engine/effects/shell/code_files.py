@@ -71,7 +71,6 @@ def scripts(run: ProgramRun) -> Iterator[str]:
 
 def imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]]:
     """For each file that code takes in from its folder: the paths at which it may be, of which the first one counts."""
-    code = code[: interpreters.MAX_CODE]
     if language == "python":
         if "import" in code or ".py" in code:
             yield from islice(_of_python(code, folder), MAX_IMPORTS)

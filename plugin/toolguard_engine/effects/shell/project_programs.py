@@ -28,8 +28,8 @@ _PACKING = ("prepublishOnly", "prepack", "prepare", "postpack", "publish", "post
 _OWN_VERBS = frozenset(
     """
     exec x dlx create init config cache why info list ls outdated update up upgrade remove uninstall rm audit view search
-    login logout whoami owner access token team version versions link unlink help bin prefix root doctor dedupe licenses import
-    global workspaces workspace set get pm repl install-test prune fund explore docs repo bugs star
+    login logout whoami owner access token team version versions link unlink help bin prefix root doctor dedupe licenses
+    import global workspaces workspace set get pm repl install-test prune fund explore docs repo bugs star
     """.split()  # noqa: SIM905 - a table of names
 )
 _HOOKS = {

@@ -1,6 +1,6 @@
 """The files that a command runs, as `Walk` asks for them: read through `model.files`, a bounded number for each call.
 
-A file that is not read to its end changes nothing in the verdict, unless an agent made it: then it is `UnreadFile.made`.
+A file that cannot be read changes nothing in the verdict, unless an agent made it: then it is `UnreadFile.made`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_ASKED = 64
 """Paths that are asked for; at most of them there is nothing."""
 
 MAX_WORD = 1_000
-MAX_DEPTH = 3
+MAX_DEPTH = 4
 """Files that run files."""
 
 MAX_PARTS = 8
@@ -65,7 +65,7 @@ class RunFiles:
             self._leave_out(file, "it is too long or too intricate")
 
     def _leave_out(self, file: FilePlace, why: str) -> None:
-        self.unread.setdefault(file.file, UnreadFile(file.file, why, file.made))
+        self.unread.setdefault(file.file, UnreadFile(file.file, why))
 
     @property
     def work(self) -> WorkLimit:
@@ -96,7 +96,8 @@ class RunFiles:
         return self._made.of(folder) is not None or self._made.has_below(folder)
 
     def is_made(self, path: str) -> bool:
-        return self._made.of(path) is not None
+        """Whether an agent wrote this very file, or fetched it by itself: not with a folder of others."""
+        return self._made.exactly(path) is not None
 
     def text(self, word: str, cwd: str, *, sure: bool = True) -> FilePlace | None:
         """A file that is run. `sure`: it is the one that runs, if it is there at all; not one of several that may be."""
@@ -118,7 +119,7 @@ class RunFiles:
     def _read(self, path: str, *, sure: bool) -> FileText | None:
         if len(self.judged) >= MAX_FILES or self._asked >= MAX_ASKED:
             if sure:
-                self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files", self.is_made(path)))
+                self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files"))
             return None
         self._asked += 1
         found = self._source.read(path)
@@ -130,7 +131,7 @@ class RunFiles:
         return None
 
     def _not_read(self, path: str, why: Unread) -> None:
-        record = self._made.of(path)
+        record = self._made.exactly(path)
         compiled = why.reason == "binary" and record is not None and record.origin == "agent" and not record.digest
         self.unread[self.shown(path)] = UnreadFile(self.shown(path), _WORDS[why.reason], record is not None and not compiled)
 

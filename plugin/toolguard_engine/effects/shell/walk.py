@@ -48,6 +48,9 @@ compound command, each command or assignment with expansions."""
 CHARACTERS = 16
 """Of a program's words and input, for one step of work."""
 
+CODE_CHARACTERS = 4
+"""Of code in a file, for one step of work."""
+
 FORK_BOMB = "fork-bomb"
 """Name of a function that starts itself twice, or in the background."""
 
@@ -483,8 +486,8 @@ class Walk:
             self.flaws |= inner.flaws
         return feed
 
-    def run_code(self, file: FilePlace, run: ProgramRun, state: ShellState) -> None:
-        """Runs the content of a file as code of an interpreter."""
+    def run_code(self, file: FilePlace, run: ProgramRun, state: ShellState, *, taken_in: bool = False) -> None:
+        """Runs the content of a file as code of an interpreter. `taken_in`: by other code."""
         words = (file.text,) if interpreters.language(run.name) == "awk" else ("-",)
         code = replace(
             run, argv=(run.argv[0], *words), stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file
@@ -494,13 +497,20 @@ class Walk:
             return
         before, self.here = self.here, file
         outer, state.work = state.work, self.running.work if self.running is not None else state.work
-        self._noted(code)
-        self._commands_in(found, code, state)
-        for path in code_files.imported(found[1], found[0], file.path.rpartition("/")[0]):
-            self._imported(path, run, state)
+        flaws: set[Flaw] = {"long"} if len(file.text) > interpreters.MAX_FILE_CODE else set()
+        try:
+            state.work.spend(len(found[1]) / CODE_CHARACTERS)
+            self._noted(code)
+            self._commands_in(found, code, state)
+            for path in code_files.imported(found[1], found[0], file.path.rpartition("/")[0]):
+                self._imported(path, run, state)
+        except (_Full, TooIntricate):
+            flaws.add("intricate")
         self.here, state.work = before, outer
         if self.running is not None:
-            self.running.leave(file, {"long"} if len(file.text) > interpreters.MAX_CODE else ())
+            self.running.leave(file, flaws)
+        if file.made and not taken_in:
+            self.flaws |= flaws
 
     def _commands_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
         for text in interpreters.commands(code[1], code[0]):
@@ -514,6 +524,8 @@ class Walk:
         """Enters a program. Those of files are counted apart, so that they do not use up the room of the call's own."""
         running = self.running
         if self.here is not None:
+            if run.name == "trap":  # a script that cleans up behind itself is ordinary
+                return run
             run = run if run.origin is not None else replace(run, origin=self.here)
             if running is not None:
                 running.runs += 1
@@ -730,10 +742,10 @@ class Walk:
         """The first of these files that is there, as part of the code."""
         for path in candidates:
             if (text := self.written(path, run.cwd)) is not None:
-                self.run_code(FilePlace(path, path, text, made=True), run, state)
+                self.run_code(FilePlace(path, path, text, made=True), run, state, taken_in=True)
                 return
             if self.running is not None and (file := self.running.text(path, run.cwd, sure=False)):
-                self.run_code(file, run, state)
+                self.run_code(file, run, state, taken_in=True)
                 return
 
     def _client(self, run: ProgramRun, state: ShellState) -> None:
