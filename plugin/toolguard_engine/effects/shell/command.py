@@ -97,11 +97,13 @@ class UnreadFile(msgspec.Struct, frozen=True):
 
 class Reading(msgspec.Struct, frozen=True):
     """Everything that a command would run, in the order of its text. `argv` is never empty; `flaws` is empty if reading was
-    complete. `unread`: files that it runs and that were not read to their end."""
+    complete. `unread`: files that it runs and that were not read to their end; `written`: files whose
+    content it gives itself."""
 
     runs: tuple[ProgramRun, ...]
     flaws: frozenset[Flaw] = frozenset()
     unread: tuple[UnreadFile, ...] = ()
+    written: tuple[tuple[str, str], ...] = ()
 
 
 Place = Literal[

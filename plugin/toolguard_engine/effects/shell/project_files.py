@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import msgspec
 
@@ -151,21 +150,21 @@ def taskfile(text: str) -> Rules:
     return rules
 
 
+_SCRIPT = re.compile(r'"((?:pre|post)?[\w:.-]{1,80})"\s{0,9}:\s{0,9}"((?>(?:[^"\\]|\\.)*))"')
+
+
 def package_scripts(text: str, names: list[str]) -> Lines:
-    """The scripts of these names in a `package.json`."""
-    try:
-        found: Any = msgspec.json.decode(text)
-    except (msgspec.DecodeError, RecursionError):
-        return []
-    scripts = found.get("scripts") if isinstance(found, dict) else None
-    if not isinstance(scripts, dict):
-        return []
+    """The scripts of these names in a `package.json`, also where it is only a part of one."""
     block = max(text.find('"scripts"'), 0)
-    return [
-        (text.find(f'"{name}"', block) + 1, command)
-        for name in names
-        if isinstance(command := scripts.get(name), str) and command.strip()
-    ]
+    found = [match for match in _SCRIPT.finditer(text, block) if match[1] in names]
+    return [(match.start() + 1, _unquoted(match[2])) for name in names for match in found if match[1] == name][:MAX_LINES]
+
+
+def _unquoted(text: str) -> str:
+    try:
+        return msgspec.json.decode(f'"{text}"', type=str)
+    except msgspec.DecodeError:
+        return text
 
 
 def settings(text: str, keys: str) -> Lines:

@@ -6,11 +6,14 @@ A file that cannot be read changes nothing in the verdict, unless an agent made 
 from __future__ import annotations
 
 from collections.abc import Collection
+from hashlib import sha256
+
+from msgspec import structs
 
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, UnreadFile
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.places import Where, normal
-from toolguard_engine.model.files import FileMemory, FileSource, FileText, Unread
+from toolguard_engine.model.files import ExpectedText, FileMemory, FileSource, FileText, Unread
 from toolguard_engine.model.work_limit import WorkLimit
 
 MAX_FILES = 16
@@ -107,7 +110,9 @@ class RunFiles:
         if path not in self._known:
             self._known[path] = self._read(path, sure=sure)
         found = self._known[path]
-        return None if found is None else FilePlace(self.shown(path), path, found.text, 0, self.is_made(path))
+        if found is None:
+            return None
+        return FilePlace(self.shown(path), path, found.text, 0, self.is_made(path) or self.is_made(found.path))
 
     def program(self, word: str, cwd: str, *, known: bool) -> FilePlace | None:
         """A script that is started by its path. `known`: a program of this name is known, so it is likely that one."""
@@ -123,6 +128,8 @@ class RunFiles:
             return None
         self._asked += 1
         found = self._source.read(path)
+        if (expected := self._made.expected(path)) is not None:
+            found = _with(expected, found, path)
         if isinstance(found, FileText):
             self.judged[path] = found
             return found
@@ -141,6 +148,17 @@ class RunFiles:
             if folder and path.startswith(f"{folder}/"):
                 return name + path[len(folder) + 1 :]
         return path
+
+
+def _with(expected: ExpectedText, found: FileText | Unread, path: str) -> FileText | Unread:
+    """A file that a call writes which was judged before this one and has perhaps not run yet."""
+    if isinstance(found, FileText):
+        both = (expected.text, found.text) if expected.whole else (found.text, expected.text)
+        return found if expected.text == found.text else structs.replace(found, text="\n".join(both), digest="")
+    if found.reason != "absent":
+        return found
+    digest = sha256(expected.text.encode("utf-8", "replace")).hexdigest() if expected.whole else ""
+    return FileText(path, expected.text, digest, (0, 0, 0, 0))
 
 
 _WORDS = {

@@ -31,4 +31,4 @@ def read(
     state = ShellState(variables=dict(variables), work=work)
     walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
     unread = () if running is None or not running.unread else tuple(running.unread.values())
-    return Reading(tuple(walk.runs), frozenset(walk.flaws), unread)
+    return Reading(tuple(walk.runs), frozenset(walk.flaws), unread, tuple(walk.files.items()) if walk.files else ())
