@@ -28,7 +28,7 @@ _PATCHES = program_catalogue.tools("patches")
 _NO_TEXT = frozenset({"path", "file_path", "filePath", "file", "oldText", "old_string", "old_str"})
 
 
-class FileChange(msgspec.Struct, frozen=True):
+class MadeFile(msgspec.Struct, frozen=True):
     """`path`: absolute; `source`: of what is moved, copied or linked, or the host of what is fetched. `text`: what is
     written, None where it is not known; `whole`: nothing else will be in the file."""
 
@@ -40,7 +40,7 @@ class FileChange(msgspec.Struct, frozen=True):
     whole: bool = False
 
 
-def changes(reading: CallReading) -> list[FileChange]:
+def changes(reading: CallReading) -> list[MadeFile]:
     """In the order in which they happen, the first `MAX_CHANGES`."""
     found = [] if reading.executes else list(_of_tool(reading))
     for command, effects in zip(reading.command_readings, reading.command_effects, strict=True) if reading.commands else ():
@@ -53,7 +53,7 @@ def changes(reading: CallReading) -> list[FileChange]:
     return [each for each in found[:MAX_CHANGES] if each.path]
 
 
-def _with_text(change: FileChange, texts: dict[str, str]) -> FileChange:
+def _with_text(change: MadeFile, texts: dict[str, str]) -> MadeFile:
     text = texts.get(change.path)
     if text is None or change.kind != "wrote":
         return change
@@ -68,21 +68,21 @@ def _path(path: str, where: Where, cwd: str) -> str:
     return "" if UNKNOWN in full or full.startswith(("/~", "/$", "/dev/", "/proc/")) else full
 
 
-def _of_tool(reading: CallReading) -> Iterator[FileChange]:
+def _of_tool(reading: CallReading) -> Iterator[MadeFile]:
     params, where = reading.params, reading.where
     for effect in reading.tool_effects:
         if effect.kind not in _WRITES or effect.place == "remote":
             continue
         path = _path(effect.target, where, "")
         if "deletes" in effect.flags:
-            yield FileChange("removed", path)
+            yield MadeFile("removed", path)
             continue
         fetched = "download" in reading.tool or "fetch" in reading.tool
         content = params.get("content")
         whole = isinstance(content, str) and reading.tool not in _PATCHES
         text = content if whole else _new_text(reading, effect.target)
         origin: Origin = "outside" if fetched else "agent"
-        yield FileChange("wrote", path, reading.tool, origin, None if fetched else str(text)[:MAX_EXPECTED_TEXT], whole)
+        yield MadeFile("wrote", path, reading.tool, origin, None if fetched else str(text)[:MAX_EXPECTED_TEXT], whole)
 
 
 def _new_text(reading: CallReading, path: str) -> str:
@@ -111,7 +111,7 @@ def _texts(value: object, depth: int) -> Iterator[str]:
                 yield from _texts(item, depth + 1)
 
 
-def _of_command(effects: tuple[Effect, ...], runs: tuple[ProgramRun, ...], where: Where) -> Iterator[FileChange]:
+def _of_command(effects: tuple[Effect, ...], runs: tuple[ProgramRun, ...], where: Where) -> Iterator[MadeFile]:
     paired: set[int] = set()
     for effect in effects:
         run = effect.run
@@ -122,16 +122,16 @@ def _of_command(effects: tuple[Effect, ...], runs: tuple[ProgramRun, ...], where
                 paired.add(id(run))
                 yield from _of_pairs(run, pairs, where)
         elif effect.kind == "delete":
-            yield FileChange("removed", _path(effect.target, where, run.cwd))
+            yield MadeFile("removed", _path(effect.target, where, run.cwd))
         elif effect.kind in _WRITES and effect.place not in ("remote", "null"):
             host = _host(run) if "fetched" in effect.flags or _is_fed_by_fetcher(run) else None
             path = _path(effect.target, where, run.cwd)
-            yield FileChange("wrote", path, run.name if host is None else host, "agent" if host is None else "outside")
+            yield MadeFile("wrote", path, run.name if host is None else host, "agent" if host is None else "outside")
     for run in runs:
         yield from _unpacked(run, where)
 
 
-def _of_pairs(run: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where) -> Iterator[FileChange]:
+def _of_pairs(run: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where) -> Iterator[MadeFile]:
     symbolic = run.name == "ln" and any(word[:1] == "-" and word[1:2] != "-" and "s" in word for word in run.argv[1:])
     kind: Literal["moved", "copied", "linked"] = (
         "moved" if run.name == "mv" else "linked" if symbolic or "--symbolic" in run.argv else "copied"
@@ -139,7 +139,7 @@ def _of_pairs(run: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where)
     for before, after in pairs:
         landing = _path(after, where, run.cwd)
         at = landing.rpartition("/")[0] if kind == "linked" and not before.startswith(("/", "~", "$")) else run.cwd
-        yield FileChange(kind, landing, _path(before, where, at))
+        yield MadeFile(kind, landing, _path(before, where, at))
 
 
 def _is_fed_by_fetcher(run: ProgramRun) -> bool:
@@ -151,16 +151,16 @@ def _host(run: ProgramRun) -> str:
     return (found[1] or found[2]) if found else "another machine"
 
 
-def _unpacked(run: ProgramRun, where: Where) -> Iterator[FileChange]:
+def _unpacked(run: ProgramRun, where: Where) -> Iterator[MadeFile]:
     """Folders that are there as a whole: a clone, an archive that is unpacked into a folder that the command names."""
     if run.name == "git" and "clone" in run.argv[1:4]:
         words = [word for word in run.argv[run.argv.index("clone") + 1 :] if not word.startswith("-")]
         at = next((at for at, word in enumerate(words) if _ADDRESS.search(word[:1_000])), len(words))
         if at < len(words):
             folder = words[at + 1] if at + 1 < len(words) else basename(words[at].rstrip("/")).removesuffix(".git")
-            yield FileChange("wrote", _folder(folder, run, where), _host(run), "outside")
+            yield MadeFile("wrote", _folder(folder, run, where), _host(run), "outside")
     elif run.name in _UNPACKERS and (folder := value_of(run.argv, _UNPACKERS[run.name])):
-        yield FileChange("wrote", _folder(folder, run, where), run.name, "outside")
+        yield MadeFile("wrote", _folder(folder, run, where), run.name, "outside")
 
 
 def _folder(word: str, run: ProgramRun, where: Where) -> str:

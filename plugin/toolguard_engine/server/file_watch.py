@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from toolguard_engine.effects.made_files import FileChange, changes
+from toolguard_engine.effects.made_files import MadeFile, changes
 from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText
@@ -29,7 +29,7 @@ _SELF_CHANGING = ("package.json", "package-lock.json")
 @dataclass(frozen=True)
 class _Running:
     call: Call
-    found: list[FileChange]
+    found: list[MadeFile]
     missing: frozenset[str]
     judged: dict[str, FileText]
 
@@ -86,7 +86,7 @@ class FileWatch:
     def _forget(self, call_id: str) -> None:
         self._memory().happened(call_id)
 
-    def _enter(self, change: FileChange, running: _Running) -> None:
+    def _enter(self, change: MadeFile, running: _Running) -> None:
         memory, call = self._memory(), running.call
         before = memory.exactly(change.path)
         created = change.path in running.missing or (before is not None and before.created)

@@ -54,17 +54,22 @@ class Records:
         self._counters = stores.counters(self._context.state_dir)
 
     def begin_file_memory(self) -> None:
-        """The files that agents made, as an engine before this one knew them."""
-        memory = self._session.guard.files
         self._file_memory = stores.file_memory(self._context.state_dir)
+        self._saved_changes = self._session.guard.files.changes
+
+    def _restore_files(self) -> None:
+        """The files that agents made, as an engine before this one knew them."""
+        if self._file_memory is None:
+            return
         try:
-            memory.restore(self._file_memory.load())
+            self._session.guard.files.restore(self._file_memory.load())
         except Newer as error:
             self._file_memory = None
             self._output.complain(f"the memory of files is not used: {error}")
-        except StoreError as error:
+        except Damaged as error:
             self._output.complain(f"the memory of files is lost: {error}")
-        self._saved_changes = memory.changes
+        except StoreError:
+            pass  # there was nothing to read; that nothing can be written is reported when it is tried
 
     def begin_standings(self) -> None:
         self._output.safely(self.close_standings)
@@ -79,6 +84,7 @@ class Records:
         """What an engine before this one counted in runs that are still under way."""
         if self._counters is None:
             return
+        self._restore_files()
         risk_levels.load()  # not while the first call waits
         self._session.restore(patient=True)
         try:
