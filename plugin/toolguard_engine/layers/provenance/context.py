@@ -23,6 +23,9 @@ MAX_STATED = 16_384
 MAX_SESSIONS = 256
 _MAX_HITS = 50
 _MAX_NAMED = 200
+_MAX_LINES = 8
+_MIN_LINE = 16
+"""Bytes of a line that two texts have in common by chance."""
 
 Source = Literal["", "outside", "inside"]
 
@@ -107,6 +110,12 @@ class RunContext:
     def is_tainted(self) -> bool:
         """Whether any outside text was heard."""
         return bool(self.outside or self.others)
+
+    def outside_wrote(self, text: str) -> bool:
+        """Whether a text, or most of its longest lines, stands in some outside text."""
+        lines = sorted(set(text[:MAX_TEXT].splitlines()), key=len, reverse=True)[:_MAX_LINES]
+        needles = [needle for line in lines if len(needle := normal(line)) >= _MIN_LINE]
+        return bool(needles) and 2 * sum(map(self.outside_has, needles)) > len(needles)
 
     def by_person(self, needle: bytes) -> int:
         """Where a person named this, as whole words; below 0 where none did."""
