@@ -9,7 +9,6 @@ from itertools import dropwhile
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.shell import project_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState, here
