@@ -89,22 +89,23 @@ def test_a_tool_that_writes_nothing_empties_what_exists(content: str, exists: bo
 def test_moves_and_links_of_earlier_calls() -> None:
     made = FileMemory()
     made.wrote(f"{WORK}/x", FileRecord("agent", was=f"{HOME}/photos"))
-    made.wrote(f"{WORK}/l", FileRecord("agent", was=f"{HOME}/photos", is_link=True))
+    made.wrote(f"{WORK}/l", FileRecord("agent", created=True, link=f"{HOME}/photos"))
     assert touched("rm -rf x", made=made) == touched("rm -rf l/", made=made) == {("delete", "in-home")}
     assert touched("rm -rf l", made=made) == {("delete", "in-workspace")}
 
 
 def test_a_file_that_the_agent_made_is_marked() -> None:
     made = FileMemory()
-    made.wrote(f"{HOME}/Documents/draft.md", FileRecord("agent", "write"))
+    made.wrote(f"{HOME}/Documents/draft.md", FileRecord("agent", "write", created=True))
     made.wrote(f"{HOME}/Documents/fetched.pdf", FileRecord("outside", "example.org"))
+    made.wrote(f"{HOME}/Documents/changed.md", FileRecord("agent", "write"))
 
     def flags(path: str) -> frozenset[str]:
         call = Call("exec", {"command": f"rm {path}"}, cwd=WORK)
         return CallReading(call, HOST, made=made).command_effects[0][0].flags
 
     assert {"personal-file", "agent-made"} <= flags("~/Documents/draft.md")
-    for path in ("~/Documents/fetched.pdf", "~/Documents/tax.pdf"):
+    for path in ("~/Documents/fetched.pdf", "~/Documents/changed.md", "~/Documents/tax.pdf"):
         assert "personal-file" in flags(path)
         assert "agent-made" not in flags(path)
 

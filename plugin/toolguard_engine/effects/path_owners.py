@@ -102,7 +102,7 @@ class Owners:
 
     def _marked(self, effect: Effect, path: str) -> Effect:
         record = self._made.of(path)
-        is_own = record is not None and record.origin == "agent" and not record.was
+        is_own = record is not None and record.origin == "agent" and record.created and not record.was
         return replace(effect, flags=effect.flags | AGENT_MADE) if is_own else effect
 
     def _followed(self, path: str, *, itself: bool) -> str:

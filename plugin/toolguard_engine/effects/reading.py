@@ -12,6 +12,7 @@ from toolguard_engine.effects.call_place import where_of
 from toolguard_engine.effects.shell.command import Effect, ProgramRun, Reading
 from toolguard_engine.effects.shell.effects import effects
 from toolguard_engine.effects.shell.places import Where
+from toolguard_engine.effects.shell.run_files import RunFiles
 from toolguard_engine.effects.shell.unwrap import read
 from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call, Host
@@ -21,6 +22,10 @@ from toolguard_engine.model.work_limit import WorkLimit
 
 _NO_HOST = Host()
 _NO_FILES = NoFiles()
+
+
+PER_RUN = 60
+"""Steps of work for judging each program that a file runs."""
 
 
 class CallReading:
@@ -59,9 +64,16 @@ class CallReading:
     def command_readings(self) -> tuple[Reading, ...]:
         """One for each of `commands`."""
         self.work.admit(sum(map(len, self.commands)))
-        found = tuple([read(command, work=self.work) for command in self.commands])
+        found = tuple([read(command, work=self.work, running=self.running) for command in self.commands])
         self.work.reserve()
+        if self.running.runs:
+            self.work.extend(PER_RUN * self.running.runs)
         return found
+
+    @Lazy
+    def running(self) -> RunFiles:
+        """The files that the commands run, once `command_readings` was asked for."""
+        return RunFiles(self.files, self.made, self.command_where, self.work)
 
     @Lazy
     def command_effects(self) -> tuple[tuple[Effect, ...], ...]:

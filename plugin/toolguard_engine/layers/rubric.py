@@ -130,4 +130,5 @@ def _reason(match: Match) -> str:
     if not match.target:
         return match.reason
     target = match.target.replace(UNKNOWN, "?")
-    return f"{match.reason} ({target if len(target) <= MAX_TARGET else target[: MAX_TARGET - 3] + '...'})"
+    origin = f"{match.origin[:MAX_TARGET]}: " if match.origin else ""
+    return f"{match.reason} ({origin}{target if len(target) <= MAX_TARGET else target[: MAX_TARGET - 3] + '...'})"

@@ -8,6 +8,7 @@ from toolguard_engine.layers import constraints, rubric
 from toolguard_engine.layers.provenance.context import RunContexts
 from toolguard_engine.model.call import Call, Host
 from toolguard_engine.model.clock_hours import zone
+from toolguard_engine.model.files import FileMemory, FileRecord, FileText, NoFiles, Unread
 from toolguard_engine.rules.rulebook import Example, Rule, Rulebook
 
 _THERE = Host("/home/ada", "/home/ada/.openclaw")
@@ -19,8 +20,8 @@ def speaks(rule: Rule, example: Example) -> bool:
     """Whether a rule is about one of its examples, which happens in a person's workspace; what it does not say of the call
     counts as fitting."""
     call = call_of(rule, example, _CWD)
-    reading = CallReading(call, _THERE)
-    known = _contexts(example)
+    made, known = _made(example), _contexts(example)
+    reading = CallReading(call, _THERE, files=_Unreadable(), made=made) if made else CallReading(call, _THERE)
     found = rubric.weighed(reading, Config(), Rulebook((rule,)), known.of(_RUN), known.secrets)
     return constraints.speaks(rule, reading, found.effects) if rule.needs_view else bool(found.matches)
 
@@ -35,6 +36,21 @@ def call_of(rule: Rule, example: Example, cwd: str) -> Call:
     known = {name: example[name] for name in ("agent", "channel", "requester") if name in example}
     at = moment.timestamp() if moment is not None else 0.0
     return Call(example["tool"], example["params"], run=_RUN, cwd=example.get("cwd", cwd), at=at, **known)
+
+
+def _made(example: Example) -> FileMemory | None:
+    if isinstance(example, str) or "unread" not in example:
+        return None
+    made = FileMemory()
+    made.wrote(example["unread"], FileRecord("agent"))
+    return made
+
+
+class _Unreadable(NoFiles):
+    """No file can be read, but there are some."""
+
+    def read(self, path: str) -> FileText | Unread:  # noqa: ARG002
+        return Unread("forbidden")
 
 
 def _contexts(example: Example) -> RunContexts:

@@ -17,6 +17,8 @@ Origin = Literal["agent", "outside"]
 WhyUnread = Literal["absent", "forbidden", "not-regular", "too-large", "too-many", "too-slow", "binary"]
 
 MAX_RECORDS = 10_000
+MAX_EXPECTED = 64
+MAX_EXPECTED_TEXT = 65_536
 
 
 class FileText(msgspec.Struct, frozen=True):
@@ -52,23 +54,66 @@ class NoFiles:
         return path
 
 
-class FileRecord(msgspec.Struct, frozen=True):
+class FileRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     """A file as a tool call left it. `source`: the tool, or the host that the content came from; `session`: of the call;
-    `digest`: empty where it is not known; `was`: the path that it was moved from or, with `is_link`, that it links to."""
+    `digest`: empty where it is not known; `created`: there was surely no file before; `was`: the path that it was moved
+    from; `link`: what a symbolic link leads to.
+    """
 
     origin: Origin
     source: str = ""
     session: str = ""
     digest: str = ""
+    created: bool = False
     was: str = ""
-    is_link: bool = False
+    link: str = ""
+
+
+class ExpectedText(msgspec.Struct, frozen=True):
+    """What a call that runs now writes into a file. `whole`: nothing else will be in it."""
+
+    call: str
+    text: str
+    whole: bool
 
 
 class FileMemory:
-    """What tool calls wrote, copied, moved, linked, fetched or unpacked: the last `MAX_RECORDS` files of all sessions."""
+    """What tool calls wrote, copied, moved, linked, fetched or unpacked: the last `MAX_RECORDS` files of all sessions. The
+    calls of one message are all judged before the first of them runs, so what they will write is `expected` meanwhile."""
 
     def __init__(self) -> None:
         self._records: OrderedDict[str, FileRecord] = OrderedDict()
+        self._expected: OrderedDict[str, ExpectedText] = OrderedDict()
+        self.changes = 0
+        """Since the memory is there."""
+
+    @property
+    def records(self) -> dict[str, FileRecord]:
+        """All of them, the latest last."""
+        return dict(self._records)
+
+    def restore(self, records: dict[str, FileRecord]) -> None:
+        """What was known before; what is known now counts more."""
+        self._records = OrderedDict({**records, **self._records})
+        while len(self._records) > MAX_RECORDS:
+            self._records.popitem(last=False)
+
+    def expect(self, path: str, found: ExpectedText) -> None:
+        before = self._expected.pop(path, None)
+        if before is not None and not found.whole:
+            text = f"{before.text}\n{found.text}"[-MAX_EXPECTED_TEXT:]
+            found = ExpectedText(found.call, text, before.whole)
+        self._expected[path] = found
+        if len(self._expected) > MAX_EXPECTED:
+            self._expected.popitem(last=False)
+
+    def expected(self, path: str) -> ExpectedText | None:
+        return self._expected.get(path) if self._expected else None
+
+    def happened(self, call: str) -> None:
+        """A call has run: what it wrote lies there now."""
+        for path in [path for path, found in self._expected.items() if found.call == call]:
+            del self._expected[path]
 
     def of(self, path: str) -> FileRecord | None:
         """The record of a file, or of the nearest folder above it that was made as a whole (unpacked, cloned)."""
@@ -83,12 +128,23 @@ class FileMemory:
         above = path if self._records else ""
         while above and above != "/":
             found = self._records.get(above)
-            if found is not None and found.was and not (found.is_link and itself and above == path):
-                return found.was + path[len(above) :]
+            leads_to = found and (found.was or ("" if itself and above == path else found.link))
+            if leads_to:
+                return leads_to + path[len(above) :]
             above = above.rpartition("/")[0]
         return path
 
+    def exactly(self, path: str) -> FileRecord | None:
+        """The record of this very file."""
+        return self._records.get(path)
+
+    def has_below(self, folder: str) -> bool:
+        """Whether there is a record of something in a folder."""
+        inside = folder + "/"
+        return any(path.startswith(inside) for path in self._records)
+
     def wrote(self, path: str, record: FileRecord) -> None:
+        self.changes += 1
         self._records[path] = record
         self._records.move_to_end(path)
         if len(self._records) > MAX_RECORDS:
@@ -101,6 +157,7 @@ class FileMemory:
             self.wrote(target + path[len(source) :], self._records.pop(path))
 
     def removed(self, path: str) -> None:
+        self.changes += 1
         inside = path + "/"
         for known in [known for known in self._records if known == path or known.startswith(inside)]:
             del self._records[known]

@@ -43,6 +43,19 @@ class WorkLimit:
     def spent(self) -> float:
         return self.limit - self.left
 
+    def beside(self, steps: float) -> WorkLimit:
+        """Another budget for the same call, of so many steps; the clock counts for both."""
+        other = WorkLimit(self._clock)
+        other.limit = other.left = steps
+        other._end, other._look = self._end, steps - _BETWEEN
+        return other
+
+    def extend(self, steps: float) -> None:
+        """So many more steps, for the content of files that the call runs."""
+        self.limit += steps
+        self.left += steps
+        self._look += steps
+
     def admit(self, characters: int) -> None:
         """So much more text of the call itself is read."""
         more = min(characters * PER_CHARACTER, MOST - self.limit)

@@ -22,7 +22,7 @@ Severity = Literal["mandatory", "required", "advisory"]
 
 Example = str | dict[str, Any]
 """A command, or a call `{"tool": ..., "params": {...}}`, which may have agent, channel, requester, cwd and `at`; with
-`heard` and `read`: texts that were fetched and read before."""
+`heard` and `read`: texts that were fetched and read before; `unread`: a file that an agent made and that cannot be read."""
 
 SEVERITY_PACK = "constraint"
 """What the codes of rules with a severity begin with, as they did when each of them was a table `[[constraint]]`."""
@@ -47,7 +47,7 @@ _MOST = 9
 _SEVERITY_ID = re.compile(rf"{SEVERITY_PACK}\.[a-z0-9](?>[a-z0-9-]{{0,62}})")
 _WILD = re.compile(r"[*?]")
 _EXEC = frozenset({"exec", "bash", "shell"})
-_CALL_TEXTS = ("tool", *_WHO, "cwd", "heard", "read")
+_CALL_TEXTS = ("tool", *_WHO, "cwd", "heard", "read", "unread")
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -72,7 +72,10 @@ _MOST_WORDS = 1_000
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A rule that speaks about a call: what it adds, or that it blocks; `target`: what it is about, as one can show it."""
+    """A rule that speaks about a call: what it adds, or that it blocks; `target`: what it is about, as one can show it.
+
+    `origin`: where that stands, if in a file that the call runs.
+    """
 
     rule: str
     reason: str
@@ -80,6 +83,7 @@ class Match(msgspec.Struct, frozen=True):
     stakes: int = 0
     blocks: bool = False
     target: str = ""
+    origin: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,7 @@ class Rulebook:
             for about in self._about(effect):
                 at = about.at
                 if at not in found and not self.rules[at].tool and self._effect_fits(about, effect):
-                    found[at] = _match(self.rules[at], effect.target)
+                    found[at] = _match(self.rules[at], effect.target, effect.run)
         return _in_order(found)
 
     def for_call(self, tool: str, params: dict[str, object], effects: tuple[Effect, ...]) -> tuple[Match, ...]:
@@ -202,7 +206,7 @@ class Rulebook:
                 rule = self.rules[about.at]
                 here = not rule.tool or (tool in rule.tool and self._params_fit(about.at, params))
                 if about.at not in found and here and self._effect_fits(about, effect):
-                    found[about.at] = _match(rule, effect.target)
+                    found[about.at] = _match(rule, effect.target, effect.run)
         return _in_order(found)
 
     def _enter(self, at: int, rule: Rule) -> None:
@@ -237,11 +241,11 @@ class Rulebook:
         for start in first if program.by_word else ():
             for form in program.by_word.get(argv[start], ()):
                 if form.at not in found and self._form_fits(form, run, first):
-                    found[form.at] = _match(self.rules[form.at], _shown(run))
+                    found[form.at] = _match(self.rules[form.at], _shown(run), run)
         spoken: dict[str, bool] = {}
         for form in program.other:
             if form.at not in found and _may_fit(form, argv, spoken) and self._form_fits(form, run, first):
-                found[form.at] = _match(self.rules[form.at], _shown(run))
+                found[form.at] = _match(self.rules[form.at], _shown(run), run)
 
     def _form_fits(self, form: _Form, run: ProgramRun, first: Sequence[int]) -> bool:
         return (not form.wanted or follows(run.argv, form.wanted, first)) and self._terms_of(form.at).hold(run)
@@ -337,8 +341,9 @@ def _text_has(value: object, search: Search) -> bool:
     return value is not None and found_in(search, value if isinstance(value, str) else str(value))
 
 
-def _match(rule: Rule, target: str) -> Match:
-    return Match(rule.id, rule.reason, rule.clarity, rule.stakes, rule.verdict == "block", target)
+def _match(rule: Rule, target: str, run: ProgramRun | None = None) -> Match:
+    origin = run.origin.shown(target) if run is not None and run.origin is not None else ""
+    return Match(rule.id, rule.reason, rule.clarity, rule.stakes, rule.verdict == "block", target, origin)
 
 
 def _shown(run: ProgramRun) -> str:

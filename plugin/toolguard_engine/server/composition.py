@@ -9,6 +9,7 @@ from toolguard_engine.rules import packs
 from toolguard_engine.server import preload, tool_hints
 from toolguard_engine.server.clock import Clock, SystemClock
 from toolguard_engine.server.engine_context import Context, Intervals
+from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.held_calls_step import HeldCalls
 from toolguard_engine.server.install_paths import links_to, own_places, package_of
 from toolguard_engine.server.loop import Engine, Parts
@@ -64,6 +65,7 @@ def _session(clock: Clock, includes: Includes, held: HeldCalls, queue: StoreQueu
             links=links_to,
             package=package_of,
             open_approvals=held.open,
+            files=FileReader(),
             queue=queue,
         )
     )

@@ -94,7 +94,11 @@ class Engine:
     def next_due(self) -> float:
         """When something is to be done without being asked, by the monotonic clock; infinity where nothing is."""
         parts = self.parts
-        others = (parts.published.next, parts.held.next, parts.records.next_retry, parts.metrics.next, parts.settings.next)
+        records = parts.records
+        others = (
+            parts.published.next, parts.held.next, records.next_retry, records.next_save, parts.metrics.next,
+            parts.settings.next,
+        )  # fmt: skip
         return min(parts.context.queue.next, *others)
 
     def _settle(self) -> None:
@@ -120,6 +124,7 @@ class Engine:
             parts.published.publish_news,
             parts.held.poll,
             parts.records.retry_events,
+            parts.records.save_file_memory,
             parts.metrics.record_after_silence,
             parts.settings.retry,
         )
@@ -223,6 +228,7 @@ class Engine:
             parts.policy.begin_switch,
             parts.records.begin_audit,
             parts.records.begin_counters,
+            parts.records.begin_file_memory,
             parts.records.begin_standings,
             parts.settings.begin,
             parts.records.begin_log,
@@ -242,6 +248,7 @@ class Engine:
             self._send_parked,
             parts.settings.report_end,
             parts.records.save_counters,
+            parts.records.save_last_file_memory,
             parts.records.close_standings,
             parts.records.write_last_events,
             parts.published.retire,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from functools import partial
 
 from msgspec import structs
@@ -16,8 +17,8 @@ from toolguard_engine.server.store_queue import StoreJob
 from toolguard_engine.server.verdicts import CODE_ERROR, CODE_UNREADABLE
 from toolguard_engine.stores import audit_log, call_log
 from toolguard_engine.stores import open as stores
-from toolguard_engine.stores.locked import Busy, Damaged, StoreError
-from toolguard_engine.stores.ports import AuditLogStore, CallLogStore, CounterStore, StandingsStore
+from toolguard_engine.stores.locked import Busy, Damaged, Newer, StoreError
+from toolguard_engine.stores.ports import AuditLogStore, CallLogStore, CounterStore, FileMemoryStore, StandingsStore
 from toolguard_engine.wire import messages
 
 LOUD = (("security", CODE_REWRITTEN), ("error", CODE_ERROR), ("error", CODE_UNREADABLE))
@@ -36,6 +37,10 @@ class Records:
         self._log: CallLogStore | None = None
         self._audit: AuditLogStore | None = None
         self._counters: CounterStore | None = None
+        self._file_memory: FileMemoryStore | None = None
+        self._saved_changes = 0
+        self._is_saving = False
+        self._save = Every(context.clock, context.intervals.publish)
         self._standings: StandingsStore | None = None
         self._unsaved: list[audit_log.AuditEvent] = []
         self._is_writing = False
@@ -47,6 +52,24 @@ class Records:
 
     def begin_counters(self) -> None:
         self._counters = stores.counters(self._context.state_dir)
+
+    def begin_file_memory(self) -> None:
+        self._file_memory = stores.file_memory(self._context.state_dir)
+        self._saved_changes = self._session.guard.files.changes
+
+    def _restore_files(self) -> None:
+        """The files that agents made, as an engine before this one knew them."""
+        if self._file_memory is None:
+            return
+        try:
+            self._session.guard.files.restore(self._file_memory.load())
+        except Newer as error:
+            self._file_memory = None
+            self._output.complain(f"the memory of files is not used: {error}")
+        except Damaged as error:
+            self._output.complain(f"the memory of files is lost: {error}")
+        except StoreError:
+            pass  # there was nothing to read; that nothing can be written is reported when it is tried
 
     def begin_standings(self) -> None:
         self._output.safely(self.close_standings)
@@ -61,6 +84,7 @@ class Records:
         """What an engine before this one counted in runs that are still under way."""
         if self._counters is None:
             return
+        self._restore_files()
         risk_levels.load()  # not while the first call waits
         self._session.restore(patient=True)
         try:
@@ -127,6 +151,35 @@ class Records:
         """Where it is due."""
         if self._unsaved and self._retry.due():
             self.write_events()
+
+    @property
+    def next_save(self) -> float:
+        """When to save the memory of files, by the monotonic clock."""
+        is_new = self._file_memory is not None and self._session.guard.files.changes != self._saved_changes
+        return self._save.next if is_new and not self._is_saving else math.inf
+
+    def save_file_memory(self) -> None:
+        """Beside the loop, where it is due."""
+        if self.next_save == math.inf or not self._save.due() or self._file_memory is None:
+            return
+        self._save.restart()
+        memory = self._session.guard.files
+        self._is_saving, self._saved_changes = True, memory.changes
+        work = partial(self._file_memory.save, memory.records)
+        self._context.queue.do(StoreJob(work=work, done=lambda _: self._files_saved(), failed=self._files_saved))
+
+    def _files_saved(self, error: Exception | None = None) -> None:
+        self._is_saving = False
+        if error is not None:
+            self._output.complain(f"the memory of files cannot be saved: {error}")
+
+    def save_last_file_memory(self) -> None:
+        """When the engine ends, and no thread does it any more."""
+        self._session.files.settle()
+        memory = self._session.guard.files
+        if self._file_memory is not None and memory.changes != self._saved_changes:
+            with suppress(StoreError):
+                self._file_memory.save(memory.records)
 
     def write_first(self, events: list[audit_log.AuditEvent]) -> None:
         """Lines that belong in the audit log before something else is written. Raises `StoreError`."""

@@ -19,6 +19,7 @@ from toolguard_engine.layers.malformed_loops import BLOCKED, HELD
 from toolguard_engine.metrics.measure import Measure
 from toolguard_engine.model.call import Call, Host, MalformedCall, Run, Stop, Verdict
 from toolguard_engine.rules.rulebook import Rule, Rulebook
+from toolguard_engine.server.file_watch import FileWatch
 from toolguard_engine.server.install_paths import measured
 from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.person import PersonDecisions
@@ -41,7 +42,8 @@ class Session(SessionState):
         self._own_rules: tuple[Rule, ...] = ()
         self.outbox = Outbox(self.setup.clock)
         self._sync = StandingsSync(self, self.outbox)
-        self._verdicts = Verdicts(self, self.outbox, self._sync)
+        self.files = FileWatch(self.outbox, self.setup.files, lambda: self.guard.files, self._is_from_outside)
+        self._verdicts = Verdicts(self, self.outbox, self._sync, self.files)
         self._person = PersonDecisions(self, self.outbox, self._sync, self._verdicts)
 
     def answer(self, message: messages.Incoming) -> messages.Wire | None:
@@ -108,9 +110,11 @@ class Session(SessionState):
         self.hello = message
         self.outbox.gateway = message.gateway
         self.outbox.measure = Measure() if self.config.metrics.enabled else None
-        processes = self.guard.processes
-        self.guard = Guard(self.config, self.setup.hints, self._host(message), self._book(), self.setup.worked)
-        self.guard.processes = processes
+        before = self.guard
+        self.guard = Guard(
+            self.config, self.setup.hints, self._host(message), self._book(), self.setup.worked, self.setup.files
+        )
+        self.guard.processes, self.guard.files = before.processes, before.files
         if self.setup.open_approvals:
             self.approvals = self.setup.open_approvals(message, self.config)
         return messages.Ready(message.id, messages.VERSION, self.setup.pid, __version__, self.config_error)
@@ -197,6 +201,7 @@ class Session(SessionState):
         result_call = _call(message, message, self.now())
         call = self.guard.processes.joined(result_call)
         self.guard.contexts.secrets.result(call.session or call.run, call.params, message.text)
+        self.files.ended(result_call)
         outcome_of = None if message.vetoed else _outcome(call, message)
         reaction = self.guard.on_result(call, outcome_of, asked=message.id is not None)
         self.guard.processes.started(message.process, result_call)
@@ -216,6 +221,10 @@ class Session(SessionState):
         if shadow:
             return messages.Noted(message.id)
         return messages.Noted(message.id, reaction.note, reaction.stop.text if reaction.stop else "")
+
+    def _is_from_outside(self, call: Call, text: str) -> bool:
+        context = self.guard.contexts.of(call.run, call.session)
+        return context is not None and context.is_tainted and context.outside_wrote(text)
 
     def _ran(self, message: messages.ParamsChanged) -> messages.Wire:
         """Something else ran than what was judged: it is judged now, and the run ends where it would not have run."""
@@ -283,6 +292,7 @@ class Session(SessionState):
     def settle(self) -> None:
         """Does what an answer did not wait for; to be called when it has left, before the next message."""
         self.guard.autonomy.settle()
+        self.files.settle()
         self._verdicts.report_signals()
 
     def save_standings(self) -> None:

@@ -9,6 +9,7 @@ from datetime import datetime
 from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.rules.rulebook import Rulebook
+from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.held_call_decisions import Approvals
 from toolguard_engine.server.store_queue import StoreQueue, at_once
 from toolguard_engine.stores.ports import KillSwitchStore, StandingsStore, WeakeningsStore
@@ -38,7 +39,8 @@ class Setup:
     `model.Host`; `included`: the files that the config at this path takes in; `links`: the links that lead to a home folder
     and a state folder; `package`: the folders of the package that a script belongs to.
 
-    `open_approvals` is called once the gateway has said where its state is. `queue` does what needs the stores.
+    `files`: reads what calls run. `open_approvals` is called once the gateway has said where its state is. `queue` does what
+    needs the stores.
     """
 
     hints: Hints
@@ -52,6 +54,7 @@ class Setup:
     package: Callable[[str], tuple[str, ...]] = lambda _: ()
     open_approvals: Callable[[messages.Hello, Config], Approvals] | None = None
     worked: Callable[[], float] | None = None
+    files: FileReader | None = None
     queue: StoreQueue = field(default_factory=at_once)
 
 
@@ -75,7 +78,7 @@ class SessionState:
     """Why the gateway is about to stop the plugin, if it said so."""
 
     def __post_init__(self) -> None:
-        self.guard = Guard(self.config, self.setup.hints, worked=self.setup.worked)
+        self.guard = Guard(self.config, self.setup.hints, worked=self.setup.worked, files=self.setup.files)
 
     def now(self) -> float:
         return self.setup.clock().timestamp()

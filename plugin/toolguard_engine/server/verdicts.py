@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from toolguard_engine.approvals.ledger import HeldCall
 from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.layers import engaged_kill_switch, store_unavailable
 from toolguard_engine.layers.autonomy.checkpoint_gate import ASKS
 from toolguard_engine.model.call import Call, Stop, Verdict
+from toolguard_engine.model.work_limit import TooIntricate
+from toolguard_engine.server.file_watch import FileWatch
 from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.parked_calls import ParkedCalls
 from toolguard_engine.server.session_state import SessionState
@@ -26,8 +30,10 @@ NO_STOP = Stop("", "")
 
 
 class Verdicts:
-    def __init__(self, state: SessionState, outbox: Outbox, sync: StandingsSync) -> None:
+    def __init__(self, state: SessionState, outbox: Outbox, sync: StandingsSync, files: FileWatch) -> None:
         self._state = state
+        self._files = files
+        self._read: CallReading | None = None
         self._outbox = outbox
         self._sync = sync
         self._parked = ParkedCalls(state, outbox, self)
@@ -101,7 +107,8 @@ class Verdicts:
     def _first(self, call: Call) -> Verdict:
         """What the guard says, with what others made of how the agent stands: a person's checkpoint, other engines."""
         self._sync.catch_up(call)
-        reading = self._state.guard.read(call)
+        self._files.settle()
+        reading = self._read = self._state.guard.read(call)
         verdict = self._state.guard.judge_reading(reading)
         if verdict.code != store_unavailable.CODE:
             return verdict
@@ -110,6 +117,9 @@ class Verdicts:
 
     def let_run(self, question: int, call: Call, code: str, *, note: str = "", pin: bool = False) -> messages.Wire:
         self._state.guard.processes.sent(call, keep=not code.startswith(APPROVED))
+        read = self._read if self._read is not None and self._read.call is call else self._state.guard.read(call)
+        with suppress(TooIntricate, MemoryError, RecursionError):
+            self._files.begins(read)
         return messages.VerdictAnswer(question, "allow", code, pin=pin, note=note, outcome=self._state.guard.wanted(call))
 
     def report_signals(self) -> None:

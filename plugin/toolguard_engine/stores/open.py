@@ -26,6 +26,7 @@ def load_all() -> None:
         grants_file,
         kill_switch_file,
         last_good,
+        made_files_file,
         nonces,
         policy_watch,
         signing_key_file,
@@ -84,6 +85,12 @@ def counters(state_dir: Path) -> ports.CounterStore:
     from toolguard_engine.stores.files.counters import Counters
 
     return Counters(state_dir)
+
+
+def file_memory(state_dir: Path) -> ports.FileMemoryStore:
+    from toolguard_engine.stores.files.made_files_file import FileMemoryFile
+
+    return FileMemoryFile(state_dir)
 
 
 def standings(state_dir: Path, *, patient: bool = False) -> ports.StandingsStore:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # annotations only: importing this module stays cheap
     from toolguard_engine.approvals.standing import Key, Standing
     from toolguard_engine.config.strictness import EffectiveSettings, StrictnessChange
     from toolguard_engine.model.call import Run
+    from toolguard_engine.model.files import FileRecord
     from toolguard_engine.rules.rulebook import Example, Rule
     from toolguard_engine.stores.accepted_settings import AcceptedState, Log, Notice
     from toolguard_engine.stores.audit_log import AuditEvent, Verification
@@ -203,6 +204,18 @@ class CounterStore(Protocol):
 
     def save(self, changed: Mapping[str, Run | None]) -> None:
         """Merges these runs in; None removes one. Raises `Busy` at once if another process writes."""
+
+
+class FileMemoryStore(Protocol):
+    """The files that agents made. Raises `StoreError`."""
+
+    path: Path
+
+    def load(self) -> dict[str, FileRecord]:
+        """The latest last."""
+
+    def save(self, records: dict[str, FileRecord]) -> None:
+        """Replaces all of them."""
 
 
 class StandingsStore(Protocol):

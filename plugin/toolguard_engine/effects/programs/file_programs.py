@@ -325,3 +325,15 @@ PROGRAMS: dict[str, Act] = _aliased({
     "mcrypt": _crypted, "git": _git, "cmake": _cmake,
     "less": partial(_outputs, valued=frozenset(), out=("-o", "-O", "--log-file", "--LOG-FILE")),
 }  # fmt: skip
+
+
+def copied(run: ProgramRun, where: Where) -> Iterator[tuple[str, str]]:
+    """The paths of what is copied, moved or linked, before and after; nothing for other programs."""
+    if run.name not in _PAIRED:
+        return
+    sources, target = _sources_and_target(options(run, _INSTALL if run.name == "install" else _TARGET), run)
+    for path in worth_checking(sources) if target else ():
+        yield path, _landing(path, target, len(sources), run, where)
+
+
+_PAIRED = frozenset(["mv", "cp", "ln", "install"])

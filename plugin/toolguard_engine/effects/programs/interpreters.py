@@ -39,7 +39,7 @@ MAX_CODE = 20_000
 _READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code.read}
 """Language: what parses its code; None where it cannot."""
 
-MAX_READ = 64_000
+MAX_FILE_CODE = 65_536
 MAX_OPTIONS = 40
 
 FETCHERS = program_catalogue.programs("fetcher")
@@ -99,7 +99,7 @@ _LONGEST_CLUSTER = 7
 _LONG = frozenset({"--eval", "--print", "--execute", "--run", "--command"})
 _NO_CODE = ("-M", "-m", "-I", "-x", "-D", "-C", "-W", "-X")
 """Options of perl, python and ruby whose own value follows the letter."""
-_WITH_VALUE = frozenset(
+WITH_VALUE = frozenset(
     {"-W", "-X", "-r", "--require", "-I", "-C", "-d", "-l", "--import", "--loader", "-L", "-cp", "--project"}
 )
 """Options whose value may be the next word. Any other word that is not an option is the script and ends the options."""
@@ -108,7 +108,7 @@ _POWERSHELL = re.compile(r"[-/](?:c|co|com|comm|comma|comman|command)\Z", re.IGN
 _ENCODED = re.compile(r"[-/](?:e|ec|en|enc[a-z]{0,15})\Z", re.IGNORECASE)
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """The program without a version: `python3.11` is `python`, `perl5.36` is `perl`, `node@22` is `node`."""
     name = name.partition("@")[0] or name
     return name if name in LANGUAGES else name.rstrip("0123456789.").removesuffix("-")
@@ -116,7 +116,7 @@ def _plain(name: str) -> str:
 
 def language(name: str) -> str:
     """The language that a program interprets; empty if it is not an interpreter."""
-    return LANGUAGES.get(_plain(name), ("", ""))[0]
+    return LANGUAGES.get(plain_name(name), ("", ""))[0]
 
 
 # --- position of code -----------------------------------------------------------------------------------------------------
@@ -124,15 +124,15 @@ def language(name: str) -> str:
 
 def source(run: ProgramRun) -> tuple[str, str] | None:
     """The language and the code of a run; None if there is no code or it is unknown."""
-    language, letters = LANGUAGES.get(_plain(run.name), ("", ""))
+    language, letters = LANGUAGES.get(plain_name(run.name), ("", ""))
     if not language:
         return None
-    most = MAX_READ if language in _READERS else MAX_CODE
-    reader = _SPECIAL.get(language) or _SPECIAL.get(_plain(run.name)) or _console(run)
+    reader = _SPECIAL.get(language) or _SPECIAL.get(plain_name(run.name)) or _console(run)
     texts = reader(run) if reader else list(_given_by_option(run, letters))
+    most = MAX_FILE_CODE if run.origin is not None or language in _READERS else MAX_CODE
     if texts:
         return language, "\n".join(texts)[:most]
-    if reader is None and not _script(run):
+    if reader is None and not is_script(run):
         text = _stdin_text(run)
         if text:
             return language, text[:most]
@@ -160,7 +160,7 @@ def _given_by_option(run: ProgramRun, letters: str) -> Iterator[str]:
             continue
         if word[:1] != "-" or word in ("--", "-") or (word == "-m" and letters == "c"):
             return
-        if word in _WITH_VALUE:
+        if word in WITH_VALUE:
             code_at = at + 1
         name, attached, value = word.partition("=")
         if name in _LONG:
@@ -258,7 +258,7 @@ def _framework(run: ProgramRun) -> list[str]:
 _SPECIAL = {"awk": _awk, "deno": _deno, "powershell": _powershell, "rails": _rails}
 
 
-def _script(run: ProgramRun) -> bool:
+def is_script(run: ProgramRun) -> bool:
     """Whether a script or module is named, so that standard input is data and not code."""
     return any(not word.startswith("-") or word.startswith("-m") for word in run.argv[1:]) and "-" not in run.argv[1:]
 
@@ -323,7 +323,7 @@ def _shell_out(run: ProgramRun) -> Iterator[Effect]:
         return
     if any(redirect.kind in ("read", "text") for redirect in run.redirects) or not _SITS_THERE.isdisjoint(run.via):
         return
-    starter = next((name for name in run.via if name in _STARTERS or _plain(name) in LANGUAGES), "")
+    starter = next((name for name in run.via if name in _STARTERS or plain_name(name) in LANGUAGES), "")
     if starter:
         yield Effect("shell-out", starter, "", frozenset(), run)
 
@@ -331,7 +331,7 @@ def _shell_out(run: ProgramRun) -> Iterator[Effect]:
 def _shell(run: ProgramRun, _: Where) -> Iterator[Effect]:
     yield from _from_substitution(run)
     yield from _shell_out(run)
-    if ("-c" not in run.argv and not _script(run)) or "-s" in run.argv[1:4]:
+    if ("-c" not in run.argv and not is_script(run)) or "-s" in run.argv[1:4]:
         yield from hidden_text(run, run.stdin, piped=True)
     elif run.argv[1:2] and run.argv[1][:1] == "-" and any(word == UNKNOWN for word in run.argv[2:4]) and not run.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
@@ -511,24 +511,53 @@ def _interpreter(run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from _serves(run, where)
     found = source(run)
     if found is None:
-        if not _script(run) and language(run.name) not in ("awk", "applescript"):
+        if not is_script(run) and language(run.name) not in ("awk", "applescript"):
             yield from hidden_text(run, run.stdin, piped=True)
         return
     named, code = found
     if not code.strip(UNKNOWN + " \n") and UNKNOWN in code and not run.given:
         yield Effect("run-text", "a variable", "", frozenset({"variable"}), run)
-    yield Effect("code", code, "", frozenset({named}), run)
+    if run.origin is None:
+        yield Effect("code", code, "", frozenset({named}), run)
     parsed = reading(code, named)
     if parsed is not None:
         yield from code_deeds.effects(parsed, run, where)
         if parsed.whole:
             return
+    if run.origin is not None:
+        yield from _of_file(code, run, where)
+        return
     code = code[:MAX_CODE]
     yield from network_effects(code, run)
     if named != "awk":
         yield from code_effects(code, run, where)
     elif "/inet/" in code and "getline" in code:
         yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), run)
+
+
+_SEARCHED = frozenset({"method", "delete-found", "sql", "send", "http"})
+"""Kinds that a search finds in much code that does no such thing; in a file they count if an agent made it."""
+
+_TELLING = re.compile(
+    r"(?<![\w.])(?:exec|eval|system|Function|popen|iex)\s{0,4}\(|socket|TCPClient|\.(?:post|put|patch|send)\w{0,8}\("
+)
+_OWN_METHOD = re.compile(r"(?:self|this|cls)\.[\w.]{0,80}\.(?:remove|delete|drop|clear|cancel|del|empty|flush)\Z")
+_BEFORE, _BEHIND, _MAX_PARTS = 300, 500, 12
+
+
+def _of_file(code: str, run: ProgramRun, where: Where) -> Iterator[Effect]:
+    """Code in a file is long, so what is found by several words at once must have them near each other."""
+    found = code_effects(code, run, where)
+    if run.origin is None or not run.origin.made:
+        yield from (effect for effect in found if effect.kind not in _SEARCHED)
+        return
+    yield from (effect for effect in found if effect.kind != "method" or not _OWN_METHOD.match(effect.target))
+    end = 0
+    for count, match in enumerate(_TELLING.finditer(code)):
+        if match.start() < end or count >= _MAX_PARTS:
+            continue
+        start, end = max(match.start() - _BEFORE, end), match.end() + _BEHIND
+        yield from network_effects(code[start:end], run)
 
 
 def _names() -> Iterable[str]:

@@ -20,6 +20,26 @@ Flaw = Literal["broken", "deep", "long", "intricate"]
 # Structs rather than dataclasses, because a frozen dataclass takes three times as long to create.
 
 
+class FilePlace(msgspec.Struct, frozen=True):
+    """Where in a file that the call runs something stands. `file`: its name as shown; `path`: where it is; `text`: its
+    content; `at`: a position in the line, 0 if unknown; `made`: an agent wrote the file, or it was fetched."""
+
+    file: str
+    path: str
+    text: str
+    at: int = 0
+    made: bool = False
+
+    def shown(self, target: str = "") -> str:
+        """`build.sh line 3`: the line, else the first one that names the target of an effect."""
+        wanted = target.rstrip("/").rpartition("/")[2][:MAX_SOUGHT].strip("\0 …")
+        at = self.at or (self.text.find(wanted) + 1 if wanted else 0)
+        return f"{self.file} line {self.text.count(chr(10), 0, at - 1) + 1}" if at else self.file
+
+
+MAX_SOUGHT = 40
+
+
 class Redirect(msgspec.Struct, frozen=True):
     """`fd` is empty for the default one; `target` is a path or, for `text`, the content of the here-document or
     here-string."""
@@ -50,7 +70,8 @@ class ProgramRun(msgspec.Struct, frozen=True):
     `("xargs",)`; a substitution is `"$()"`, the body of a function `"()"`). `given`: for positions of `argv`, the output of
     the substitution in that word. `pipeline` is equal for programs of the same pipeline; `piped`: its output goes to the
     next one.
-    `cwd`: the folder as far as the command itself sets it (`cd x`), else empty; `UNKNOWN` if it is unknown.
+    `cwd`: the folder as far as the command itself sets it (`cd x`), else empty; `UNKNOWN` if it is unknown. `origin`: where
+    it stands in a file that the call runs; None if it stands in the call.
     """
 
     argv: tuple[str, ...]
@@ -63,14 +84,26 @@ class ProgramRun(msgspec.Struct, frozen=True):
     piped: bool = False
     pipeline: int = 0
     cwd: str = ""
+    origin: FilePlace | None = None
+
+
+class UnreadFile(msgspec.Struct, frozen=True):
+    """A file that the call runs and whose content is not known. `made`: see `FilePlace`."""
+
+    file: str
+    why: str
+    made: bool = False
 
 
 class Reading(msgspec.Struct, frozen=True):
     """Everything that a command would run, in the order of its text. `argv` is never empty; `flaws` is empty if reading was
-    complete."""
+    complete. `unread`: files that it runs and that were not read to their end; `written`: files whose
+    content it gives itself."""
 
     runs: tuple[ProgramRun, ...]
     flaws: frozenset[Flaw] = frozenset()
+    unread: tuple[UnreadFile, ...] = ()
+    written: tuple[tuple[str, str], ...] = ()
 
 
 Place = Literal[

@@ -15,6 +15,7 @@ The kinds, with the flags they may have beside those of the path (`places.marks`
   place into an archive or a copy).
 - `permissions`: `recursive`, `world-writable`, `setuid`, `none` (for nobody), `attributes`; `owner`: `recursive`, `to-root`.
 - `elevate`: with administrator rights; the target is what runs. `reads`, `installs`: `routine_administration`.
+- `run-unread`: runs a file that an agent made and that cannot be read to its end; the target is the file.
 - `spawn`: starts another agent; the target is its folder.
 - `gateway`: an operation on the gateway itself; the flag is its effect, as `controlplane.toml` explains.
 - `flood`: too many effects to examine. `load`: endless work without a result (`yes > /dev/null`).
@@ -105,6 +106,7 @@ def effects(seen: Reading, where: Where = _UNKNOWN_HOST, work: WorkLimit | None 
         found = _with_address(found)
     if len(seen.runs) > 1 and any(rebuilt_text.possible(effect) for effect in found):
         found = list(rebuilt_text.marked(seen, found))
+    found += [Effect("run-unread", each.file, "", _NO_FLAGS) for each in seen.unread if each.made]
     return (*found, *data_flows.effects(seen, tuple(found), where))
 
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from toolguard_engine.effects.shell.command import Flaw
+from msgspec.structs import replace
+
+from toolguard_engine.effects.shell.command import FilePlace, Flaw
 from toolguard_engine.effects.shell.syntax_tree import (
     Command,
     Group,
@@ -76,9 +78,11 @@ _BEGIN = re.compile(rf"(?![ \t]*+(?:{'|'.join(map(re.escape, sorted(_RESERVED)))
 """The same at the beginning of a command: no reserved words."""
 
 
-def parse(text: str, work: WorkLimit | None = None) -> tuple[Script, frozenset[Flaw]]:
-    """The tree of a command line, and the reasons why it may be incomplete. `work`: what this may cost."""
+def parse(text: str, work: WorkLimit | None = None, file: FilePlace | None = None) -> tuple[Script, frozenset[Flaw]]:
+    """The tree of a command line, and the reasons why it may be incomplete. `work`: what this may cost; `file`: the
+    file that the text is."""
     reader = _Reader(text[:MAX_CHARS], work or WorkLimit())
+    reader.file = file
     if len(text) > MAX_CHARS:
         reader.flaws.add("long")
     script: Script = []
@@ -106,6 +110,7 @@ class _Reader(WordReader):
         self._waiting: list[tuple[Redirection, str, bool, bool]] = []
         self._token: re.Match[str] | None = None
         self._endless = 0
+        self.file: FilePlace | None = None
 
     def read(self, script: Script, stops: frozenset[str], depth: int) -> str:  # noqa: PLR0912 - one branch per kind of token
         """Reads pipelines into `script` up to and including one of `stops` at the start of a command.
@@ -192,7 +197,7 @@ class _Reader(WordReader):
             self.flaws.add("long")
             raise Enough
         if pipeline is None:
-            pipeline = Pipeline([command])
+            pipeline = Pipeline([command], place=self.file and replace(self.file, at=self.at))
             script.append(pipeline)
         else:
             pipeline.commands.append(command)

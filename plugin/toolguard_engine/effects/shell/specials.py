@@ -9,10 +9,11 @@ from itertools import dropwhile
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.programs import interpreters
-from toolguard_engine.effects.shell.command import UNKNOWN, ProgramRun, StdinSource
+from toolguard_engine.effects.shell import project_programs
+from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, ProgramRun, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState, here
 from toolguard_engine.effects.shell.outputs import NOTHING, known
+from toolguard_engine.effects.shell.project_files import makefile
 from toolguard_engine.effects.shell.walk import ASSIGNMENT, STDIN, Special, Walk
 from toolguard_engine.effects.shell.wrappers import SHELLS, Wrapper, options, value_of
 
@@ -39,6 +40,9 @@ def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     if script:
         inner.args = ("sh", *argv[at + ("s" not in signs) :])
         return walk.text(script, inner, None, piped=run.piped, pipeline=run.pipeline)
+    if walk.running is not None:
+        inner.args = ("sh", *argv[at:]) if "s" in signs else argv[at:] or ("sh",)
+        return _script_files(walk, run, len(argv) if "s" in signs else at, inner)
     return StdinSource(None, (run.name,))
 
 
@@ -84,11 +88,21 @@ def _script(walk: Walk, run: ProgramRun, at: int) -> str | None:
     return walk.scripts(run.argv[at], run.cwd) if text is None else text
 
 
+def _script_files(walk: Walk, run: ProgramRun, at: int, state: ShellState) -> StdinSource:
+    """Runs the script `argv[at]` of this machine, or those that reach the standard input."""
+    named = at < len(run.argv) and run.argv[at] not in STDIN
+    found = [walk.file_at(run.argv[at], run)] if named else walk.fed_files(run)
+    feed = StdinSource(None, (run.name,))
+    for file in filter(None, found):
+        feed = walk.run_file(file, run, state, run.stdin if named else None)
+    return feed
+
+
 def _source(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     script = _script(walk, run, 1)
     if script:
         return walk.text(script, state, None, piped=run.piped, pipeline=run.pipeline)
-    return StdinSource(None, (run.name,))
+    return _script_files(walk, run, 1, state)
 
 
 def _scheduled(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
@@ -139,7 +153,9 @@ def _listed(walk: Walk, run: ProgramRun, end: int) -> StdinSource | None:
         place = at if sign or name not in ("-a", "--arg-file") else at + 1
         path = value if sign else run.argv[at][2:] if place == at else "".join(run.argv[place : place + 1])
         fed = next((feed for position, feed in run.given if position == place), None)
-        return fed or StdinSource(walk.written(path, run.cwd), (), (path,))
+        text = walk.written(path, run.cwd)
+        file = walk.file_at(path, run) if text is None and fed is None else None
+        return fed or StdinSource(file.text if file else text, (), (path,))
     return None
 
 
@@ -212,6 +228,7 @@ def _fd(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
 
 
 def _git(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    project_programs.hooks(walk, run, state)
     spelled = " ".join(run.argv)
     if (
         _GIT_RUNS.isdisjoint(run.argv)
@@ -253,8 +270,7 @@ def _sed(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
 
 def _interpreted(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     """Code in one of the rarer languages; `Walk` handles the common ones."""
-    if found := interpreters.source(run):
-        walk.acts_of_code(found[1], found[0], run, state)
+    walk.code(run, state)
     return None
 
 
@@ -393,35 +409,19 @@ def _git_texts(argv: tuple[str, ...]) -> Iterator[str]:
             yield value
 
 
-_MAKE_SETS = re.compile(r"(\w{1,80})\s{0,8}(?:[:?+]{0,3})=\s{0,8}(.{0,2000})")
-_MAKE_NAMES = re.compile(r"\$\((\w{1,80})\)")
-
-
 def _make(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
-    """The recipes of a makefile that this command wrote."""
+    """The recipes of a Makefile, and what an option holds of one."""
     own = value_of(run.argv, ("-f", "--file", "--makefile"))
-    evaluated = value_of(run.argv, ("--eval",))
-    if not walk.files and not evaluated and own not in STDIN:
-        return None
-    inner = state.fork(run.name)
-    texts = [
-        evaluated,
-        walk.fed(run) if own in STDIN else "",
-        *(walk.scripts(path, run.cwd) for path in (own, *_MAKEFILES) if path),
-    ]
-    for text in filter(None, texts):
-        for line in text.splitlines():
-            if not line.startswith("\t") and (found := _MAKE_SETS.match(line)):
-                inner.variables[found[1]] = found[2]
-            recipe = line.lstrip("\t@-+ ") if line.startswith("\t") else line.partition(";")[2]
-            recipe = recipe or (line if line.startswith("$(shell ") else "")
-            command = _MAKE_NAMES.sub(r"${\1}", recipe).replace("$(shell ", "$(").replace("$$", "$")
-            if command.strip():
-                walk.inner_text(command, replace(run, piped=False, stdin=None), inner.fork())
+    for text in filter(None, (value_of(run.argv, ("--eval",)), walk.fed(run) if own in STDIN else "")):
+        file = FilePlace("-", "-", text, made=True)
+        rules = makefile(text)
+        lines = [*rules.always, *(line for lines in rules.runs.values() for line in lines)]
+        inner = state.fork(run.name)
+        inner.variables.update(rules.variables)
+        project_programs.run_lines(walk, file, lines, inner)
+    if own not in STDIN:
+        project_programs.make(walk, run, state)
     return None
-
-
-_MAKEFILES = ("Makefile", "makefile", "GNUmakefile")
 
 
 def _quoted(word: str) -> str:
@@ -455,6 +455,7 @@ SPECIALS: dict[str, Special] = {
     **dict.fromkeys(_RARER, _interpreted),
     **dict.fromkeys(program_catalogue.programs("sed"), _sed),
     **dict.fromkeys(program_catalogue.programs("make"), _make),
+    **project_programs.PROGRAMS,
     "xargs": _xargs,
     "parallel": _parallel,
     "git": _git,

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
+from toolguard_engine.effects.shell.command import FilePlace
+
 
 @dataclass(slots=True)
 class Literal:
@@ -77,8 +79,11 @@ Command = Simple | Group
 
 @dataclass(slots=True)
 class Pipeline:
+    """`place`: where it ends in a file that is run."""
+
     commands: list[Command]
     background: bool = False
+    place: FilePlace | None = None
 
 
 Script = list[Pipeline]

@@ -11,17 +11,30 @@ from __future__ import annotations
 from toolguard_engine.effects.shell import renamed_programs
 from toolguard_engine.effects.shell.command import UNKNOWN, Reading
 from toolguard_engine.effects.shell.expand import ShellState
+from toolguard_engine.effects.shell.run_files import RunFiles
 from toolguard_engine.effects.shell.specials import SPECIALS
 from toolguard_engine.effects.shell.walk import Walk
 from toolguard_engine.model.work_limit import WorkLimit
 
 
-def read(command: str, variables: tuple[tuple[str, str], ...] = (), work: WorkLimit | None = None) -> Reading:
-    """What `command` would run. `variables`: environment variables that the call itself sets. `work`: what this may cost."""
+def read(
+    command: str,
+    variables: tuple[tuple[str, str], ...] = (),
+    work: WorkLimit | None = None,
+    running: RunFiles | None = None,
+) -> Reading:
+    """What `command` would run. `variables`: environment variables that the call itself sets. `work`: what this may cost.
+    `running`: the files of this machine; those that the command runs are read."""
     if work is None:
         work = WorkLimit()
         work.admit(len(command))
-    walk = Walk(SPECIALS)
+    walk = Walk(SPECIALS, running)
     state = ShellState(variables=dict(variables), work=work)
     walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
-    return Reading(tuple(renamed_programs.resolved(walk.runs)), frozenset(walk.flaws))
+    unread = () if running is None or not running.unread else tuple(running.unread.values())
+    return Reading(
+        tuple(renamed_programs.resolved(walk.runs)),
+        frozenset(walk.flaws),
+        unread,
+        tuple(walk.files.items()) if walk.files else (),
+    )

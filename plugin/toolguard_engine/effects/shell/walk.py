@@ -14,14 +14,15 @@ from msgspec.structs import replace
 from toolguard_engine.effects import program_catalogue
 from toolguard_engine.effects.code.code_deeds import CodeReading
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
+from toolguard_engine.effects.shell import code_files, guesses
 from toolguard_engine.effects.shell import expand as fields
-from toolguard_engine.effects.shell import guesses
-from toolguard_engine.effects.shell.command import UNKNOWN, Flaw, ProgramRun, Redirect, StdinSource
+from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, Flaw, ProgramRun, Redirect, StdinSource
 from toolguard_engine.effects.shell.expand import ShellState
 from toolguard_engine.effects.shell.outputs import NOTHING, known, printed, together
 from toolguard_engine.effects.shell.parse import MAX_CHARS, parse
 from toolguard_engine.effects.shell.place_globs import GLOB
 from toolguard_engine.effects.shell.place_names import words as spelled
+from toolguard_engine.effects.shell.run_files import RunFiles
 from toolguard_engine.effects.shell.syntax_tree import (
     Command,
     Group,
@@ -48,6 +49,9 @@ compound command, each command or assignment with expansions."""
 CHARACTERS = 16
 """Of a program's words and input, for one step of work."""
 
+CODE_CHARACTERS = 4
+"""Of code in a file, for one step of work."""
+
 FORK_BOMB = "fork-bomb"
 """Name of a function that starts itself twice, or in the background."""
 
@@ -64,6 +68,11 @@ _COMMANDS = spelled(
     " GIT_ASKPASS SSH_ASKPASS SUDO_ASKPASS GIT_PROXY_COMMAND BROWSER LESSOPEN RSYNC_RSH SYSTEMD_PAGER SYSTEMD_EDITOR"
 )
 """Variables whose value is a command that other programs run."""
+_PASSING = program_catalogue.programs("file_printer")
+_SQL_FILE = ("-f", "--file", "-i", "--input-file", "-init")
+MAX_FED = 8
+"""Files that are read from one input."""
+
 _LOGINS = program_catalogue.programs("login")
 """Wrappers that start a shell if no program is given."""
 
@@ -81,11 +90,16 @@ class _Full(Exception):  # noqa: N818 - not an error: the limit of runs is reach
 class Walk:
     """Collects the runs. `piped` parameters say whether the output goes to another program.
 
-    `specials`: handlers for programs that are neither wrappers nor plain (`shell.specials`).
+    `specials`: handlers for programs that are neither wrappers nor plain (`shell.specials`). `running`: the files of this
+    machine, None if they are not known. Each `file` that is run is walked by a `Walk` of its own; `here` is the place in it.
     """
 
-    def __init__(self, specials: Mapping[str, Special]) -> None:
+    def __init__(
+        self, specials: Mapping[str, Special], running: RunFiles | None = None, file: FilePlace | None = None
+    ) -> None:
         self.specials = specials
+        self.running = running
+        self.file = self.here = file
         self.runs: list[ProgramRun] = []
         self.flaws: set[Flaw] = set()
         self.nested = 0
@@ -106,12 +120,13 @@ class Walk:
         if self.nested >= MAX_NESTED or self.total > MAX_TOTAL + MAX_CHARS * (self.nested == 0):
             self.flaws.add("deep" if self.nested >= MAX_NESTED else "long")
             return StdinSource(None)
-        script, flaws = parse(_FOLDERS.sub(_named_folder, text) if "~+" in text or "~-" in text else text, state.work)
+        file = self.file if not self.nested else None
+        script, flaws = parse(_FOLDERS.sub(_named_folder, text) if "~+" in text or "~-" in text else text, state.work, file)
         self.flaws |= flaws
         self.nested += 1
         try:
             found = self.script(script, state, stdin, piped=piped, pipeline=pipeline)
-            if self.nested == 1:
+            if self.nested == 1 and (file is None or self._calls_unknown()):
                 self._uncalled(state)
         except (_Full, TooIntricate) as limit:
             if self.nested > 1:
@@ -146,6 +161,8 @@ class Walk:
         if not pipeline:
             self.pipelines += 1
             pipeline = self.pipelines
+        if pipe.place is not None:
+            self.here = pipe.place
         feed = stdin
         last = len(pipe.commands) - 1
         if last == 0 and not pipe.background:
@@ -384,19 +401,19 @@ class Walk:
             return self.joined((text, *run.argv[1:]), inner, run)
         if self.sinks:
             return self._sunk(run, state)
-        if len(self.runs) >= MAX_RUNS:
-            raise _Full
-        self.runs.append(run)
+        run = self._noted(run)
         if (self.files or run.given) and (script := self._own(run, state)):
-            ran = self._scripted(script, run, state.fork(name))
+            ran = self.scripted(script, run, state.fork(name))
             if "/" in run.argv[0] and self.written(run.argv[0], run.cwd):
                 return ran
+        if self.running is not None and "/" in run.argv[0] and (file := self._program_file(run)):
+            return self.scripted(file, run, state.fork(name))
         if guesses.is_open(name):
             return self._guessed(run, state)
         special, wrapper = self.specials.get(name), WRAPPERS.get(name)
         if special is None and wrapper is None:
             if name in interpreters.PROGRAMS or name in sql.CLIENTS or _is_interpreter(name):
-                self._code(run, state)
+                self.code(run, state)
             if name in _COPIERS:
                 self._copy(run)
             if name in _STORING or (run.redirects and _writes(run)):
@@ -406,7 +423,7 @@ class Walk:
             self.flaws.add("deep")
             return StdinSource(None)
         self.wrapped += 1
-        feed = special(self, run, state) if special else self._wrapped(run, wrapper, state) if wrapper else None
+        feed = special(self, run, state) if special else self.run_wrapped(run, wrapper, state) if wrapper else None
         self.wrapped -= 1
         return printed(run) if feed is None else feed
 
@@ -433,11 +450,97 @@ class Walk:
             return next((text for place, text in self.files.items() if _base(place) == word), None)
         return None
 
-    def _scripted(self, script: str, run: ProgramRun, inner: ShellState) -> StdinSource:
+    def _program_file(self, run: ProgramRun) -> FilePlace | None:
+        """The script on this machine that is started by its path."""
+        if self.running is None or is_away(run):
+            return None
+        name = run.name
+        known_name = name in self.specials or name in WRAPPERS or name in interpreters.PROGRAMS or _is_interpreter(name)
+        return self.running.program(run.argv[0], run.cwd, known=known_name)
+
+    def file_at(self, path: str, run: ProgramRun) -> FilePlace | None:
+        """A file on this machine that a program runs."""
+        return None if self.running is None or is_away(run) else self.running.text(path, run.cwd)
+
+    def fed_files(self, run: ProgramRun) -> list[FilePlace]:
+        """The files that reach a program as they are: `sh < x`, `cat x | sh`."""
+        feed = run.stdin
+        if self.running is None or feed is None or feed.text is not None or not _PASSING.issuperset(feed.programs):
+            return []
+        return [file for path in feed.files[:MAX_FED] if (file := self.file_at(path, run))]
+
+    def run_file(self, file: FilePlace, run: ProgramRun, state: ShellState, stdin: StdinSource | None = None) -> StdinSource:
+        """Runs the content of a file as shell commands, within limits of its own."""
+        running = self.running
+        if running is None or not running.enter(file):
+            return StdinSource(None, (run.name,))
+        inner = type(self)(self.specials, running, file)
+        inner.files, inner.pipelines = self.files, self.pipelines
+        outer, state.work = state.work, running.work
+        feed = inner.text(file.text, state, stdin, piped=run.piped, pipeline=run.pipeline)
+        state.work = outer
+        running.leave(file, inner.flaws)
+        self.pipelines = inner.pipelines
+        self.runs += inner.runs
+        if file.made:
+            self.flaws |= inner.flaws
+        return feed
+
+    def run_code(self, file: FilePlace, run: ProgramRun, state: ShellState, *, taken_in: bool = False) -> None:
+        """Runs the content of a file as code of an interpreter. `taken_in`: by other code."""
+        words = (file.text,) if interpreters.language(run.name) == "awk" else ("-",)
+        code = replace(
+            run, argv=(run.argv[0], *words), stdin=StdinSource(file.text), redirects=(), given=(), assigns=(), origin=file
+        )
+        found = interpreters.source(code)
+        if found is None or (self.running is not None and not self.running.enter(file)):
+            return
+        before, self.here = self.here, file
+        outer, state.work = state.work, self.running.work if self.running is not None else state.work
+        flaws: set[Flaw] = {"long"} if len(file.text) > interpreters.MAX_FILE_CODE else set()
+        try:
+            state.work.spend(len(found[1]) / CODE_CHARACTERS)
+            self._noted(code)
+            self._commands_in(found, code, state)
+            for path in code_files.imported(found[1], found[0], file.path.rpartition("/")[0]):
+                self._imported(path, run, state)
+        except (_Full, TooIntricate):
+            flaws.add("intricate")
+        self.here, state.work = before, outer
+        if self.running is not None:
+            self.running.leave(file, flaws)
+        if file.made and not taken_in:
+            self.flaws |= flaws
+
+    def _commands_in(self, code: tuple[str, str], run: ProgramRun, state: ShellState) -> None:
+        self.acts_of_code(code[1], code[0], replace(run, stdin=None if run.origin else run.stdin), state)
+
+    def _calls_unknown(self) -> bool:
+        """Whether one of the programs that run is not known, so that it may be any function."""
+        return any(run.name.startswith(UNKNOWN) or run.name == "eval" for run in self.runs)
+
+    def _noted(self, run: ProgramRun) -> ProgramRun:
+        """Enters a program. Those of files are counted apart, so that they do not use up the room of the call's own."""
+        running = self.running
+        if self.here is not None:
+            if run.name == "trap":  # a script that cleans up behind itself is ordinary
+                return run
+            run = run if run.origin is not None else replace(run, origin=self.here)
+            if running is not None:
+                running.runs += 1
+        of_files = 0 if running is None else running.runs
+        if (of_files > MAX_RUNS) if self.here is not None else (len(self.runs) - of_files >= MAX_RUNS):
+            raise _Full
+        self.runs.append(run)
+        return run
+
+    def scripted(self, script: str | FilePlace, run: ProgramRun, inner: ShellState) -> StdinSource:
         """A script that is started by its name."""
-        name = _shebang(script)
+        name = _shebang(script if isinstance(script, str) else script.text)
         if not name:
             inner.args = run.argv
+            if not isinstance(script, str):
+                return self.run_file(script, run, inner, run.stdin)
             return self.text(script, inner, run.stdin, piped=run.piped, pipeline=run.pipeline)
         if self.wrapped >= MAX_WRAPPED:
             self.flaws.add("deep")
@@ -520,16 +623,14 @@ class Walk:
 
     def add(self, run: ProgramRun, state: ShellState) -> None:
         state.work.spend(PROGRAM + _steps(run))
-        if len(self.runs) >= MAX_RUNS:
-            raise _Full
-        self.runs.append(run)
+        self._noted(run)
 
     def _call(self, run: ProgramRun, state: ShellState) -> StdinSource:
         self.called.add(run.name)
         self.calls += 1
         if self.calls > MAX_RUNS:
             raise _Full
-        before, via, calling = state.args, state.via, state.calling
+        before, via, calling, here = state.args, state.via, state.calling, self.here
         state.args, state.via, state.calling = run.argv, (*via, "()"), calling | {run.name}
         self.nested += 1
         try:
@@ -539,7 +640,7 @@ class Walk:
             return self.script(state.functions[run.name], state, run.stdin, piped=run.piped, pipeline=run.pipeline)
         finally:
             self.nested -= 1
-            state.args, state.via, state.calling = before, via, calling
+            state.args, state.via, state.calling, self.here = before, via, calling, here
 
     def joined(self, words: tuple[str, ...], state: ShellState, run: ProgramRun) -> StdinSource:
         return self.inner_text(" ".join(words), run, state)
@@ -554,7 +655,7 @@ class Walk:
             ProgramRun(argv, _called(argv[0]), state.via, (), (), None, given, run.piped, run.pipeline, state.cwd), state
         )
 
-    def _wrapped(self, run: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:
+    def run_wrapped(self, run: ProgramRun, wrapper: Wrapper, state: ShellState) -> StdinSource | None:
         """Runs the inner program of a wrapper; None if none can be seen."""
         argv = run.argv
         at = after_verb(argv, wrapper)
@@ -613,16 +714,38 @@ class Walk:
     def inner_text(self, text: str, run: ProgramRun, state: ShellState) -> StdinSource:
         return self.text(text, state, run.stdin, piped=run.piped, pipeline=run.pipeline)
 
-    def _code(self, run: ProgramRun, state: ShellState) -> None:
-        """Shell commands in the code of an interpreter, or in the input of a database client."""
+    def code(self, run: ProgramRun, state: ShellState) -> None:
+        """Shell commands in the code of an interpreter, or in the input of a database client; the files that it runs."""
         if run.name in sql.CLIENTS:
             self._client(run, state)
-        found = interpreters.source(run)
-        if found is None and self.files:
-            script = next((text for word in run.argv[1:] if (text := self.written(word, run.cwd))), None)
-            found = interpreters.source(replace(run, argv=(run.argv[0], "-"), stdin=StdinSource(script))) if script else None
-        if found:
-            self.acts_of_code(found[1], found[0], run, state)
+            for file in (*map(self.file_at, filter(None, [value_of(run.argv, _SQL_FILE)]), [run]), *self.fed_files(run)):
+                if file:
+                    self._noted(replace(run, argv=run.argv[:1], stdin=StdinSource(file.text), redirects=(), origin=file))
+            return
+        if found := interpreters.source(run):
+            self._commands_in(found, run, state)
+            if self.running is not None and not is_away(run):
+                for path in code_files.imported(found[1], found[0], ""):
+                    self._imported(path, run, state)
+            return
+        for word in code_files.scripts(run):
+            if (text := self.written(word, run.cwd)) is not None:
+                self.run_code(FilePlace(word, word, text, made=True), run, state)
+            elif file := self.file_at(word, run):
+                self.run_code(file, run, state)
+        if not interpreters.is_script(run):
+            for file in self.fed_files(run):
+                self.run_code(file, run, state)
+
+    def _imported(self, candidates: tuple[str, ...], run: ProgramRun, state: ShellState) -> None:
+        """The first of these files that is there, as part of the code."""
+        for path in candidates:
+            if (text := self.written(path, run.cwd)) is not None:
+                self.run_code(FilePlace(path, path, text, made=True), run, state, taken_in=True)
+                return
+            if self.running is not None and (file := self.running.text(path, run.cwd, sure=False)):
+                self.run_code(file, run, state, taken_in=True)
+                return
 
     def acts_of_code(self, code: str, language: str, run: ProgramRun, state: ShellState) -> None:
         """What the code of an interpreter does with programs."""
@@ -652,6 +775,11 @@ class Walk:
         for word in (*run.argv[1:], known(run.stdin) or ""):
             for text in sql_meta_commands.started(word):
                 self.inner_text(text, replace(run, piped=False), state.fork(run.name))
+
+
+def is_away(run: ProgramRun) -> bool:
+    """Whether it runs on another machine or in a container, where files are others."""
+    return any(name in WRAPPERS and WRAPPERS[name].away for name in run.via)
 
 
 def _steps(run: ProgramRun) -> float:

@@ -25,6 +25,9 @@ MAX_STATED = 16_384
 MAX_SESSIONS = 256
 _MAX_HITS = 50
 _MAX_NAMED = 200
+_MAX_LINES = 8
+_MIN_LINE = 16
+"""Bytes of a line that two texts have in common by chance."""
 
 Source = Literal["", "outside", "inside"]
 
@@ -131,6 +134,12 @@ class RunContext:
                 return
             yield start + at
             start += at + len(needle)
+
+    def outside_wrote(self, text: str) -> bool:
+        """Whether a text, or most of its longest lines, stands in some outside text."""
+        lines = sorted(set(text[:MAX_TEXT].splitlines()), key=len, reverse=True)[:_MAX_LINES]
+        needles = [needle for line in lines if len(needle := normal(line)) >= _MIN_LINE]
+        return bool(needles) and 2 * sum(map(self.outside_has, needles)) > len(needles)
 
     def by_person(self, needle: bytes) -> int:
         """Where a person named this, as whole words; below 0 where none did."""

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
+
+from msgspec import structs
 
 from toolguard_engine.effects import program_catalogue, protected_paths, tools
 from toolguard_engine.effects.control_plane import gateway_tools as controlplane
 from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell.command import ProgramRun, Reading
 from toolguard_engine.effects.shell.places import Where, normal
 from toolguard_engine.host import tool_names
 from toolguard_engine.layers.self_protection import command_laws, dashboard_requests, installed_gateway
@@ -28,6 +32,7 @@ _READERS = program_catalogue.tools("looks_at_files")
 _MOVES = frozenset({"move", "rename", "mv"})
 _MAX_NESTED = 4
 _MAX_PATH = 4096
+_MAX_SHOWN = 200
 _REMOTE = re.compile(r"\s*(?!file:)[a-z][a-z0-9+.-]{1,20}://", re.IGNORECASE)
 _HERE = re.compile(r"^//(?:localhost|127\.0\.0\.1)(?=/)", re.IGNORECASE)
 _KEY_LIKE = re.compile(r"key|token|[*?\[%]", re.IGNORECASE)
@@ -52,17 +57,48 @@ def of_reading(reading: CallReading) -> Verdict | None:
     """The same for a call that was read already."""
     if not reading.has_params:
         return None
-    found = strongest(_findings(reading))
+    found = _strongest(reading)
     if found is None:
         return None
     return Verdict("block", CODE, reason=found.reason) if found.certain else Verdict("hold", POSSIBLE, reason=found.reason)
 
 
-def _findings(reading: CallReading) -> Iterator[ProtectionFinding]:
+def _strongest(reading: CallReading) -> ProtectionFinding | None:
+    """What files that the call runs would do is certain only for shell commands that an agent wrote."""
+    runs = reading.runs
+    if all(run.origin is None for run in runs):
+        return strongest(_findings(reading, reading.command_readings))
+    plain = [run for run in runs if run.origin is None]
+    sure = [run for run in runs if run.origin is None or (run.origin.made and not _is_code(run))]
+    likely = [run for run in runs if run.origin is None or run.origin.made or not _is_code(run)]
+    found = strongest(_findings(reading, _only(reading, plain)))
+    if found is not None and found.certain:
+        return found
+    of_files = strongest(_findings(reading, _only(reading, sure)))
+    if of_files is None or not of_files.certain:
+        of_files = strongest(_findings(reading, _only(reading, likely)))
+        of_files = of_files and replace(of_files, certain=False)
+    if found is not None or of_files is None:
+        return found if of_files is None or not of_files.certain else of_files
+    files = ", ".join(dict.fromkeys(run.origin.file for run in likely if run.origin is not None))
+    return replace(of_files, reason=f"{of_files.reason} (in {files[:_MAX_SHOWN]})")
+
+
+def _is_code(run: ProgramRun) -> bool:
+    return run.origin is not None and run.stdin is not None and run.stdin.text == run.origin.text
+
+
+def _only(reading: CallReading, runs: list[ProgramRun]) -> tuple[Reading, ...]:
+    kept = set(map(id, runs))
+    readings = reading.command_readings
+    return tuple([structs.replace(each, runs=tuple([run for run in each.runs if id(run) in kept])) for each in readings])
+
+
+def _findings(reading: CallReading, commands: tuple[Reading, ...]) -> Iterator[ProtectionFinding]:
     tool, params, host, cwd = reading.tool, reading.params, reading.host, reading.call.cwd
     folder = _folder(params, cwd) if reading.executes else ""
     if reading.commands:
-        for text, command in zip(reading.commands, reading.command_readings, strict=True):
+        for text, command in zip(reading.commands, commands, strict=True):
             yield from command_laws.findings(text, command, host, folder, reading.work)
     if reading.executes:
         return

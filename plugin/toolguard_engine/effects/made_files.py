@@ -1,0 +1,170 @@
+"""What a call does to files, for the memory of the files that agents made (`model.files`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from posixpath import basename
+from typing import Literal
+
+import msgspec
+
+from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.programs import file_programs
+from toolguard_engine.effects.programs.interpreters import FETCHERS
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell.command import UNKNOWN, Effect, ProgramRun
+from toolguard_engine.effects.shell.place_globs import GLOB
+from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.effects.shell.wrappers import value_of
+from toolguard_engine.model.files import MAX_EXPECTED_TEXT, Origin
+
+MAX_CHANGES = 100
+_ADDRESS = re.compile(r"\w{2,10}://(?:[^/@\s]{1,200}@)?([^/:\s?#]{1,200})|[\w.-]{1,60}@([\w.-]{1,200}):")
+_PATCH_FILE = re.compile(r"^\*\*\* (?:Update|Add) File:(.+)$")
+_WRITES = frozenset({"write", "empty", "disguise", "mcp-write"})
+_UNPACKERS = {"tar": ("-C", "--directory"), "bsdtar": ("-C",), "unzip": ("-d",), "7z": ("-o",)}
+_PATCHES = program_catalogue.tools("patches")
+_NO_TEXT = frozenset({"path", "file_path", "filePath", "file", "oldText", "old_string", "old_str"})
+
+
+class MadeFile(msgspec.Struct, frozen=True):
+    """`path`: absolute; `source`: of what is moved, copied or linked, or the host of what is fetched. `text`: what is
+    written, None where it is not known; `whole`: nothing else will be in the file."""
+
+    kind: Literal["wrote", "moved", "copied", "linked", "removed"]
+    path: str
+    source: str = ""
+    origin: Origin = "agent"
+    text: str | None = None
+    whole: bool = False
+
+
+def changes(reading: CallReading) -> list[MadeFile]:
+    """In the order in which they happen, the first `MAX_CHANGES`."""
+    found = [] if reading.executes else list(_of_tool(reading))
+    for command, effects in zip(reading.command_readings, reading.command_effects, strict=True) if reading.commands else ():
+        if effects or any(run.name == "git" for run in command.runs):
+            texts = {_path(path, reading.command_where, ""): text for path, text in command.written}
+            for each in _of_command(effects, command.runs, reading.command_where):
+                found.append(_with_text(each, texts))
+                if len(found) > MAX_CHANGES:
+                    break
+    return [each for each in found[:MAX_CHANGES] if each.path]
+
+
+def _with_text(change: MadeFile, texts: dict[str, str]) -> MadeFile:
+    text = texts.get(change.path)
+    if text is None or change.kind != "wrote":
+        return change
+    return msgspec.structs.replace(change, text=text[:MAX_EXPECTED_TEXT], whole=False)
+
+
+def _path(path: str, where: Where, cwd: str) -> str:
+    """Absolute; empty where it is not known."""
+    if UNKNOWN in path or GLOB.search(path):
+        return ""
+    full = normal(path, where, cwd)
+    return "" if UNKNOWN in full or full.startswith(("/~", "/$", "/dev/", "/proc/")) else full
+
+
+def _of_tool(reading: CallReading) -> Iterator[MadeFile]:
+    params, where = reading.params, reading.where
+    for effect in reading.tool_effects:
+        if effect.kind not in _WRITES or effect.place == "remote":
+            continue
+        path = _path(effect.target, where, "")
+        if "deletes" in effect.flags:
+            yield MadeFile("removed", path)
+            continue
+        fetched = "download" in reading.tool or "fetch" in reading.tool
+        content = params.get("content")
+        whole = isinstance(content, str) and reading.tool not in _PATCHES
+        text = content if whole else _new_text(reading, effect.target)
+        origin: Origin = "outside" if fetched else "agent"
+        yield MadeFile("wrote", path, reading.tool, origin, None if fetched else str(text)[:MAX_EXPECTED_TEXT], whole)
+
+
+def _new_text(reading: CallReading, path: str) -> str:
+    """What an edit or a patch adds to a file, as far as its parameters show."""
+    params = reading.params
+    if reading.tool not in _PATCHES:
+        return "\n".join(_texts({name: value for name, value in params.items() if name not in _NO_TEXT}, 0))
+    found, of_file = list[str](), False
+    for line in str(params.get("input") or params.get("patch") or "")[: 4 * MAX_EXPECTED_TEXT].split("\n"):
+        if match := _PATCH_FILE.match(line):
+            of_file = match[1].strip() == path
+        elif of_file and line.startswith("+"):
+            found.append(line[1:])
+    return "\n".join(found)
+
+
+def _texts(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list) and depth < 4:  # noqa: PLR2004 - levels
+        for item in value[:50]:
+            yield from _texts(item, depth + 1)
+    elif isinstance(value, dict) and depth < 4:  # noqa: PLR2004 - levels
+        for name, item in value.items():
+            if name not in _NO_TEXT:
+                yield from _texts(item, depth + 1)
+
+
+def _of_command(effects: tuple[Effect, ...], runs: tuple[ProgramRun, ...], where: Where) -> Iterator[MadeFile]:
+    paired: set[int] = set()
+    for effect in effects:
+        run = effect.run
+        if run is None:
+            continue
+        if effect.kind in ("move", "link", *_WRITES) and (pairs := tuple(file_programs.copied(run, where))):
+            if id(run) not in paired:
+                paired.add(id(run))
+                yield from _of_pairs(run, pairs, where)
+        elif effect.kind == "delete":
+            yield MadeFile("removed", _path(effect.target, where, run.cwd))
+        elif effect.kind in _WRITES and effect.place not in ("remote", "null"):
+            host = _host(run) if "fetched" in effect.flags or _is_fed_by_fetcher(run) else None
+            path = _path(effect.target, where, run.cwd)
+            yield MadeFile("wrote", path, run.name if host is None else host, "agent" if host is None else "outside")
+    for run in runs:
+        yield from _unpacked(run, where)
+
+
+def _of_pairs(run: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where) -> Iterator[MadeFile]:
+    symbolic = run.name == "ln" and any(word[:1] == "-" and word[1:2] != "-" and "s" in word for word in run.argv[1:])
+    kind: Literal["moved", "copied", "linked"] = (
+        "moved" if run.name == "mv" else "linked" if symbolic or "--symbolic" in run.argv else "copied"
+    )
+    for before, after in pairs:
+        landing = _path(after, where, run.cwd)
+        at = landing.rpartition("/")[0] if kind == "linked" and not before.startswith(("/", "~", "$")) else run.cwd
+        yield MadeFile(kind, landing, _path(before, where, at))
+
+
+def _is_fed_by_fetcher(run: ProgramRun) -> bool:
+    return run.name in FETCHERS or (run.stdin is not None and not FETCHERS.isdisjoint(run.stdin.programs))
+
+
+def _host(run: ProgramRun) -> str:
+    found = next((match for word in run.argv[1:] if (match := _ADDRESS.search(word[:1_000]))), None)
+    return (found[1] or found[2]) if found else "another machine"
+
+
+def _unpacked(run: ProgramRun, where: Where) -> Iterator[MadeFile]:
+    """Folders that are there as a whole: a clone, an archive that is unpacked into a folder that the command names."""
+    if run.name == "git" and "clone" in run.argv[1:4]:
+        words = [word for word in run.argv[run.argv.index("clone") + 1 :] if not word.startswith("-")]
+        at = next((at for at, word in enumerate(words) if _ADDRESS.search(word[:1_000])), len(words))
+        if at < len(words):
+            folder = words[at + 1] if at + 1 < len(words) else basename(words[at].rstrip("/")).removesuffix(".git")
+            yield MadeFile("wrote", _folder(folder, run, where), _host(run), "outside")
+    elif run.name in _UNPACKERS and (folder := value_of(run.argv, _UNPACKERS[run.name])):
+        yield MadeFile("wrote", _folder(folder, run, where), run.name, "outside")
+
+
+def _folder(word: str, run: ProgramRun, where: Where) -> str:
+    """Not one that other files are in: what is in the folder counts as made by the call."""
+    path = _path(word, where, run.cwd)
+    own = (where.cwd, where.home, where.workspace, "/")
+    return "" if any(each == path or each.startswith(f"{path}/") for each in own if each) else path

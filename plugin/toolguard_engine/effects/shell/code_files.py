@@ -1,0 +1,112 @@
+"""Which files an interpreter runs: its script, and what the code of a script takes in from its own folder.
+
+What an interpreter takes from the folders of its own installation is not looked for. Nothing is read here.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from itertools import islice
+from posixpath import join, normpath
+
+from toolguard_engine.effects.programs import interpreters
+from toolguard_engine.effects.shell.command import ProgramRun
+
+MAX_IMPORTS = 32
+_MAX_WORDS = 40
+_LOADING = frozenset({"-r", "--require", "--import", "--loader", "-f", "--file"})
+"""Options whose value is code as well."""
+
+_RUNNING = frozenset({"run", "test", "serve", "watch"})
+"""Sub-commands of `deno`, `bun` and `tsx` before the script."""
+
+_PYTHON = re.compile(
+    r"^[ \t]{0,40}(?:import[ \t]{1,9}(?P<names>[\w.][\w., \t]{0,200})|from[ \t]{1,9}(?P<dots>\.{0,4})(?P<module>[\w.]{0,99})"
+    r"[ \t]{1,9}import[ \t]{1,9}\(?(?P<parts>[\w, \t]{0,200}))"
+    r"|(?:import_module|__import__)\(\s{0,9}['\"](?P<called>[\w.]{1,100})"
+    r"|(?:run_path|open)\(\s{0,9}['\"](?P<path>[^'\"\n]{1,200}\.py)['\"]",
+    re.MULTILINE,
+)
+_SCRIPT = re.compile(
+    r"(?:\brequire|\bimport|\bfrom|\brequire_relative|\bload|\bdo|\binclude|\bsource)(?:_once)?\b\s{0,4}\(?\s{0,4}"
+    r"(?:__DIR__\s{0,2}\.\s{0,2})?['\"](?P<path>[^'\"\n]{1,200})['\"]"
+)
+_ENDINGS = {
+    "javascript": (".js", ".ts", ".mjs", ".cjs"),
+    "ruby": (".rb",),
+    "lua": (".lua",),
+}
+
+
+def scripts(run: ProgramRun) -> Iterator[str]:
+    """The files that an interpreter is named, its script last."""
+    argv, language = run.argv, interpreters.language(run.name)
+    at = 1
+    while at < min(len(argv), _MAX_WORDS):
+        word = argv[at]
+        name, sign, value = word.partition("=")
+        if name in _LOADING and (language != "ruby" or name != "-f"):
+            value = value if sign else "".join(argv[at + 1 : at + 2])
+            at += not sign
+            if "." in value or language == "awk":
+                yield value
+            if language == "awk":
+                return
+        elif word == "-m" and language == "python":
+            module = "".join(argv[at + 1 : at + 2])
+            if module and module.partition(".")[0] not in sys.stdlib_module_names:
+                path = module.replace(".", "/")
+                yield from (f"{path}.py", f"{path}/__main__.py")
+            return
+        elif word in interpreters.WITH_VALUE:
+            at += 1
+        elif not word.startswith("-") and not (word in _RUNNING and language == "javascript"):
+            if language != "awk" and language:
+                yield word
+            return
+        at += 1
+
+
+def imported(code: str, language: str, folder: str) -> Iterator[tuple[str, ...]]:
+    """For each file that code takes in from its folder: the paths at which it may be, of which the first one counts."""
+    if language == "python":
+        if "import" in code or ".py" in code:
+            yield from islice(_of_python(code, folder), MAX_IMPORTS)
+    elif language in ("javascript", "ruby", "perl", "php", "lua", "tcl"):
+        for found in islice(_SCRIPT.finditer(code), MAX_IMPORTS):
+            path = found["path"]
+            if path.startswith(("./", "../", "/")) or "relative" in found[0]:
+                yield _with_ending(normpath(join(folder, path.lstrip("/") if "__DIR__" in found[0] else path)), language)
+
+
+def _with_ending(path: str, language: str) -> tuple[str, ...]:
+    endings = _ENDINGS.get(language, ())
+    if not endings or "." in path.rpartition("/")[2]:
+        return (path,)
+    return tuple(path + ending for ending in endings)
+
+
+def _of_python(code: str, folder: str) -> Iterator[tuple[str, ...]]:
+    for found in _PYTHON.finditer(code):
+        if found["path"]:
+            yield (found["path"],)
+        elif found["names"]:
+            for name in found["names"].split(","):
+                words = name.split()
+                yield from _module(words[0], folder) if words else ()
+        elif found["called"]:
+            yield from _module(found["called"], folder)
+        else:
+            above = normpath(join(folder, "../" * max(len(found["dots"]) - 1, 0)))
+            if found["module"]:
+                yield from _module(found["module"], above)
+            else:
+                for part in found["parts"].split(","):
+                    yield from _module(part.split()[0], above) if part.split() else ()
+
+
+def _module(name: str, folder: str) -> Iterator[tuple[str, ...]]:
+    if name.partition(".")[0] not in sys.stdlib_module_names:
+        yield (normpath(join(folder, name.replace(".", "/") + ".py")),)

@@ -1,0 +1,171 @@
+"""The files that a command runs, as `Walk` asks for them: read through `model.files`, a bounded number for each call.
+
+A file that cannot be read changes nothing in the verdict, unless an agent made it: then it is `UnreadFile.made`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from hashlib import sha256
+
+from msgspec import structs
+
+from toolguard_engine.effects.shell.command import UNKNOWN, FilePlace, UnreadFile
+from toolguard_engine.effects.shell.place_globs import GLOB
+from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.model.files import ExpectedText, FileMemory, FileSource, FileText, Unread
+from toolguard_engine.model.work_limit import WorkLimit
+
+MAX_FILES = 16
+MAX_ASKED = 64
+"""Paths that are asked for; at most of them there is nothing."""
+
+MAX_WORD = 1_000
+MAX_DEPTH = 4
+"""Files that run files."""
+
+MAX_PARTS = 8
+"""Targets and scripts that run others, of the same file."""
+
+MAX_ABOVE = 6
+
+WORK = 30_000
+"""Steps for the content of all files of a call."""
+
+_SYSTEM = ("/usr/", "/bin/", "/sbin/", "/opt/", "/lib", "/nix/", "/snap/", "/System/", "/Library/", "/dev/", "/proc/")
+
+
+class RunFiles:
+    """The files of one call."""
+
+    def __init__(self, source: FileSource, made: FileMemory, where: Where, work: WorkLimit) -> None:
+        self._source = source
+        self._made = made
+        self._where = where
+        self._work_of_call = work
+        self._known: dict[str, FileText | None] = {}
+        self._asked = 0
+        self.judged: dict[str, FileText] = {}
+        """By path as it is named; what `judge` was based on."""
+        self.unread: dict[str, UnreadFile] = {}
+        self.runs = 0
+        """Programs that the files run."""
+        self._entered: list[tuple[str, str]] = []
+
+    def enter(self, file: FilePlace, part: str = "") -> bool:
+        """Whether a file, or a part of it, is to be judged, being run by those that were entered and not left."""
+        if (file.path, part) in self._entered:
+            return False
+        if len({path for path, _ in self._entered} | {file.path}) > MAX_DEPTH or len(self._entered) >= MAX_PARTS:
+            self._leave_out(file, "it is run by a file that is run by others")
+            return False
+        self._entered.append((file.path, part))
+        return True
+
+    def leave(self, file: FilePlace, flaws: Collection[str], part: str = "") -> None:
+        self._entered.remove((file.path, part))
+        if not {"long", "deep", "intricate"}.isdisjoint(flaws):
+            self._leave_out(file, "it is too long or too intricate")
+
+    def _leave_out(self, file: FilePlace, why: str) -> None:
+        self.unread.setdefault(file.file, UnreadFile(file.file, why))
+
+    @property
+    def work(self) -> WorkLimit:
+        """What reading the content of files may cost."""
+        if self._work is None:
+            self._work = self._work_of_call.beside(WORK)
+        return self._work
+
+    _work: WorkLimit | None = None
+
+    def path(self, word: str, cwd: str) -> str:
+        """The absolute path that a word names; empty if it is not known."""
+        if not word or len(word) > MAX_WORD or UNKNOWN in word or UNKNOWN in cwd or GLOB.search(word):
+            return ""
+        path = normal(word, self._where, cwd)
+        return "" if UNKNOWN in path or path.startswith(("/~", "/$")) else path
+
+    def above(self, cwd: str) -> list[str]:
+        """The folder in which a program runs, and those above it, the nearest first."""
+        folder, found = self.path(cwd or ".", ""), list[str]()
+        while folder.count("/") > 1 and len(found) < MAX_ABOVE:
+            found.append(folder)
+            folder = folder.rpartition("/")[0]
+        return found
+
+    def has_made(self, folder: str) -> bool:
+        """Whether an agent made a file in a folder."""
+        return self._made.of(folder) is not None or self._made.has_below(folder)
+
+    def is_made(self, path: str) -> bool:
+        """Whether an agent wrote this very file, or fetched it by itself: not with a folder of others."""
+        return self._made.exactly(path) is not None
+
+    def text(self, word: str, cwd: str, *, sure: bool = True) -> FilePlace | None:
+        """A file that is run. `sure`: it is the one that runs, if it is there at all; not one of several that may be."""
+        path = self.path(word, cwd)
+        if not path or path.startswith("/dev/") or (path.startswith("/proc/") and not self.is_made(path)):
+            return None
+        if path not in self._known:
+            self._known[path] = self._read(path, sure=sure)
+        found = self._known[path]
+        if found is None:
+            return None
+        return FilePlace(self.shown(path), path, found.text, 0, self.is_made(path) or self.is_made(found.path))
+
+    def program(self, word: str, cwd: str, *, known: bool) -> FilePlace | None:
+        """A script that is started by its path. `known`: a program of this name is known, so it is likely that one."""
+        path = self.path(word, cwd)
+        if not path or ((known or path.startswith(_SYSTEM)) and not self.is_made(path)):
+            return None
+        return self.text(word, cwd)
+
+    def _read(self, path: str, *, sure: bool) -> FileText | None:
+        if len(self.judged) >= MAX_FILES or self._asked >= MAX_ASKED:
+            if sure:
+                self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files"))
+            return None
+        self._asked += 1
+        found = self._source.read(path)
+        if (expected := self._made.expected(path)) is not None:
+            found = _with(expected, found, path)
+        if isinstance(found, FileText):
+            self.judged[path] = found
+            return found
+        if found.reason != "absent" and not (found.reason == "not-regular" and not sure):
+            self._not_read(path, found)
+        return None
+
+    def _not_read(self, path: str, why: Unread) -> None:
+        record = self._made.exactly(path)
+        compiled = why.reason == "binary" and record is not None and record.origin == "agent" and not record.digest
+        self.unread[self.shown(path)] = UnreadFile(self.shown(path), _WORDS[why.reason], record is not None and not compiled)
+
+    def shown(self, path: str) -> str:
+        """The path from the folder of the call, or from the home folder."""
+        for folder, name in ((self._where.cwd, ""), (self._where.home, "~/")):
+            if folder and path.startswith(f"{folder}/"):
+                return name + path[len(folder) + 1 :]
+        return path
+
+
+def _with(expected: ExpectedText, found: FileText | Unread, path: str) -> FileText | Unread:
+    """A file that a call writes which was judged before this one and has perhaps not run yet."""
+    if isinstance(found, FileText):
+        both = (expected.text, found.text) if expected.whole else (found.text, expected.text)
+        return found if expected.text == found.text else structs.replace(found, text="\n".join(both), digest="")
+    if found.reason != "absent":
+        return found
+    digest = sha256(expected.text.encode("utf-8", "replace")).hexdigest() if expected.whole else ""
+    return FileText(path, expected.text, digest, (0, 0, 0, 0))
+
+
+_WORDS = {
+    "forbidden": "it may not be read",
+    "not-regular": "it is no regular file",
+    "too-large": "it is too large",
+    "too-many": "too many files",
+    "too-slow": "reading it takes too long",
+    "binary": "it is binary",
+}

@@ -1,0 +1,149 @@
+"""Reads the files that calls run. Bounded in size and time: a file system that hangs delays no verdict longer than `WAIT`.
+
+Each look is done by a thread. One that does not answer in time is left behind; after `MAX_STUCK` of them every further look
+is `too-slow` at once, until one comes back.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable
+from hashlib import sha256
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Any
+
+from toolguard_engine.model.files import FileText, Unread
+
+MAX_BYTES = 262_144
+WAIT = 0.2
+"""Seconds."""
+
+MAX_STUCK = 4
+_OPEN = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW
+_FORBIDDEN = frozenset({errno.EACCES, errno.EPERM, errno.EAGAIN, errno.EIO})
+
+
+def read_now(path: str) -> FileText | Unread:
+    """What lies at a path. May hang with its file system."""
+    try:
+        real = os.path.realpath(path)
+        if not stat.S_ISREG(os.lstat(real).st_mode):  # opening some devices does something
+            return Unread("not-regular")
+        handle = os.open(real, _OPEN)
+    except (OSError, ValueError) as error:
+        return _why(error)
+    try:
+        return _content(real, handle)
+    except OSError as error:
+        return _why(error)
+    finally:
+        os.close(handle)
+
+
+def _content(path: str, handle: int) -> FileText | Unread:
+    status = os.fstat(handle)
+    if not stat.S_ISREG(status.st_mode):
+        return Unread("not-regular")
+    if status.st_size > MAX_BYTES:
+        return Unread("too-large")
+    data = b""
+    while len(data) <= MAX_BYTES and (more := os.read(handle, MAX_BYTES + 1 - len(data))):
+        data += more
+    if len(data) > MAX_BYTES:
+        return Unread("too-large")
+    if b"\0" in data:
+        return Unread("binary")
+    return FileText(path, data.decode("utf-8", "replace"), sha256(data).hexdigest(), identity_of(status))
+
+
+def identity_of(status: os.stat_result) -> tuple[int, int, int, int]:
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _why(error: Exception) -> Unread:
+    return Unread("forbidden" if isinstance(error, OSError) and error.errno in _FORBIDDEN else "absent")
+
+
+class FileReader:
+    """The files of this machine, see `model.files.FileSource`. `read`, `resolve`: how one is looked at."""
+
+    def __init__(
+        self,
+        read: Callable[[str], FileText | Unread] = read_now,
+        resolve: Callable[[str], str] = os.path.realpath,
+        wait: float = WAIT,
+    ) -> None:
+        self._read = read
+        self._resolve = resolve
+        self._wait = wait
+        self._worker: _Worker | None = None
+        self._stuck: list[_Worker] = []
+
+    def read(self, path: str) -> FileText | Unread:
+        found = self._bounded(self._read, path)
+        return found if found is not None else Unread("too-slow")
+
+    def resolve(self, path: str) -> str:
+        found = self._bounded(self._resolve_safely, path)
+        return path if found is None else found
+
+    def missing(self, paths: list[str]) -> list[str]:
+        """Those of the paths at which there is surely nothing."""
+        return self._bounded(lambda listed: [path for path in listed if not os.path.lexists(path)], paths) or []
+
+    def _resolve_safely(self, path: str) -> str:
+        try:
+            return self._resolve(path)
+        except (OSError, ValueError):
+            return path
+
+    def _bounded(self, look: Callable[[Any], Any], at: Any) -> Any:
+        """What a look finds; None where it takes too long."""
+        self._stuck = [worker for worker in self._stuck if worker.is_stuck()]
+        if len(self._stuck) >= MAX_STUCK:
+            return None
+        worker = self._worker = self._worker or _Worker()
+        try:
+            found = worker.ask(look, at, self._wait)
+        except Empty:
+            self._worker = None
+            self._stuck.append(worker)
+            worker.leave()
+            return None
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+
+class _Worker:
+    """One thread, asked one thing at a time."""
+
+    def __init__(self) -> None:
+        self._asked: SimpleQueue[tuple[Callable[[Any], Any], Any] | None] = SimpleQueue()
+        self._found: SimpleQueue[Any] = SimpleQueue()
+        self._thread = Thread(target=self._work, name="files", daemon=True)
+        self._thread.start()
+
+    def ask(self, look: Callable[[Any], Any], at: Any, wait: float) -> Any:
+        self._asked.put((look, at))
+        return self._found.get(timeout=wait)
+
+    def leave(self) -> None:
+        """It ends when it comes back."""
+        self._asked.put(None)
+
+    def is_stuck(self) -> bool:
+        return self._thread.is_alive()
+
+    def _work(self) -> None:
+        while (asked := self._asked.get()) is not None:
+            look, at = asked
+            try:
+                found = look(at)
+            except Exception as error:  # noqa: BLE001 - raised where it was asked
+                found = error
+            self._found.put(found)
+            del asked, look, at, found

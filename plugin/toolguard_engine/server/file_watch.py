@@ -1,0 +1,121 @@
+"""What calls that may run do to files: entered into the memory of files when they may run, and looked at when they have run.
+
+What they write is `expected` until they have run. A file that was judged because a call runs it, and that is another one
+afterwards, is reported: somebody may have exchanged it in between.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from toolguard_engine.effects.made_files import MadeFile, changes
+from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.model.call import Call, Verdict
+from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText
+from toolguard_engine.server.file_reader import FileReader
+from toolguard_engine.server.outbox import Outbox
+
+CODE_CHANGED = "file.changed-after-judging"
+MAX_RUNNING = 500
+_TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108 - nothing is written there
+_SELF_CHANGING = ("package.json", "package-lock.json")
+"""Files that package managers change while they run their scripts."""
+
+
+@dataclass(frozen=True)
+class _Running:
+    call: Call
+    found: list[MadeFile]
+    missing: frozenset[str]
+    judged: dict[str, FileText]
+
+
+class FileWatch:
+    """`is_outside`: whether a text that a call writes was read from outside in its run."""
+
+    def __init__(
+        self,
+        outbox: Outbox,
+        reader: FileReader | None,
+        memory: Callable[[], FileMemory],
+        is_outside: Callable[[Call, str], bool],
+    ) -> None:
+        self._outbox = outbox
+        self._reader = reader
+        self._memory = memory
+        self._is_outside = is_outside
+        self._begun: list[_Running] = []
+        self._running: OrderedDict[str, _Running] = OrderedDict()
+        self._ended: list[Call] = []
+
+    def begins(self, reading: CallReading) -> None:
+        """A call may run. Looks whether there is something where it will write; the rest is done by `settle`."""
+        found = changes(reading)
+        judged = reading.running.judged if reading.commands else {}
+        if not found and not judged:
+            return
+        asked = [each.path for each in found if each.kind != "removed" and not each.path.startswith(_TEMPORARY)]
+        missing = self._reader.missing(asked) if self._reader is not None and asked else []
+        missing += [each.path for each in found if each.path.startswith(_TEMPORARY)]
+        self._begun.append(_Running(reading.call, found, frozenset(missing), judged))
+
+    def ended(self, call: Call) -> None:
+        """A call has run."""
+        self._ended.append(call)
+
+    def settle(self) -> None:
+        """Does what no answer waited for; to be called before the next call is judged."""
+        begun, self._begun = self._begun, []
+        for running in begun:
+            for change in running.found:
+                self._enter(change, running)
+            if running.judged or any(change.text is not None for change in running.found):
+                self._running[running.call.call_id] = running
+                if len(self._running) > MAX_RUNNING:
+                    self._forget(self._running.popitem(last=False)[0])
+        ended, self._ended = self._ended, []
+        for call in ended:
+            if (run := self._running.pop(call.call_id, None)) is not None:
+                self._forget(call.call_id)
+                self._compare(run)
+
+    def _forget(self, call_id: str) -> None:
+        self._memory().happened(call_id)
+
+    def _enter(self, change: MadeFile, running: _Running) -> None:
+        memory, call = self._memory(), running.call
+        before = memory.exactly(change.path)
+        created = change.path in running.missing or (before is not None and before.created)
+        if change.kind == "removed":
+            memory.removed(change.path)
+        elif change.kind == "moved":
+            moved = memory.exactly(change.source) is not None or memory.has_below(change.source)
+            memory.moved(change.source, change.path)
+            if not moved:
+                memory.wrote(change.path, FileRecord("agent", call.tool, call.session, was=change.source))
+        elif change.kind == "copied":
+            source = memory.of(change.source) or FileRecord("agent", change.source, call.session)
+            memory.wrote(change.path, structs.replace(source, created=created))
+        elif change.kind == "linked":
+            memory.wrote(change.path, FileRecord("agent", call.tool, call.session, created=created, link=change.source))
+        else:
+            outside = change.origin == "outside" or bool(change.text and self._is_outside(call, change.text))
+            record = FileRecord("outside" if outside else "agent", change.source, call.session, created=created)
+            memory.wrote(change.path, record)
+            if change.text is not None and call.call_id:
+                memory.expect(change.path, ExpectedText(call.call_id, change.text, change.whole))
+
+    def _compare(self, run: _Running) -> None:
+        """What was judged with what lies there now."""
+        own = {change.path for change in run.found}
+        for path, judged in run.judged.items() if self._reader is not None else ():
+            if path in own or path.endswith(_SELF_CHANGING) or not judged.digest or self._reader is None:
+                continue
+            now = self._reader.read(path)
+            if isinstance(now, FileText) and now.digest != judged.digest:
+                reason = f"{path} is not the file any more that was judged before the call ran"
+                self._outbox.event("security", run.call, Verdict("allow", CODE_CHANGED, reason=reason))

@@ -1,0 +1,200 @@
+"""Files that a command runs are judged like the same text in the call, and the reason names file and line."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+import pytest
+
+from toolguard_engine.config.settings import Config
+from toolguard_engine.effects.shell.run_files import MAX_ASKED
+from toolguard_engine.guard import Guard
+from toolguard_engine.model.call import Call, Host
+from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText, NoFiles, Unread
+from toolguard_engine.model.work_limit import MOST
+from toolguard_engine.rules import packs
+from toolguard_engine.rules.judgement import Judgement
+from toolguard_engine.server import tool_hints
+
+HOME, WORK = "/home/ada", "/home/ada/work"
+HARM = "rm -rf ~/important"
+PYTHON = "import shutil, os\n\nshutil.rmtree(os.path.expanduser('~/important'))\n"
+SHELL = f"#!/bin/sh\necho hi\n{HARM}\n"
+BIG = "x = 1\n" * 20_000
+
+
+class FilesAt(NoFiles):
+    """Files by their paths; each read is counted."""
+
+    def __init__(self, files: dict[str, str | Unread]) -> None:
+        self.files = {path if path.startswith("/") else f"{WORK}/{path}": text for path, text in files.items()}
+        self.reads: list[str] = []
+
+    def read(self, path: str) -> FileText | Unread:
+        self.reads.append(path)
+        text = self.files.get(path, Unread("absent"))
+        return text if isinstance(text, Unread) else FileText(path, text, sha256(text.encode()).hexdigest(), (1, 2, 3, 4))
+
+
+def guard(files: dict[str, str | Unread], made: dict[str, FileRecord] | None = None) -> tuple[Guard, FilesAt]:
+    there = FilesAt(files)
+    judged = Guard(Config(), tool_hints.load(), Host(HOME, f"{HOME}/.openclaw"), packs.load(), files=there)
+    for path, record in (made or {}).items():
+        judged.files.wrote(path if path.startswith("/") else f"{WORK}/{path}", record)
+    return judged, there
+
+
+def weighed(command: str, files: dict[str, str | Unread], made: dict[str, FileRecord] | None = None) -> Judgement:
+    return guard(files, made)[0].weigh(Call("exec", {"command": command}, cwd=WORK))
+
+
+MAKE = f"VERSION := 1\nall: build\n\techo done\nbuild:\n\tmkdir -p build\nclean: build\n\t@{HARM}\n"
+PACKAGE = f'{{\n  "scripts": {{\n    "preclean": "echo",\n    "clean": "{HARM}",\n    "all": "npm run clean"\n  }}\n}}\n'
+SLIPS = [
+    ("sh x.sh", {"x.sh": SHELL}, "x.sh line 3"),
+    ("./x.sh a", {"x.sh": SHELL}, "x.sh line 3"),
+    (". ./x.sh", {"x.sh": SHELL}, "x.sh line 3"),
+    ("bash < x.sh", {"x.sh": SHELL}, "x.sh line 3"),
+    ("cat x.sh | sh", {"x.sh": SHELL}, "x.sh line 3"),
+    ("cd sub && sudo timeout 5 bash x.sh", {"sub/x.sh": SHELL}, "sub/x.sh line 3"),
+    ("sh out.sh", {"out.sh": "set -e\n./x.sh\n", "x.sh": SHELL}, "x.sh line 3"),
+    (". ./lib.sh; wipe", {"lib.sh": f"wipe() {{\n  {HARM}\n}}\n"}, "lib.sh line 2"),
+    ("sh x.sh ~/important", {"x.sh": 'rm -rf "$1"\n'}, "x.sh line 1"),
+    ("python3 x.py", {"x.py": PYTHON}, "x.py line 3"),
+    ("./x", {"x": f"#!/usr/bin/env python3\n{PYTHON}"}, "x line 4"),
+    ("python3 < x.py", {"x.py": PYTHON}, "x.py line 3"),
+    ("python3 -c 'import helper'", {"helper.py": PYTHON}, "helper.py line 3"),
+    ("python3 main.py", {"main.py": "from helper import a\n", "helper.py": PYTHON}, "helper.py line 3"),
+    ("python3 -m helper", {"helper.py": PYTHON}, "helper.py line 3"),
+    ("node x.mjs", {"x.mjs": "import './y.mjs'\n", "y.mjs": "fs.rmSync(os.homedir() + '/important', {recursive: true})"},
+     "y.mjs line 1"),
+    ("perl x.pl", {"x.pl": f"print 1;\nsystem('{HARM}');\n"}, "x.pl line 2"),
+    ("awk -f x.awk", {"x.awk": f'BEGIN {{ system("{HARM}") }}\n'}, "x.awk line 1"),
+    ("make clean", {"Makefile": MAKE}, "Makefile line 7"),
+    ("make -C sub clean", {"sub/Makefile": MAKE}, "sub/Makefile line 7"),
+    ("npm run clean", {"package.json": PACKAGE}, "package.json line 4"),
+    ("npm run all", {"package.json": PACKAGE}, "package.json line 4"),
+    ("yarn clean", {"package.json": PACKAGE}, "package.json line 4"),
+    ("npm install", {"package.json": f'{{"scripts": {{"postinstall": "{HARM}"}}}}'}, "package.json line 1"),
+    ("just", {"justfile": f"all: clean\n  echo hi\nclean:\n  {HARM}\n"}, "justfile line 4"),
+    ("task clean", {"Taskfile.yml": f"version: '3'\ntasks:\n  clean:\n    cmds:\n      - {HARM}\n"}, "Taskfile.yml line 5"),
+    ("tox", {"tox.ini": f"[testenv]\ncommands =\n    {HARM}\n"}, "tox.ini line 3"),
+    ("systemctl --user start a", {f"{HOME}/.config/systemd/user/a.service": f"[Service]\nExecStart=/bin/sh -c '{HARM}'\n"},
+     "~/.config/systemd/user/a.service line 2"),
+    ("git config core.hooksPath hooks && git commit -m x", {"hooks/pre-commit": SHELL}, "hooks/pre-commit line 3"),
+    ("psql -f x.sql", {"x.sql": "select 1;\nDROP DATABASE shop;\n"}, "x.sql line 2"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("command", "files", "place"), SLIPS, ids=[row[0] for row in SLIPS])
+def test_what_a_file_does_is_held_and_named(command: str, files: dict[str, str | Unread], place: str) -> None:
+    found = weighed(command, files)
+    assert (found.decision, f"({place}: " in found.reason) == ("hold", True), found
+    harmless = {path: _tamed(text) for path, text in files.items() if isinstance(text, str)}
+    assert weighed(command.replace("sudo ", "").replace(" ~/important", " build"), harmless).decision == "allow"
+
+
+def _tamed(text: str) -> str:
+    """The same file doing something ordinary."""
+    text = text.replace("os.homedir() + '/important'", "'dist'").replace("os.path.expanduser('~/important')", "'build'")
+    return text.replace("~/important", "build/tmp").replace("DROP DATABASE shop", "select 2")
+
+
+@pytest.mark.parametrize("command", ["make", "npm test", "task ok", "git commit -m x", "ssh host sh x.sh", "cat x.sh", "ls"])
+def test_what_does_not_run_is_not_judged(command: str) -> None:
+    files: dict[str, str | Unread] = {
+        "Makefile": MAKE, "package.json": PACKAGE, "x.sh": SHELL, "hooks/pre-commit": SHELL, ".git/hooks/pre-commit": SHELL,
+        "Taskfile.yml": f"tasks:\n  ok:\n    cmds:\n      - echo 1\n  clean:\n    cmds:\n      - {HARM}\n",
+    }  # fmt: skip
+    assert weighed(command, files).decision == "allow"
+
+
+def test_hooks_that_an_agent_made_run_with_git() -> None:
+    files: dict[str, str | Unread] = {".git/hooks/pre-commit": SHELL}
+    assert "line 3" in weighed("git commit -m x", files, {".git/hooks/pre-commit": FileRecord("agent")}).reason
+
+
+@pytest.mark.parametrize("why", ["forbidden", "not-regular", "too-large", "too-slow", "binary"])
+def test_what_cannot_be_read_is_held_where_an_agent_made_it(why: str) -> None:
+    files: dict[str, str | Unread] = {"x.sh": Unread(why), "x.py": Unread(why)}  # type: ignore[arg-type]
+    for command, name in (("sh x.sh", "x.sh"), ("python3 x.py", "x.py"), ("cat x.sh | bash", "x.sh")):
+        assert weighed(command, files).decision == "allow"
+        found = weighed(command, files, {name: FileRecord("outside", digest="d")})
+        assert (found.code, name in found.reason) == ("rule.code.run-unread", True)
+
+
+def test_a_program_that_an_agent_built_may_run() -> None:
+    assert weighed("./a.out", {"a.out": Unread("binary")}, {"a.out": FileRecord("agent", "cp")}).decision == "allow"
+
+
+def test_a_long_file_of_a_person_is_no_reason_to_ask() -> None:
+    files: dict[str, str | Unread] = {"x.py": BIG, "x.sh": "true\n" * 20_000}
+    for command, name in (("python3 x.py; ls", "x.py"), ("sh x.sh; ls", "x.sh")):
+        assert weighed(command, files).decision == "allow"
+        assert weighed(command, files, {name: FileRecord("agent")}).code == "rule.too-long"
+    assert weighed(f"sh x.sh; {HARM}", files).decision == "hold"
+
+
+def test_files_that_run_each_other_end() -> None:
+    circle: dict[str, str | Unread] = {"a.sh": "sh b.sh\n" * 30, "b.sh": f"sh a.sh\n{HARM}\n"}
+    assert weighed("sh a.sh", circle).decision == "hold"
+    chain: dict[str, str | Unread] = {f"m{n}.py": f"import m{n + 1}, m{n + 2}, m{n + 3}\n" for n in range(200)}
+    judged, there = guard(chain)
+    assert judged.weigh(Call("exec", {"command": "python3 m0.py"}, cwd=WORK)).decision == "allow"
+    assert len(there.reads) <= MAX_ASKED
+
+
+def test_the_content_of_files_has_a_budget_of_its_own() -> None:
+    files: dict[str, str | Unread] = {f"{n}.sh": "f() { echo ${a}${b} $(date) | sort; }; f; f\n" * 800 for n in range(16)}
+    judged, _ = guard(files)
+    reading = judged.read(Call("exec", {"command": "; ".join(f"sh {n}.sh" for n in range(16)) + f"; {HARM}"}, cwd=WORK))
+    assert judged.weigh_reading(reading).code == "rule.filesystem.delete-recursive"
+    assert reading.running.work.spent < 2 * MOST
+
+
+def test_a_call_that_runs_no_file_reads_none() -> None:
+    judged, there = guard({"x.sh": SHELL})
+    for command in (
+        "ls -la",
+        "git status && git commit -m x",
+        "/usr/bin/python3 -c 'import json'",
+        "npm view x",
+        "docker ps",
+    ):
+        judged.weigh(Call("exec", {"command": command}, cwd=WORK))
+    assert there.reads == []
+
+
+def test_what_a_call_will_write_counts_before_it_has_run() -> None:
+    judged, _ = guard({"x.sh": "echo hi\n", "y.sh": "echo hi\n"})
+    judged.files.expect(f"{WORK}/x.sh", ExpectedText("call_1", SHELL, whole=True))
+    judged.files.expect(f"{WORK}/y.sh", ExpectedText("call_1", HARM, whole=False))
+    run = {name: Call("exec", {"command": f"sh {name}"}, cwd=WORK) for name in ("x.sh", "y.sh")}
+    assert {name: judged.weigh(call).decision for name, call in run.items()} == {"x.sh": "hold", "y.sh": "hold"}
+    judged.files.happened("call_1")
+    assert {name: judged.weigh(call).decision for name, call in run.items()} == {"x.sh": "allow", "y.sh": "allow"}
+
+
+@pytest.mark.parametrize(
+    ("text", "made", "code"),
+    [
+        ("toolguard approve 3fa9c1d2 --yes\n", None, "rule.self-protection.possible"),
+        ("toolguard approve 3fa9c1d2 --yes\n", FileRecord("agent"), "rule.self-protection"),
+    ],
+)
+def test_harm_to_the_guard_in_a_file(text: str, made: FileRecord | None, code: str) -> None:
+    found = weighed("sh x.sh", {"x.sh": text}, {"x.sh": made} if made else None)
+    assert (found.code, "(in x.sh)" in found.reason) == (code, True)
+
+
+def test_memory_of_moved_and_removed_folders() -> None:
+    memory = FileMemory()
+    memory.wrote("/a/b/c", FileRecord("outside", "host"))
+    memory.moved("/a/b", "/d")
+    assert (memory.of("/d/c"), memory.of("/a/b/c"), memory.of("/d/c/e")) == (
+        memory.exactly("/d/c"),
+        None,
+        memory.exactly("/d/c"),
+    )
+    memory.removed("/d")
+    assert memory.records == {}
