@@ -114,3 +114,24 @@ def test_a_file_that_the_agent_made_is_marked() -> None:
 def test_sed_that_deletes_every_line_empties(command: str) -> None:
     assert touched(command.replace("F", "~/Documents/plan.md")) == {("empty", "in-home")}
     assert ("empty", "in-home") not in touched(command.replace("d'", "s/a/b/'").replace(" d ", " p ").replace("F", "~/a.md"))
+
+
+def test_a_document_that_exists_is_overwritten() -> None:
+    class Written(NoFiles):
+        def read(self, path: str) -> FileText | Unread:
+            return Unread("binary" if path.endswith("tax.pdf") else "absent")
+
+    def flags(command: str) -> frozenset[str]:
+        call = Call("exec", {"command": command}, cwd=WORK)
+        return CallReading(call, HOST, files=Written()).command_effects[0][-1].flags
+
+    assert "overwrites" in flags("cp x ~/Documents/tax.pdf")
+    assert "overwrites" in flags("mv x ~/Documents/tax.pdf")
+    assert "overwrites" not in flags("cp x ~/Documents/new.pdf") | flags("echo x >> ~/Documents/tax.pdf")
+
+
+def test_a_program_that_an_earlier_call_copied() -> None:
+    made = FileMemory()
+    made.wrote(f"{WORK}/t", FileRecord("agent", "/bin/rm"))
+    assert touched("./t -rf ~/photos", made=made) == {("delete", "in-home")}
+    assert touched("cp /bin/rm t; ./t -rf ~/photos") >= {("delete", "in-home")}

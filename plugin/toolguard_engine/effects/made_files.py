@@ -132,9 +132,8 @@ def _of_command(effects: tuple[Effect, ...], runs: tuple[ProgramRun, ...], where
 
 
 def _of_pairs(run: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where) -> Iterator[MadeFile]:
-    symbolic = run.name == "ln" and any(word[:1] == "-" and word[1:2] != "-" and "s" in word for word in run.argv[1:])
     kind: Literal["moved", "copied", "linked"] = (
-        "moved" if run.name == "mv" else "linked" if symbolic or "--symbolic" in run.argv else "copied"
+        "moved" if run.name == "mv" else "linked" if run.name == "ln" or "--symbolic-link" in run.argv else "copied"
     )
     for before, after in pairs:
         landing = _path(after, where, run.cwd)

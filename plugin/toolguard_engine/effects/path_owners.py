@@ -42,6 +42,11 @@ _ORDER: dict[Place, int] = {kind: len(_STRICT) - at for at, kind in enumerate(_S
     "temp": -1, "artefact": -2, "null": -3,
 }  # fmt: skip
 _ABSENT = Unread("absent")
+_DOCUMENTS = (
+    ".pdf", ".doc", ".docx", ".odt", ".xls", ".xlsx", ".ods", ".ppt", ".pptx", ".odp", ".pages", ".numbers", ".key", ".jpg",
+    ".jpeg", ".png", ".heic", ".raw", ".psd", ".mov", ".mp4", ".mp3", ".flac", ".kdbx", ".epub", ".zip",
+)  # fmt: skip
+OVERWRITES = frozenset(["overwrites"])
 THROUGH_LINK, AGENT_MADE = frozenset(["through-link"]), frozenset(["agent-made"])
 
 
@@ -69,9 +74,15 @@ class Owners:
 
     def effects(self, found: tuple[Effect, ...], runs: tuple[ProgramRun, ...] = ()) -> tuple[Effect, ...]:
         """The same effects, on the paths that are really touched."""
-        for run in runs:
-            self._learn(run)
-        return tuple([true for effect in found for true in self._true(effect)])
+        order = {id(run): at for at, run in enumerate(runs)}
+        true, learned = list[Effect](), 0
+        for effect in found:
+            until = order.get(id(effect.run), learned)
+            for run in runs[learned:until]:
+                self._learn(run)
+            learned = max(learned, until)
+            true += self._true(effect)
+        return tuple(true)
 
     def _learn(self, run: ProgramRun) -> None:
         for source, path, is_link in file_programs.new_names(run, self._where):
@@ -87,11 +98,19 @@ class Owners:
         true = self._followed(named, itself=effect.kind in _OF_THE_LINK and not _goes_on(effect.target))
         if effect.kind == "empty" and effect.run is None and self._files.read(true) == _ABSENT:
             effect = replace(effect, kind="write")
+        if effect.kind == "write" and self._overwrites(effect, true):
+            effect = replace(effect, flags=effect.flags | OVERWRITES)
         yield self._marked(effect if true == named else self._moved(effect, true), true)
         if "recursive" in effect.flags:
             inside = f"{true}/"
             moved = [name.source for path, name in self._names.items() if path.startswith(inside) and not name.is_link]
             yield from (self._moved(effect, source) for source in moved)
+
+    def _overwrites(self, effect: Effect, path: str) -> bool:
+        """Whether a document that is no text is replaced as a whole: nobody edits one by writing it anew."""
+        if "personal-file" not in effect.flags or "append" in effect.flags or not path.lower().endswith(_DOCUMENTS):
+            return False
+        return self._files.read(path) != _ABSENT
 
     def _moved(self, effect: Effect, true: str) -> Effect:
         kind, marks = classify(true, self._where)

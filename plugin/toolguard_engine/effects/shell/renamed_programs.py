@@ -7,6 +7,7 @@ from posixpath import basename
 from msgspec.structs import replace
 
 from toolguard_engine.effects.shell.command import ProgramRun
+from toolguard_engine.effects.shell.run_files import RunFiles
 
 _COPIERS = frozenset(["cp", "ln", "mv", "install", "gcp", "gln", "gmv"])
 _FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/")
@@ -14,9 +15,9 @@ _HASH = 4
 """Words of `hash -p PATH NAME`."""
 
 
-def resolved(runs: list[ProgramRun]) -> list[ProgramRun]:
-    """The runs with the real names of the programs that the same command gave new ones."""
-    if not any(run.name in _COPIERS or run.name == "hash" for run in runs):
+def resolved(runs: list[ProgramRun], running: RunFiles | None = None) -> list[ProgramRun]:
+    """The runs with the real names of the programs that this command, or an earlier call, gave new ones."""
+    if not any(run.name in _COPIERS or run.name == "hash" or "/" in run.argv[0] for run in runs):
         return runs
     names: dict[str, str] = {}
     found = []
@@ -27,5 +28,8 @@ def resolved(runs: list[ProgramRun]) -> list[ProgramRun]:
         elif run.name == "hash" and run.argv[1:2] == ("-p",) and len(run.argv) >= _HASH:
             names[f"hash {run.argv[3]}"] = basename(run.argv[2])
         real = names.get(run.name) if "/" in run.argv[0] else names.get(f"hash {run.name}")
+        if real is None and running is not None and "/" in run.argv[0] and not run.argv[0].startswith(_FOLDERS):
+            source = running.copied_from(run.argv[0], run.cwd)
+            real = basename(source) if source.startswith(_FOLDERS) else None
         found.append(replace(run, argv=(real, *run.argv[1:]), name=real) if real else run)
     return found

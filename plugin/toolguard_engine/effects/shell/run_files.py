@@ -102,6 +102,12 @@ class RunFiles:
         """Whether an agent wrote this very file, or fetched it by itself: not with a folder of others."""
         return self._made.exactly(path) is not None
 
+    def copied_from(self, word: str, cwd: str) -> str:
+        """Where an earlier call copied, moved or linked a file from; empty if it did not."""
+        path = self.path(word, cwd)
+        record = self._made.exactly(path) if path else None
+        return "" if record is None else record.link or record.was or record.source
+
     def text(self, word: str, cwd: str, *, sure: bool = True) -> FilePlace | None:
         """A file that is run. `sure`: it is the one that runs, if it is there at all; not one of several that may be."""
         path = self.path(word, cwd)

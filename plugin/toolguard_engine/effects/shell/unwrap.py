@@ -33,7 +33,7 @@ def read(
     walk.text(command.replace(UNKNOWN, "?"), state, None, piped=False, pipeline=0)
     unread = () if running is None or not running.unread else tuple(running.unread.values())
     return Reading(
-        tuple(renamed_programs.resolved(walk.runs)),
+        tuple(renamed_programs.resolved(walk.runs, running)),
         frozenset(walk.flaws),
         unread,
         tuple(walk.files.items()) if walk.files else (),
