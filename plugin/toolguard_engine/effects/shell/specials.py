@@ -34,12 +34,16 @@ def _shell(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource:
     inner.variables.update(run.assigns)
     if "c" in signs:
         inner.args = argv[at + 1 :] or ("sh",)
+        for file in walk.given_files(run, at):
+            walk.run_file(file, run, inner)
         text = text or (walk.unknown(run, at) if at < len(argv) else "")
         return walk.inner_text(text, run, inner) if text else StdinSource(None, (run.name,))
     script = walk.fed(run) if "s" in signs else _script(walk, run, at)
     if script:
         inner.args = ("sh", *argv[at + ("s" not in signs) :])
         return walk.text(script, inner, None, piped=run.piped, pipeline=run.pipeline)
+    for file in walk.given_files(run, at):
+        walk.run_file(file, run, inner)
     if walk.running is not None:
         inner.args = ("sh", *argv[at:]) if "s" in signs else argv[at:] or ("sh",)
         return _script_files(walk, run, len(argv) if "s" in signs else at, inner)
