@@ -193,6 +193,16 @@ def _crontab(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | No
     return None
 
 
+def _direnv(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
+    """The `.envrc` that is allowed, loaded or run with."""
+    words = _operands(run, "")
+    if words[:1] in (["allow"], ["permit"], ["reload"], ["exec"], ["export"]) and (
+        file := _found(walk, (".envrc",), "", run)
+    ):
+        walk.run_file(file, run, state.fork(run.name))
+    return None
+
+
 _STARTING = frozenset({"start", "restart", "enable", "reenable", "reload-or-restart", "try-restart", "link"})
 
 
@@ -245,5 +255,6 @@ PROGRAMS: dict[str, Special] = {
     **dict.fromkeys(_TASK_FILES, _task),
     "tox": _tox,
     "crontab": _crontab,
+    "direnv": _direnv,
     "systemctl": _systemctl,
 }
