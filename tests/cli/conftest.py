@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from toolguard_cli.system.paths import Places
+
+
+@pytest.fixture
+def standing_clock(monkeypatch: pytest.MonkeyPatch) -> float:
+    """The time, which stands still in this process: what is left of a time does not depend on the machine."""
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+    return now
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import sys
 import time
 
 import pytest
-from cli_stage import envelope, texts, toolguard
+from cli_stage import LIMIT, envelope, texts, toolguard
 from held_stage import hold, status_of, terminal
 
 from toolguard_cli import fast_path
@@ -303,7 +303,7 @@ def test_approving_imports_nothing_heavy(places: Places) -> None:
         "try: run()\nexcept SystemExit as end: assert not end.code\n"
         "print([name for name in ('rich', 'json5', 'tomlkit', 'pydantic', 'toolguard_engine.guard') if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=LIMIT, check=False)
     assert (done.stdout.splitlines()[-1], done.stderr) == ("[]", "")
 
 

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli_stage import SOURCE, envelope, picture, put_in, texts, toolguard
+from cli_stage import LIMIT, SOURCE, envelope, picture, put_in, texts, toolguard
 from doctor_stage import IDS, LIVING, Host, by_id, examined, faulty, healthy, host, ran, runs
 from held_stage import hold
 
@@ -349,12 +349,12 @@ def test_interrupted_while_openclaw_takes_its_time(there: Host, places: Places) 
     there.hangs(f'exec 9> "{alive}"; flock 9; : > "{asked}"; sleep 1000')
     process = subprocess.Popen([sys.executable, "-c", DOCTOR, str(places.state_dir)], stderr=subprocess.DEVNULL)
     try:
-        limit = time.monotonic() + 60
+        limit = time.monotonic() + LIMIT
         while not asked.exists():
             assert time.monotonic() < limit
             time.sleep(0.02)
         process.send_signal(signal.SIGHUP)
-        assert process.wait(60) != 0
+        assert process.wait(LIMIT) != 0
     finally:
         process.kill()
         process.wait()

@@ -45,10 +45,9 @@ def test_more_than_one_waits(places: Places) -> None:
     assert texts(pending.run(places, everything=False))[-1] == "toolguard approve NONCE (shows it first)"
 
 
-def test_table(places: Places) -> None:
-    now = time.time()
-    old = hold(places, now=now - 60, lasts=3_660.5)
-    ready = hold(places, now=now - 30, lasts=3_660.5, tool="message", agent="", shown="{ text: 'a\nb' }")
+def test_table(places: Places, standing_clock: float) -> None:
+    old = hold(places, now=standing_clock - 60, lasts=3_660)
+    ready = hold(places, now=standing_clock - 30, lasts=3_660, tool="message", agent="", shown="{ text: 'a\nb' }")
     yes(places, ready)
     lines = texts(pending.run(places, everything=False))
     assert [line.split() for line in lines[:1]] == [["NONCE", "STATE", "AGE", "TOOL", "AGENT", "CALL"]]
@@ -95,11 +94,12 @@ def test_a_damaged_store(places: Places) -> None:
     assert caught.value.fix == "toolguard doctor --fix"
 
 
+@pytest.mark.usefixtures("standing_clock")
 def test_status(places: Places) -> None:
     assert status.run(places).data["held"] == {
         "pending": 0, "approvedUnused": 0, "oldest": None, "grants": 0, "damaged": [], "auditToday": {},
     }  # fmt: skip
-    first, second, third = hold(places, lasts=7_200.5), hold(places), hold(places)
+    first, second, third = hold(places, lasts=7_200), hold(places), hold(places)
     yes(places, third)
     grant.run(places, grant.GrantRequest("make", "exec"), yes=False, dry_run=False)
     result = status.run(places)

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli_stage import answering
+from cli_stage import LIMIT, answering
 
 from toolguard_cli.hostconfig import config_tree, openclaw_check
 from toolguard_cli.hostconfig.config_tree import ConfigTree, Steps
@@ -128,7 +128,7 @@ def test_nothing_stays_of_a_question_that_was_broken_off(places: Places, tmp_pat
     asking = [sys.executable, "-c", ASK, str(places.state_dir), *line]
     process = subprocess.Popen(asking, stderr=subprocess.DEVNULL, start_new_session=True)
     try:
-        limit = time.monotonic() + 60
+        limit = time.monotonic() + LIMIT
         while not asked.exists():
             assert time.monotonic() < limit
             time.sleep(0.02)
@@ -137,7 +137,7 @@ def test_nothing_stays_of_a_question_that_was_broken_off(places: Places, tmp_pat
         openclaw_check.ask(read(places, "{ a: 1 }"), places, answering(other, {"valid": True}))
         assert laid_out.exists()
         process.send_signal(how)
-        assert process.wait(60) != 0
+        assert process.wait(LIMIT) != 0
     finally:
         process.kill()
         process.wait()

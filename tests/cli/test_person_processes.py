@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from cli_stage import SCRIPT
+from cli_stage import LIMIT, SCRIPT
 from held_stage import Terminal
 from person_stage import Machine, daemon, machine, until
 
@@ -290,7 +290,7 @@ def tmux(tmp_path: Path) -> Iterator[list[str]]:
     command = [needed("tmux"), "-S", str(tmp_path / "tmux"), "-f", "/dev/null"]
     with subprocess.Popen(python(ENDS_TMUX, *command), stdin=subprocess.PIPE, start_new_session=True) as watcher:
         yield command
-        watcher.communicate(timeout=60)
+        watcher.communicate(timeout=LIMIT)
     left = subprocess.run([*command, "list-sessions"], check=False, capture_output=True)
     assert left.returncode != 0, "the server of tmux is still there"
 

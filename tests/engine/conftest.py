@@ -7,12 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from engine_talk import Talk, talks
+from engine_talk import PATIENCE, Talk, talks
+from toolguard_engine.metrics import database
+from toolguard_engine.stores import locked
 
 
 @pytest.fixture
 def state(tmp_path: Path) -> Path:
     return tmp_path / "state"
+
+
+@pytest.fixture
+def patient_locks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For processes and threads that race: on a slow machine a lock may be held for longer than a user would wait."""
+    monkeypatch.setattr(locked, "LOCK_SECONDS", PATIENCE)
+    monkeypatch.setattr(database, "BUSY_SECONDS", PATIENCE)
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,17 @@ from toolguard_engine.server.store_queue import AtOnce, Worker
 PATIENCE = 120
 """Seconds until a process that should have ended is killed and the test fails. No test waits for it to pass."""
 
+
+PATIENT = f"""
+import sys
+from functools import partial
+from toolguard_engine import __main__
+from toolguard_engine.server.engine_context import Intervals
+
+__main__.engine = partial(__main__.engine, intervals=Intervals(answer={PATIENCE}))
+"""
+ENGINE = [sys.executable, "-W", "error", "-c", f"{PATIENT}sys.exit(__main__.main())"]
+"""The engine process, but on a slow machine no call is blocked because its store does not answer in time."""
 
 WORKING = b'{"type":"working"}\n'
 """A process says so whenever the machine is slow."""
@@ -105,10 +116,10 @@ class _Wire:
         return self.read()
 
     def answer(self, said: list[str], **message: Any) -> Any:
-        """As `ask`; lines for the gateway's log go to `said`."""
+        """As `ask`; lines for the gateway's log go to `said`, and what wakes agents nowhere."""
         self.send(**message)
-        while (answer := self.read())["type"] == "log":
-            said.append(answer["text"])
+        while (answer := self.read())["type"] in ("log", "wake"):
+            said += [answer["text"]] if answer["type"] == "log" else []
         return answer
 
     def hello(self, state: Path, config: Any = None, **more: Any) -> Any:
@@ -117,7 +128,8 @@ class _Wire:
 
     def failed(self, question: int = 1, **more: Any) -> Any:
         text = 'Validation failed for tool "read":\n  - path: must have required properties path\n\nReceived arguments:\n{}'
-        return self.ask(**{"id": question, "type": "failed", "tool": "read", "params": {}, "text": text, "run": "r", **more})
+        usual = {"id": question, "type": "failed", "tool": "read", "params": {}, "text": text, "run": "r"}
+        return self.answer([], **usual | more)
 
     def assert_alive(self) -> None:
         assert self.ask(id=99, type="ping") == {"type": "pong", "id": 99}
@@ -168,10 +180,10 @@ class Talk(_Wire):
 class ProcessTalk(_Wire):
     """One engine process and its two pipes."""
 
-    def __init__(self, home: Path, *program: str) -> None:
+    def __init__(self, home: Path, command: Sequence[str] = ENGINE) -> None:
         home.mkdir(exist_ok=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "error", *(program or ("-m", "toolguard_engine"))],
+            command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

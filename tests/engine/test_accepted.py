@@ -300,6 +300,7 @@ def test_the_start_after_one_that_ended_before_it_made_the_lock_makes_it(stage: 
     assert lock.exists()
 
 
+@pytest.mark.usefixtures("patient_locks")
 def test_first_starts_at_the_same_time(stage: Stage) -> None:
     stores = [AcceptedSettings(stage.state) for _ in range(8)]
     found: list[AcceptedState] = []
@@ -342,6 +343,7 @@ def test_a_line_is_in_the_audit_log_before_it_is_kept(stage: Stage) -> None:
     assert stage.lines == [("weakened", "mode changed from enforce to soft")]
 
 
+@pytest.mark.usefixtures("patient_locks")
 def test_at_the_same_time(stage: Stage) -> None:
     """Engines and persons in any order: nothing is lost, and nothing is told twice."""
     stage.run()

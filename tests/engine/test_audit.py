@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Callable
 from hashlib import sha256
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import msgspec
@@ -364,26 +365,28 @@ def test_rotation_of_a_log_that_was_changed(log: AuditLog, monkeypatch: pytest.M
     assert (log.verify().error, log.verify().line) == ("it is broken", 1)
 
 
-def appending(state: Path, seat: int, times: int) -> None:
+def appending(state: Path, seat: int, times: int, seen: Event) -> None:
     log = AuditLog(state)
     for number in range(times):
+        if number == times // 2:
+            seen.wait()
         log.append([event(number, id=f"{seat}-{number}")])
 
 
+@pytest.mark.usefixtures("patient_locks")
 def test_two_processes(log: AuditLog) -> None:
     state = log.path.parent.parent
     each = 500 if ALL else 120
-    writers = [fork.Process(target=appending, args=(state, seat, each)) for seat in range(2)]
+    seen = fork.Event()
+    writers = [fork.Process(target=appending, args=(state, seat, each, seen)) for seat in range(2)]
     for writer in writers:
         writer.start()
     while not head(log).exists():
         pass
-    looks = 0
     while any(writer.is_alive() for writer in writers):
         assert log.verify().error == ""  # also while it grows
-        looks += 1
+        seen.set()
     assert [writer.exitcode for writer in writers] == [0, 0]
-    assert looks > 0
     assert log.verify() == Verification(2 * each)
     assert sorted(ids(log)) == sorted(f"{seat}-{number}" for seat in range(2) for number in range(each))
 

@@ -97,7 +97,9 @@ def test_what_it_says_is_never_inside_an_answer(busy: Busy) -> None:
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Callable[[str], ProcessTalk]]:
     with ExitStack() as stack:
-        yield lambda program: stack.enter_context(talks(lambda: ProcessTalk(tmp_path / "home", "-c", program)))()
+        yield lambda program: stack.enter_context(
+            talks(lambda: ProcessTalk(tmp_path / "home", [sys.executable, "-W", "error", "-c", program]))
+        )()
 
 
 @pytest.mark.parametrize(

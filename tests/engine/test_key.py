@@ -58,6 +58,7 @@ def race(state: Path, start: Path, answer: Path) -> None:
     answer.write_bytes(signing_key.load(state))
 
 
+@pytest.mark.usefixtures("patient_locks")
 def test_of_many_makers_one_wins(tmp_path: Path) -> None:
     for turn in range(5):
         state, start = tmp_path / f"state-{turn}", tmp_path / f"start-{turn}"

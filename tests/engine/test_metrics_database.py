@@ -416,6 +416,7 @@ def write(path: Path, number: int, start: Event) -> None:
                 record(connection, [CallRecord(NOON + batch * HOUR, f"gateway-{number}", input=1, total=1)] * BATCH)
 
 
+@pytest.mark.usefixtures("patient_locks")
 def test_several_processes_make_and_write_one_file(path: Path) -> None:
     """The first four racers all find no file; the next four find it."""
     for _ in range(2):

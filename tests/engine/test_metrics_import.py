@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from engine_talk import PATIENCE
 from toolguard_engine.metrics import importing, old_plugin, sources
 from toolguard_engine.metrics.database import MetricsError, connect, transaction
 from toolguard_engine.metrics.importing import Imported, OldMetrics, find, run, undo
@@ -78,7 +79,7 @@ class OldFile:
             connection.execute("INSERT OR IGNORE INTO schema_version VALUES (1, ?)", (made,))
 
     def opened(self) -> closing[sqlite3.Connection]:
-        connection = sqlite3.connect(self.path, isolation_level=None)
+        connection = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
         connection.execute("PRAGMA journal_mode = WAL")
         return closing(connection)
 
@@ -803,10 +804,11 @@ def test_a_file_that_is_damaged_further_on(old: OldFile, tmp_path: Path) -> None
 MANY = 400
 GIVEN_UP = "is being imported, or removed again, by another process; try again"
 
-CHILD = """
+CHILD = f"""
 import sys
 from pathlib import Path
-from toolguard_engine.metrics import importing
+from toolguard_engine.metrics import database, importing
+database.BUSY_SECONDS = {PATIENCE}
 importing.CHUNK = 20
 importing.run(Path(sys.argv[1]), Path(sys.argv[2]), lambda done, wanted: print(done, flush=True))
 """
@@ -888,6 +890,7 @@ def test_two_imports_at_once_take_everything_once(old: OldFile, new: Path) -> No
     assert_sums_as_told(old, new)
 
 
+@pytest.mark.usefixtures("patient_locks")
 def test_everybody_writes_meanwhile(old: OldFile) -> None:
     """Both plugins go on while the import runs, in one file."""
     old.add(*[Old(NOON + number * HOUR / 10) for number in range(MANY)])

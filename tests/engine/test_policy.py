@@ -489,7 +489,9 @@ ADD = """
 import sys
 from pathlib import Path
 from toolguard_engine.approvals.grant_matching import Grant
+from toolguard_engine.stores import locked
 from toolguard_engine.stores.files.grants_file import PolicyFiles
+locked.LOCK_SECONDS = 600
 policies = PolicyFiles(Path(sys.argv[1]))
 for number in range(10):
     kept = policies.add(Grant("", "exec", f"{sys.argv[2]}-{number}"))
@@ -501,7 +503,7 @@ for number in range(10):
 def test_processes_that_add_at_once(policies: PolicyFiles, tmp_path: Path) -> None:
     policies.path.write_text(HAND_WRITTEN)
     running = [subprocess.Popen([sys.executable, "-c", ADD, str(tmp_path), str(at)], env=os.environ) for at in range(4)]
-    assert [process.wait(60) for process in running] == [0] * 4
+    assert [process.wait(600) for process in running] == [0] * 4
     added = {grant.pattern for grant in policies.grants()}
     assert added == {f"{process}-{number}" for process in range(4) for number in range(0, 10, 2)}
     assert policies.path.read_text().startswith(HAND_WRITTEN)

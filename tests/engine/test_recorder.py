@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from engine_talk import WORKING, Talk
+from engine_talk import ENGINE, WORKING, Talk
 from toolguard_engine.config.settings import MetricsConfig
 from toolguard_engine.metrics import recorder
 from toolguard_engine.metrics.queries.decision_totals import SAVED_PER_LOOP, guard
@@ -39,7 +39,7 @@ class Engine:
         self.home, self.name, self.state = home, name, home / f"state-{name}"
         self.metrics = {"enabled": True, "dbPath": str(home / "metrics.db"), **metrics}
         self.process = subprocess.Popen(
-            [sys.executable, "-W", "error", "-m", "toolguard_engine"],
+            ENGINE,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "HOME": str(home), "PYTHONDEVMODE": "0"},

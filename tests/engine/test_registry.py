@@ -72,6 +72,7 @@ def take(path: Path, number: int) -> None:
         claim(connection, HOME._replace(state_dir=f"/{number}"), number)
 
 
+@pytest.mark.usefixtures("patient_locks")
 def test_several_at_once_get_names_of_their_own(tmp_path: Path) -> None:
     racers = [fork.Process(target=take, args=(tmp_path / "metrics.db", number)) for number in range(6)]
     for racer in racers:

@@ -20,8 +20,10 @@ def start(tmp_path: Path) -> Iterator[Callable[[], ProcessTalk]]:
 
 
 @pytest.fixture
-def talk(start: Callable[[], ProcessTalk]) -> ProcessTalk:
-    return start()
+def talk(tmp_path: Path) -> Iterator[ProcessTalk]:
+    """As the gateway starts it."""
+    with talks(lambda: ProcessTalk(tmp_path / "home", [sys.executable, "-W", "error", "-m", "toolguard_engine"])) as made:
+        yield made()
 
 
 def test_it_answers_and_ends_with_its_input(talk: ProcessTalk, tmp_path: Path) -> None:
@@ -62,8 +64,8 @@ def test_more_than_a_pipe_holds(talk: ProcessTalk) -> None:
     talk.assert_alive()
 
 
-def test_an_approval_by_another_process_wakes_unasked(talk: ProcessTalk, tmp_path: Path) -> None:
-    state = tmp_path / "state"
+def test_an_approval_by_another_process_wakes_unasked(start: Callable[[], ProcessTalk], tmp_path: Path) -> None:
+    talk, state = start(), tmp_path / "state"
     talk.hello(state, {"alwaysBlock": ["exec"]})
     call = {"tool": "exec", "params": {"command": "make all"}, "agent": "main", "session": "s", "run": "r"}
     nonce = talk.ask(id=1, type="judge", **call)["text"].split("|")[1]
@@ -71,7 +73,7 @@ def test_an_approval_by_another_process_wakes_unasked(talk: ProcessTalk, tmp_pat
         "import sys, time; from pathlib import Path\n"
         "from toolguard_engine.approvals.ledger import Decision\n"
         "from toolguard_engine.stores.files.nonces import FileNonces\n"
-        "FileNonces(Path(sys.argv[1])).approve(sys.argv[2], Decision('anna', 'cli'), time.time(), 30)\n"
+        "FileNonces(Path(sys.argv[1])).approve(sys.argv[2], Decision('anna', 'cli'), time.time(), 600)\n"
     )
     subprocess.run([sys.executable, "-c", code, str(state), nonce], check=True, timeout=PATIENCE)
     assert (woken := talk.read())["type"] == "wake"

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from msgspec import structs
 
+from engine_talk import PATIENCE
 from toolguard_engine.approvals.standing import IDLE_SECONDS, MAX_STANDINGS, Seen, Standing
 from toolguard_engine.stores.locked import Busy, Damaged, StoreError, corrupt_files
 from toolguard_engine.stores.sqlite import standings
@@ -444,6 +445,7 @@ def test_what_another_process_holds_is_busy(store: FileStandings) -> None:
 
 
 def _saves(state: Path, agent: str, count: int) -> None:
+    standings.PATIENT_SECONDS = PATIENCE
     store = FileStandings(state, patient=True)
     for at in range(count):
         save(store, Standing(agent, f"s{at}", spent=0.5, touched=time.time()))

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from engine_talk import PATIENCE, ProcessTalk
+from engine_talk import PATIENCE, PATIENT, ProcessTalk
 from toolguard_engine.approvals.ledger import Decision
 from toolguard_engine.stores import open as stores
 
@@ -20,9 +20,7 @@ OURS = ("plugin/toolguard_engine", "manifests/toolguard_manifests")
 THEIRS = ("msgspec", "rfc8785", "re2", "tomlkit", "psutil")
 PLACE = {"agent": "main", "session": "agent:main:main"}
 
-REPORTING = """
-import sys
-from toolguard_engine import __main__
+REPORTING = f"""{PATIENT}
 from toolguard_engine.server.loop import Engine
 
 before, send = set(), Engine._send_answer
@@ -108,7 +106,7 @@ def _drive(talk: InstalledTalk, state: Path) -> None:
     assert talk.verdict("deploy", {"to": "production"}) == ("hold", "approval.pending")
     held = stores.held_calls(state)
     (entry,) = held.entries()
-    held.approve(entry.nonce, Decision("anna", "cli"), time.time(), 60)
+    held.approve(entry.nonce, Decision("anna", "cli"), time.time(), 600)
     assert talk.verdict("deploy", {"to": "production"}) == ("allow", "approval.consumed")
     talk.failed(run="f")
     assert talk.verdict("exec", {"command": "rm -rf /"})[0] == "block"

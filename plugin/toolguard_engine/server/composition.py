@@ -33,7 +33,7 @@ def engine(
     clock = clock or SystemClock()
     intervals = intervals or Intervals()
     output, includes = Output(pipe), Includes()
-    queue = StoreQueue(worker or StoreThread(), clock, output.safely)
+    queue = StoreQueue(worker or StoreThread(), clock, output.safely, intervals.answer)
     held = HeldCalls(output, clock, queue, intervals.poll)
     context = Context(_session(clock, includes, held, queue), output, queue, clock, intervals)
     records = Records(context)

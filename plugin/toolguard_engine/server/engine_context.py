@@ -9,7 +9,7 @@ from toolguard_engine.metrics.model_calls import WAIT_SECONDS
 from toolguard_engine.server.clock import Clock
 from toolguard_engine.server.output import Output
 from toolguard_engine.server.session import Session
-from toolguard_engine.server.store_queue import StoreQueue
+from toolguard_engine.server.store_queue import ANSWER_SECONDS, StoreQueue
 from toolguard_engine.wire import messages
 
 
@@ -31,6 +31,8 @@ class Intervals:
     """Of silence, after which nothing more is waited for of model calls that were reported in part."""
     poll: float = 0.2
     """Between two looks at the store of held calls, while calls wait."""
+    answer: float = ANSWER_SECONDS
+    """Within which a question is answered, whether or not the store has answered by then."""
 
 
 @dataclass(frozen=True)

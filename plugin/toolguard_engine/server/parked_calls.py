@@ -1,7 +1,7 @@
 """Calls that ask for a person, while the store of held calls is asked about them.
 
 Nobody else waits for that: a call is parked, the store is asked beside the loop, and the call is answered when the store has
-answered, or blocked after `ANSWER_SECONDS`. What may have changed meanwhile is looked at again before the answer leaves.
+answered, or blocked after `Intervals.answer`. What may have changed meanwhile is looked at again before the answer leaves.
 An approval that the store used up for a call that was not let run is given back: the same call runs with it once.
 """
 
@@ -18,7 +18,7 @@ from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server.held_call_decisions import Approvals, Settled, prompt_for
 from toolguard_engine.server.outbox import Outbox
 from toolguard_engine.server.session_state import SessionState
-from toolguard_engine.server.store_queue import ANSWER_SECONDS, StoreJob, nothing
+from toolguard_engine.server.store_queue import StoreJob, nothing
 from toolguard_engine.wire import messages
 from toolguard_engine.wording import approval as approval_texts
 
@@ -63,7 +63,7 @@ class ParkedCalls:
                 overdue=lambda: self._answer(parked, lambda: self._refused(parked, self._away(parked))),
                 late=partial(self._late, parked),
                 behind=approvals.write_log,
-                seconds=ANSWER_SECONDS,
+                seconds=self._state.setup.queue.answer_seconds,
             )
         )
 
@@ -90,7 +90,7 @@ class ParkedCalls:
         prefix = parked.config.approval.prefix
         if self._state.guard.killed:
             return engaged_kill_switch.verdict(self._state.guard.killed, prefix)
-        reason = f"the store of held calls did not answer within {ANSWER_SECONDS} s"
+        reason = f"the store of held calls did not answer within {self._state.setup.queue.answer_seconds} s"
         return Verdict("block", AWAY, approval_texts.not_now(prefix, reason), reason)
 
     def _answered(self, parked: ParkedCall, settled: Settled) -> messages.Wire:

@@ -15,7 +15,7 @@ from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.server.outbox import Outbox, fault
 from toolguard_engine.server.session_state import SessionState
 from toolguard_engine.server.standings_sync import StandingsSync
-from toolguard_engine.server.store_queue import ANSWER_SECONDS, StoreJob
+from toolguard_engine.server.store_queue import StoreJob
 from toolguard_engine.server.verdicts import CHECKPOINT, Verdicts
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores.locked import StoreError
@@ -78,7 +78,7 @@ class PersonDecisions:
                 failed=failed,
                 overdue=lambda: answer(away),
                 late=late,
-                seconds=ANSWER_SECONDS,
+                seconds=self._state.setup.queue.answer_seconds,
                 always=always,
             )
         )

@@ -21,7 +21,7 @@ from toolguard_engine.server.clock import Clock, SystemClock
 from toolguard_engine.wire import decode_first
 
 ANSWER_SECONDS = 1.5
-"""Within which a question is answered, whether or not the store has answered by then."""
+"""By default; see `Intervals.answer`."""
 MAX_OPEN = 1_000
 """Questions that wait for the store. One more is answered as if its time were over."""
 
@@ -169,7 +169,11 @@ class StoreThread:
 class StoreQueue:
     """The jobs of one engine, as the loop sees them. `safely` runs what follows from one: a bug in it stops no other."""
 
-    def __init__(self, worker: Worker, clock: Clock, safely: Callable[[Callable[[], object]], None]) -> None:
+    def __init__(
+        self, worker: Worker, clock: Clock, safely: Callable[[Callable[[], object]], None],
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:  # fmt: skip
+        self.answer_seconds = answer_seconds
         self._worker = worker
         self._clock = clock
         self._safely = safely
