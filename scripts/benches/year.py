@@ -76,10 +76,11 @@ class FedPipe:
 
     def __init__(self) -> None:
         self.data = b""
+        self.has_ended = False
         self.answers: deque[bytes] = deque(maxlen=PAYERS)
 
     def ready(self, _: float, __: int = -1) -> bool:
-        return bool(self.data)
+        return bool(self.data) or self.has_ended
 
     def read(self) -> bytes:
         data, self.data = self.data, b""
@@ -108,7 +109,7 @@ class YearOfUse:
             self.engine.turn()
 
     def restart(self) -> None:
-        self.pipe.data = b""
+        self.pipe.has_ended = True
         self.engine.run()
         self._begin()
 

@@ -393,7 +393,8 @@ def _one_clear_line(done: Said, when: str) -> Any:
 
 
 def spread(all_of: list[T], most: int) -> list[T]:
-    return all_of[:: -(-len(all_of) // most)]
+    step = -(-len(all_of) // most)
+    return all_of[step // 3 :: step]
 
 
 def serve(folder: Path) -> None:

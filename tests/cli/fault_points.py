@@ -40,7 +40,7 @@ AUDITED = {
 """The audit events, and which argument names the folder that a path is relative to; 0 for none."""
 
 
-TRACED_READS = ("read", "pread64", "getdents64", "newfstatat", "fstat", "statx")
+TRACED_READS = ("pread64", "getdents64", "newfstatat", "fstat", "statx")
 TRACED = (
     *("openat", "write", "pwrite64", "fsync", "fdatasync", "ftruncate", "fallocate", "flock", "fcntl", "rename", "link"),
     *("unlink", "unlinkat", "mkdir", "rmdir", "chmod", "fchmod", "sendfile", "copy_file_range", *TRACED_READS),

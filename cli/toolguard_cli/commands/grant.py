@@ -24,6 +24,7 @@ from toolguard_engine.host.tool_search import tool_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.stores import audit_log
 from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import StoreError
 from toolguard_engine.wording import printable
 
 app = command_app()
@@ -83,6 +84,7 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool) -> R
     grant = grant_calls.draft(request, now)
     grant_calls.check(grant, allow_broad=yes)
     caller.require([f"would grant {words(grant)}", f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}"])
+    blocked = [Line("warn", text) for text in _blocked(places, grant)]
     with gateway_stores.user_errors():
         if not dry_run:
             grant = grant_calls.add(places, grant)
@@ -90,8 +92,8 @@ def run(places: Places, request: GrantRequest, *, yes: bool, dry_run: bool) -> R
     lines = [
         Line("ok", f"{verb} {words(grant)}"),
         Line("info", f"{ends(grant, now)}; * stands for {grant_matching.meaning(grant.tool)}"),
+        *blocked,
     ]
-    lines += [Line("warn", text) for text in _blocked(places, grant)]
     if not dry_run:
         lines.append(Line("next", f"toolguard revoke {grant.id} revokes it; toolguard grants lists all grants"))
     return Result("grant", {"dryRun": dry_run, "grant": public(grant, now)}, tuple(lines))
@@ -107,7 +109,7 @@ def _blocked(places: Places, grant: Grant) -> Iterator[str]:
     call = Call(grant.tool, {**grant.params, subject.params[0]: grant.pattern}, agent=grant.agent, cwd=grant.cwd)
     try:
         found = offline_guard.load(places).weigh_bare(call)
-    except UserError:
+    except (UserError, StoreError, OSError):
         return  # `check` and `doctor` report the error
     if found.decision == "block":
         yield printable.plain(

@@ -97,12 +97,14 @@ def _set(switch: KillSwitchStore, request: KillSwitchRequest, why: str) -> None:
 
 def unguarded(places: Places) -> list[Line]:
     """Warnings if no gateway has the plugin, because then nothing stops a call."""
-    if stores.engines(places.state_dir).running():
+    if _gateways(places):
         return []
     try:
         found = list(not_guarded.warnings(places, ""))
     except UserError as error:
         found = [error.message]
+    except OSError as error:
+        found = [f"{error.filename}: {error.strerror}"]
     lines = [Line("warn", printable.plain(f"nothing is stopped: {text}")) for text in found]
     return [*lines, Line("next", f"{STOP} stops the gateway itself")] if lines else []
 
