@@ -1,8 +1,8 @@
 """One HTTP connection of the dashboard, bounded so that half-open connections cannot lock its owner out.
 
 Without a request in progress, a connection has a limited time to send the whole head of its next one. When too many have
-not shown the token, the oldest of these is closed, first those that have sent no request for a second. `scope["trusted"]`: it
-was shown.
+not shown the token, the oldest of these is closed, first those that have sent no request for a second.
+`scope["trusted"]`: it was shown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MOST = 2 * MOST_WITHOUT_TOKEN
 
 
 NEW_SECONDS = 1.0
-"""For which a connection without a request counts as busy, so that one that is about to show the token is not the first to go."""
+"""For which a connection without a request counts as busy: one that is about to show the token is not the first to go."""
 
 
 class BoundedConnection(H11Protocol):
