@@ -15,7 +15,7 @@ import pytest
 from cli_stage import put_in
 
 from toolguard_cli.commands import run_doctor as doctor
-from toolguard_cli.doctor.check_types import DoctorSubject
+from toolguard_cli.doctor.check_types import DoctorSubject, account, owner_name
 from toolguard_cli.doctor.checks import (
     config_check,
     dashboard_check,
@@ -172,3 +172,8 @@ def test_openclaw_is_not_asked_about_the_state_of_another_user(
     check = hook_order_check.last(other)
     assert (check.status, check.fix.split()[:2]) == ("warn", ["sudo", "-u"])
     assert config_check.whole(other).detail == "no problem found in its plugins section"
+
+
+def test_an_account_without_a_name_is_no_comment_for_the_shell() -> None:
+    assert (account(54_321), owner_name(54_321)) == ("#54321", "54321")
+    assert owner_name(0) == "root"

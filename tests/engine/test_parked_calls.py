@@ -16,6 +16,7 @@ from hypothesis.strategies import booleans, sampled_from
 
 from engine_talk import PATIENCE, Talk
 from toolguard_engine.approvals.ledger import OPEN, Decision
+from toolguard_engine.server import records_step
 from toolguard_engine.server.clock import SystemClock
 from toolguard_engine.server.store_queue import ANSWER_SECONDS, AtOnce, StoreJob, StoreQueue, StoreThread, nothing
 from toolguard_engine.stores.files.audit_log_file import AuditLog
@@ -295,6 +296,24 @@ def test_what_follows_from_the_last_job_is_done_before_an_engine_ends() -> None:
     assert begun.wait(PATIENCE)
     queue.close(PATIENCE)
     assert done == ["last"]
+
+
+def test_the_lines_that_wait_for_a_store_that_hangs_are_bounded_and_what_is_dropped_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(records_step, "MAX_UNSAVED", 5)
+    worker = Stepped()
+    talk = Talk(worker)
+    talk.hello(tmp_path, {"mode": "enforce"})
+    for number in range(20):  # the first line is in the store's hands, five wait
+        talk.send(id=1, type="unjudged", code="call.too-deep", reason="x", tool=f"t{number}", summed=False)
+    while worker.jobs:
+        worker.step()
+        talk.later(0)
+    talk.end()
+    events = [(event["event"], event.get("tool"), event["reason"]) for event in AuditLog(tmp_path).events()]
+    assert [tool for event, tool, _ in events if event == "block"] == ["t0", "t15", "t16", "t17", "t18", "t19"]
+    assert any(event == "error" and reason.startswith("14 lines") for event, _, reason in events)
 
 
 def test_parked_calls_in_any_order() -> None:

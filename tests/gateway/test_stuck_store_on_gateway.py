@@ -75,11 +75,15 @@ def hanging_disk(stage: Stage, disk: Path) -> Iterator[None]:
 
 
 @pytest.mark.parametrize(
-    ("fault", "verdict"),
-    [(stopped_holder, "BLOCK"), (slow_fsync, "ESCALATE"), (hanging_disk, "BLOCK")],
+    ("fault", "verdict", "code"),
+    [
+        (stopped_holder, "BLOCK", "approval.away"),
+        (slow_fsync, "ESCALATE", "rule.filesystem.delete-recursive"),
+        (hanging_disk, "BLOCK", "approval.away"),
+    ],
     ids=["a stopped process holds the lock", "fsync takes 0.3 s", "the disk hangs"],
 )
-def test_only_the_held_call_waits(slow_stage: Stage, disk: Path, fault, verdict: str, wait) -> None:
+def test_only_the_held_call_waits(slow_stage: Stage, disk: Path, fault, verdict: str, code: str, wait) -> None:
     stage = slow_stage
     precious = stage.home.root / "precious"
     precious.mkdir(exist_ok=True)
@@ -95,7 +99,6 @@ def test_only_the_held_call_waits(slow_stage: Stage, disk: Path, fault, verdict:
     for engine in engines:
         os.kill(engine, 0)
     assert precious.is_dir()
-    code = "approval.away" if verdict == "BLOCK" else "approval.pending"
     wait(lambda: code in stage.codes(held))
     again = stage.play(once(delete), held.session)
     assert again.results[-1].startswith("TOOLGUARD_ESCALATE|")

@@ -99,6 +99,11 @@ def account(user: int) -> str:
         return f"#{user}"
 
 
+def owner_name(user: int) -> str:
+    """The user's name in the form that chown accepts."""
+    return account(user).removeprefix("#")
+
+
 def unused(path: Path, between: str = "") -> Path:
     """This path, or the first unused one with a number appended."""
     names = (path.with_name(f"{path.name}{between}{number}") for number in range(1, 1000))

@@ -37,7 +37,6 @@ NAMES = (
     "kill-switch",
     "accepted-settings.json",
     "nonces.json",
-    "grants.json",
 )
 """Full names, including those of stores that a setting can move: what a search could find them by."""
 

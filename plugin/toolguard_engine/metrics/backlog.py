@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from threading import Lock
+from typing import Generic, TypeVar
 
-from toolguard_engine.metrics.row_writer import CallRecord, VerdictRecord
-
-Row = CallRecord | VerdictRecord
+T = TypeVar("T")
 
 
-class Backlog:
+class Backlog(Generic[T]):
     """Rows in order. One thread adds, another takes; neither waits for the disk. Rows that were taken stay here until `done`
     or put back."""
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._rows: deque[Row] = deque()
+        self._rows: deque[T] = deque()
         self._lock = Lock()
         self._taken = 0
         self._lost = 0
@@ -25,12 +24,12 @@ class Backlog:
     def __len__(self) -> int:
         return len(self._rows) + self._taken
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[T]) -> None:
         with self._lock:
             self._rows.extend(rows)
             self._shorten()
 
-    def take(self, most: int) -> list[Row]:
+    def take(self, most: int) -> list[T]:
         """The oldest."""
         with self._lock:
             self._taken = min(most, len(self._rows))
@@ -41,7 +40,7 @@ class Backlog:
         with self._lock:
             self._taken = 0
 
-    def put_back(self, rows: list[Row]) -> None:
+    def put_back(self, rows: list[T]) -> None:
         """The rows that were taken could not be written; they are the oldest again."""
         with self._lock:
             self._taken = 0

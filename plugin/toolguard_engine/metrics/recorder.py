@@ -42,7 +42,7 @@ class Recorder:
     def __init__(
         self, path: Path, facts: GatewayFacts, settings: MetricsConfig, price: Callable[[CallRecord], CallRecord]
     ) -> None:
-        self._backlog = Backlog(MAX_WAITING)
+        self._backlog = Backlog[CallRecord | VerdictRecord](MAX_WAITING)
         self._reports: deque[str] = deque()
         self._ending = Event()
         self._writer = Writer(path, facts, settings.retention, self._backlog, price, self._tell)

@@ -49,7 +49,7 @@ class Writer:
         path: Path,
         facts: GatewayFacts,
         kept: Retention,
-        backlog: Backlog,
+        backlog: Backlog[CallRecord | VerdictRecord],
         price: Callable[[CallRecord], CallRecord],
         tell: Callable[[str], None],
         ticks: Callable[[], int] = time.monotonic_ns,

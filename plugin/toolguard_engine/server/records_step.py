@@ -9,6 +9,8 @@ from functools import partial
 from msgspec import structs
 
 from toolguard_engine.config import conflicts
+from toolguard_engine.metrics.backlog import Backlog
+from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.rules import risk_levels
 from toolguard_engine.server.clock import Every
 from toolguard_engine.server.engine_context import Context
@@ -24,7 +26,9 @@ from toolguard_engine.wire import messages
 LOUD = (("security", CODE_REWRITTEN), ("error", CODE_ERROR), ("error", CODE_UNREADABLE))
 """Events, with their codes, that are reported in the gateway's log too."""
 
+CODE_DROPPED = "audit.dropped"
 MAX_UNSAVED = 1_000
+"""Lines that wait while the audit log cannot be written; the oldest of more are dropped."""
 
 
 class Records:
@@ -42,8 +46,8 @@ class Records:
         self._is_saving = False
         self._save = Every(context.clock, context.intervals.publish)
         self._standings: StandingsStore | None = None
-        self._unsaved: list[audit_log.AuditEvent] = []
-        self._is_writing = False
+        self._unsaved = Backlog[audit_log.AuditEvent](MAX_UNSAVED)
+        self._writing: list[audit_log.AuditEvent] = []
         self._retry = Every(context.clock, context.intervals.retry)
         self.log_error = ""
 
@@ -108,44 +112,51 @@ class Records:
         """The lines for the audit log that no store writes itself. They are written beside the loop."""
         self._retry.restart()
         self._take_events()
-        if self._unsaved and self._audit is not None and not self._is_writing:
-            self._is_writing, lines = True, tuple(self._unsaved)
-            work = partial(self._audit.append, lines, patient=False)
-            done = partial(self._written, len(lines))
-            self._context.queue.do(StoreJob(work=work, done=lambda _: done(), failed=done))
+        if self._unsaved and self._audit is not None and not self._writing:
+            self._writing = self._unsaved.take(MAX_UNSAVED)
+            work = partial(self._audit.append, tuple(self._writing), patient=False)
+            self._context.queue.do(StoreJob(work=work, done=lambda _: self._written(), failed=self._written))
 
     def _take_events(self) -> None:
         fresh = self._session.outbox.take_events()
         for event in fresh:
             if (event.event, event.code) in LOUD:
                 self._output.send(messages.Log("error", f"SECURITY: {event.tool} {event.reason}"))
-        self._unsaved += fresh
+        self._unsaved.add(fresh)
 
-    def _written(self, count: int, error: Exception | None = None) -> None:
-        self._is_writing = False
+    def _written(self, error: Exception | None = None) -> None:
+        lines, self._writing = self._writing, []
         if error is None:
-            del self._unsaved[:count]
-        elif not isinstance(error, Busy):  # then soon again
+            self._unsaved.done()
+            self._report_dropped()
+            return
+        self._unsaved.put_back(lines)
+        if not isinstance(error, Busy):  # then soon again
             self._output.complain(f"the audit log cannot be written: {error}")
-            self._unsaved = self._unsaved[-MAX_UNSAVED:]
-        if error is not None and not isinstance(error, StoreError):
+        if not isinstance(error, StoreError):
             raise error
+
+    def _report_dropped(self) -> None:
+        """Once all that is left is written."""
+        if not self._unsaved and (dropped := self._unsaved.take_lost()):
+            reason = f"{dropped} lines were dropped, because the audit log could not be written for long"
+            self._output.complain(reason)
+            self._session.outbox.event("error", Call("", None), Verdict("allow", CODE_DROPPED, reason=reason))
 
     def write_last_events(self) -> None:
         """When the engine ends, and no thread does it any more."""
         self._take_events()
-        if self._unsaved and self._audit is not None:
+        self._writing += self._unsaved.take(MAX_UNSAVED)
+        if self._writing and self._audit is not None:
             try:
-                self._audit.append(self._unsaved)
+                self._audit.append(self._writing)
             except StoreError as error:
-                self._written(0, error)
-            else:
-                self._written(len(self._unsaved))
+                self._written(error)
 
     @property
     def next_retry(self) -> float:
         """When to try again to write lines of the audit log, by the monotonic clock."""
-        return self._retry.next if self._unsaved and not self._is_writing else math.inf
+        return self._retry.next if self._unsaved and not self._writing else math.inf
 
     def retry_events(self) -> None:
         """Where it is due."""

@@ -256,24 +256,31 @@ def test_the_gateway_that_was_named_is_shown(made: Machine) -> None:
 HALF_A_HEAD = b"GET / HTTP/1.1\r\nHost: 127.0.0.1"
 
 
-def half_open(server: Served, count: int, closed_at_end: ExitStack) -> list[socket.socket]:
+NO_BODY = b"POST /api/hello HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Length: 9\r\n\r\n"
+MANY = b"GET /api/hello HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n\r\n" * 50
+
+
+def half_open(server: Served, count: int, closed_at_end: ExitStack, said: bytes = HALF_A_HEAD) -> list[socket.socket]:
     made = []
     for _ in range(count):
         made.append(closed_at_end.enter_context(socket.create_connection(("127.0.0.1", server.port), LIMIT)))
         with suppress(OSError):  # closed already
-            made[-1].sendall(HALF_A_HEAD)
+            made[-1].sendall(said.replace(b"%d", b"%d" % server.port))
     return made
 
 
-def test_half_open_connections_do_not_lock_the_owner_out(made: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("said", [HALF_A_HEAD, NO_BODY, MANY], ids=["half a head", "no body", "many whole requests"])
+def test_connections_without_the_token_do_not_lock_the_owner_out(
+    made: Machine, monkeypatch: pytest.MonkeyPatch, said: bytes
+) -> None:
     monkeypatch.setattr(run_server, "HEAD_SECONDS", 10 * LIMIT)
     with served(made) as server, ExitStack() as stack:
         own = stack.enter_context(closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT)))
         page = stack.enter_context(connect(f"ws://127.0.0.1:{server.port}/ws", open_timeout=LIMIT, proxy=None))
         page.send(json.dumps({"token": server.token}))
         with_token = {"authorization": f"Bearer {server.token}"}
-        for before in (0, 500):
-            half_open(server, before, stack)
+        for before in (0, 700):
+            half_open(server, before, stack, said)
             own.request("GET", "/api/hello", headers=with_token)  # on a connection that has shown the token
             assert own.getresponse().read()
             assert server.ask("/api/hello", token=server.token).status == 200  # on a new one

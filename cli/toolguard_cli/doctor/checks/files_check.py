@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pwd
 import shlex
 import stat
 from collections.abc import Callable, Iterator
@@ -11,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from toolguard_cli.doctor import fixes
-from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, Status, account, shown
+from toolguard_cli.doctor.check_types import Check, DoctorSubject, Fix, Status, account, owner_name, shown
 from toolguard_cli.doctor.checks import stores_check
 from toolguard_cli.doctor.checks.log_check import log_path, metrics_path
 from toolguard_engine.stores import state_files
@@ -65,7 +64,7 @@ def own_files(subject: DoctorSubject) -> Check:
 
 
 def _by_hand(subject: DoctorSubject) -> str:
-    return f"sudo chown -R {_name(subject.user)} {shown(subject.places.own)}"
+    return f"sudo chown -R {owner_name(subject.user)} {shown(subject.places.own)}"
 
 
 class _Fault:
@@ -84,7 +83,7 @@ def _faults(subject: DoctorSubject) -> Iterator[_Fault]:
             continue  # an engine has just replaced it
         yield from _mode(path, info)
         if info.st_uid != subject.user and not stat.S_ISLNK(info.st_mode):
-            text = f"{path} belongs to {_name(info.st_uid)}, not to {_name(subject.user)}"
+            text = f"{path} belongs to {owner_name(info.st_uid)}, not to {owner_name(subject.user)}"
             yield _Fault(path, text, partial(_give, path, subject), severe=True)
     yield from _elsewhere(subject)
 
@@ -121,19 +120,12 @@ def _mode(path: Path, info: os.stat_result) -> Iterator[_Fault]:
 
 def _give(path: Path, subject: DoctorSubject) -> Iterator[Fix]:
     if os.geteuid() == 0:
-        yield Fix(f"chown {_name(subject.user)} {shown(path)}", partial(_chown, path, subject.user))
+        yield Fix(f"chown {owner_name(subject.user)} {shown(path)}", partial(_chown, path, subject.user))
 
 
 def _chown(path: Path, user: int) -> str:
     os.chown(path, user, -1, follow_symlinks=False)
     return ""
-
-
-def _name(user: int) -> str:
-    try:
-        return pwd.getpwuid(user).pw_name
-    except KeyError:
-        return str(user)
 
 
 def fix_own_files(subject: DoctorSubject) -> Iterator[Fix]:
@@ -145,9 +137,9 @@ def user(subject: DoctorSubject) -> Check:
     """This account must be the one that runs the gateway, which must be able to use what is written here."""
     me, owner = os.geteuid(), subject.user
     if me == owner:
-        return Check("user", "ok", f"{_name(me)}, the owner of the state directory")
+        return Check("user", "ok", f"{owner_name(me)}, the owner of the state directory")
     command = f"sudo -u {shlex.quote(account(owner))} {subject.command('doctor')}"
-    whose = f"{subject.places.state_dir} belongs to {_name(owner)}"
+    whose = f"{subject.places.state_dir} belongs to {owner_name(owner)}"
     if me == 0:
         return Check("user", "warn", f"you are root, and {whose}", command)
-    return Check("user", "error", f"you are {_name(me)}, and {whose}", command)
+    return Check("user", "error", f"you are {owner_name(me)}, and {whose}", command)

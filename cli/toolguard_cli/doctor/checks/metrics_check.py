@@ -7,7 +7,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-from toolguard_cli.doctor.check_types import RESTART, Check, DoctorSubject, account, shown
+from toolguard_cli.doctor.check_types import RESTART, Check, DoctorSubject, account, owner_name, shown
 from toolguard_cli.terminal import tables
 from toolguard_engine.host import metrics_path
 from toolguard_engine.metrics import database
@@ -51,8 +51,8 @@ def _missing(subject: DoctorSubject, path: Path) -> Check:
 def _closed(subject: DoctorSubject, path: Path) -> tuple[str, str] | None:
     info = path.stat()
     if subject.user not in (info.st_uid, 0) and not info.st_mode & stat.S_IWOTH:
-        who = account(subject.user)
-        return f"{path} belongs to {account(info.st_uid)}, but the gateway runs as {who}", f"sudo chown {who} {shown(path)}*"
+        who, fix = account(subject.user), f"sudo chown {owner_name(subject.user)} {shown(path)}*"
+        return f"{path} belongs to {account(info.st_uid)}, but the gateway runs as {who}", fix
     if not subject.is_anothers and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
         return f"{path} or its folder is not writable", f"chmod u+w {shown(path)} {shown(path.parent)}"
     return None
