@@ -10,6 +10,7 @@ import sys
 from contextlib import suppress
 
 from toolguard_engine.server.composition import engine
+from toolguard_engine.server.frame_room import with_room
 from toolguard_engine.server.pipe import DescriptorPipe
 
 MEMORY = 1 << 30
@@ -18,6 +19,7 @@ SWITCH_SECONDS = 0.0005
 """For which another thread may keep the loop from answering; ten times shorter than Python's own."""
 
 
+@with_room
 def main() -> int:
     if sys.stdin.isatty():
         print("The gateway starts the engine by itself. To see how it is doing: toolguard status", file=sys.stderr)  # noqa: T201

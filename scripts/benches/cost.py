@@ -30,6 +30,7 @@ from toolguard_engine.config.settings import Config
 from toolguard_engine.guard import Guard
 from toolguard_engine.rules import packs
 from toolguard_engine.rules.rule_form import rule_from
+from toolguard_engine.server.frame_room import with_room
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "engine"))
@@ -215,6 +216,7 @@ def starts(corpus: Path, saved: Path | None) -> list[Case]:
     return found + [Case(row["kind"], len(found) + at, row["text"]) for at, row in enumerate(rows)]
 
 
+@with_room
 def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/test --fuzz cost", description=__doc__)
     parser.add_argument("--minutes", type=float, default=5, help="how long to search (5)")

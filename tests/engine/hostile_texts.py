@@ -68,6 +68,7 @@ FOUND = [
     "find ~" + " f" * 13_000, "grep -r x .." + " f" * 13_000, "git " + "".join(f"{{a{n} " for n in range(7_000)) + "~",
     "".join(f"../a{n} " for n in range(7_000)), "rm " + "".join(f"../a{n} " for n in range(7_000)),
     "for i in {1..9}; do " * 9 + "for i in" + " w" * 200,
+    "".join(f"cd *d{n};" for n in range(480)),
 ]  # fmt: skip
 """Texts that a search found to be expensive, each once far beyond what was counted."""
 

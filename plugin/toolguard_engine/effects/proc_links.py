@@ -6,7 +6,8 @@ from toolguard_engine.effects.shell.place_globs import shell_fits as fits
 
 _MAX_PATH = 4096
 _TASK_PARTS = 5
-"""Parts of `/proc/1/task/2/cwd`."""
+_LENGTHS = (3, _TASK_PARTS)
+"""Parts of `/proc/1/cwd` and of `/proc/1/task/2/cwd`."""
 
 _MAX_LINKS = 4
 """Links through processes that are followed on one path; a path with more is not legitimate."""
@@ -34,14 +35,13 @@ def _first_link(given: list[str]) -> tuple[list[str], str]:
             parts.pop()
         elif part not in ("", ".", ".."):
             parts.append(part)
-            if names := _links(parts):
+            if len(parts) in _LENGTHS and (names := _links(parts)):
                 return names, "/".join(("", *given[at:]))
     return [], ""
 
 
 def _links(parts: list[str]) -> list[str]:
-    """The process links (`cwd`, `root`) that the end of a path is, or may be as a glob."""
-    own = parts[2:] if len(parts) < _TASK_PARTS else parts[4:] if fits(parts[2], "task") else []
-    if len(own) != 1 or not fits(parts[0], "proc"):
+    """The process links (`cwd`, `root`) that the end of such a path is, or may be as a glob."""
+    if not fits(parts[0], "proc") or (len(parts) == _TASK_PARTS and not fits(parts[2], "task")):
         return []
-    return [name for name in ("cwd", "root") if fits(own[0], name)]
+    return [name for name in ("cwd", "root") if fits(parts[-1], name)]

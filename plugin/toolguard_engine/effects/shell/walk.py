@@ -791,7 +791,7 @@ def is_away(run: ProgramRun) -> bool:
 def _steps(run: ProgramRun) -> float:
     """What the words and texts of a program cost everything that judges it."""
     text = "\n".join(run.argv)
-    characters = len(text)
+    characters = len(text) + len(run.cwd)
     for each in run.redirects:
         characters += len(each.target)
     for _, value in run.assigns:
