@@ -65,7 +65,7 @@ _VERBS = _table(
         "take-away",
         "remove revoke uninstall ban kick kill shutdown deactivate suspend expel evict deregister unpublish reboot",
     ),
-    ("pay", "pay purchase buy sell withdraw refund wire charge checkout"),
+    ("pay", "pay purchase buy sell withdraw refund wire charge"),
     ("send", "send email mail sms notify reply forward message dm text call invite broadcast"),
     ("publish", "publish post tweet deploy release share announce toot"),
     ("query", "sql"),
@@ -163,7 +163,7 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
     (words("reset disable remove off"), words("mfa totp otp authenticator factor fa"), "take-away"),
     (
         words("disable pause suspend off"),
-        words("camera cameras alarm siren protection antivirus defender backups monitoring audit"),
+        words("camera cameras siren protection antivirus defender backups monitoring audit"),
         "take-away",
     ),
     (words("disable suspend"), words("user account alarm firewall logging security guard"), "take-away"),
