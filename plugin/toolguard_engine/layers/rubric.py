@@ -21,6 +21,7 @@ from toolguard_engine.rules import scores
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Match, Rulebook
 from toolguard_engine.rules.scores import MOST
+from toolguard_engine.wording.redact import redact_text
 
 CODE = "rubric"
 TOO_LONG_CODE = "rule.too-long"
@@ -129,5 +130,5 @@ def _by_score(clarity: int, stakes: int, done: tuple[Effect, ...], flaws: set[st
 def _reason(match: Match) -> str:
     if not match.target:
         return match.reason
-    target = match.target.replace(UNKNOWN, "?")
+    target = redact_text(match.target.replace(UNKNOWN, "?"), active=True)
     return f"{match.reason} ({target if len(target) <= MAX_TARGET else target[: MAX_TARGET - 3] + '...'})"

@@ -26,7 +26,7 @@ from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.layers.provenance.context import RunContext, names, normal
 from toolguard_engine.model.call import Call
 
-MAX_VALUES = 60
+MAX_VALUES = 40
 MAX_DEPTH = 4
 MAX_TEXT = 16_000
 _LONG = 120

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -93,15 +94,36 @@ def _bodies(value: Any, depth: int, key: str = "content") -> Iterator[str]:
 
 def _repeated(bodies: list[str], context: RunContext, *, is_notes: bool) -> str:
     """Where the outside text came from that these texts repeat."""
-    for body in bodies:
-        for line in islice(_lines(body[:MAX_TEXT]), _MAX_LINES):
-            for piece in _pieces(line, _LONG_PIECE if is_notes else _PIECE):
-                whole = len(piece) >= _MIN_LINE and (
-                    not is_notes or piece.count(b" ") >= _LONG_PIECE - 1 or is_instruction(piece)
-                )
-                if whole and context.by_person(piece) < 0 and (origin := context.origin(piece)):
-                    return origin
+    known = frozenset().union(*map(_runs_of_words, (*context.outside, context.others)))
+    for line in islice((line for body in bodies for line in _lines(body[:MAX_TEXT])), _MAX_LINES):
+        for piece in _shared(line, known):
+            long = piece.count(b" ") >= _LONG_PIECE - 1 or is_instruction(piece) or is_instruction(line)
+            if (long or not is_notes) and context.by_person(piece) < 0 and (origin := context.origin(piece)):
+                return origin
     return ""
+
+
+def _shared(line: bytes, known: frozenset[int]) -> Iterator[bytes]:
+    """The parts of a line, as long as possible, that consist of runs of words in `known`; a short line is one part."""
+    found = line.split(b" ")
+    if len(found) < _PIECE:
+        yield line
+        return
+    at = 0
+    while at + _PIECE <= len(found):
+        end = at
+        while end + _PIECE <= len(found) and hash(tuple(found[end : end + _PIECE])) in known:
+            end += 1
+        if end > at:
+            yield b" ".join(found[at : end + _PIECE - 1])
+        at = end + 1
+
+
+@lru_cache(maxsize=32)
+def _runs_of_words(text: bytes) -> frozenset[int]:
+    """Every run of `_PIECE` words, as a hash."""
+    found = text.split(b" ")
+    return frozenset(hash(tuple(found[at : at + _PIECE])) for at in range(len(found) - _PIECE + 1))
 
 
 def _lines(body: str) -> Iterator[bytes]:
@@ -112,11 +134,3 @@ def _lines(body: str) -> Iterator[bytes]:
 
 _MARKS = re.compile(r"^[+\s>#*-]{0,8}(?:\d{1,3}[.)] )?")
 """What begins a line of a patch, a list or a heading."""
-
-
-def _pieces(line: bytes, size: int) -> Iterator[bytes]:
-    """A line, and its parts of so many words."""
-    yield line
-    found = line.split(b" ")
-    for at in range(0, len(found) - size, size):
-        yield b" ".join(found[at : at + size])
