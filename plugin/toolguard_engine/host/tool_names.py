@@ -167,7 +167,7 @@ _COMPOUNDS: tuple[tuple[frozenset[str], frozenset[str], ToolAction], ...] = (
         "take-away",
     ),
     (words("disable suspend"), words("user account alarm firewall logging security guard"), "take-away"),
-    (words("close delete"), words("account accounts"), "take-away"),
+    (words("close"), words("account accounts"), "take-away"),
     (words("update set change replace"), words("nameserver nameservers mx"), "take-away"),
     (words("drain cordon evict scale"), words("node nodes zero"), "take-away"),
     (words("unprotect unseal"), words("branch branches tag vault"), "take-away"),
