@@ -78,11 +78,10 @@ def weighed(
     if context is not None and (suspicious := gate.judge(reading.call, tuple(done), context)):
         matches += book.for_call(tool, params, suspicious)
         done += suspicious
-    steers = steering.judge(reading.call, tuple(done), context, reading.command_where, reading.made)
-    if steers is not None:
+    if steers := steering.judge(reading, done, context):
         matches += book.for_call(tool, params, (steers,))
         done.append(steers)
-    if leak := leaving_secrets.judge(reading.call, tuple(done), secrets or _NO_SECRETS):
+    if leak := leaving_secrets.judge(reading.call, done, secrets or _NO_SECRETS):
         matches += book.for_call(tool, params, (leak,))
         done.append(leak)
     if book.viewed:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote
@@ -51,8 +51,12 @@ _HOST = re.compile(
 )
 
 
-def judge(call: Call, effects: tuple[Effect, ...], secrets: KnownSecrets) -> Effect | None:
+def judge(call: Call, effects: Sequence[Effect], secrets: KnownSecrets) -> Effect | None:
     """The effect of kind `leak` that a call has, if any; its flag says how the secret is known: `key` or `remembered`."""
+    if tool_name(call.tool) in tools.DESCRIBED and not any(
+        effect.kind in _LEAVES or effect.kind == "act" for effect in effects
+    ):
+        return None
     for whole, destination in islice(_outgoing(call, effects), MAX_EFFECTS):
         text = whole if len(whole) <= MAX_TEXT else f"{whole[: MAX_TEXT // 2]}\n{whole[-MAX_TEXT // 2 :]}"
         texts = list(_readings(text))
@@ -78,7 +82,7 @@ def _shown(destination: str) -> str:
     return redact.redact_text(plain[:_MAX_SHOWN])
 
 
-def _outgoing(call: Call, effects: tuple[Effect, ...]) -> Iterator[tuple[str, str]]:
+def _outgoing(call: Call, effects: Sequence[Effect]) -> Iterator[tuple[str, str]]:
     """What leaves, and where to."""
     for effect in effects:
         if effect.kind not in _LEAVES or "local" in effect.flags:

@@ -9,19 +9,18 @@ where the text came from.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect
-from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.effects.shell.places import normal
 from toolguard_engine.layers.provenance import context as texts
 from toolguard_engine.layers.provenance.context import RunContext
 from toolguard_engine.layers.provenance.orders import is_instruction
-from toolguard_engine.model.call import Call
-from toolguard_engine.model.files import FileMemory
 
 MAX_TEXT = 32_768
 MAX_EFFECTS = 20
@@ -38,15 +37,16 @@ _NOTES = program_catalogue.words("notes_file")
 _BODIES = ("content", "newtext", "new_string", "text", "patch", "input", "file_text", "data", "body")
 
 
-def judge(
-    call: Call, effects: tuple[Effect, ...], context: RunContext | None, where: Where, made: FileMemory
-) -> Effect | None:
+def judge(reading: CallReading, effects: Sequence[Effect], context: RunContext | None) -> Effect | None:
     """The effect of kind `provenance` with the flag `steer` that a call has, if any."""
-    for effect in islice((effect for effect in effects if effect.kind in _KINDS), MAX_EFFECTS):
-        name = steered(effect.target)
-        if name and (origin := _origin(call, effect, name, context, where, made)):
-            flags = frozenset(["steer"])
-            return Effect("provenance", f"{effect.target[-_MAX_SHOWN:]}, from {origin[:_MAX_SHOWN]}", "", flags, effect.run)
+    for effect in effects[:MAX_EFFECTS]:
+        if (
+            effect.kind in _KINDS
+            and (name := steered(effect.target))
+            and (origin := _origin(reading, effect, name, context))
+        ):
+            shown = f"{effect.target[-_MAX_SHOWN:]}, from {origin[:_MAX_SHOWN]}"
+            return Effect("provenance", shown, "", frozenset(["steer"]), effect.run)
     return None
 
 
@@ -58,19 +58,19 @@ def steered(path: str) -> str:
     return next((part for part in parts[:-1] if part in _FOLDERS), "")
 
 
-def _origin(call: Call, effect: Effect, name: str, context: RunContext | None, where: Where, made: FileMemory) -> str:
+def _origin(reading: CallReading, effect: Effect, name: str, context: RunContext | None) -> str:
     run = effect.run
     if run is not None:
         before = run.stdin.programs if run.stdin is not None else ()
         if "fetched" in effect.flags or run.name in _FETCHERS or not _FETCHERS.isdisjoint(before):
             return "an address that it fetches"
         for word in run.argv[1:20] if effect.flags & {"copied", "linked"} or effect.kind in ("move", "link") else ():
-            record = made.of(normal(word, where, run.cwd))
+            record = reading.made.of(normal(word, reading.command_where, run.cwd))
             if record is not None and record.origin == "outside":
                 return record.source or "a file that was fetched"
     if context is None or not (context.outside or context.others):
         return ""
-    bodies = _argv_texts(effect) if run is not None else list(_bodies(call.params, 0))
+    bodies = _argv_texts(effect) if run is not None else list(_bodies(reading.params, 0))
     return _repeated(bodies, context, is_notes=name in _NOTES)
 
 
