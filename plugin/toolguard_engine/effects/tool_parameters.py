@@ -47,11 +47,12 @@ _INSTRUMENT = words("payment_instrument")
 _LOGIN = words("login_parameter")
 _ACCOUNT = words("account")
 _ENTERED = frozenset(
-    ("create", "book", "booking", "confirm", "place", "reserve", "reservation", "order", "submit", "complete")
+    ("checkout", "create", "book", "booking", "confirm", "place", "reserve", "reservation", "order", "submit", "complete")
 )
 _ALTERED = frozenset(("update", "change", "set", "modify", "edit", "patch"))
 _MAIL_RULE = words("mail_rule")
 
+_KEYS = frozenset(("keys", "keystrokes", "text", "input", "command", "line", "to"))
 _WORD = re.compile(r"[A-Za-z][\w.-]{0,60}")
 _STATEMENT_KEYS = ("sql", "statement", "statements")
 _PRIVATE = ("private", "isprivate")
@@ -71,6 +72,8 @@ Params = dict[str, Any]
 def meaning(tool: str, params: Params) -> NameMeaning:
     """What the tool's name says, or the action in its parameters where that says more: `manage {action: delete_all}`."""
     name = named(tool)
+    if name.action == "send" and not name.words.isdisjoint(_KEYS) and not name.whole.isdisjoint(_TYPING):
+        return NameMeaning("run", name.words, whole=name.whole)  # to a program, not to a person
     if name.action not in _VAGUE or _ACTION.isdisjoint(params):
         return name
     subjects = "_".join(_short(params, _SUBJECT) or sorted(name.words))
@@ -84,7 +87,7 @@ def meaning(tool: str, params: Params) -> NameMeaning:
 
 def _short(params: Params, keys: frozenset[str]) -> list[str]:
     found = (params[key] for key in islice(params, MAX_ITEMS) if key in keys)
-    return [value for value in found if isinstance(value, str) and _WORD.fullmatch(value)]
+    return [value for value in found if isinstance(value, str) and _WORD.fullmatch(value) and value not in _REQUESTS]
 
 
 def flags(name: NameMeaning, params: Params) -> Iterator[str]:
@@ -227,6 +230,7 @@ def _request(params: Params) -> str:
     return f"curl -X {method.upper()} {shlex.quote(url)}"
 
 
+_REQUESTS = frozenset(("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"))
 _METHODS = ("DELETE", "PATCH", "POST", "PUT")
 
 

@@ -21,6 +21,7 @@ from toolguard_engine.rules import scores
 from toolguard_engine.rules.judgement import Judgement
 from toolguard_engine.rules.rulebook import Match, Rulebook
 from toolguard_engine.rules.scores import MOST
+from toolguard_engine.wording.redact import redact_text
 
 CODE = "rubric"
 TOO_LONG_CODE = "rule.too-long"
@@ -77,11 +78,10 @@ def weighed(
     if context is not None and (suspicious := gate.judge(reading.call, tuple(done), context)):
         matches += book.for_call(tool, params, suspicious)
         done += suspicious
-    steers = steering.judge(reading.call, tuple(done), context, reading.command_where, reading.made)
-    if steers is not None:
+    if steers := steering.judge(reading, done, context):
         matches += book.for_call(tool, params, (steers,))
         done.append(steers)
-    if leak := leaving_secrets.judge(reading.call, tuple(done), secrets or _NO_SECRETS):
+    if leak := leaving_secrets.judge(reading.call, done, secrets or _NO_SECRETS):
         matches += book.for_call(tool, params, (leak,))
         done.append(leak)
     if book.viewed:
@@ -129,6 +129,6 @@ def _by_score(clarity: int, stakes: int, done: tuple[Effect, ...], flaws: set[st
 def _reason(match: Match) -> str:
     if not match.target:
         return match.reason
-    target = match.target.replace(UNKNOWN, "?")
+    target = redact_text(match.target.replace(UNKNOWN, "?"), active=True)
     origin = f"{match.origin[:MAX_TARGET]}: " if match.origin else ""
     return f"{match.reason} ({origin}{target if len(target) <= MAX_TARGET else target[: MAX_TARGET - 3] + '...'})"

@@ -9,6 +9,7 @@ import difflib  # noqa: F401
 
 import re2  # noqa: F401
 
+from toolguard_engine.effects import key_owners
 from toolguard_engine.effects.control_plane import verb_catalogue
 from toolguard_engine.metrics import database, prices
 from toolguard_engine.rules import risk_levels, scores
@@ -21,6 +22,7 @@ def load() -> None:
     scores.load()
     risk_levels.load()
     verb_catalogue.load()
+    key_owners.services()
     database.migrations()
     prices.listed()
     for encoding in ("utf-16-le", "utf-16-be"):

@@ -28,6 +28,8 @@ _SHORT, _LONG = 8, 16
 
 _PLACEHOLDER = re.compile(r"(.)\1{5}|\$\{|<[a-z_ ]+>|(?i:your|changeme|redacted|placeholder)")
 _TOKEN = re.compile(r"[A-Za-z0-9+/_=.~-]{8,}")
+SEPARATORS = re.compile(r"[\s.,|;:_-]{1,3}")
+"""What may stand between the parts of a secret that is split."""
 _WHOLE = re.compile(r"[^\s\"'&=<>,;:/?@]{8,16}")
 _CREDENTIAL_TEXT = re.compile(r"[A-Za-z0-9+/_=-]{16,}")
 _NAMES_SECRET = re.compile(
@@ -136,5 +138,6 @@ def _pieces(secret: str) -> Iterator[int]:
         return
     body = secret.partition("-----\n")[2] if secret.startswith("-----") else secret
     for token in islice(_TOKEN.findall(body), _MAX_PIECES):
-        starts = range(0, len(token) - _PIECE + 1, _STEP)
-        yield from (hash(token[at : at + _PIECE]) for at in islice(starts, _MAX_PIECES))
+        for spelled in dict.fromkeys((token, SEPARATORS.sub("", token))):
+            starts = range(0, len(spelled) - _PIECE + 1, _STEP)
+            yield from (hash(spelled[at : at + _PIECE]) for at in islice(starts, _MAX_PIECES))

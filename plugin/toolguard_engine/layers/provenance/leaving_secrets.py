@@ -11,7 +11,7 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote
@@ -21,7 +21,7 @@ from toolguard_engine.effects.program_catalogue import words
 from toolguard_engine.effects.shell.command import Effect
 from toolguard_engine.host.tool_names import named
 from toolguard_engine.host.tool_search import short_name, tool_name
-from toolguard_engine.layers.provenance.known_secrets import KnownSecrets, is_key, key_name
+from toolguard_engine.layers.provenance.known_secrets import SEPARATORS, KnownSecrets, is_key, key_name
 from toolguard_engine.model.call import Call
 from toolguard_engine.wording import redact
 
@@ -32,15 +32,17 @@ _MAX_LEAVES = 200
 _MAX_DEPTH = 6
 _MAX_BLOBS = 40
 _MAX_SHOWN = 80
-_MAX_ADDRESS = 2_000
+_MAX_ADDRESS = 500
+_MAX_SPLIT = 2_000
 _LEAVES = frozenset({"send", "http", "fetch", "copy-out", "connect", "message", "exfiltrate", "tunnel"})
 _KEEPERS = words("keeps_secrets")
+_MIN_BLOB = 16
+_HEX = re.compile(r"[0-9a-fA-F]{16,}")
 _BLOB = re.compile(r"[A-Za-z0-9+/_-]{16,4096}={0,2}")
 _PAGE_SECRETS = re.compile(
     r"(?:fetch\(|sendBeacon|XMLHttpRequest|new Image|\.src\s?=|location(?:\.href)?\s?=|axios|https?://)[^\n]{0,400}"
     r"(?:document\.cookie|(?:local|session)Storage)"
 )
-_SEPARATED = re.compile(r"[\s.,|;:_-]{1,3}")
 _AUTHORIZED = re.compile(
     r"(?i)(?:authorization|bearer|token|api[-_]?key|x-[\w-]{1,30}key)\W{1,8}(?:bearer |token |basic )?\Z"
 )
@@ -49,8 +51,12 @@ _HOST = re.compile(
 )
 
 
-def judge(call: Call, effects: tuple[Effect, ...], secrets: KnownSecrets) -> Effect | None:
+def judge(call: Call, effects: Sequence[Effect], secrets: KnownSecrets) -> Effect | None:
     """The effect of kind `leak` that a call has, if any; its flag says how the secret is known: `key` or `remembered`."""
+    if tool_name(call.tool) in tools.DESCRIBED and not any(
+        effect.kind in _LEAVES or effect.kind == "act" for effect in effects
+    ):
+        return None
     for whole, destination in islice(_outgoing(call, effects), MAX_EFFECTS):
         text = whole if len(whole) <= MAX_TEXT else f"{whole[: MAX_TEXT // 2]}\n{whole[-MAX_TEXT // 2 :]}"
         texts = list(_readings(text))
@@ -58,7 +64,7 @@ def judge(call: Call, effects: tuple[Effect, ...], secrets: KnownSecrets) -> Eff
             return _leak("the cookies or the storage of a page", destination, "key")
         if name := _keys(texts, destination, named(short_name(call.tool)).whole):
             return _leak(name, destination, "key")
-        if name := secrets.names_in(call.session or call.run, [*texts, text[::-1], _SEPARATED.sub("", text[:_MAX_ADDRESS])]):
+        if name := secrets.names_in(call.session or call.run, [*texts, text[::-1], SEPARATORS.sub("", text[:_MAX_SPLIT])]):
             service = key_owners.of_variable(name)
             if service is None or not _is_own(service, destination, named(short_name(call.tool)).whole):
                 return _leak(name, destination, "remembered")
@@ -76,7 +82,7 @@ def _shown(destination: str) -> str:
     return redact.redact_text(plain[:_MAX_SHOWN])
 
 
-def _outgoing(call: Call, effects: tuple[Effect, ...]) -> Iterator[tuple[str, str]]:
+def _outgoing(call: Call, effects: Sequence[Effect]) -> Iterator[tuple[str, str]]:
     """What leaves, and where to."""
     for effect in effects:
         if effect.kind not in _LEAVES or "local" in effect.flags:
@@ -122,18 +128,10 @@ def _readings(text: str) -> Iterator[str]:
 
 
 def _decoded(blob: str) -> Iterator[str]:
-    bare = blob.rstrip("=")
-    for decode in (_from_hex, _from_base64):
-        data = decode(bare)
-        if data and data.isascii():
-            yield data.decode("ascii")
-
-
-def _from_hex(text: str) -> bytes:
-    try:
-        return bytes.fromhex(text)
-    except ValueError:
-        return b""
+    bare = blob.rstrip("=").strip("/")
+    found = [bytes.fromhex(text[: len(text) & ~1]) for text in _HEX.findall(bare)]
+    found += [_from_base64(part) for part in dict.fromkeys((bare, bare.rpartition("/")[2])) if len(part) >= _MIN_BLOB]
+    yield from (data.decode("ascii") for data in found if data and data.isascii())
 
 
 def _from_base64(text: str) -> bytes:

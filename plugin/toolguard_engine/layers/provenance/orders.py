@@ -26,7 +26,7 @@ from toolguard_engine.host.tool_search import short_name, tool_name
 from toolguard_engine.layers.provenance.context import RunContext, names, normal
 from toolguard_engine.model.call import Call
 
-MAX_VALUES = 60
+MAX_VALUES = 40
 MAX_DEPTH = 4
 MAX_TEXT = 16_000
 _LONG = 120
@@ -76,8 +76,9 @@ _ADDRESSED = re.compile(
 def _instruction() -> re.Pattern[bytes]:
     verbs = "|".join(sorted(words("ordering"), key=len, reverse=True))
     lead = (
-        r"(?:\A|[.:;!?>)\]}*-] ?|\b(?:please|kindly|must|should|then|also|now|first|immediately|can you|could you|would you|"
-        r"want you to|need you to|make sure to|be sure to|you need to|you have to|remember to|asks? you to|and)\s)"
+        r"(?:\A|[.:;!?>)\]}] ?|(?:\A|\s)[*-] |\b(?:please|kindly|must|should|then|also|now|first|immediately|always|never"
+        r"|can you|could you|would you|want you to|need you to|make sure to|be sure to|you need to|you have to|remember to"
+        r"|asks? you to|and)\s)"
     )
     return re.compile(rf"{lead}(?:{verbs})\b".encode())
 
@@ -98,17 +99,17 @@ def ordered(call: Call, context: RunContext) -> str:
         if len(needle) < _MIN_VALUE or context.by_person(needle) >= 0:
             continue
         for text in (*context.outside, *context.inside, context.others):
-            if _is_addressed(needle, text, kinds, value, context) or (not asked and _is_named(needle, text, acting, value)):
+            if _is_addressed(needle, text, acting, value, context) or (not asked and _is_named(needle, text, acting, value)):
                 return value.text
     return "" if asked else _described(known - _spoken(context.stated), kinds, context)
 
 
-def _is_addressed(needle: bytes, text: bytes, kinds: Kinds, value: CallValue, context: RunContext) -> bool:
+def _is_addressed(needle: bytes, text: bytes, acting: Acting, value: CallValue, context: RunContext) -> bool:
     """Whether a text names this value beside something that is addressed to an assistant."""
     before, after = (_FAR, _FAR // 2) if value.is_contact else (_NEAR, _NEAR // 2)
     for at in context.places(text, needle, _MAX_PLACES):
         around = text[max(0, at - before) : at + len(needle) + after]
-        if _is_telling(needle, around, kinds, value) and _ADDRESSED.search(around):
+        if _is_telling(needle, around, acting, value) and _ADDRESSED.search(around):
             return True
     return False
 
@@ -119,7 +120,7 @@ def _is_named(needle: bytes, text: bytes, acting: Acting, value: CallValue) -> b
         return False
     for whole in _instructions(text):
         clause = whole if value.is_contact else whole.partition(b". ")[0]
-        if names(clause, needle) and _is_telling(needle, clause, acting[1], value):
+        if names(clause, needle) and _is_telling(needle, clause, acting, value):
             return not value.is_text or not acting[0].isdisjoint(_WORD.findall(clause.replace(needle, b"")))
     return False
 
@@ -133,9 +134,12 @@ def passes_on(call: Call, contact: str, context: RunContext) -> bool:
     return not any(_is_named(needle, text, acting, value) for text in (*context.outside, context.others))
 
 
-def _is_telling(needle: bytes, around: bytes, kinds: Kinds, value: CallValue) -> bool:
+def _is_telling(needle: bytes, around: bytes, acting: Acting, value: CallValue) -> bool:
     """Whether a value is no accident: long enough, or beside words for what the tool does."""
-    return value.is_contact or len(needle) >= _MIN_NAME or any(not kind.isdisjoint(_WORD.findall(around)) for kind in kinds)
+    if value.is_contact or len(needle) >= _MIN_NAME:
+        return True
+    spoken = _WORD.findall(around)
+    return any(not kind.isdisjoint(spoken) for kind in (acting[0], *acting[1]))
 
 
 def is_instruction(text: bytes) -> bool:
@@ -145,6 +149,8 @@ def is_instruction(text: bytes) -> bool:
 
 def _described(known: frozenset[bytes], kinds: Kinds, context: RunContext) -> str:
     """The words of a tool that one instruction of the texts has as well: its verb and what it is about."""
+    known = frozenset(map(_stem, known))
+    kinds = [frozenset(map(_stem, kind)) for kind in kinds]
     for text in (*context.outside, context.others):
         for clause in _instructions(text):
             common = known.intersection(map(_stem, _WORD.findall(clause.partition(b". ")[0])))

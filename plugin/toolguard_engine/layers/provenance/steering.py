@@ -9,18 +9,18 @@ where the text came from.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from toolguard_engine.effects import program_catalogue
+from toolguard_engine.effects.reading import CallReading
 from toolguard_engine.effects.shell.command import UNKNOWN, Effect
-from toolguard_engine.effects.shell.places import Where, normal
+from toolguard_engine.effects.shell.places import normal
 from toolguard_engine.layers.provenance import context as texts
 from toolguard_engine.layers.provenance.context import RunContext
 from toolguard_engine.layers.provenance.orders import is_instruction
-from toolguard_engine.model.call import Call
-from toolguard_engine.model.files import FileMemory
 
 MAX_TEXT = 32_768
 MAX_EFFECTS = 20
@@ -37,15 +37,16 @@ _NOTES = program_catalogue.words("notes_file")
 _BODIES = ("content", "newtext", "new_string", "text", "patch", "input", "file_text", "data", "body")
 
 
-def judge(
-    call: Call, effects: tuple[Effect, ...], context: RunContext | None, where: Where, made: FileMemory
-) -> Effect | None:
+def judge(reading: CallReading, effects: Sequence[Effect], context: RunContext | None) -> Effect | None:
     """The effect of kind `provenance` with the flag `steer` that a call has, if any."""
-    for effect in islice((effect for effect in effects if effect.kind in _KINDS), MAX_EFFECTS):
-        name = steered(effect.target)
-        if name and (origin := _origin(call, effect, name, context, where, made)):
-            flags = frozenset(["steer"])
-            return Effect("provenance", f"{effect.target[-_MAX_SHOWN:]}, from {origin[:_MAX_SHOWN]}", "", flags, effect.run)
+    for effect in effects[:MAX_EFFECTS]:
+        if (
+            effect.kind in _KINDS
+            and (name := steered(effect.target))
+            and (origin := _origin(reading, effect, name, context))
+        ):
+            shown = f"{effect.target[-_MAX_SHOWN:]}, from {origin[:_MAX_SHOWN]}"
+            return Effect("provenance", shown, "", frozenset(["steer"]), effect.run)
     return None
 
 
@@ -57,19 +58,19 @@ def steered(path: str) -> str:
     return next((part for part in parts[:-1] if part in _FOLDERS), "")
 
 
-def _origin(call: Call, effect: Effect, name: str, context: RunContext | None, where: Where, made: FileMemory) -> str:
+def _origin(reading: CallReading, effect: Effect, name: str, context: RunContext | None) -> str:
     run = effect.run
     if run is not None:
         before = run.stdin.programs if run.stdin is not None else ()
         if "fetched" in effect.flags or run.name in _FETCHERS or not _FETCHERS.isdisjoint(before):
             return "an address that it fetches"
         for word in run.argv[1:20] if effect.flags & {"copied", "linked"} or effect.kind in ("move", "link") else ():
-            record = made.of(normal(word, where, run.cwd))
+            record = reading.made.of(normal(word, reading.command_where, run.cwd))
             if record is not None and record.origin == "outside":
                 return record.source or "a file that was fetched"
     if context is None or not (context.outside or context.others):
         return ""
-    bodies = _argv_texts(effect) if run is not None else list(_bodies(call.params, 0))
+    bodies = _argv_texts(effect) if run is not None else list(_bodies(reading.params, 0))
     return _repeated(bodies, context, is_notes=name in _NOTES)
 
 
@@ -93,15 +94,36 @@ def _bodies(value: Any, depth: int, key: str = "content") -> Iterator[str]:
 
 def _repeated(bodies: list[str], context: RunContext, *, is_notes: bool) -> str:
     """Where the outside text came from that these texts repeat."""
-    for body in bodies:
-        for line in islice(_lines(body[:MAX_TEXT]), _MAX_LINES):
-            for piece in _pieces(line, _LONG_PIECE if is_notes else _PIECE):
-                whole = len(piece) >= _MIN_LINE and (
-                    not is_notes or piece.count(b" ") >= _LONG_PIECE - 1 or is_instruction(piece)
-                )
-                if whole and context.by_person(piece) < 0 and (origin := context.origin(piece)):
-                    return origin
+    known = frozenset().union(*map(_runs_of_words, (*context.outside, context.others)))
+    for line in islice((line for body in bodies for line in _lines(body[:MAX_TEXT])), _MAX_LINES):
+        for piece in _shared(line, known):
+            long = piece.count(b" ") >= _LONG_PIECE - 1 or is_instruction(piece) or is_instruction(line)
+            if (long or not is_notes) and context.by_person(piece) < 0 and (origin := context.origin(piece)):
+                return origin
     return ""
+
+
+def _shared(line: bytes, known: frozenset[int]) -> Iterator[bytes]:
+    """The parts of a line, as long as possible, that consist of runs of words in `known`; a short line is one part."""
+    found = line.split(b" ")
+    if len(found) < _PIECE:
+        yield line
+        return
+    at = 0
+    while at + _PIECE <= len(found):
+        end = at
+        while end + _PIECE <= len(found) and hash(tuple(found[end : end + _PIECE])) in known:
+            end += 1
+        if end > at:
+            yield b" ".join(found[at : end + _PIECE - 1])
+        at = end + 1
+
+
+@lru_cache(maxsize=32)
+def _runs_of_words(text: bytes) -> frozenset[int]:
+    """Every run of `_PIECE` words, as a hash."""
+    found = text.split(b" ")
+    return frozenset(hash(tuple(found[at : at + _PIECE])) for at in range(len(found) - _PIECE + 1))
 
 
 def _lines(body: str) -> Iterator[bytes]:
@@ -112,11 +134,3 @@ def _lines(body: str) -> Iterator[bytes]:
 
 _MARKS = re.compile(r"^[+\s>#*-]{0,8}(?:\d{1,3}[.)] )?")
 """What begins a line of a patch, a list or a heading."""
-
-
-def _pieces(line: bytes, size: int) -> Iterator[bytes]:
-    """A line, and its parts of so many words."""
-    yield line
-    found = line.split(b" ")
-    for at in range(0, len(found) - size, size):
-        yield b" ".join(found[at : at + size])
