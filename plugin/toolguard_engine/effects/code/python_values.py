@@ -20,6 +20,9 @@ from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
 Value = Any
 Sources = tuple[str, ...]
 
+PART = "\ua66e"
+"""Stands in code for `UNKNOWN`, which the parser refuses: a letter, so that it may be a name."""
+
 MAX_TEXT = 65_536
 MAX_ITEMS = 200
 MAX_CHOICES = 4
