@@ -21,7 +21,6 @@ from toolguard_engine.server.outbox import Outbox
 
 CODE_CHANGED = "file.changed-after-judging"
 MAX_RUNNING = 500
-_TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108 - nothing is written there
 _SELF_CHANGING = ("package.json", "package-lock.json")
 """Files that package managers change while they run their scripts."""
 
@@ -58,9 +57,8 @@ class FileWatch:
         judged = reading.running.judged if reading.commands else {}
         if not found and not judged:
             return
-        asked = [each.path for each in found if each.kind != "removed" and not each.path.startswith(_TEMPORARY)]
+        asked = [each.path for each in found if each.kind != "removed"]
         missing = self._reader.missing(asked) if self._reader is not None and asked else []
-        missing += [each.path for each in found if each.path.startswith(_TEMPORARY)]
         self._begun.append(_Running(reading.call, found, frozenset(missing), judged))
 
     def ended(self, call: Call) -> None:
