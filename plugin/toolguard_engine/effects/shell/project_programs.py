@@ -215,13 +215,13 @@ def hooks(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     verb = next((word for word in run.argv[1:] if word in _HOOKS), "")
     if not verb or "--no-verify" in run.argv:
         return
-    for folder in _hook_folders(walk, run):
+    for folder in _hook_folders(walk, run, _HOOKS[verb]):
         for name in _HOOKS[verb]:
             if file := _found(walk, (name,), folder, run):
                 walk.scripted(file, replace(run, argv=(join(folder, name),), name=name), state.fork("git"))
 
 
-def _hook_folders(walk: Walk, run: ProgramRun) -> Iterator[str]:
+def _hook_folders(walk: Walk, run: ProgramRun, names: tuple[str, ...]) -> Iterator[str]:
     settings = [word for word in run.argv if word.lower().startswith("core.hookspath=")]
     for earlier in walk.runs:
         if earlier.name == "git" and "config" in earlier.argv and earlier is not run:
@@ -236,7 +236,7 @@ def _hook_folders(walk: Walk, run: ProgramRun) -> Iterator[str]:
         ):
             for _, value in project_files.settings(file.text.replace("\n\t", "\n"), r"(?i:hooksPath)"):
                 yield value if value.startswith(("/", "~")) else f"{root}/{value}"
-        if walk.running.has_made(f"{root}/.git/hooks"):
+        if any(walk.running.is_made(f"{root}/.git/hooks/{name}") for name in names):
             yield f"{root}/.git/hooks"
 
 

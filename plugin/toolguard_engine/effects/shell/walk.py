@@ -525,6 +525,9 @@ class Walk:
     def _noted(self, run: ProgramRun) -> ProgramRun:
         """Enters a program. Those of files are counted apart, so that they do not use up the room of the call's own."""
         running = self.running
+        if self.here is None and len(self.runs) < MAX_RUNS:
+            self.runs.append(run)
+            return run
         if self.here is not None:
             if run.name == "trap":  # a script that cleans up behind itself is ordinary
                 return run
