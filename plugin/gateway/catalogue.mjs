@@ -24,6 +24,7 @@ const toolsOf = (role) => new Set(namesOf(tools, role));
 
 export const ALLOWED_UNJUDGED = toolsOf("allowed_unjudged");
 export const COMMAND = toolsOf("command");
+export const CHANGES_FILE = new Set([...toolsOf("writes_file"), ...toolsOf("patches")]);
 export const COMMAND_LINE = toolsOf("command_line");
 export const LOCAL = toolsOf("local");
 export const OPENS_FILE = toolsOf("opens_file");

@@ -3,7 +3,7 @@
 // Order within a tool call (see docs/architecture.md): the model's message, then for valid calls `beforeToolCall`, then
 // `afterToolCall`, then `resultWritten`. A call that the gateway refuses skips `beforeToolCall`.
 
-import { COMMAND } from "./catalogue.mjs";
+import { CHANGES_FILE, COMMAND } from "./catalogue.mjs";
 import { isError as isEngineError } from "./engine.mjs";
 import { acts, isOn, setting, verdictOnUnjudged, verdictWithoutEngine } from "./failmode.mjs";
 import { outsideText, shortParams, userMessage } from "./heard.mjs";
@@ -150,7 +150,8 @@ export class Hooks {
     if (fault) return this.#refuseUnjudged(run, event, ctx, fault.code, fault.reason, misshapen(fault));
     const params = copy(event.params);
     this.#runs.forgetCall(ctx?.sessionKey, id); // an id that is used again is another call
-    const cwd = COMMAND.has(event.toolName) ? this.#workspace(ctx?.agentId) : "";
+    const inFolder = COMMAND.has(event.toolName) || CHANGES_FILE.has(event.toolName);
+    const cwd = inFolder ? this.#workspace(ctx?.agentId) : "";
     this.#runs.call(ctx?.sessionKey, id, { tool: event.toolName, params, cwd, run: run.id, agent: ctx?.agentId, judged: true });
     const answer = await this.#engine.ask({
       type: "judge", tool: event.toolName, run: run.id, agent: ctx?.agentId ?? "", session: ctx?.sessionKey ?? "", params,

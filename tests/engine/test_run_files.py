@@ -132,7 +132,8 @@ def test_a_long_file_of_a_person_is_no_reason_to_ask() -> None:
     for command, name in (("python3 x.py; ls", "x.py"), ("sh x.sh; ls", "x.sh")):
         assert weighed(command, files).decision == "allow"
         assert weighed(command, files, {name: FileRecord("agent")}).code == "rule.too-long"
-    assert weighed(f"sh x.sh; {HARM}", files).decision == "hold"
+    held = weighed(f"sh x.sh; {HARM}", files)
+    assert (held.code, "Not read to its end: x.sh: " in held.reason) == ("rule.filesystem.delete-recursive", True)
 
 
 def test_files_that_run_each_other_end() -> None:
@@ -196,5 +197,24 @@ def test_memory_of_moved_and_removed_folders() -> None:
         None,
         memory.exactly("/d/c"),
     )
-    memory.removed("/d")
+    memory.removed({"/d"})
     assert memory.records == {}
+
+
+def test_what_is_known_of_a_command_counts_only_while_its_files_are_the_same() -> None:
+    judged, there = guard({"x.sh": "sh y.sh\n", "y.sh": "echo hi\n"})
+    call = Call("exec", {"command": "sh x.sh"}, cwd=WORK)
+    changes = {"y.sh": HARM, "x.sh": HARM, "/home/ada/work/y.sh": "echo\n"}
+    assert [judged.weigh(call).decision for _ in range(3)] == ["allow"] * 3
+    for path, text in changes.items():
+        before = dict(there.files)
+        there.files[path if path.startswith("/") else f"{WORK}/{path}"] = text
+        assert judged.weigh(call).decision == ("hold" if text == HARM else "allow")
+        there.files = before
+    there.files[f"{WORK}/y.sh"] = Unread("too-large")
+    assert judged.weigh(call).decision == "allow"
+    judged.files.wrote(f"{WORK}/y.sh", FileRecord("agent", digest="d"))
+    assert judged.weigh(call).code == "rule.code.run-unread"
+    there.files[f"{WORK}/y.sh"] = "echo hi\n"
+    judged.files.expect(f"{WORK}/x.sh", ExpectedText("c", HARM, whole=True))
+    assert "x.sh line 1" in judged.weigh(call).reason

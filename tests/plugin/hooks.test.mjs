@@ -421,9 +421,10 @@ describe("the question about a call", () => {
   });
 
   for (const [tool, cwd] of /** @type {[string, string][]} */ ([
-    ["exec", "/home/x/main"], ["bash", "/home/x/main"], ["process", "/home/x/main"], ["read", ""], ["write", ""], ["Exec", ""],
+    ["exec", "/home/x/main"], ["bash", "/home/x/main"], ["process", "/home/x/main"], ["read", ""],
+    ["write", "/home/x/main"], ["apply_patch", "/home/x/main"], ["Exec", ""],
   ]))
-    test(`names the folder only of commands: ${tool}`, async () => {
+    test(`names the folder only of what runs commands or changes files: ${tool}`, async () => {
       const { engine, hooks } = gateway({ judge: { decision: "allow" } });
       await hooks.beforeToolCall(call("c1", tool), CTX);
       assert.equal(engine.asked[0]?.cwd, cwd);

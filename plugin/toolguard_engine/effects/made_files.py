@@ -24,6 +24,7 @@ _ADDRESS = re.compile(r"\w{2,10}://(?:[^/@\s]{1,200}@)?([^/:\s?#]{1,200})|[\w.-]
 _PATCH_FILE = re.compile(r"^\*\*\* (?:Update|Add) File:(.+)$")
 _WRITES = frozenset({"write", "empty", "disguise", "mcp-write"})
 _UNPACKERS = {"tar": ("-C", "--directory"), "bsdtar": ("-C",), "unzip": ("-d",), "7z": ("-o",)}
+_FETCH_FOLDERS = frozenset({"git", *_UNPACKERS})
 _PATCHES = program_catalogue.tools("patches")
 _NO_TEXT = frozenset({"path", "file_path", "filePath", "file", "oldText", "old_string", "old_str"})
 
@@ -44,7 +45,7 @@ def changes(reading: CallReading) -> list[MadeFile]:
     """In the order in which they happen, the first `MAX_CHANGES`."""
     found = [] if reading.executes else list(_of_tool(reading))
     for command, effects in zip(reading.command_readings, reading.command_effects, strict=True) if reading.commands else ():
-        if effects or any(run.name == "git" for run in command.runs):
+        if effects or any(run.name in _FETCH_FOLDERS for run in command.runs):
             texts = {_path(path, reading.command_where, ""): text for path, text in command.written}
             for each in _of_command(effects, command.runs, reading.command_where):
                 found.append(_with_text(each, texts))
@@ -128,7 +129,8 @@ def _of_command(effects: tuple[Effect, ...], runs: tuple[ProgramRun, ...], where
             path = _path(effect.target, where, run.cwd)
             yield MadeFile("wrote", path, run.name if host is None else host, "agent" if host is None else "outside")
     for run in runs:
-        yield from _unpacked(run, where)
+        if run.name in _FETCH_FOLDERS:
+            yield from _unpacked(run, where)
 
 
 def _of_pairs(run: ProgramRun, pairs: tuple[tuple[str, str], ...], where: Where) -> Iterator[MadeFile]:

@@ -5,7 +5,8 @@ Whatever judges a call is given its `CallReading` and never reads the call's com
 
 from __future__ import annotations
 
-from typing import Any
+from collections import OrderedDict
+from typing import Any, NamedTuple, cast
 
 from toolguard_engine.effects import call_texts, path_owners, read_only, tools
 from toolguard_engine.effects.call_place import where_of
@@ -26,6 +27,32 @@ _NO_FILES = NoFiles()
 
 PER_RUN = 60
 """Steps of work for judging each program that a file runs."""
+
+
+MAX_KEPT = 32
+MAX_KEPT_TEXT = 65_536
+
+
+class _KeptReading(NamedTuple):
+    readings: tuple[Reading, ...]
+    effects: tuple[tuple[Effect, ...], ...]
+    running: RunFiles
+
+
+_Key = tuple[tuple[str, ...], Where]
+_kept: OrderedDict[_Key, _KeptReading] = OrderedDict()
+"""The last commands that run files: they are run again and again, and reading a script takes ten times as long as reading a
+call. What counts is that each file is still the same one."""
+
+
+def _keep(key: _Key, found: _KeptReading) -> None:
+    texts = [*key[0], *(file.text for file in found.running.judged.values())]
+    if sum(map(len, texts)) > MAX_KEPT_TEXT:
+        return
+    _kept[key] = found
+    _kept.move_to_end(key)
+    if len(_kept) > MAX_KEPT:
+        _kept.popitem(last=False)
 
 
 class CallReading:
@@ -63,6 +90,11 @@ class CallReading:
     @Lazy
     def command_readings(self) -> tuple[Reading, ...]:
         """One for each of `commands`."""
+        if (known := _kept.get((self.commands, self.command_where))) is not None:
+            if self.running.is_as(known.running):
+                self.__dict__["_named_effects"] = known.effects
+                return known.readings
+            self.__dict__["running"] = RunFiles(self.files, self.made, self.command_where, self.work)
         self.work.admit(sum(map(len, self.commands)))
         found = tuple([read(command, work=self.work, running=self.running) for command in self.commands])
         self.work.reserve()
@@ -78,8 +110,21 @@ class CallReading:
     @Lazy
     def command_effects(self) -> tuple[tuple[Effect, ...], ...]:
         """What each of `commands` would do."""
-        where = self.command_where
-        return tuple([self._owned(effects(seen, where, self.work), where, seen.runs) for seen in self.command_readings])
+        readings, where = self.command_readings, self.command_where
+        return tuple(
+            [self._owned(found, where, seen.runs) for seen, found in zip(readings, self._named_effects, strict=True)]
+        )
+
+    @Lazy
+    def _named_effects(self) -> tuple[tuple[Effect, ...], ...]:
+        """The effects on the paths as they are named."""
+        readings = self.command_readings
+        if "_named_effects" in self.__dict__:
+            return cast("tuple[tuple[Effect, ...], ...]", self.__dict__["_named_effects"])
+        found = tuple([effects(reading, self.command_where, self.work) for reading in readings])
+        if self.running.judged:
+            _keep((self.commands, self.command_where), _KeptReading(readings, found, self.running))
+        return found
 
     @Lazy
     def tool_effects(self) -> tuple[Effect, ...]:

@@ -8,6 +8,8 @@ to its end is held whatever the rest says; what is no proper syntax is judged on
 
 from __future__ import annotations
 
+from msgspec import structs
+
 from toolguard_engine.config.settings import Config
 from toolguard_engine.effects import descriptions
 from toolguard_engine.effects.reading import CallReading
@@ -37,6 +39,7 @@ SOFT_STAKES = 8
 """In mode `soft` a score holds only calls of at least these stakes. Nothing else differs from `enforce`."""
 
 MAX_TARGET = 120
+MAX_UNREAD = 3
 
 
 def judge(given: LayerInput, _: Judgement) -> Judgement | None:
@@ -89,7 +92,14 @@ def weighed(
     if not matches and not flaws and clarity * stakes < config.escalation_threshold:
         return Judgement("allow", "allow", clarity, stakes, tuple(done))
     matches.sort(key=_strength, reverse=True)
-    return _weighed(clarity, stakes, tuple(done), tuple(dict.fromkeys(matches)), flaws, config)
+    judged = _weighed(clarity, stakes, tuple(done), tuple(dict.fromkeys(matches)), flaws, config)
+    unread = (
+        {each.file: each.why for command in reading.command_readings for each in command.unread} if reading.commands else {}
+    )
+    if not unread or judged.decision == "allow":
+        return judged
+    listed = "; ".join(f"{file[:MAX_TARGET]}: {why}" for file, why in list(unread.items())[:MAX_UNREAD])
+    return structs.replace(judged, reason=f"{judged.reason} Not read to its end: {listed}.")
 
 
 def _strength(match: Match) -> tuple[bool, int]:

@@ -7,6 +7,7 @@ size, number and time; without one every file is `Unread("absent")`. Paths are a
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Literal, Protocol
 
 import msgspec
@@ -138,6 +139,10 @@ class FileMemory:
         """The record of this very file."""
         return self._records.get(path)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._records
+
     def has_below(self, folder: str) -> bool:
         """Whether there is a record of something in a folder."""
         inside = folder + "/"
@@ -156,8 +161,13 @@ class FileMemory:
         for path in [path for path in self._records if path == source or path.startswith(inside)]:
             self.wrote(target + path[len(source) :], self._records.pop(path))
 
-    def removed(self, path: str) -> None:
+    def removed(self, paths: set[str]) -> None:
+        """Also what is in them."""
         self.changes += 1
-        inside = path + "/"
-        for known in [known for known in self._records if known == path or known.startswith(inside)]:
+        for known in [known for known in self._records if known in paths or any(above in paths for above in _above(known))]:
             del self._records[known]
+
+
+def _above(path: str) -> Iterator[str]:
+    while (path := path.rpartition("/")[0]) not in ("", "/"):
+        yield path

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import groupby
 
 from msgspec import structs
 
@@ -21,7 +22,6 @@ from toolguard_engine.server.outbox import Outbox
 
 CODE_CHANGED = "file.changed-after-judging"
 MAX_RUNNING = 500
-_TEMPORARY = ("/tmp/", "/var/tmp/", "/dev/shm/")  # noqa: S108 - nothing is written there
 _SELF_CHANGING = ("package.json", "package-lock.json")
 """Files that package managers change while they run their scripts."""
 
@@ -54,25 +54,31 @@ class FileWatch:
 
     def begins(self, reading: CallReading) -> None:
         """A call may run. Looks whether there is something where it will write; the rest is done by `settle`."""
-        found = changes(reading)
+        found = changes(reading) if reading.tool_effects or reading.commands else []
         judged = reading.running.judged if reading.commands else {}
         if not found and not judged:
             return
-        asked = [each.path for each in found if each.kind != "removed" and not each.path.startswith(_TEMPORARY)]
+        asked = [each.path for each in found if each.kind != "removed"]
         missing = self._reader.missing(asked) if self._reader is not None and asked else []
-        missing += [each.path for each in found if each.path.startswith(_TEMPORARY)]
         self._begun.append(_Running(reading.call, found, frozenset(missing), judged))
 
     def ended(self, call: Call) -> None:
         """A call has run."""
-        self._ended.append(call)
+        if call.call_id in self._running:
+            self._ended.append(call)
 
     def settle(self) -> None:
         """Does what no answer waited for; to be called before the next call is judged."""
+        if not self._begun and not self._ended:
+            return
         begun, self._begun = self._begun, []
         for running in begun:
-            for change in running.found:
-                self._enter(change, running)
+            for removes, found in groupby(running.found, lambda change: change.kind == "removed"):
+                if removes:
+                    self._memory().removed({change.path for change in found})
+                    continue
+                for change in found:
+                    self._enter(change, running)
             if running.judged or any(change.text is not None for change in running.found):
                 self._running[running.call.call_id] = running
                 if len(self._running) > MAX_RUNNING:
@@ -90,9 +96,7 @@ class FileWatch:
         memory, call = self._memory(), running.call
         before = memory.exactly(change.path)
         created = change.path in running.missing or (before is not None and before.created)
-        if change.kind == "removed":
-            memory.removed(change.path)
-        elif change.kind == "moved":
+        if change.kind == "moved":
             moved = memory.exactly(change.source) is not None or memory.has_below(change.source)
             memory.moved(change.source, change.path)
             if not moved:

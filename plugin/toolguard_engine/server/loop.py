@@ -140,6 +140,7 @@ class Engine:
         """What is written behind an answer."""
         parts = self.parts
         self._do(
+            self.session.files.settle,
             parts.records.write_events,
             parts.metrics.record,
             self._report_approvals,

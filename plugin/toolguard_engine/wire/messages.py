@@ -61,8 +61,8 @@ class Place(Wire, frozen=True, kw_only=True):
 
 
 class Judge(Place, frozen=True, tag="judge"):
-    """May this call run? `cwd`: where a command would run. `native`: the gateway may be able to ask a person itself.
-    `requester`: `owner`, or the id of who asked for it.
+    """May this call run? `cwd`: where a command would run, or a file be written. `native`: the gateway may be able to ask a
+    person itself. `requester`: `owner`, or the id of who asked for it.
 
     Answer: `VerdictAnswer`.
     """

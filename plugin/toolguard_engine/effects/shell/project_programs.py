@@ -52,7 +52,7 @@ def run_lines(walk: Walk, file: FilePlace, lines: Lines, state: ShellState, key:
     if running is not None and not running.enter(file, key):
         return
     inner = type(walk)(walk.specials, running, file)
-    inner.file, inner.files, inner.pipelines = None, walk.files, walk.pipelines
+    inner.file, inner.files, inner.appended, inner.pipelines = None, walk.files, walk.appended, walk.pipelines
     outer, state.work = state.work, state.work if running is None else running.work
     for at, text in lines:
         inner.here = replace(file, at=at)
@@ -225,13 +225,13 @@ def hooks(walk: Walk, run: ProgramRun, state: ShellState) -> None:
     verb = next((word for word in run.argv[1:] if word in _HOOKS), "")
     if not verb or "--no-verify" in run.argv:
         return
-    for folder in _hook_folders(walk, run):
+    for folder in _hook_folders(walk, run, _HOOKS[verb]):
         for name in _HOOKS[verb]:
             if file := _found(walk, (name,), folder, run):
                 walk.scripted(file, replace(run, argv=(join(folder, name),), name=name), state.fork("git"))
 
 
-def _hook_folders(walk: Walk, run: ProgramRun) -> Iterator[str]:
+def _hook_folders(walk: Walk, run: ProgramRun, names: tuple[str, ...]) -> Iterator[str]:
     settings = [word for word in run.argv if word.lower().startswith("core.hookspath=")]
     for earlier in walk.runs:
         if earlier.name == "git" and "config" in earlier.argv and earlier is not run:
@@ -246,7 +246,7 @@ def _hook_folders(walk: Walk, run: ProgramRun) -> Iterator[str]:
         ):
             for _, value in project_files.settings(file.text.replace("\n\t", "\n"), r"(?i:hooksPath)"):
                 yield value if value.startswith(("/", "~")) else f"{root}/{value}"
-        if walk.running.has_made(f"{root}/.git/hooks"):
+        if any(walk.running.is_made(f"{root}/.git/hooks/{name}") for name in names):
             yield f"{root}/.git/hooks"
 
 

@@ -43,14 +43,30 @@ class RunFiles:
         self._made = made
         self._where = where
         self._work_of_call = work
+        self.was_empty = made.is_empty
         self._known: dict[str, FileText | None] = {}
-        self._asked = 0
+        self.asked: dict[str, str] = {}
+        """The paths that were asked for, with the digest of what is there, or why nothing was read."""
+        self.made_asked: dict[str, bool] = {}
         self.judged: dict[str, FileText] = {}
         """By path as it is named; what `judge` was based on."""
         self.unread: dict[str, UnreadFile] = {}
         self.runs = 0
         """Programs that the files run."""
         self._entered: list[tuple[str, str]] = []
+
+    def is_as(self, before: RunFiles) -> bool:
+        """Whether the files are those that another call of the same commands found. Reads them."""
+        if before._made is not self._made or before.was_empty != self._made.is_empty:
+            return False
+        if any(self.is_made(path) != made for path, made in before.made_asked.items()):
+            return False
+        for path, state in before.asked.items():
+            self._known[path] = self._read(path, sure=False)
+            if not state or self.asked.get(path) != state:
+                return False
+        self.unread, self.runs = dict(before.unread), before.runs
+        return True
 
     def enter(self, file: FilePlace, part: str = "") -> bool:
         """Whether a file, or a part of it, is to be judged, being run by those that were entered and not left."""
@@ -88,19 +104,17 @@ class RunFiles:
 
     def above(self, cwd: str) -> list[str]:
         """The folder in which a program runs, and those above it, the nearest first."""
-        folder, found = self.path(cwd or ".", ""), list[str]()
+        found = list[str]()
+        folder = "" if self._made.is_empty else self.path(cwd or ".", "")
         while folder.count("/") > 1 and len(found) < MAX_ABOVE:
             found.append(folder)
             folder = folder.rpartition("/")[0]
         return found
 
-    def has_made(self, folder: str) -> bool:
-        """Whether an agent made a file in a folder."""
-        return self._made.of(folder) is not None or self._made.has_below(folder)
-
     def is_made(self, path: str) -> bool:
         """Whether an agent wrote this very file, or fetched it by itself: not with a folder of others."""
-        return self._made.exactly(path) is not None
+        found = self.made_asked[path] = self._made.exactly(path) is not None
+        return found
 
     def copied_from(self, word: str, cwd: str) -> str:
         """Where an earlier call copied, moved or linked a file from; empty if it did not."""
@@ -128,14 +142,14 @@ class RunFiles:
         return self.text(word, cwd)
 
     def _read(self, path: str, *, sure: bool) -> FileText | None:
-        if len(self.judged) >= MAX_FILES or self._asked >= MAX_ASKED:
+        if len(self.judged) >= MAX_FILES or len(self.asked) >= MAX_ASKED:
             if sure:
                 self.unread.setdefault(self.shown(path), UnreadFile(self.shown(path), "too many files"))
             return None
-        self._asked += 1
         found = self._source.read(path)
         if (expected := self._made.expected(path)) is not None:
             found = _with(expected, found, path)
+        self.asked[path] = found.digest if isinstance(found, FileText) else found.reason
         if isinstance(found, FileText):
             self.judged[path] = found
             return found

@@ -109,6 +109,8 @@ class Walk:
         self.called: set[str] = set()
         self.calls = 0
         self.files: dict[str, str] = {}
+        self.appended: set[str] = set()
+        """Those of `files` of which only what is added is known so far."""
         self.kept = 0
         self.opened: dict[str, StdinSource] = {}
         self.targets: dict[str, str] = {}
@@ -481,7 +483,7 @@ class Walk:
         if running is None or not running.enter(file):
             return StdinSource(None, (run.name,))
         inner = type(self)(self.specials, running, file)
-        inner.files, inner.pipelines = self.files, self.pipelines
+        inner.files, inner.appended, inner.pipelines = self.files, self.appended, self.pipelines
         outer, state.work = state.work, running.work
         feed = inner.text(file.text, state, stdin, piped=run.piped, pipeline=run.pipeline)
         state.work = outer
@@ -528,6 +530,9 @@ class Walk:
     def _noted(self, run: ProgramRun) -> ProgramRun:
         """Enters a program. Those of files are counted apart, so that they do not use up the room of the call's own."""
         running = self.running
+        if self.here is None and len(self.runs) < MAX_RUNS:
+            self.runs.append(run)
+            return run
         if self.here is not None:
             if run.name == "trap":  # a script that cleans up behind itself is ordinary
                 return run
@@ -583,7 +588,14 @@ class Walk:
 
     def written(self, path: str, cwd: str) -> str | None:
         """The content of a file that this command wrote."""
-        return self.files.get(_located(path, cwd)) if self.files else None
+        if not self.files:
+            return None
+        place = _located(path, cwd)
+        if place in self.appended and self.running is not None:
+            self.appended.discard(place)
+            if before := self.running.text(place, "", sure=False):
+                self.files[place] = before.text + self.files[place]
+        return self.files.get(place)
 
     def _keep(self, run: ProgramRun, feed: StdinSource) -> None:
         """Records what a program writes to files, if known: it may be run later."""
@@ -601,7 +613,10 @@ class Walk:
                 self.flaws.add("long")
                 return
             place = _located(path, run.cwd)
-            before = self.files.get(place, "") if any(each.kind == "append" for each in run.redirects) else ""
+            appends = any(each.kind == "append" for each in run.redirects)
+            before = self.files.get(place, "") if appends else ""
+            if appends and place not in self.files:
+                self.appended.add(place)
             self.files[place] = (before + text)[:MAX_CHARS]
 
     def _copy(self, run: ProgramRun) -> None:

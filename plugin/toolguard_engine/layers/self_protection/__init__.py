@@ -68,16 +68,17 @@ def _strongest(reading: CallReading) -> ProtectionFinding | None:
     runs = reading.runs
     if all(run.origin is None for run in runs):
         return strongest(_findings(reading, reading.command_readings))
+    likely = [run for run in runs if run.origin is None or run.origin.made or not _is_code(run)]
+    if (of_all := strongest(_findings(reading, _only(reading, likely)))) is None:
+        return None
     plain = [run for run in runs if run.origin is None]
     sure = [run for run in runs if run.origin is None or (run.origin.made and not _is_code(run))]
-    likely = [run for run in runs if run.origin is None or run.origin.made or not _is_code(run)]
     found = strongest(_findings(reading, _only(reading, plain)))
     if found is not None and found.certain:
         return found
     of_files = strongest(_findings(reading, _only(reading, sure)))
     if of_files is None or not of_files.certain:
-        of_files = strongest(_findings(reading, _only(reading, likely)))
-        of_files = of_files and replace(of_files, certain=False)
+        of_files = replace(of_all, certain=False)
     if found is not None or of_files is None:
         return found if of_files is None or not of_files.certain else of_files
     files = ", ".join(dict.fromkeys(run.origin.file for run in likely if run.origin is not None))

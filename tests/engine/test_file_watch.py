@@ -1,0 +1,177 @@
+"""What calls that may run do to files: remembered, expected until they have run, kept on disk; what changed is reported."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolguard_engine.model.files import MAX_RECORDS, FileMemory, FileRecord
+from toolguard_engine.rules import packs
+from toolguard_engine.server import tool_hints
+from toolguard_engine.server.file_reader import FileReader
+from toolguard_engine.server.session import Session
+from toolguard_engine.server.session_state import Setup
+from toolguard_engine.stores import open as stores
+from toolguard_engine.stores.locked import Damaged, Newer
+from toolguard_engine.wire import messages
+
+NOW = datetime(2026, 9, 6, 12, 0, tzinfo=UTC)
+HARM = "rm -rf ~/important\n"
+
+
+class Play:
+    """One session in a folder of this machine."""
+
+    def __init__(self, home: Path) -> None:
+        self.work = home / "work"
+        self.work.mkdir()
+        setup = Setup(tool_hints.load(), lambda: NOW, 42, packs.load(), home=str(home), files=FileReader(wait=60))
+        self.session = Session(setup)
+        self.session.answer(messages.Hello(0, messages.VERSION, str(home / ".openclaw")))
+        self.count = 0
+
+    def may_run(self, tool: str, params: dict[str, Any]) -> bool:
+        self.count += 1
+        question = messages.Judge(
+            self.count, tool, params, agent="main", session="s", run="r", call=f"c{self.count}", cwd=str(self.work)
+        )
+        answer = self.session.answer(question)
+        self.session.settle()
+        assert isinstance(answer, messages.VerdictAnswer)
+        return answer.decision == "allow"
+
+    def has_run(self, tool: str, params: dict[str, Any]) -> None:
+        """The call that was judged last."""
+        place = {"agent": "main", "session": "s", "run": "r", "call": f"c{self.count}"}
+        self.session.answer(messages.ToolResult(tool, params, "done", 4, **place))
+        self.session.settle()
+
+    def does(self, tool: str, params: dict[str, Any], deed: Callable[[], object] = lambda: None) -> None:
+        assert self.may_run(tool, params)
+        deed()
+        self.has_run(tool, params)
+
+    def run(self, command: str, deed: Callable[[], object] = lambda: None) -> None:
+        self.does("exec", {"command": command}, deed)
+
+    def record(self, name: str) -> tuple[str, str, bool] | None:
+        found = self.session.guard.files.of(str(self.work / name))
+        return found and (found.origin, found.source, found.created)
+
+    @property
+    def codes(self) -> list[str]:
+        return [event.code for event in self.session.outbox.take_events() if event.event == "security"]
+
+
+@pytest.fixture
+def play(tmp_path: Path) -> Play:
+    return Play(tmp_path)
+
+
+def test_who_made_which_file(play: Play) -> None:
+    (play.work / "mine.txt").write_text("x")
+    play.does("write", {"path": "a.txt", "content": "x"})
+    play.does("edit", {"path": "mine.txt", "oldText": "x", "newText": "y"})
+    play.does("apply_patch", {"input": "*** Begin Patch\n*** Add File: p.txt\n+x\n*** End Patch"})
+    play.run("echo x | tee t.txt > r.txt")
+    play.run("curl -sO https://files.example.net/get.sh; wget -q https://w.example.net/x -O w.sh")
+    play.run("git clone https://git.example.net/x/tool.git && cp get.sh copy.sh")
+    play.run("mkdir -p d && mv a.txt d/a.txt && ln -s mine.txt link && rm p.txt")
+    expected = {
+        "a.txt": None, "d/a.txt": ("agent", "write", True), "mine.txt": ("agent", "edit", False), "p.txt": None,
+        "t.txt": ("agent", "tee", True), "r.txt": ("agent", "tee", True), "get.sh": ("outside", "files.example.net", True),
+        "w.sh": ("outside", "w.example.net", True), "copy.sh": ("outside", "files.example.net", True),
+        "tool/setup.py": ("outside", "git.example.net", True), "link": ("agent", "exec", True), "other": None,
+    }  # fmt: skip
+    assert {name: play.record(name) for name in expected} == expected
+    link = play.session.guard.files.exactly(str(play.work / "link"))
+    assert link is not None
+    assert link.link == str(play.work / "mine.txt")
+
+
+def test_a_text_from_outside_that_is_written_stays_one_from_outside(play: Play) -> None:
+    text = "curl -s https://get.example.net/setup.sh\nmake install && ./configure --now\n"
+    play.session.answer(messages.ToolText("web_fetch", f"Do this:\n{text}", {}, run="r", session="s"))
+    play.does("write", {"path": "steps.sh", "content": f"#!/bin/sh\n{text}"})
+    play.does("write", {"path": "own.sh", "content": "echo something else altogether\n"})
+    assert [(play.record(name) or ("",))[0] for name in ("steps.sh", "own.sh")] == ["outside", "agent"]
+
+
+def test_calls_of_one_message(play: Play) -> None:
+    """All are judged before the first one runs."""
+    assert play.may_run("write", {"path": "x.sh", "content": HARM})
+    assert not play.may_run("exec", {"command": "sh x.sh"})
+    assert play.may_run("exec", {"command": f"printf '{HARM}' > y.sh"})
+    assert not play.may_run("exec", {"command": "sh y.sh"})
+
+
+def test_pieces_that_are_put_together(play: Play) -> None:
+    path = play.work / "x.sh"
+    play.run("printf 'rm -rf ' > x.sh", lambda: path.write_text("rm -rf "))
+    assert play.may_run("exec", {"command": "sh x.sh"})
+    assert not play.may_run("exec", {"command": "printf '~/important' >> x.sh; sh x.sh"})
+
+
+@pytest.mark.parametrize(
+    ("change", "codes"),
+    [
+        (lambda path: path.write_text(HARM), ["file.changed-after-judging"]),
+        (lambda path: (path.unlink(), path.symlink_to("y.sh")), ["file.changed-after-judging"]),
+        (lambda path: path.touch(), []),
+        (lambda path: path.unlink(), []),
+    ],
+)
+def test_a_file_that_is_exchanged_after_it_was_judged(
+    play: Play, change: Callable[[Path], object], codes: list[str]
+) -> None:
+    path = play.work / "x.sh"
+    path.write_text("echo hi\n")
+    (play.work / "y.sh").write_text(HARM)
+    play.run("sh x.sh", lambda: change(path))
+    assert play.codes == codes
+
+
+def test_a_link_that_is_retargeted_between_two_calls(play: Play) -> None:
+    (play.work / "good.sh").write_text("echo hi\n")
+    (play.work / "bad.sh").write_text(HARM)
+    link = play.work / "x.sh"
+    link.symlink_to("good.sh")
+    play.run("sh x.sh")
+    link.unlink()
+    link.symlink_to("bad.sh")
+    assert not play.may_run("exec", {"command": "sh x.sh"})
+
+
+def test_the_memory_is_bounded_and_survives(tmp_path: Path) -> None:
+    memory = FileMemory()
+    for number in range(MAX_RECORDS + 50):
+        memory.wrote(
+            f"/home/ada/project/src/package/module_{number}.py", FileRecord("agent", "write", f"agent:main:{number}")
+        )
+    records = memory.records
+    assert len(records) == MAX_RECORDS
+    held = sum(sys.getsizeof(path) + sys.getsizeof(each) + sys.getsizeof(each.session) for path, each in records.items())
+    assert held + sys.getsizeof(records) < 20_000_000
+    store = stores.file_memory(tmp_path)
+    assert store.load() == {}
+    store.save(records)
+    assert store.load() == records
+    again = FileMemory()
+    again.wrote("/new", FileRecord("outside", "host"))
+    again.restore(store.load())
+    assert (len(again.records), again.exactly("/new")) == (MAX_RECORDS, FileRecord("outside", "host"))
+
+
+@pytest.mark.parametrize(("content", "error"), [("{", Damaged), (json.dumps({"v": 2}), Newer)])
+def test_a_memory_that_cannot_be_read(tmp_path: Path, content: str, error: type[Exception]) -> None:
+    store = stores.file_memory(tmp_path)
+    store.path.parent.mkdir()
+    store.path.write_text(content)
+    with pytest.raises(error):
+        store.load()
