@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -46,19 +47,21 @@ class Library(msgspec.Struct, frozen=True):
     name: str
 
 
-class Function(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class Function:
     """A function or class that the code defines. `names`: the variables around it."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
-    names: dict[str, Value] = {}
+    names: dict[str, Value] = field(default_factory=dict)
     first: tuple[Value, ...] = ()
 
 
-class Instance(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class Instance:
     """An object of a class that the code defines."""
 
     made_by: Function
-    names: dict[str, Value] = {}
+    names: dict[str, Value] = field(default_factory=dict)
 
 
 class Either(msgspec.Struct, frozen=True):
