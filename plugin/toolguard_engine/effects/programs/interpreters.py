@@ -18,7 +18,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.code import code_deeds, python_code
+from toolguard_engine.effects.code import code_deeds, python_code, script_code
 from toolguard_engine.effects.code.code_deeds import CodeReading
 from toolguard_engine.effects.programs import Act
 from toolguard_engine.effects.programs.code_text import (
@@ -36,7 +36,7 @@ from toolguard_engine.effects.shell.places import Where, place
 from toolguard_engine.effects.shell.wrappers import SHELLS
 
 MAX_CODE = 20_000
-_READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code.read}
+_READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code.read, **script_code.READERS}
 """Language: what parses its code; None where it cannot."""
 
 MAX_READ = 64_000

@@ -1,0 +1,173 @@
+"""What is known of a value in Python code without running it.
+
+Strings, bytes, numbers, lists, tuples and dictionaries stand for themselves; `UNKNOWN` is in a string for each part that
+cannot be known. A path is a string. Sources say where a value is from: `file:PATH`, `program:NAME` (`env`: the environment;
+`curl`: another machine; others: what that program prints), `decoded`, `encrypted`, `socket`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from toolguard_engine.effects.code.code_deeds import FETCHED, SECRET
+from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
+
+Value = Any
+Sources = tuple[str, ...]
+
+MAX_TEXT = 65_536
+MAX_ITEMS = 200
+MAX_CHOICES = 4
+MAX_SOURCES = 16
+MAX_DEPTH = 6
+
+FROM_NETWORK = f"program:{FETCHED}"
+FROM_ENVIRONMENT = "program:env"
+FROM_SECRET = f"program:{SECRET}"
+DECODED, ENCRYPTED, FROM_SOCKET = "decoded", "encrypted", "socket"
+
+
+@dataclass(slots=True, frozen=True)
+class Unknown:
+    """A value that cannot be known. `kind`: what it was made by (`requests.Session`, `file`); `text`: its path or address;
+    `mode`: of an open file."""
+
+    kind: str = ""
+    sources: Sources = ()
+    text: str = ""
+    mode: str = ""
+
+
+@dataclass(slots=True, frozen=True)
+class Library:
+    """A module, or something in one, by its dotted name: `os.path.join`."""
+
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    """A function or class that the code defines. `names`: the variables around it."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
+    names: dict[str, Value] = field(default_factory=dict)
+    first: tuple[Value, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Instance:
+    """An object of a class that the code defines."""
+
+    made_by: Function
+    names: dict[str, Value] = field(default_factory=dict)
+
+
+@dataclass(slots=True, frozen=True)
+class Either:
+    """One of several values, depending on a condition."""
+
+    values: tuple[Value, ...]
+
+
+class Sourced(str):
+    """A string of which a part is from elsewhere."""
+
+    sources: Sources = ()
+
+
+NOTHING = Unknown()
+
+
+def sourced(text: str, sources: Sources) -> str:
+    """The text with its sources."""
+    if not sources:
+        return text
+    found = Sourced(text[:MAX_TEXT])
+    found.sources = sources[:MAX_SOURCES]
+    return found
+
+
+def choices(value: Value) -> tuple[Value, ...]:
+    return value.values if isinstance(value, Either) else (value,)
+
+
+def either(values: Iterable[Value]) -> Value:
+    """The value, or one of them if they differ."""
+    found: list[Value] = []
+    for value in values:
+        found += [each for each in choices(value) if not any(each is known or _same(each, known) for known in found)]
+    if len(found) > 1:
+        found = [each for each in found if each is not None and each != NOTHING] or found
+    return found[0] if len(found) == 1 else Either(tuple(found[:MAX_CHOICES]))
+
+
+def _same(one: Value, other: Value) -> bool:
+    return type(one) is type(other) and isinstance(one, str | int | Unknown | Library) and bool(one == other)
+
+
+def texts(value: Value) -> list[str]:
+    """The strings that a value may be, as words of a command."""
+    return [_text(each) for each in choices(value)]
+
+
+def text(value: Value) -> str:
+    """The string that a value is; `UNKNOWN` if that is not known."""
+    return _text(choices(value)[0])
+
+
+def _text(value: Value) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    if isinstance(value, bool) or value is None:
+        return str(value)
+    if isinstance(value, int | float):
+        return UNKNOWN if isinstance(value, int) and value.bit_length() > MAX_BITS else str(value)
+    return value.text or UNKNOWN if isinstance(value, Unknown) and value.kind in _NAMED else UNKNOWN
+
+
+MAX_BITS = 512
+_NAMED = frozenset({"file", "entry"})
+
+
+def is_known(value: Value) -> bool:
+    """Whether it is a text without unknown parts."""
+    return isinstance(value, str | bytes) and UNKNOWN not in _text(value)
+
+
+def sources(*values: Value) -> Sources:
+    """Where the parts of these values are from."""
+    found = dict.fromkeys(each for value in values for each in _sources(value, MAX_DEPTH))
+    return tuple(found)[:MAX_SOURCES]
+
+
+def _sources(value: Value, depth: int) -> Iterator[str]:
+    if isinstance(value, Sourced | Unknown):
+        yield from value.sources
+    elif depth and isinstance(value, list | tuple | Either | dict | Instance):
+        for each in items(value)[:MAX_ITEMS]:
+            yield from _sources(each, depth - 1)
+
+
+def items(value: Value) -> list[Value]:
+    """The parts of a value."""
+    if isinstance(value, list | tuple):
+        return list(value)
+    if isinstance(value, Either):
+        return list(value.values)
+    if isinstance(value, dict):
+        return [part for pair in value.items() for part in pair]
+    return list(value.names.values()) if isinstance(value, Instance) else []
+
+
+def feed(*values: Value) -> StdinSource:
+    """These values as what a program reads, writes or sends."""
+    named = sources(*values)
+    only = values[0] if len(values) == 1 else None
+    known = _text(only) if is_known(only) else None
+    programs = tuple(each.partition(":")[2] for each in named if each.startswith("program:"))
+    return StdinSource(known, programs, tuple(each.partition(":")[2] for each in named if each.startswith("file:")))
