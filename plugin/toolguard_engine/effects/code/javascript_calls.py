@@ -290,6 +290,7 @@ METHODS: dict[str, Act] = {
     "toString": _to_string, "then": calls.then, "catch": calls.itself, "finally": calls.itself, "join": calls.joined_by,
     "split": calls.split_by, "reverse": calls.backwards, "replace": calls.replaced, "replaceAll": calls.replaced, "push": _pushed,
     "write": _sent, "end": _sent, "send": _sent, "unlink": _file_gone, "delete": _file_gone,
+    "doShellScript": calls.shell,
 }  # fmt: skip
 CONSTANTS: dict[str, Value] = {
     "true": True, "false": False, "null": None, "undefined": None, "__dirname": ".", "__filename": "./script.js", "path.sep": "/",

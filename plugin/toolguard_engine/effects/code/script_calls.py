@@ -47,7 +47,10 @@ def texts(*values: Value) -> list[str]:
     found: list[str] = []
     for value in values:
         for each in choices(value):
-            found += texts(*each) if isinstance(each, list | tuple) else [_word(each)]
+            if isinstance(each, list | tuple):
+                found += texts(*each)
+            elif not isinstance(each, dict | bool | Routine):
+                found.append(_word(each))
     return found[:200]
 
 
@@ -235,8 +238,7 @@ def mapped(run: ScriptRun, args: list[Value], base: Value) -> Value:
     if routine is None:
         return base
     values = base if isinstance(base, list) else [element(base)]
-    found = [run.call(routine, [value, NOTHING]) for value in values[:MAX_CHOICES]]
-    return found
+    return [run.call(routine, [value]) for value in values[:MAX_CHOICES]]
 
 
 def each(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -252,7 +254,7 @@ def then(run: ScriptRun, args: list[Value], base: Value) -> Value:
 def joined_by(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
     sign = texts(at(args, 0))[0] if args else ","
     if not isinstance(base, list):
-        return Unknown(sources=sources(base)) if not isinstance(base, str) else base
+        return path_joined(run, [base, *args], None) if isinstance(base, str) else Unknown(sources=sources(base))
     value: Value = ""
     for count, part in enumerate(base):
         value = concatenated(concatenated(value, sign if count else ""), part)

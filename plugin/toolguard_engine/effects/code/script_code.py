@@ -2,25 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from itertools import islice
 
 from toolguard_engine.effects.code import code_deeds as deeds
-from toolguard_engine.effects.code.code_deeds import CodeReading
+from toolguard_engine.effects.code.code_deeds import CodeReading, Deed
 from toolguard_engine.effects.code.javascript_calls import JAVASCRIPT_LIBRARY
+from toolguard_engine.effects.code.other_calls import (
+    APPLE_LIBRARY,
+    AWK_LIBRARY,
+    LUA_LIBRARY,
+    PERL_LIBRARY,
+    PHP_LIBRARY,
+    RUBY_LIBRARY,
+)
 from toolguard_engine.effects.code.script_walk import LanguageLibrary, walked
+from toolguard_engine.effects.programs import code_text
 
-LIBRARIES: dict[str, LanguageLibrary] = {"javascript": JAVASCRIPT_LIBRARY}
+LIBRARIES: dict[str, LanguageLibrary] = {
+    "javascript": JAVASCRIPT_LIBRARY, "perl": PERL_LIBRARY, "ruby": RUBY_LIBRARY, "php": PHP_LIBRARY, "awk": AWK_LIBRARY, "lua": LUA_LIBRARY,
+    "applescript": APPLE_LIBRARY,
+}  # fmt: skip
+_APPLE_WORDS = tuple((re.compile(rf"\b{words}\b", re.IGNORECASE), meaning) for words, meaning in (
+    ("do shell script", "do_shell_script"), ("run script", "run_script"), ("(?:quoted form|POSIX path|posix path) of", ""),
+    ("path to home folder", '"~/"'), ("path to (desktop|documents|downloads)(?: folder)?", r'"~/\1/"'), ("path to library folder", '"~/Library/"'),
+    ("(?<=\\S )as (?:text|string)", ""), ("home directory of \\(system info\\)", '"~"'),
+))  # fmt: skip
+"""What AppleScript says in several words, as one name or text."""
+
 _STEP = 2
 """Steps of work for each operand."""
 
 _KEPT = 8
+_TRACED = frozenset({"javascript"})
+"""Languages whose calls for text from elsewhere are all known here."""
+
 
 
 @lru_cache(maxsize=_KEPT)
 def _read(code: str, language: str) -> CodeReading:
+    if language == "applescript":
+        for words, meaning in _APPLE_WORDS:
+            code = words.sub(meaning, code)
     run = walked(code, language, LIBRARIES[language])
-    return CodeReading(tuple(dict.fromkeys(run.deeds)), run.steps * _STEP, run.whole)
+    found = dict.fromkeys([*run.deeds, *_searched(code, language)])
+    return CodeReading(tuple(found), run.steps * _STEP, run.whole)
+
+
+def _searched(code: str, language: str) -> Iterator[Deed]:
+    """What is searched in the text, since it depends on no value."""
+    for text in islice(dict.fromkeys(code_text.methods(code)), code_text.MAX_FOUND):
+        yield deeds.method(text)
+    yield from map(deeds.sql_text, code_text.statement_texts(code))
+    if code_text.connects_shell(code):
+        yield deeds.remote_shell(code_text.clip(code))
+    if language not in _TRACED and (origin := code_text.runs_received(code)):
+        yield deeds.run_text(f"text in the code that was {origin}", origin, "code")
 
 
 def reader(language: str) -> Callable[[str], CodeReading]:

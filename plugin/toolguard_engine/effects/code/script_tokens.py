@@ -59,12 +59,12 @@ JAVASCRIPT = Syntax(
 )  # fmt: skip
 PERL = Syntax(
     r"#[^\n]*+|^=[a-z](?sm:.)*?(?:^=cut\b|\Z)", single="raw", double="fills", back="command", fill="$", concat=frozenset({"."}),
-    sigils=True, patterns=True, quotes=r"\b(q[qxw]?|m|qr|s|tr|y)\b(?!\s*+(?:=|,|;|\)))", bare=True,
+    sigils=True, patterns=True, quotes=r"(?<![-\w$@%&>])(?:q[qxw]?|m|qr|s|tr|y)\b(?!\s*+(?:=|,|;|\)|\}))", bare=True,
     names=r"[$@%&]{0,2}+(?:::)?[A-Za-z_]\w*+(?:::\w++)*+|\$\{?\^?\w++\}?|[$@][_!@0&/\\,;.$]|\$#\{?\$?\w++",
 )  # fmt: skip
 RUBY = Syntax(
     r"#[^\n]*+", single="raw", double="fills", back="command", fill="#{", lines=True, concat=frozenset({"+", "/", "<<"}),
-    patterns=True, quotes=r"%([qQxwWiIr])?(?=[\[({<|!/])", ends=True, bare=True,
+    patterns=True, quotes=r"%[qQxwWiIr]?(?=[\[({<|!/])", ends=True, bare=True,
     names=r"[@$]{0,2}+[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+[?!]?(?!=)|[@$]{0,2}+[A-Za-z_]\w*+",
 )  # fmt: skip
 PHP = Syntax(
@@ -93,7 +93,8 @@ _PATTERN = re.compile(
     rf"/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){{0,{_MAX_PATTERN}}}+\]){{1,{_MAX_PATTERN}}}+/[A-Za-z]{{0,8}}+"
 )
 _HERE = re.compile(r"""<<(<?)[-~]?\s?(?:"(\w{1,40})"|'(\w{1,40})'|([A-Z_]\w{0,40}))""")
-_VALUE_WORDS = frozenset({"return", "typeof", "case", "in", "of", "and", "or", "not", "if", "unless", "split", "grep", "when"})
+_ANGLES = re.compile(r"<([^\s<>=;()]{0,200}[*?/~.][^\s<>=;()]{0,200})>")
+_VALUE_WORDS = frozenset({"return", "typeof", "case", "in", "of", "and", "or", "not", "if", "unless", "split", "grep", "when", "unlink", "map", "push", "for", "foreach", "print"})
 _TABLES: dict[int, re.Pattern[str]] = {}
 
 
@@ -135,6 +136,9 @@ class Tokens:
                     after = pattern.end()
             elif char == "<" and (found := _HERE.match(text, at)) and self.syntax.back == "command":
                 after = self._document(found)
+            elif char == "<" and self.syntax is PERL and not self._operand() and (found := _ANGLES.match(text, at)):
+                self._add("string", f"{found[1]}", spaced, fills=True)
+                after = found.end()
             elif char == "[" and self.syntax is LUA and text[at + 1 : at + 2] == "[":
                 after = self._until("]]", at + 2)
             elif char == "@" and self.syntax is POWERSHELL and text[at + 1 : at + 2] in ("'", '"'):
@@ -148,7 +152,7 @@ class Tokens:
                 at += 1
                 continue
             kind, at = match.lastgroup, match.end()
-            if match.groupdict().get("quoted") is not None:
+            if kind == "quoted" and not (self.syntax is RUBY and self._operand() and not match.group()[1:]):
                 at = self._by_letter(match, spaced)
                 spaced = False
                 continue
@@ -294,7 +298,6 @@ class Tokens:
 
     def _by_letter(self, match: re.Match[str], spaced: bool) -> int:  # noqa: FBT001 - a part of the token
         """`qx{...}`, `%w[...]`: text between any signs; a substitution has two."""
-        letter = next((group for group in match.groups()[3:] if group and len(group) <= 2), "Q")  # noqa: PLR2004 - letters
         letter = match.group().lstrip("%") or "Q"
         at = match.end()
         while at < len(self.text) and self.text[at].isspace():

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from toolguard_engine.effects.code.code_deeds import Deed, shell
+from toolguard_engine.effects.code.code_deeds import Deed, shell, write
 from toolguard_engine.effects.code.python_values import (
     FROM_ENVIRONMENT,
     NOTHING,
@@ -24,11 +24,13 @@ from toolguard_engine.effects.code.python_values import (
     choices,
     either,
     feed,
+    items,
     sourced,
     sources,
     text,
 )
 from toolguard_engine.effects.code.script_tokens import (
+    APPLESCRIPT,
     AWK,
     JAVASCRIPT,
     LUA,
@@ -98,6 +100,12 @@ class ScriptRun:
     calls: int = 0
     whole: bool = True
     quiet: bool = False
+    printing: bool = False
+
+    @property
+    def words(self) -> frozenset[str]:
+        """Names that are operators."""
+        return _BINARY_WORDS.get(id(self.syntax), _NONE)
 
     def text(self, code: str) -> Value:
         """Walks a text of the same language; the value of its last expression."""
@@ -172,11 +180,12 @@ class ScriptRun:
         """An argument with the environment as a value."""
         if isinstance(value, Library) and value.name in self.library.environment:
             return ENVIRONMENT
-        if depth and isinstance(value, dict) and self.library.environment:
-            return {key: self._settled(part, depth - 1) for key, part in value.items()}
-        if depth and isinstance(value, list) and self.library.environment:
-            return [self._settled(part, depth - 1) for part in value]
-        return value
+        if not depth or not self.library.environment or not isinstance(value, dict | list):
+            return value
+        parts = [self._settled(part, depth - 1) for part in items(value)]
+        if all(one is other for one, other in zip(parts, items(value), strict=True)):
+            return value
+        return dict(zip(parts[::2], parts[1::2], strict=True)) if isinstance(value, dict) else parts
 
     def unknown(self, name: str, args: list[Value], base: Value) -> Value:
         """The result of a call that is not known; functions among its arguments are called."""
@@ -228,6 +237,7 @@ def concatenated(left: Value, right: Value) -> Value:
 
 
 _ASSIGNING = frozenset({"=", "+=", ".=", "||=", "??=", "&&=", "//=", ":=", "-=", "*=", "/=", "|=", "&=", "%=", "^=", "**="})
+_NONE: frozenset[str] = frozenset()
 _PREFIXES = frozenset({"!", "-", "+", "~", "...", "\\", "&", "*", "++", "--", "@", "?", "%"})
 _PREFIX_WORDS = frozenset(
     "new await typeof void delete yield throw not my our local state async defined return const let var echo print puts p say"
@@ -237,10 +247,17 @@ _PREFIX_WORDS = frozenset(
 _BINARY = frozenset(
     "+ - * / % == != === !== < > <= >= & | ^ << <<~ =~ !~ <=> .. ... ** && || ?? // . x & ~".split()
 )
-_BINARY_WORDS = frozenset(
-    "and or xor eq ne lt gt le ge cmp x instanceof in isa contains -eq -ne -like -match -replace -join -split -and -or -f"
-    " -notlike -notmatch -gt -lt -ge -le".split()
-)
+_BINARY_WORDS: dict[int, frozenset[str]] = {
+    id(JAVASCRIPT): frozenset({"instanceof", "in"}),
+    id(PERL): frozenset({"and", "or", "xor", "eq", "ne", "lt", "gt", "le", "ge", "cmp", "x", "isa"}),
+    id(PHP): frozenset({"and", "or", "xor", "instanceof"}),
+    id(RUBY): frozenset({"and", "or"}),
+    id(LUA): frozenset({"and", "or"}),
+    id(APPLESCRIPT): frozenset({"and", "or", "contains", "is", "mod"}),
+    id(POWERSHELL): frozenset(
+        "-eq -ne -like -match -replace -join -split -and -or -f -notlike -notmatch -gt -lt -ge -le -in -contains -is".split()
+    ),
+}
 _TYPES = frozenset({"as", "satisfies"})
 _INLINE = frozenset(
     "if while switch unless until elsif elseif with catch do else try finally begin then end export default case BEGIN END ensure"
@@ -413,7 +430,7 @@ class Reader:
 
     # --- expressions ------------------------------------------------------------------------------------------------------
 
-    def expression(self, at: int, end: int) -> tuple[Value, int]:
+    def expression(self, at: int, end: int, *, loose: bool = True) -> tuple[Value, int]:
         run = self.run
         run.depth += 1
         try:
@@ -434,11 +451,11 @@ class Reader:
                         value, at = self._combined(value, target, at, end)
                     else:
                         break
-                elif token.kind == "name" and token.text in _BINARY_WORDS:
-                    if token.text in ("in", "x") and run.syntax not in (PERL, JAVASCRIPT):
+                elif token.kind == "name" and token.text in run.words:
+                    if token.text in ("and", "or") and not loose:
                         break
                     right, at, _ = self.operand(at + 1, end)
-                    value = Unknown(sources=sources(value, right)) if token.text not in ("and", "or") else either([value, right])
+                    value = value if token.text in ("and", "or") else Unknown(sources=sources(value, right))
                 elif token.kind == "name" and token.text in _TYPES and run.syntax is JAVASCRIPT:
                     at = self.operand(at + 1, end)[1]
                 elif run.syntax is AWK and token.kind in ("string", "name", "number") and token.text not in _AWK_WORDS:
@@ -502,6 +519,11 @@ class Reader:
             return PIPES[self.run.syntax is AWK](self, value, at, end)
         if sign == "&&":
             return self.expression(at + 1, end)
+        if sign == ">" and self.run.printing:
+            append = self.is_sign(at + 1, end, ">")
+            path, at = self.expression(at + 1 + append, end)
+            self.run.add(*(write(text(one), feed(value), append=append) for one in choices(path)))
+            return value, at
         right, after, _ = self.operand(at + 1, end)
         if sign == "/" and self.run.syntax is RUBY:
             return (concatenated(concatenated(value, "/"), right) if isinstance(value, str) else NOTHING), after
@@ -528,8 +550,10 @@ class Reader:
                     value, at = self.expression(at + 1, end)
                     run.returned.append(value)
                     return value, at, None
-                if token.text in ("print", "say", "printf") and run.syntax is AWK:
+                if token.text in ("print", "printf") and run.syntax is AWK:
+                    run.printing = True
                     value, at = self.listed(at + 1, end)
+                    run.printing = False
                     return one_of(value[:1]) if len(value) == 1 else " ".join(map(text, value)), at, None
                 at += 1
                 continue
@@ -610,7 +634,7 @@ class Reader:
         found: list[Value] = []
         while at < end:
             before = at
-            value, at = self.expression(at, end)
+            value, at = self.expression(at, end, loose=False)
             if at > before:
                 found.append(value)
             if not self.is_sign(at, end, ",", "=>"):
@@ -734,21 +758,24 @@ class Reader:
     def postfix(self, value: Value, start: int, at: int, end: int) -> tuple[Value, int]:
         run, tokens = self.run, self.tokens
         base: Value = None
+        named = True
         while at < end:
             token = tokens[at]
             if token.kind == "sign":
-                if token.text in (".", "?.", "->", "::") and not (token.text in run.syntax.concat):
+                if (token.text in (".", "?.", "->", "::") or (token.text == ":" and run.syntax is LUA)) and not (token.text in run.syntax.concat):
                     if self.is_sign(at + 1, end, "[", "(", "{"):
                         at += 1
                         continue
                     if at + 1 >= end or tokens[at + 1].kind not in ("name", "number"):
                         break
+                    if isinstance(value, Library) and run.syntax is RUBY:
+                        value = self._without_arguments(value, base)
                     base, value = value, self._joined(value, tokens[at + 1].text)
-                    at += 2
+                    at, named = at + 2, True
                     continue
                 if token.text == "(" and not (token.spaced and run.syntax in (AWK, POWERSHELL)):
                     value, at = self._call(value, base, at, end)
-                    base = None
+                    base, named = None, False
                     continue
                 if token.text == "[" and not (token.spaced and run.syntax.bare) or (
                     token.text == "{" and run.syntax is PERL and not token.spaced
@@ -767,10 +794,10 @@ class Reader:
             bare = self._bare(value, base, at, end)
             if bare is not None:
                 value, at = bare
-                base = None
+                base, named = None, False
                 continue
             break
-        if isinstance(value, Library) and run.syntax is RUBY and not (at < end and tokens[at].text in _ASSIGNING):
+        if named and isinstance(value, Library) and run.syntax in (RUBY, PERL) and not (at < end and tokens[at].text in _ASSIGNING):
             value = self._without_arguments(value, base)
         return value, at
 
@@ -778,7 +805,7 @@ class Reader:
         run = self.run
         full = run.library.full(value.name)
         known = full in run.library.functions or full.rpartition(".")[2] in run.library.methods
-        if known and ("." in full):
+        if known and ("." in full or (full == "unlink" and run.syntax is PERL)):
             return run.call(value, [], base)
         return value
 
@@ -825,7 +852,7 @@ class Reader:
             if full not in run.library.functions and full.rpartition(".")[2] not in run.library.methods:
                 return None
         begins = token.kind in ("string", "number", "words", "command") or (
-            token.kind == "name" and token.text not in _BINARY_WORDS and token.text not in _MODIFIERS | {"do", "then", "foreach"}
+            token.kind == "name" and token.text not in run.words and token.text not in _MODIFIERS | {"do", "then", "foreach"}
         )
         begins = begins or (token.kind == "sign" and token.text in ("[", "\\", "<", "*", ":", "{", "&") and token.spaced)
         begins = begins or (run.syntax is PERL and token.kind == "sign" and token.text in ("@", "{"))
@@ -1030,9 +1057,19 @@ def _use(reader: Reader, at: int, end: int) -> int:
     return at
 
 
+def _set(reader: Reader, at: int, end: int) -> int:
+    """AppleScript: `set name to value`."""
+    by = reader.skip_to(at + 1, end, "to")
+    if reader.run.syntax is not APPLESCRIPT or by >= end:
+        return -1
+    value, after = reader.expression(by + 1, end)
+    reader.bind(at + 1, by, value)
+    return after
+
+
 _STATEMENTS: dict[str, Callable[[Reader, int, int], int]] = {
     "for": _loop, "foreach": _loop, "const": _declared, "let": _declared, "var": _declared, "import": _imported,
-    "function": _named_function, "sub": _named_function, "def": _named_function, "class": _class, "use": _use,
+    "function": _named_function, "sub": _named_function, "def": _named_function, "class": _class, "use": _use, "set": _set,
     **dict.fromkeys(_SKIPPED, _skipped),
 }  # fmt: skip
 
