@@ -85,7 +85,8 @@ def delete(path: str, *, recursive: bool = False) -> Deed:
 
 def write(path: str, feed: StdinSource | None = None, *, append: bool = False) -> Deed:
     """Creates or changes a file. `feed`: what is written; its text may run later."""
-    return Deed(argv=("cat",), feed=feed or StdinSource(), redirects=(Redirect("append" if append else "write", path),))
+    name = FETCHED if feed and FETCHED in feed.programs else "cat"
+    return Deed(argv=(name,), feed=feed or StdinSource(), redirects=(Redirect("append" if append else "write", path),))
 
 
 def empty(path: str) -> Deed:

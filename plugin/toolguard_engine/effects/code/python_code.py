@@ -1,9 +1,103 @@
-"""Reads Python."""
+"""Reads Python code with the parser of the standard library; the entry point is `read`.
+
+Text that cannot be parsed (another language, Python 2, a part of a program) is left to the search of `code_text`. Size and
+nesting are bounded before parsing, steps while reading. What was read last is kept, since the walk of a command and the
+search for its effects both ask for it.
+"""
 
 from __future__ import annotations
 
-from toolguard_engine.effects.code.code_deeds import CodeReading
+import ast
+import re
+import warnings
+from functools import lru_cache
+
+from toolguard_engine.effects.code import code_deeds as deeds
+from toolguard_engine.effects.code.code_deeds import CodeReading, Deed
+from toolguard_engine.effects.code.python_methods import PythonLibraries
+from toolguard_engine.effects.code.python_reader import Exhausted, PythonReader
+from toolguard_engine.effects.code.python_values import NOTHING, Value
+
+MAX_CODE = 64_000
+MAX_BRACKETS = 60
+MAX_PATHS = 100
+_COST = 2
+"""Steps of work for each part of the code that is read."""
+
+_CHARACTERS = 50
+"""That are parsed in one step of work."""
+
+_BRACKETS = re.compile(r"[()\[\]{}]")
+_CHAINS = re.compile(r"(?:[-+~][\s(]{0,9}){40}|(?:\b(?:not|lambda|await)\b[^\n]{0,9}){40}|(?:\*\*[^\n*]{0,9}){60}")
+_COMMAND = re.compile(r"^([ \t]*)(?:[!]{1,2}|%(?:sx|system)\b|[\w, ]{1,60}=[ \t]*!)[ \t]*(\S[^\n]*)$", re.MULTILINE)
+_CELL = re.compile(r"\s*%%(?:bash|sh|script|system|sx|!)\b[^\n]*\n(.*)", re.DOTALL)
+_MAGIC = re.compile(r"^([ \t]*)%{1,2}[a-z]\w*[^\n]*$", re.MULTILINE)
+_PRINT = re.compile(r"^([ \t]*)print[ \t]+(?!=)([^\n;]*)", re.MULTILINE)
 
 
-def read(code: str) -> CodeReading | None:  # noqa: ARG001 - not written yet
-    return None
+@lru_cache(maxsize=16)
+def read(code: str) -> CodeReading | None:
+    """What Python code does; None if it cannot be parsed."""
+    commands: list[Deed] = []
+    if "!" in code or "%" in code:
+        code = _without_magic(code, commands)
+    tree = _parsed(code) or (_parsed(_PRINT.sub(r"\1print(\2)", code)) if "print " in code else None)
+    if tree is None:
+        return CodeReading(tuple(commands), whole=False) if commands else None
+    reader = PythonReader(PythonLibraries())
+    whole = _follow(reader, tree)
+    steps = reader.steps * _COST + len(code) // _CHARACTERS
+    return CodeReading((*commands, *reader.deeds), steps, whole, tuple(reader.paths)[:MAX_PATHS])
+
+
+def _follow(reader: PythonReader, tree: ast.Module) -> bool:
+    """Reads the whole tree; False if it is too much."""
+
+    def inner(text: str) -> Value:
+        found = _parsed(text)
+        if found is None:
+            return NOTHING
+        reader.nested += 1
+        try:
+            return reader.block(found.body)
+        finally:
+            reader.nested -= 1
+
+    reader.state["read"] = inner
+    try:
+        reader.module(tree)
+    except (Exhausted, RecursionError):
+        return False
+    finally:
+        reader.add(*(deeds.empty(path) for path, used in reader.state.get("opened", {}).items() if not used))
+    return True
+
+
+def _without_magic(code: str, commands: list[Deed]) -> str:
+    """The code of a notebook's cell without its shell commands."""
+    if cell := _CELL.fullmatch(code):
+        commands.append(deeds.shell(cell[1]))
+        return ""
+    commands += [deeds.shell(found[2]) for found in _COMMAND.finditer(code)]
+    return _MAGIC.sub(r"\1pass", _COMMAND.sub(r"\1pass", code))
+
+
+def _parsed(code: str) -> ast.Module | None:
+    if len(code) > MAX_CODE or "\0" in code or _nested(code):
+        return None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _nested(code: str) -> bool:
+    """Whether it is nested so deeply that parsing it could exhaust the stack. Brackets in strings count as well."""
+    depth = 0
+    for found in _BRACKETS.finditer(code):
+        depth += 1 if found[0] in "([{" else -1
+        if depth > MAX_BRACKETS:
+            return True
+    return _CHAINS.search(code) is not None

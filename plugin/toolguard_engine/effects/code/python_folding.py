@@ -28,9 +28,11 @@ from toolguard_engine.effects.code.python_values import (
     text,
 )
 from toolguard_engine.effects.shell.command import UNKNOWN
+from toolguard_engine.effects.shell.place_names import words
 
 _FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, LookupError, OverflowError, ArithmeticError)
 MAX_NUMBER = 1 << 64
+MAX_BASE, MAX_POWER = 1_024, 64
 
 
 def each_choice(fold: Callable[..., Value], *values: Value) -> Value:
@@ -76,6 +78,11 @@ def _numbers(left: Value, right: Value, fold: Callable[[Any, Any], Any]) -> Valu
     return Unknown(sources=sources(left, right))
 
 
+def _small(left: Value, right: Value, fold: Callable[[int, int], int]) -> Value:
+    known = isinstance(left, int) and isinstance(right, int) and abs(left) <= MAX_BASE and 0 <= right <= MAX_POWER
+    return fold(left, right) if known else NOTHING
+
+
 def divided(left: Value, right: Value) -> Value:
     """`/` between paths."""
     if isinstance(left, int | float) and isinstance(right, int | float):
@@ -110,8 +117,7 @@ OPERATIONS: dict[str, Callable[[Value, Value], Value]] = {
     "Sub": lambda a, b: _numbers(a, b, lambda x, y: x - y), "BitXor": lambda a, b: _numbers(a, b, lambda x, y: x ^ y),
     "BitOr": lambda a, b: {**a, **b} if isinstance(a, dict) and isinstance(b, dict) else _numbers(a, b, lambda x, y: x | y),
     "BitAnd": lambda a, b: _numbers(a, b, lambda x, y: x & y), "FloorDiv": lambda a, b: _numbers(a, b, lambda x, y: x // y),
-    "Pow": lambda a, b: a**b if isinstance(a, int) and isinstance(b, int) and 0 <= b <= 64 and abs(a) <= 1024 else NOTHING,
-    "LShift": lambda a, b: a << b if isinstance(a, int) and isinstance(b, int) and 0 <= b <= 64 and abs(a) < 1024 else NOTHING,
+    "Pow": lambda a, b: _small(a, b, lambda x, y: x**y), "LShift": lambda a, b: _small(a, b, lambda x, y: x << y),
 }  # fmt: skip
 
 
@@ -161,16 +167,20 @@ def suffix(value: Value) -> Value:
     return posixpath.splitext(base(value))[1]
 
 
+def without_suffix(value: Value) -> Value:
+    return posixpath.splitext(text(value))[0]
+
+
 def with_name(value: Value, name: Value) -> Value:
     return path_join([parent(value), name])
 
 
 # --- strings --------------------------------------------------------------------------------------------------------------
 
-_PLAIN = frozenset(
+_PLAIN = words(
     "strip lstrip rstrip lower upper title capitalize swapcase casefold removeprefix removesuffix split rsplit splitlines"
     " partition rpartition zfill encode decode hex startswith endswith replace find index count translate center ljust rjust"
-    " isdigit isalpha format_map expandtabs".split()
+    " isdigit isalpha expandtabs"
 )
 _PADS = frozenset({"zfill", "center", "ljust", "rjust", "expandtabs"})
 

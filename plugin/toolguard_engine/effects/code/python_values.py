@@ -2,7 +2,7 @@
 
 Strings, bytes, numbers, lists, tuples and dictionaries stand for themselves; `UNKNOWN` is in a string for each part that
 cannot be known. A path is a string. Sources say where a value is from: `file:PATH`, `program:NAME` (`env`: the environment;
-`curl`: another machine; others: what that program prints), `decoded`, `encrypted`, `socket`.
+`curl`: another machine; others: what that program prints), `secret:VARIABLE`, `decoded`, `encrypted`, `socket`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ MAX_DEPTH = 6
 
 FROM_NETWORK = f"program:{FETCHED}"
 FROM_ENVIRONMENT = "program:env"
-FROM_SECRET = f"program:{SECRET}"
 DECODED, ENCRYPTED, FROM_SOCKET = "decoded", "encrypted", "socket"
 
 
@@ -169,5 +168,9 @@ def feed(*values: Value) -> StdinSource:
     named = sources(*values)
     only = values[0] if len(values) == 1 else None
     known = _text(only) if is_known(only) else None
-    programs = tuple(each.partition(":")[2] for each in named if each.startswith("program:"))
+    programs = tuple(_program(each) for each in named if each.startswith(("program:", "secret:")))
     return StdinSource(known, programs, tuple(each.partition(":")[2] for each in named if each.startswith("file:")))
+
+
+def _program(source: str) -> str:
+    return SECRET if source.startswith("secret:") else source.partition(":")[2]
