@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Iterator
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code.code_deeds import Deed
+from toolguard_engine.effects.code.python_builtins import TEMP
+from toolguard_engine.effects.code.python_builtins import environment as variable
+from toolguard_engine.effects.code.python_requests import address, carried, data_headers
 from toolguard_engine.effects.code.python_values import (
     DECODED,
     FROM_NETWORK,
-    FROM_SECRET,
     NOTHING,
     Library,
     Unknown,
@@ -35,11 +36,8 @@ from toolguard_engine.effects.code.script_walk import (
     element,
     one_of,
 )
-from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
-from toolguard_engine.effects.shell.expand import SECRET_NAME
+from toolguard_engine.effects.shell.command import UNKNOWN
 
-TEMP = f"/tmp/tmp.{UNKNOWN}"  # noqa: S108 - a name, nothing is opened
-_FOLDERS = {"HOME": "~", "USERPROFILE": "~", "PWD": ".", "INIT_CWD": ".", "OLDPWD": ".", "TMPDIR": "/tmp", "TEMP": "/tmp", "TMP": "/tmp"}  # noqa: S108 - names
 
 
 def texts(*values: Value) -> list[str]:
@@ -62,13 +60,6 @@ def _word(value: Value) -> str:
 
 def at(args: list[Value], place: int) -> Value:
     return args[place] if len(args) > place else NOTHING
-
-
-def variable(name: str) -> Value:
-    """An environment variable."""
-    if name in _FOLDERS:
-        return _FOLDERS[name]
-    return Unknown(sources=(FROM_SECRET,)) if SECRET_NAME.search(name) else Unknown()
 
 
 def option(args: list[Value], name: str) -> Value:
@@ -135,8 +126,7 @@ def writing(*, append: bool = False, data: int = 1) -> Act:
 def reading(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
     found = texts(at(args, 0))
     if found[:1] and found[0].startswith(("http://", "https://", "ftp://")):
-        run.add(deeds.request(found[0], "GET", feed(args[0])))
-        return Unknown(kind="response", sources=(FROM_NETWORK,), text="")
+        return requested(run, args[0], "GET", None)
     run.add(*(deeds.read(path) for path in found))
     return Unknown(sources=(*(f"file:{path}" for path in found[:4]), *sources(at(args, 0))))
 
@@ -385,27 +375,14 @@ def hidden(run: ScriptRun, code: Value) -> None:
 
 # --- other machines -------------------------------------------------------------------------------------------------------
 
-_ADDRESS = re.compile(r"[a-z][a-z0-9+.-]{1,12}://", re.IGNORECASE)
-_SECRETS = frozenset({FROM_SECRET})
-
-
-def without_secrets(value: Value) -> StdinSource:
-    """Headers may carry a secret: that is what logs in."""
-    found = feed(value)
-    return StdinSource(None, tuple(name for name in found.programs if name != deeds.SECRET), found.files)
-
 
 def requested(run: ScriptRun, url: Value, method: str, body: Value, headers: Value = None) -> Value:
     """A request. `body`: None if it has none."""
-    address = "".join(texts(url)[:1])
-    address = address if address.strip(UNKNOWN) else ""
-    carried = _together(feed(body), without_secrets(headers)) if body is not None else _together(feed(url), without_secrets(headers))
     make = deeds.request if body is None else deeds.send
-    run.add(make(address, method.upper() or "POST", carried))
-    if body is not None and set(sources(url)):
-        run.add(deeds.request(address, "GET", feed(url)))
-    return Unknown(kind="response", sources=(FROM_NETWORK,))
+    for one in choices(url):
+        to = address(one)
+        run.add(make(to, method.upper() or "POST", carried(to, one, body, *data_headers(headers))))
+    return Unknown("response", (FROM_NETWORK,))
 
 
-def _together(one: StdinSource, other: StdinSource) -> StdinSource:
-    return StdinSource(one.text, (*one.programs, *other.programs), (*one.files, *other.files)) if other.programs or other.files else one
+__all__ = ["TEMP", "variable"]

@@ -225,7 +225,7 @@ def _value(part: Part, state: ShellState, capture: Captured) -> tuple[str, Stdin
     return UNKNOWN if feed.text is None else feed.text.rstrip("\n"), feed
 
 
-SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE)(?:_|\Z)", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PRIVATE)(?:_|\Z)", re.IGNORECASE)
 _SECRET = StdinSource(None, ("$secret",))
 """The value of an environment variable whose name suggests a secret."""
 
@@ -235,7 +235,7 @@ def _variable(part: Variable, state: ShellState, capture: Captured) -> tuple[str
     operator = part.operator
     if not operator:
         if value is None:
-            return UNKNOWN, _SECRET if SECRET_NAME.search(part.name) else None
+            return UNKNOWN, _SECRET if _SECRET_NAME.search(part.name) else None
         return value, state.feeds.get(part.name)
     if operator[-1:] in "-=+?" and operator != "##":
         other, feed = text_of(part.operand, state, capture)
