@@ -17,7 +17,7 @@ from toolguard_engine.effects.code.python_values import (
     text,
 )
 from toolguard_engine.effects.code.script_calls import at, texts
-from toolguard_engine.effects.code.script_walk import Act, LanguageLibrary, Routine, ScriptRun, element
+from toolguard_engine.effects.code.script_walk import FROM_INPUT, Act, LanguageLibrary, Routine, ScriptRun, element
 from toolguard_engine.effects.shell.command import UNKNOWN
 
 _MODULES = {
@@ -295,6 +295,6 @@ METHODS: dict[str, Act] = {
 CONSTANTS: dict[str, Value] = {
     "true": True, "false": False, "null": None, "undefined": None, "__dirname": ".", "__filename": "./script.js", "path.sep": "/",
     "process.execPath": "node", "process.platform": "linux", "import.meta.dirname": ".", "import.meta.dir": ".", "import.meta.url": "./script.js",
-    "import.meta.filename": "./script.js", "os.EOL": "\n",
+    "import.meta.filename": "./script.js", "os.EOL": "\n", "process.stdin": FROM_INPUT,
 }  # fmt: skip
-JAVASCRIPT_LIBRARY = LanguageLibrary(CONSTANTS, FUNCTIONS, METHODS, full, member, frozenset({"process.env"}))
+JAVASCRIPT_LIBRARY = LanguageLibrary(CONSTANTS, FUNCTIONS, METHODS, full, member, frozenset({"process.env"}), program="node")

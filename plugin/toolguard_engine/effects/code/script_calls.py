@@ -27,6 +27,7 @@ from toolguard_engine.effects.code.python_values import (
 )
 from toolguard_engine.effects.code.script_walk import (
     ENVIRONMENT,
+    FROM_INPUT,
     MAX_CHOICES,
     Act,
     Routine,
@@ -127,6 +128,8 @@ def reading(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: A
     found = texts(at(args, 0))
     if found[:1] and found[0].startswith(("http://", "https://", "ftp://")):
         return requested(run, args[0], "GET", None)
+    if found[:1] in (["0"], ["/dev/stdin"], ["php://stdin"], ["-"]):
+        return FROM_INPUT
     run.add(*(deeds.read(path) for path in found))
     return Unknown(sources=(*(f"file:{path}" for path in found[:4]), *sources(at(args, 0))))
 
@@ -295,6 +298,8 @@ def output(command: str) -> Value:
 def shell(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
     """A text that a shell runs."""
     folder = option(args[1:], "cwd")
+    if "input" in sources(at(args, 0)) and not texts(at(args, 0))[0].strip(UNKNOWN + " "):
+        run.add(deeds.run(["sh"], deeds.INPUT))
     for command in texts(at(args, 0)):
         if command.strip(UNKNOWN + " "):
             run.add(deeds.shell(command, cwd=text(folder) if isinstance(folder, str) else ""))
@@ -367,6 +372,8 @@ def evaluating(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa
 def hidden(run: ScriptRun, code: Value) -> None:
     """Text that runs but is not visible."""
     origin = sources(code)
+    if "input" in origin:
+        run.add(deeds.run([run.library.program or "sh"], deeds.INPUT))
     if FROM_NETWORK in origin:
         run.add(deeds.run_text("an address in the code", "fetched", "code"))
     elif DECODED in origin:

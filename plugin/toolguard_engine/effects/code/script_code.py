@@ -18,12 +18,13 @@ from toolguard_engine.effects.code.other_calls import (
     PHP_LIBRARY,
     RUBY_LIBRARY,
 )
+from toolguard_engine.effects.code.powershell_calls import POWERSHELL_LIBRARY
 from toolguard_engine.effects.code.script_walk import LanguageLibrary, walked
 from toolguard_engine.effects.programs import code_text
 
 LIBRARIES: dict[str, LanguageLibrary] = {
     "javascript": JAVASCRIPT_LIBRARY, "perl": PERL_LIBRARY, "ruby": RUBY_LIBRARY, "php": PHP_LIBRARY, "awk": AWK_LIBRARY, "lua": LUA_LIBRARY,
-    "applescript": APPLE_LIBRARY,
+    "applescript": APPLE_LIBRARY, "powershell": POWERSHELL_LIBRARY,
 }  # fmt: skip
 _APPLE_WORDS = tuple((re.compile(rf"\b{words}\b", re.IGNORECASE), meaning) for words, meaning in (
     ("do shell script", "do_shell_script"), ("run script", "run_script"), ("(?:quoted form|POSIX path|posix path) of", ""),

@@ -74,7 +74,7 @@ PHP = Syntax(
 AWK = Syntax(r"#[^\n]*+", single="", lines=True, concat=frozenset(), patterns=True, bare=True)
 POWERSHELL = Syntax(
     r"<#(?s:.)*?(?:#>|\Z)|(?<![\w])#[^\n]*+|`\n", single="raw", double="fills", fill="$", lines=True, sigils=True, bare=True,
-    escape="`", names=r"[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]|-?[A-Za-z_][\w]*+(?:-\w++)*+",
+    escape="`", names=r"(?:\$(?:env:)?)?[\w.~:-]*+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]|-?[A-Za-z_][\w]*+(?:-\w++)*+",
 )  # fmt: skip
 LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", concat=frozenset({".."}), ends=True, bare=True)
 APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", single="", lines=True, concat=frozenset({"&"}), bare=True)

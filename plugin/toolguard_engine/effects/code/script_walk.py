@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from toolguard_engine.effects.code.code_deeds import Deed, shell, write
+from toolguard_engine.effects.code.code_deeds import INPUT, Deed, shell, write
 from toolguard_engine.effects.code.python_values import (
     FROM_ENVIRONMENT,
     NOTHING,
@@ -63,7 +63,9 @@ Act = Callable[["ScriptRun", list[Value], Value], Value]
 class LanguageLibrary(msgspec.Struct, frozen=True):
     """What the names of a language mean. `constants`: values of names; `functions`: calls by full name; `methods`: calls by
     their last name, whatever they belong to; `full`: the full name that a module or name has; `member`: other members;
-    `environment`: names of the whole environment."""
+    `environment`: names of the whole environment; `command`: a
+    command that is not in `functions`, for languages of commands;
+    `program`: the interpreter."""
 
     constants: Mapping[str, Value]
     functions: Mapping[str, Act]
@@ -71,6 +73,8 @@ class LanguageLibrary(msgspec.Struct, frozen=True):
     full: Callable[[str], str] = lambda name: name
     member: Callable[[ScriptRun, str], Value] = lambda run, name: None
     environment: frozenset[str] = frozenset()
+    command: Callable[[ScriptRun, str, list[Value]], Value] | None = None
+    program: str = ""
 
 
 @dataclass(eq=False, slots=True)
@@ -117,6 +121,9 @@ class ScriptRun:
             tokens = Tokens(code, self.syntax)
             self.whole = self.whole and tokens.whole
             return Reader(self, tokens.found).block(0, len(tokens.found))
+        except RecursionError:
+            self.whole = False
+            return NOTHING
         finally:
             self.depth -= 1
 
@@ -572,8 +579,10 @@ class Reader:
         )
 
     def primary(self, at: int, end: int) -> tuple[Value, int]:
-        token = self.tokens[at]
+        token, run_command = self.tokens[at], self.run.library.command is not None
         if token.kind == "string":
+            if run_command and at and self.is_sign(at - 1, end, "&"):
+                return self.commanded(at, end)
             return self.filled(token), at + 1
         if token.kind == "command":
             command = self.filled(token)
@@ -590,6 +599,8 @@ class Reader:
             return self.bracketed(token, at, end)
         if token.kind == "pattern":
             return token.text, at + 1
+        if token.text == "$" and self.run.syntax is AWK:
+            return FROM_INPUT, self.primary(at + 1, end)[1] if at + 1 < end else end
         if token.text == ":" and self.run.syntax is RUBY and at + 1 < end:
             return self.tokens[at + 1].text, at + 2
         return NOTHING, at if token.text in ",;)]}:=>" else at + 1
@@ -601,6 +612,8 @@ class Reader:
                 return self.arrow((at + 1, close), close + 1, end)
             found = self.items(at + 1, close)
             return (found[0] if len(found) == 1 else found if found else []), close + 1
+        if token.text == "[" and self.run.library.command is not None:
+            return [Library("".join(each.text for each in self.tokens[at + 1 : close][:20]))], close + 1
         if token.text == "[":
             return self.items(at + 1, close), close + 1
         if self.run.syntax is LUA or self._is_object(at, close):
@@ -700,6 +713,7 @@ class Reader:
             close = min(self.tokens[opened].match, end)
             found = self.routine(params, (opened + 1, close))
         if name:
+            name = name.lower() if self.run.library.command is not None else name
             self.run.names[name.lstrip("*")] = found
         return found, close + 1
 
@@ -742,6 +756,11 @@ class Reader:
             return self.arrow((at, at + 1), at + 1, end)
         if name in ("lambda", "proc") and run.syntax is RUBY:
             return NOTHING, at + 1
+        if run.library.command is not None:
+            if name[:1] in "$@-" and _is_path(name):
+                return self.word(at, end)
+            if name[:1] not in "$@-":
+                return self.commanded(at, end)
         if run.syntax is PERL and token.text[:1] in "@%$&" and len(name) > 1:
             return self._variable(name, at, end), at + 1
         return self.lookup(name), at + 1
@@ -814,6 +833,8 @@ class Reader:
         first = choices(value)[0]
         if isinstance(first, Library | dict):
             return self.run_member(first, key)
+        if isinstance(first, str) and key.lower() in _OWN_NAME and not self.run.syntax.ends:
+            return value
         return Library(f".{key}")
 
     def _call(self, value: Value, base: Value, at: int, end: int) -> tuple[Value, int]:
@@ -842,6 +863,8 @@ class Reader:
     def _bare(self, value: Value, base: Value, at: int, end: int) -> tuple[Value, int] | None:
         """A call without parentheses: `unlink "x"`, `Dir.each_child d do |f|`."""
         run, token = self.run, self.tokens[at]
+        if run.library.command is not None:
+            return None
         if not run.syntax.bare or not isinstance(value, Library | Routine):
             return None
         if run.syntax is RUBY and ((token.kind == "sign" and token.text == "{") or token.text == "do"):
@@ -865,6 +888,64 @@ class Reader:
         args, after = self.listed(at, end)
         block, after = self._block(after, end)
         return run.call(value, [*args, *block], base), after
+
+    def commanded(self, at: int, end: int) -> tuple[Value, int]:
+        """PowerShell: a command, its options and operands, up to the end of the statement."""
+        run, token = self.run, self.tokens[at]
+        called, at = (self.filled(token), at + 1) if token.kind == "string" else self.word(at, end)
+        name = text(called)
+        args: list[Value] = []
+        words: list[Value] = []
+        options: dict[str, Value] = {}
+        while at < end and not self._ends_command(at, end):
+            token, before = self.tokens[at], at
+            if token.kind == "sign" and token.text == "{":
+                args.append(self.routine((at, at), (at + 1, min(token.match, end))))
+                at = min(token.match, end) + 1
+                continue
+            if token.kind == "sign" and token.text == ",":
+                at += 1
+                continue
+            value, at = self.word(at, end)
+            words.append(value)
+            at = max(at, before + 1)
+            if token.kind == "name" and token.text[:1] == "-":
+                key = token.text[1:].lower()
+                options[key] = True
+                if key not in _SWITCHES and at < end and not self._ends_command(at, end) and self.tokens[at].text[:1] != "-":
+                    options[key], at = self.word(at, end)
+                    words.append(options[key])
+            else:
+                args.append(value)
+        lower = name.lower()
+        if isinstance(own := run.names.get(name, run.names.get(lower)), Routine):
+            return run.invoke(own, args), at
+        if lower in run.library.functions:
+            return run.call(Library(lower), [*args, options], None), at
+        return (run.library.command(run, name, words) if run.library.command else NOTHING), at
+
+    def _ends_command(self, at: int, end: int) -> bool:
+        return self.tokens[at].kind == "end" or self.is_sign(at, end, ";", "|", ")", "}", "&&", "||", "]")
+
+    def word(self, at: int, end: int) -> tuple[Value, int]:
+        """One word of a command: a value, or text as it is written."""
+        token = self.tokens[at]
+        after = at + 1
+        value_sign = token.kind == "sign" and token.text in ("(", "[", "@")
+        if token.kind == "string" or value_sign or (token.text[:1] == "$" and not _is_path(token.text)):
+            if self.is_sign(at, end, "@") and self.is_sign(after, end, "(", "{"):
+                return self.primary(after, end)
+            if self.is_sign(at, end, "$") and self.is_sign(after, end, "("):
+                return self.primary(after, end)
+            value, after = self.primary(at, end)
+            return self.postfix(value, at, after, end)
+        written = token.text
+        while after < end and not self.tokens[after].spaced and self.tokens[after].kind in ("name", "number", "sign"):
+            if self._ends_command(after, end) or self.is_sign(after, end, ",", "(", "{"):
+                break
+            written += self.tokens[after].text
+            after += 1
+        return self.filled(Token("string", written.replace("\\", "/"), fills=True)), after
 
     def _indexed(self, value: Value, at: int, end: int) -> tuple[Value, int]:
         close = min(self.tokens[at].match, end)
@@ -922,7 +1003,23 @@ class Reader:
         return "", len(source)
 
 
+PIPED = "|"
+"""The name of what is piped to a command of PowerShell."""
+
+_SWITCHES = frozenset(
+    "recurse r rec force fo f append raw usebasicparsing passthru verbose confirm whatif file directory name noprofile wait nonewline unique rf fr s l la".split()
+)
+FROM_INPUT = Unknown(sources=("input",))
+"""What the standard input of the script brings."""
+
+_OWN_NAME = frozenset({"name", "fullname", "path"})
+"""Members of an entry of a folder that name it."""
+
 _AWK_WORDS = frozenset({"getline", "in", "if", "else", "while", "for", "do", "next", "exit", "BEGIN", "END", "function"})
+
+
+def _is_path(word: str) -> bool:
+    return "/" in word or "\\" in word
 
 
 def item_at(value: Value, at: int) -> Value:
@@ -1087,16 +1184,24 @@ def _awk_pipe(reader: Reader, value: Value, at: int, end: int) -> tuple[Value, i
         return NOTHING, at
     command, at = reader.expression(at, end)
     for each in choices(command):
-        reader.run.add(shell(text(each), feed(value)))
+        reader.run.add(shell(text(each), INPUT if "input" in sources(value) else feed(value)))
     return NOTHING, at
 
 
-def _no_pipe(reader: Reader, value: Value, at: int, end: int) -> tuple[Value, int]:
-    right, at = reader.expression(at + 1, end)
-    return Unknown(sources=sources(value, right)), at
+def _power_pipe(reader: Reader, value: Value, at: int, end: int) -> tuple[Value, int]:
+    """`list | command`, `list | % { }`."""
+    names = reader.run.names
+    names["$_"] = names["$PSItem"] = element(value)
+    names[PIPED] = value
+    short = reader.is_sign(at + 1, end, "%", "?")
+    found, at, _ = reader.operand(at + 1 + short, end)
+    if isinstance(found, Routine):
+        found = reader.run.invoke(found, [])
+    names.pop(PIPED, None)
+    return found, at
 
 
-PIPES = {True: _awk_pipe, False: _no_pipe}
+PIPES = {True: _awk_pipe, False: _power_pipe}
 
 
 def walked(code: str, language: str, library: LanguageLibrary) -> ScriptRun:

@@ -504,7 +504,7 @@ def _interpreter(run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from _serves(run, where)
     found = source(run)
     if found is None:
-        if not _script(run) and language(run.name) not in ("awk", "applescript"):
+        if not _script(run) and language(run.name) != "awk":
             yield from hidden_text(run, run.stdin, piped=True)
         return
     named, code = found

@@ -12,7 +12,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.code.code_deeds import CodeReading
+from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
 from toolguard_engine.effects.shell import expand as fields
 from toolguard_engine.effects.shell import guesses
@@ -409,6 +409,8 @@ class Walk:
         self.wrapped += 1
         feed = special(self, run, state) if special else self._wrapped(run, wrapper, state) if wrapper else None
         self.wrapped -= 1
+        if feed is None and name in interpreters.LANGUAGES and special is None:  # also a wrapper: `bun -e`
+            self._code(run, state)
         return printed(run) if feed is None else feed
 
     def _guessed(self, run: ProgramRun, state: ShellState) -> StdinSource:
@@ -630,23 +632,24 @@ class Walk:
         parsed = interpreters.reading(code, language)
         if parsed is not None:
             state.work.spend(parsed.steps)
-            self._deeds(parsed, state.fork(run.name))
+            self._deeds(parsed, state.fork(run.name), run.stdin)
         if parsed is None or not parsed.whole:
             for text in interpreters.commands(code, language):
                 self.inner_text(text, replace(run, piped=False), state.fork(run.name))
 
-    def _deeds(self, parsed: CodeReading, state: ShellState) -> None:
+    def _deeds(self, parsed: CodeReading, state: ShellState, stdin: StdinSource | None) -> None:
         for deed in parsed.deeds:
             if deed.kind:
                 continue
             inner = state if deed.argv[:1] == ("cd",) else state.fork()
             inner.cwd = _located(deed.cwd, state.cwd) if deed.cwd else inner.cwd
             self.pipelines += 1
+            feed = stdin if deed.feed == INPUT else deed.feed
             if deed.text:
-                self.text(deed.text, inner, deed.feed, piped=False, pipeline=self.pipelines)
+                self.text(deed.text, inner, feed, piped=False, pipeline=self.pipelines)
                 continue
             name = _called(deed.argv[0])
-            run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=deed.feed, cwd=inner.cwd)
+            run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=feed, cwd=inner.cwd)
             self.run(replace(run, pipeline=self.pipelines), inner)
 
     def _client(self, run: ProgramRun, state: ShellState) -> None:
