@@ -17,23 +17,32 @@ from toolguard_engine.effects.code.python_values import (
     text,
 )
 from toolguard_engine.effects.code.script_calls import at, texts
-from toolguard_engine.effects.code.script_walk import FROM_INPUT, Act, LanguageLibrary, Routine, ScriptRun, element
+from toolguard_engine.effects.code.script_run import (
+    ENVIRONMENT,
+    FROM_INPUT,
+    Act,
+    LanguageLibrary,
+    Routine,
+    ScriptRun,
+    element,
+)
 from toolguard_engine.effects.shell.command import UNKNOWN
 
 _MODULES = {
     "fs/promises": "fs", "fs-extra": "fs", "fs-extra/esm": "fs", "graceful-fs": "fs", "fs.promises": "fs", "path/posix": "path",
-    "path.posix": "path", "upath": "path", "os.default": "os", "child_process.default": "child_process", "import": "require",
+    "path.posix": "path",
+    "upath": "path", "os.default": "os", "child_process.default": "child_process", "import": "require",
     "cross-spawn": "child_process.spawn", "shelljs/global": "shelljs", "https": "http", "follow-redirects.https": "http",
-    "follow-redirects.http": "http", "node-fetch": "fetch", "cross-fetch": "fetch", "undici.fetch": "fetch", "Deno.env.toObject()": "process.env",
-    "Bun.env": "process.env", "import.meta.env": "process.env", "tls": "net", "bun.$": "$", "Bun.$": "$", "zx.$": "$", "execa.$": "$",
+    "follow-redirects.http": "http", "node-fetch": "fetch", "cross-fetch": "fetch", "undici.fetch": "fetch", "tls": "net",
+    "Bun.env": "process.env", "import.meta.env": "process.env", "bun.$": "$", "Bun.$": "$", "zx.$": "$", "execa.$": "$",
     "process.mainModule.require": "require", "module.require": "require",
 }  # fmt: skip
 _PREFIXES = ("node:", "globalThis.", "global.", "window.", "self.")
 _BARE = frozenset({"exec", "execFile", "spawn", "fork"})
-_FS = frozenset(
-    "rm rmdir unlink remove writeFile appendFile readFile readdir createWriteStream createReadStream copyFile cp copy rename move"
-    " symlink link chmod chown truncate emptyDir mkdtemp readJson writeJson outputFile opendir".split()
-)
+_FS = frozenset({
+    "rm", "rmdir", "unlink", "remove", "writeFile", "appendFile", "readFile", "readdir", "copyFile", "cp", "copy", "rename", "move",
+    "symlink", "link", "chmod", "chown", "truncate", "emptyDir", "mkdtemp", "readJson", "writeJson", "outputFile", "opendir",
+})  # fmt: skip
 
 
 def full(name: str) -> str:
@@ -58,7 +67,7 @@ def member(run: ScriptRun, name: str) -> Value:
     return None
 
 
-def _required(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _required(run: ScriptRun, args: list[Value], base: Value) -> Value:
     name = text(at(args, 0))
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
@@ -104,7 +113,7 @@ def _body(args: list[Value]) -> Value:
     return None
 
 
-def _fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:
     body = _body(args)
     params = calls.option(args, "params") or calls.option(args, "searchParams") or calls.option(args, "query")
     url = _url(at(args, 0))
@@ -114,7 +123,7 @@ def _fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: 
 
 
 def _posted(method: str) -> Act:
-    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
         rest = [arg for arg in args[1:] if not isinstance(arg, Routine)]
         body = _body(args[1:2]) if method == "DELETE" or at(args, 1) is NOTHING else at(args, 1)
         if isinstance(body, dict) and (inner := _body([body])) is not None and "headers" in body:
@@ -141,7 +150,7 @@ def _connected(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return Unknown(kind="request", sources=(FROM_NETWORK,), text=text(host) if isinstance(host, str) else UNKNOWN)
 
 
-def _socket(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _socket(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return Unknown(kind="request", sources=(FROM_NETWORK,), text="".join(texts(at(args, 0))[:1]))
 
 
@@ -180,38 +189,44 @@ def _spawned(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return calls.program(run, [command if command is not None else at(args, 0)], base)
 
 
-def _buffer(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _buffer(run: ScriptRun, args: list[Value], base: Value) -> Value:
     form = text(at(args, 1)) if len(args) > 1 else ""
     if form in ("base64", "hex", "base64url"):
         return folding.decoded({"base64url": "base64.urlsafe"}.get(form, form), at(args, 0))
     return calls.characters(run, args, base) if isinstance(at(args, 0), list) else at(args, 0)
 
 
-def _to_string(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _to_string(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return Unknown(sources=sources(base)) if args and text(args[0]) in ("base64", "hex") and sources(base) else base
 
 
-def _killed(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _killed(run: ScriptRun, args: list[Value], base: Value) -> Value:
     signal = text(at(args, 1)).removeprefix("SIG") if len(args) > 1 else "TERM"
     run.add(deeds.stop(text(at(args, 0)), signal if UNKNOWN not in signal else "TERM"))
     return NOTHING
 
 
-def _mode(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _mode(run: ScriptRun, args: list[Value], base: Value) -> Value:
     mode = text(at(args, 1)).removeprefix("0o").removeprefix("0")
     for path in texts(at(args, 0)):
         run.add(deeds.permit(path, mode if mode.isdigit() else "u+rw"))
     return NOTHING
 
 
-def _keys(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _keys(run: ScriptRun, args: list[Value], base: Value) -> Value:
     first = at(args, 0)
     return list(first) if isinstance(first, dict) else [Unknown(sources=sources(first))]
 
 
-def _values(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _values(run: ScriptRun, args: list[Value], base: Value) -> Value:
     first = at(args, 0)
-    return list(first.values()) if isinstance(first, dict) else first if isinstance(first, list) else [Unknown(sources=sources(first))]
+    return (
+        list(first.values())
+        if isinstance(first, dict)
+        else first
+        if isinstance(first, list)
+        else [Unknown(sources=sources(first))]
+    )
 
 
 def _array(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -219,7 +234,7 @@ def _array(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return calls.mapped(run, args[1:2], values) if len(args) > 1 else values
 
 
-def _pushed(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _pushed(run: ScriptRun, args: list[Value], base: Value) -> Value:
     if isinstance(base, list) and len(base) < 200:  # noqa: PLR2004 - elements
         base.extend(args)
     return NOTHING
@@ -229,72 +244,136 @@ def _timer(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return run.invoke(args[0], []) if isinstance(at(args, 0), Routine) else calls.evaluating(run, args[:1], base)
 
 
-def _read_folder(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return calls.listing(run, args, base)
+def _in_place(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    return calls.variable(text(at(args, 0)))
 
 
-_WRITE, _APPEND = calls.writing(), calls.writing(append=True)
-FUNCTIONS: dict[str, Act] = {
-    **{f"{owner}.{name}": _with_callback(calls.deleting) for owner, name in (("fs", "rm"), ("fs", "rmdir"), ("fs", "unlink"), ("Deno", "remove"))},
-    **{name: _with_callback(calls.on_paths(calls.tree)) for name in (
-        "fs.remove", "fs.emptyDir", "fs.delete", "rimraf", "rimraf.rimraf", "rimraf.native", "rimraf.manual", "rimraf.windows", "del", "del.del", "del.deleteSync",
-        "del.deleteAsync", "del.delete", "trash", "fs.emptydir", "rimraf.sync", "del.sync", "premove", "rimraf.default",
-    )},
-    **dict.fromkeys(("fs.writeFile", "fs.outputFile", "fs.writeJson", "fs.outputJson", "fs.createWriteStream", "Deno.writeTextFile",
-                     "Deno.writeFile", "Bun.write", "Deno.create"), _with_callback(_WRITE)),
-    "fs.appendFile": _with_callback(_APPEND), "fs.truncate": calls.on_paths(deeds.empty), "Deno.truncate": calls.on_paths(deeds.empty),
-    **dict.fromkeys(("fs.readFile", "fs.createReadStream", "fs.readJson", "Deno.readTextFile", "Deno.readFile", "fs.readJSON"),
-                    _with_callback(calls.reading)),
-    "Bun.file": calls.opened, "fs.open": _with_callback(calls.opened), "Deno.open": calls.opened,
-    **dict.fromkeys(("fs.readdir", "fs.opendir", "Deno.readDir"), _with_callback(_read_folder)),
-    **dict.fromkeys(("glob", "glob.glob", "glob.globSync", "glob.sync", "fast-glob", "fast-glob.sync", "fast-glob.glob", "globby", "globby.globby", "globby.sync",
-                     "fs.glob", "tinyglobby.glob", "globby.globbySync"), _with_callback(calls.matching)),
-    **dict.fromkeys(("fs.copyFile", "fs.cp", "fs.copy", "Deno.copyFile"), calls.on_two(deeds.copy)),
-    **dict.fromkeys(("fs.rename", "fs.move", "Deno.rename"), calls.on_two(deeds.move)),
-    "fs.symlink": calls.on_two(deeds.link), "fs.link": calls.on_two(lambda source, target: deeds.link(source, target, symbolic=False)),
-    "fs.chmod": _mode, "Deno.chmod": _mode, "fs.mkdtemp": calls.constant(calls.TEMP), "Deno.makeTempDir": calls.constant(calls.TEMP),
-    "path.join": calls.path_joined, "path.resolve": calls.resolved, "path.normalize": calls.same, "fs.realpath": calls.same,
-    "path.dirname": calls.folded(folding.parent), "path.basename": calls.folded(folding.base), "url.fileURLToPath": calls.same,
-    "fileURLToPath": calls.same, "URL": calls.same, "String": calls.same, "encodeURIComponent": calls.same, "encodeURI": calls.same,
-    "String.raw": calls.same, "untildify": calls.same, "resolve": calls.resolved, "join": calls.path_joined,
-    "os.homedir": calls.constant("~"), "homedir": calls.constant("~"), "os.tmpdir": calls.constant("/tmp"), "tmpdir": calls.constant("/tmp"),  # noqa: S108 - names
-    "os.userInfo": calls.constant({"homedir": "~", "username": UNKNOWN}), "process.cwd": calls.constant("."), "Deno.cwd": calls.constant("."),
-    "process.chdir": calls.on_paths(deeds.change_folder), "Deno.chdir": calls.on_paths(deeds.change_folder),
-    "Deno.env.get": lambda run, args, base: calls.variable(text(at(args, 0))),  # noqa: ARG005 - table signature
-    "Deno.env.toObject": calls.constant(calls.ENVIRONMENT),
-    **dict.fromkeys(("child_process.exec", "exec", "execaCommand", "execa.execaCommand", "execa.command", "shelljs.exec", "$",
-                     "execSync", "util.promisify.exec", "execa.$"), calls.shell),
-    **dict.fromkeys(("child_process.spawn", "child_process.execFile", "spawn", "execFile", "execa", "execa.execa", "execa.execaSync",
-                     "child_process.fork", "execa.sync", "execa.default"), calls.program),
-    "Deno.Command": _deno_command, "Deno.run": _spawned, "Bun.spawn": _spawned, "util.promisify": calls.same, "promisify": calls.same,
-    **{f"shelljs.{name}": _shelljs(name) for name in ("rm", "mv", "cp", "chmod", "ln", "cat", "cd")},
-    "process.kill": _killed, "Deno.kill": _killed,
-    **dict.fromkeys(("eval", "Function", "vm.runInThisContext", "vm.runInNewContext", "vm.runInContext", "vm.Script", "vm.compileFunction"), calls.evaluating),
-    "setTimeout": _timer, "setImmediate": _timer, "setInterval": _timer, "process.nextTick": _timer, "queueMicrotask": _timer,
-    "require": _required, "atob": calls.decoding("base64"), "Buffer.from": _buffer, "Buffer": _buffer, "buffer.Buffer.from": _buffer,
-    "btoa": calls.encoded, "JSON.stringify": calls.encoded, "JSON.parse": calls.encoded, "String.fromCharCode": calls.characters,
-    "String.fromCodePoint": calls.characters, "Object.keys": _keys, "Object.values": _values, "Object.entries": _values, "Array.from": _array,
-    "Promise.all": calls.same, "Promise.allSettled": calls.same, "Promise.resolve": calls.same,
-    **dict.fromkeys(("fetch", "axios", "axios.get", "axios.request", "got", "got.get", "ky", "ky.get", "undici.request", "needle", "axios.head",
-                     "request", "request.get", "superagent.get", "http.fetch", "Bun.fetch"), _fetched),
-    **{f"{owner}.{verb}": _posted(verb.upper()) for owner in ("axios", "got", "ky", "superagent", "request", "needle") for verb in ("post", "put", "patch", "delete")},
-    "http.request": _http_request, "http.get": _http_request, "http2.connect": _socket, "WebSocket": _socket, "ws": _socket, "ws.WebSocket": _socket,
-    **dict.fromkeys(("net.connect", "net.createConnection", "net.Socket", "Deno.connect", "Bun.connect", "dgram.createSocket"), _connected),
-    "navigator.sendBeacon": _posted("POST"), "dns.lookup": _fetched, "dns.resolve": _fetched, "dns.resolveTxt": _fetched,
-}  # fmt: skip
-METHODS: dict[str, Act] = {
-    **dict.fromkeys(("trim", "trimEnd", "trimStart", "toLowerCase", "normalize", "valueOf", "flat", "sort", "concat", "unref", "blob", "arrayBuffer",
-                     "text", "json", "bytes", "stdout", "output", "outputSync", "spawn", "values", "entries", "promise", "quiet", "nothrow"), calls.itself),
-    **dict.fromkeys(("forEach", "each"), calls.each), **dict.fromkeys(("map", "flatMap", "reduce"), calls.mapped),
-    **dict.fromkeys(("filter", "find", "some", "every", "on", "once", "pipe"), calls.itself),
-    "toString": _to_string, "then": calls.then, "catch": calls.itself, "finally": calls.itself, "join": calls.joined_by,
-    "split": calls.split_by, "reverse": calls.backwards, "replace": calls.replaced, "replaceAll": calls.replaced, "push": _pushed,
-    "write": _sent, "end": _sent, "send": _sent, "unlink": _file_gone, "delete": _file_gone,
-    "doShellScript": calls.shell,
-}  # fmt: skip
+FUNCTIONS: dict[str, Act] = calls.rows(
+    ("fs.rm fs.rmdir fs.unlink Deno.remove", _with_callback(calls.deleting)),
+    (
+        (
+            "fs.remove fs.emptyDir fs.emptydir fs.delete rimraf rimraf.rimraf rimraf.native rimraf.manual"
+            " rimraf.windows rimraf.default rimraf.sync del del.del del.delete del.deleteAsync del.sync trash"
+            " premove"
+        ),
+        _with_callback(calls.on_paths(calls.tree)),
+    ),
+    (
+        (
+            "fs.writeFile fs.outputFile fs.writeJson fs.outputJson fs.createWriteStream Deno.writeTextFile"
+            " Deno.writeFile Deno.create Bun.write"
+        ),
+        _with_callback(calls.writing()),
+    ),
+    ("fs.appendFile", _with_callback(calls.writing(append=True))),
+    ("fs.truncate Deno.truncate", calls.on_paths(deeds.empty)),
+    (
+        "fs.readFile fs.createReadStream fs.readJson fs.readJSON Deno.readTextFile Deno.readFile",
+        _with_callback(calls.reading),
+    ),
+    ("Bun.file fs.open Deno.open", _with_callback(calls.opened)),
+    ("fs.readdir fs.opendir Deno.readDir", _with_callback(calls.listing)),
+    (
+        (
+            "glob glob.glob glob.globSync glob.sync fast-glob fast-glob.sync fast-glob.glob globby globby.globby"
+            " globby.sync globby.globbySync fs.glob tinyglobby.glob"
+        ),
+        _with_callback(calls.matching),
+    ),
+    ("fs.copyFile fs.cp fs.copy Deno.copyFile", calls.on_two(deeds.copy)),
+    ("fs.rename fs.move Deno.rename", calls.on_two(deeds.move)),
+    ("fs.symlink Deno.symlink", calls.on_two(deeds.link)),
+    ("fs.link Deno.link", calls.on_two(calls.hard_link)),
+    ("fs.chmod Deno.chmod", _mode),
+    ("fs.mkdtemp Deno.makeTempDir", calls.constant(calls.TEMP)),
+    ("path.join join", calls.path_joined),
+    ("path.resolve resolve", calls.resolved),
+    ("path.dirname", calls.folded(folding.parent)),
+    ("path.basename", calls.folded(folding.base)),
+    (
+        (
+            "path.normalize fs.realpath url.fileURLToPath fileURLToPath URL String encodeURIComponent encodeURI"
+            " String.raw untildify util.promisify promisify Promise.all Promise.allSettled Promise.resolve"
+        ),
+        calls.same,
+    ),
+    ("os.homedir homedir", calls.constant("~")),
+    ("os.tmpdir tmpdir", calls.constant("/tmp")),  # noqa: S108 - a name
+    ("os.userInfo", calls.constant({"homedir": "~", "username": UNKNOWN})),
+    ("process.cwd Deno.cwd", calls.constant(".")),
+    ("process.chdir Deno.chdir", calls.on_paths(deeds.change_folder)),
+    ("Deno.env.get", _in_place),
+    ("Deno.env.toObject", calls.constant(ENVIRONMENT)),
+    (
+        ("child_process.exec exec execaCommand execa.execaCommand execa.command shelljs.exec $ execa.$ util.promisify.exec"),
+        calls.shell,
+    ),
+    (
+        (
+            "child_process.spawn child_process.execFile child_process.fork spawn execFile execa execa.execa"
+            " execa.sync execa.default"
+        ),
+        calls.program,
+    ),
+    ("Deno.Command", _deno_command),
+    ("Deno.run Bun.spawn", _spawned),
+    ("process.kill Deno.kill", _killed),
+    (
+        "eval Function vm.runInThisContext vm.runInNewContext vm.runInContext vm.Script vm.compileFunction",
+        calls.evaluating,
+    ),
+    ("setTimeout setImmediate setInterval process.nextTick queueMicrotask", _timer),
+    ("require", _required),
+    ("atob", calls.decoding("base64")),
+    ("Buffer.from Buffer buffer.Buffer.from", _buffer),
+    ("btoa JSON.stringify JSON.parse", calls.encoded),
+    ("String.fromCharCode String.fromCodePoint", calls.characters),
+    ("Object.keys", _keys),
+    ("Object.values Object.entries", _values),
+    ("Array.from", _array),
+    (
+        (
+            "fetch axios axios.get axios.request axios.head got got.get ky ky.get undici.request needle request"
+            " request.get superagent.get Bun.fetch dns.lookup dns.resolve dns.resolveTxt"
+        ),
+        _fetched,
+    ),
+    ("http.request http.get", _http_request),
+    ("http2.connect WebSocket ws ws.WebSocket", _socket),
+    ("net.connect net.createConnection net.Socket Deno.connect Bun.connect dgram.createSocket", _connected),
+    ("navigator.sendBeacon", _posted("POST")),
+)
+FUNCTIONS |= {f"shelljs.{name}": _shelljs(name) for name in ("rm", "mv", "cp", "chmod", "ln", "cat", "cd")}
+FUNCTIONS |= {
+    f"{owner}.{verb}": _posted(verb.upper())
+    for owner in ("axios", "got", "ky", "superagent", "request", "needle")
+    for verb in ("post", "put", "patch", "delete")
+}
+METHODS: dict[str, Act] = calls.rows(
+    (
+        (
+            "trim trimEnd trimStart toLowerCase normalize valueOf flat sort concat unref blob arrayBuffer text"
+            " json bytes stdout output outputSync spawn values entries promise quiet nothrow filter find some"
+            " every on once pipe catch finally"
+        ),
+        calls.itself,
+    ),
+    ("forEach each", calls.each),
+    ("map flatMap reduce", calls.mapped),
+    ("toString", _to_string),
+    ("then", calls.then),
+    ("join", calls.joined_by),
+    ("split", calls.split_by),
+    ("reverse", calls.backwards),
+    ("replace replaceAll", calls.replaced),
+    ("push", _pushed),
+    ("write end send", _sent),
+    ("unlink delete", _file_gone),
+    ("doShellScript", calls.shell),
+)
 CONSTANTS: dict[str, Value] = {
     "true": True, "false": False, "null": None, "undefined": None, "__dirname": ".", "__filename": "./script.js", "path.sep": "/",
-    "process.execPath": "node", "process.platform": "linux", "import.meta.dirname": ".", "import.meta.dir": ".", "import.meta.url": "./script.js",
-    "import.meta.filename": "./script.js", "os.EOL": "\n", "process.stdin": FROM_INPUT,
+    "process.execPath": "node", "process.platform": "linux", "import.meta.dirname": ".", "import.meta.dir": ".", "os.EOL": "\n",
+    "import.meta.url": "./script.js", "import.meta.filename": "./script.js", "process.stdin": FROM_INPUT,
 }  # fmt: skip
 JAVASCRIPT_LIBRARY = LanguageLibrary(CONSTANTS, FUNCTIONS, METHODS, full, member, frozenset({"process.env"}), program="node")

@@ -7,7 +7,6 @@ import re
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code import script_calls as calls
-from toolguard_engine.effects.code.python_tables import table
 from toolguard_engine.effects.code.python_values import (
     DECODED,
     FROM_ENVIRONMENT,
@@ -22,13 +21,13 @@ from toolguard_engine.effects.code.python_values import (
     text,
 )
 from toolguard_engine.effects.code.script_calls import at, texts
-from toolguard_engine.effects.code.script_walk import PIPED, Act, LanguageLibrary, Routine, ScriptRun, element, one_of
+from toolguard_engine.effects.code.script_run import PIPED, Act, LanguageLibrary, Routine, ScriptRun, element, one_of
 
 _PLACES = {"$home": "~", "$pwd": ".", "$psscriptroot": ".", "$true": True, "$false": False, "$null": None}
 _PROGRAM = re.compile(r"[a-z][\w.]*|.*[/\\].*")
 
 
-def _member(run: ScriptRun, name: str) -> Value:  # noqa: ARG001 - table signature
+def _member(run: ScriptRun, name: str) -> Value:
     lower = name.lower()
     if lower.startswith("$env:"):
         return calls.variable(name[5:].upper())
@@ -44,13 +43,13 @@ def _given(run: ScriptRun, args: list[Value], *names: str) -> list[str]:
     return texts(*operands) if operands else texts(element(run.names[PIPED])) if PIPED in run.names else []
 
 
-def _removed(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _removed(run: ScriptRun, args: list[Value], base: Value) -> Value:
     recursive = any(isinstance(arg, dict) and any(name.startswith("r") for name in arg) for arg in args)
     run.add(*(deeds.delete(path, recursive=recursive) for path in _given(run, args, "path", "literalpath")))
     return NOTHING
 
 
-def _listed(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _listed(run: ScriptRun, args: list[Value], base: Value) -> Value:
     deep = any(isinstance(arg, dict) and any(name.startswith("r") for name in arg) for arg in args)
     only = calls.option(args, "filter") or calls.option(args, "include")
     last = text(only) if isinstance(only, str) else "*"
@@ -64,7 +63,7 @@ def _content(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return calls.reading(run, [list(_given(run, args, "path", "literalpath"))], base)
 
 
-def _written(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _written(run: ScriptRun, args: list[Value], base: Value) -> Value:
     value = calls.option(args, "value")
     value = run.names.get(PIPED, at(args, 1)) if value is None else value
     paths = texts(calls.option(args, "path") or calls.option(args, "filepath") or at(args, 0))
@@ -76,7 +75,7 @@ def _appended(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return _written(run, [*args, {"append": True}], base)
 
 
-def _emptied(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _emptied(run: ScriptRun, args: list[Value], base: Value) -> Value:
     run.add(*(deeds.empty(path) for path in _given(run, args, "path")))
     return NOTHING
 
@@ -98,7 +97,7 @@ def _run(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return calls.evaluating(run, [value], base)
 
 
-def _web(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _web(run: ScriptRun, args: list[Value], base: Value) -> Value:
     body = calls.option(args, "body") or calls.option(args, "infile") or calls.option(args, "form")
     if (path := calls.option(args, "infile")) is not None:
         body = Unknown(sources=tuple(f"file:{each}" for each in texts(path)))
@@ -106,17 +105,23 @@ def _web(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG0
     url = calls.option(args, "uri") or at([arg for arg in args if not isinstance(arg, dict)], 0)
     made = text(method).upper() if isinstance(method, str) else "GET" if body is None else "POST"
     result = calls.requested(run, url, made, body, calls.option(args, "headers"))
-    run.add(*(deeds.write(path, feed(result)) for path in texts(calls.option(args, "outfile")) if calls.option(args, "outfile") is not None))
+    run.add(
+        *(
+            deeds.write(path, feed(result))
+            for path in texts(calls.option(args, "outfile"))
+            if calls.option(args, "outfile") is not None
+        )
+    )
     return result
 
 
-def _fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _fetched(run: ScriptRun, args: list[Value], base: Value) -> Value:
     result = calls.requested(run, at(args, 0), "GET", None)
     run.add(*(deeds.write(path, feed(result)) for path in texts(*args[1:2])))
     return Unknown(sources=(FROM_NETWORK,))
 
 
-def _uploaded(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _uploaded(run: ScriptRun, args: list[Value], base: Value) -> Value:
     data = args[-1] if args else NOTHING
     return calls.requested(run, at(args, 0), "POST", data)
 
@@ -125,18 +130,18 @@ def _upload_file(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return _uploaded(run, [at(args, 0), Unknown(sources=tuple(f"file:{path}" for path in texts(*args[-1:])))], base)
 
 
-def _decoded(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _decoded(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """Base64, of text in UTF-8 or UTF-16."""
     found = folding.decoded("base64", at(args, 0))
     wide = isinstance(found, str) and "\0" in found
     return sourced(found.replace("\0", ""), (*sources(found), DECODED)) if wide else found
 
 
-def _each(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _each(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return one_of([run.invoke(arg, []) for arg in args if isinstance(arg, Routine)])
 
 
-def _kept(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _kept(run: ScriptRun, args: list[Value], base: Value) -> Value:
     _each(run, args, base)
     return run.names.get(PIPED, NOTHING)
 
@@ -170,11 +175,11 @@ def unknown_command(run: ScriptRun, name: str, words: list[Value]) -> Value:
     return NOTHING
 
 
-def _folder(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def _folder(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return "~"
 
 
-_FUNCTIONS: dict[str, Act] = table(  # type: ignore[assignment]
+_FUNCTIONS: dict[str, Act] = calls.rows(
     ("remove-item ri rm del rd rmdir erase", _removed),
     ("get-childitem gci ls dir", _listed),
     ("get-content gc cat type", _content),
@@ -189,11 +194,14 @@ _FUNCTIONS: dict[str, Act] = table(  # type: ignore[assignment]
     ("where-object where select-object select sort-object sort", _kept),
     ("join-path", _path),
     ("resolve-path", calls.same),
-    ("convertto-json convertfrom-json out-string", lambda run, args, base: Unknown(sources=sources(run.names.get(PIPED), *args))),  # noqa: ARG005
+    (
+        "convertto-json convertfrom-json out-string",
+        lambda run, args, base: Unknown(sources=sources(run.names.get(PIPED), *args)),
+    ),
     ("start-process saps", _started),
     ("set-location cd sl chdir", calls.on_paths(deeds.change_folder)),
 )
-_METHODS: dict[str, Act] = table(  # type: ignore[assignment]
+_METHODS: dict[str, Act] = calls.rows(
     ("downloadstring downloaddata downloadfile", _fetched),
     ("uploadstring uploaddata uploadvalues", _uploaded),
     ("uploadfile", _upload_file),
@@ -204,6 +212,6 @@ _METHODS: dict[str, Act] = table(  # type: ignore[assignment]
     ("combine", calls.path_joined),
     ("readalltext", calls.reading),
     ("writealltext", calls.writing()),
-    ("getenvironmentvariable", lambda run, args, base: calls.variable(text(at(args, 0)))),  # noqa: ARG005 - table signature
+    ("getenvironmentvariable", lambda run, args, base: calls.variable(text(at(args, 0)))),
 )
 POWERSHELL_LIBRARY = LanguageLibrary({}, _FUNCTIONS, _METHODS, str.lower, _member, command=unknown_command)

@@ -25,8 +25,7 @@ from toolguard_engine.effects.code.python_values import (
     sources,
     text,
 )
-from toolguard_engine.effects.code.script_walk import (
-    ENVIRONMENT,
+from toolguard_engine.effects.code.script_run import (
     FROM_INPUT,
     MAX_CHOICES,
     Act,
@@ -39,6 +38,10 @@ from toolguard_engine.effects.code.script_walk import (
 )
 from toolguard_engine.effects.shell.command import UNKNOWN
 
+
+def rows(*listed: tuple[str, Act]) -> dict[str, Act]:
+    """One entry for each of the space-separated names of a row."""
+    return {name: act for names, act in listed for name in names.split()}
 
 
 def texts(*values: Value) -> list[str]:
@@ -83,7 +86,7 @@ def is_set(args: list[Value], name: str) -> bool:
 def on_paths(make: Callable[[str], Deed], *, every: bool = False) -> Act:
     """A deed on the first argument, or on each of them."""
 
-    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
         for path in texts(*(args if every else args[:1])):
             run.add(make(path))
         return NOTHING
@@ -91,7 +94,7 @@ def on_paths(make: Callable[[str], Deed], *, every: bool = False) -> Act:
     return act
 
 
-def deleting(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def deleting(run: ScriptRun, args: list[Value], base: Value) -> Value:
     for path in texts(*args[:1]):
         run.add(deeds.delete(path, recursive=is_set(args[1:], "recursive")))
     return NOTHING
@@ -102,7 +105,7 @@ def tree(path: str) -> Deed:
 
 
 def on_two(make: Callable[[str, str], Deed]) -> Act:
-    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
         for source in texts(at(args, 0)):
             for target in texts(at(args, 1))[:4]:
                 run.add(make(source, target))
@@ -111,8 +114,12 @@ def on_two(make: Callable[[str, str], Deed]) -> Act:
     return act
 
 
+def hard_link(source: str, target: str) -> Deed:
+    return deeds.link(source, target, symbolic=False)
+
+
 def writing(*, append: bool = False, data: int = 1) -> Act:
-    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
         content = at(args, data)
         for path in texts(at(args, 0)):
             if not append and content == "":
@@ -124,7 +131,7 @@ def writing(*, append: bool = False, data: int = 1) -> Act:
     return act
 
 
-def reading(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def reading(run: ScriptRun, args: list[Value], base: Value) -> Value:
     found = texts(at(args, 0))
     if found[:1] and found[0].startswith(("http://", "https://", "ftp://")):
         return requested(run, args[0], "GET", None)
@@ -134,7 +141,7 @@ def reading(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: A
     return Unknown(sources=(*(f"file:{path}" for path in found[:4]), *sources(at(args, 0))))
 
 
-def opened(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def opened(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`open(path, "w")`; the mode may also be part of the path (`">x"`, `"cmd |"`)."""
     mode = "".join(texts(at(args, 1))[:1])
     for path in texts(at(args, 0)):
@@ -142,19 +149,21 @@ def opened(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: AR
             run.add(deeds.write(path, append="a" in mode or ">>" in mode))
         else:
             run.add(deeds.read(path))
-    return Unknown(kind="file", sources=tuple(f"file:{path}" for path in texts(at(args, 0))[:4]), text="".join(texts(at(args, 0))[:1]))
+    return Unknown(
+        kind="file", sources=tuple(f"file:{path}" for path in texts(at(args, 0))[:4]), text="".join(texts(at(args, 0))[:1])
+    )
 
 
-def listing(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def listing(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """Names in a folder."""
     return ["**" if is_set(args[1:], "recursive") else "*"]
 
 
-def listing_paths(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def listing_paths(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return [one_of([f"{path.rstrip('/')}/*" for path in texts(at(args, 0))])]
 
 
-def matching(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def matching(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`glob(pattern)`."""
     return [one_of([word for path in texts(at(args, 0)) for word in path.split()][:MAX_CHOICES])]
 
@@ -162,7 +171,7 @@ def matching(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: 
 # --- paths and texts ------------------------------------------------------------------------------------------------------
 
 
-def path_joined(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def path_joined(run: ScriptRun, args: list[Value], base: Value) -> Value:
     joined: Value = args[0] if args else "."
     for part in args[1:20]:
         joined = distributed(lambda one, other: folding.path_join([one, _plain(other)]), joined, part)
@@ -174,7 +183,7 @@ def _plain(part: Value) -> Value:
     return part.lstrip("/") if isinstance(part, str) and not sources(part) and part[:1] == "/" else part
 
 
-def resolved(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def resolved(run: ScriptRun, args: list[Value], base: Value) -> Value:
     joined: Value = args[0] if args else "."
     for part in args[1:20]:
         joined = distributed(lambda one, other: folding.path_join([one, other]), joined, part)
@@ -182,14 +191,14 @@ def resolved(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: 
 
 
 def folded(fold: Callable[[Value], Value]) -> Act:
-    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
         found = [fold(each) for each in choices(at(args, 0))]
         return one_of(found)
 
     return act
 
 
-def same(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def same(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """The first argument, in another form."""
     return at(args, 0)
 
@@ -203,7 +212,7 @@ def itself(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def constant(value: Value) -> Act:
-    return lambda run, args, base: value  # noqa: ARG005 - table signature
+    return lambda run, args, base: value
 
 
 def encoded(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -211,13 +220,13 @@ def encoded(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def decoding(form: str) -> Act:
-    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+    def act(run: ScriptRun, args: list[Value], base: Value) -> Value:
         return folding.decoded(form, at(args, 0))
 
     return act
 
 
-def characters(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def characters(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """`fromCharCode(114, 109)`."""
     codes = [code for arg in args for code in (arg if isinstance(arg, list) else [arg])]
     if codes and all(isinstance(code, int) and 0 <= code < 0x110000 for code in codes):  # noqa: PLR2004 - Unicode
@@ -244,7 +253,7 @@ def then(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return run.call(routine, [base]) if isinstance(routine, Routine | Library) else base
 
 
-def joined_by(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def joined_by(run: ScriptRun, args: list[Value], base: Value) -> Value:
     sign = texts(at(args, 0))[0] if args else ","
     if not isinstance(base, list):
         return path_joined(run, [base, *args], None) if isinstance(base, str) else Unknown(sources=sources(base))
@@ -254,7 +263,7 @@ def joined_by(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa:
     return sourced(text(value), sources(value, base)) if isinstance(value, str) else value
 
 
-def split_by(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def split_by(run: ScriptRun, args: list[Value], base: Value) -> Value:
     if not is_known(base):
         return [Unknown(sources=sources(base))] if not isinstance(base, str) else [base]
     sign = text(at(args, 0)) if args else ""
@@ -264,14 +273,14 @@ def split_by(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: 
     return [sourced(part, sources(base)) for part in parts[:200]]
 
 
-def backwards(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def backwards(run: ScriptRun, args: list[Value], base: Value) -> Value:
     if isinstance(base, list):
         letters = len(base) > 1 and all(isinstance(one, str) and len(one) == 1 for one in base)
         return [sourced(one, (DECODED,)) for one in base[::-1]] if letters else base[::-1]
     return sourced(text(base)[::-1], (*sources(base), DECODED)) if is_known(base) else base
 
 
-def replaced(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def replaced(run: ScriptRun, args: list[Value], base: Value) -> Value:
     old, new = at(args, 0), at(args, 1)
     if is_known(base) and is_known(old) and is_known(new) and text(old)[:1] != "/":
         if text(old) and len(base) * max(len(new), 1) < 1_000_000:  # noqa: PLR2004 - characters
@@ -295,7 +304,7 @@ def output(command: str) -> Value:
     return Unknown(sources=(*(f"program:{name}" for name in made.programs), *(f"file:{path}" for path in made.files[:4])))
 
 
-def shell(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def shell(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """A text that a shell runs."""
     folder = option(args[1:], "cwd")
     if "input" in sources(at(args, 0)) and not texts(at(args, 0))[0].strip(UNKNOWN + " "):
@@ -356,9 +365,8 @@ def _variants(words: list[Value]) -> list[list[str]]:
     return found
 
 
-def evaluating(run: ScriptRun, args: list[Value], base: Value) -> Value:  # noqa: ARG001 - table signature
+def evaluating(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """Runs a text as code of the same language."""
-    code = at(args, -1) if args else NOTHING
     code = args[-1] if args and not isinstance(args[-1], dict) else at(args, 0)
     if isinstance(code, Routine):
         return run.invoke(code, [])

@@ -19,7 +19,8 @@ from toolguard_engine.effects.code.other_calls import (
     RUBY_LIBRARY,
 )
 from toolguard_engine.effects.code.powershell_calls import POWERSHELL_LIBRARY
-from toolguard_engine.effects.code.script_walk import LanguageLibrary, walked
+from toolguard_engine.effects.code.script_reader import walked
+from toolguard_engine.effects.code.script_run import LanguageLibrary
 from toolguard_engine.effects.programs import code_text
 
 LIBRARIES: dict[str, LanguageLibrary] = {
@@ -39,7 +40,6 @@ _STEP = 2
 _KEPT = 8
 _TRACED = frozenset({"javascript"})
 """Languages whose calls for text from elsewhere are all known here."""
-
 
 
 @lru_cache(maxsize=_KEPT)

@@ -74,7 +74,7 @@ PHP = Syntax(
 AWK = Syntax(r"#[^\n]*+", single="", lines=True, concat=frozenset(), patterns=True, bare=True)
 POWERSHELL = Syntax(
     r"<#(?s:.)*?(?:#>|\Z)|(?<![\w])#[^\n]*+|`\n", single="raw", double="fills", fill="$", lines=True, sigils=True, bare=True,
-    escape="`", names=r"(?:\$(?:env:)?)?[\w.~:-]*+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]|-?[A-Za-z_][\w]*+(?:-\w++)*+",
+    escape="`", names=r"(?:\$(?:env:)?)?[\w.~:-]{0,99}+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]|-?[A-Za-z_][\w]*+(?:-\w++)*+",
 )  # fmt: skip
 LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", concat=frozenset({".."}), ends=True, bare=True)
 APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", single="", lines=True, concat=frozenset({"&"}), bare=True)
@@ -94,7 +94,29 @@ _PATTERN = re.compile(
 )
 _HERE = re.compile(r"""<<(<?)[-~]?\s?(?:"(\w{1,40})"|'(\w{1,40})'|([A-Z_]\w{0,40}))""")
 _ANGLES = re.compile(r"<([^\s<>=;()]{0,200}[*?/~.][^\s<>=;()]{0,200})>")
-_VALUE_WORDS = frozenset({"return", "typeof", "case", "in", "of", "and", "or", "not", "if", "unless", "split", "grep", "when", "unlink", "map", "push", "for", "foreach", "print"})
+_VALUE_WORDS = frozenset(
+    {
+        "return",
+        "typeof",
+        "case",
+        "in",
+        "of",
+        "and",
+        "or",
+        "not",
+        "if",
+        "unless",
+        "split",
+        "grep",
+        "when",
+        "unlink",
+        "map",
+        "push",
+        "for",
+        "foreach",
+        "print",
+    }
+)
 _TABLES: dict[int, re.Pattern[str]] = {}
 
 
