@@ -29,8 +29,8 @@ from toolguard_engine.effects.code.script_run import (
 from toolguard_engine.effects.shell.command import UNKNOWN
 
 _MODULES = {
-    "fs/promises": "fs", "fs-extra": "fs", "fs-extra/esm": "fs", "graceful-fs": "fs", "fs.promises": "fs", "path/posix": "path",
-    "path.posix": "path",
+    "fs/promises": "fs", "fs-extra": "fs", "fs-extra/esm": "fs", "graceful-fs": "fs", "fs.promises": "fs",
+    "path/posix": "path", "path.posix": "path",
     "upath": "path", "os.default": "os", "child_process.default": "child_process", "import": "require",
     "cross-spawn": "child_process.spawn", "shelljs/global": "shelljs", "https": "http", "follow-redirects.https": "http",
     "follow-redirects.http": "http", "node-fetch": "fetch", "cross-fetch": "fetch", "undici.fetch": "fetch", "tls": "net",
@@ -40,8 +40,9 @@ _MODULES = {
 _PREFIXES = ("node:", "globalThis.", "global.", "window.", "self.")
 _BARE = frozenset({"exec", "execFile", "spawn", "fork"})
 _FS = frozenset({
-    "rm", "rmdir", "unlink", "remove", "writeFile", "appendFile", "readFile", "readdir", "copyFile", "cp", "copy", "rename", "move",
-    "symlink", "link", "chmod", "chown", "truncate", "emptyDir", "mkdtemp", "readJson", "writeJson", "outputFile", "opendir",
+    "rm", "rmdir", "unlink", "remove", "writeFile", "appendFile", "readFile", "readdir", "copyFile", "cp", "copy", "rename",
+    "move", "symlink", "link", "chmod", "chown", "truncate", "emptyDir", "mkdtemp", "readJson", "writeJson",
+    "outputFile", "opendir",
 })  # fmt: skip
 
 
@@ -372,8 +373,8 @@ METHODS: dict[str, Act] = calls.rows(
     ("doShellScript", calls.shell),
 )
 CONSTANTS: dict[str, Value] = {
-    "true": True, "false": False, "null": None, "undefined": None, "__dirname": ".", "__filename": "./script.js", "path.sep": "/",
-    "process.execPath": "node", "process.platform": "linux", "import.meta.dirname": ".", "import.meta.dir": ".", "os.EOL": "\n",
-    "import.meta.url": "./script.js", "import.meta.filename": "./script.js", "process.stdin": FROM_INPUT,
+    "true": True, "false": False, "null": None, "undefined": None, "__dirname": ".", "__filename": "./script.js",
+    "path.sep": "/", "process.execPath": "node", "process.platform": "linux", "import.meta.dirname": ".",
+    "import.meta.dir": ".", "os.EOL": "\n", "import.meta.url": "./script.js", "import.meta.filename": "./script.js", "process.stdin": FROM_INPUT,
 }  # fmt: skip
 JAVASCRIPT_LIBRARY = LanguageLibrary(CONSTANTS, FUNCTIONS, METHODS, full, member, frozenset({"process.env"}), program="node")

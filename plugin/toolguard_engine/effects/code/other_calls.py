@@ -75,7 +75,7 @@ def _joined(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def _reversed(run: ScriptRun, args: list[Value], base: Value) -> Value:
-    return calls.backwards(run, [], args[0] if len(args) == 1 else args if args else base)
+    return calls.backwards(run, [], args[0] if len(args) == 1 else args or base)
 
 
 def _unpacked(run: ScriptRun, args: list[Value], base: Value) -> Value:

@@ -179,6 +179,14 @@ def _folder(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return "~"
 
 
+def _converted(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    return Unknown(sources=sources(run.names.get(PIPED), *args))
+
+
+def _variable(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    return calls.variable(text(at(args, 0)))
+
+
 _FUNCTIONS: dict[str, Act] = calls.rows(
     ("remove-item ri rm del rd rmdir erase", _removed),
     ("get-childitem gci ls dir", _listed),
@@ -196,7 +204,7 @@ _FUNCTIONS: dict[str, Act] = calls.rows(
     ("resolve-path", calls.same),
     (
         "convertto-json convertfrom-json out-string",
-        lambda run, args, base: Unknown(sources=sources(run.names.get(PIPED), *args)),
+        _converted,
     ),
     ("start-process saps", _started),
     ("set-location cd sl chdir", calls.on_paths(deeds.change_folder)),
@@ -212,6 +220,6 @@ _METHODS: dict[str, Act] = calls.rows(
     ("combine", calls.path_joined),
     ("readalltext", calls.reading),
     ("writealltext", calls.writing()),
-    ("getenvironmentvariable", lambda run, args, base: calls.variable(text(at(args, 0)))),
+    ("getenvironmentvariable", _variable),
 )
 POWERSHELL_LIBRARY = LanguageLibrary({}, _FUNCTIONS, _METHODS, str.lower, _member, command=unknown_command)

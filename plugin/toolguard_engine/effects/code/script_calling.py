@@ -121,16 +121,26 @@ class CallReader(TokenReader):
                 return True
         return False
 
-    def postfix(self, value: Value, start: int, at: int, end: int) -> tuple[Value, int]:
+    def _is_index(self, token: Token, at: int) -> bool:
+        if token.text == "[":
+            return not (token.spaced and self.run.syntax.bare)
+        before = self.tokens[at - 1]
+        return (
+            token.text == "{"
+            and self.run.syntax is PERL
+            and not token.spaced
+            and (before.kind == "name" or before.text in ("->", "]", "}"))
+        )
+
+    def postfix(self, value: Value, at: int, end: int) -> tuple[Value, int]:
         run, tokens = self.run, self.tokens
         base: Value = None
         named = True
         while at < end:
             token = tokens[at]
             if token.kind == "sign":
-                if (token.text in (".", "?.", "->", "::") or (token.text == ":" and run.syntax is LUA)) and not (
-                    token.text in run.syntax.concat
-                ):
+                dotted = token.text in (".", "?.", "->", "::") or (token.text == ":" and run.syntax is LUA)
+                if dotted and token.text not in run.syntax.concat:
                     if self.is_sign(at + 1, end, "[", "(", "{"):
                         at += 1
                         continue
@@ -145,17 +155,10 @@ class CallReader(TokenReader):
                     value, at = self._call(value, base, at, end)
                     base, named = None, False
                     continue
-                if (
-                    token.text == "["
-                    and not (token.spaced and run.syntax.bare)
-                    or (token.text == "{" and run.syntax is PERL and not token.spaced)
-                ):
+                if self._is_index(token, at):
                     base, value, at = value, *self._indexed(value, at, end)
                     continue
-                if token.text == "!" and run.syntax is JAVASCRIPT and not token.spaced:
-                    at += 1
-                    continue
-                if token.text in ("++", "--"):
+                if token.text in ("++", "--") or (token.text == "!" and run.syntax is JAVASCRIPT and not token.spaced):
                     at += 1
                     continue
             elif token.kind == "string" and token.fills and run.syntax is JAVASCRIPT and isinstance(value, Library):
@@ -338,7 +341,7 @@ class CommandReader(CallReader):
             if self.is_sign(at, end, "$") and self.is_sign(after, end, "("):
                 return self.primary(after, end)
             value, after = self.primary(at, end)
-            return self.postfix(value, at, after, end)
+            return self.postfix(value, after, end)
         written = token.text
         while after < end and not self.tokens[after].spaced and self.tokens[after].kind in ("name", "number", "sign"):
             if self._ends_command(after, end) or self.is_sign(after, end, ",", "(", "{"):

@@ -212,7 +212,7 @@ def itself(run: ScriptRun, args: list[Value], base: Value) -> Value:
 
 
 def constant(value: Value) -> Act:
-    return lambda run, args, base: value
+    return lambda *_: value
 
 
 def encoded(run: ScriptRun, args: list[Value], base: Value) -> Value:

@@ -24,12 +24,13 @@ from toolguard_engine.effects.code.script_run import LanguageLibrary
 from toolguard_engine.effects.programs import code_text
 
 LIBRARIES: dict[str, LanguageLibrary] = {
-    "javascript": JAVASCRIPT_LIBRARY, "perl": PERL_LIBRARY, "ruby": RUBY_LIBRARY, "php": PHP_LIBRARY, "awk": AWK_LIBRARY, "lua": LUA_LIBRARY,
-    "applescript": APPLE_LIBRARY, "powershell": POWERSHELL_LIBRARY,
+    "javascript": JAVASCRIPT_LIBRARY, "perl": PERL_LIBRARY, "ruby": RUBY_LIBRARY, "php": PHP_LIBRARY, "awk": AWK_LIBRARY,
+    "lua": LUA_LIBRARY, "applescript": APPLE_LIBRARY, "powershell": POWERSHELL_LIBRARY,
 }  # fmt: skip
 _APPLE_WORDS = tuple((re.compile(rf"\b{words}\b", re.IGNORECASE), meaning) for words, meaning in (
     ("do shell script", "do_shell_script"), ("run script", "run_script"), ("(?:quoted form|POSIX path|posix path) of", ""),
-    ("path to home folder", '"~/"'), ("path to (desktop|documents|downloads)(?: folder)?", r'"~/\1/"'), ("path to library folder", '"~/Library/"'),
+    ("path to home folder", '"~/"'), ("path to (desktop|documents|downloads)(?: folder)?", r'"~/\1/"'),
+    ("path to library folder", '"~/Library/"'),
     ("(?<=\\S )as (?:text|string)", ""), ("home directory of \\(system info\\)", '"~"'),
 ))  # fmt: skip
 """What AppleScript says in several words, as one name or text."""

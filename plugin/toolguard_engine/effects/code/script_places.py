@@ -208,7 +208,7 @@ class TokenReader:
     def primary(self, at: int, end: int) -> tuple[Value, int]:
         raise NotImplementedError
 
-    def postfix(self, value: Value, start: int, at: int, end: int) -> tuple[Value, int]:
+    def postfix(self, value: Value, at: int, end: int) -> tuple[Value, int]:
         raise NotImplementedError
 
     def items(self, at: int, end: int) -> list[Value]:

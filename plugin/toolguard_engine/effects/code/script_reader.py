@@ -45,9 +45,9 @@ from toolguard_engine.effects.shell.place_names import words as spelled
 
 _PREFIXES = frozenset({"!", "-", "+", "~", "...", "\\", "&", "*", "++", "--", "@", "?", "%"})
 _PREFIX_WORDS = spelled(
-    "new await typeof void delete yield throw not my our local state async defined return const let var echo print puts p say"
-    " else elif then do try begin if unless while until case when export default in and or global static public private"
-    " protected readonly declare set to abstract override scalar require_once include_once param"
+    "new await typeof void delete yield throw not my our local state async defined return const let var echo print puts p"
+    " say else elif then do try begin if unless while until case when export default in and or global static public"
+    " private protected readonly declare set to abstract override scalar require_once include_once param"
 )
 _BINARY = spelled("+ - * / % == != === !== < > <= >= & | ^ << <<~ =~ !~ <=> .. ... ** && || ?? // . x & ~")
 _TYPES = frozenset({"as", "satisfies"})
@@ -100,7 +100,7 @@ class ScriptReader(CommandReader):
             return None, last
         return value, after
 
-    def expression(self, at: int, end: int, *, loose: bool = True) -> tuple[Value, int]:
+    def expression(self, at: int, end: int, *, loose: bool = True) -> tuple[Value, int]:  # noqa: PLR0912 - a case for each sign
         run = self.run
         run.depth += 1
         try:
@@ -113,11 +113,9 @@ class ScriptReader(CommandReader):
                 if token.kind == "sign":
                     if token.text in ASSIGNING:
                         value, at = self._assigned(value, target, at, end)
-                    elif token.text == "?" and self.run.syntax is not RUBY or token.text == "?" and token.spaced:
+                    elif token.text == "?" and (run.syntax is not RUBY or token.spaced):
                         value, at = self._chosen(at, end)
                     elif token.text in run.syntax.concat or token.text in _BINARY:
-                        value, at = self._combined(value, target, at, end)
-                    elif token.text == "|" and run.syntax in (AWK, POWERSHELL):
                         value, at = self._combined(value, target, at, end)
                     else:
                         break
@@ -128,10 +126,7 @@ class ScriptReader(CommandReader):
                     value = value if token.text in ("and", "or") else Unknown(sources=sources(value, right))
                 elif token.kind == "name" and token.text in _TYPES and run.syntax is JAVASCRIPT:
                     at = self.operand(at + 1, end)[1]
-                elif run.syntax is AWK and token.kind in ("string", "name", "number") and token.text not in _AWK_WORDS:
-                    right, at, _ = self.operand(at, end)
-                    value = concatenated(value, right)
-                elif run.syntax is RUBY and token.kind == "string" and isinstance(value, str):
+                elif self._adjoins(value, token):
                     right, at, _ = self.operand(at, end)
                     value = concatenated(value, right)
                 else:
@@ -139,6 +134,12 @@ class ScriptReader(CommandReader):
             return value, at
         finally:
             run.depth -= 1
+
+    def _adjoins(self, value: Value, token: Token) -> bool:
+        """Whether two values without a sign between them are one text."""
+        if self.run.syntax is AWK:
+            return token.kind in ("string", "name", "number") and token.text not in _AWK_WORDS
+        return self.run.syntax is RUBY and token.kind == "string" and isinstance(value, str)
 
     def _assigned(self, value: Value, target: tuple[int, int] | None, at: int, end: int) -> tuple[Value, int]:
         sign = self.tokens[at].text
@@ -239,7 +240,7 @@ class ScriptReader(CommandReader):
             return NOTHING, at, None
         start = at
         value, at = self.primary(at, end)
-        value, at = self.postfix(value, start, at, end)
+        value, at = self.postfix(value, at, end)
         return value, at, (start, at)
 
     def _called(self, at: int, end: int) -> bool:
@@ -312,7 +313,7 @@ class ScriptReader(CommandReader):
             if self.is_sign(close + 1, end, "=>"):
                 return self.arrow((at + 1, close), close + 1, end)
             found = self.items(at + 1, close)
-            return (found[0] if len(found) == 1 else found if found else []), close + 1
+            return (found[0] if len(found) == 1 else found), close + 1
         if token.text == "[" and self.run.library.command is not None:
             return [Library("".join(each.text for each in self.tokens[at + 1 : close][:20]))], close + 1
         if token.text == "[":

@@ -50,7 +50,7 @@ class LanguageLibrary(msgspec.Struct, frozen=True):
     functions: Mapping[str, Act]
     methods: Mapping[str, Act]
     full: Callable[[str], str] = lambda name: name
-    member: Callable[[ScriptRun, str], Value] = lambda run, name: None
+    member: Callable[[ScriptRun, str], Value] = lambda *_: None
     environment: frozenset[str] = frozenset()
     command: Callable[[ScriptRun, str, list[Value]], Value] | None = None
     program: str = ""

@@ -115,7 +115,7 @@ def _imported(reader: CallReader, at: int, end: int) -> int:
 
 
 def _named_function(reader: CallReader, at: int, end: int) -> int:
-    if at + 1 < end and reader.tokens[at + 1].kind == "name" or reader.is_sign(at + 1, end, "*", "(", "{"):
+    if (at + 1 < end and reader.tokens[at + 1].kind == "name") or reader.is_sign(at + 1, end, "*", "(", "{"):
         return reader.function(at, end)[1]
     return -1
 

@@ -33,18 +33,16 @@ class Token(msgspec.Struct):
 
 class Syntax(msgspec.Struct, frozen=True):
     """How a language is written. `single`, `double`, `back`: what these quotes mean: `raw`, `text` (escapes), `fills`
-    (values are filled in), `command`, or empty. `fill`: what begins a value inside a text; `lines`: whether a line end ends a
-    statement; `concat`: the signs that join texts; `sigils`: whether variables begin with `$` or `@`; `ends`: words that
-    open a block that `end` closes; `bare`: whether arguments need no parentheses."""
+    (values are filled in), `command`, or empty; `lines`: whether a line end ends a statement; `concat`: the signs that join
+    texts; `patterns`: whether `/` may begin a regular expression; `quotes`: words that do; `ends`: whether `end` closes
+    blocks; `bare`: whether arguments need no parentheses."""
 
     comment: str
     single: str = "text"
     double: str = "text"
     back: str = ""
-    fill: str = ""
     lines: bool = False
     concat: frozenset[str] = frozenset({"+"})
-    sigils: bool = False
     patterns: bool = False
     quotes: str = ""
     ends: bool = False
@@ -54,27 +52,30 @@ class Syntax(msgspec.Struct, frozen=True):
 
 
 JAVASCRIPT = Syntax(
-    r"//[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)", back="fills", fill="${", patterns=True,
+    r"//[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)", back="fills", patterns=True,
     names=r"[#A-Za-z_$\x80-\U0010ffff][\w$\x80-\U0010ffff]*+",
 )  # fmt: skip
 PERL = Syntax(
-    r"#[^\n]*+|^=[a-z](?sm:.)*?(?:^=cut\b|\Z)", single="raw", double="fills", back="command", fill="$", concat=frozenset({"."}),
-    sigils=True, patterns=True, quotes=r"(?<![-\w$@%&>])(?:q[qxw]?|m|qr|s|tr|y)\b(?!\s*+(?:=|,|;|\)|\}))", bare=True,
+    r"#[^\n]*+|^=[a-z](?sm:.)*?(?:^=cut\b|\Z)", single="raw", double="fills", back="command",
+    concat=frozenset({"."}), patterns=True, bare=True,
+    quotes=r"(?<![-\w$@%&>])(?:q[qxw]?|m|qr|s|tr|y)\b(?!\s*+(?:=|,|;|\)|\}))",
     names=r"[$@%&]{0,2}+(?:::)?[A-Za-z_]\w*+(?:::\w++)*+|\$\{?\^?\w++\}?|[$@][_!@0&/\\,;.$]|\$#\{?\$?\w++",
 )  # fmt: skip
 RUBY = Syntax(
-    r"#[^\n]*+", single="raw", double="fills", back="command", fill="#{", lines=True, concat=frozenset({"+", "/", "<<"}),
+    r"#[^\n]*+", single="raw", double="fills", back="command", lines=True, concat=frozenset({"+", "/", "<<"}),
     patterns=True, quotes=r"%[qQxwWiIr]?(?=[\[({<|!/])", ends=True, bare=True,
     names=r"[@$]{0,2}+[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+[?!]?(?!=)|[@$]{0,2}+[A-Za-z_]\w*+",
 )  # fmt: skip
 PHP = Syntax(
-    r"//[^\n]*+|#(?!\[)[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)|<\?(?:php|=)?|\?>", single="raw", double="fills", back="command", fill="$",
-    concat=frozenset({"."}), sigils=True, names=r"\$*+\\?[A-Za-z_\x80-\U0010ffff][\w\\\x80-\U0010ffff]*+",
+    r"//[^\n]*+|#(?!\[)[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)|<\?(?:php|=)?|\?>", single="raw", double="fills", back="command",
+    concat=frozenset({"."}), names=r"\$*+\\?[A-Za-z_\x80-\U0010ffff][\w\\\x80-\U0010ffff]*+",
 )  # fmt: skip
 AWK = Syntax(r"#[^\n]*+", single="", lines=True, concat=frozenset(), patterns=True, bare=True)
 POWERSHELL = Syntax(
-    r"<#(?s:.)*?(?:#>|\Z)|(?<![\w])#[^\n]*+|`\n", single="raw", double="fills", fill="$", lines=True, sigils=True, bare=True,
-    escape="`", names=r"(?:\$(?:env:)?)?[\w.~:-]{0,99}+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]|-?[A-Za-z_][\w]*+(?:-\w++)*+",
+    r"<#(?s:.)*?(?:#>|\Z)|(?<![\w])#[^\n]*+|`\n", single="raw", double="fills", lines=True, bare=True,
+    escape="`",
+    names=r"(?:\$(?:env:)?)?[\w.~:-]{0,99}+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]"
+    r"|-?[A-Za-z_][\w]*+(?:-\w++)*+",
 )  # fmt: skip
 LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", concat=frozenset({".."}), ends=True, bare=True)
 APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", single="", lines=True, concat=frozenset({"&"}), bare=True)
@@ -141,7 +142,7 @@ class Tokens:
         self._open: list[int] = []
         self._read()
 
-    def _read(self) -> None:
+    def _read(self) -> None:  # noqa: PLR0912 - a case for each kind of token
         text, table, at, spaced = self.text, _table(self.syntax), 0, False
         while at < len(text) and self.whole:
             if len(self.found) >= MAX_TOKENS:
@@ -237,10 +238,7 @@ class Tokens:
         mode = {"'": self.syntax.single, '"': self.syntax.double, "`": self.syntax.back}[quote]
         if not mode:
             return -1
-        if quote == "`" and mode == "fills":
-            end = self._template(at + 1)
-        else:
-            end = self._closing(at + 1, quote)
+        end = self._template(at + 1) if quote == "`" and mode == "fills" else self._closing(at + 1, quote)
         if end < 0:
             self.whole = False
             return len(self.text) if self._stop() else -1

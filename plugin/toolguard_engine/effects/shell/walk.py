@@ -409,9 +409,12 @@ class Walk:
         self.wrapped += 1
         feed = special(self, run, state) if special else self._wrapped(run, wrapper, state) if wrapper else None
         self.wrapped -= 1
-        if feed is None and name in interpreters.LANGUAGES and special is None:  # also a wrapper: `bun -e`
-            self._code(run, state)
         return printed(run) if feed is None else feed
+
+    def _own_code(self, run: ProgramRun, state: ShellState) -> None:
+        """Of a wrapper that is also an interpreter: `bun -e`."""
+        if run.name in interpreters.LANGUAGES:
+            self._code(run, state)
 
     def _guessed(self, run: ProgramRun, state: ShellState) -> StdinSource:
         """Runs a program whose name is not spelled out as each one that it may be."""
@@ -562,6 +565,7 @@ class Walk:
         argv = run.argv
         at = after_verb(argv, wrapper)
         if not at or (run.name == "command" and argv[1:2] and argv[1] in ("-v", "-V")):
+            self._own_code(run, state)
             return None
         inner = state.elsewhere(run.name) if wrapper.away else state.fork(run.name)
         inner.variables.update(run.assigns)
