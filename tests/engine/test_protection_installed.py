@@ -17,6 +17,7 @@ CHECKOUT = replace(HOST, code=("/srv/gw",))
 WORKSPACE = "/home/u/.openclaw/workspace"
 
 CERTAIN = [
+    "python3 -c \"import os; os.environ['OPENCLAW_HOME']='/x'; os.system('systemctl --user import-environment')\"",
     "systemctl --user set-environment OPENCLAW_CONFIG_PATH=/tmp/x.json",
     "systemctl --user set-environment OPENCLAW_STATE_DIR=/tmp/x",
     "systemctl --user import-environment OPENCLAW_CONFIG_PATH",
@@ -101,7 +102,6 @@ POSSIBLE = [
     "export NODE_OPTIONS=-r/tmp/x.js; systemctl --user import-environment",
     ". ./env.sh; systemctl --user import-environment",
     'systemctl --user set-environment "$(cat env)"',
-    "python3 -c \"import os; os.environ['OPENCLAW_HOME']='/x'; os.system('systemctl --user import-environment')\"",
     "brew install ./openclaw.rb",
     "nix profile install nixpkgs#openclaw",
     "cd openclaw && npm i -g .",

@@ -144,20 +144,33 @@ def _command_lines(name: NameMeaning, params: Params) -> Iterator[str]:
     commands_ = params.get("commands")
     if isinstance(commands_, list):
         yield "\n".join(item for item in commands_[:MAX_ITEMS] if isinstance(item, str))
-    shell = not name.whole.isdisjoint(_SHELLS)
-    interpreter = next((program for word, program in _INTERPRETERS.items() if word in name.whole), "")
-    for key in ("script", "code", "source", "input") if shell or interpreter else ():
+    shell = not name.whole.isdisjoint(_SHELLS) or _word(params, "language") in _SHELLS
+    interpreter = _interpreter(name, params)
+    for key in ("script", "code", "source", "input", "cell", "snippet") if shell or interpreter else ():
         if isinstance(text := params.get(key), str):
             yield text if shell else f"{interpreter} {shlex.quote(text)}"
 
 
+def _interpreter(name: NameMeaning, params: Params) -> str:
+    """What runs the code of a tool: it is in its name or in a parameter; tools that just run code run Python."""
+    asked = re.findall(r"[a-z]+", _word(params, "language") or _word(params, "lang") or _word(params, "kernel"))[:1]
+    found = next((program for word, program in _INTERPRETERS.items() if word in name.whole or word in asked), "")
+    runs_code = not name.whole.isdisjoint(_CODE if name.action == "run" else _CONSOLES if not name.action else ())
+    return found or (_INTERPRETERS["python"] if runs_code and not asked else "")
+
+
+_CONSOLES = words("jupyter kernel repl interpreter colab")
+_CODE = _CONSOLES | words("code cell notebook")
 _SHELLS = words("shell bash sh terminal ssh command commands console zsh")
 _INTERPRETERS = {
     "python": "python3 -c",
     "ipython": "python3 -c",
     "javascript": "node -e",
     "node": "node -e",
+    "typescript": "node -e",
     "ruby": "ruby -e",
+    "php": "php -r",
+    "perl": "perl -e",
 }
 
 

@@ -50,7 +50,8 @@ class Deed(msgspec.Struct, frozen=True):
 class CodeReading(msgspec.Struct, frozen=True):
     """All that a code does.
 
-    `steps`: the work of reading it; `whole`: nothing was left out; `paths`: texts that name files.
+    `steps`: the work of reading it; `whole`: nothing was left out; `paths`: files that it reads, where their
+    paths are not in its text as they are.
     """
 
     deeds: tuple[Deed, ...] = ()
@@ -184,7 +185,7 @@ def method(text: str) -> Deed:
 
 
 def other(kind: str, target: str, *flags: str) -> Deed:
-    """`load` (endless work), `kill-found`, `record` (of what is typed or shown), `search`."""
+    """`load` (endless work), `kill-found`, `record` (of what is typed), `autostart`."""
     return Deed(kind=kind, target=target[:MAX_SHOWN], flags=frozenset(flags))
 
 

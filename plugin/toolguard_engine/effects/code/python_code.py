@@ -14,6 +14,7 @@ from functools import lru_cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code.code_deeds import CodeReading, Deed
+from toolguard_engine.effects.code.python_folding import FAULTS
 from toolguard_engine.effects.code.python_methods import PythonLibraries
 from toolguard_engine.effects.code.python_reader import Exhausted, PythonReader
 from toolguard_engine.effects.code.python_values import NOTHING, Value
@@ -47,11 +48,13 @@ def read(code: str) -> CodeReading | None:
     reader = PythonReader(PythonLibraries())
     whole = _follow(reader, tree)
     steps = reader.steps * _COST + len(code) // _CHARACTERS
-    return CodeReading((*commands, *reader.deeds), steps, whole, tuple(reader.paths)[:MAX_PATHS])
+    read_ = [deed.target for deed in reader.deeds if deed.kind == "read" and "**" not in deed.target]
+    paths = tuple(dict.fromkeys(path for path in read_ if path not in code))[:MAX_PATHS]
+    return CodeReading((*commands, *reader.deeds), steps, whole, paths)
 
 
 def _follow(reader: PythonReader, tree: ast.Module) -> bool:
-    """Reads the whole tree; False if it is too much."""
+    """Reads the whole tree; False if it is too much, or something in it is not expected."""
 
     def inner(text: str) -> Value:
         found = _parsed(text)
@@ -66,7 +69,7 @@ def _follow(reader: PythonReader, tree: ast.Module) -> bool:
     reader.state["read"] = inner
     try:
         reader.module(tree)
-    except (Exhausted, RecursionError):
+    except (Exhausted, RecursionError, *FAULTS):
         return False
     finally:
         reader.add(*(deeds.empty(path) for path, used in reader.state.get("opened", {}).items() if not used))

@@ -21,6 +21,7 @@ from toolguard_engine.effects.code.python_values import (
     Either,
     Unknown,
     Value,
+    choices,
     either,
     is_known,
     sourced,
@@ -30,17 +31,25 @@ from toolguard_engine.effects.code.python_values import (
 from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.place_names import words
 
-_FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, LookupError, OverflowError, ArithmeticError)
+FAULTS = (ValueError, TypeError, KeyError, IndexError, AttributeError, LookupError, OverflowError, ArithmeticError)
 MAX_NUMBER = 1 << 64
 MAX_BASE, MAX_POWER = 1_024, 64
 
 
 def each_choice(fold: Callable[..., Value], *values: Value) -> Value:
-    """Applies an operation to each of the values that its operands may be."""
-    for at, value in enumerate(values):
-        if isinstance(value, Either):
-            return either(each_choice(fold, *values[:at], one, *values[at + 1 :]) for one in value.values)
-    return fold(*values)
+    """Applies an operation to each of the values that its operands may be, if they are few."""
+    open_ = [at for at, value in enumerate(values) if isinstance(value, Either)]
+    if not open_:
+        return fold(*values)
+    rest = [value.values[0] if at in open_[2:] else value for at, value in enumerate(values)]
+    found = []
+    for one in choices(values[open_[0]]):
+        rest[open_[0]] = one
+        for other in choices(values[open_[1]]) if len(open_) > 1 else [None]:
+            if len(open_) > 1:
+                rest[open_[1]] = other
+            found.append(fold(*rest))
+    return either(found)
 
 
 def joined(parts: list[Value]) -> Value:
@@ -73,7 +82,7 @@ def _numbers(left: Value, right: Value, fold: Callable[[Any, Any], Any]) -> Valu
     if isinstance(left, int) and isinstance(right, int) and max(abs(left), abs(right)) < MAX_NUMBER:
         try:
             return fold(left, right)
-        except _FAULTS:
+        except FAULTS:
             return NOTHING
     return Unknown(sources=sources(left, right))
 
@@ -131,7 +140,7 @@ def item(value: Value, key: Value) -> Value:
                 return Unknown(sources=sources(value))
             found = value[key]
             return sourced(found, sources(value)) if isinstance(found, str) else found
-    except _FAULTS:
+    except FAULTS:
         return NOTHING
     return Unknown(sources=sources(value))
 
@@ -211,7 +220,7 @@ def _applied(value: str | bytes, name: str, args: list[Value]) -> Value:
         return decoded_by(args[0], value)
     try:
         found = getattr(value, name)(*args)
-    except _FAULTS:
+    except FAULTS:
         return Unknown(sources=sources(value))
     if isinstance(found, str):
         return sourced(found[:MAX_TEXT], sources(value, *args))
@@ -270,7 +279,7 @@ def decoded(form: str, value: Value) -> Value:
         data = value if isinstance(value, bytes) else str(value).encode("latin-1", "replace")
         try:
             plain = _DECODERS[form](data)[:MAX_TEXT]
-        except (*_FAULTS, binascii.Error, zlib.error, EOFError, OSError, lzma.LZMAError):
+        except (*FAULTS, binascii.Error, zlib.error, EOFError, OSError, lzma.LZMAError):
             return Unknown(sources=(*sources(value), DECODED))
         return sourced(plain.decode("utf-8", "replace"), (*sources(value), DECODED))
     return Unknown(sources=(*sources(value), DECODED))

@@ -6,6 +6,7 @@ import ast
 import re
 import shlex
 from collections.abc import Callable
+from functools import lru_cache
 
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_builtins, python_files, python_programs
@@ -13,9 +14,10 @@ from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code.python_builtins import ALIASES, CONSTANTS, environment
 from toolguard_engine.effects.code.python_files import mode_text, open_file, written
 from toolguard_engine.effects.code.python_reader import Arguments, PythonReader
-from toolguard_engine.effects.code.python_requests import REQUESTS
+from toolguard_engine.effects.code.python_requests import REQUESTS, uploaded
 from toolguard_engine.effects.code.python_values import (
     ENCRYPTED,
+    FROM_SOCKET,
     MAX_ITEMS,
     NOTHING,
     Library,
@@ -32,6 +34,8 @@ from toolguard_engine.effects.shell.command import UNKNOWN
 from toolguard_engine.effects.shell.place_names import words
 
 _TABLE = {**python_builtins.CALLS, **python_files.CALLS, **python_programs.CALLS, **REQUESTS}
+_BY_NAME = {**python_programs.BY_NAME, "upload_file": uploaded, "upload_fileobj": uploaded}
+_REQUEST = Unknown("socket.socket", (FROM_SOCKET,))
 _BUILTINS = ("builtins.", "__builtins__.", "__builtin__.")
 _HUGE = 1 << 32
 
@@ -135,7 +139,8 @@ def _on_list(code: PythonReader, value: list[Value] | tuple[Value, ...], name: s
 
 def _on_dict(code: PythonReader, value: dict[Value, Value], name: str, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     if name in ("get", "pop", "setdefault"):
-        return folding.item(value, given.at(0)) if given.at(0) in value else given.at(1)
+        key = given.at(0)
+        return folding.item(value, key) if isinstance(key, str | int) and key in value else given.at(1)
     if name == "update" and isinstance(given.at(0), dict):
         value.update(given.at(0))
     found = {"items": list(value.items()), "values": list(value.values()), "keys": list(value), "copy": dict(value)}
@@ -198,6 +203,14 @@ def _on_running(code: PythonReader, _: Unknown, name: str, given: Arguments) -> 
     return None
 
 
+def _on_repository(code: PythonReader, _: Unknown, name: str, given: Arguments) -> Value:
+    """`Repo.git.push("--force")` of GitPython."""
+    if name[:1] != ".":
+        options = [f"--{key}" for key, value in given.named.items() if value is True]
+        code.add(deeds.run(("git", name.replace("_", "-"), *map(text, given.args), *options)))
+    return None
+
+
 def _on_database(code: PythonReader, value: Unknown, name: str, given: Arguments) -> Value:
     if name.startswith("execute") and value.text != ":memory:":
         code.add(*(deeds.sql_text(each) for each in given.texts(0, "sql") if each.strip(UNKNOWN)))
@@ -207,8 +220,8 @@ def _on_database(code: PythonReader, value: Unknown, name: str, given: Arguments
 _BY_KIND: dict[str, Callable[[PythonReader, Unknown, str, Arguments], Value]] = {
     "file": _on_file, "os.environ": _on_environment, "variables": _on_variables, "process": _on_process,
     "cipher": _on_cipher, "archive": _on_archive, "psutil.Process": _on_running, "database": _on_database,
+    "git.Repo.git": _on_repository,
 }  # fmt: skip
-_PASSING = frozenset({".text", ".content", ".stdout", ".stderr", ".data", ".body"})
 
 
 # --- the libraries --------------------------------------------------------------------------------------------------------
@@ -221,6 +234,10 @@ class PythonLibraries:
         name = _plain(name)
         found = CONSTANTS.get(name)
         return Library(ALIASES[name]) if found is None and name in ALIASES else found
+
+    def inherited(self, name: str) -> dict[str, Value]:
+        """What the objects of a class have because of this base class."""
+        return dict.fromkeys(("request", "rfile"), _REQUEST) if name.endswith("RequestHandler") else {}
 
     def call(self, code: PythonReader, name: str, given: Arguments) -> Value:
         act = _TABLE.get(_plain(name))
@@ -248,7 +265,7 @@ class PythonLibraries:
         handler = _BY_KIND.get(kind)
         if handler is not None:
             return handler(code, value, name, given)
-        act = _TABLE.get(f"{kind}.{name}") or (_TABLE.get(name) if name.startswith("upload_file") else None)
+        act = _TABLE.get(f"{kind}.{name}") or _BY_NAME.get(name)
         return act(code, given) if act is not None else None
 
     def other(self, code: PythonReader, name: str, given: Arguments) -> None:
@@ -299,7 +316,9 @@ _VERBS = (
 )  # fmt: skip
 
 
+@lru_cache(maxsize=2_000)
 def _plain(name: str) -> str:
+    """The full name of a library's part, without the module of the built-in functions."""
     for prefix in _BUILTINS:
         if name.startswith(prefix):
             name = name.removeprefix(prefix)

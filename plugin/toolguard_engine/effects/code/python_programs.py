@@ -23,6 +23,7 @@ from toolguard_engine.effects.code.python_values import (
     feed,
     is_known,
     items,
+    sourced,
     sources,
     text,
     texts,
@@ -194,7 +195,45 @@ def _hooks(code: PythonReader, given: Arguments) -> Value:
     return NOTHING
 
 
+def _scheduled(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    code.add(deeds.run(("crontab", "-")))
+    return NOTHING
+
+
+def _registered(code: PythonReader, given: Arguments) -> Value:
+    """A key of the Windows registry, of which some start programs at login."""
+    key = given.text(1, "sub_key")
+    if _AT_LOGIN.search(key):
+        code.add(deeds.other("autostart", key))
+    return NOTHING
+
+
+_AT_LOGIN = re.compile(r"(?i)\\CurrentVersion\\(?:Run|Policies\\Explorer\\Run|Winlogon|Image File Execution)")
+
+
+def _split(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    try:
+        return [sourced(word, sources(given.at(0))) for word in shlex.split(given.text(0, "s")[:MAX_LINE])]
+    except ValueError:
+        return NOTHING
+
+
+def _later(code: PythonReader, given: Arguments) -> Value:
+    """`loop.run_in_executor(None, f, x)`."""
+    return _partial(code, Arguments(given.args[1:]))
+
+
+BY_NAME: dict[str, Act] = table(
+    ("map imap imap_unordered starmap", _mapped),
+    ("submit apply_async call_soon to_thread", _partial),
+    ("run_in_executor call_later", _later),
+)
+"""Methods that are known by their name alone: of thread pools and event loops."""
+
 CALLS: dict[str, Act] = table(
+    ("winreg.OpenKey winreg.CreateKey winreg.OpenKeyEx winreg.CreateKeyEx", _registered), ("shlex.split", _split),
+    ("crontab.CronTab.write crontab.CronTab.write_to_user", _scheduled), ("atexit.register asyncio.to_thread", _partial),
+    ("ctypes.CDLL.system ctypes.CDLL.popen ctypes.cdll.LoadLibrary.system ctypes.cdll.msvcrt.system", _system),
     (("os.system os.popen subprocess.getoutput subprocess.getstatusoutput commands.getoutput os.popen2 os.popen3 pexpect.run"
       " commands.getstatusoutput asyncio.create_subprocess_shell pexpect.spawn os.startfile"), _system),
     (("subprocess.run subprocess.call subprocess.check_call subprocess.check_output subprocess.Popen popen2.popen2"

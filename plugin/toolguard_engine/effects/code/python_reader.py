@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any, Protocol
+
+import msgspec
 
 from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code.code_deeds import Deed
@@ -45,12 +46,11 @@ class Exhausted(Exception):  # noqa: N818 - not an error: the limit of steps is 
     pass
 
 
-@dataclass(slots=True)
-class Arguments:
+class Arguments(msgspec.Struct):
     """The arguments of a call."""
 
-    args: list[Value] = field(default_factory=list)
-    named: dict[str, Value] = field(default_factory=dict)
+    args: list[Value] = []
+    named: dict[str, Value] = {}
 
     def at(self, position: int, *names: str) -> Value:
         """An argument by its position or one of its names; None if it is absent."""
@@ -78,6 +78,7 @@ class Libraries(Protocol):
     def call(self, code: PythonReader, name: str, given: Arguments) -> Value: ...
     def method(self, code: PythonReader, value: Value, name: str, given: Arguments) -> Value: ...
     def constant(self, name: str) -> Value: ...
+    def inherited(self, name: str) -> dict[str, Value]: ...
     def other(self, code: PythonReader, name: str, given: Arguments) -> None: ...
 
 
@@ -91,7 +92,6 @@ class PythonReader:
         self.steps = 0
         self.nested = 0
         self.endless = 0
-        self.paths: dict[str, None] = {}
         self._scopes: list[dict[str, Value]] = [{}]
         self._stars: list[str] = []
         self._defined: list[tuple[Function, Function | None]] = []
@@ -234,16 +234,17 @@ class PythonReader:
 
     def class_(self, node: ast.ClassDef) -> None:
         made: dict[str, Value] = {}
+        for base in node.bases:
+            made.update(self.libraries.inherited(ast.unparse(base)))
         function = Function(node, made)
         start = len(self._defined)
         self._scopes.append(made)
         self.block(node.body)
         self._scopes.pop()
-        for at in range(start, len(self._defined)):
-            method, owner = self._defined[at]
+        for at, (method, owner) in enumerate(self._defined[start:], start):
             if owner is None and method.names is made:
-                self._defined[at] = (Function(method.node, self._scopes[-1]), function)
-                made[method.node.name] = self._defined[at][0]  # type: ignore[union-attr]
+                method.names = self._scopes[-1]
+                self._defined[at] = (method, None if isinstance(method.node, ast.Lambda) else function)
         self._scopes[-1][node.name] = function
 
     def return_(self, node: ast.Return) -> None:
@@ -317,8 +318,6 @@ class PythonReader:
 
     def constant(self, node: ast.Constant) -> Value:
         value = node.value
-        if isinstance(value, str) and ("/" in value or value[:1] in ("~", ".")) and len(self.paths) < MAX_ITEMS:
-            self.paths[value] = None
         return value.replace(UNKNOWN, "?") if isinstance(value, str) else value
 
     def fstring(self, node: ast.JoinedStr) -> Value:
@@ -332,8 +331,6 @@ class PythonReader:
         found = folding.operation(type(node.op).__name__, self.value(node.left), self.value(node.right))
         if found is NOTHING and isinstance(node.op, ast.Mult):
             self.libraries.other(self, "*", Arguments([self.value(node.left), self.value(node.right)]))
-        if isinstance(found, str) and "/" in found and len(self.paths) < MAX_ITEMS:
-            self.paths[found] = None
         return found
 
     def boolean(self, node: ast.BoolOp) -> Value:

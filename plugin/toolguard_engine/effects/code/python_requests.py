@@ -124,6 +124,18 @@ def _connected(code: PythonReader, given: Arguments) -> Value:
     return _SOCKET
 
 
+def _streams(code: PythonReader, given: Arguments) -> Value:
+    """`asyncio.open_connection`."""
+    _connected(code, Arguments([[given.at(0, "host"), given.at(1, "port")]]))
+    return (Unknown(sources=(FROM_SOCKET,)), Unknown(sources=(FROM_SOCKET,)))
+
+
+def _served(code: PythonReader, given: Arguments) -> Value:
+    """`asyncio.start_server(handler, ...)`."""
+    code.state.setdefault("connected", "any who connect")
+    return code.apply(given.at(0), Arguments([Unknown(sources=(FROM_SOCKET,))] * 2))
+
+
 def _accepted(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
     code.state.setdefault("connected", "any who connect")
     return (_SOCKET, NOTHING)
@@ -193,7 +205,7 @@ def _remote_command(code: PythonReader, given: Arguments) -> Value:
     return (NOTHING, NOTHING, NOTHING)
 
 
-def _uploaded(code: PythonReader, given: Arguments) -> Value:
+def uploaded(code: PythonReader, given: Arguments) -> Value:
     """A client of a storage service takes a file by its path."""
     path = given.text(0, "Filename", "file_path", "filename")
     code.add(deeds.send(f"https://{given.text(1, 'Bucket').replace(UNKNOWN, '') or 'storage'}.service/", "PUT",
@@ -217,7 +229,8 @@ REQUESTS: dict[str, Act] = table(
     ("urllib.request.urlretrieve urllib.urlretrieve wget.download", _retrieved),
     ("socket.socket ssl.wrap_socket", constant(_SOCKET)),
     ("socket.create_connection socket.socket.connect socket.socket.connect_ex", _connected),
-    ("socket.socket.accept", _accepted), ("socket.socket.send socket.socket.sendall socket.socket.sendto", _passed_on),
+    ("asyncio.open_connection", _streams), ("asyncio.start_server", _served), ("socket.socket.accept", _accepted),
+    ("socket.socket.send socket.socket.sendall socket.socket.sendto", _passed_on),
     ("socket.socket.recv socket.socket.recvfrom socket.socket.fileno socket.socket.makefile socket.socket.detach",
      passing(FROM_SOCKET)),
     ("os.dup2 os.dup", _duplicated),
@@ -229,5 +242,5 @@ REQUESTS: dict[str, Act] = table(
     ("paramiko.SSHClient.exec_command fabric.Connection.run", _remote_command),
     ("paramiko.SSHClient.open_sftp paramiko.SFTPClient.from_transport", constant(Unknown("sftp"))),
     ("paramiko.Transport", _named_host("paramiko.Transport")), ("fabric.Connection", _named_host("fabric.Connection")),
-    ("sftp.put fabric.Connection.put", _put), ("upload_file upload_fileobj", _uploaded),
+    ("sftp.put fabric.Connection.put", _put),
 )  # fmt: skip

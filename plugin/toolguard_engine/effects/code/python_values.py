@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from toolguard_engine.effects.code.code_deeds import FETCHED, SECRET
 from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
@@ -29,8 +30,7 @@ FROM_ENVIRONMENT = "program:env"
 DECODED, ENCRYPTED, FROM_SOCKET = "decoded", "encrypted", "socket"
 
 
-@dataclass(slots=True, frozen=True)
-class Unknown:
+class Unknown(msgspec.Struct, frozen=True):
     """A value that cannot be known. `kind`: what it was made by (`requests.Session`, `file`); `text`: its path or address;
     `mode`: of an open file."""
 
@@ -40,32 +40,28 @@ class Unknown:
     mode: str = ""
 
 
-@dataclass(slots=True, frozen=True)
-class Library:
+class Library(msgspec.Struct, frozen=True):
     """A module, or something in one, by its dotted name: `os.path.join`."""
 
     name: str
 
 
-@dataclass(slots=True, eq=False)
-class Function:
+class Function(msgspec.Struct, eq=False):
     """A function or class that the code defines. `names`: the variables around it."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
-    names: dict[str, Value] = field(default_factory=dict)
+    names: dict[str, Value] = {}
     first: tuple[Value, ...] = ()
 
 
-@dataclass(slots=True, eq=False)
-class Instance:
+class Instance(msgspec.Struct, eq=False):
     """An object of a class that the code defines."""
 
     made_by: Function
-    names: dict[str, Value] = field(default_factory=dict)
+    names: dict[str, Value] = {}
 
 
-@dataclass(slots=True, frozen=True)
-class Either:
+class Either(msgspec.Struct, frozen=True):
     """One of several values, depending on a condition."""
 
     values: tuple[Value, ...]
@@ -140,16 +136,27 @@ def is_known(value: Value) -> bool:
 
 def sources(*values: Value) -> Sources:
     """Where the parts of these values are from."""
-    found = dict.fromkeys(each for value in values for each in _sources(value, MAX_DEPTH))
-    return tuple(found)[:MAX_SOURCES]
+    found: Sources = ()
+    for value in values:
+        kind = type(value)
+        if kind in _WITHOUT:
+            continue
+        own = value.sources if kind is Unknown or kind is Sourced else tuple(_within(value, MAX_DEPTH))
+        if own:
+            found = (*found, *own) if found else own
+    return tuple(dict.fromkeys(found))[:MAX_SOURCES] if len(found) > 1 else found
 
 
-def _sources(value: Value, depth: int) -> Iterator[str]:
+_WITHOUT = frozenset({str, int, bytes, bool, float, type(None), Library, Function})
+
+
+def _within(value: Value, depth: int) -> Iterator[str]:
     if isinstance(value, Sourced | Unknown):
         yield from value.sources
     elif depth and isinstance(value, list | tuple | Either | dict | Instance):
         for each in items(value)[:MAX_ITEMS]:
-            yield from _sources(each, depth - 1)
+            if type(each) not in _WITHOUT:
+                yield from _within(each, depth - 1)
 
 
 def items(value: Value) -> list[Value]:

@@ -219,7 +219,7 @@ _OBJECTS = (
 _HARMLESS = re.compile(
     r"listener|prefix|suffix|child|attribute|timeout|interval|immediate|rect|screen|mocks?$|animation|duplicates|dropna|level|property"
     r"|class|element|handler|headers|cache|whitespace|space|punct|stopword|accents|console|selection|filter|line|color|row_?factory"
-    r"|columns?$|key_?press|(?:drop|remove)?_?while|marker|observer|nan|null|outliers|tags?_?from_?html|html"
+    r"|columns?$|key_?press|(?:drop|remove)?_?while|marker|observer|nan|null|outliers|tags?_?from_?html|html|delete_(?:rows|cols)"
 )
 _LOCAL_NAMES = frozenset({
     "path", "argv", "environ", "map", "set", "cache", "classlist", "style", "dataset", "params", "searchparams",

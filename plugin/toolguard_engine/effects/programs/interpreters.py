@@ -145,6 +145,13 @@ def reading(code: str, language: str) -> CodeReading | None:
     return reader(code) if reader else None
 
 
+def paths(run: ProgramRun) -> tuple[str, ...]:
+    """The files that the code of an interpreter reads, where it puts their paths together."""
+    found = source(run)
+    parsed = reading(found[1], found[0]) if found and found[0] in _READERS else None
+    return parsed.paths if parsed else ()
+
+
 def _given_by_option(run: ProgramRun, letters: str) -> Iterator[str]:
     argv, code_at = run.argv, 0
     for at in range(1, min(len(argv), MAX_OPTIONS)):

@@ -1,7 +1,8 @@
 """Finds interpreter code that calls the guard's modules, changes its files, or reads its secrets.
 
-Code is searched with patterns, not parsed. Joined strings, and texts in base64, in hexadecimal or reversed, are searched
-too. Code that only reads the guard's other files may run.
+Code is searched with patterns, not parsed; what it evidently runs, deletes or writes (`effects.code`) is among the programs
+of the command. Joined strings, and texts in base64, in hexadecimal or reversed, are searched too. Code that only reads the
+guard's other files may run.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from binascii import Error as Base64Error
 from collections.abc import Iterator
 from itertools import islice
 
+from toolguard_engine.effects.programs import interpreters
 from toolguard_engine.effects.protected_paths import Place
 from toolguard_engine.host import file_names, metrics_path
 from toolguard_engine.layers.self_protection.own_command_line import CHANGES, CLI
@@ -95,8 +97,9 @@ _EDITORS = SEDS | AWKS
 
 
 def findings(scene: CommandScene) -> Iterator[ProtectionFinding]:
+    read = [path for run in scene.runs if is_interpreter(run.name) for path in interpreters.paths(run)]
     for program, code in scene.codes():
-        plain = _with_hidden_texts(code)
+        plain = "\n".join((_with_hidden_texts(code), *map(repr, read)))
         if text := _about(plain, program, scene):
             yield ProtectionFinding(text)
         elif _reads_all_home(plain, scene):
