@@ -14,7 +14,8 @@ from toolguard_engine.rules import packs
 GUARD = Guard(Config(), {}, Host("/home/u", "/home/u/.openclaw", "/home/u/.openclaw/openclaw.json"), packs.load())
 STARTS = {
     "js": "node -e", "mjs": "node --input-type=module -e", "ts": "npx tsx -e", "deno": "deno eval", "bun": "bun -e",
-    "perl": "perl -e", "ruby": "ruby -e", "php": "php -r", "awk": "awk", "lua": "lua -e", "apple": "osascript -e", "power": "pwsh -c",
+    "perl": "perl -e", "ruby": "ruby -e", "php": "php -r", "awk": "awk", "lua": "lua -e",
+    "apple": "osascript -e", "power": "pwsh -c",
 }  # fmt: skip
 
 ACTS = r"""
@@ -105,7 +106,8 @@ js const { execSync } = require('child_process'); const sha = execSync('git rev-
 console.log(sha, execSync(`git log -1 --format=%s ${sha}`).toString())
 js const {spawn} = require('child_process'); spawn('npm', ['run', 'build'], {stdio: 'inherit', env: {...process.env,
 NODE_ENV: 'production'}})
-js fetch('https://api.openai.com/v1/models', {headers: {Authorization: `Bearer ${process.env.OPENAI_API_KEY}`}}).then(r => r.json())
+js fetch('https://api.openai.com/v1/models', {headers:
+{Authorization: `Bearer ${process.env.OPENAI_API_KEY}`}}).then(r => r.json())
 .then(j => console.log(j.data.length))
 js fetch('https://api.example.org/search', {method: 'POST', headers: {'Content-Type': 'application/json'},
 body: JSON.stringify({q: 'tea'})}).then(r => r.json()).then(console.log)

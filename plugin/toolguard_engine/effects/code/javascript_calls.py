@@ -375,6 +375,7 @@ METHODS: dict[str, Act] = calls.rows(
 CONSTANTS: dict[str, Value] = {
     "true": True, "false": False, "null": None, "undefined": None, "__dirname": ".", "__filename": "./script.js",
     "path.sep": "/", "process.execPath": "node", "process.platform": "linux", "import.meta.dirname": ".",
-    "import.meta.dir": ".", "os.EOL": "\n", "import.meta.url": "./script.js", "import.meta.filename": "./script.js", "process.stdin": FROM_INPUT,
+    "import.meta.dir": ".", "os.EOL": "\n",
+    "import.meta.url": "./script.js", "import.meta.filename": "./script.js", "process.stdin": FROM_INPUT,
 }  # fmt: skip
 JAVASCRIPT_LIBRARY = LanguageLibrary(CONSTANTS, FUNCTIONS, METHODS, full, member, frozenset({"process.env"}), program="node")
