@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from toolguard_engine.effects.code import code_deeds as deeds
 from toolguard_engine.effects.code import python_folding as folding
 from toolguard_engine.effects.code import script_calls as calls
@@ -48,6 +50,14 @@ _FS = frozenset({
 
 def full(name: str) -> str:
     """`fs.promises.rm`, `node:fs.rmSync` and a bare `rmSync` are `fs.rm`."""
+    return _full(name) if len(name) <= _LONGEST else name
+
+
+_LONGEST = 80
+
+
+@lru_cache(maxsize=512)
+def _full(name: str) -> str:
     for prefix in _PREFIXES:
         name = name.removeprefix(prefix)
     owner, dot, last = name.rpartition(".")

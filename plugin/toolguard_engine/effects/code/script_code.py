@@ -35,6 +35,21 @@ _APPLE_WORDS = tuple((re.compile(rf"\b{words}\b", re.IGNORECASE), meaning) for w
 ))  # fmt: skip
 """What AppleScript says in several words, as one name or text."""
 
+_DEED = (
+    r"system|exec|spawn|popen|qx|%x|`|unlink|rm|delete|remove|open|eval|glob|rename|move|copy|link|chmod|kill|LWP|[hH][tT][tT][pP]"
+    r"|Net|URI|[sS]ocket|find|trunc|fork|[sS]end|[fF]ile|[dD]ir|load|include|require|assert|curl|mail|[bB]ase64|shell|pass"
+    r"|proc|Kernel|IO|ENV|env|call_user|create_function|Path|\$\w{1,40}\("
+)
+_HINTS = {language: re.compile(_DEED) for language in ("perl", "ruby", "php", "lua")} | {
+    "javascript": re.compile(
+        r"require|import|process|global|Deno|Bun|fetch|eval|Function|constructor|\bfs\b|exec|spawn|\bvm\b|Sync|axios|Socket"
+        r"|setTimeout|setInterval|\$\s?`|this\[|module|rimraf|doShell|http"
+    ),
+    "awk": re.compile(r"system|\||>|getline"),
+    "applescript": re.compile(r"(?i)do shell script|run script"),
+}  # fmt: skip
+"""What code must contain to do anything that is known here; any other code is not walked."""
+
 _STEP = 2
 """Steps of work for each operand."""
 
@@ -45,6 +60,9 @@ _TRACED = frozenset({"javascript"})
 
 @lru_cache(maxsize=_KEPT)
 def _read(code: str, language: str) -> CodeReading:
+    hints = _HINTS.get(language)
+    if hints is not None and not hints.search(code):
+        return CodeReading(tuple(_searched(code, language)))
     if language == "applescript":
         for words, meaning in _APPLE_WORDS:
             code = words.sub(meaning, code)

@@ -48,6 +48,7 @@ class Syntax(msgspec.Struct, frozen=True):
     ends: bool = False
     bare: bool = False
     escape: str = "\\"
+    marks: str = "\"'`"
     names: str = r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+"
 
 
@@ -70,15 +71,15 @@ PHP = Syntax(
     r"//[^\n]*+|#(?!\[)[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)|<\?(?:php|=)?|\?>", single="raw", double="fills", back="command",
     concat=frozenset({"."}), names=r"\$*+\\?[A-Za-z_\x80-\U0010ffff][\w\\\x80-\U0010ffff]*+",
 )  # fmt: skip
-AWK = Syntax(r"#[^\n]*+", single="", lines=True, concat=frozenset(), patterns=True, bare=True)
+AWK = Syntax(r"#[^\n]*+", marks='"', lines=True, concat=frozenset(), patterns=True, bare=True)
 POWERSHELL = Syntax(
-    r"<#(?s:.)*?(?:#>|\Z)|(?<![\w])#[^\n]*+|`\n", single="raw", double="fills", lines=True, bare=True,
+    r"<#(?s:.)*?(?:#>|\Z)|(?<![\w])#[^\n]*+|`\n", marks="\"'", single="raw", double="fills", lines=True, bare=True,
     escape="`",
     names=r"(?:\$(?:env:)?)?[\w.~:-]{0,99}+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]"
     r"|-?[A-Za-z_][\w]*+(?:-\w++)*+",
 )  # fmt: skip
-LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", concat=frozenset({".."}), ends=True, bare=True)
-APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", single="", lines=True, concat=frozenset({"&"}), bare=True)
+LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", marks="\"'", concat=frozenset({".."}), ends=True, bare=True)
+APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", marks='"', lines=True, concat=frozenset({"&"}), bare=True)
 SYNTAXES: dict[str, Syntax] = {
     "javascript": JAVASCRIPT, "perl": PERL, "ruby": RUBY, "php": PHP, "awk": AWK, "powershell": POWERSHELL, "lua": LUA,
     "applescript": APPLESCRIPT,
@@ -88,12 +89,14 @@ _SIGN = (
     r"=>|->|\?\.(?!\d)|::|\?\?=?|\|\|=?|&&=?|\.\.\.|\.\.|\*\*=?|<<~?|=~|!~|===|!==|==|!=|<=>|<=|>=|\+\+|--"
     r"|[+\-*/.%|&^]=(?!=)|[^\w\s]"
 )
+_SPACES = frozenset({"", " ", "\n", "\t", "\r"})
 _OPEN, _CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 _PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 _PATTERN = re.compile(
     rf"/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){{0,{_MAX_PATTERN}}}+\]){{1,{_MAX_PATTERN}}}+/[A-Za-z]{{0,8}}+"
 )
 _HERE = re.compile(r"""<<(<?)[-~]?\s?(?:"(\w{1,40})"|'(\w{1,40})'|([A-Z_]\w{0,40}))""")
+_CALLS = re.compile(r"\b(?:system|exec|qx|unlink|eval|open|rm\w*)\b|`")
 _ANGLES = re.compile(r"<([^\s<>=;()]{0,200}[*?/~.][^\s<>=;()]{0,200})>")
 _VALUE_WORDS = frozenset(
     {
@@ -124,10 +127,15 @@ _TABLES: dict[int, re.Pattern[str]] = {}
 def _table(syntax: Syntax) -> re.Pattern[str]:
     found = _TABLES.get(id(syntax))
     if found is None:
-        parts = [r"(?P<space>[^\S\n]++|\\\n)", r"(?P<line>\n\s*+)", rf"(?P<comment>{syntax.comment})"]
+        parts = [r"(?P<line>\n\s*+)", rf"(?P<comment>{syntax.comment})"]
         parts += [rf"(?P<quoted>{syntax.quotes})"] if syntax.quotes else []
-        parts += [rf"(?P<name>{syntax.names})", r"(?P<number>\d[\w.]*+)", rf"(?P<sign>{_SIGN})"]
-        found = _TABLES[id(syntax)] = re.compile("|".join(parts), re.MULTILINE)
+        parts += [
+            rf"(?P<name>{syntax.names})",
+            r"(?P<number>\d[\w.]*+)",
+            rf"(?P<quote>[{syntax.marks}])",
+            rf"(?P<sign>{_SIGN})",
+        ]
+        found = _TABLES[id(syntax)] = re.compile(rf"(?:[^\S\n]|\\\n)*+(?:{'|'.join(parts)})", re.MULTILINE)
     return found
 
 
@@ -142,56 +150,59 @@ class Tokens:
         self._open: list[int] = []
         self._read()
 
-    def _read(self) -> None:  # noqa: PLR0912 - a case for each kind of token
-        text, table, at, spaced = self.text, _table(self.syntax), 0, False
+    def _read(self) -> None:
+        text, match, found, at = self.text, _table(self.syntax).match, self.found, 0
         while at < len(text) and self.whole:
-            if len(self.found) >= MAX_TOKENS:
+            if len(found) >= MAX_TOKENS:
                 self.whole = False
                 break
-            char = text[at]
-            after = -1
-            if char in "\"'`":
-                after = self._quoted(at, char)
-            elif char == "/" and self.syntax.patterns and not self._operand():
-                pattern = _PATTERN.match(text, at)
-                if pattern:
-                    self._add("pattern", pattern.group(), spaced)
-                    after = pattern.end()
-            elif char == "<" and (found := _HERE.match(text, at)) and self.syntax.back == "command":
-                after = self._document(found)
-            elif char == "<" and self.syntax is PERL and not self._operand() and (found := _ANGLES.match(text, at)):
-                self._add("string", f"{found[1]}", spaced, fills=True)
-                after = found.end()
-            elif char == "[" and self.syntax is LUA and text[at + 1 : at + 2] == "[":
-                after = self._until("]]", at + 2)
-            elif char == "@" and self.syntax is POWERSHELL and text[at + 1 : at + 2] in ("'", '"'):
-                after = self._until("\n" + text[at + 1] + "@", at + 2, fills=text[at + 1] == '"')
-            if after > at:
-                self.found[-1].spaced = spaced
-                at, spaced = after, False
-                continue
-            match = table.match(text, at)
-            if match is None:
+            one = match(text, at)
+            if one is None:
                 at += 1
                 continue
-            kind, at = match.lastgroup, match.end()
-            if kind == "quoted" and not (self.syntax is RUBY and self._operand() and not match.group()[1:]):
-                at = self._by_letter(match, spaced)
-                spaced = False
-                continue
-            spaced = kind in ("space", "line", "comment")
-            if kind == "line":
-                at = self._line(at, match.start())
-            elif kind == "name":
-                self._add("name", match.group(), self._before(match.start()))
-            elif kind == "number":
-                self._add("number", match.group(), self._before(match.start()))
+            kind, start = one.lastgroup, one.start(one.lastindex or 0)
+            at = one.end()
+            if kind == "name" or kind == "number":  # noqa: PLR1714 - this is most of the time
+                found.append(Token(kind, text[start:at], spaced=text[start - 1 : start] in _SPACES))
             elif kind == "sign":
-                self._sign(match.group(), match.start())
+                if text[start] not in "/<[@" or (after := self._rare(start, text[start])) <= start:
+                    self._sign(text[start:at], start)
+                else:
+                    at, found[-1].spaced = after, text[start - 1 : start] in _SPACES
+            elif kind == "quote":
+                at = self._quoted(start, text[start])
+                found[-1].spaced = text[start - 1 : start] in _SPACES
+            elif kind == "line":
+                at = self._line(at, start)
+            elif kind == "quoted":
+                at = self._between_signs(text[start:at], start, at)
         if self._open or self._here:
             self.whole = False
         for index in self._open:
-            self.found[index].match = len(self.found)
+            found[index].match = len(found)
+
+    def _between_signs(self, word: str, start: int, at: int) -> int:
+        if self.syntax is RUBY and not word[1:] and self._operand():
+            self._sign(word, start)
+            return at
+        return self._by_letter(word, at, spaced=self._before(start))
+
+    def _rare(self, at: int, char: str) -> int:
+        """The end of a text that begins with a sign; -1 if it is only the sign."""
+        text, syntax = self.text, self.syntax
+        if char == "/" and syntax.patterns and not self._operand() and (pattern := _PATTERN.match(text, at)):
+            self._add("pattern", pattern.group(), False)  # noqa: FBT003 - who asks sets it
+            return pattern.end()
+        if char == "<" and syntax.back == "command" and (found := _HERE.match(text, at)):
+            return self._document(found)
+        if char == "<" and syntax is PERL and not self._operand() and (found := _ANGLES.match(text, at)):
+            self._add("string", found[1], False, fills=True)  # noqa: FBT003 - as above
+            return found.end()
+        if char == "[" and syntax is LUA and text[at + 1 : at + 2] == "[":
+            return self._until("]]", at + 2)
+        if char == "@" and syntax is POWERSHELL and text[at + 1 : at + 2] in ("'", '"'):
+            return self._until("\n" + text[at + 1] + "@", at + 2, fills=text[at + 1] == '"')
+        return -1
 
     def _before(self, at: int) -> bool:
         return at == 0 or self.text[at - 1].isspace()
@@ -236,18 +247,13 @@ class Tokens:
 
     def _quoted(self, at: int, quote: str) -> int:
         mode = {"'": self.syntax.single, '"': self.syntax.double, "`": self.syntax.back}[quote]
-        if not mode:
-            return -1
         end = self._template(at + 1) if quote == "`" and mode == "fills" else self._closing(at + 1, quote)
         if end < 0:
             self.whole = False
-            return len(self.text) if self._stop() else -1
+            self._add("end", ";", False)  # noqa: FBT003 - no space before it
+            return len(self.text)
         self._string(mode, self.text[at + 1 : end])
         return end + 1
-
-    def _stop(self) -> bool:
-        self._add("end", ";", False)  # noqa: FBT003
-        return True
 
     def _string(self, mode: str, text: str) -> None:
         kind: Kind = "command" if mode == "command" else "string"
@@ -316,24 +322,30 @@ class Tokens:
         self._here.append((word, self.found[-1]))
         return match.end()
 
-    def _by_letter(self, match: re.Match[str], spaced: bool) -> int:  # noqa: FBT001 - a part of the token
+    def _by_letter(self, word: str, at: int, *, spaced: bool) -> int:
         """`qx{...}`, `%w[...]`: text between any signs; a substitution has two."""
-        letter = match.group().lstrip("%") or "Q"
-        at = match.end()
+        letter, after = word.lstrip("%") or "Q", at
         while at < len(self.text) and self.text[at].isspace():
             at += 1
         sign = self.text[at : at + 1]
         if not sign or sign.isalnum() or sign in "_,;)=":
-            self._add("name", match.group(), spaced)
-            return match.end()
+            self._add("name", word, spaced)
+            return after
         end = self._between(at, sign)
         if end < 0:
             self.whole = False
             return len(self.text)
         body = self.text[at + 1 : end]
         if letter in ("s", "tr", "y"):
-            rest = self._between(end if _PAIRS.get(sign, sign) == sign else self._skip(end + 1), sign)
+            begin = end if _PAIRS.get(sign, sign) == sign else self._skip(end + 1)
+            rest = self._between(begin, sign)
             end = rest if rest > 0 else end
+            if (
+                letter == "s"
+                and "e" in self.text[end + 1 : end + 6].partition(" ")[0]
+                and _CALLS.search(self.text, begin, end)
+            ):
+                self.whole = False  # the replacement is code
         kind: Kind = "string"
         if letter in ("qx", "x"):
             kind = "command"
