@@ -27,7 +27,7 @@ LIBRARIES: dict[str, LanguageLibrary] = {
     "javascript": JAVASCRIPT_LIBRARY, "perl": PERL_LIBRARY, "ruby": RUBY_LIBRARY, "php": PHP_LIBRARY, "awk": AWK_LIBRARY,
     "lua": LUA_LIBRARY, "applescript": APPLE_LIBRARY, "powershell": POWERSHELL_LIBRARY,
 }  # fmt: skip
-_APPLE_WORDS = tuple((re.compile(rf"\b{words}\b", re.IGNORECASE), meaning) for words, meaning in (
+_APPLE_WORDS = tuple((rf"(?i)\b{words}\b", meaning) for words, meaning in (
     ("do shell script", "do_shell_script"), ("run script", "run_script"), ("(?:quoted form|POSIX path|posix path) of", ""),
     ("path to home folder", '"~/"'), ("path to (desktop|documents|downloads)(?: folder)?", r'"~/\1/"'),
     ("path to library folder", '"~/Library/"'),
@@ -40,13 +40,13 @@ _DEED = (
     r"|Net|URI|[sS]ocket|find|trunc|fork|[sS]end|[fF]ile|[dD]ir|load|include|require|assert|curl|mail|[bB]ase64|shell|pass"
     r"|proc|Kernel|IO|ENV|env|call_user|create_function|Path|\$\w{1,40}\("
 )
-_HINTS = {language: re.compile(_DEED) for language in ("perl", "ruby", "php", "lua")} | {
-    "javascript": re.compile(
+_HINTS = dict.fromkeys(("perl", "ruby", "php", "lua"), _DEED) | {
+    "javascript": (
         r"require|import|process|global|Deno|Bun|fetch|eval|Function|constructor|\bfs\b|exec|spawn|\bvm\b|Sync|axios|Socket"
         r"|setTimeout|setInterval|\$\s?`|this\[|module|rimraf|doShell|http"
     ),
-    "awk": re.compile(r"system|\||>|getline"),
-    "applescript": re.compile(r"(?i)do shell script|run script"),
+    "awk": r"system|\||>|getline",
+    "applescript": r"(?i)do shell script|run script",
 }  # fmt: skip
 """What code must contain to do anything that is known here; any other code is not walked."""
 
@@ -61,11 +61,11 @@ _TRACED = frozenset({"javascript"})
 @lru_cache(maxsize=_KEPT)
 def _read(code: str, language: str) -> CodeReading:
     hints = _HINTS.get(language)
-    if hints is not None and not hints.search(code):
+    if hints is not None and not re.search(hints, code):
         return CodeReading(tuple(_searched(code, language)))
     if language == "applescript":
         for words, meaning in _APPLE_WORDS:
-            code = words.sub(meaning, code)
+            code = re.sub(words, meaning, code)
     run = walked(code, language, LIBRARIES[language])
     found = dict.fromkeys([*run.deeds, *_searched(code, language)])
     return CodeReading(tuple(found), run.steps * _STEP, run.whole)

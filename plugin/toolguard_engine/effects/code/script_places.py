@@ -32,14 +32,14 @@ from toolguard_engine.effects.code.script_tokens import (
 from toolguard_engine.effects.shell.place_names import words as spelled
 
 OPENS = {"{": "}", "[": "]", "(": ")"}
-_FILLS: dict[int, re.Pattern[str]] = {
-    id(JAVASCRIPT): re.compile(r"(?<!\\)\$\{"),
-    id(RUBY): re.compile(r"(?<!\\)#\{"),
-    id(PERL): re.compile(
+_FILLS: dict[int, str] = {
+    id(JAVASCRIPT): r"(?<!\\)\$\{",
+    id(RUBY): r"(?<!\\)#\{",
+    id(PERL): (
         r"(?<!\\)(?:\$\{?\w++(?:::\w++)*+\}?(?:(?:->)?(?:\[[^\]\n]{1,40}\]|\{[^}\n]{1,40}\}))*+|@\{\[|@\{|@\w++|\$\{)"
     ),
-    id(PHP): re.compile(r"(?<!\\)(?:\{(?=\$)|\$\{|\$\w++(?:->\w++|\[[^\]\n]{1,40}\])?)"),
-    id(POWERSHELL): re.compile(r"(?<!`)(?:\$\(|\$\{|\$(?:\w++:)?\w++(?:\.\w++(?!\())?)"),
+    id(PHP): r"(?<!\\)(?:\{(?=\$)|\$\{|\$\w++(?:->\w++|\[[^\]\n]{1,40}\])?)",
+    id(POWERSHELL): r"(?<!`)(?:\$\(|\$\{|\$(?:\w++:)?\w++(?:\.\w++(?!\())?)",
 }
 _BINARY_WORDS: dict[int, frozenset[str]] = {
     id(JAVASCRIPT): frozenset({"instanceof", "in"}),
@@ -164,11 +164,11 @@ class TokenReader:
         run = self.run
         if not token.fills:
             return token.text
-        pattern = _FILLS.get(id(run.syntax))
-        if pattern is None:
+        fills = _FILLS.get(id(run.syntax))
+        if fills is None:
             return unescaped(token.text, run.syntax.escape)
         value: Value = ""
-        source, at = token.text, 0
+        source, at, pattern = token.text, 0, re.compile(fills)
         for _ in range(60):
             found = pattern.search(source, at)
             if found is None:
