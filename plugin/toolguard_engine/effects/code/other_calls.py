@@ -206,7 +206,9 @@ _PERL: dict[str, Act] = calls.rows(
     ("tempdir tempfile", calls.constant(calls.TEMP)),
 )
 _PERL_METHODS: dict[str, Act] = calls.rows(
-    ("get", _fetched), ("post put", _posted), ("remove_tree decoded_content content new close print", calls.itself)
+    ("get", _fetched),
+    ("post put post_form request", _posted),
+    ("remove_tree decoded_content content new close print", calls.itself),
 )
 PERL_LIBRARY = LanguageLibrary(
     {**_NAMED, "@ARGV": [NOTHING], "$0": "script.pl", "STDIN": FROM_INPUT},
@@ -430,6 +432,11 @@ def _curl_done(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return calls.requested(run, handle.get("CURLOPT_URL", NOTHING), method if body is not None else "GET", body)
 
 
+def _php_included(run: ScriptRun, args: list[Value], base: Value) -> Value:
+    calls.hidden(run, calls.reading(run, args, base))
+    return NOTHING
+
+
 def _php_chmod(run: ScriptRun, args: list[Value], base: Value) -> Value:
     return _chmod(run, [at(args, 1), at(args, 0)], base)
 
@@ -451,6 +458,7 @@ _PHP: dict[str, Act] = calls.rows(
     ("chmod", _php_chmod),
     ("system exec shell_exec passthru popen proc_open", calls.command_or_program),
     ("pcntl_exec", calls.program),
+    ("include include_once require require_once", _php_included),
     ("file_put_contents", _php_put),
     ("fopen", calls.opened),
     ("file_get_contents", _php_contents),

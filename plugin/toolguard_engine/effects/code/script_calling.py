@@ -32,6 +32,7 @@ from toolguard_engine.effects.shell.place_names import words as spelled
 
 ASSIGNING = frozenset({"=", "+=", ".=", "||=", "??=", "&&=", "//=", ":=", "-=", "*=", "/=", "|=", "&=", "%=", "^=", "**="})
 _BLOCKS = spelled("def do if unless case while until begin class module for function repeat")
+_INCLUDING = frozenset({"include", "include_once", "require", "require_once"})
 _MODIFIERS = frozenset({"if", "unless", "while", "until", "for"})
 _SWITCHES = spelled(
     "recurse r rec force fo f append raw usebasicparsing passthru verbose confirm whatif file directory name noprofile"
@@ -224,7 +225,7 @@ class CallReader(TokenReader):
         run, token = self.run, self.tokens[at]
         if run.library.command is not None:
             return None
-        if not run.syntax.bare or not isinstance(value, Library | Routine):
+        if not isinstance(value, Library | Routine) or not (run.syntax.bare or getattr(value, "name", "") in _INCLUDING):
             return None
         if run.syntax is RUBY and ((token.kind == "sign" and token.text == "{") or token.text == "do"):
             block, after = self.given_block(at, end)
@@ -286,6 +287,8 @@ class CallReader(TokenReader):
         routine = Routine(self, (at + 2, close), (close + 2, min(stop, end)))
         self.run.routines.append(routine)
         self.run.names.setdefault(self.tokens[at].text, routine)
+        if self.tokens[at].text in ("constructor", "__construct") and "class" in self.run.names:
+            self.run.names[text(self.run.names["class"])] = routine
         return stop + 1
 
 

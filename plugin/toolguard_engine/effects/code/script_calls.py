@@ -35,6 +35,7 @@ from toolguard_engine.effects.code.script_run import (
     distributed,
     element,
     one_of,
+    printed,
 )
 from toolguard_engine.effects.shell.command import UNKNOWN
 
@@ -294,16 +295,6 @@ def replaced(run: ScriptRun, args: list[Value], base: Value) -> Value:
 # --- programs -------------------------------------------------------------------------------------------------------------
 
 
-def output(command: str) -> Value:
-    """What a command prints."""
-    try:
-        argv = shlex.split(command[:2_000])
-    except ValueError:
-        argv = command.split()
-    made = deeds.output_of(argv)
-    return Unknown(sources=(*(f"program:{name}" for name in made.programs), *(f"file:{path}" for path in made.files[:4])))
-
-
 def shell(run: ScriptRun, args: list[Value], base: Value) -> Value:
     """A text that a shell runs."""
     folder = option(args[1:], "cwd")
@@ -312,15 +303,15 @@ def shell(run: ScriptRun, args: list[Value], base: Value) -> Value:
     for command in texts(at(args, 0)):
         if command.strip(UNKNOWN + " "):
             run.add(deeds.shell(command, cwd=text(folder) if isinstance(folder, str) else ""))
-    printed = output("".join(texts(at(args, 0))[:1]))
-    _back(run, args, printed)
-    return printed
+    shown = printed("".join(texts(at(args, 0))[:1]))
+    _back(run, args, shown)
+    return shown
 
 
-def _back(run: ScriptRun, args: list[Value], printed: Value) -> None:
+def _back(run: ScriptRun, args: list[Value], shown: Value) -> None:
     for arg in args:
         if isinstance(arg, Routine):
-            run.invoke(arg, [NOTHING, printed, NOTHING])
+            run.invoke(arg, [NOTHING, shown, NOTHING])
 
 
 def program(run: ScriptRun, args: list[Value], base: Value) -> Value:
@@ -332,9 +323,9 @@ def program(run: ScriptRun, args: list[Value], base: Value) -> Value:
     for argv in _variants(words):
         if argv and argv[0].strip(UNKNOWN):
             run.add(deeds.run(argv, cwd=text(folder) if isinstance(folder, str) else ""))
-    printed = output(shlex.join("".join(texts(word)[:1]) for word in words)) if words else NOTHING
-    _back(run, args, printed)
-    return printed
+    shown = printed(shlex.join("".join(texts(word)[:1]) for word in words)) if words else NOTHING
+    _back(run, args, shown)
+    return shown
 
 
 def command_or_program(run: ScriptRun, args: list[Value], base: Value) -> Value:

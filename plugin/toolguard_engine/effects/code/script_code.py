@@ -54,8 +54,6 @@ _STEP = 2
 """Steps of work for each operand."""
 
 _KEPT = 8
-_TRACED = frozenset({"javascript"})
-"""Languages whose calls for text from elsewhere are all known here."""
 
 
 @lru_cache(maxsize=_KEPT)
@@ -76,10 +74,8 @@ def _searched(code: str, language: str) -> Iterator[Deed]:
     for text in islice(dict.fromkeys(code_text.methods(code)), code_text.MAX_FOUND):
         yield deeds.method(text)
     yield from map(deeds.sql_text, code_text.statement_texts(code))
-    if code_text.connects_shell(code):
+    if code_text.connects_shell(code) or (language == "awk" and "/inet/" in code and "getline" in code):
         yield deeds.remote_shell(code_text.clip(code))
-    if language not in _TRACED and (origin := code_text.runs_received(code)):
-        yield deeds.run_text(f"text in the code that was {origin}", origin, "code")
 
 
 def reader(language: str) -> Callable[[str], CodeReading]:

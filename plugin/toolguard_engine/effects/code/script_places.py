@@ -52,6 +52,7 @@ _BINARY_WORDS: dict[int, frozenset[str]] = {
         "-eq -ne -like -match -replace -join -split -and -or -f -notlike -notmatch -gt -lt -ge -le -in -contains -is"
     ),
 }
+_MEMBERS = frozenset({"private", "public", "protected", "readonly"})
 _NONE: frozenset[str] = frozenset()
 
 
@@ -123,6 +124,7 @@ class TokenReader:
                 names += self.bind(start, after, part)
                 inner, count = after + 1, count + 1
             return names
+        shared = token.text in _MEMBERS
         while at + 1 < end and token.kind == "name" and self.tokens[at + 1].kind == "name" and token.text != "$":
             at += 1
             token = self.tokens[at]
@@ -132,6 +134,8 @@ class TokenReader:
         if value is NOTHING and default < end:
             value = self.expression(default + 1, end)[0]
         self.run.names[token.text] = value
+        if shared:
+            self.run.names[f"this.{token.text}"] = value
         return [token.text]
 
     def lookup(self, name: str) -> Value:
@@ -183,8 +187,11 @@ class TokenReader:
         opened = found.group()[-1]
         if opened not in OPENS:
             return found.group(), found.end()
-        depth, closing = 1, OPENS[opened]
+        depth, closing, quoted = 1, OPENS[opened], ""
         for at in range(found.end(), len(source)):
+            if quoted or source[at] in "'\"":
+                quoted = quoted if quoted and source[at] != quoted else "" if quoted else source[at]
+                continue
             depth += (source[at] == opened) - (source[at] == closing)
             if not depth:
                 inner = source[found.end() : at]

@@ -28,6 +28,7 @@ from toolguard_engine.effects.code.script_run import (
     concatenated,
     element,
     one_of,
+    printed,
 )
 from toolguard_engine.effects.code.script_statements import STATEMENTS
 from toolguard_engine.effects.code.script_tokens import (
@@ -35,6 +36,7 @@ from toolguard_engine.effects.code.script_tokens import (
     JAVASCRIPT,
     LUA,
     PERL,
+    PHP,
     POWERSHELL,
     RUBY,
     SYNTAXES,
@@ -47,7 +49,7 @@ _PREFIXES = frozenset({"!", "-", "+", "~", "...", "\\", "&", "*", "++", "--", "@
 _PREFIX_WORDS = spelled(
     "new await typeof void delete yield throw not my our local state async defined return const let var echo print puts p"
     " say else elif then do try begin if unless while until case when export default in and or global static public"
-    " private protected readonly declare set to abstract override scalar require_once include_once param"
+    " private protected readonly declare set to abstract override scalar param"
 )
 _BINARY = spelled("+ - * / % == != === !== < > <= >= & | ^ << <<~ =~ !~ <=> .. ... ** && || ?? // . x & ~")
 _TYPES = frozenset({"as", "satisfies"})
@@ -214,6 +216,7 @@ class ScriptReader(CommandReader):
     def operand(self, at: int, end: int) -> tuple[Value, int, tuple[int, int] | None]:
         run, tokens = self.run, self.tokens
         run.steps += 1
+        negated = False
         for _ in range(_MAX_PREFIXES):
             if at >= end:
                 return NOTHING, at, None
@@ -229,10 +232,13 @@ class ScriptReader(CommandReader):
                     run.returned.append(value)
                     return value, at, None
                 if token.text in ("print", "printf") and run.syntax is AWK:
+                    if self.is_sign(at + 1, end, "|"):
+                        return FROM_INPUT, at + 1, None
                     run.printing = True
                     value, at = self.listed(at + 1, end)
                     run.printing = False
                     return one_of(value[:1]) if len(value) == 1 else " ".join(map(text, value)), at, None
+                negated = negated or token.text == "!"
                 at += 1
                 continue
             break
@@ -241,7 +247,7 @@ class ScriptReader(CommandReader):
         start = at
         value, at = self.primary(at, end)
         value, at = self.postfix(value, at, end)
-        return value, at, (start, at)
+        return (not value if negated and isinstance(value, int) else value), at, (start, at)
 
     def _called(self, at: int, end: int) -> bool:
         """Whether a word that may be a keyword is a name here: `print(`, `p.x`, `delete:`."""
@@ -259,7 +265,7 @@ class ScriptReader(CommandReader):
             command = self.filled(token)
             for each in choices(command):
                 self.run.add(shell(text(each)))
-            return Unknown(sources=("program:ls",)), at + 1
+            return printed(text(command)), at + 1
         if token.kind == "words":
             return token.text.split()[:200], at + 1
         if token.kind == "number":
@@ -316,6 +322,8 @@ class ScriptReader(CommandReader):
             return (found[0] if len(found) == 1 else found), close + 1
         if token.text == "[" and self.run.library.command is not None:
             return [Library("".join(each.text for each in self.tokens[at + 1 : close][:20]))], close + 1
+        if token.text == "[" and self.run.syntax is PHP and self.is_sign(at + 2, close, "=>"):
+            return self.object(at + 1, close), close + 1
         if token.text == "[":
             return self.items(at + 1, close), close + 1
         if self.run.syntax is LUA or self._is_object(at, close):
@@ -391,7 +399,7 @@ def _awk_pipe(reader: ScriptReader, value: Value, at: int, end: int) -> tuple[Va
             reader.run.add(shell(text(each)))
         at += 1
         if at < end and reader.tokens[at].kind == "name":
-            reader.run.names[reader.tokens[at].text] = Unknown(sources=("program:ls",))
+            reader.run.names[reader.tokens[at].text] = printed(text(value))
             at += 1
         return NOTHING, at
     command, at = reader.expression(at, end)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import msgspec
 
-from toolguard_engine.effects.code.code_deeds import Deed
+from toolguard_engine.effects.code.code_deeds import Deed, output_of
 from toolguard_engine.effects.code.python_values import (
     FROM_ENVIRONMENT,
     NOTHING,
@@ -157,7 +158,7 @@ class ScriptRun:
                 return self.invoke(each, args)
         args = [self._settled(arg) for arg in args]
         callee = choices(callee)[0]
-        name = callee.name if isinstance(callee, Library) else ""
+        name = callee.name if isinstance(callee, Library) else callee if isinstance(callee, str) else ""
         full = self.library.full(name)
         act = self.library.functions.get(full)
         if act is None:
@@ -166,6 +167,8 @@ class ScriptRun:
             found = act(self, args, base)
             if found is not None:
                 return found
+        elif isinstance(own := self.names.get(full.rpartition(".")[2]), Routine) and "." in full:
+            return self.invoke(own, args)  # a method of a class of this code
         return self.unknown(name, args, base)
 
     def _settled(self, value: Value, depth: int = 2) -> Value:
@@ -240,3 +243,18 @@ def item_at(value: Value, at: int) -> Value:
     if isinstance(value, list | tuple):
         return value[at] if -len(value) <= at < len(value) else NOTHING
     return Unknown(sources=sources(value)) if value is not None else NOTHING
+
+
+def printed(command: str) -> Value:
+    """What a command prints."""
+    try:
+        argv = shlex.split(command[:2_000])
+    except ValueError:
+        argv = command.split()
+    if argv[:1] == ["find"] and len(argv) > 1 and argv[1][:1] != "-":
+        named = argv.index("-name") + 1 if "-name" in argv[:-1] else 0
+        return f"{argv[1].rstrip('/')}/**" + (f"/{argv[named]}" if named else "")
+    if argv[:1] == ["ls"]:
+        return "*"
+    made = output_of(argv)
+    return Unknown(sources=(*(f"program:{name}" for name in made.programs), *(f"file:{path}" for path in made.files[:4])))

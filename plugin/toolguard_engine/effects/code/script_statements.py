@@ -138,6 +138,8 @@ def _class(reader: CallReader, at: int, end: int) -> int:
     opened = reader.skip_to(at, end, "{")
     if reader.run.syntax.ends:
         return at + 2
+    if at + 1 < end:
+        reader.run.names["class"] = reader.tokens[at + 1].text
     return opened + 1 if opened < end else -1
 
 

@@ -163,7 +163,9 @@ class Tokens:
             kind, start = one.lastgroup, one.start(one.lastindex or 0)
             at = one.end()
             if kind == "name" or kind == "number":  # noqa: PLR1714 - this is most of the time
-                found.append(Token(kind, text[start:at], spaced=text[start - 1 : start] in _SPACES))
+                found.append(
+                    Token("name" if kind == "name" else "number", text[start:at], spaced=text[start - 1 : start] in _SPACES)
+                )
             elif kind == "sign":
                 if text[start] not in "/<[@" or (after := self._rare(start, text[start])) <= start:
                     self._sign(text[start:at], start)
@@ -277,7 +279,7 @@ class Tokens:
             end = text.find(quote, end + 1)
         return -1
 
-    def _template(self, at: int) -> int:
+    def _template(self, at: int) -> int:  # noqa: PLR0912 - a case for each sign
         """The end of a template, past the templates in what is filled into it."""
         text, depth, stack = self.text, 0, [-1]
         while at < len(text):
@@ -292,6 +294,10 @@ class Tokens:
                 elif char == "$" and text[at + 1 : at + 2] == "{":
                     stack.append(depth)
                     at += 1
+            elif char in "'\"":
+                at = self._closing(at + 1, char)
+                if at < 0:
+                    return -1
             elif char == "`":
                 stack.append(-1)
             elif char == "{":

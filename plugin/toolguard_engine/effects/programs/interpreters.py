@@ -128,6 +128,8 @@ def source(run: ProgramRun) -> tuple[str, str] | None:
     if not language:
         return None
     most = MAX_READ if language in _READERS else MAX_CODE
+    if language == "applescript" and "JavaScript" in run.argv[1:4]:
+        language = "javascript"
     reader = _SPECIAL.get(language) or _SPECIAL.get(_plain(run.name)) or _console(run)
     texts = reader(run) if reader else list(_given_by_option(run, letters))
     if texts:
