@@ -110,7 +110,7 @@ def _bytes(code: PythonReader, given: Arguments) -> Value:
 
 def _range(_: PythonReader, given: Arguments) -> Value:
     ends = given.args
-    return list(range(*ends)[:4]) if ends and all(isinstance(end, int) for end in ends[:3]) and ends[2:] != [0] else NOTHING
+    return list(range(*ends)[:2]) if ends and all(isinstance(end, int) for end in ends[:3]) and ends[2:] != [0] else NOTHING
 
 
 def _zipped(_: PythonReader, given: Arguments) -> Value:
@@ -131,7 +131,15 @@ def _dict(_: PythonReader, given: Arguments) -> Value:
     return given.args[0] if given.args and isinstance(given.args[0], dict | Unknown) else dict(given.named)
 
 
+def _replacements(_: PythonReader, given: Arguments) -> Value:
+    """`str.maketrans(from, to)`."""
+    pair = given.args[:2]
+    known = len(pair) > 1 and isinstance(pair[0], str) and isinstance(pair[1], str)
+    return {ord(old): new for old, new in zip(*pair, strict=False)} if known else NOTHING
+
+
 CALLS: dict[str, Act] = table(
+    ("str.maketrans bytes.maketrans", _replacements),
     ("os.environ.get os.getenv os.environ.setdefault", _variable),
     (("os.path.expanduser os.path.abspath os.path.realpath os.path.normpath os.path.relpath os.fspath os.fsencode"
       " os.fsdecode list sorted set tuple iter frozenset next compile asyncio.run asyncio.gather contextlib.closing tqdm"

@@ -22,14 +22,14 @@ from toolguard_engine.effects.code.python_values import NOTHING, Value
 MAX_CODE = 64_000
 MAX_BRACKETS = 60
 MAX_PATHS = 100
-_COST = 2
-"""Steps of work for each part of the code that is read."""
-
-_CHARACTERS = 50
+_CHARACTERS = 8
 """That are parsed in one step of work."""
 
 _BRACKETS = re.compile(r"[()\[\]{}]")
 _CHAINS = re.compile(r"(?:[-+~][\s(]{0,9}){40}|(?:\b(?:not|lambda|await)\b[^\n]{0,9}){40}|(?:\*\*[^\n*]{0,9}){60}")
+_TEXTS = re.compile(
+    r"\"{3}[\s\S]*?\"{3}|'{3}[\s\S]*?'{3}|\"(?:[^\"\\\n]|\\.){0,9999}+\"|'(?:[^'\\\n]|\\.){0,9999}+'|\#[^\n]*"
+)
 _COMMAND = re.compile(r"^([ \t]*)(?:[!]{1,2}|%(?:sx|system)\b|[\w, ]{1,60}=[ \t]*!)[ \t]*(\S[^\n]*)$", re.MULTILINE)
 _CELL = re.compile(r"\s*%%(?:bash|sh|script|system|sx|!)\b[^\n]*\n(.*)", re.DOTALL)
 _MAGIC = re.compile(r"^([ \t]*)%{1,2}[a-z]\w*[^\n]*$", re.MULTILINE)
@@ -47,7 +47,7 @@ def read(code: str) -> CodeReading | None:
         return CodeReading(tuple(commands), whole=False) if commands else None
     reader = PythonReader(PythonLibraries())
     whole = _follow(reader, tree)
-    steps = reader.steps * _COST + len(code) // _CHARACTERS
+    steps = reader.steps + len(code) // _CHARACTERS
     read_ = [deed.target for deed in reader.deeds if deed.kind == "read" and "**" not in deed.target]
     paths = tuple(dict.fromkeys(path for path in read_ if path not in code))[:MAX_PATHS]
     return CodeReading((*commands, *reader.deeds), steps, whole, paths)
@@ -97,7 +97,11 @@ def _parsed(code: str) -> ast.Module | None:
 
 
 def _nested(code: str) -> bool:
-    """Whether it is nested so deeply that parsing it could exhaust the stack. Brackets in strings count as well."""
+    """Whether it is nested so deeply that parsing it could exhaust the stack."""
+    return _too_deep(code) and _too_deep(_TEXTS.sub("0", code))
+
+
+def _too_deep(code: str) -> bool:
     depth = 0
     for found in _BRACKETS.finditer(code):
         depth += 1 if found[0] in "([{" else -1

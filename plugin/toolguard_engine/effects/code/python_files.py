@@ -68,7 +68,7 @@ def written(code: PythonReader, handle: Unknown, value: Value) -> None:
         code.add(deeds.encrypt(path))
     if "*" in path and "a" not in handle.mode and not any(each.startswith("file:") for each in sources(value)):
         code.add(deeds.empty(path))
-    elif code.endless:
+    elif code.repeats:
         code.add(deeds.other("load", f"writes to {path} without end"))
     else:
         code.add(deeds.write(path, feed(value), append="a" in handle.mode or before is True))

@@ -129,7 +129,7 @@ def _on_list(code: PythonReader, value: list[Value] | tuple[Value, ...], name: s
     if isinstance(value, list) and name in ("append", "add", "insert", "extend", "update"):
         more = items(given.at(0)) if name in ("extend", "update") else given.args[-1:]
         value += more[: max(MAX_ITEMS - len(value), 0)]
-        if code.endless:
+        if code.repeats:
             code.add(deeds.other("load", "uses up the memory"))
         return None
     if name == "pop" and value:
@@ -224,6 +224,9 @@ _BY_KIND: dict[str, Callable[[PythonReader, Unknown, str, Arguments], Value]] = 
 }  # fmt: skip
 
 
+_ALL = frozenset({"sys.modules", "__builtins__", "__builtins__.__dict__", "builtins.__dict__"})
+"""What holds libraries and built-in functions by their names."""
+
 # --- the libraries --------------------------------------------------------------------------------------------------------
 
 
@@ -234,6 +237,11 @@ class PythonLibraries:
         name = _plain(name)
         found = CONSTANTS.get(name)
         return Library(ALIASES[name]) if found is None and name in ALIASES else found
+
+    def named(self, name: str) -> Value:
+        """What this name of a module stands for; None if no table has it."""
+        found = self.constant(name)
+        return Library(name) if found is None and _plain(name) in _TABLE else found
 
     def inherited(self, name: str) -> dict[str, Value]:
         """What the objects of a class have because of this base class."""
@@ -254,9 +262,10 @@ class PythonLibraries:
         if isinstance(value, dict):
             return _on_dict(code, value, name, given) if name[:1] != "." else NOTHING
         if isinstance(value, Library):
-            return (
-                Library(given.text(0)) if value.name in ("sys.modules", "__builtins__") and is_known(given.at(0)) else None
-            )
+            key = given.text(0)
+            if name != "__getitem__" or not is_known(given.at(0)):
+                return None
+            return Library(key) if value.name in _ALL else code.member(Library(value.name.removesuffix(".__dict__")), key)
         if not isinstance(value, Unknown):
             return None
         kind = value.kind
@@ -301,9 +310,22 @@ class PythonLibraries:
             code.add(*(deeds.read(path) for path in given.texts(0, "path", "filename") if path[:1] in ("~", "/", ".")))
         if last.lower().startswith(_VERBS) and isinstance(node, ast.Attribute):
             first = given.args[0] if given.args else None
+            if _OF_LISTS.fullmatch(last) and not isinstance(first, str | dict) and (last == "remove" or _is_own(node)):
+                return
             hint = "'" if isinstance(first, str) else "x" if given.all else ")"
             code.add(*(deeds.method(each) for each in methods(f"{ast.unparse(node)}({hint}")))
 
+
+def _is_own(node: ast.Attribute) -> bool:
+    """Whether it is a method of an attribute of `self`."""
+    base = node.value
+    while isinstance(base, ast.Attribute):
+        base = base.value
+    return isinstance(base, ast.Name) and base.id in ("self", "cls")
+
+
+_OF_LISTS = re.compile(r"remove|cancel|delete|clear|drop|empty|flush|truncate")
+"""Names that methods of collections, tasks and connections of a program's own have as well."""
 
 _SQL = re.compile(r"execute\w{0,12}|raw|read_sql\w{0,8}|text|run_sql")
 _SAVES = re.compile(

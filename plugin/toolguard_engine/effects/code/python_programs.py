@@ -173,6 +173,21 @@ def _attribute(code: PythonReader, given: Arguments) -> Value:
     return code.member(given.at(0), text(name)) if is_known(name) else NOTHING
 
 
+def _variables(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - table signature
+    """`vars(os)` holds what the module has; without an argument, the variables of the code."""
+    return given.args[0] if given.args and isinstance(given.args[0], Library) else Unknown("variables")
+
+
+def _sniffed(code: PythonReader, given: Arguments) -> Value:
+    code.add(deeds.run(("tcpdump", "-i", "any")))
+    return code.apply(given.named["prn"], Arguments([NOTHING])) if "prn" in given.named else NOTHING
+
+
+def _stored_password(code: PythonReader, given: Arguments) -> Value:
+    code.add(deeds.run(("secret-tool", "lookup", "service", given.text(0, "service_name"))))
+    return Unknown(sources=("program:secret-tool",))
+
+
 def _partial(code: PythonReader, given: Arguments) -> Value:
     return code.apply(given.args[0], Arguments(given.args[1:], given.named)) if given.args else NOTHING
 
@@ -244,11 +259,12 @@ CALLS: dict[str, Act] = table(
     ("os.spawnl os.spawnlp os.spawnle os.spawnlpe os.spawnv os.spawnvp os.spawnve os.spawnvpe", _words(1, named=True)),
     ("pty.spawn", _terminal), ("os.fork", _fork), ("os.kill os.killpg", _kill),
     ("threading.Thread multiprocessing.Process threading.Timer", _process),
+    ("scapy.all.sniff scapy.sendrecv.sniff", _sniffed), ("keyring.get_password", _stored_password),
     ("psutil.process_iter", constant([Unknown("psutil.Process")])),
     ("exec eval execfile timeit.timeit", _execute), ("marshal.loads", _load_code),
     ("pickle.loads pickle.load dill.loads cloudpickle.loads yaml.unsafe_load", _load_object),
     ("importlib.import_module __import__", _imported), ("getattr", _attribute),
-    ("globals locals vars", constant(Unknown("variables"))), ("functools.partial", _partial), ("map filter", _mapped),
+    ("globals locals vars", _variables), ("functools.partial", _partial), ("map filter", _mapped),
     (("pynput.keyboard.Listener keyboard.on_press keyboard.hook keyboard.on_release keyboard.record keyboard.read_event"
       " pyxhook.HookManager pyHook.HookManager pynput.mouse.Listener keyboard.read_key"), _hooks),
 )  # fmt: skip

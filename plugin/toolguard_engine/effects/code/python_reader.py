@@ -78,6 +78,7 @@ class Libraries(Protocol):
     def call(self, code: PythonReader, name: str, given: Arguments) -> Value: ...
     def method(self, code: PythonReader, value: Value, name: str, given: Arguments) -> Value: ...
     def constant(self, name: str) -> Value: ...
+    def named(self, name: str) -> Value: ...
     def inherited(self, name: str) -> dict[str, Value]: ...
     def other(self, code: PythonReader, name: str, given: Arguments) -> None: ...
 
@@ -92,6 +93,7 @@ class PythonReader:
         self.steps = 0
         self.nested = 0
         self.endless = 0
+        self.looping = -1
         self._scopes: list[dict[str, Value]] = [{}]
         self._stars: list[str] = []
         self._defined: list[tuple[Function, Function | None]] = []
@@ -100,6 +102,12 @@ class PythonReader:
         self._calling: list[int] = []
         self._calls = 0
         self._returned: list[list[Value]] = []
+        self._loops = 0
+
+    @property
+    def repeats(self) -> bool:
+        """Whether this is in an endless loop, and not in a function that it calls."""
+        return bool(self.endless) and self.looping == len(self._calling)
 
     def add(self, *deeds: Deed) -> None:
         for deed in deeds:
@@ -182,15 +190,20 @@ class PythonReader:
                     self._scopes[-1][name] = either([sourced(value + each, sources(value)) for each in wanted])
 
     def for_each(self, node: ast.For | ast.AsyncFor) -> None:
-        for value in self._iterated(self.value(node.iter)):
+        values = self._iterated(self.value(node.iter))
+        self._loops += 1
+        for value in values:
             self.bind(node.target, value)
             self.block(node.body)
+        self._loops -= 1
         self.block(node.orelse)
 
     def _iterated(self, value: Value) -> list[Value]:
         """The items that a loop is read with: one unknown item if there are too many or none is known."""
         found = [each for one in choices(value) for each in self._items(one)]
-        return found if 0 < len(found) <= MAX_LOOP else [either(found) if found else Unknown(sources=sources(value))]
+        if 0 < len(found) <= max(MAX_LOOP >> self._loops, 2):
+            return found
+        return [either(found) if found else Unknown(sources=sources(value))]
 
     def _items(self, value: Value) -> list[Value]:
         if isinstance(value, dict):
@@ -204,11 +217,13 @@ class PythonReader:
     def while_(self, node: ast.While) -> None:
         self.value(node.test)
         endless = isinstance(node.test, ast.Constant) and bool(node.test.value) and not _ends(node)
+        before, self.looping = self.looping, len(self._calling) if endless else self.looping
         self.endless += endless
         if endless and all(isinstance(each, ast.Pass) for each in node.body):
             self.libraries.other(self, "while", Arguments())
         self._branches(lambda: self.block(node.body), lambda: None)
         self.endless -= endless
+        self.looping = before
         self.block(node.orelse)
 
     def try_(self, node: ast.Try) -> None:
@@ -311,7 +326,7 @@ class PythonReader:
             if name in names:
                 return names[name]
         for module in self._stars:
-            if (found := self.libraries.constant(f"{module}.{name}")) is not None:
+            if (found := self.libraries.named(f"{module}.{name}")) is not None:
                 return found
         found = self.libraries.constant(name)
         return Library(name) if found is None else found
@@ -332,6 +347,11 @@ class PythonReader:
         if found is NOTHING and isinstance(node.op, ast.Mult):
             self.libraries.other(self, "*", Arguments([self.value(node.left), self.value(node.right)]))
         return found
+
+    def unary(self, node: ast.UnaryOp) -> Value:
+        value = self.value(node.operand)
+        known = isinstance(value, int) and isinstance(node.op, ast.USub)
+        return -value if known else Unknown(sources=sources(value))
 
     def boolean(self, node: ast.BoolOp) -> Value:
         return either(self.value(part) for part in node.values)
@@ -595,8 +615,8 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[PythonReader, Any], Value]] = {
 _EXPRESSIONS: dict[type[ast.expr], Callable[[PythonReader, Any], Value]] = {
     ast.Constant: PythonReader.constant, ast.Name: lambda reader, node: reader.lookup(node.id),
     ast.JoinedStr: PythonReader.fstring, ast.FormattedValue: PythonReader.formatted, ast.BinOp: PythonReader.operation,
-    ast.BoolOp: PythonReader.boolean, ast.IfExp: PythonReader.choice, ast.List: PythonReader.list_,
-    ast.Tuple: PythonReader.list_, ast.Set: PythonReader.list_, ast.Dict: PythonReader.dict_,
+    ast.UnaryOp: PythonReader.unary, ast.BoolOp: PythonReader.boolean, ast.IfExp: PythonReader.choice,
+    ast.List: PythonReader.list_, ast.Tuple: PythonReader.list_, ast.Set: PythonReader.list_, ast.Dict: PythonReader.dict_,
     ast.Subscript: PythonReader.subscript, ast.Attribute: PythonReader.attribute, ast.Lambda: PythonReader.lambda_,
     ast.ListComp: PythonReader.comprehension, ast.SetComp: PythonReader.comprehension,
     ast.GeneratorExp: PythonReader.comprehension, ast.DictComp: PythonReader.comprehension,

@@ -254,7 +254,7 @@ def _sed(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
 def _interpreted(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | None:
     """Code in one of the rarer languages; `Walk` handles the common ones."""
     if found := interpreters.source(run):
-        walk.code(found[1], found[0], run, state)
+        walk.acts_of_code(found[1], found[0], run, state)
     return None
 
 
@@ -272,7 +272,7 @@ def _editor(walk: Walk, run: ProgramRun, state: ShellState) -> StdinSource | Non
         else:
             continue
         if found := _EDITOR_CODE.match(command[:4096]):
-            walk.code(found[2], _EDITOR_LANGUAGES.get(found[1][:2], "python"), run, state)
+            walk.acts_of_code(found[2], _EDITOR_LANGUAGES.get(found[1][:2], "python"), run, state)
         elif found := _EDITOR_SHELL.match(command[:4096]):
             walk.inner_text(found[1] if "shell" in command[found.end() :] else ":", run, state.fork(run.name))
         elif command.lstrip(": ").startswith("!"):

@@ -629,9 +629,9 @@ class Walk:
             script = next((text for word in run.argv[1:] if (text := self.written(word, run.cwd))), None)
             found = interpreters.source(replace(run, argv=(run.argv[0], "-"), stdin=StdinSource(script))) if script else None
         if found:
-            self.code(found[1], found[0], run, state)
+            self.acts_of_code(found[1], found[0], run, state)
 
-    def code(self, code: str, language: str, run: ProgramRun, state: ShellState) -> None:
+    def acts_of_code(self, code: str, language: str, run: ProgramRun, state: ShellState) -> None:
         """What the code of an interpreter does with programs."""
         parsed = interpreters.reading(code, language)
         if parsed is not None:
