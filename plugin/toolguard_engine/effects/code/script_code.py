@@ -54,6 +54,7 @@ _STEP = 2
 """Steps of work for each operand."""
 
 _KEPT = 8
+_MAX_PATHS = 64
 
 
 @lru_cache(maxsize=_KEPT)
@@ -66,7 +67,8 @@ def _read(code: str, language: str) -> CodeReading:
             code = re.sub(words, meaning, code)
     run = walked(code, language, LIBRARIES[language])
     found = dict.fromkeys([*run.deeds, *_searched(code, language)])
-    return CodeReading(tuple(found), run.steps * _STEP, run.whole)
+    paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)
+    return CodeReading(tuple(found), run.steps * _STEP, run.whole, tuple(paths)[:_MAX_PATHS])
 
 
 def _searched(code: str, language: str) -> Iterator[Deed]:

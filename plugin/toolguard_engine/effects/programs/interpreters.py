@@ -144,7 +144,7 @@ def source(run: ProgramRun) -> tuple[str, str] | None:
 def reading(code: str, language: str) -> CodeReading | None:
     """What parsed code does; None if it cannot be parsed."""
     reader = _READERS.get(language)
-    return reader(code) if reader else None
+    return reader(code) if reader and not _reads_as_command(code) else None
 
 
 def paths(run: ProgramRun) -> tuple[str, ...]:
