@@ -50,9 +50,6 @@ _HINTS = dict.fromkeys(("perl", "ruby", "php", "lua"), _DEED) | {
 }  # fmt: skip
 """What code must contain to do anything that is known here; any other code is not walked."""
 
-_STEP = 2
-"""Steps of work for each operand."""
-
 _KEPT = 8
 _MAX_PATHS = 64
 
@@ -68,7 +65,7 @@ def _read(code: str, language: str) -> CodeReading:
     run = walked(code, language, LIBRARIES[language])
     found = dict.fromkeys([*run.deeds, *_searched(code, language)])
     paths = dict.fromkeys(deed.target for deed in run.deeds if deed.kind == "read" and deed.target not in code)
-    return CodeReading(tuple(found), run.steps * _STEP, run.whole, tuple(paths)[:_MAX_PATHS])
+    return CodeReading(tuple(found), run.steps, run.whole, tuple(paths)[:_MAX_PATHS])
 
 
 def _searched(code: str, language: str) -> Iterator[Deed]:

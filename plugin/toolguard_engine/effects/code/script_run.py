@@ -27,7 +27,7 @@ from toolguard_engine.effects.code.python_values import (
 from toolguard_engine.effects.code.script_tokens import Syntax, Token, Tokens
 from toolguard_engine.effects.shell.command import UNKNOWN
 
-MAX_STEPS = 8_000
+MAX_STEPS = 16_000
 MAX_DEPTH = 40
 MAX_CALLS = 6
 """How deep functions of the code call each other."""

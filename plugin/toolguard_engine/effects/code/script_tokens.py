@@ -14,7 +14,7 @@ import msgspec
 Kind = Literal["name", "number", "string", "command", "pattern", "words", "sign", "end"]
 """`command`: a text that a shell runs (`qx`, backticks); `pattern`: a regular expression; `words`: `qw(a b)`."""
 
-MAX_TOKENS = 8_000
+MAX_TOKENS = 24_000
 _MAX_PATTERN = 400
 MAX_FILLED = 6
 """How deep texts are filled into texts."""
