@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shlex
 import zlib
 
 import pytest
@@ -887,6 +888,50 @@ def test_harm_in_python_is_held(code: str) -> None:
 @pytest.mark.parametrize("code", programs(*HONEST))
 def test_honest_python_is_not_asked_about(code: str) -> None:
     assert decision(code) == "allow"
+
+
+CELLS = {
+    "command": ("jupyter", {"source": "files = !ls\n!rm -rf ~/Documents"}, "hold"),
+    "cell": ("jupyter__execute_cell", {"source": "%%bash\nrm -rf ~/Documents"}, "hold"),
+    "python": ("run_code", {"code": "import os\nos.system('rm -rf ~/Documents')", "language": "python"}, "hold"),
+    "shell": ("run_code", {"code": "rm -rf ~/Documents", "language": "bash"}, "hold"),
+    "charts": (
+        "jupyter",
+        {"source": "%matplotlib inline\n!pip list\nimport pandas as pd\npd.read_csv('a.csv').plot()"},
+        "allow",
+    ),
+    "searched": ("search_code", {"code": "os.system('rm -rf ~/Documents')"}, "allow"),
+}
+
+
+@pytest.mark.parametrize(("tool", "params", "expected"), CELLS.values(), ids=CELLS.keys())
+def test_tools_that_run_code(tool: str, params: dict[str, str], expected: str) -> None:
+    assert GUARD.judge(Call(tool, params, cwd=WORKSPACE)).decision == expected
+
+
+VARIABLES = {
+    "folder": ("python3 -c \"import shutil; shutil.rmtree('$HOME/Documents')\"", "hold"),
+    "unknown": ("python3 - <<X\nimport os\nos.system('rm -rf $1/')\nX", "hold"),
+    "number": ("python3 -c \"import shutil; n = $N; shutil.rmtree('/home/u/Documents')\"", "hold"),
+    "text": ("python3 -c \"import json; print(json.dumps({'a': '$A', 'b': $B}))\"", "allow"),
+}
+
+
+@pytest.mark.parametrize(("command", "expected"), VARIABLES.values(), ids=VARIABLES.keys())
+def test_shell_variables_in_code(command: str, expected: str) -> None:
+    assert GUARD.judge(Call("exec", {"command": command}, cwd=WORKSPACE)).decision == expected
+
+
+OWN_FILES = {
+    "read": "import os\nd = os.path.join(os.environ['HOME'], '.open' + 'claw', 'tool' + 'guard')\nopen(f'{d}/key').read()",
+    "write": "open('/'.join(['/home/u', '.openclaw', 'openclaw.json']), 'w').write('{}')",
+    "delete": "from pathlib import Path\n(Path.home() / '.openclaw' / 'openclaw').with_suffix('.json').unlink()",
+}
+
+
+@pytest.mark.parametrize("code", OWN_FILES.values(), ids=OWN_FILES.keys())
+def test_paths_that_code_puts_together_are_protected(code: str) -> None:
+    assert GUARD.judge(Call("exec", {"command": shlex.join(["python3", "-c", code])}, cwd=WORKSPACE)).decision == "block"
 
 
 BOMB = base64.b64encode(zlib.compress(b"x = 1\n" * 2_000_000)).decode()

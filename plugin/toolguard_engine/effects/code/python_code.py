@@ -17,7 +17,8 @@ from toolguard_engine.effects.code.code_deeds import CodeReading, Deed
 from toolguard_engine.effects.code.python_folding import FAULTS
 from toolguard_engine.effects.code.python_methods import PythonLibraries
 from toolguard_engine.effects.code.python_reader import Exhausted, PythonReader
-from toolguard_engine.effects.code.python_values import NOTHING, Value
+from toolguard_engine.effects.code.python_values import NOTHING, PART, Value
+from toolguard_engine.effects.shell.command import UNKNOWN
 
 MAX_CODE = 64_000
 MAX_BRACKETS = 60
@@ -40,6 +41,7 @@ _PRINT = re.compile(r"^([ \t]*)print[ \t]+(?!=)([^\n;]*)", re.MULTILINE)
 def read(code: str) -> CodeReading | None:
     """What Python code does; None if it cannot be parsed."""
     commands: list[Deed] = []
+    code = code.replace(UNKNOWN, PART)
     if "!" in code or "%" in code:
         code = _without_magic(code, commands)
     tree = _parsed(code) or (_parsed(_PRINT.sub(r"\1print(\2)", code)) if "print " in code else None)
@@ -86,7 +88,7 @@ def _without_magic(code: str, commands: list[Deed]) -> str:
 
 
 def _parsed(code: str) -> ast.Module | None:
-    if len(code) > MAX_CODE or "\0" in code or _nested(code):
+    if len(code) > MAX_CODE or _nested(code):
         return None
     try:
         with warnings.catch_warnings():

@@ -17,6 +17,7 @@ from toolguard_engine.effects.code.code_deeds import Deed
 from toolguard_engine.effects.code.python_values import (
     MAX_ITEMS,
     NOTHING,
+    PART,
     Either,
     Function,
     Instance,
@@ -333,7 +334,7 @@ class PythonReader:
 
     def constant(self, node: ast.Constant) -> Value:
         value = node.value
-        return value.replace(UNKNOWN, "?") if isinstance(value, str) else value
+        return value.replace(UNKNOWN, "?").replace(PART, UNKNOWN) if isinstance(value, str) else value
 
     def fstring(self, node: ast.JoinedStr) -> Value:
         parts = [self.value(part) for part in node.values]

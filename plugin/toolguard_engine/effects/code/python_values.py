@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -18,6 +19,9 @@ from toolguard_engine.effects.shell.command import UNKNOWN, StdinSource
 
 Value = Any
 Sources = tuple[str, ...]
+
+PART = "\ua66e"
+"""Stands in code for `UNKNOWN`, which the parser refuses: a letter, so that it may be a name."""
 
 MAX_TEXT = 65_536
 MAX_ITEMS = 200
@@ -46,19 +50,21 @@ class Library(msgspec.Struct, frozen=True):
     name: str
 
 
-class Function(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class Function:
     """A function or class that the code defines. `names`: the variables around it."""
 
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef
-    names: dict[str, Value] = {}
+    names: dict[str, Value] = field(default_factory=dict)
     first: tuple[Value, ...] = ()
 
 
-class Instance(msgspec.Struct, eq=False):
+@dataclass(slots=True, eq=False)
+class Instance:
     """An object of a class that the code defines."""
 
     made_by: Function
-    names: dict[str, Value] = {}
+    names: dict[str, Value] = field(default_factory=dict)
 
 
 class Either(msgspec.Struct, frozen=True):

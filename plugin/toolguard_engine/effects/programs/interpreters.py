@@ -2,10 +2,10 @@
 
 The kinds: `code` (the code as target, its language as a flag), and for what the code evidently does: `delete`, `write`,
 `read` with the paths in it, `delete-found` (what a search finds), `method` (a call that deletes or cancels things at a
-service), `sql`, `send`, `http`, `listen`, `remote-shell`. `shell-out`: a shell without a script, started by code or by an
-option of another program. `run-text`: text that runs but is not visible in the command, with the flags `fetched` (produced
-by a program that contacts another machine), `decoded` (converted from another form), `unknown` (produced by other programs),
-`variable`; its target names the source of the text.
+service), `sql`, `send`, `http`, `listen`, `remote-shell`, `load`, `record` (what is typed), `autostart`. `shell-out`: a
+shell without a script, started by code or by an option of another program. `run-text`: text that runs but is not visible in
+the command, with the flags `fetched` (produced by a program that contacts another machine), `decoded` (converted from
+another form), `unknown` (produced by other programs), `variable`; its target names the source of the text.
 
 Code in a language of `_READERS` is parsed (`effects.code`). Any other code, and what cannot be parsed, is searched: each
 search takes linear time and covers the first `MAX_CODE` characters.
