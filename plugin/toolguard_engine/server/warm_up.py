@@ -21,6 +21,7 @@ _COMMANDS = (
     "find . -name '*.ts' -not -path './node_modules/*' | xargs wc -l",
     "npm test -- --watch=false 2>&1 | tail -20",
     "python3 -m pytest -q tests/unit; python3 -c 'print(1)'",
+    "node -p 'require(\"./package.json\").version'; awk '{system(\"ls\")}' a; perl -ne 'print if open(F, $_)' a",
     'mkdir -p build && cp a.json build/ && echo "$HOME" > notes.txt && rm -rf build/tmp',
     'curl -s https://example.test/items | jq .name; for f in *.js; do echo "$f"; done',
     "sudo systemctl status nginx; docker ps; kill 1",

@@ -4,4 +4,9 @@
 `python_values` holds what is known of a value, `python_folding` works out operations on values. The tables of what libraries
 do are in `python_files`, `python_programs`, `python_requests` and `python_builtins`; `python_methods` has the methods of
 values and joins the tables.
+
+`script_code` reads JavaScript and TypeScript, Perl, Ruby, PHP, awk, Lua, AppleScript and PowerShell with one reader:
+`script_tokens` knows how each is written; `script_places`, `script_calling`, `script_statements` and `script_reader` walk
+the tokens; `script_run` holds what is known meanwhile. `script_calls` has the acts that languages share, `javascript_calls`,
+`other_calls` and `powershell_calls` the names of each.
 """

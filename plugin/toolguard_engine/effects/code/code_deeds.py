@@ -20,6 +20,9 @@ from toolguard_engine.effects.shell.places import Where
 SECRET = "$secret"  # noqa: S105 - a name
 """Stands among the programs of a `StdinSource` for a variable that is named like a secret."""
 
+INPUT = StdinSource(None, ("$input",))
+"""Stands for the standard input of the interpreter itself."""
+
 FETCHED = "curl"
 """Stands there for text from another machine."""
 

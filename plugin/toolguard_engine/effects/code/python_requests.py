@@ -37,7 +37,7 @@ def address(value: Value) -> str:
     return "" if not host or host[:1] == UNKNOWN or host.split("/")[0].strip(UNKNOWN + ".:") == "" else url
 
 
-def _carried(url: str, *values: Value) -> StdinSource:
+def carried(url: str, *values: Value) -> StdinSource:
     """What a request carries, without a secret that is the host's own."""
     host = url.partition("://")[2].partition("/")[0].lower()
     kept = tuple(each for each in sources(*values) if not (each.startswith("secret:") and _belongs(each[7:], host)))
@@ -48,7 +48,7 @@ def _belongs(variable: str, host: str) -> bool:
     return any(len(word) >= _SHORTEST and word in host for word in variable.lower().split("_"))
 
 
-def _headers(value: Value) -> list[Value]:
+def data_headers(value: Value) -> list[Value]:
     """The headers that carry data: not those that log in."""
     if not isinstance(value, dict):
         return []
@@ -62,11 +62,11 @@ def sent(code: PythonReader, method: str, given: Arguments, at: int = 0) -> Valu
         bodies.append(given.at(at + 1))
     for value in choices(given.at(at, "url", "fullurl")):
         url = address(value)
-        headers = _headers(given.named.get("headers"))
+        headers = data_headers(given.named.get("headers"))
         if method in _QUESTIONS and not {"data", "json", "files"} & given.named.keys():
-            code.add(deeds.request(url, method, _carried(url, value, *bodies, *headers)))
+            code.add(deeds.request(url, method, carried(url, value, *bodies, *headers)))
         else:
-            code.add(deeds.send(url, method, _carried(url, value, *bodies, *headers)))
+            code.add(deeds.send(url, method, carried(url, value, *bodies, *headers)))
     return RESPONSE
 
 
@@ -97,7 +97,7 @@ def _request(code: PythonReader, given: Arguments) -> Value:  # noqa: ARG001 - t
     value, data = given.at(0, "url"), given.at(1, "data")
     url = address(value)
     method = given.text(5, "method").upper() or ("GET" if data is None else "POST")
-    own = _carried(url, value, data, *_headers(given.at(2, "headers")))
+    own = carried(url, value, data, *data_headers(given.at(2, "headers")))
     found = (*(f"program:{name}" for name in own.programs), *(f"file:{path}" for path in own.files))
     return Unknown("urllib.request.Request", found, url, method)
 

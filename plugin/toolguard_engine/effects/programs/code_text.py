@@ -282,12 +282,17 @@ def _method_effects(code: str, run: ProgramRun) -> Iterator[Effect]:
     seen = dict.fromkeys(methods(code))
     for text in islice(seen, MAX_FOUND):
         yield Effect("method", text, "remote", frozenset({"code"}), run)
+    for text in statement_texts(code):
+        for statement in sql.statements(text):
+            found = sql.flags(statement)
+            if found:
+                yield Effect("sql", statement[:400], "", found | {"code"}, run)
+
+
+def statement_texts(code: str) -> Iterator[str]:
+    """Literals that are given to a database."""
     if _STATEMENT_WORDS.search(code):
-        for match in found_in(_STATEMENT, code):
-            for statement in sql.statements(text_of(match)):
-                found = sql.flags(statement)
-                if found:
-                    yield Effect("sql", statement[:400], "", found | {"code"}, run)
+        yield from map(text_of, found_in(_STATEMENT, code))
 
 
 _STATEMENT_WORDS = re.compile(
@@ -368,14 +373,27 @@ _ADDRESS = re.compile(r"""(?:https?|wss?|ftp)://[^\s'"`<>)\\]{1,400}""")
 
 
 def network_effects(code: str, run: ProgramRun) -> Iterator[Effect]:
-    if any_of(_SOCKETS, code) and any_of(_CHILDREN, code):
+    if connects_shell(code):
         yield Effect("remote-shell", clip(code), "remote", frozenset({"code"}), run)
+    if origin := runs_received(code):
+        where = "an address in the code" if origin == "fetched" else "a decoded text in the code"
+        yield Effect("run-text", where, "", frozenset({origin, "code"}), run)
+    yield from _sends(code, run)
+
+
+def connects_shell(code: str) -> bool:
+    """Whether code has a connection and a shell."""
+    return any_of(_SOCKETS, code) and any_of(_CHILDREN, code)
+
+
+def runs_received(code: str) -> str:
+    """`fetched` or `decoded` if code evaluates text and contains what such text may come from."""
     if any_of(_EVALUATING, code) and _EVALUATES.search(code):
         if any_of(_ASKING, code) and _EVALUATES.search(_without_regex_calls(code)):
-            yield Effect("run-text", "an address in the code", "", frozenset({"fetched", "code"}), run)
-        elif any_of(_DECODING, code):
-            yield Effect("run-text", "a decoded text in the code", "", frozenset({"decoded", "code"}), run)
-    yield from _sends(code, run)
+            return "fetched"
+        if any_of(_DECODING, code):
+            return "decoded"
+    return ""
 
 
 def _without_regex_calls(code: str) -> str:

@@ -18,7 +18,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.code import code_deeds, python_code
+from toolguard_engine.effects.code import code_deeds, python_code, script_code
 from toolguard_engine.effects.code.code_deeds import CodeReading
 from toolguard_engine.effects.programs import Act
 from toolguard_engine.effects.programs.code_text import (
@@ -36,7 +36,7 @@ from toolguard_engine.effects.shell.places import Where, place
 from toolguard_engine.effects.shell.wrappers import SHELLS
 
 MAX_CODE = 20_000
-_READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code.read}
+_READERS: dict[str, Callable[[str], CodeReading | None]] = {"python": python_code.read, **script_code.READERS}
 """Language: what parses its code; None where it cannot."""
 
 MAX_FILE_CODE = 65_536
@@ -127,6 +127,8 @@ def source(run: ProgramRun) -> tuple[str, str] | None:
     language, letters = LANGUAGES.get(plain_name(run.name), ("", ""))
     if not language:
         return None
+    if language == "applescript" and "JavaScript" in run.argv[1:4]:
+        language = "javascript"
     reader = _SPECIAL.get(language) or _SPECIAL.get(plain_name(run.name)) or _console(run)
     texts = reader(run) if reader else list(_given_by_option(run, letters))
     most = MAX_FILE_CODE if run.origin is not None or language in _READERS else MAX_CODE
@@ -142,7 +144,7 @@ def source(run: ProgramRun) -> tuple[str, str] | None:
 def reading(code: str, language: str) -> CodeReading | None:
     """What parsed code does; None if it cannot be parsed."""
     reader = _READERS.get(language)
-    return reader(code) if reader else None
+    return reader(code) if reader and not _reads_as_command(code) else None
 
 
 def paths(run: ProgramRun) -> tuple[str, ...]:
@@ -511,7 +513,7 @@ def _interpreter(run: ProgramRun, where: Where) -> Iterator[Effect]:
     yield from _serves(run, where)
     found = source(run)
     if found is None:
-        if not is_script(run) and language(run.name) not in ("awk", "applescript"):
+        if not is_script(run) and language(run.name) != "awk":
             yield from hidden_text(run, run.stdin, piped=True)
         return
     named, code = found

@@ -12,7 +12,7 @@ from typing import cast
 from msgspec.structs import replace
 
 from toolguard_engine.effects import program_catalogue
-from toolguard_engine.effects.code.code_deeds import CodeReading
+from toolguard_engine.effects.code.code_deeds import INPUT, CodeReading
 from toolguard_engine.effects.programs import interpreters, sql, sql_meta_commands
 from toolguard_engine.effects.shell import code_files, guesses
 from toolguard_engine.effects.shell import expand as fields
@@ -429,6 +429,11 @@ class Walk:
         self.wrapped -= 1
         return printed(run) if feed is None else feed
 
+    def _own_code(self, run: ProgramRun, state: ShellState) -> None:
+        """Of a wrapper that is also an interpreter: `bun -e`."""
+        if run.name in interpreters.LANGUAGES:
+            self._code(run, state)
+
     def _guessed(self, run: ProgramRun, state: ShellState) -> StdinSource:
         """Runs a program whose name is not spelled out as each one that it may be."""
         for name in guesses.fitting(run.name):
@@ -681,6 +686,7 @@ class Walk:
         argv = run.argv
         at = after_verb(argv, wrapper)
         if not at or (run.name == "command" and argv[1:2] and argv[1] in ("-v", "-V")):
+            self._own_code(run, state)
             return None
         inner = state.elsewhere(run.name) if wrapper.away else state.fork(run.name)
         inner.variables.update(run.assigns)
@@ -773,23 +779,24 @@ class Walk:
         parsed = interpreters.reading(code, language)
         if parsed is not None:
             state.work.spend(parsed.steps)
-            self._deeds(parsed, state.fork(run.name))
+            self._deeds(parsed, state.fork(run.name), run.stdin)
         if parsed is None or not parsed.whole:
             for text in interpreters.commands(code, language):
                 self.inner_text(text, replace(run, piped=False), state.fork(run.name))
 
-    def _deeds(self, parsed: CodeReading, state: ShellState) -> None:
+    def _deeds(self, parsed: CodeReading, state: ShellState, stdin: StdinSource | None) -> None:
         for deed in parsed.deeds:
             if deed.kind:
                 continue
             inner = state if deed.argv[:1] == ("cd",) else state.fork()
             inner.cwd = _located(deed.cwd, state.cwd) if deed.cwd else inner.cwd
             self.pipelines += 1
+            feed = stdin if deed.feed == INPUT else deed.feed
             if deed.text:
-                self.text(deed.text, inner, deed.feed, piped=False, pipeline=self.pipelines)
+                self.text(deed.text, inner, feed, piped=False, pipeline=self.pipelines)
                 continue
             name = _called(deed.argv[0])
-            run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=deed.feed, cwd=inner.cwd)
+            run = ProgramRun(deed.argv, name, inner.via, redirects=deed.redirects, stdin=feed, cwd=inner.cwd)
             self.run(replace(run, pipeline=self.pipelines), inner)
 
     def _client(self, run: ProgramRun, state: ShellState) -> None:

@@ -1,0 +1,406 @@
+"""The tokens of scripting languages: names, numbers, strings with what is filled into them, signs, line ends.
+
+Every expression of a `Syntax` takes linear time. What cannot be a token (a string without an end) ends the text, and the
+reading is not whole.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+import msgspec
+
+Kind = Literal["name", "number", "string", "command", "pattern", "words", "sign", "end"]
+"""`command`: a text that a shell runs (`qx`, backticks); `pattern`: a regular expression; `words`: `qw(a b)`."""
+
+MAX_TOKENS = 24_000
+_MAX_PATTERN = 400
+MAX_FILLED = 6
+"""How deep texts are filled into texts."""
+
+
+class Token(msgspec.Struct):
+    """`text`: the name or sign, or the text of a string as written; `fills`: whether other values are filled into that;
+    `match`: for an opening bracket the index of the closing one; `spaced`: whether white space is before it."""
+
+    kind: Kind
+    text: str
+    fills: bool = False
+    match: int = -1
+    spaced: bool = False
+
+
+class Syntax(msgspec.Struct, frozen=True):
+    """How a language is written. `single`, `double`, `back`: what these quotes mean: `raw`, `text` (escapes), `fills`
+    (values are filled in), `command`, or empty; `lines`: whether a line end ends a statement; `concat`: the signs that join
+    texts; `patterns`: whether `/` may begin a regular expression; `quotes`: words that do; `ends`: whether `end` closes
+    blocks; `bare`: whether arguments need no parentheses."""
+
+    comment: str
+    single: str = "text"
+    double: str = "text"
+    back: str = ""
+    lines: bool = False
+    concat: frozenset[str] = frozenset({"+"})
+    patterns: bool = False
+    quotes: str = ""
+    ends: bool = False
+    bare: bool = False
+    escape: str = "\\"
+    marks: str = "\"'`"
+    names: str = r"[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+"
+
+
+JAVASCRIPT = Syntax(
+    r"//[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)", back="fills", patterns=True,
+    names=r"[#A-Za-z_$\x80-\U0010ffff][\w$\x80-\U0010ffff]*+",
+)  # fmt: skip
+PERL = Syntax(
+    r"#[^\n]*+|^=[a-z](?sm:.)*?(?:^=cut\b|\Z)", single="raw", double="fills", back="command",
+    concat=frozenset({"."}), patterns=True, bare=True,
+    quotes=r"(?<![-\w$@%&>])(?:q[qxw]?|m|qr|s|tr|y)\b(?!\s*+(?:=|,|;|\)|\}))",
+    names=r"[$@%&]{0,2}+(?:::)?[A-Za-z_]\w*+(?:::\w++)*+|\$\{?\^?\w++\}?|[$@][_!@0&/\\,;.$]|\$#\{?\$?\w++",
+)  # fmt: skip
+RUBY = Syntax(
+    r"#[^\n]*+", single="raw", double="fills", back="command", lines=True, concat=frozenset({"+", "/", "<<"}),
+    patterns=True, quotes=r"%[qQxwWiIr]?(?=[\[({<|!/])", ends=True, bare=True,
+    names=r"[@$]{0,2}+[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+[?!]?(?!=)|[@$]{0,2}+[A-Za-z_]\w*+",
+)  # fmt: skip
+PHP = Syntax(
+    r"//[^\n]*+|#(?!\[)[^\n]*+|/\*(?s:.)*?(?:\*/|\Z)|<\?(?:php|=)?|\?>", single="raw", double="fills", back="command",
+    concat=frozenset({"."}), names=r"\$*+\\?[A-Za-z_\x80-\U0010ffff][\w\\\x80-\U0010ffff]*+",
+)  # fmt: skip
+AWK = Syntax(r"#[^\n]*+", marks='"', lines=True, concat=frozenset(), patterns=True, bare=True)
+POWERSHELL = Syntax(
+    r"<#(?s:.)*?(?:#>|\Z)|(?<![\w])#[^\n]*+|`\n", marks="\"'", single="raw", double="fills", lines=True, bare=True,
+    escape="`",
+    names=r"(?:\$(?:env:)?)?[\w.~:-]{0,99}+[/\\][^\s;|(){}'\",]*+|[$@](?:\w++:)?\w++|\$\{[^}\n]{1,80}\}|\$[_?^$]"
+    r"|-?[A-Za-z_][\w]*+(?:-\w++)*+",
+)  # fmt: skip
+LUA = Syntax(r"--\[\[(?s:.)*?(?:\]\]|\Z)|--[^\n]*+", marks="\"'", concat=frozenset({".."}), ends=True, bare=True)
+APPLESCRIPT = Syntax(r"--[^\n]*+|#[^\n]*+", marks='"', lines=True, concat=frozenset({"&"}), bare=True)
+SYNTAXES: dict[str, Syntax] = {
+    "javascript": JAVASCRIPT, "perl": PERL, "ruby": RUBY, "php": PHP, "awk": AWK, "powershell": POWERSHELL, "lua": LUA,
+    "applescript": APPLESCRIPT,
+}  # fmt: skip
+
+_SIGN = (
+    r"=>|->|\?\.(?!\d)|::|\?\?=?|\|\|=?|&&=?|\.\.\.|\.\.|\*\*=?|<<~?|=~|!~|===|!==|==|!=|<=>|<=|>=|\+\+|--"
+    r"|[+\-*/.%|&^]=(?!=)|[^\w\s]"
+)
+_SPACES = frozenset({"", " ", "\n", "\t", "\r"})
+_OPEN, _CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
+_PATTERN = re.compile(
+    rf"/(?![*/])(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.){{0,{_MAX_PATTERN}}}+\]){{1,{_MAX_PATTERN}}}+/[A-Za-z]{{0,8}}+"
+)
+_HERE = re.compile(r"""<<(<?)[-~]?\s?(?:"(\w{1,40})"|'(\w{1,40})'|([A-Z_]\w{0,40}))""")
+_CALLS = re.compile(r"\b(?:system|exec|qx|unlink|eval|open|rm\w*)\b|`")
+_ANGLES = re.compile(r"<([^\s<>=;()]{0,200}[*?/~.][^\s<>=;()]{0,200})>")
+_VALUE_WORDS = frozenset(
+    {
+        "return",
+        "typeof",
+        "case",
+        "in",
+        "of",
+        "and",
+        "or",
+        "not",
+        "if",
+        "unless",
+        "split",
+        "grep",
+        "when",
+        "unlink",
+        "map",
+        "push",
+        "for",
+        "foreach",
+        "print",
+    }
+)
+_TABLES: dict[int, re.Pattern[str]] = {}
+
+
+def _table(syntax: Syntax) -> re.Pattern[str]:
+    found = _TABLES.get(id(syntax))
+    if found is None:
+        parts = [r"(?P<line>\n\s*+)", rf"(?P<comment>{syntax.comment})"]
+        parts += [rf"(?P<quoted>{syntax.quotes})"] if syntax.quotes else []
+        parts += [
+            rf"(?P<name>{syntax.names})",
+            r"(?P<number>\d[\w.]*+)",
+            rf"(?P<quote>[{syntax.marks}])",
+            rf"(?P<sign>{_SIGN})",
+        ]
+        found = _TABLES[id(syntax)] = re.compile(rf"(?:[^\S\n]|\\\n)*+(?:{'|'.join(parts)})", re.MULTILINE)
+    return found
+
+
+class Tokens:
+    """The tokens of a text. `whole`: whether all of it was read."""
+
+    def __init__(self, text: str, syntax: Syntax) -> None:
+        self.text, self.syntax, self.whole = text, syntax, True
+        self.found: list[Token] = []
+        self._here: list[tuple[str, Token]] = []
+        self._missing: set[str] = set()
+        self._open: list[int] = []
+        self._read()
+
+    def _read(self) -> None:
+        text, match, found, at = self.text, _table(self.syntax).match, self.found, 0
+        while at < len(text) and self.whole:
+            if len(found) >= MAX_TOKENS:
+                self.whole = False
+                break
+            one = match(text, at)
+            if one is None:
+                at += 1
+                continue
+            kind, start = one.lastgroup, one.start(one.lastindex or 0)
+            at = one.end()
+            if kind == "name" or kind == "number":  # noqa: PLR1714 - this is most of the time
+                found.append(
+                    Token("name" if kind == "name" else "number", text[start:at], spaced=text[start - 1 : start] in _SPACES)
+                )
+            elif kind == "sign":
+                if text[start] not in "/<[@" or (after := self._rare(start, text[start])) <= start:
+                    self._sign(text[start:at], start)
+                else:
+                    at, found[-1].spaced = after, text[start - 1 : start] in _SPACES
+            elif kind == "quote":
+                at = self._quoted(start, text[start])
+                found[-1].spaced = text[start - 1 : start] in _SPACES
+            elif kind == "line":
+                at = self._line(at, start)
+            elif kind == "quoted":
+                at = self._between_signs(text[start:at], start, at)
+        if self._open or self._here:
+            self.whole = False
+        for index in self._open:
+            found[index].match = len(found)
+
+    def _between_signs(self, word: str, start: int, at: int) -> int:
+        if self.syntax is RUBY and not word[1:] and self._operand():
+            self._sign(word, start)
+            return at
+        return self._by_letter(word, at, spaced=self._before(start))
+
+    def _rare(self, at: int, char: str) -> int:
+        """The end of a text that begins with a sign; -1 if it is only the sign."""
+        text, syntax = self.text, self.syntax
+        if char == "/" and syntax.patterns and not self._operand() and (pattern := _PATTERN.match(text, at)):
+            self._add("pattern", pattern.group(), False)  # noqa: FBT003 - who asks sets it
+            return pattern.end()
+        if char == "<" and syntax.back == "command" and (found := _HERE.match(text, at)):
+            return self._document(found)
+        if char == "<" and syntax is PERL and not self._operand() and (found := _ANGLES.match(text, at)):
+            self._add("string", found[1], False, fills=True)  # noqa: FBT003 - as above
+            return found.end()
+        if char == "[" and syntax is LUA and text[at + 1 : at + 2] == "[":
+            return self._until("]]", at + 2)
+        if char == "@" and syntax is POWERSHELL and text[at + 1 : at + 2] in ("'", '"'):
+            return self._until("\n" + text[at + 1] + "@", at + 2, fills=text[at + 1] == '"')
+        return -1
+
+    def _before(self, at: int) -> bool:
+        return at == 0 or self.text[at - 1].isspace()
+
+    def _add(self, kind: Kind, text: str, spaced: bool, *, fills: bool = False) -> None:  # noqa: FBT001 - a part of the token
+        self.found.append(Token(kind, text, fills, -1, spaced))
+
+    def _sign(self, sign: str, at: int) -> None:
+        if sign in _OPEN:
+            self._open.append(len(self.found))
+        elif sign in _CLOSE:
+            if self._open and _OPEN[self.found[self._open[-1]].text] == sign:
+                self.found[self._open.pop()].match = len(self.found)
+            else:
+                self.whole = False
+        self._add("sign", sign, self._before(at))
+
+    def _line(self, at: int, start: int) -> int:
+        """A line end; the texts of here-documents begin after it."""
+        if self._here:
+            at = start + 1
+        for word, token in self._here:
+            end = re.compile(rf"^[ \t]*+{word}\b", re.MULTILINE).search(self.text, at)
+            if end is None:
+                self.whole = False
+                return len(self.text)
+            token.text = self.text[at : end.start()]
+            at = end.end()
+        self._here.clear()
+        if self.syntax.lines and self.found and self.found[-1].kind != "end":
+            self._add("end", "\n", True)  # noqa: FBT003
+        return at
+
+    def _operand(self) -> bool:
+        """Whether the last token ends a value, so that a slash divides."""
+        if not self.found:
+            return False
+        last = self.found[-1]
+        if last.kind == "name":
+            return last.text not in _VALUE_WORDS
+        return last.kind not in ("sign", "end") or last.text in (")", "]", "}")
+
+    def _quoted(self, at: int, quote: str) -> int:
+        mode = {"'": self.syntax.single, '"': self.syntax.double, "`": self.syntax.back}[quote]
+        end = self._template(at + 1) if quote == "`" and mode == "fills" else self._closing(at + 1, quote)
+        if end < 0:
+            self.whole = False
+            self._add("end", ";", False)  # noqa: FBT003 - no space before it
+            return len(self.text)
+        self._string(mode, self.text[at + 1 : end])
+        return end + 1
+
+    def _string(self, mode: str, text: str) -> None:
+        kind: Kind = "command" if mode == "command" else "string"
+        if mode != "raw" and self.syntax.escape in text and mode != "fills" and kind == "string":
+            text = unescaped(text, self.syntax.escape)
+        self._add(kind, text, False, fills=mode in ("fills", "command"))  # noqa: FBT003
+
+    def _closing(self, at: int, quote: str) -> int:
+        """The position of the quote that ends a string; -1 if there is none."""
+        escape, text = self.syntax.escape, self.text
+        end = text.find(quote, at)
+        doubled = self.syntax is POWERSHELL
+        while end >= 0:
+            before = end
+            while not doubled and before > at and text[before - 1] == escape:
+                before -= 1
+            if doubled and text[end + 1 : end + 2] == quote:
+                end += 1
+            elif (end - before) % 2 == 0 and not (doubled and quote == '"' and text[end - 1] == escape):
+                return end
+            end = text.find(quote, end + 1)
+        return -1
+
+    def _template(self, at: int) -> int:  # noqa: PLR0912 - a case for each sign
+        """The end of a template, past the templates in what is filled into it."""
+        text, depth, stack = self.text, 0, [-1]
+        while at < len(text):
+            char = text[at]
+            if char == "\\":
+                at += 1
+            elif stack[-1] < 0:
+                if char == "`":
+                    stack.pop()
+                    if not stack:
+                        return at
+                elif char == "$" and text[at + 1 : at + 2] == "{":
+                    stack.append(depth)
+                    at += 1
+            elif char in "'\"":
+                at = self._closing(at + 1, char)
+                if at < 0:
+                    return -1
+            elif char == "`":
+                stack.append(-1)
+            elif char == "{":
+                depth += 1
+            elif char == "}":
+                if depth == stack[-1]:
+                    stack.pop()
+                else:
+                    depth -= 1
+            at += 1
+        return -1
+
+    def _until(self, end: str, at: int, *, fills: bool = False) -> int:
+        found = self.text.find(end, at)
+        if found < 0:
+            self.whole = False
+            return -1
+        self._add("string", self.text[at:found], False, fills=fills)  # noqa: FBT003
+        return found + len(end)
+
+    def _document(self, match: re.Match[str]) -> int:
+        """`<<EOT`: its text follows after this line."""
+        word = match[2] or match[3] or match[4]
+        if word in self._missing or not re.compile(rf"^[ \t]*+{word}\b", re.MULTILINE).search(self.text, match.end()):
+            self._missing.add(word)
+            return -1
+        self._add("string", "", False, fills=not match[3])  # noqa: FBT003
+        self._here.append((word, self.found[-1]))
+        return match.end()
+
+    def _by_letter(self, word: str, at: int, *, spaced: bool) -> int:
+        """`qx{...}`, `%w[...]`: text between any signs; a substitution has two."""
+        letter, after = word.lstrip("%") or "Q", at
+        while at < len(self.text) and self.text[at].isspace():
+            at += 1
+        sign = self.text[at : at + 1]
+        if not sign or sign.isalnum() or sign in "_,;)=":
+            self._add("name", word, spaced)
+            return after
+        end = self._between(at, sign)
+        if end < 0:
+            self.whole = False
+            return len(self.text)
+        body = self.text[at + 1 : end]
+        if letter in ("s", "tr", "y"):
+            begin = end if _PAIRS.get(sign, sign) == sign else self._skip(end + 1)
+            rest = self._between(begin, sign)
+            end = rest if rest > 0 else end
+            if (
+                letter == "s"
+                and "e" in self.text[end + 1 : end + 6].partition(" ")[0]
+                and _CALLS.search(self.text, begin, end)
+            ):
+                self.whole = False  # the replacement is code
+        kind: Kind = "string"
+        if letter in ("qx", "x"):
+            kind = "command"
+        elif letter in ("qw", "w", "W", "i", "I"):
+            kind = "words"
+        elif letter in ("m", "qr", "s", "tr", "y", "r"):
+            kind = "pattern"
+        self._add(kind, body, spaced, fills=letter in ("qq", "qx", "Q", "x"))
+        return end + 1
+
+    def _skip(self, at: int) -> int:
+        while at < len(self.text) and self.text[at].isspace():
+            at += 1
+        return at
+
+    def _between(self, at: int, sign: str) -> int:
+        close, depth, escaped = _PAIRS.get(sign, sign), 0, False
+        for position in range(at + 1, len(self.text)):
+            char = self.text[position]
+            if escaped:
+                escaped = False
+            elif char == "\\":
+                escaped = True
+            elif char == close and not depth:
+                return position
+            elif char == sign:
+                depth += 1
+            elif char == close:
+                depth -= 1
+        return -1
+
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u\{?([0-9a-fA-F]{4,6})\}?|([0-7]{1,3})|(.))", re.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "e": "\x1b", "\n": ""}
+_MAX_RUNE = 0x10FFFF
+
+
+def unescaped(text: str, escape: str = "\\") -> str:
+    if escape not in text:
+        return text
+    if escape != "\\":
+        return re.sub(rf"{re.escape(escape)}(.)", lambda found: _ESCAPED.get(found[1], found[1]), text, flags=re.DOTALL)
+    return _ESCAPE.sub(_character, text)
+
+
+def _character(match: re.Match[str]) -> str:
+    two, more, octal, other = match.groups()
+    if two or more:
+        return chr(min(int(two or more, 16), _MAX_RUNE)) if int(two or more, 16) else ""
+    if octal:
+        return chr(int(octal, 8)) if int(octal, 8) else ""
+    return _ESCAPED.get(other, other)
