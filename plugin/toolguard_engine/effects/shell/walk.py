@@ -432,7 +432,7 @@ class Walk:
     def _own_code(self, run: ProgramRun, state: ShellState) -> None:
         """Of a wrapper that is also an interpreter: `bun -e`."""
         if run.name in interpreters.LANGUAGES:
-            self._code(run, state)
+            self.code(run, state)
 
     def _guessed(self, run: ProgramRun, state: ShellState) -> StdinSource:
         """Runs a program whose name is not spelled out as each one that it may be."""
