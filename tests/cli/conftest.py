@@ -10,7 +10,16 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from cli_stage import LIMIT
+
 from toolguard_cli.system.paths import Places
+
+
+@pytest.fixture(autouse=True)
+def patient_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a slow machine a program that works may answer later than `toolguard doctor` waits for it."""
+    for limit in ("engine_check.LIMIT_SECONDS", "node_check.LIMIT_SECONDS", "host_check.SAY_SECONDS"):
+        monkeypatch.setattr(f"toolguard_cli.doctor.checks.{limit}", LIMIT)
 
 
 @pytest.fixture

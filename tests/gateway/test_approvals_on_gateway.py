@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
-from gateway_stage import MAX_FAILURES, NEW_HOST, Played, Stage, audit, endless, once, toolguard, waiting
+from gateway_stage import MAX_FAILURES, NEW_HOST, Played, Stage, audit, endless, nonces, once, toolguard, waiting
 from shared_gateway import Shared
 from toolguard_cli.rig import scripted_model
+from toolguard_engine.approvals.ledger import Decision
 
-WINDOW_MS = 120_000
+WINDOW_MS, PENDING_MS = 120_000, 600_000
 """A gateway needs its time to start again."""
 ESCALATE = "TOOLGUARD_ESCALATE|"
 
@@ -20,7 +22,9 @@ ESCALATE = "TOOLGUARD_ESCALATE|"
 @pytest.fixture
 def held(shared: Shared) -> Stage:
     """A gateway that asks for every `exec`; nobody is woken, so that a test says itself when a call is repeated."""
-    return shared.under(alwaysBlock=["exec"], approvalWindowMs=WINDOW_MS, approval={"wake": False})
+    return shared.under(
+        alwaysBlock=["exec"], approvalWindowMs=WINDOW_MS, pendingTimeoutMs=PENDING_MS, approval={"wake": False}
+    )
 
 
 def command(text: str, **more: object) -> scripted_model.Reply:
@@ -125,7 +129,7 @@ def test_a_restart_loses_nothing_and_no_engine_outlives_its_gateway(held: Stage,
     assert len(held.engines()) == 1
     held.gateway.stop(signal.SIGTERM)
     wait(lambda: held.engines() == [])
-    approve(held, nonce)
+    nonces(held.home).approve(nonce, Decision("ann", "cli"), time.time(), 3_600)  # a start may outlast a window
     held.gateway.start()
     held.play(once(call), "agent:main:restart")
     assert lines(held.home.workspace_dir / "restart.txt") == ["ran"]

@@ -32,6 +32,7 @@ function engineFor(t, command = REAL, config = {}, onReady = () => {}, onEvent =
   const state = folder();
   const env = { ...process.env, HOME: state, ...command.env };
   const engine = new Engine({ ...command, cwd: state, env }, { stateDir: state, config, gateway: "test" }, log, onReady, onEvent, retry);
+  engine.ask = (message, limit = GENEROUS) => Engine.prototype.ask.call(engine, message, limit);
   t.after(async () => {
     await engine.stop();
     await until(() => !log.pids.some(alive), "the end of every engine");
@@ -105,7 +106,7 @@ describe("what the engine says without being asked", () => {
 
   test("reaches who listens, whoever waits for something else meanwhile", async (t) => {
     const { engine, heard, log } = listener(t);
-    assert.equal(engine.askNow({ type: "question", times: 1 }, 5_000)?.type, "answer");
+    assert.equal(engine.askNow({ type: "question", times: 1 }, GENEROUS)?.type, "answer");
     assert.deepEqual(heard, [WAKE]);
     assert.equal((await engine.ask({ type: "question", times: 2 }))?.type, "answer");
     assert.deepEqual(heard, [WAKE, WAKE, WAKE]);
@@ -116,7 +117,7 @@ describe("what the engine says without being asked", () => {
 
   test("answers no question, whatever its id", async (t) => {
     const { engine } = engineFor(t, scripted(`${INTRODUCED} say(question, "wake", {}); say(question, "answer", { number: 1 });`));
-    assert.equal(engine.askNow({ type: "question" }, 5_000)?.number, 1);
+    assert.equal(engine.askNow({ type: "question" }, GENEROUS)?.number, 1);
     assert.equal((await engine.ask({ type: "question" }))?.number, 1);
   });
 
@@ -134,7 +135,7 @@ describe("what the engine says without being asked", () => {
 describe("questions", () => {
   test("a synchronous question starts the engine and waits for it", (t) => {
     const { engine } = engineFor(t);
-    const answer = engine.askNow(failed("read"), 5_000);
+    const answer = engine.askNow(failed("read"), GENEROUS);
     assert.equal(answer?.type, "corrected");
     assert.match(answer?.text, /^\[TOOL ERROR\] read\(\) requires 'path'/);
   });
@@ -146,7 +147,7 @@ describe("questions", () => {
 
   test("a note has no answer, and what it says is known to the next question", (t) => {
     const { engine } = engineFor(t);
-    const askNow = () => engine.askNow(failed("read"), 5_000)?.text.slice(0, 15);
+    const askNow = () => engine.askNow(failed("read"), GENEROUS)?.text.slice(0, 15);
     assert.equal(askNow(), "[TOOL ERROR] re");
     assert.equal(askNow(), "[LOOP DETECTED]");
     engine.note({ type: "run-end", run: "run of read" });
@@ -182,7 +183,7 @@ describe("questions", () => {
     const numbers = Array.from({ length: 700 }, (_, number) => number);
     const answers = numbers.map((number) => {
       const first = engine.ask({ type: "question", number });
-      assert.equal(engine.askNow({ type: "question", now: true, number: number + 1_000 }, 5_000)?.number, number + 1_000);
+      assert.equal(engine.askNow({ type: "question", now: true, number: number + 1_000 }, GENEROUS)?.number, number + 1_000);
       return first;
     });
     assert.deepEqual((await Promise.all(answers)).map((answer) => answer?.number), numbers);
@@ -195,7 +196,7 @@ describe("questions", () => {
     const open = [1, 2, 3].map((number) => engine.ask({ type: "question", number }));
     assert.deepEqual((await Promise.all(open)).map((answer) => answer?.number), [1, 2, 3]);
     const quick = engine.ask({ type: "question", number: 4 });
-    assert.equal(engine.askNow({ type: "question", number: 5 }, 5_000)?.number, 5);
+    assert.equal(engine.askNow({ type: "question", number: 5 }, GENEROUS)?.number, 5);
     assert.equal((await quick)?.number, 4);
   });
 
@@ -203,9 +204,9 @@ describe("questions", () => {
     const { engine } = engineFor(t, scripted(`${INTRODUCED} say(question, "echo", { text: question.text });`));
     const text = "aé€😀".repeat(500_000);
     assert.ok((await engine.ask({ type: "echo", text }))?.text === text);
-    assert.ok(engine.askNow({ type: "echo", text }, 8_000)?.text === text);
+    assert.ok(engine.askNow({ type: "echo", text }, GENEROUS)?.text === text);
     assert.ok((await engine.ask({ type: "echo", text }))?.text === text);
-    assert.equal(engine.askNow({ type: "echo", text: "short" }, 5_000)?.text, "short");
+    assert.equal(engine.askNow({ type: "echo", text: "short" }, GENEROUS)?.text, "short");
   });
 
   test("a synchronous question cannot overtake what is still unsent; the engine is not blamed for it", async (t) => {
@@ -218,7 +219,7 @@ describe("questions", () => {
     for (let n = 0; n < 5; n++) assert.equal(engine.askNow(PING), null);
     process.kill(pid, "SIGCONT");
     assert.equal((await engine.ask(PING))?.type, "pong");
-    assert.equal(engine.askNow(PING, 5_000)?.type, "pong");
+    assert.equal(engine.askNow(PING, GENEROUS)?.type, "pong");
     assert.deepEqual(log.pids, [pid]);
     assert.deepEqual(log.warnings, ["[toolguard] no answer to a synchronous question within 250 ms (busy)"]);
   });
@@ -231,7 +232,7 @@ describe("questions", () => {
     assert.equal(engine.askNow({ ...PING, ballast: "x".repeat(5 * 1024 * 1024) }, 20), null);
     process.kill(pid, "SIGCONT");
     assert.equal((await engine.ask(PING))?.type, "pong");
-    assert.equal(engine.askNow(PING, 5_000)?.type, "pong");
+    assert.equal(engine.askNow(PING, GENEROUS)?.type, "pong");
     assert.deepEqual(log.pids, [pid]);
     assert.deepEqual(log.warnings, ["[toolguard] no answer to a synchronous question within 20 ms (late)"]);
   });
@@ -241,9 +242,9 @@ describe("questions", () => {
     const answer = await engine.ask({ type: "no-such-question" });
     assert.ok(isError(answer));
     assert.match(answer?.error, /no-such-question/);
-    assert.ok(isError(engine.askNow({ type: "no-such-question" }, 5_000)));
+    assert.ok(isError(engine.askNow({ type: "no-such-question" }, GENEROUS)));
     assert.match(log.warnings[0] ?? "", /could not answer/);
-    assert.equal(engine.askNow(PING, 5_000)?.type, "pong");
+    assert.equal(engine.askNow(PING, GENEROUS)?.type, "pong");
   });
 
   test("a question that is too long is refused with a complaint", async (t) => {
@@ -315,12 +316,12 @@ describe("an engine that dies", () => {
     const { engine, log } = engineFor(t, scripted(mortal));
     await engine.ask(PING);
     const other = engine.ask({ type: "die" });
-    assert.equal(engine.askNow({ type: "die" }, 8_000), null);
+    assert.equal(engine.askNow({ type: "die" }, GENEROUS), null);
     assert.equal(await other, null);
     await until(() => log.pids[1], "a second engine");
-    assert.equal(engine.askNow(PING, 8_000)?.type, "pong");
+    assert.equal(engine.askNow(PING, GENEROUS)?.type, "pong");
     assert.deepEqual(log.warnings, [
-      "[toolguard] no answer to a synchronous question within 8000 ms (closed)",
+      `[toolguard] no answer to a synchronous question within ${GENEROUS} ms (closed)`,
       "[toolguard] the engine ended (signal SIGKILL); next start in 20 ms",
     ]);
   });
@@ -329,7 +330,7 @@ describe("an engine that dies", () => {
     /** @type {number[]} */
     const starts = [];
     const { engine, log } = engineFor(t, REAL, {}, () => starts.push(log.pids.length));
-    engine.askNow(PING, 5_000);
+    engine.askNow(PING, GENEROUS);
     assert.deepEqual(starts, [1]);
     process.kill(log.pids[0] ?? 0, "SIGKILL");
     await until(() => starts.length === 2, "the second start");
@@ -369,7 +370,7 @@ describe("an engine that dies", () => {
     }
     assert.equal((await until(() => engine.ask(PING))).type, "pong");
     assert.equal(new Set(log.pids).size, 6);
-    assert.equal(engine.askNow(PING, 5_000)?.type, "pong");
+    assert.equal(engine.askNow(PING, GENEROUS)?.type, "pong");
   });
 });
 
@@ -379,7 +380,7 @@ describe("an engine that hangs", () => {
     await engine.ask(PING);
     const [first = 0] = log.pids;
     process.kill(first, "SIGSTOP");
-    const other = engine.ask(PING, 60_000);
+    const other = engine.ask(PING, GENEROUS);
     assert.equal(await engine.ask(PING, 20), null);
     assert.equal(await other, null);
     assert.equal((await engine.ask(PING))?.type, "pong");
@@ -398,7 +399,7 @@ describe("an engine that hangs", () => {
     for (let n = 0; n < 3; n++) assert.equal(engine.askNow(PING, 20), null);
     await until(() => log.pids[1], "a second engine");
     assert.ok(!alive(first));
-    assert.equal(engine.askNow(PING, 5_000)?.type, "pong");
+    assert.equal(engine.askNow(PING, GENEROUS)?.type, "pong");
     assert.deepEqual(log.warnings, [
       "[toolguard] no answer to a synchronous question within 20 ms (late)",
       "[toolguard] the engine ended (signal SIGKILL); next start in 20 ms",
@@ -412,10 +413,10 @@ describe("an engine that hangs", () => {
     for (let round = 0; round < 3; round++) {
       process.kill(pid, "SIGSTOP");
       for (let n = 0; n < 2; n++) assert.equal(engine.askNow(PING, 20), null);
-      assert.equal(engine.askNow(PING, 60_000), null); // not waited for
+      assert.equal(engine.askNow(PING, GENEROUS), null); // not waited for
       process.kill(pid, "SIGCONT");
       await engine.ask(PING);
-      assert.equal(engine.askNow(PING, 5_000)?.type, "pong");
+      assert.equal(engine.askNow(PING, GENEROUS)?.type, "pong");
     }
     assert.deepEqual(log.pids, [pid]);
   });
@@ -571,10 +572,10 @@ describe("an engine that cannot start", () => {
 
   test("an engine that refuses the introduction: every question gets an error at once, which is no silence", async (t) => {
     const { engine, log } = engineFor(t, scripted('say(question, "error", { error: "speaks protocol 99" });'));
-    const open = [engine.ask(PING, 60_000), engine.ask(PING, 60_000)];
+    const open = [engine.ask(PING, GENEROUS), engine.ask(PING, GENEROUS)];
     assert.deepEqual((await Promise.all(open)).map(isError), [true, true]);
-    assert.ok(isError(engine.askNow(PING, 60_000)));
-    assert.match((await engine.ask(PING, 60_000))?.error, /speaks protocol 99/);
+    assert.ok(isError(engine.askNow(PING, GENEROUS)));
+    assert.match((await engine.ask(PING, GENEROUS))?.error, /speaks protocol 99/);
     saysWhy(log);
   });
 
@@ -601,7 +602,7 @@ describe("an engine that cannot start", () => {
       const { command, become, started } = moody();
       let stamp = "1";
       const { engine, log } = engineFor(t, command, {}, undefined, undefined, { configStamp: () => stamp });
-      const asked = () => (kind === "ask" ? engine.ask(PING, 60_000) : engine.askNow(PING, 60_000));
+      const asked = () => (kind === "ask" ? engine.ask(PING, GENEROUS) : engine.askNow(PING, GENEROUS));
       assert.ok(isError(await asked()));
       become("serves");
       assert.match((await asked())?.error, /speaks protocol 99/);
@@ -618,9 +619,9 @@ describe("an engine that cannot start", () => {
     const { command, started } = moody();
     let stamp = "1";
     const { engine, log } = engineFor(t, command, {}, undefined, undefined, { configStamp: () => stamp });
-    assert.ok(isError(await engine.ask(PING, 60_000)));
+    assert.ok(isError(await engine.ask(PING, GENEROUS)));
     stamp = "2";
-    for (let time = 0; time < 3; time++) assert.ok(isError(await engine.ask(PING, 60_000)));
+    for (let time = 0; time < 3; time++) assert.ok(isError(await engine.ask(PING, GENEROUS)));
     assert.equal(started(), 2);
     saysWhy(log);
   });
@@ -628,9 +629,9 @@ describe("an engine that cannot start", () => {
   test("after a refusal an engine is tried again when its time has passed", async (t) => {
     const { command, become, started } = moody();
     const { engine } = engineFor(t, command, {}, undefined, undefined, { retryMs: 0 });
-    assert.ok(isError(await engine.ask(PING, 60_000)));
+    assert.ok(isError(await engine.ask(PING, GENEROUS)));
     become("serves");
-    assert.equal((await engine.ask(PING, 60_000))?.type, "pong");
+    assert.equal((await engine.ask(PING, GENEROUS))?.type, "pong");
     assert.equal(started(), 2);
   });
 
@@ -638,7 +639,7 @@ describe("an engine that cannot start", () => {
     test(`while an engine is tried again no question is left to the fail mode: it ${mood}`, async (t) => {
       const { command, become } = moody();
       const { engine } = engineFor(t, command, {}, undefined, undefined, { retryMs: 0 });
-      assert.ok(isError(await engine.ask(PING, 60_000)));
+      assert.ok(isError(await engine.ask(PING, GENEROUS)));
       become(mood);
       assert.match(engine.askNow(PING, 50)?.error, /speaks protocol 99/);
       assert.match((await engine.ask(PING, 300))?.error, /speaks protocol 99/);
@@ -651,14 +652,14 @@ describe("an engine that cannot start", () => {
       if (question.type !== "hello") return;
       require("node:fs").appendFileSync(process.env.STARTS, process.pid + "\\n");
       say(question, "error", { error: "speaks protocol 99" });`), env: { STARTS: starts } });
-    const open = engine.ask({ type: "never" }, 60_000);
-    assert.ok(isError(engine.askNow(PING, 60_000)));
+    const open = engine.ask({ type: "never" }, GENEROUS);
+    assert.ok(isError(engine.askNow(PING, GENEROUS)));
     assert.ok(isError(await open));
     const [pid = 0, ...more] = readFileSync(starts, "utf8").trim().split("\n").map(Number);
     await until(() => !alive(pid), "the end of the engine");
     engine.start();
-    assert.ok(isError(engine.askNow(PING, 60_000)));
-    assert.match((await engine.ask(PING, 60_000))?.error, /speaks protocol 99/);
+    assert.ok(isError(engine.askNow(PING, GENEROUS)));
+    assert.match((await engine.ask(PING, GENEROUS))?.error, /speaks protocol 99/);
     assert.deepEqual(more, []);
     assert.deepEqual(readFileSync(starts, "utf8"), `${pid}\n`);
     saysWhy(log);
@@ -676,8 +677,8 @@ describe("an engine that is slow", () => {
     const { engine, log } = engineFor(t, SLOW);
     await engine.ask({ type: "next" });
     assert.equal(engine.askNow({ type: "hold", number: 1 }, 60), null);
-    assert.equal(engine.askNow({ type: "next", number: 2 }, 5_000)?.number, 2);
-    assert.equal(engine.askNow({ type: "next", number: 3 }, 5_000)?.number, 3);
+    assert.equal(engine.askNow({ type: "next", number: 2 }, GENEROUS)?.number, 2);
+    assert.equal(engine.askNow({ type: "next", number: 3 }, GENEROUS)?.number, 3);
     assert.deepEqual(log.warnings, ["[toolguard] no answer to a synchronous question within 60 ms (late)"]);
   });
 
@@ -689,8 +690,8 @@ describe("an engine that is slow", () => {
         process.stdout.write('{"type":"verdict","id":' + question.id + ',"decision":' + ${JSON.stringify(broken.slice(0, 10))}.repeat(${broken.length > 10 ? 900_000 : 1}) + "\\n");`;
       const { engine, log } = engineFor(t, scripted(torn));
       assert.equal((await engine.ask(PING))?.type, "pong");
-      assert.ok(isError(await engine.ask({ type: "judge" }, 60_000)));
-      assert.ok(isError(engine.askNow({ type: "judge" }, 60_000)));
+      assert.ok(isError(await engine.ask({ type: "judge" }, GENEROUS)));
+      assert.ok(isError(engine.askNow({ type: "judge" }, GENEROUS)));
       assert.match(log.warnings[0] ?? "", /unreadable answer/);
       assert.equal((await engine.ask(PING))?.type, "pong");
     });
@@ -762,10 +763,10 @@ describe("the end", () => {
   test("stop answers what is open with null, and at once what comes while it ends", async (t) => {
     const { engine, log } = engineFor(t, scripted(`${INTRODUCED} if (question.type === "ping") say(question, "pong");`));
     await engine.ask(PING);
-    const open = [1, 2, 3].map(() => engine.ask({ type: "never" }, 60_000));
+    const open = [1, 2, 3].map(() => engine.ask({ type: "never" }, GENEROUS));
     const end = engine.stop();
-    assert.equal(engine.askNow(PING, 60_000), null);
-    assert.equal(await engine.ask(PING, 60_000), null);
+    assert.equal(engine.askNow(PING, GENEROUS), null);
+    assert.equal(await engine.ask(PING, GENEROUS), null);
     engine.note(PING);
     await end;
     assert.deepEqual(await Promise.all(open), [null, null, null]);
@@ -778,7 +779,7 @@ describe("the end", () => {
     await engine.ask(PING);
     process.kill(log.pids[0] ?? 0, "SIGKILL");
     while (log.warnings.length === 0) await turn();
-    const open = engine.ask(PING, 60_000);
+    const open = engine.ask(PING, GENEROUS);
     await engine.stop();
     assert.equal(await open, null);
     assert.equal(log.pids.length, 1);
@@ -851,12 +852,12 @@ describe("the process that holds an engine", () => {
 
   /** @type {[string, string][]} */
   const works = [
-    ["a synchronous question", "engine.askNow({ type: 'ping' }, 5000)"],
-    ["an asynchronous question", "await engine.ask({ type: 'ping' })"],
-    ["both kinds", "await engine.ask({ type: 'ping' }); engine.askNow({ type: 'ping' }, 5000)"],
+    ["a synchronous question", `engine.askNow({ type: 'ping' }, ${GENEROUS})`],
+    ["an asynchronous question", `await engine.ask({ type: 'ping' }, ${GENEROUS})`],
+    ["both kinds", `await engine.ask({ type: 'ping' }, ${GENEROUS}); engine.askNow({ type: 'ping' }, ${GENEROUS})`],
     ["a start", "engine.start()"],
     ["a note", "engine.start(); engine.note({ type: 'run-end', run: '1' })"],
-    ["the end of an engine that hung", "await engine.ask({ type: 'ping' }); hang(); await engine.ask({ type: 'ping' }, 20)"],
+    ["the end of an engine that hung", `await engine.ask({ type: 'ping' }, ${GENEROUS}); hang(); await engine.ask({ type: 'ping' }, 20)`],
   ];
   for (const [what, work] of works)
     test(`exits by itself right after ${what}`, async (t) => {
@@ -886,7 +887,7 @@ describe("the process that holds an engine", () => {
   });
 
   test("takes its engine along when it is killed", async (t) => {
-    const { child, seen } = holder(t, "await engine.ask({ type: 'ping' }); setInterval(() => {}, 1000);");
+    const { child, seen } = holder(t, "await engine.ask({ type: 'ping' }, ${GENEROUS}); setInterval(() => {}, 1000);");
     const pid = Number(await until(() => /\(pid (\d+)\)/.exec(seen.output)?.[1], "the engine's pid"));
     assert.ok(alive(pid));
     child.kill("SIGKILL");
