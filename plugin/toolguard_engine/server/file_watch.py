@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
+from functools import cached_property
+from itertools import chain, groupby
 
 from msgspec import structs
 
 from toolguard_engine.effects.made_files import MadeFile, changes
 from toolguard_engine.effects.reading import CallReading
+from toolguard_engine.effects.shell.command import Effect
 from toolguard_engine.model.call import Call, Verdict
 from toolguard_engine.model.files import ExpectedText, FileMemory, FileRecord, FileText
+from toolguard_engine.model.work_limit import TooIntricate
 from toolguard_engine.server.file_reader import FileReader
 from toolguard_engine.server.outbox import Outbox
 
@@ -26,12 +30,17 @@ _SELF_CHANGING = ("package.json", "package-lock.json")
 """Files that package managers change while they run their scripts."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Running:
-    call: Call
-    found: list[MadeFile]
-    missing: frozenset[str]
+    """`there`: which of the person's own files that it writes were there before."""
+
+    reading: CallReading
+    there: frozenset[str]
     judged: dict[str, FileText]
+
+    @cached_property
+    def found(self) -> list[MadeFile]:
+        return changes(self.reading)
 
 
 class FileWatch:
@@ -54,13 +63,14 @@ class FileWatch:
 
     def begins(self, reading: CallReading) -> None:
         """A call may run. Looks whether there is something where it will write; the rest is done by `settle`."""
-        found = changes(reading) if reading.tool_effects or reading.commands else []
         judged = reading.running.judged if reading.commands else {}
-        if not found and not judged:
+        if not (judged or reading.tool_effects or any(reading.command_effects) or _is_git(reading)):
             return
-        asked = [each.path for each in found if each.kind != "removed"]
-        missing = self._reader.missing(asked) if self._reader is not None and asked else []
-        self._begun.append(_Running(reading.call, found, frozenset(missing), judged))
+        running = _Running(reading, frozenset(), judged)
+        if self._reader is not None and any(map(_is_personal, (*reading.tool_effects, *chain(*reading.command_effects)))):
+            asked = [each.path for each in running.found if each.kind != "removed"]
+            running.there = frozenset(asked) - frozenset(self._reader.missing(asked))
+        self._begun.append(running)
 
     def ended(self, call: Call) -> None:
         """A call has run."""
@@ -73,6 +83,15 @@ class FileWatch:
             return
         begun, self._begun = self._begun, []
         for running in begun:
+            self._begin(running)
+        ended, self._ended = self._ended, []
+        for call in ended:
+            if (run := self._running.pop(call.call_id, None)) is not None:
+                self._forget(call.call_id)
+                self._compare(run)
+
+    def _begin(self, running: _Running) -> None:
+        with suppress(TooIntricate, MemoryError, RecursionError):
             for removes, found in groupby(running.found, lambda change: change.kind == "removed"):
                 if removes:
                     self._memory().removed({change.path for change in found})
@@ -80,22 +99,17 @@ class FileWatch:
                 for change in found:
                     self._enter(change, running)
             if running.judged or any(change.text is not None for change in running.found):
-                self._running[running.call.call_id] = running
+                self._running[running.reading.call.call_id] = running
                 if len(self._running) > MAX_RUNNING:
                     self._forget(self._running.popitem(last=False)[0])
-        ended, self._ended = self._ended, []
-        for call in ended:
-            if (run := self._running.pop(call.call_id, None)) is not None:
-                self._forget(call.call_id)
-                self._compare(run)
 
     def _forget(self, call_id: str) -> None:
         self._memory().happened(call_id)
 
     def _enter(self, change: MadeFile, running: _Running) -> None:
-        memory, call = self._memory(), running.call
+        memory, call = self._memory(), running.reading.call
         before = memory.exactly(change.path)
-        created = change.path in running.missing or (before is not None and before.created)
+        created = change.path not in running.there or (before is not None and before.created)
         if change.kind == "moved":
             moved = memory.exactly(change.source) is not None or memory.has_below(change.source)
             memory.moved(change.source, change.path)
@@ -122,4 +136,12 @@ class FileWatch:
             now = self._reader.read(path)
             if isinstance(now, FileText) and now.digest != judged.digest:
                 reason = f"{path} is not the file any more that was judged before the call ran"
-                self._outbox.event("security", run.call, Verdict("allow", CODE_CHANGED, reason=reason))
+                self._outbox.event("security", run.reading.call, Verdict("allow", CODE_CHANGED, reason=reason))
+
+
+def _is_git(reading: CallReading) -> bool:
+    return bool(reading.commands) and any(run.name == "git" for run in reading.runs)
+
+
+def _is_personal(effect: Effect) -> bool:
+    return "personal-file" in effect.flags

@@ -10,6 +10,7 @@ from toolguard_engine.effects.shell.command import ProgramRun
 from toolguard_engine.effects.shell.run_files import RunFiles
 
 _COPIERS = frozenset(["cp", "ln", "mv", "install", "gcp", "gln", "gmv"])
+_RENAMING = _COPIERS | {"hash"}
 _FOLDERS = ("/bin/", "/sbin/", "/usr/bin/", "/usr/sbin/", "/usr/local/bin/", "/opt/homebrew/bin/")
 _HASH = 4
 """Words of `hash -p PATH NAME`."""
@@ -17,8 +18,13 @@ _HASH = 4
 
 def resolved(runs: list[ProgramRun], running: RunFiles | None = None) -> list[ProgramRun]:
     """The runs with the real names of the programs that this command, or an earlier call, gave new ones."""
-    if not any(run.name in _COPIERS or run.name == "hash" or "/" in run.argv[0] for run in runs):
-        return runs
+    for run in runs:
+        if run.name in _RENAMING or "/" in run.argv[0]:
+            return _resolved(runs, running)
+    return runs
+
+
+def _resolved(runs: list[ProgramRun], running: RunFiles | None) -> list[ProgramRun]:
     names: dict[str, str] = {}
     found = []
     for run in runs:
