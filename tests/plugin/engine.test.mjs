@@ -887,7 +887,7 @@ describe("the process that holds an engine", () => {
   });
 
   test("takes its engine along when it is killed", async (t) => {
-    const { child, seen } = holder(t, "await engine.ask({ type: 'ping' }, ${GENEROUS}); setInterval(() => {}, 1000);");
+    const { child, seen } = holder(t, `await engine.ask({ type: 'ping' }, ${GENEROUS}); setInterval(() => {}, 1000);`);
     const pid = Number(await until(() => /\(pid (\d+)\)/.exec(seen.output)?.[1], "the engine's pid"));
     assert.ok(alive(pid));
     child.kill("SIGKILL");
