@@ -56,6 +56,8 @@ SLIPS = [
     (". ./x.sh", {"x.sh": SHELL}, "x.sh line 3"),
     ("bash < x.sh", {"x.sh": SHELL}, "x.sh line 3"),
     ("cat x.sh | sh", {"x.sh": SHELL}, "x.sh line 3"),
+    ('bash -c "$(cat x.sh)"', {"x.sh": SHELL}, "x.sh line 3"),
+    ("bash <(cat x.sh)", {"x.sh": SHELL}, "x.sh line 3"),
     ("cd sub && sudo timeout 5 bash x.sh", {"sub/x.sh": SHELL}, "sub/x.sh line 3"),
     ("sh out.sh", {"out.sh": "set -e\n./x.sh\n", "x.sh": SHELL}, "x.sh line 3"),
     (". ./lib.sh; wipe", {"lib.sh": f"wipe() {{\n  {HARM}\n}}\n"}, "lib.sh line 2"),
